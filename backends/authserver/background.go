@@ -131,8 +131,12 @@ func (s *Server) sweep(ctx context.Context) (int, error) {
 	if err != nil {
 		return n + events + pushed, err
 	}
+	unused, err := s.rooms.clients.Sweep(ctx)
+	if err != nil {
+		return n + events + pushed + unused, err
+	}
 	gone, err := s.rooms.keys.Sweep(ctx)
-	return n + events + pushed + gone, err
+	return n + events + pushed + unused + gone, err
 }
 
 // write begins to write what rooms gather. What it returns ends that, and waits until all

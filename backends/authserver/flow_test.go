@@ -43,6 +43,8 @@ func newLive(t *testing.T, db *store.DB) *live {
 server: {issuer: "`+l.url+`"}
 signing: {key_path: "`+t.TempDir()+`"}
 dcr: {mode: open}
+cimd: {require_https: false, allow_private_addresses: true}
+admin: {api_key: "0123456789abcdef0123456789abcdef"}
 rate_limit: {enabled: false}
 resources:
   - {slug: files, uri: "https://files.example", backend_kind: mint, display_name: Files, scopes: [{name: read, description: Read your files}]}

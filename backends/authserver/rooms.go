@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -18,7 +19,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/documents"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
@@ -61,7 +64,8 @@ func (s *Server) wire() error {
 		grants = append(grants, clients.GrantClient)
 	}
 	r.clients = clients.New(k, clients.Options{
-		Pepper: []byte(c.ClientSecretPepper), Grants: append(slices.Clone(grants), clients.GrantDevice), Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
+		Documents: s.documents(),
+		Pepper:    []byte(c.ClientSecretPepper), Grants: append(slices.Clone(grants), clients.GrantDevice), Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
 		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), TokenEndpoint: k.Issuer + protocol.TokenPath, Networks: s.networks,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
@@ -103,19 +107,35 @@ func (s *Server) wire() error {
 	}
 	r.protocol = protocol.New(k, protocol.Options{
 		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: grants,
-		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
-		Registrations: protocol.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
+		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
+		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})
 	s.jobs = slices.Concat(s.jobs, r.login.Jobs(), r.devices.Jobs(), s.ownJobs())
 	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.openid.Routes())
 	s.public.mount = path
 	if c.RateLimit.Enabled {
-		s.public.limiter = protocol.NewLimiter(c.RateLimit.RequestsPerSecond, c.RateLimit.Burst, k.Now)
+		s.public.limiter = kernel.NewLimiter(c.RateLimit.RequestsPerSecond, c.RateLimit.Burst, k.Now)
 	}
 	s.admin = newSite(k, s.administration().Routes())
 	s.admin.refuse = admin.WriteError
 	return nil
 }
+
+// documents fetches the metadata documents of clients; nil: nobody does.
+func (s *Server) documents() *documents.Documents {
+	c := s.config.CIMD
+	if !c.Enabled {
+		return nil
+	}
+	networks := s.networks
+	if c.AllowPrivateAddresses {
+		networks = everywhere
+	}
+	return documents.New(s.kernel, documents.Options{TTL: c.CacheTTL, Timeout: c.FetchTimeout, HTTP: !c.RequireHTTPS, Networks: networks})
+}
+
+// everywhere is all networks.
+var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
 // loginRules are those of the lockout.
 func loginRules(c *config.Config) login.Options {
@@ -191,7 +211,7 @@ func (s *Server) administration() *admin.API {
 		Version: s.version, Begun: s.begun, Config: s.effective, Warnings: s.warnings,
 	}
 	if c.Admin.RequestsPerSecond > 0 {
-		o.Limiter = protocol.NewLimiter(c.Admin.RequestsPerSecond, max(1, c.Admin.Burst), s.kernel.Now)
+		o.Limiter = kernel.NewLimiter(c.Admin.RequestsPerSecond, max(1, c.Admin.Burst), s.kernel.Now)
 	}
 	if r.sealed.Encryptor != nil {
 		o.Reseal = func(r *http.Request) (scanned, rewritten, failed int, err error) {

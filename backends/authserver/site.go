@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -22,7 +21,7 @@ type site struct {
 	// may have taken it away. Empty: there is none.
 	mount string
 	// limiter bounds how much an address may send; nil: nothing does.
-	limiter *protocol.Limiter
+	limiter *kernel.Limiter
 	// refuse writes an error.
 	refuse func(w http.ResponseWriter, err error)
 }
@@ -104,7 +103,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 		return apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path")
 	}
 	if s.limiter != nil && !p.free && !s.limiter.Allow(s.kernel.Address(r)) {
-		return protocol.SlowDown()
+		return kernel.TooMany()
 	}
 	route, ok := p.methods[r.Method]
 	if !ok {

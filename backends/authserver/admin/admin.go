@@ -42,7 +42,7 @@ type Options struct {
 	// APIKey is admin.api_key; empty: everybody on this machine is let in.
 	APIKey string
 	// Limiter bounds how much an address may send; nil: nothing does.
-	Limiter *protocol.Limiter
+	Limiter *kernel.Limiter
 	// Lookback is how far back the audit feed goes where nothing is said, and MaxLookback
 	// how far it may be asked to.
 	Lookback, MaxLookback time.Duration
@@ -140,7 +140,7 @@ func (a *API) route(method, path string, serve func(c *call) (any, error)) kerne
 // admit lets in who has the key.
 func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	if a.Limiter != nil && !a.Limiter.Allow(a.Address(r)) {
-		return protocol.SlowDown()
+		return kernel.TooMany()
 	}
 	if a.APIKey == "" { // then it is a developer's machine, whose browser may be on any site
 		switch {
@@ -214,6 +214,7 @@ func known(err error) *apierror.Error {
 		{resources.ErrExists, http.StatusConflict},
 		{clients.ErrRevoked, http.StatusConflict},
 		{clients.ErrNoSecret, http.StatusConflict},
+		{clients.ErrNoDocument, http.StatusConflict},
 	} {
 		if errors.Is(err, one.is) {
 			return apierror.New(one.status, "", "%s", one.is.Error())

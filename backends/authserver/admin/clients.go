@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -24,6 +25,7 @@ type client struct {
 	Status     string   `json:"status"`
 	Source     string   `json:"registration_source"`
 	URL        string   `json:"cimd_url,omitempty"`
+	FreshUntil string   `json:"cimd_fresh_until,omitempty"`
 	IssuedAt   string   `json:"issued_at"`
 	UpdatedAt  string   `json:"updated_at"`
 }
@@ -52,7 +54,7 @@ func tellClient(c *clients.Client) client {
 		IssuedAt: stamp(c.IssuedAt), UpdatedAt: stamp(c.UpdatedAt),
 	}
 	if c.Source == clients.Document {
-		told.URL = c.ID
+		told.URL, told.FreshUntil = c.ID, stamp(c.FreshUntil)
 	}
 	return told
 }
@@ -208,6 +210,19 @@ func (a *API) setStatus(status, action string) func(c *call) (any, error) {
 		c.note(action, one.ID)
 		return map[string]string{"status": one.Status}, nil
 	}
+}
+
+// refreshClient fetches the metadata document of a client now.
+func (a *API) refreshClient(c *call) (any, error) {
+	one, err := a.Clients.Refresh(c.R.Context(), c.Path("id"))
+	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {
+		return nil, apierror.New(http.StatusUnprocessableEntity, "invalid_document", "%s", refusal.Message)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.note("client.refreshed", one.ID)
+	return tellClient(one), nil
 }
 
 func (a *API) rotateSecret(c *call) (any, error) {

@@ -22,6 +22,7 @@ func (a *API) Routes() []kernel.Route {
 		a.route(patch, "/clients/{id}/reactivate", a.setStatus(clients.Active, "client.reactivated")),
 		a.route(patch, "/clients/{id}/revoke", a.setStatus(clients.Revoked, "client.revoked")),
 		a.route(post, "/clients/{id}/rotate-secret", a.rotateSecret),
+		a.route(post, "/clients/{id}/refresh", a.refreshClient),
 
 		a.route(get, "/users", a.users),
 		a.route(post, "/users", a.createUser),

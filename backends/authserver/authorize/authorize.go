@@ -70,7 +70,7 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 		redirect = r.Redirect
 	}
 	was := r.Redirect
-	client, err := s.client(ctx, r, redirect)
+	client, err := s.client(ctx, r, redirect, s.Clients.Find)
 	if err != nil {
 		return nil, nil, err
 	}

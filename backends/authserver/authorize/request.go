@@ -96,7 +96,7 @@ func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, err
 		}
 	}
 	r := &Request{Client: a.one("client_id"), RedirectGiven: a.one("redirect_uri") != "", At: s.Micros()}
-	client, err := s.client(ctx, r, a.one("redirect_uri"))
+	client, err := s.client(ctx, r, a.one("redirect_uri"), s.Clients.Current)
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +110,16 @@ func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, err
 }
 
 // client finds the client of a request, and where its answers may go.
-func (s *Authorize) client(ctx context.Context, r *Request, redirect string) (*clients.Client, error) {
+func (s *Authorize) client(ctx context.Context, r *Request, redirect string, find func(ctx context.Context, id string) (*clients.Client, error)) (*clients.Client, error) {
 	if r.Client == "" {
 		return nil, page("the request does not say by client_id which application it is from")
 	}
-	client, err := s.Clients.Find(ctx, r.Client)
+	client, err := find(ctx, r.Client)
 	if errors.Is(err, clients.ErrUnknown) {
 		return nil, page("no application is registered under the client_id of the request")
+	}
+	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {
+		return nil, apierror.New(400, kernel.InvalidClient, "%s", refusal.Message)
 	}
 	if err != nil {
 		return nil, err

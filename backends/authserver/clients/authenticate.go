@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 	"github.com/tollgate-gateway/tollgate/internal/jwt"
 )
@@ -43,7 +44,7 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 	if sent.method == MethodKey {
 		return cs.byAssertion(ctx, sent)
 	}
-	c, err := cs.Find(ctx, sent.id)
+	c, err := cs.begin(ctx, sent.id)
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return nil, err
 	}
@@ -65,6 +66,15 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 		return nil, refuseClient()
 	}
 	return c, nil
+}
+
+// begin is Current, where a document that is not good is as none.
+func (cs *Clients) begin(ctx context.Context, id string) (*Client, error) {
+	c, err := cs.Current(ctx, id)
+	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {
+		return nil, ErrUnknown
+	}
+	return c, err
 }
 
 func refuseClient() error {
@@ -142,7 +152,7 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 	if !ok || sent.id != "" && sent.id != id {
 		return nil, refuseClient()
 	}
-	c, err := cs.Find(ctx, id)
+	c, err := cs.begin(ctx, id)
 	if errors.Is(err, ErrUnknown) {
 		return nil, refuseClient()
 	}

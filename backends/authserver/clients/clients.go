@@ -12,6 +12,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/singleflight"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/documents"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
@@ -75,6 +78,8 @@ type Client struct {
 	Registration string
 	IssuedAt     time.Time
 	UpdatedAt    time.Time
+	// FreshUntil is how long its metadata document serves, where it is known by one.
+	FreshUntil time.Time
 }
 
 // Metadata is what is kept of RFC 7591 beside the columns.
@@ -121,6 +126,9 @@ type Options struct {
 	DefaultScope []string
 	// Networks are those that a jwks_uri may lead to beside public ones.
 	Networks []netip.Prefix
+	// Documents fetches what clients say at the URL that is their client_id; nil: there are
+	// no such clients.
+	Documents *documents.Documents
 	// TokenEndpoint may be the audience of assertions, as the issuer may.
 	TokenEndpoint string
 }
@@ -133,6 +141,7 @@ type Clients struct {
 	modes   *kernel.Cache[string]
 	proven  *proven // secrets that were hashed slowly a moment ago
 	remotes *remotes
+	flights singleflight.Group // of documents
 }
 
 const (

@@ -88,7 +88,12 @@ func (cs *Clients) Client(r *Registration, source string) (*Client, error) {
 
 // userInLoop reports whether a client can get nothing without a person.
 func (cs *Clients) userInLoop(c *Client) bool {
-	return !slices.ContainsFunc(c.Grants, func(g string) bool { return g != GrantCode && g != GrantRefresh && g != GrantDevice })
+	return !slices.ContainsFunc(c.Grants, func(g string) bool { return !withUser(g) })
+}
+
+// withUser reports whether a grant gives nothing without a person.
+func withUser(grant string) bool {
+	return grant == GrantCode || grant == GrantRefresh || grant == GrantDevice
 }
 
 // Ceiling is what a client may ask people for at most; empty: what the resources declare.

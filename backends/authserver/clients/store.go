@@ -16,14 +16,14 @@ import (
 // RawJSON is JSON as it was sent.
 type RawJSON = json.RawMessage
 
-const columns = "id, name, secret, auth_method, redirects, grants, responses, scope, agent, agent_text, metadata, status, source, registration, issued_at, updated_at"
+const columns = "id, name, secret, auth_method, redirects, grants, responses, scope, agent, agent_text, metadata, status, source, registration, issued_at, updated_at, fresh_until"
 
 func scan(r store.Row) (*Client, error) {
 	c := new(Client)
 	var redirects, grants, responses, scope, metadata string
-	var issued, updated int64
+	var issued, updated, fresh int64
 	err := r.Scan(&c.ID, &c.Name, &c.Secret, &c.AuthMethod, &redirects, &grants, &responses, &scope, &c.Agent, &c.AgentText,
-		&metadata, &c.Status, &c.Source, &c.Registration, &issued, &updated)
+		&metadata, &c.Status, &c.Source, &c.Registration, &issued, &updated, &fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func scan(r store.Row) (*Client, error) {
 		}
 	}
 	c.Scope = strings.Fields(scope)
-	c.IssuedAt, c.UpdatedAt = time.UnixMicro(issued), time.UnixMicro(updated)
+	c.IssuedAt, c.UpdatedAt, c.FreshUntil = time.UnixMicro(issued), time.UnixMicro(updated), time.UnixMicro(fresh)
 	return c, nil
 }
 
@@ -83,9 +83,13 @@ func (cs *Clients) Create(ctx context.Context, c *Client) (secret string, err er
 }
 
 func insert(conn store.Conn, c *Client) error {
-	_, err := conn.Exec("INSERT INTO authserver_clients ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	fresh := int64(0)
+	if !c.FreshUntil.IsZero() {
+		fresh = c.FreshUntil.UnixMicro()
+	}
+	_, err := conn.Exec("INSERT INTO authserver_clients ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		c.ID, c.Name, c.Secret, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses), strings.Join(c.Scope, " "), flag(c.Agent), c.AgentText,
-		text(c.Metadata), c.Status, c.Source, c.Registration, c.IssuedAt.UnixMicro(), c.UpdatedAt.UnixMicro())
+		text(c.Metadata), c.Status, c.Source, c.Registration, c.IssuedAt.UnixMicro(), c.UpdatedAt.UnixMicro(), fresh)
 	return err
 }
 

@@ -16,7 +16,7 @@ type Feature struct {
 }
 
 var (
-	cimd     = &Feature{Name: "client ID metadata documents", on: func(c *Config) bool { return c.CIMD.Enabled }}
+	cimd     = &Feature{Name: "client ID metadata documents", Built: true, on: func(c *Config) bool { return c.CIMD.Enabled }}
 	dpop     = &Feature{Name: "DPoP", on: func(c *Config) bool { return c.DPoP.Enabled }}
 	exchange = &Feature{Name: "token exchange", on: func(c *Config) bool { return c.TokenExchange.Enabled }}
 	xaa      = &Feature{Name: "enterprise-managed authorization", on: func(c *Config) bool { return c.XAA.Enabled }}

@@ -84,7 +84,7 @@ func TestRules(t *testing.T) {
 		"traces":                     {"observability: {tracing: {enabled: true, endpoint: 'collector:4317', sample_rate: 1.5}}", nil, []string{"observability.tracing.enabled", "observability.tracing.sample_rate (AUTHSERVER_TRACING_SAMPLE_RATE): must be from 0 to 1"}},
 		"a chain of eleven":          {"token_exchange: {max_chain_depth: 11, token_expiry: 0s}", nil, []string{"token_exchange.max_chain_depth (AUTHSERVER_TOKEN_EXCHANGE_MAX_CHAIN_DEPTH): must be from 1 to 10", "token_exchange.max_chain_depth (AUTHSERVER_TOKEN_EXCHANGE_MAX_CHAIN_DEPTH): token exchange: not built", "token_exchange.token_expiry (AUTHSERVER_TOKEN_EXCHANGE_TOKEN_EXPIRY): must be", "token_exchange.token_expiry (AUTHSERVER_TOKEN_EXCHANGE_TOKEN_EXPIRY): token exchange: not built"}},
 		"no exchange":                {"token_exchange: {enabled: false, max_chain_depth: 0, token_expiry: 0s}", nil, nil},
-		"the defaults, written":      {"dpop: {enabled: true}\ncimd: {enabled: true, cache_ttl: 60m}\nxaa: {enabled: true}\ntoken_exchange: {enabled: true}", nil, nil},
+		"the defaults, written":      {"dpop: {enabled: true}\ncimd: {enabled: true, cache_ttl: 30m}\nxaa: {enabled: true}\ntoken_exchange: {enabled: true}", nil, nil},
 		"nonces that nobody asks":    {"dpop: {require_nonce: true}", nil, []string{"dpop.require_nonce (AUTHSERVER_DPOP_REQUIRE_NONCE): DPoP: not built into this version yet"}},
 		"a list of agents":           {"agents: {enable_jwks_listing: true}", nil, nil},
 		"a short secret for states":  {"connect: {state_secret: short}", nil, []string{"connect.state_secret (AUTHSERVER_CONNECT_STATE_SECRET): must have at least 32 characters", "connect.state_secret (AUTHSERVER_CONNECT_STATE_SECRET): upstream connections: not built"}},

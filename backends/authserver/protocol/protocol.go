@@ -33,6 +33,8 @@ type Options struct {
 	Algorithm string
 	// Origins are server.allowed_origins: whose pages may call these endpoints.
 	Origins []string
+	// Documents: a client may be known by the URL of its metadata document.
+	Documents bool
 	// Agents has the key set list agents.
 	Agents bool
 	// OpenID is what the OpenID layer adds to the metadata; nil: there is none.
@@ -42,7 +44,7 @@ type Options struct {
 	// Authorize keeps requests that are sent ahead; nil: they cannot be.
 	Authorize *authorize.Authorize
 	// Registrations are limited by address; nil: they are not.
-	Registrations *Limiter
+	Registrations *kernel.Limiter
 }
 
 // Protocol serves the endpoints.

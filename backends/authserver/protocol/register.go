@@ -14,7 +14,7 @@ import (
 func (p *Protocol) register(w http.ResponseWriter, r *http.Request) error {
 	w.Header()["Cache-Control"] = noStore
 	if p.Registrations != nil && !p.Registrations.Allow(p.Address(r)) {
-		return SlowDown()
+		return kernel.TooMany()
 	}
 	document, err := kernel.ReadBody(w, r, "application/json")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
 )
 
@@ -191,7 +192,7 @@ func TestModes(t *testing.T) {
 func TestRegisterLimit(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
-	limiter := protocol.NewLimiter(1, 2, k.Clock.Now)
+	limiter := kernel.NewLimiter(1, 2, k.Clock.Now)
 	k.Server.Address = func(r *http.Request) string { return r.Header.Get("X-Test") }
 	s := newServer(t, k, settings{protocol: protocol.Options{Registrations: limiter}})
 	register := func(address string) answer {
@@ -210,28 +211,6 @@ func TestRegisterLimit(t *testing.T) {
 			t.Errorf("%v %s", a.header, a.text)
 		}
 		k.Clock.Pass(step.pass)
-	}
-}
-
-// TestLimiter has very many addresses come.
-func TestLimiter(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1000, 0)
-	l := protocol.NewLimiter(10, 1, func() time.Time { return now })
-	buf := make([]byte, 4)
-	for i := range 300_000 {
-		buf[0], buf[1], buf[2] = byte(i), byte(i>>8), byte(i>>16)
-		if !l.Allow(string(buf)) {
-			t.Fatal("a newcomer is refused")
-		}
-	}
-	if n := l.Size(); n > 100_000 {
-		t.Errorf("%d buckets", n)
-	}
-	now = now.Add(time.Minute)
-	l.Allow("x")
-	if n := l.Size(); n != 1 {
-		t.Errorf("%d buckets after a while", n)
 	}
 }
 

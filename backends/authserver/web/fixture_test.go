@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/documents"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
@@ -75,7 +76,7 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 		o.login = login.Options{MaxAge: 24 * time.Hour, FailClosed: true, Failures: 3, Window: 10 * time.Minute, Lock: 15 * time.Minute, Identities: 1000}
 	}
 	s.login = login.New(k.Server, s.users, o.login)
-	s.clients = clients.New(k.Server, clients.Options{Hasher: quick})
+	s.clients = clients.New(k.Server, clients.Options{Hasher: quick, Documents: documents.New(k.Server, documents.Options{})})
 	s.catalog = resources.New(k.Server, resources.Options{Own: openid.Names()})
 	s.consents = &consent.Consents{Server: k.Server}
 	o.web.Login = s.login

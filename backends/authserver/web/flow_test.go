@@ -336,7 +336,7 @@ func TestDocumentChanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	for _, source := range []string{clients.Document, clients.DCR} {
-		c := s.client(&clients.Client{ID: "https://app.example/" + source, Name: "Document", Redirects: []string{callback}, Source: source})
+		c := s.client(&clients.Client{ID: "https://app.example/" + source, Name: "Document", Redirects: []string{callback}, Source: source, FreshUntil: s.Clock.Now().Add(time.Hour)})
 		b := s.signedIn()
 		p := b.get(b.get("/oauth/authorize?"+s.request("client_id", c.ID).Encode()).leads(t, "/consent?"))
 		if document := source == clients.Document; strings.Contains(p.Text, "It is known by its address at") != document {

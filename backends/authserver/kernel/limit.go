@@ -1,19 +1,18 @@
-package protocol
+package kernel
 
 import (
 	"net/http"
 	"sync"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // maxBuckets bounds how many addresses a Limiter knows. A bucket takes about 100 bytes.
 const maxBuckets = 100_000
 
-// Limiter lets an address send so many requests a second, and a burst of them at once:
-// a token bucket each.
+// Limiter lets an address, or what else is the key, have so many requests a second, and a
+// burst of them at once: a token bucket each.
 type Limiter struct {
 	perSecond, burst float64
 	now              func() time.Time
@@ -75,9 +74,9 @@ func (l *Limiter) makeRoom(now time.Time) {
 	}
 }
 
-// SlowDown is the answer to who sends too much.
-func SlowDown() error {
-	return &apierror.Error{Status: http.StatusTooManyRequests, Code: kernel.SlowDown, Message: "rate limit exceeded", RetryAfter: time.Second}
+// TooMany is the answer to who sends too much.
+func TooMany() error {
+	return &apierror.Error{Status: http.StatusTooManyRequests, Code: SlowDown, Message: "rate limit exceeded", RetryAfter: time.Second}
 }
 
 // Size is how many addresses it knows now.
