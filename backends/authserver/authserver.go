@@ -170,11 +170,16 @@ func (s *Server) Owns(admin bool, r *http.Request) bool {
 }
 
 // Start begins the work in the background, once, and tells what an operator should know.
-func (s *Server) Start() {
+// A key management server that refuses is an error; one that does not answer is waited for
+// by those who need it.
+func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.end != nil {
-		return
+		return nil
+	}
+	if err := s.checkKeys(); err != nil {
+		return err
 	}
 	for _, warning := range s.config.Warnings() {
 		s.kernel.Logger().Warn(warning)
@@ -185,6 +190,7 @@ func (s *Server) Start() {
 		endJobs()
 		endWriting()
 	}
+	return nil
 }
 
 // Close ends the work in the background, and waits for it. Requests that are under way

@@ -47,8 +47,12 @@ func serveLogged(t *testing.T, db *store.DB, text string, logger func() *zap.Log
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Start()
-	s.Start() // once
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil { // once
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		s.Close()
 		if err := shared.Close(); err != nil {

@@ -26,7 +26,7 @@ const (
 func (s *Server) ownJobs() []jobs.Job {
 	return []jobs.Job{
 		{Name: "seed", Every: time.Hour, Run: s.seed()},
-		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.rooms.keys.Reload(ctx) }},
+		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.rooms.keys.Refresh(ctx) }},
 		{Name: "sweep", Every: sweepEvery, Run: s.sweep},
 		{Name: "secrets", Every: 24 * time.Hour, Run: s.unusable},
 	}

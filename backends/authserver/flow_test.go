@@ -56,7 +56,9 @@ resources:
 	if l.server, err = authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32)}); err != nil {
 		t.Fatal(err)
 	}
-	l.server.Start()
+	if err := l.server.Start(); err != nil {
+		t.Fatal(err)
+	}
 	k := authserver.Offline(db, time.Now)
 	t.Cleanup(func() {
 		l.server.Close()

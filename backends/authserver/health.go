@@ -34,7 +34,7 @@ func (s *Server) Ready(ctx context.Context) error {
 func (s *Server) health() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: "/livez", Serve: s.live},
-		{Method: http.MethodGet, Path: "/health", Serve: s.ready},
+		{Method: http.MethodGet, Path: "/health", Serve: s.healthy},
 		{Method: http.MethodGet, Path: "/ready", Serve: s.ready},
 	}
 }
@@ -46,21 +46,45 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
 	}{"ok"})
 }
 
-// ready says whether the database answers: 503 while it does not, and as soon as the
-// server is told to stop.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
-	status, word, db := http.StatusOK, "ok", "ok"
+// state is the body of an answer about health.
+type state struct {
+	Status string `json:"status"`
+	Time   string `json:"time"`
+	DB     string `json:"db"`
+	// Keys is there while a key management server does not sign.
+	Keys string `json:"keys,omitempty"`
+}
+
+// look finds out how the server is: 503 while the database does not answer, and as soon
+// as the server is told to stop.
+func (s *Server) look(r *http.Request) (status int, found state) {
+	status, found = http.StatusOK, state{"ok", s.kernel.Now().UTC().Format(time.RFC3339), "ok", ""}
+	if s.rooms.keys.Health() != nil {
+		found.Status, found.Keys = "degraded", "error"
+	}
 	if s.Ready(r.Context()) != nil {
-		status, word, db = http.StatusServiceUnavailable, "degraded", "error"
+		status, found.Status, found.DB = http.StatusServiceUnavailable, "degraded", "error"
 	}
 	if s.stopping(r.Context()) {
-		status, word = http.StatusServiceUnavailable, "stopping"
+		status, found.Status = http.StatusServiceUnavailable, "stopping"
 	}
-	return writeHealth(w, status, struct {
-		Status string `json:"status"`
-		Time   string `json:"time"`
-		DB     string `json:"db"`
-	}{word, s.kernel.Now().UTC().Format(time.RFC3339), db})
+	return status, found
+}
+
+// ready says whether requests may be sent here. Without the key management server no token
+// is issued, but tokens are verified, and no other node is better off.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
+	status, found := s.look(r)
+	return writeHealth(w, status, found)
+}
+
+// healthy says whether all works: for who is to be called when it does not.
+func (s *Server) healthy(w http.ResponseWriter, r *http.Request) error {
+	status, found := s.look(r)
+	if found.Status != "ok" {
+		status = http.StatusServiceUnavailable
+	}
+	return writeHealth(w, status, found)
 }
 
 func writeHealth(w http.ResponseWriter, status int, body any) error {

@@ -46,7 +46,8 @@ type rooms struct {
 	openid    *openid.OpenID
 	devices   *device.Devices
 	protocol  *protocol.Protocol
-	sealed    keys.Table // where signing keys are in the database; else zero
+	encryptor encryption.Encryptor // of data_encryption; nil: what has to be sealed is refused
+	sealed    []sealing
 	audit     *audit.Feed
 	pages     http.Handler
 }
@@ -74,12 +75,19 @@ func (s *Server) wire() error {
 	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
+	if r.encryptor, err = s.encryptor(); err != nil {
+		return err
+	}
+	longest := max(c.DCR.DefaultTokenExpiry, c.ClientCredentials.TokenExpiry, c.TokenExchange.TokenExpiry, c.XAA.TokenExpiry)
+	retain := longest + keyMargin
+	if c.Signing.KeyStore == config.KMSTransit {
+		retain = forever
+	}
 	held, err := s.keyStore()
 	if err != nil {
 		return err
 	}
-	longest := max(c.DCR.DefaultTokenExpiry, c.ClientCredentials.TokenExpiry, c.TokenExchange.TokenExpiry, c.XAA.TokenExpiry)
-	r.keys = keys.New(k, keys.Options{Store: held, Algorithm: c.Signing.Algorithm, Retain: longest + keyMargin})
+	r.keys = keys.New(k, keys.Options{Store: held, Algorithm: c.Signing.Algorithm, Retain: retain})
 
 	r.users = &users.Users{Server: k}
 	r.openid = &openid.OpenID{Server: k, Users: r.users, Clients: r.clients, Keys: r.keys}
@@ -164,25 +172,6 @@ func (s *Server) brand() fs.FS {
 	return os.DirFS(s.config.Pages.Folder)
 }
 
-// keyStore is where the signing keys are.
-func (s *Server) keyStore() (keys.Store, error) {
-	c := s.config
-	if c.Signing.KeyStore != config.PostgresKey {
-		return keys.Files{Folder: c.Signing.KeyPath}, nil
-	}
-	current, old := c.Signing.PostgresKey.EncryptionKey.Secret, ""
-	if current == "" {
-		current, old = c.DataEncryption.AESMaster.Key.Secret, c.DataEncryption.AESMaster.OldKey.Secret
-	}
-	s.rooms.sealed = keys.Table{Server: s.kernel}
-	if current == "" {
-		return s.rooms.sealed, nil
-	}
-	sealed, err := encryption.NewMaster(current, old)
-	s.rooms.sealed.Encryptor = sealed
-	return s.rooms.sealed, err
-}
-
 // tokenUser is who a token is about.
 func (s *Server) tokenUser(ctx context.Context, id string) (tokens.User, error) {
 	u, err := s.rooms.users.Find(ctx, id)
@@ -213,10 +202,8 @@ func (s *Server) administration() *admin.API {
 	if c.Admin.RequestsPerSecond > 0 {
 		o.Limiter = kernel.NewLimiter(c.Admin.RequestsPerSecond, max(1, c.Admin.Burst), s.kernel.Now)
 	}
-	if r.sealed.Encryptor != nil {
-		o.Reseal = func(r *http.Request) (scanned, rewritten, failed int, err error) {
-			return s.rooms.sealed.Reseal(r.Context())
-		}
+	if r.encryptor != nil {
+		o.Reseal = func(ctx context.Context) (encryption.Resealed, error) { return s.Reseal(ctx, nil) }
 	}
 	return admin.New(s.kernel, o)
 }

@@ -174,10 +174,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	n.logger.Store(ctx.Logger())
-	h.app.OnStart(func() error {
-		n.server.Start()
-		return nil
-	})
+	h.app.OnStart(n.server.Start)
 	h.app.OfferIssuer(keys.Server.Issuer, n.server)
 	if err := errors.Join(tollgate.RegisterMetrics(ctx, collectors()...), jobMetrics.Register(ctx)); err != nil {
 		return err

@@ -125,7 +125,12 @@ func (a *App) Whole() json.RawMessage {
 	return a.whole
 }
 
-// handlers calls do for the handlers of a service, wherever they are in the configuration.
+// Handlers calls do for the handlers of a service, wherever they are in the configuration
+// that a command works on.
+func (a *App) Handlers(service string, do func(handler json.RawMessage) error) error {
+	return a.handlers(registered[service], do)
+}
+
 func (a *App) handlers(service *Service, do func(handler json.RawMessage) error) error {
 	var whole any
 	if err := json.Unmarshal(a.Whole(), &whole); err != nil {

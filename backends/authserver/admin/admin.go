@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
@@ -54,7 +55,7 @@ type Options struct {
 	// Warnings are what an operator should know.
 	Warnings func(ctx context.Context) ([]string, error)
 	// Reseal seals anew what is not sealed with the present key; nil: nothing is sealed.
-	Reseal func(r *http.Request) (scanned, rewritten, failed int, err error)
+	Reseal func(ctx context.Context) (encryption.Resealed, error)
 }
 
 // API serves it.

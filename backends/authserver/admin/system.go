@@ -48,12 +48,12 @@ func (a *API) reseal(c *call) (any, error) {
 	if a.Reseal == nil {
 		return nil, apierror.New(http.StatusConflict, "no_encryption", "nothing is stored encrypted: data_encryption.driver is not set")
 	}
-	scanned, rewritten, failed, err := a.Reseal(c.R)
+	done, err := a.Reseal(c.R.Context())
 	if err != nil {
 		return nil, err
 	}
 	c.note("encryption.reencrypted", "")
-	return map[string]int{"scanned": scanned, "rewritten": rewritten, "failed": failed}, nil
+	return done, nil
 }
 
 func (a *API) mode(c *call) (any, error) {
@@ -167,7 +167,7 @@ func (a *API) status(c *call) (any, error) {
 	if a.DB.Ready() != nil {
 		parts["db"] = "error"
 	}
-	if _, err := a.Keys.List(c.R.Context()); err != nil {
+	if _, err := a.Keys.List(c.R.Context()); err != nil || a.Keys.Health() != nil {
 		parts["keys"] = "error"
 	}
 	return map[string]any{

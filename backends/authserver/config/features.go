@@ -24,7 +24,7 @@ var (
 	connect  = &Feature{Name: "upstream connections"}
 
 	oidc = &Feature{Name: "login by an upstream provider", on: bySwitch}
-	kms  = &Feature{Name: "key management servers", on: bySwitch}
+	kms  = &Feature{Name: "key management servers", Built: true}
 	otlp = &Feature{Name: "export by OTLP", on: bySwitch}
 )
 

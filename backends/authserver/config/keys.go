@@ -116,7 +116,7 @@ var keys = []Key{
 		Rule: "key-file directory; required when key_store is `keyfile`",
 	},
 	{
-		Name: "signing.key_store", Default: "keyfile", at: func(c *Config) any { return &c.Signing.KeyStore }, check: all(oneOf(KeyFile, KMSTransit, PostgresKey), needs(kms, KMSTransit), keyStore),
+		Name: "signing.key_store", Default: "keyfile", at: func(c *Config) any { return &c.Signing.KeyStore }, check: all(oneOf(KeyFile, KMSTransit, PostgresKey), keyStore),
 		Rule: "`keyfile`, `kms_transit` or `postgres_key`",
 	},
 	{
@@ -425,7 +425,7 @@ var keys = []Key{
 		Rule: "env var name of the previous master key, decrypt-only, for rotation: set both, run re-encrypt, then remove the old one",
 	},
 	{
-		Name: "data_encryption.driver", at: func(c *Config) any { return &c.DataEncryption.Driver }, check: all(oneOf("", AESMaster, KMSTransitEncrypt), needs(kms, KMSTransitEncrypt)),
+		Name: "data_encryption.driver", at: func(c *Config) any { return &c.DataEncryption.Driver }, check: oneOf("", AESMaster, KMSTransitEncrypt),
 		Rule: "`aes_master` or `kms_transit_encrypt`",
 	},
 	{
@@ -441,15 +441,15 @@ var keys = []Key{
 		Rule: "required when auth_method is `approle`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.auth_method", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_AUTH_METHOD", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AuthMethod }, check: required(sealedByKMS, oneOf("", "token", "approle")),
+		Name: "data_encryption.kms_transit_encrypt.auth_method", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_AUTH_METHOD", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AuthMethod }, check: required(openedByKMS, oneOf("", "token", "approle")),
 		Rule: "`token` or `approle`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.key_name", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_KEY_NAME", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.KeyName }, check: required(sealedByKMS),
+		Name: "data_encryption.kms_transit_encrypt.key_name", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_KEY_NAME", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.KeyName }, check: required(openedByKMS),
 		Rule: "required when driver is `kms_transit_encrypt`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.mount_path", Default: "transit", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_MOUNT_PATH", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.MountPath }, check: required(sealedByKMS),
+		Name: "data_encryption.kms_transit_encrypt.mount_path", Default: "transit", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_MOUNT_PATH", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.MountPath }, check: required(openedByKMS),
 		Rule: "transit engine mount path",
 	},
 	{

@@ -40,13 +40,17 @@ var (
 	}}
 	traced = condition{"observability.tracing.enabled is true", func(c *Config) bool { return c.Observability.Tracing.Enabled }}
 
-	sealedByMaster  = condition{"data_encryption.driver is aes_master", func(c *Config) bool { return c.DataEncryption.Driver == AESMaster }}
-	sealedByKMS     = condition{"data_encryption.driver is kms_transit_encrypt", func(c *Config) bool { return c.DataEncryption.Driver == KMSTransitEncrypt }}
+	sealedByMaster = condition{"data_encryption.driver is aes_master", func(c *Config) bool { return c.DataEncryption.Driver == AESMaster }}
+	sealedByKMS    = condition{"data_encryption.driver is kms_transit_encrypt", func(c *Config) bool { return c.DataEncryption.Driver == KMSTransitEncrypt }}
+	// A server that seals no longer, but is configured, opens what it has sealed.
+	openedByKMS = condition{"data_encryption.driver is kms_transit_encrypt or its address is set", func(c *Config) bool {
+		return sealedByKMS.holds(c) || c.DataEncryption.KMSTransitEncrypt.Address != ""
+	}}
 	sealerByAppRole = condition{"auth_method is approle", func(c *Config) bool {
-		return sealedByKMS.holds(c) && c.DataEncryption.KMSTransitEncrypt.AuthMethod == "approle"
+		return openedByKMS.holds(c) && c.DataEncryption.KMSTransitEncrypt.AuthMethod == "approle"
 	}}
 	sealerByToken = condition{"auth_method is token", func(c *Config) bool {
-		return sealedByKMS.holds(c) && c.DataEncryption.KMSTransitEncrypt.AuthMethod == "token"
+		return openedByKMS.holds(c) && c.DataEncryption.KMSTransitEncrypt.AuthMethod == "token"
 	}}
 )
 

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
 
 // Route is a row of the endpoints of a room.
@@ -28,7 +29,7 @@ func WriteError(w http.ResponseWriter, err error) {
 	e, ok := apierror.From(err)
 	switch {
 	case ok:
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, counters.ErrUnavailable):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, counters.ErrUnavailable), errors.Is(err, transit.ErrUnavailable):
 		e = Refuse(Unavailable, "the server cannot answer right now, try again shortly")
 	default:
 		e = Refuse(ServerError, "internal error")

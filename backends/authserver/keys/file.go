@@ -37,7 +37,7 @@ func (f Files) Load(context.Context) ([]Stored, error) {
 		if entry.IsDir() || filepath.Ext(entry.Name()) != ".pem" {
 			continue
 		}
-		s, err := f.read(entry.Name())
+		s, err := f.stored(entry.Name())
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // removed meanwhile
 		}
@@ -49,7 +49,8 @@ func (f Files) Load(context.Context) ([]Stored, error) {
 	return list, nil
 }
 
-func (f Files) read(name string) (s Stored, err error) {
+// stored is a file, which is not read yet.
+func (f Files) stored(name string) (s Stored, err error) {
 	path := filepath.Join(f.Folder, name)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -61,15 +62,7 @@ func (f Files) read(name string) (s Stored, err error) {
 	if info.Size() > maxFile {
 		return s, errors.New("this is larger than a key")
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return s, err
-	}
-	block, _ := pem.Decode(text)
-	if block == nil || block.Type != pemType {
-		return s, errors.New("this is no private key in PEM (PKCS #8)")
-	}
-	s = Stored{PKCS8: block.Bytes, CreatedAt: info.ModTime()}
+	s = Stored{Name: name + " " + info.ModTime().String(), CreatedAt: info.ModTime(), Open: func(context.Context) ([]byte, error) { return readPEM(path) }}
 	if parts := strings.SplitN(name, "-", 3); len(parts) == 3 {
 		if at, err := strconv.ParseInt(parts[1], 10, 64); err == nil {
 			s.CreatedAt = time.UnixMicro(at)
@@ -78,18 +71,29 @@ func (f Files) read(name string) (s Stored, err error) {
 	return s, nil
 }
 
-// Add implements Store. The file has another name until it is whole.
-func (f Files) Add(ctx context.Context, kid string, k Stored, first bool) error {
+func readPEM(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != pemType {
+		return nil, fmt.Errorf("%s: this is no private key in PEM (PKCS #8)", path)
+	}
+	return block.Bytes, nil
+}
+
+// Make implements Store. The file has another name until it is whole.
+func (f Files) Make(ctx context.Context, algorithm string, at time.Time, first bool) error {
 	if first {
-		all, err := f.Load(ctx)
-		if err != nil {
+		there, err := f.has(ctx, algorithm)
+		if there || err != nil {
 			return err
 		}
-		for _, other := range all {
-			if parsed, err := parse(other); err == nil && parsed.Info.Algorithm == k.Algorithm {
-				return nil
-			}
-		}
+	}
+	pkcs8, kid, err := generate(algorithm)
+	if err != nil {
+		return err
 	}
 	if err := os.MkdirAll(f.Folder, 0o700); err != nil {
 		return err
@@ -99,7 +103,7 @@ func (f Files) Add(ctx context.Context, kid string, k Stored, first bool) error 
 		return err
 	}
 	defer func() { _ = os.Remove(aside.Name()) }() // it has its name by then
-	err = pem.Encode(aside, &pem.Block{Type: pemType, Bytes: k.PKCS8})
+	err = pem.Encode(aside, &pem.Block{Type: pemType, Bytes: pkcs8})
 	if err == nil {
 		err = aside.Sync()
 	}
@@ -109,7 +113,7 @@ func (f Files) Add(ctx context.Context, kid string, k Stored, first bool) error 
 	if err != nil {
 		return err
 	}
-	name := k.Algorithm + "-" + strconv.FormatInt(k.CreatedAt.UnixMicro(), 10) + "-" + kid + ".pem"
+	name := algorithm + "-" + strconv.FormatInt(at.UnixMicro(), 10) + "-" + kid + ".pem"
 	if err := os.Rename(aside.Name(), filepath.Join(f.Folder, name)); err != nil {
 		return err
 	}
@@ -118,6 +122,20 @@ func (f Files) Add(ctx context.Context, kid string, k Stored, first bool) error 
 		_ = folder.Close()
 	}
 	return nil
+}
+
+// has reports whether there is a key of an algorithm.
+func (f Files) has(ctx context.Context, algorithm string) (bool, error) {
+	all, err := f.Load(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, other := range all {
+		if k, err := parse(ctx, other); err == nil && k.Info.Algorithm == algorithm {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Remove implements Store.

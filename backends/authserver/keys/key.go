@@ -7,6 +7,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
@@ -42,10 +43,9 @@ type key struct {
 
 const rsaBits = 2048
 
-// generate makes a key, in PKCS #8.
-func generate(algorithm string) ([]byte, error) {
-	var made any
-	var err error
+// generate makes a key, in PKCS #8, and tells its id.
+func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
+	var made crypto.Signer
 	switch algorithm {
 	case ES256:
 		made, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,26 +55,28 @@ func generate(algorithm string) ([]byte, error) {
 		err = fmt.Errorf("there is no algorithm %q", algorithm)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making a signing key: %w", err)
+		return nil, "", fmt.Errorf("making a signing key: %w", err)
 	}
-	return x509.MarshalPKCS8PrivateKey(made)
+	if kid, err = jwks.Thumbprint(made.Public()); err != nil {
+		return nil, "", err
+	}
+	pkcs8, err = x509.MarshalPKCS8PrivateKey(made)
+	return pkcs8, kid, err
 }
 
-func parse(s Stored) (*key, error) {
-	private, err := x509.ParsePKCS8PrivateKey(s.PKCS8)
+// parse makes a key of what a store has of it.
+func parse(ctx context.Context, s Stored) (k *key, err error) {
+	k = &key{Info: Info{CreatedAt: s.CreatedAt}}
+	if s.Sign != nil {
+		k.public = s.Public
+		k.Signer, err = remote(s)
+	} else {
+		k.public, k.Signer, err = open(ctx, s)
+	}
 	if err != nil {
-		return nil, errors.New("a signing key cannot be read: it is not PKCS #8")
-	}
-	k := &key{Info: Info{CreatedAt: s.CreatedAt}}
-	switch private := private.(type) {
-	case *ecdsa.PrivateKey:
-		k.public, k.verify = private.Public(), verifyES256(&private.PublicKey)
-	case *rsa.PrivateKey:
-		k.public, k.verify = private.Public(), verifyRS256(&private.PublicKey)
-	}
-	if k.Signer, err = jwt.NewSigner(private); err != nil {
 		return nil, fmt.Errorf("reading a signing key: %w", err)
 	}
+	k.verify = verifier(k.public)
 	if k.Info.ID, k.Info.Algorithm = k.KeyID, k.Signer.Algorithm; s.Algorithm != "" && s.Algorithm != k.Info.Algorithm {
 		return nil, fmt.Errorf("a signing key of %s is stored as one of %s", k.Info.Algorithm, s.Algorithm)
 	}
@@ -85,6 +87,31 @@ func parse(s Stored) (*key, error) {
 		k.headers[typ] = header(k.Info.Algorithm, typ, k.ID)
 	}
 	return k, nil
+}
+
+// open reads a private key.
+func open(ctx context.Context, s Stored) (public any, signer jwt.Signer, err error) {
+	pkcs8, err := s.Open(ctx)
+	if err != nil {
+		return nil, signer, err
+	}
+	private, err := x509.ParsePKCS8PrivateKey(pkcs8)
+	if err != nil {
+		return nil, signer, errors.New("it is not PKCS #8")
+	}
+	if signer, err = jwt.NewSigner(private); err == nil {
+		public = private.(crypto.Signer).Public() // as it is of EC or RSA
+	}
+	return public, signer, err
+}
+
+// remote signs where the key is.
+func remote(s Stored) (jwt.Signer, error) {
+	kid, err := jwks.Thumbprint(s.Public)
+	return jwt.Signer{Algorithm: s.Algorithm, KeyID: kid, Signature: func(ctx context.Context, input []byte) ([]byte, error) {
+		sum := sha256.Sum256(input)
+		return s.Sign(ctx, sum[:])
+	}}, err
 }
 
 func encode(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
@@ -121,6 +148,17 @@ func (k *key) sign(ctx context.Context, typ Type, claims []byte) (string, error)
 		return "", fmt.Errorf("signing: %w", err)
 	}
 	return string(base64.RawURLEncoding.AppendEncode(append(out, '.'), signature)), nil
+}
+
+// verifier checks what a public key has signed.
+func verifier(public any) func(sum, signature []byte) bool {
+	switch public := public.(type) {
+	case *ecdsa.PublicKey:
+		return verifyES256(public)
+	case *rsa.PublicKey:
+		return verifyRS256(public)
+	}
+	return func(_, _ []byte) bool { return false }
 }
 
 func verifyES256(public *ecdsa.PublicKey) func(sum, signature []byte) bool {

@@ -25,9 +25,17 @@ const (
 
 // Stored is a key as a Store keeps it.
 type Stored struct {
+	// Name is that of the key in its store: what was read under a name is not read again.
+	Name string
+	// Algorithm is ES256 or RS256; empty: it shows when the key is read.
 	Algorithm string
-	PKCS8     []byte
 	CreatedAt time.Time
+	// Open reads the private key, in PKCS #8.
+	Open func(ctx context.Context) ([]byte, error)
+	// Sign stands in for Open where the key does not leave its store: it signs a SHA-256
+	// digest. Public is its public key then.
+	Sign   func(ctx context.Context, digest []byte) ([]byte, error)
+	Public any
 }
 
 // Store keeps private keys. One that has never had a key of an algorithm is given the
@@ -35,8 +43,8 @@ type Stored struct {
 type Store interface {
 	// Load returns all keys.
 	Load(ctx context.Context) ([]Stored, error)
-	// Add keeps another one, unless first is set and there is one of its algorithm.
-	Add(ctx context.Context, kid string, k Stored, first bool) error
+	// Make adds a key of an algorithm, made at a time, unless first is set and there is one.
+	Make(ctx context.Context, algorithm string, at time.Time, first bool) error
 	// Remove takes one away that is no longer of use.
 	Remove(ctx context.Context, kid string) error
 }
@@ -66,8 +74,11 @@ type Keys struct {
 	options Options
 	set     atomic.Pointer[set]
 
-	mu     sync.Mutex // held while the keys are read or one is made
-	looked time.Time  // for a kid that nobody knew
+	mu     sync.Mutex      // held while the keys are read or one is made
+	read   map[string]*key // by their names in the store
+	looked time.Time       // for a kid that nobody knew
+	failed error           // of the first reading; nil: it did not fail
+	tried  time.Time       // when it failed
 }
 
 // set is the keys of one moment. It does not change.
@@ -106,12 +117,12 @@ func (ks *Keys) Reload(ctx context.Context) error {
 func (ks *Keys) reload(ctx context.Context) error {
 	next, err := ks.load(ctx)
 	if err == nil && next.signer == nil {
-		if _, err = ks.make(ctx, true); err == nil {
+		if err = ks.make(ctx, true); err == nil {
 			next, err = ks.load(ctx)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("reading the signing keys: %w", err)
+		return fmt.Errorf("reading the signing keys: %w", unavailable(err))
 	}
 	if next.signer == nil {
 		return errors.New("there is no signing key")
@@ -125,15 +136,27 @@ func (ks *Keys) load(ctx context.Context) (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]*key, 0, len(stored))
+	read := make(map[string]*key, len(stored))
 	for _, s := range stored {
-		k, err := parse(s)
-		if err != nil {
-			return nil, err
+		k := ks.read[s.Name]
+		if k == nil {
+			if k, err = parse(ctx, s); err != nil {
+				return nil, err
+			}
 		}
-		all = append(all, k)
+		read[s.Name] = k
 	}
-	return newSet(all, ks.options.Algorithm, ks.Now(), ks.options.Retain), nil
+	ks.read = read
+	return newSet(ks.copies(), ks.options.Algorithm, ks.Now(), ks.options.Retain), nil
+}
+
+// copies are the keys that were read, for a set of their own.
+func (ks *Keys) copies() []*key {
+	all := make([]*key, 0, len(ks.read))
+	for _, k := range ks.read {
+		all = append(all, new(*k))
+	}
+	return all
 }
 
 // newSet leaves out the keys that are too old.
@@ -180,10 +203,10 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 func (ks *Keys) now(ctx context.Context) (*set, error) {
 	s := ks.set.Load()
 	if s == nil {
-		if err := ks.Reload(ctx); err != nil {
+		var err error
+		if s, err = ks.first(ctx); err != nil {
 			return nil, err
 		}
-		s = ks.set.Load()
 	}
 	if s.until.IsZero() || ks.Now().Before(s.until) {
 		return s, nil
@@ -197,53 +220,79 @@ func (ks *Keys) now(ctx context.Context) (*set, error) {
 	return next, nil
 }
 
+// first reads the keys that nobody has read yet; what fails is not tried again for a second.
+func (ks *Keys) first(ctx context.Context) (*set, error) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	if s := ks.set.Load(); s != nil {
+		return s, nil
+	}
+	if ks.failed != nil && ks.within(ks.tried) {
+		return nil, ks.failed
+	}
+	err := ks.reload(ctx)
+	if err != nil && ctx.Err() == nil {
+		ks.failed, ks.tried = err, ks.Now()
+	}
+	return ks.set.Load(), err
+}
+
+// within reports whether a time was less than a second ago.
+func (ks *Keys) within(at time.Time) bool {
+	now := ks.Now()
+	return !at.IsZero() && now.Sub(at) < time.Second && !now.Before(at)
+}
+
 // Rotate makes a key that signs from now on, on this node; on others that share the
 // store, within five seconds. The one before verifies on.
 func (ks *Keys) Rotate(ctx context.Context) (Info, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	made, err := ks.make(ctx, false)
-	if err != nil {
-		return Info{}, fmt.Errorf("rotating the signing key: %w", err)
+	if err := ks.make(ctx, false); err != nil {
+		return Info{}, fmt.Errorf("rotating the signing key: %w", unavailable(err))
 	}
 	if err := ks.reload(ctx); err != nil {
 		return Info{}, err
 	}
-	ks.Audit(ctx, kernel.Event{Action: "key.rotated", Detail: []string{"kid", made.ID, "alg", made.Info.Algorithm}})
-	return made.Info, nil
+	made := ks.set.Load().signer.Info
+	ks.Audit(ctx, kernel.Event{Action: "key.rotated", Detail: []string{"kid", made.ID, "alg", made.Algorithm}})
+	return made, nil
 }
 
-func (ks *Keys) make(ctx context.Context, first bool) (*key, error) {
+func (ks *Keys) make(ctx context.Context, first bool) error {
 	now := ks.Now().Truncate(time.Microsecond)
 	if s := ks.set.Load(); s != nil && s.signer != nil && !now.After(s.signer.CreatedAt) {
 		now = s.signer.CreatedAt.Add(time.Microsecond) // the youngest signs, also where the clock was set back
 	}
-	pkcs8, err := generate(ks.options.Algorithm)
-	if err != nil {
-		return nil, err
+	return ks.options.Store.Make(ctx, ks.options.Algorithm, now, first)
+}
+
+// Refresh is Reload for who asks often: of a store that is far away it is done now and
+// then, and as soon as it answers again.
+func (ks *Keys) Refresh(ctx context.Context) error {
+	if far, ok := ks.options.Store.(*Transit); ok && !far.due() {
+		return nil
 	}
-	stored := Stored{ks.options.Algorithm, pkcs8, now}
-	k, err := parse(stored)
-	if err != nil {
-		return nil, err
+	return ks.Reload(ctx)
+}
+
+// Health is the error of a store that does not sign now; those of this machine and of the
+// database have none of their own.
+func (ks *Keys) Health() error {
+	if far, ok := ks.options.Store.(*Transit); ok {
+		return far.health()
 	}
-	return k, ks.options.Store.Add(ctx, k.ID, stored, first)
+	return nil
 }
 
 // Sweep removes keys from the store that have not verified anything for a day.
 func (ks *Keys) Sweep(ctx context.Context) (n int, err error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	stored, err := ks.options.Store.Load(ctx)
-	if err != nil {
+	if _, err := ks.load(ctx); err != nil {
 		return 0, err
 	}
-	all := make([]*key, 0, len(stored))
-	for _, s := range stored {
-		if k, err := parse(s); err == nil {
-			all = append(all, k)
-		}
-	}
+	all := ks.copies()
 	keep := newSet(all, ks.options.Algorithm, ks.Now(), ks.options.Retain+24*time.Hour)
 	for _, k := range all {
 		if slices.Contains(keep.all, k) {
@@ -286,7 +335,8 @@ func (ks *Keys) Sign(ctx context.Context, typ Type, claims []byte) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return s.signer.sign(ctx, typ, claims)
+	text, err := s.signer.sign(ctx, typ, claims)
+	return text, unavailable(err)
 }
 
 // Verify checks that a token is one that Sign has made with a typ, and returns what was
@@ -333,9 +383,10 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 func (ks *Keys) look(ctx context.Context) (*set, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	if now := ks.Now(); ks.looked.IsZero() || now.Sub(ks.looked) >= time.Second || now.Before(ks.looked) {
-		ks.looked = now
-		if err := ks.reload(ctx); err != nil {
+	if !ks.within(ks.looked) {
+		err := ks.reload(ctx)
+		ks.looked = ks.Now() // behind it, as others have waited meanwhile
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -102,7 +102,7 @@ func (k *key) sign(body map[string]any, f Faults) (string, error) {
 	switch private := k.versions[n-1].signer.(type) {
 	case *ecdsa.PrivateKey:
 		if body["marshaling_algorithm"] != "jws" {
-			return "", refuse(http.StatusBadRequest, "marshaling_algorithm")
+			return "", refuse(http.StatusBadRequest, "the marshaling_algorithm must be jws")
 		}
 		r, s, err := ecdsa.Sign(rand.Reader, private, digest)
 		if err != nil {
@@ -116,7 +116,7 @@ func (k *key) sign(body map[string]any, f Faults) (string, error) {
 		}
 	case *rsa.PrivateKey:
 		if body["signature_algorithm"] != "pkcs1v15" {
-			return "", refuse(http.StatusBadRequest, "signature_algorithm")
+			return "", refuse(http.StatusBadRequest, "the signature_algorithm must be pkcs1v15")
 		}
 		if raw, err = rsa.SignPKCS1v15(rand.Reader, private, crypto.SHA256, digest); err != nil {
 			return "", err

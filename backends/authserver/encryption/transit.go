@@ -1,0 +1,129 @@
+package encryption
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/transit"
+)
+
+// transitTag is before what a key management server has encrypted.
+const transitTag = "transit:"
+
+// Transit has a key management server seal and open. A sealed text is its own, behind a tag.
+type Transit struct {
+	key    *transit.Key
+	newest atomic.Int64 // version of the key that was seen
+}
+
+// NewTransit makes an encryptor of a key of the type aes256-gcm96.
+func NewTransit(key *transit.Key) *Transit { return &Transit{key: key} }
+
+// Seal implements Encryptor.
+func (t *Transit) Seal(ctx context.Context, plaintext, place []byte) (string, error) {
+	text, err := t.key.Encrypt(ctx, plaintext, place)
+	if err != nil {
+		return "", err
+	}
+	t.seen(text)
+	return transitTag + text, nil
+}
+
+// Open implements Encryptor.
+func (t *Transit) Open(ctx context.Context, sealed string, place []byte) ([]byte, error) {
+	text, ok := strings.CutPrefix(sealed, transitTag)
+	if !ok || transit.CipherVersion(text) == 0 {
+		return nil, keyring.ErrOpen
+	}
+	plaintext, err := t.key.Decrypt(ctx, text, place)
+	if refused, ok := errors.AsType[*transit.RefusedError](err); ok && refused.Status == http.StatusBadRequest {
+		return nil, keyring.ErrOpen
+	}
+	if err == nil {
+		t.seen(text)
+	}
+	return plaintext, err
+}
+
+// Current implements Encryptor: by the newest version that this process has seen.
+func (t *Transit) Current(sealed string) bool {
+	text, ok := strings.CutPrefix(sealed, transitTag)
+	return ok && int64(transit.CipherVersion(text)) >= max(1, t.newest.Load())
+}
+
+// Refresh finds out which version is the newest.
+func (t *Transit) Refresh(ctx context.Context) error {
+	_, err := t.Seal(ctx, nil, []byte("newest"))
+	return err
+}
+
+func (t *Transit) seen(text string) {
+	for version := int64(transit.CipherVersion(text)); ; {
+		newest := t.newest.Load()
+		if version <= newest || t.newest.CompareAndSwap(newest, version) {
+			return
+		}
+	}
+}
+
+// chain seals with the first and opens with any.
+type chain []Encryptor
+
+// Chain makes one encryptor of several, which seals with the first and opens what any of
+// them has sealed. Nil ones are left out; of none it is nil.
+func Chain(all ...Encryptor) Encryptor {
+	var c chain
+	for _, e := range all {
+		if e != nil {
+			c = append(c, e)
+		}
+	}
+	switch len(c) {
+	case 0:
+		return nil
+	case 1:
+		return c[0]
+	}
+	return c
+}
+
+// Seal implements Encryptor.
+func (c chain) Seal(ctx context.Context, plaintext, place []byte) (string, error) {
+	return c[0].Seal(ctx, plaintext, place)
+}
+
+// Open implements Encryptor.
+func (c chain) Open(ctx context.Context, sealed string, place []byte) (plaintext []byte, err error) {
+	for _, e := range c {
+		if plaintext, err = e.Open(ctx, sealed, place); !errors.Is(err, keyring.ErrOpen) {
+			return plaintext, err
+		}
+	}
+	return nil, err
+}
+
+// Current implements Encryptor.
+func (c chain) Current(sealed string) bool { return c[0].Current(sealed) }
+
+// Refresh finds out which key of the first is the newest.
+func (c chain) Refresh(ctx context.Context) error { return refresh(ctx, c[0]) }
+
+// refresh asks an encryptor that does not know by itself for its newest key.
+func refresh(ctx context.Context, e Encryptor) error {
+	if far, ok := e.(interface {
+		Refresh(ctx context.Context) error
+	}); ok {
+		return far.Refresh(ctx)
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ Encryptor = (*Transit)(nil)
+	_ Encryptor = chain(nil)
+)

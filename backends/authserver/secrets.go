@@ -1,0 +1,155 @@
+package authserver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/internal/transit"
+)
+
+// forever is longer than a server runs: what is of a key management server is its to end.
+const forever = 100 * 365 * 24 * time.Hour
+
+// sealing is columns with what seals them.
+type sealing struct {
+	by      encryption.Encryptor
+	columns []encryption.Column
+}
+
+// sealedColumns are those that data_encryption seals, beside the signing keys. A room that
+// keeps secrets has its own here.
+var sealedColumns []encryption.Column
+
+// kmsOperation is the metric of what is asked of key management servers.
+const kmsOperation = "kms_operation_duration_seconds"
+
+// kms is a client of a key management server.
+func (s *Server) kms(o transit.Options) (*transit.Client, error) {
+	o.Observe = func(op string, took time.Duration) {
+		if m := s.kernel.Meter; m != nil {
+			m.Observe(kmsOperation, op, took)
+		}
+	}
+	return transit.New(o)
+}
+
+// encryptor is what data_encryption says: its driver seals, and what else is configured
+// opens, so that a driver can take the place of another. nil: there is none.
+func (s *Server) encryptor() (encryption.Encryptor, error) {
+	c := &s.config.DataEncryption
+	if c.Driver == "" {
+		return nil, nil //nolint:nilnil // see above
+	}
+	master, err := masterOf(c.AESMaster.Key.Secret, c.AESMaster.OldKey.Secret)
+	if err != nil {
+		return nil, err
+	}
+	far, err := s.farEncryptor()
+	if err != nil {
+		return nil, err
+	}
+	if c.Driver == config.KMSTransitEncrypt {
+		return encryption.Chain(far, master), nil
+	}
+	return encryption.Chain(master, far), nil
+}
+
+// masterOf is an encryptor of master keys; nil: there is none.
+func masterOf(current, old string) (encryption.Encryptor, error) {
+	if current == "" {
+		return nil, nil //nolint:nilnil // see above
+	}
+	return encryption.NewMaster(current, old)
+}
+
+// farEncryptor is that of a key management server; nil: none is configured.
+func (s *Server) farEncryptor() (encryption.Encryptor, error) {
+	c := &s.config.DataEncryption.KMSTransitEncrypt
+	if c.Address == "" {
+		return nil, nil //nolint:nilnil // see above
+	}
+	o := transit.Options{Address: c.Address, Token: c.Token.Secret}
+	if c.AuthMethod == "approle" {
+		o.Token, o.AppRole = "", transit.AppRole{RoleID: c.AppRole.RoleID.Secret, SecretID: c.AppRole.SecretID.Secret}
+	}
+	client, err := s.kms(o)
+	if err != nil {
+		return nil, err
+	}
+	return encryption.NewTransit(client.Key(c.MountPath, c.KeyName)), nil
+}
+
+// keyStore is where the signing keys are.
+func (s *Server) keyStore() (keys.Store, error) {
+	c, r := &s.config.Signing, &s.rooms
+	r.sealed = []sealing{{r.encryptor, sealedColumns}}
+	switch c.KeyStore {
+	case config.KMSTransit:
+		k := &c.KMSTransit
+		client, err := s.kms(transit.Options{
+			Address: k.Address, Token: k.Token, Timeout: k.Timeout, AppRole: transit.AppRole{Mount: k.AppRole.Mount, RoleID: k.AppRole.RoleID, SecretID: k.AppRole.SecretID},
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &keys.Transit{Server: s.kernel, Key: client.Key(k.Mount, k.KeyName), Name: k.Address + " " + k.Mount + "/" + k.KeyName, Algorithm: c.Algorithm}, nil
+	case config.PostgresKey:
+		own, err := masterOf(c.PostgresKey.EncryptionKey.Secret, "")
+		if err != nil {
+			return nil, err
+		}
+		by := r.encryptor
+		if own != nil && s.config.DataEncryption.Driver == config.AESMaster {
+			by = encryption.Chain(own, r.encryptor)
+		}
+		r.sealed = append(r.sealed, sealing{by, []encryption.Column{keys.Sealed}})
+		return keys.Table{Server: s.kernel, Encryptor: by}, nil
+	}
+	return keys.Files{Folder: c.KeyPath}, nil
+}
+
+// Reseal seals anew what is not sealed with the newest key of the driver, while the server
+// serves. A run that ends early is gone on with by another one. progress is told now and
+// then; nil: nobody is.
+func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed)) (all encryption.Resealed, err error) {
+	if s.rooms.encryptor == nil {
+		return all, encryption.ErrNone
+	}
+	for _, one := range s.rooms.sealed {
+		before := all
+		add := func(done encryption.Resealed) {
+			all = encryption.Resealed{Scanned: before.Scanned + done.Scanned, Rewritten: before.Rewritten + done.Rewritten, Failed: before.Failed + done.Failed}
+		}
+		done, err := encryption.Reseal(ctx, s.kernel, one.by, one.columns, func(done encryption.Resealed) {
+			if add(done); progress != nil {
+				progress(all)
+			}
+		})
+		if add(done); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// checkKeys asks a key management server for the signing key, and makes it where there is
+// none. Only what will not pass by itself is an error.
+func (s *Server) checkKeys() error {
+	if s.config.Signing.KeyStore != config.KMSTransit {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.Signing.KMSTransit.Timeout)
+	defer cancel()
+	err := s.rooms.keys.Reload(ctx)
+	if errors.Is(err, transit.ErrUnavailable) {
+		s.kernel.Logger().Error("the key management server does not answer: no tokens are issued until it does", zap.Error(err))
+		return nil
+	}
+	return err
+}

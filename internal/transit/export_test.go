@@ -1,0 +1,11 @@
+package transit
+
+// Settle waits for the login that is under way.
+func (c *Client) Settle() {
+	c.mu.Lock()
+	l := c.under
+	c.mu.Unlock()
+	if l != nil {
+		<-l.done
+	}
+}
