@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/auth"
 	"github.com/tollgate-gateway/tollgate/backends/cms/binding"
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/files"
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/migrations"
@@ -74,6 +75,7 @@ type Server struct {
 	settings *settings.Store
 	accounts *accounts.Accounts
 	content  *content.Content
+	files    *files.Files
 	auth     *auth.Auth
 	api      *api.API
 	networks []netip.Prefix
@@ -135,6 +137,7 @@ func Offline(o Options) (*Server, error) {
 	}
 	s.accounts = accounts.New(s.Server)
 	s.content = content.New(s.Server)
+	s.files = files.New(s.Server, s.content)
 	s.auth = auth.New(s.Server, s.accounts, s.settings, o.Meter.Logged)
 	s.api = api.New(api.Options{Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings, Called: o.Meter.Called, RequestID: o.RequestID})
 	return s, nil
@@ -159,7 +162,7 @@ func (s *Server) scripts() *script.Engine {
 	hosts := s.settings.Current().FetchHosts
 	if s.engine == nil || !slices.Equal(s.engine.Hosts, hosts) {
 		s.engine = script.New(script.Options{
-			Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Users: binding.Users(s.accounts), Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: hosts, Networks: s.networks,
+			Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Files: binding.Files(s.files), Users: binding.Users(s.accounts), Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: hosts, Networks: s.networks,
 		})
 	}
 	return s.engine
@@ -173,6 +176,9 @@ func (s *Server) Accounts() *accounts.Accounts { return s.accounts }
 
 // Content is the pages of the site.
 func (s *Server) Content() *content.Content { return s.content }
+
+// Files are those of the pages.
+func (s *Server) Files() *files.Files { return s.files }
 
 // Owns tells whether a request is on the endpoint.
 func (s *Server) Owns(r *http.Request) bool {
@@ -253,7 +259,7 @@ func (s *Server) Install(ctx context.Context, admin string) (made Installed, err
 
 // jobs are the work in the background.
 func (s *Server) jobs() []jobs.Job {
-	return append(s.auth.Jobs(),
+	return append(append(s.auth.Jobs(), s.files.Jobs()...),
 		jobs.Job{Name: "install", Every: time.Hour, Run: s.installPages()},
 		jobs.Job{Name: "publish", Every: 10 * time.Second, Run: s.content.PublishDue})
 }

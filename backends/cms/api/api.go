@@ -68,7 +68,8 @@ func Below(s *settings.Settings, path string) (below string, ok bool) {
 type request struct {
 	*API
 	w       http.ResponseWriter
-	r       *http.Request
+	r       *http.Request // its context ends with the call
+	whole   *http.Request // as it came
 	current *settings.Settings
 	route   *routes.Route
 	call    handler.Call
@@ -77,7 +78,7 @@ type request struct {
 
 // ServeHTTP answers a request on the endpoint; see Below.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := &request{API: a, w: w, r: r, current: a.Settings.Current()}
+	q := &request{API: a, w: w, r: r, whole: r, current: a.Settings.Current()}
 	below, _ := Below(q.current, r.URL.Path)
 	q.call.Path = strings.Trim(below, "/")
 	q.call.RequestID = a.RequestID(r)
@@ -193,7 +194,7 @@ func (q *request) cors(table *routes.Table) {
 	}
 	asked := q.r.Header.Get("Access-Control-Request-Method")
 	if q.r.Method != http.MethodOptions || asked == "" {
-		header.Set("Access-Control-Expose-Headers", "ETag, Retry-After")
+		header.Set("Access-Control-Expose-Headers", "Content-Disposition, ETag, Retry-After")
 		return
 	}
 	methods := table.Find(" ", q.call.Path) // no route has this method but by *

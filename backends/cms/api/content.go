@@ -3,12 +3,15 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/files"
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
@@ -21,35 +24,60 @@ const ContentClass = "Content"
 // Content is the built-in content API: pages, templates and fields as the rights of a user let them be seen and
 // changed. Its routes need authorization. The ETag of a page is its version; PATCH and DELETE mind If-Match
 // (RFC 9110, 13.1.1), and change any version without it.
-type Content struct{ Pages *content.Content }
+type Content struct {
+	Pages *content.Content
+	Files *files.Files
+}
 
 // Methods are those of the class.
 func (c Content) Methods() map[string]handler.Func {
 	return map[string]handler.Func{
 		"list": c.list, "page": c.page, "path": c.path, "create": c.create, "change": c.change, "trash": c.trash,
-		"templates": c.templates, "fields": c.fields,
+		"templates": c.templates, "fields": c.fields, "file": c.file, "attach": c.attach,
+		"revisions": c.revisions, "revert": c.revert, "draft": c.draft, "dropDraft": c.dropDraft, "publish": c.publish, "unpublish": c.unpublish,
+		"move": c.move, "order": c.order, "trashed": c.trashed, "restore": c.restore, "remove": c.remove, "link": c.link, "preview": c.preview,
 	}
 }
 
 // ContentRoutes are the routes that a setting serves.
 func ContentRoutes(serves string) []routes.Entry {
 	var list []routes.Entry
-	add := func(method, endpoint, name string) {
+	add := func(method, endpoint, name string) *routes.Options {
 		list = append(list, routes.Entry{Method: method, Endpoint: "content/" + endpoint, Class: ContentClass, Func: name, Options: routes.Defaults()})
+		return &list[len(list)-1].Options
 	}
+	const page = `pages/{id:\d{1,18}}`
 	if serves == settings.ContentOff {
 		return nil
 	}
 	add("GET", "pages", "list")
-	add("GET", `pages/{id:\d{1,18}}`, "page")
+	add("GET", page, "page")
 	add("GET", "path[/{path:.+}]", "path")
 	add("GET", "templates", "templates")
 	add("GET", "fields", "fields")
-	if serves == settings.ContentWrite {
-		add("POST", "pages", "create")
-		add("PATCH", `pages/{id:\d{1,18}}`, "change")
-		add("DELETE", `pages/{id:\d{1,18}}`, "trash")
+	// What a browser asks for by itself comes without a token: the rights of the page say who gets it, or the link does.
+	add("GET", `files/{id:\d{1,18}}`, "file").Auth = false
+	add("GET", "preview/{token}", "preview").Auth = false
+	if serves != settings.ContentWrite {
+		return list
 	}
+	add("POST", "pages", "create")
+	add("PATCH", page, "change")
+	add("DELETE", page, "trash")
+	upload := add("POST", page+"/files/{field}", "attach")
+	upload.Stream, upload.BodyLimit, upload.Timeout = true, math.MaxInt64, time.Hour // the field bounds it, and the pace of the body
+	add("GET", page+"/revisions", "revisions")
+	add("POST", page+`/revisions/{revision:\d{1,18}}/restore`, "revert")
+	add("GET", page+"/draft", "draft")
+	add("DELETE", page+"/draft", "dropDraft")
+	add("POST", page+"/publish", "publish")
+	add("POST", page+"/unpublish", "unpublish")
+	add("POST", page+"/move", "move")
+	add("POST", page+"/order", "order")
+	add("POST", page+"/restore", "restore")
+	add("POST", page+"/preview", "link")
+	add("GET", "trash", "trashed")
+	add("DELETE", `trash/{id:\d{1,18}}`, "remove")
 	return list
 }
 

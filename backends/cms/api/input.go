@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -40,7 +41,9 @@ func (q *request) input(params map[string]string, limit int64) (err error) {
 	if c.Query, err = query(q.r.URL.RawQuery); err != nil {
 		return err
 	}
-	if c.Body, err = q.body(limit); err != nil {
+	if q.route.Options.Stream {
+		c.Stream, c.Body = inbound.Default.Body(q.w, q.r), map[string]any{}
+	} else if c.Body, err = q.body(limit); err != nil {
 		return err
 	}
 	c.Data = make(map[string]any, len(c.Query)+len(c.Body)+len(params)+1)
@@ -134,7 +137,9 @@ func (q *request) body(limit int64) (map[string]any, error) {
 		}
 		return members, nil
 	case kind == "multipart/form-data":
-		return parts(text, options["boundary"])
+		members, files, err := parts(text, options["boundary"])
+		q.call.Files = files
+		return members, err
 	}
 	return nil, handler.Errorf(http.StatusUnsupportedMediaType, "the body is neither JSON nor a form")
 }
@@ -161,27 +166,28 @@ func object(text []byte) (map[string]any, error) {
 	return members, nil
 }
 
-// parts reads the members of a form with parts. Files are for the administration.
-func parts(text []byte, boundary string) (map[string]any, error) {
+// parts reads the members and the files of a form with parts.
+func parts(text []byte, boundary string) (map[string]any, map[string]handler.Upload, error) {
 	if boundary == "" {
-		return nil, handler.Errorf(http.StatusBadRequest, "the form has no boundary")
+		return nil, nil, handler.Errorf(http.StatusBadRequest, "the form has no boundary")
 	}
-	reader := multipart.NewReader(strings.NewReader(string(text)), boundary)
-	values := make(map[string][]string)
+	reader := multipart.NewReader(bytes.NewReader(text), boundary)
+	values, files := make(map[string][]string), make(map[string]handler.Upload)
 	for n := 0; ; n++ {
 		part, err := reader.NextPart()
 		if errors.Is(err, io.EOF) {
-			return single(values), nil
+			return single(values), files, nil
 		}
 		if err != nil || n == maxValues {
-			return nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read, or has more than %d members", maxValues)
-		}
-		if part.FileName() != "" {
-			return nil, handler.Errorf(http.StatusBadRequest, "files are not taken here")
+			return nil, nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read, or has more than %d members", maxValues)
 		}
 		value, err := io.ReadAll(part)
 		if err != nil {
-			return nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read")
+			return nil, nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read")
+		}
+		if part.FileName() != "" {
+			files[part.FormName()] = handler.Upload{Name: part.FileName(), Content: value}
+			continue
 		}
 		values[part.FormName()] = append(values[part.FormName()], string(value))
 	}

@@ -33,7 +33,13 @@ func FuzzForm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, boundary string) {
 		for _, read := range []func() (map[string]any, error){
 			func() (map[string]any, error) { return query(text) },
-			func() (map[string]any, error) { return parts([]byte(text), boundary) },
+			func() (map[string]any, error) {
+				members, files, err := parts([]byte(text), boundary)
+				if len(members)+len(files) > maxValues {
+					t.Fatalf("%d members and %d files", len(members), len(files))
+				}
+				return members, err
+			},
 		} {
 			members, err := read()
 			if e, ok := handler.Of(err); err != nil && (!ok || e.Code != 400) {

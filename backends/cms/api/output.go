@@ -26,6 +26,13 @@ var errLarge = fmt.Errorf("the answer is longer than %d bytes", maxOutput)
 // answer writes what a method gave.
 func (q *request) answer(value any) {
 	status, header := q.call.Answered()
+	if serve, ok := value.(handler.Served); ok {
+		maps.Copy(q.w.Header(), header)
+		if err := serve(q.w, q.whole); err != nil {
+			q.fail(err)
+		}
+		return
+	}
 	body, kind, err := encode(&value, &status, &header)
 	if err != nil {
 		q.fail(err)

@@ -56,6 +56,13 @@ interface CmsError {
   message: string;
 }
 
+/** In pixels, 1 to 2560; fit: contain (by default), or cover, which needs both. */
+interface CmsSize {
+  width?: number;
+  height?: number;
+  fit?: "contain" | "cover";
+}
+
 /** The content, as the user of the request may. Not found: null. */
 declare const pages: {
   /** The list has the cursor behind it as after; empty: this is the end. */
@@ -68,6 +75,12 @@ declare const pages: {
   save(page: CmsPage): CmsPage;
   save(page: number | CmsPage, changes: { [name: string]: any }): CmsPage;
   trash(page: number | CmsPage): void;
+  /** Puts a file into a field of a page: the name of a part of the form that was sent, or a text. */
+  attach(page: number | CmsPage, field: string, file: string | { name: string; text: string }): CmsPage;
+  /** An answer with a file, or with an image of it in a size: return it. */
+  file(file: number | { id: number }, size?: CmsSize): CmsResponse;
+  /** The address of an image in a size, which is signed; for who may see the file. */
+  image(file: number | { id: number }, size: CmsSize): string;
 };
 
 declare const users: {
@@ -172,6 +185,8 @@ declare const RestApiHelper: {
 };
 
 declare const input: {
+  /** Of a form with parts. */
+  readonly files: { field: string; name: string; size: number }[];
   readonly method: string;
   readonly path: string;
   readonly data: CmsData;

@@ -23,6 +23,7 @@ type File struct {
 	ID      int64
 	Page    int64
 	Created kernel.Moment
+	Sizes   []string // that its field allows
 }
 
 // Takes tells whether u can put a file of a name into a field of a page, and how many
@@ -103,11 +104,15 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 		return nil, err
 	}
 	f := &File{ID: id}
+	var field string
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		err := c.Row("SELECT page_id, hash, name, media_type, size, width, height, created FROM cms_files WHERE id = ?", id).
-			Scan(&f.Page, &f.Hash, &f.Name, &f.MediaType, &f.Size, &f.Width, &f.Height, &f.Created)
+		err := c.Row("SELECT page_id, field, hash, name, media_type, size, width, height, created FROM cms_files WHERE id = ?", id).
+			Scan(&f.Page, &field, &f.Hash, &f.Name, &f.MediaType, &f.Size, &f.Width, &f.Height, &f.Created)
 		if err != nil {
 			return kernel.OrNotFound(err, "file")
+		}
+		if of := s.fields[field]; of != nil {
+			f.Sizes = of.Settings.Sizes
 		}
 		page, err := s.seen(c, u, "p.id = ?", f.Page)
 		if kernel.IsNotFound(err) || err == nil && !s.may(u, page.Template, editing) && !page.has(id) {

@@ -77,6 +77,9 @@ type Settings struct {
 	Extensions []string `json:"extensions,omitempty"`
 	// MaxBytes is how large a file is. Default: 10 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
+	// Sizes are those that images of the field are made smaller to, such as 640x, x480, 640x480, or 200x200c, which
+	// fills it. Default: none.
+	Sizes []string `json:"sizes,omitempty"`
 	// Blocks are the fields of each kind of block.
 	Blocks map[string][]string `json:"blocks,omitempty"`
 }
@@ -106,8 +109,15 @@ func (f *Field) check(s *schema) error {
 		return bad("templates", "templates are of fields of pages")
 	case (len(o.Extensions) > 0 || o.MaxBytes != 0) && !is(TypeFile), o.MaxBytes < 0:
 		return bad("extensions", "extensions and max_bytes are of fields of files")
+	case len(o.Sizes) > 0 && !is(TypeFile), len(o.Sizes) > sizesMost:
+		return bad("sizes", fmt.Sprintf("sizes are of fields of files, at most %d of them", sizesMost))
 	case (len(o.Blocks) > 0) != is(TypeBlocks) || len(o.Blocks) > 100:
 		return bad("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
+	}
+	for _, size := range o.Sizes {
+		if _, ok := ParseSize(size); !ok {
+			return bad("sizes", fmt.Sprintf("a size is such as 640x, x480, 640x480 or 200x200c, with sides of 1 to %d", SideMost))
+		}
 	}
 	for _, option := range o.Options {
 		if option == "" || utf8.RuneCountInString(option) > textMost || !text.IsLine(option) {

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -86,26 +88,36 @@ func (f *Files) Open(ctx context.Context, u *kernel.User, id int64) (*content.Fi
 	return file, body, err
 }
 
-// Serve answers with a file that u may see. Of an image, the query parameters width and
-// height (1 to 2,560 pixels, rounded up to the next of Sides) ask for one that fits into
-// them, or with fit=cover for one that fills them; it is never larger than it is.
+// Serve answers with a file that u may see. Of an image, the query parameters width and height (1 to
+// content.SideMost pixels) ask for one that fits into them, or with fit=cover for one that fills them; it is never
+// larger than it is. Its field has to allow the size, or sig to sign it; see Query.
 func (f *Files) Serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64) error {
-	size, err := sizeOf(r.URL.Query())
+	query := r.URL.Query()
+	size, err := sizeOf(query)
 	if err != nil {
 		return err
 	}
+	return f.serve(w, r, u, id, size, func(file *content.File) bool {
+		return slices.Contains(file.Sizes, size.String()) || f.signed(query.Get("sig"), id, size)
+	})
+}
+
+// Image is Serve for a site's own code, which asks for any size; the zero Size is the file as it is.
+func (f *Files) Image(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size) error {
+	return f.serve(w, r, u, id, size, func(*content.File) bool { return true })
+}
+
+func (f *Files) serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size, may func(*content.File) bool) error {
 	file, body, err := f.Open(r.Context(), u, id)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	if public := u.Guest(); public {
-		w.Header().Set("Cache-Control", "public, max-age=300")
-	} else {
-		w.Header().Set("Cache-Control", "private, no-cache")
-	}
 	served, from := file.File, io.ReadSeeker(body)
-	if size != (Size{}) && scales(&file.File) {
+	if size != (content.Size{}) && scales(&file.File) {
+		if !may(file) {
+			return kernel.Forbidden("the field of the file has no size %s", size)
+		}
 		small, mediaType, err := f.images.get(r.Context(), &file.File, size, body)
 		switch {
 		case errors.Is(err, errNotSmaller):
@@ -120,34 +132,55 @@ func (f *Files) Serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 			from = small
 		}
 	}
+	if u.Guest() {
+		w.Header().Set("Cache-Control", "public, max-age=300")
+	} else {
+		w.Header().Set("Cache-Control", "private, no-cache")
+	}
 	blob.Serve(w, r, &served, file.Created.Time(), from)
 	return nil
 }
 
+// Query is what asks for a size of an image that its field does not allow: signed, so that nobody else has sizes made.
+func (f *Files) Query(id int64, size content.Size) string {
+	query := url.Values{"sig": {f.sign(id, size)}}
+	for name, side := range map[string]int{"width": size.Width, "height": size.Height} {
+		if side > 0 {
+			query.Set(name, strconv.Itoa(side))
+		}
+	}
+	if size.Cover {
+		query.Set("fit", "cover")
+	}
+	return query.Encode()
+}
+
+func (f *Files) sign(id int64, size content.Size) string {
+	return f.Signer("cms image").Sign(nil, strconv.FormatInt(id, 10), size.String())
+}
+
+func (f *Files) signed(sig string, id int64, size content.Size) bool {
+	_, ok := f.Signer("cms image").Open(sig, strconv.FormatInt(id, 10), size.String())
+	return ok
+}
+
 // sizeOf reads what size of an image is asked for.
-func sizeOf(query map[string][]string) (s Size, err error) {
-	word := func(name string) string {
-		if len(query[name]) > 0 {
-			return query[name][0]
-		}
-		return ""
-	}
+func sizeOf(query url.Values) (s content.Size, err error) {
 	for name, into := range map[string]*int{"width": &s.Width, "height": &s.Height} {
-		if text := word(name); text != "" {
-			n, err := strconv.Atoi(text)
-			if err != nil || n < 1 || n > SideMost {
-				return s, kernel.BadRequest("%s is a number of pixels from 1 to %d", name, SideMost)
-			}
-			*into = rung(n)
+		text := query.Get(name)
+		if text == "" {
+			continue
+		}
+		if *into, err = strconv.Atoi(text); err != nil || *into < 1 || *into > content.SideMost {
+			return s, kernel.BadRequest("%s is a number of pixels from 1 to %d", name, content.SideMost)
 		}
 	}
-	switch word("fit") {
+	switch query.Get("fit") {
 	case "", "contain":
 	case "cover":
-		if s.Width == 0 || s.Height == 0 {
+		if s.Cover = true; !s.Valid() {
 			return s, kernel.BadRequest("fit=cover needs width and height")
 		}
-		s.Cover = true
 	default:
 		return s, kernel.BadRequest("fit is contain or cover")
 	}

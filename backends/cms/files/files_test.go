@@ -38,7 +38,9 @@ func newSite(t *testing.T, db *store.DB) (*Files, *content.Page) {
 	}
 	site := kernel.Site()
 	for _, f := range []content.Field{
-		{Name: "pictures", Type: content.TypeFile, Settings: content.Settings{Extensions: []string{"png", "jpg"}, Most: 2}},
+		{Name: "pictures", Type: content.TypeFile, Settings: content.Settings{
+			Extensions: []string{"png", "jpg"}, Most: 2, Sizes: []string{"128x", "x32", "64x64c", "64x64", "2560x", "300x300c", "x64", "64x"},
+		}},
 		{Name: "papers", Type: content.TypeFile, Settings: content.Settings{MaxBytes: 20}},
 	} {
 		if _, err := pages.SaveField(t.Context(), site, f); err != nil {
@@ -127,7 +129,7 @@ func TestFiles(t *testing.T) {
 			t.Fatalf("%d %v, error %v", w.Code, w.Header(), err)
 		}
 		for query, size := range map[string]image.Point{
-			"width=100": {128, 64}, "height=30": {64, 32}, "width=64&height=64&fit=cover": {64, 64}, "width=64&height=64": {64, 32}, "width=2560": {200, 100}, "width=300&height=300&fit=cover": {100, 100},
+			"width=128": {128, 64}, "height=32": {64, 32}, "width=64&height=64&fit=cover": {64, 64}, "width=64&height=64": {64, 32}, "width=2560": {200, 100}, "width=300&height=300&fit=cover": {100, 100}, f.Query(id, content.Size{Width: 50}): {50, 25},
 		} {
 			w, err := serve(guest, query)
 			if err != nil {
@@ -157,8 +159,15 @@ func TestFiles(t *testing.T) {
 				t.Errorf("%s: %v", query, err)
 			}
 		}
+		// What the field does not allow is made for nobody who has no signature of it.
+		other := f.Query(id+1, content.Size{Width: 51})
+		for _, query := range []string{"width=100", "width=51&sig=x", other, strings.Replace(f.Query(id, content.Size{Width: 50}), "50", "51", 1)} {
+			if _, err := serve(site, query); kernel.Status(err) != 403 {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
 		kept, err := filepath.Glob(filepath.Join(f.Site, "cache", "images", "*", "*"))
-		if err != nil || len(kept) != 5 {
+		if err != nil || len(kept) != 6 {
 			t.Errorf("kept %v, error %v", kept, err)
 		}
 		// A page that has it no more shows it to editors alone; a revision brings it back.
@@ -256,8 +265,20 @@ func TestTurn(t *testing.T) {
 
 func BenchmarkSmaller(b *testing.B) {
 	in := picture(4000, 3000)
-	part, to := Size{Width: 800}.of(4000, 3000)
+	part, to := fit(content.Size{Width: 800}, 4000, 3000)
 	for b.Loop() {
 		scale(in, part, to)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"640x": true, "x480": true, "640x480": true, "640x480c": true, "2560x2560": true,
+		"": false, "x": false, "640": false, "640xc": false, "0x5": false, "05x": false, "+5x": false, "-5x": false, "2561x": false, "5x5C": false, "5x5 ": false, "5x5x": false,
+	} {
+		if size, ok := content.ParseSize(text); ok != want || ok && size.String() != text {
+			t.Errorf("%q: %v %v", text, size, ok)
+		}
 	}
 }

@@ -16,20 +16,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
 )
-
-// Sides are the pixels that an image is made smaller to, so that nobody has thousands of
-// sizes made.
-var Sides = []int{16, 32, 48, 64, 96, 128, 160, 240, 320, 480, 640, 800, 960, 1280, 1600, 1920, 2560}
-
-// SideMost is the last of Sides.
-const SideMost = 2560
 
 const (
 	// pixelsMost is how many pixels of an image are read; a larger one is served as it is.
@@ -41,27 +34,6 @@ const (
 	cacheMost = 2 << 30
 	quality   = 82
 )
-
-// Size is what an image is to fit into, or with Cover to fill; 0: whatever it is.
-type Size struct {
-	Width, Height int
-	Cover         bool
-}
-
-// String is the size in the name of a file.
-func (s Size) String() string {
-	text := strconv.Itoa(s.Width) + "x" + strconv.Itoa(s.Height)
-	if s.Cover {
-		text += "c"
-	}
-	return text
-}
-
-// rung is the least of Sides that is not below n.
-func rung(n int) int {
-	i, _ := slices.BinarySearch(Sides, n)
-	return Sides[min(i, len(Sides)-1)]
-}
 
 // scales reports whether an image of a file can be made smaller.
 func scales(f *blob.File) bool {
@@ -83,7 +55,7 @@ type cache struct {
 func newCache(folder string) *cache { return &cache{folder, make(chan struct{}, atOnce)} }
 
 // get is a smaller image, and its media type; the error may be errNotSmaller.
-func (c *cache) get(ctx context.Context, f *blob.File, size Size, from io.Reader) (_ *os.File, mediaType string, err error) {
+func (c *cache) get(ctx context.Context, f *blob.File, size content.Size, from io.Reader) (_ *os.File, mediaType string, err error) {
 	extension := ".png"
 	if mediaType = "image/png"; f.MediaType == "image/jpeg" {
 		mediaType, extension = f.MediaType, ".jpg"
@@ -129,7 +101,7 @@ func (c *cache) get(ctx context.Context, f *blob.File, size Size, from io.Reader
 }
 
 // smaller reads an image and makes it smaller.
-func smaller(f *blob.File, size Size, from io.Reader) (image.Image, error) {
+func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, error) {
 	in := bufio.NewReaderSize(from, 256<<10)
 	head, err := in.Peek(256 << 10)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -140,7 +112,7 @@ func smaller(f *blob.File, size Size, from io.Reader) (image.Image, error) {
 	if turned >= 5 { // it lies on its side
 		width, height = height, width
 	}
-	part, to := size.of(width, height)
+	part, to := fit(size, width, height)
 	if part == image.Rect(0, 0, width, height) && to.X >= width && to.Y >= height {
 		return nil, errNotSmaller
 	}
@@ -152,8 +124,8 @@ func smaller(f *blob.File, size Size, from io.Reader) (image.Image, error) {
 	return scale(turn(plain(read), turned), part, to), nil
 }
 
-// of is which part of an image is taken, and what size it gets.
-func (s Size) of(width, height int) (part image.Rectangle, to image.Point) {
+// fit is which part of an image is taken, and what size it gets.
+func fit(s content.Size, width, height int) (part image.Rectangle, to image.Point) {
 	part = image.Rect(0, 0, width, height)
 	w, h := s.Width, s.Height
 	if s.Cover {

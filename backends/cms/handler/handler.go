@@ -2,7 +2,7 @@
 // and methods, each of which takes a Call and gives what is answered.
 //
 // What a method gives (specification, section 4): a string is answered as {"message": string}; nil as 204
-// without a body; a Response as it says; everything else as JSON, an encoding/json.RawMessage as it stands. An
+// without a body; a Response as it says, as does a Served; everything else as JSON, an encoding/json.RawMessage as it stands. An
 // Error is answered with its code, a context's deadline with 504, every other error with 500 that tells
 // nothing.
 package handler
@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -58,10 +59,23 @@ type Call struct {
 	User      User
 	// Session is nil where the mode is not session.
 	Session Session
+	// Files are those of a form with parts, by the name of their part; of several with one name the last.
+	Files map[string]Upload
+	// Stream is the body, for a route that reads it itself (routes.Options.Stream); else nil.
+	Stream io.Reader
 
 	status int
 	header http.Header
 }
+
+// Upload is a file of a form. Its name is as the client gave it.
+type Upload struct {
+	Name    string
+	Content []byte
+}
+
+// Served is an answer that writes itself, for what is not held in memory. It writes nothing where it returns an error.
+type Served func(w http.ResponseWriter, r *http.Request) error
 
 // SetStatus sets the status of the answer, 200 to 599. Default: 200.
 func (c *Call) SetStatus(status int) error {

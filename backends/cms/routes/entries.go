@@ -40,6 +40,8 @@ type Options struct {
 	Timeout time.Duration
 	// CORS: other origins of the settings may call it. Default: true.
 	CORS bool
+	// Stream: the method reads the body itself. Routes that a site writes have none.
+	Stream bool
 }
 
 // Defaults are the options of a route that has none.

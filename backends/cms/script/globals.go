@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"strings"
@@ -30,7 +31,9 @@ func (rt *runtime) globals() {
 		_ = rt.vm.Set(name, object)
 		return object
 	}
-	set("pages", rt.pages())
+	pages := rt.pages()
+	maps.Copy(pages, rt.files())
+	set("pages", pages)
 	set("users", rt.users())
 	set("templates", rt.definitions(func(e *Engine) Definitions { return e.Templates }, "templates"))
 	set("fields", rt.definitions(func(e *Engine) Definitions { return e.Fields }, "fields"))
@@ -140,15 +143,7 @@ func (rt *runtime) pages() map[string]native {
 		}
 		return rt.program.engine.Pages
 	}
-	id := func(v goja.Value) int64 {
-		if o, ok := v.(*goja.Object); ok {
-			v = o.Get("id")
-		}
-		if !is(v) {
-			rt.fail("a page has an id")
-		}
-		return v.ToInteger()
-	}
+	id := func(v goja.Value) int64 { return rt.id(v, "page") }
 	return map[string]native{
 		"find": func(c goja.FunctionCall) goja.Value {
 			found, after, err := store().Find(rt.call.context(), rt.call.User, text(c.Argument(0)))

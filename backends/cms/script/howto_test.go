@@ -1,6 +1,10 @@
 package script
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +35,7 @@ func TestHowTo(t *testing.T) {
 			files["api/"+name+".js"] = b.Text
 		}
 	}
-	if len(files) != 4 {
+	if len(files) != 5 {
 		t.Fatalf("%d files", len(files))
 	}
 	php := files["api/Routes.php"]
@@ -57,9 +61,21 @@ func TestHowTo(t *testing.T) {
 	if err == nil || err.Error() != "Required parameter 'body' is missing" {
 		t.Errorf("error %v", err)
 	}
-	p, err := e.Load("api/Counter.js")
+	p, err := e.Load("api/Counter.js", "api/Pictures.js")
 	if err != nil {
 		t.Fatal(err)
+	}
+	pictures, _ := p.Class("Pictures")
+	e.Files = fakeFiles{}
+	form := callWith(map[string]any{"id": "7"})
+	form.Files = map[string]handler.Upload{"photo": {Name: "a.png", Content: []byte("x")}}
+	if got, err := pictures.Methods["add"](t.Context(), form); err != nil || shown(got) != `{"id":5,"small":"/image of 5"}` {
+		t.Errorf("%s, %v", shown(got), err)
+	}
+	if got, err := pictures.Methods["show"](t.Context(), form); err != nil {
+		t.Error(err)
+	} else if _, ok := got.(handler.Served); !ok {
+		t.Errorf("%T", got)
 	}
 	counter, _ := p.Class("Counter")
 	for _, want := range []string{"1", "2", "3"} {
@@ -69,4 +85,21 @@ func TestHowTo(t *testing.T) {
 			}
 		}
 	}
+}
+
+type fakeFiles struct{}
+
+func (fakeFiles) Attach(_ context.Context, _ handler.User, page int64, field, name string, content []byte) (Object, error) {
+	if page != 7 || field != "pictures" || name != "a.png" || string(content) != "x" {
+		return nil, errors.New("another file")
+	}
+	return Object{"pictures": []any{Object{"id": 5}}}, nil
+}
+
+func (fakeFiles) Answer(handler.User, int64, Object) (handler.Served, error) {
+	return func(http.ResponseWriter, *http.Request) error { return nil }, nil
+}
+
+func (fakeFiles) Link(file int64, _ Object) (string, error) {
+	return fmt.Sprintf("image of %d", file), nil
 }

@@ -64,6 +64,7 @@ func (rt *runtime) requestGlobals(input, session *goja.Object) {
 		}
 		return rt.object(made)
 	})
+	rt.getter(input, "files", func(c *call) goja.Value { return rt.value(uploads(c)) })
 	rt.getter(session, "loggedIn", func(c *call) goja.Value { return rt.vm.ToValue(c.User.Name != "guest") })
 }
 

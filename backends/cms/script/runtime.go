@@ -83,6 +83,7 @@ type call struct {
 	operations int
 	// What natives have made, which scripts pass on.
 	responses map[*goja.Object]*response
+	served    map[*goja.Object]handler.Served
 	causes    map[*goja.Object]error
 	// rejected are promises that nobody has waited for yet, in their order.
 	rejected []*goja.Promise

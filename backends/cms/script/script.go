@@ -40,6 +40,8 @@ type Options struct {
 	// Logger takes what scripts log. It is asked each time.
 	Logger func() *zap.Logger
 	// Pages, Users, Templates and Fields are what scripts may ask for; nil: it is not there.
+	// Files are those of pages. Default: there are none.
+	Files     Files
 	Pages     Pages
 	Users     Users
 	Templates Definitions

@@ -25,6 +25,16 @@ type Pages interface {
 	Trash(ctx context.Context, user handler.User, id int64) error
 }
 
+// Files are those of pages. Each call asks whether the user may.
+type Files interface {
+	// Attach puts a file into a field of a page, and gives the page.
+	Attach(ctx context.Context, user handler.User, page int64, field, name string, content []byte) (Object, error)
+	// Answer is an answer with a file; of an image, size says which: {width, height, fit}, nil for as it is.
+	Answer(user handler.User, file int64, size Object) (handler.Served, error)
+	// Link is the path below the endpoint that gives everybody who may see a file an image of it in a size.
+	Link(file int64, size Object) (string, error)
+}
+
 // Users are the accounts that scripts may know of.
 type Users interface {
 	// Find gives users in the order of their ids, behind after, at most limit: {id, name, roles}.

@@ -133,6 +133,9 @@ func (rt *runtime) answer(result goja.Value) (any, error) {
 		}
 		return rt.json(result)
 	}
+	if serve, ok := rt.call.served[object]; ok {
+		return serve, nil
+	}
 	if made, ok := rt.call.responses[object]; ok {
 		return rt.response(made)
 	}

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+)
+
+// What becomes of a page: drafts, revisions, its place, the trash.
+
+// acted is a change of a page that minds If-Match, and answers with the page.
+func acted(call *handler.Call, act func(page, version int64) (*content.Page, error)) (any, error) {
+	of, err := version(call)
+	if err != nil {
+		return nil, err
+	}
+	page, err := act(id(call), of)
+	return tagged(call, page, err)
+}
+
+func (c Content) revisions(ctx context.Context, call *handler.Call) (any, error) {
+	list, err := c.Pages.Revisions(ctx, &call.User, id(call))
+	return map[string]any{"revisions": listed(list)}, err
+}
+
+func (c Content) revert(ctx context.Context, call *handler.Call) (any, error) {
+	revision, err := strconv.ParseInt(call.Params["revision"], 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	return acted(call, func(page, version int64) (*content.Page, error) {
+		return c.Pages.Revert(ctx, &call.User, page, revision, version)
+	})
+}
+
+func (c Content) draft(ctx context.Context, call *handler.Call) (any, error) {
+	page, err := c.Pages.Draft(ctx, &call.User, id(call))
+	return tagged(call, page, err)
+}
+
+func (c Content) dropDraft(ctx context.Context, call *handler.Call) (any, error) {
+	return acted(call, func(page, version int64) (*content.Page, error) {
+		return c.Pages.DropDraft(ctx, &call.User, page, version)
+	})
+}
+
+func (c Content) publish(ctx context.Context, call *handler.Call) (any, error) {
+	return acted(call, func(page, version int64) (*content.Page, error) {
+		return c.Pages.PublishDraft(ctx, &call.User, page, version)
+	})
+}
+
+func (c Content) unpublish(ctx context.Context, call *handler.Call) (any, error) {
+	status := content.StatusUnpublished
+	return acted(call, func(page, version int64) (*content.Page, error) {
+		return c.Pages.Save(ctx, &call.User, content.Edit{ID: page, Version: version, Status: &status})
+	})
+}
+
+func (c Content) move(ctx context.Context, call *handler.Call) (any, error) {
+	var to struct {
+		Parent int64 `json:"parent"`
+	}
+	if err := members(call, &to, "parent"); err != nil {
+		return nil, err
+	}
+	page, err := c.Pages.Move(ctx, &call.User, id(call), to.Parent)
+	return tagged(call, page, err)
+}
+
+func (c Content) order(ctx context.Context, call *handler.Call) (any, error) {
+	var to struct {
+		Children []int64 `json:"children"`
+	}
+	if err := members(call, &to, "children"); err != nil {
+		return nil, err
+	}
+	return nil, c.Pages.Order(ctx, &call.User, id(call), to.Children)
+}
+
+// trashed lists what is in the trash, newest pages first.
+func (c Content) trashed(ctx context.Context, call *handler.Call) (any, error) {
+	before, err := number(call, "before", 0, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := number(call, "limit", 25, 500)
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.Pages.Trashed(ctx, &call.User, before, int(limit))
+	next := int64(0)
+	if len(list) == int(limit) {
+		next = list[len(list)-1].ID
+	}
+	return map[string]any{"pages": listed(list), "before": next}, err
+}
+
+func (c Content) restore(ctx context.Context, call *handler.Call) (any, error) {
+	page, err := c.Pages.Restore(ctx, &call.User, id(call))
+	return tagged(call, page, err)
+}
+
+func (c Content) remove(ctx context.Context, call *handler.Call) (any, error) {
+	return nil, c.Pages.Delete(ctx, &call.User, id(call))
+}
+
+// link is a link to a page as its draft says, good for an hour where nothing else is asked for.
+func (c Content) link(ctx context.Context, call *handler.Call) (any, error) {
+	asked := struct {
+		Seconds int64 `json:"seconds"`
+	}{3600}
+	if err := members(call, &asked, "seconds"); err != nil {
+		return nil, err
+	}
+	if most := int64(content.PreviewMost / time.Second); asked.Seconds < 1 || asked.Seconds > most {
+		return nil, handler.Errorf(http.StatusBadRequest, "seconds is from 1 to %d", most)
+	}
+	token, until, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(asked.Seconds)*time.Second)
+	return map[string]any{"url": call.BaseURL + "/content/preview/" + token, "until": until}, err
+}
+
+// preview is the page of a link: no cache keeps it, and no other site learns of the link.
+func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
+	page, err := c.Pages.Preview(ctx, call.Params["token"])
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex"} {
+		if err := call.SetHeader(name, value); err != nil {
+			return nil, err
+		}
+	}
+	return page, nil
+}
+
+// members reads the body into a struct, and refuses a member that is not known.
+func members(call *handler.Call, into any, known string) error {
+	for name := range call.Body {
+		if name != known {
+			return handler.Errorf(http.StatusBadRequest, "%q is not known; there is: %s", name, known)
+		}
+	}
+	raw, err := json.Marshal(call.Body)
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		return handler.Errorf(http.StatusBadRequest, "%s has another type", known)
+	}
+	return nil
+}
+
+// number reads a query parameter from 1 to most.
+func number(call *handler.Call, name string, otherwise, most int64) (int64, error) {
+	text, ok := call.Query[name]
+	if !ok {
+		return otherwise, nil
+	}
+	digits, _ := text.(string)
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 1 || n > most {
+		return 0, handler.Errorf(http.StatusBadRequest, "%s is a number from 1 to %d", name, most)
+	}
+	return n, nil
+}

@@ -1,0 +1,68 @@
+package binding
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/files"
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script"
+)
+
+// Files are those of a site's pages, as the user of the request may see and change them.
+func Files(f *files.Files) script.Files { return siteFiles{f} }
+
+type siteFiles struct{ files *files.Files }
+
+func (s siteFiles) Attach(ctx context.Context, u handler.User, page int64, field, name string, content []byte) (script.Object, error) {
+	made, err := s.files.Receive(ctx, &u, page, field, name, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return object(made), nil
+}
+
+func (s siteFiles) Answer(u handler.User, id int64, asked script.Object) (handler.Served, error) {
+	var to content.Size
+	if asked != nil {
+		var err error
+		if to, err = size(asked); err != nil {
+			return nil, err
+		}
+	}
+	return func(w http.ResponseWriter, r *http.Request) error { return s.files.Image(w, r, &u, id, to) }, nil
+}
+
+func (s siteFiles) Link(id int64, asked script.Object) (string, error) {
+	to, err := size(asked)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("content/files/%d?%s", id, s.files.Query(id, to)), nil
+}
+
+// size reads {width, height, fit}.
+func size(asked script.Object) (to content.Size, err error) {
+	side := func(name string) int {
+		switch n := asked[name].(type) {
+		case nil:
+			return 0
+		case int64:
+			return int(n)
+		case float64:
+			if n == float64(int(n)) {
+				return int(n)
+			}
+		}
+		return -1
+	}
+	to = content.Size{Width: side("width"), Height: side("height"), Cover: asked["fit"] == "cover"}
+	if fit := asked["fit"]; !to.Valid() || fit != nil && fit != "cover" && fit != "contain" {
+		return to, kernel.BadRequest("a size has width or height, from 1 to %d, and with fit: 'cover' both", content.SideMost)
+	}
+	return to, nil
+}
