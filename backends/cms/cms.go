@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/migrations"
 	"github.com/tollgate-gateway/tollgate/backends/cms/script"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+	"github.com/tollgate-gateway/tollgate/backends/cms/transfer"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -179,6 +180,11 @@ func (s *Server) Content() *content.Content { return s.content }
 
 // Files are those of the pages.
 func (s *Server) Files() *files.Files { return s.files }
+
+// Transfer takes the content of the site to another one, or from it.
+func (s *Server) Transfer() transfer.Site {
+	return transfer.Site{Accounts: s.accounts, Pages: s.content, Files: s.files}
+}
 
 // Owns tells whether a request is on the endpoint.
 func (s *Server) Owns(r *http.Request) bool {

@@ -19,9 +19,10 @@ import (
 var command = caddycmd.Command{
 	Name:  serviceName,
 	Usage: "<command> [--site <folder>] [--config <file>] [--adapter <name>] [--json]",
-	Short: "Installs and checks the site of the CMS, and manages its users",
+	Short: "Installs and checks the site of the CMS, manages its users, and moves its content",
 	Long: `
-Installs a site, checks its routes and classes, and manages its users.
+Installs a site, checks its routes and classes, manages its users, and takes its
+content to another site.
 
 A command works while the server runs and while it does not. Run it in the
 folder of the server and as the user of the server, since paths such as site and
@@ -40,7 +41,7 @@ func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
 	root.PersistentFlags().StringVar(&o.site, "site", "site", "Folder of the site")
-	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o))
+	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o))
 }
 
 // session is the open database with what a subcommand needs to answer.

@@ -2,6 +2,7 @@ package cms
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,19 @@ func TestCommands(t *testing.T) {
 	}
 	s.Tool("cms", "user", "enable", "bob")
 	again := strings.TrimSpace(s.Tool("cms", "user", "password", "bob", "--generate"))
+	other := newSite(t)
+	other.Tool("cms", "install", "--admin", "ann")
+	file := filepath.Join(t.TempDir(), "site.jsonl")
+	s.Tool("cms", "export", file)
+	if out := s.Tool("cms", "export", "-"); !strings.HasPrefix(out, `{"cms":1}`) || !strings.Contains(out, `"path":"/home"`) {
+		t.Errorf("export: %s", out)
+	}
+	for range 2 {
+		var done struct{ Fields, Templates, Pages, Files int }
+		if err := json.Unmarshal([]byte(other.Tool("cms", "import", file, "--json")), &done); err != nil || done.Pages != 4 || done.Templates != 4 {
+			t.Errorf("import: %+v, error %v", done, err)
+		}
+	}
 	s.begin()
 	for password, status := range map[string]int{bob.Password: 401, again: 200} {
 		if a := e2e.Do(t, s.client, "POST", s.base+"/api/auth", "", "username=bob&password="+password, "Content-Type", "application/x-www-form-urlencoded"); a.Status != status {

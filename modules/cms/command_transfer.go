@@ -1,0 +1,148 @@
+package cms
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/transfer"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+// transferred is the answer of export and import.
+type transferred struct {
+	File      string `json:"file"`
+	Fields    int    `json:"fields"`
+	Templates int    `json:"templates"`
+	Pages     int    `json:"pages"`
+	Files     int    `json:"files"`
+}
+
+func told(file string, done transfer.Done) transferred {
+	return transferred{file, done.Fields, done.Templates, done.Pages, done.Files}
+}
+
+func (t transferred) String() string {
+	return fmt.Sprintf("%d fields, %d templates, %d pages, %d files", t.Fields, t.Templates, t.Pages, t.Files)
+}
+
+func exportCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "export <file>|-", Args: cobra.ExactArgs(1),
+		Short: "Writes the content of the site to a file, or to standard output",
+		Long: `
+Writes roles, fields, templates, pages and their files as JSON, an object on a
+line. A file appears whole or not at all. Users, the trash, drafts, revisions,
+settings, routes and classes are not in it.
+`,
+	}
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
+		ctx := s.Ctx
+		pages, err := s.Content().Count(ctx, kernel.Site(), "include=all")
+		if err != nil {
+			return err
+		}
+		bar := cli.NewProgress(s.Notes, pages, " pages and files", func(n int64) string { return strconv.FormatInt(n, 10) })
+		from, before := s.Transfer(), int64(0)
+		from.Progress = func(done transfer.Done) {
+			now := int64(done.Pages) + int64(done.Files)
+			bar.Step(now-before, pages+int64(done.Files))
+			before = now
+		}
+		if args[0] == "-" {
+			done, err := from.Export(ctx, s.Out)
+			bar.Clear()
+			if err == nil {
+				s.Note("%s", told("-", done))
+			}
+			return err
+		}
+		done, err := exportTo(ctx, from, args[0])
+		bar.Clear()
+		if err != nil {
+			return err
+		}
+		answer := told(args[0], done)
+		return s.Answer(answer, func(io.Writer) { s.Note("%s: %s", args[0], answer) })
+	})
+	return cmd
+}
+
+// exportTo writes a file, which is there once it is whole.
+func exportTo(ctx context.Context, from transfer.Site, name string) (done transfer.Done, err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // with mode 0600
+	if err != nil {
+		return done, err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // it has its name by then
+	done, err = from.Export(ctx, f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	return done, err
+}
+
+func importCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "import <file>|-", Args: cobra.ExactArgs(1),
+		Short: "Reads content that export has written into the site",
+		Long: `
+Fields, templates and pages that are there already, by their names and paths,
+become what the file says; nothing is removed, and roles that are there stay as
+they are. Each few hundred pages are one change: an import that was
+interrupted is begun again, and adds nothing twice.
+`,
+	}
+	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
+		in, size := cmd.InOrStdin(), int64(0)
+		if args[0] != "-" {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close() //nolint:errcheck // it was read only
+			if info, err := f.Stat(); err == nil {
+				size = info.Size()
+			}
+			in = f
+		}
+		if _, err := s.Content().Install(s.Ctx); err != nil {
+			return err
+		}
+		bar := cli.NewProgress(s.Notes, size, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
+		done, err := s.Transfer().Import(s.Ctx, &stepped{in, func(n int64) { bar.Step(n, size) }})
+		bar.Clear()
+		answer := told(args[0], done)
+		if err != nil {
+			return fmt.Errorf("after %s: %w", answer, err)
+		}
+		return s.Answer(answer, func(io.Writer) { s.Note("%s", answer) })
+	})
+	return cmd
+}
+
+// stepped tells how much is read.
+type stepped struct {
+	io.Reader
+	step func(n int64)
+}
+
+// Read implements io.Reader.
+func (r *stepped) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.step(int64(n))
+	return n, err
+}
