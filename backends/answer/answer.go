@@ -55,6 +55,8 @@ type Server struct {
 	Corpus   *corpus.Corpus
 	Accounts *accounts.Accounts
 
+	compareMin int
+
 	api  *api.API
 	jobs *jobs.Runner
 	end  func()
@@ -72,7 +74,7 @@ const (
 // New makes a server, which does nothing in the background before Start.
 func New(o Options) *Server {
 	k := &kernel.Server{DB: o.DB, Logger: o.Logger, Now: o.Now}
-	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts)}
+	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), compareMin: o.CompareMin}
 	asks := pipeline.New(retrieve.New(s.Corpus, retrieve.Options{}), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
 		CompareMin: o.CompareMin, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 	})

@@ -94,6 +94,21 @@ func (d Draft) Text() string {
 	return b.String()
 }
 
+// Marked is a draft in a line, with its marks as a model writes them.
+func (d Draft) Marked() string {
+	var b strings.Builder
+	for i, s := range d.Sentences {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(s.Text)
+		for _, m := range s.Marks {
+			b.WriteString(" [p" + strconv.Itoa(m+1) + "]")
+		}
+	}
+	return b.String()
+}
+
 // abbreviations end with a point that ends no sentence.
 var abbreviations = map[string]bool{
 	"inc": true, "corp": true, "co": true, "ltd": true, "no": true, "mr": true, "ms": true, "mrs": true, "dr": true, "vs": true, "approx": true, "st": true,

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/question"
 )
 
 func TestParse(t *testing.T) {
@@ -41,4 +43,50 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A sentence is quoted for what it says, in other words too, and not for what leads to it.
+func TestQuotes(t *testing.T) {
+	t.Parallel()
+	page := `Operator: Good morning, and welcome to the earnings call.
+
+Harwick is the town of our head office. The staff there has grown. The following table shows revenue.
+
+Revenue decreased by 2.0% to $5.0 million in fiscal 2024, due to a strike of 20 days. Revenue increased by 9.0% to $5.5 million in fiscal 2025, due to new plants.
+
+The accounts were audited by Northgate Assurance. A contract with the railway was won. The contract is worth $27.4 million.
+
+Velmar brought 46% of our revenue.`
+	passages := []kernel.Passage{{Title: "Strike ends", Text: page}}
+	for body, want := range map[string]string{
+		"Why did the revenue rise?":                  "Revenue increased by 9.0% to $5.5 million in fiscal 2025, due to new plants.",
+		"Why did the revenue fall?":                  "Revenue decreased by 2.0% to $5.0 million in fiscal 2024, due to a strike of 20 days.",
+		"Who is the auditor?":                        "The accounts were audited by Northgate Assurance.",
+		"How much is the contract worth?":            "The contract is worth $27.4 million.",
+		"Where is it based?":                         "Harwick is the town of our head office.",
+		"What percentage of revenue came by Velmar?": "Velmar brought 46% of our revenue.",
+		"What was the goodwill?":                     "",
+		"What did the earnings call welcome?":        "Good morning, and welcome to the earnings call.",
+	} {
+		d := Extractive(&question.Question{Body: body}, nil, passages)
+		if got := d.Text(); got != want {
+			t.Errorf("%q is answered %q, not %q", body, got, want)
+		}
+	}
+}
+
+// A model's sentence with a computed figure gets its calculation, once.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	v := &formula.Value{Figures: []kernel.Figure{{Value: 9.86, Step: 0.01, Unit: kernel.Percent}}, Formula: "(31.2 - 28.4) / 28.4 = 9.86%", Inputs: []formula.Input{{Point: formula.Point{Passage: 1}}}}
+	d := Parse("It grew [p1]. Growth was 9.86% [p1]. That is much [p1].", 2).Explain(v)
+	if len(d.Sentences) != 4 {
+		t.Fatalf("%q", d.Marked())
+	}
+	if d.Sentences[2].Text != "Calculation: "+v.Formula+"." || d.Sentences[2].Marks[0] != 1 || len(d.Explain(v).Sentences) != 4 {
+		t.Errorf("%+v", d)
+	}
+	if d := Parse("It grew [p1].", 2); len(d.Explain(v).Sentences) != 1 || len(d.Explain(nil).Sentences) != 1 {
+		t.Error("a sentence without the figure got a calculation")
+	}
 }

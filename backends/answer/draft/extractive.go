@@ -22,16 +22,20 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 	if v != nil {
 		return ofValue(q, v)
 	}
-	if computed(formula.Parse(q.Body)) {
+	body := formula.Plainly(q.Body)
+	switch w := formula.Parse(q.Body); {
+	case w.Op == formula.Share || w.Op == formula.Average: // some are said, in so many words
+		return ofText(body, passages, saidCover, sharing)
+	case computed(w):
 		return Draft{}
 	}
-	return ofText(q, passages)
+	return ofText(body, passages, leastCover, nil)
 }
 
 // computed reports whether a question wants a figure that sentences seldom say.
 func computed(w formula.Want) bool {
 	switch w.Op { //nolint:exhaustive // the others are said by sentences too
-	case formula.Average, formula.Sum, formula.Ratio, formula.Share, formula.CAGR, formula.Count, formula.Where, formula.Years, "":
+	case formula.Sum, formula.Ratio, formula.CAGR, formula.Count, formula.Where, formula.Years, "":
 		return true
 	case formula.Difference, formula.Change:
 		return len(w.Periods) > 1
@@ -41,12 +45,7 @@ func computed(w formula.Want) bool {
 
 // ofValue says a value, and how it was computed.
 func ofValue(q *question.Question, v *formula.Value) Draft {
-	var marks []int
-	for _, in := range v.Inputs {
-		if in.Passage >= 0 && !slices.Contains(marks, in.Passage) {
-			marks = append(marks, in.Passage)
-		}
-	}
+	marks := marksOf(v)
 	label := capital(v.Label)
 	if len(q.Names) == 1 {
 		label = q.Names[0] + ": " + v.Label
@@ -62,12 +61,46 @@ func ofValue(q *question.Question, v *formula.Value) Draft {
 	}
 	d := Draft{Confidence: v.Confidence, Sentences: []Sentence{{Text: label + ": " + said + ".", Marks: marks}}}
 	if v.Formula != "" {
-		d.Sentences = append(d.Sentences, Sentence{Text: "Calculation: " + v.Formula + ".", Marks: marks})
+		d.Sentences = append(d.Sentences, Sentence{Text: calculation + v.Formula + ".", Marks: marks})
 	}
 	if unscaled(v) {
 		d.Sentences[0].Text = strings.TrimSuffix(d.Sentences[0].Text, ".") + ", as printed; the source names no unit."
 	}
 	return d
+}
+
+// Explain puts the calculation of a value behind the first sentence that says it, where a
+// model has left it out: a number that was computed stands in no passage.
+func (d Draft) Explain(v *formula.Value) Draft {
+	if v == nil || v.Formula == "" || len(v.Figures) == 0 {
+		return d
+	}
+	said := -1
+	for i, s := range d.Sentences {
+		if strings.Contains(s.Text, calculation) {
+			return d
+		}
+		if said < 0 && strings.Contains(s.Text, figures.Print(v.Figures[0])) {
+			said = i
+		}
+	}
+	if said >= 0 {
+		d.Sentences = slices.Insert(d.Sentences, said+1, Sentence{Text: calculation + v.Formula + ".", Marks: marksOf(v)})
+	}
+	return d
+}
+
+// calculation begins the sentence that tells how a value came about.
+const calculation = "Calculation: "
+
+// marksOf are the passages of a value's inputs.
+func marksOf(v *formula.Value) (marks []int) {
+	for _, in := range v.Inputs {
+		if in.Passage >= 0 && !slices.Contains(marks, in.Passage) {
+			marks = append(marks, in.Passage)
+		}
+	}
+	return marks
 }
 
 // unscaled reports whether a value is in amounts of which nothing says what one counts.
@@ -107,7 +140,7 @@ func kindOf(asks, fits string, bonus float64, must bool) kind {
 
 var kinds = []kind{
 	kindOf(`^\W*why\b|\b(?:reasons?|causes?d?|factors?|drivers?|drove|driven|due to|attribut|because)\b`,
-		`\b(?:due to|because|driven by|attribut\w+ to|as a result of|result(?:ed|ing) from|reflect(?:s|ed|ing)|owing to|mainly|primarily|caused by|thereby|led by|on account of|benefit(?:t?ed|t?ing)? from|relat(?:es|ed) to|offset by|since|as the|given)\b`, 0.25, true),
+		`\b(?:due to|because|driven by|attribut\w+ to|as a result of|result(?:ed|ing) from|reflect(?:s|ed|ing)|owing to|mainly|primarily|caused by|thereby|led by|on account of|citing|thanks to|on the back of|helped by|supported by|following|benefit(?:t?ed|t?ing)? from|relat(?:es|ed) to|offset by|since|as the|given)\b`, 0.25, true),
 	kindOf(`^\W*when\b|\bwhat date\b|\bon which date\b`, `\b(?:19|20)\d\d\b|\bif\b|\bwhen\b|\bupon\b`, 0.1, true),
 	kindOf(`^\W*how (?:much|many|large|big|high)\b|\bhow much\b|\b(?:amount|percentage|number|total|value|rate|price|cost)\b`, `\d`, 0.1, true),
 	kindOf(`^\W*who\b`, `[A-Z][a-z]+ [A-Z][a-z]+`, 0.1, true),
@@ -119,6 +152,8 @@ var kinds = []kind{
 // Bounds of what is quoted.
 const (
 	leastCover = 0.62
+	saidCover  = 0.8 // of a figure that is computed as a rule
+	nearby     = 0.6 // what a word counts that stands in the heading, the title or the sentence before
 	leastLead  = 0.06
 	mostQuote  = 900 // bytes of a sentence
 	leastQuote = 20
@@ -129,16 +164,25 @@ type quote struct {
 	text         string
 	passage, at  int
 	terms        map[terms.Term]bool
+	around       map[terms.Term]bool // of what it stands under and behind
 	score, cover float64
 }
 
-// ofText takes the sentence that fits best, where it does by far.
-func ofText(q *question.Question, passages []kernel.Passage) Draft {
-	asked := stems(q.Body)
+// sharing is what a sentence has that says a share, or an average.
+var sharing = regexp.MustCompile(`(?i)\d\s?(?:%|per\s?cent)|\baverage\b`)
+
+// ofText takes the sentence that fits best, where it does by far. must is what it has; nil:
+// anything.
+func ofText(body string, passages []kernel.Passage, least float64, must *regexp.Regexp) Draft {
+	asked := stems(body)
+	moved := direction(body)
 	if len(asked) == 0 {
 		return Draft{}
 	}
 	quotes := quotesOf(passages)
+	if must != nil {
+		quotes = slices.DeleteFunc(quotes, func(c quote) bool { return !must.MatchString(c.text) })
+	}
 	// Words that few sentences have say more.
 	weights := make(map[terms.Term]float64, len(asked))
 	for _, t := range asked {
@@ -152,13 +196,13 @@ func ofText(q *question.Question, passages []kernel.Passage) Draft {
 	}
 	var fitting []kind
 	for _, k := range kinds {
-		if k.asks.MatchString(q.Body) {
+		if k.asks.MatchString(body) {
 			fitting = append(fitting, k)
 		}
 	}
-	years := metrics.Years(q.Body)
+	years := metrics.Years(body)
 	for i := range quotes {
-		quotes[i].rate(asked, weights, fitting, years)
+		quotes[i].rate(asked, weights, fitting, years, moved)
 	}
 	slices.SortStableFunc(quotes, func(a, b quote) int {
 		switch {
@@ -169,7 +213,7 @@ func ofText(q *question.Question, passages []kernel.Passage) Draft {
 		}
 		return 0
 	})
-	if len(quotes) == 0 || quotes[0].cover < leastCover {
+	if len(quotes) == 0 || quotes[0].cover < least {
 		return Draft{}
 	}
 	best := quotes[0]
@@ -180,7 +224,7 @@ func ofText(q *question.Question, passages []kernel.Passage) Draft {
 			if second.text != best.text && (second.passage != best.passage || second.at-best.at > 2 || best.at-second.at > 2) && best.cover < 0.85 {
 				return Draft{} // one of two
 			}
-			if second.text != best.text && second.cover >= leastCover {
+			if second.text != best.text && second.cover >= least {
 				chosen = append(chosen, second)
 			}
 		}
@@ -199,16 +243,38 @@ func ofText(q *question.Question, passages []kernel.Passage) Draft {
 }
 
 // rate scores a sentence by the question's words in it.
-func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting []kind, years []int) {
+func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting []kind, years []int, moved int) {
 	var got, all float64
+	own := false
 	for _, t := range asked {
 		all += weights[t]
-		if c.terms[t] {
+		switch {
+		case c.terms[t]:
 			got += weights[t]
+		case akin(t, c.terms):
+			got += 0.8 * weights[t]
+		case c.around[t]:
+			got += nearby * weights[t]
+			continue
+		default:
+			continue
 		}
+		own = true
 	}
 	c.cover = got / all
+	if !own { // what it stands under is not what it says
+		c.cover = 0
+	}
 	c.score = c.cover
+	if moved != 0 {
+		switch direction(c.text) {
+		case moved:
+			c.score += 0.1
+		case -moved: // of another change
+			c.cover, c.score = 0, 0
+			return
+		}
+	}
 	for _, k := range fitting {
 		switch {
 		case k.fits.MatchString(c.text):
@@ -236,11 +302,44 @@ func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting
 	}
 }
 
+// akin reports whether a long term is of one family with one of a sentence: the shorter of
+// the two begins the longer, "audit" and "auditor".
+func akin(t terms.Term, words map[terms.Term]bool) bool {
+	if len(t) < 5 {
+		return false
+	}
+	for w := range words {
+		if len(w) >= 5 && len(w)-len(t) <= 3 && len(t)-len(w) <= 3 && (strings.HasPrefix(string(w), string(t)) || strings.HasPrefix(string(t), string(w))) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	upward   = regexp.MustCompile(`(?i)\b(?:rise|rises|rose|risen|increas\w+|grow|grows|grew|grown|growth|climb(?:ed)?|gain(?:ed)?|improve[ds]?|higher|up)\b`)
+	downward = regexp.MustCompile(`(?i)\b(?:fall|falls|fell|fallen|decreas\w+|declin\w+|drop(?:s|ped)?|shrank|shrunk|lower|down|reduced|reduction)\b`)
+)
+
+// direction tells where something moved, by the first word that says it: 1 up, -1 down,
+// 0 nowhere.
+func direction(s string) int {
+	up, down := upward.FindStringIndex(s), downward.FindStringIndex(s)
+	switch {
+	case up == nil && down == nil:
+		return 0
+	case down == nil || up != nil && up[0] < down[0]:
+		return 1
+	}
+	return -1
+}
+
 // asking are words of a question that its answer does not have.
 var asking = func() map[terms.Term]bool {
 	m := make(map[terms.Term]bool)
 	for _, t := range terms.Of(`reason reasons cause caused due primarily mainly factor factors amount amounts value total recorded happen happens purpose plan mean meaning describe explain
-		please according table information what's much used relate related comprise comprised consist consists include included does company company's group following respective main primary`) {
+		please according table information what's much used relate related comprise comprised consist consists include included does company company's group following respective main primary
+		drove drive driven lead led increase increased decrease decreased decline declined rise rose fall fell grow grew growth drop dropped climb climbed improve improved report reports reported end ended beginning many people come came comes share percentage percent proportion average`) {
 		m[t] = true
 	}
 	return m
@@ -249,15 +348,56 @@ var asking = func() map[terms.Term]bool {
 // stems are the words of a question that its answer has.
 func stems(body string) []terms.Term {
 	var list []terms.Term
-	for _, t := range terms.Of(body) {
+	for _, t := range termsOf(body) {
 		if !asking[t] && !slices.Contains(list, t) && !year(t) {
 			list = append(list, t)
 		}
 	}
 	if len(list) == 0 {
-		return terms.Of(body)
+		return termsOf(body)
 	}
 	return list
+}
+
+// alike are words that say the same of a company; each line begins with the one that
+// stands for them.
+var alike = func() map[terms.Term]terms.Term {
+	m := make(map[terms.Term]terms.Term)
+	for line := range strings.Lines(`office offices headquarters headquartered based seat
+		employees employee staff workforce headcount personnel workers jobs
+		acquire acquires acquired acquisition buy buys bought purchase purchased takeover
+		sell sells sold sale disposal divest divested
+		start starts started begin begins began commence commenced launch launched open opened opens
+		close closes closed closure shut
+		expect expects expected outlook forecast forecasts guidance
+		pay pays paid cost costs price worth spend spent
+		last lasts lasted long
+		plant plants factory factories`) {
+		words := terms.Of(line)
+		for _, w := range words[1:] {
+			m[w] = words[0]
+		}
+	}
+	return m
+}()
+
+// termsOf are the terms of a text; those that say the same are one.
+func termsOf(s string) []terms.Term {
+	list := terms.Of(s)
+	for i, t := range list {
+		if one, ok := alike[t]; ok {
+			list[i] = one
+		}
+	}
+	return list
+}
+
+func setOf(s string) map[terms.Term]bool {
+	m := make(map[terms.Term]bool)
+	for _, t := range termsOf(s) {
+		m[t] = true
+	}
+	return m
 }
 
 func year(t terms.Term) bool {
@@ -270,8 +410,10 @@ var (
 	speaking = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )?(?:ai|assistant|language model|chatbot)|language models?|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
 	// pointing is a sentence that leads to a table and holds nothing of it.
 	pointing = regexp.MustCompile(`(?i)\b(?:following|accompanying) tables?\b|\btables? (?:below|above|that follows?)\b|\bas follows\W*$|\b(?:set forth|shown|presented|summari[sz]ed) (?:below|above)\b`)
-	link     = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
-	markup   = regexp.MustCompile("[*_`]{1,3}([^*_`]+)[*_`]{1,3}|^#+\\s*|^[-*]\\s+|<[^>]{0,200}>")
+	// speaker is who says a line of a call.
+	speaker = regexp.MustCompile(`^(?:Operator|Analyst|Moderator|Question|Answer|Q|A|(?:[A-Z][a-z]+ ){1,4}(?:Officer|Director|President|Chair|Relations|Analyst|Executive))\s*:\s+`)
+	link    = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+	markup  = regexp.MustCompile("[*_`]{1,3}([^*_`]+)[*_`]{1,3}|^#+\\s*|^[-*]\\s+|<[^>]{0,200}>")
 )
 
 // Speaks reports whether a text speaks to a model, or names an address: it is not
@@ -284,7 +426,8 @@ func quotesOf(passages []kernel.Passage) []quote {
 	seen := make(map[string]bool)
 	for i := range passages {
 		at := 0
-		heading := ""
+		base := passages[i].Title + " " + passages[i].Section
+		heading := base
 		for line := range strings.Lines(passages[i].Text) {
 			line = strings.TrimSpace(line)
 			if line == "" || tables.IsRow(line) {
@@ -292,21 +435,21 @@ func quotesOf(passages []kernel.Passage) []quote {
 			}
 			line = link.ReplaceAllString(line, "$1")
 			line = strings.TrimSpace(markup.ReplaceAllString(line, "$1"))
+			line = speaker.ReplaceAllString(line, "")
+			before := ""
 			for _, s := range Split(line) {
 				at++
+				context := before
+				before = s
 				if len(s) < leastQuote || len(s) > mostQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") || pointing.MatchString(s) {
 					continue
 				}
 				if !strings.ContainsAny(s[len(s)-1:], ".!?:;)") && len(s) < 80 { // a heading
-					heading = s
+					heading = base + " " + s
 					continue
 				}
 				seen[s] = true
-				words := make(map[terms.Term]bool)
-				for _, t := range terms.Of(s + " " + heading) {
-					words[t] = true
-				}
-				all = append(all, quote{text: s, passage: i, at: at, terms: words})
+				all = append(all, quote{text: s, passage: i, at: at, terms: setOf(s), around: setOf(heading + " " + context)})
 			}
 		}
 	}

@@ -44,8 +44,8 @@ type Question struct {
 	Expect string `json:"expect"`
 	Gold   Gold   `json:"gold"`
 	Type   string `json:"type"` // what it is counted under
-	// Held tells that it is of the half that rules are not made with.
-	Held bool `json:"held,omitempty"`
+	// Held tells that it is of the half that rules are not made with, by its ID.
+	Held bool `json:"-"`
 }
 
 // Gold is what is expected of an answer.
@@ -99,6 +99,7 @@ func Read(r io.Reader) ([]Question, error) {
 		if q.Expect == "" {
 			q.Expect = expectAnswer
 		}
+		q.Held = Half(q.ID)
 		all = append(all, q)
 	}
 	return all, lines.Err()

@@ -81,22 +81,38 @@ type Row struct {
 	Report
 }
 
-// Markdown writes a table of reports.
-func Markdown(w io.Writer, rows []Row) error {
-	share := func(n, of int) string {
-		if of == 0 {
-			return "–"
-		}
-		return fmt.Sprintf("%.1f %%", Rate(n, of))
+// share is a Rate as it is printed; of none it is a dash.
+func share(n, of int) string {
+	if of == 0 {
+		return "–"
 	}
+	return fmt.Sprintf("%.1f %%", Rate(n, of))
+}
+
+// Markdown writes a table of reports, of all that does not change from run to run.
+func Markdown(w io.Writer, rows []Row) error {
 	var b strings.Builder
-	b.WriteString("| Set | questions | outcome class | exact | wrong | honest no | numeric | hit@5 | hit@12 | citations | foreign references | p95 |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| Set | Questions | Outcome class | Exact | Wrong | Refused | Numeric | hit@5 | hit@12 | Citations | Foreign references |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %d | %s |\n", r.Name, r.Questions, share(r.Class, r.Questions), share(r.Right, r.Answerable), share(r.Wrong, r.Questions),
-			share(r.Refused, r.Answerable), share(r.NumericRight, r.Numeric), share(r.Hit5, r.Ranked), share(r.Hit12, r.Ranked), share(r.Held, r.Marks), r.Foreign, r.P95.Round(100*time.Microsecond))
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", r.Name, r.Questions, share(r.Class, r.Questions), share(r.Right, r.Answerable), share(r.Wrong, r.Questions),
+			share(r.Refused, r.Answerable), share(r.NumericRight, r.Numeric), share(r.Hit5, r.Ranked), share(r.Hit12, r.Ranked), share(r.Held, r.Marks), r.Foreign)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Table is the rows of a set: all of it, the half that rules are made with, the half that
+// is held back, and its types.
+func Table(results []Result) []Row {
+	var halves [2][]Result
+	for i := range results {
+		n := 0
+		if results[i].Question.Held {
+			n = 1
+		}
+		halves[n] = append(halves[n], results[i])
+	}
+	return append([]Row{{"all", Sum(results)}, {"worked on", Sum(halves[0])}, {"held back", Sum(halves[1])}}, Types(results)...)
 }
 
 // Types divides results by the type of their question, in the order of its name.
@@ -115,4 +131,20 @@ func Types(results []Result) []Row {
 		rows = append(rows, Row{n, Sum(byType[n])})
 	}
 	return rows
+}
+
+// Failures lists the questions that were not answered as expected. Those that are held
+// back are not among them: who reads them would make rules with them.
+func Failures(w io.Writer, results []Result) {
+	for i := range results {
+		r := &results[i]
+		if r.Question.Held || r.Right && r.Rank != 0 && r.Held == r.Marks {
+			continue
+		}
+		outcome := r.Outcome.Reason
+		if r.Answered {
+			outcome = fmt.Sprintf("%q", r.Outcome.Answer)
+		}
+		_, _ = fmt.Fprintf(w, "\n%s: %s\n  expected %s %v, was %s\n  rank %d, %d of %d citations hold\n", r.Question.ID, r.Question.Query, r.Question.Expect, r.Question.Gold.parts(), outcome, r.Rank, r.Held, r.Marks)
+	}
 }

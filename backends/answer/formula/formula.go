@@ -137,6 +137,9 @@ func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64,
 				return s, 0.95, true
 			}
 		}
+		if m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") { // of some only the diluted ones are reported
+			return f.one("diluted earnings per share", periods)
+		}
 	}
 	return nil, 0, false
 }
@@ -237,7 +240,11 @@ func (w Want) lookUpIn(f *finder) *Value {
 	}
 	v := &Value{Op: LookUp, Inputs: inputs(s, points), Confidence: score}
 	for _, p := range points {
-		v.Figures = append(v.Figures, p.Figure)
+		f := p.Figure
+		if w.Paid {
+			f.Value = math.Abs(f.Value)
+		}
+		v.Figures = append(v.Figures, f)
 	}
 	v.Label = s.Title() + w.when(points)
 	return v

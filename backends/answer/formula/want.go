@@ -47,6 +47,9 @@ type Want struct {
 	// Above and Threshold are of Count and Where.
 	Above     bool
 	Threshold kernel.Figure
+	// Paid tells that what is asked for was spent: its amount is meant, without the sign
+	// that a statement of cash flows gives it.
+	Paid bool
 	// Quarters tells that quarters are counted or compared, not years.
 	Quarters bool
 	// Loose tells that a sum is meant only where no row is a total itself.
@@ -72,7 +75,7 @@ var (
 	cagr     = regexp.MustCompile(`(?i)\b(?:cagr|compound(?:ed)? annual(?:i[sz]ed)? growth(?: rate)?)\b(?:\s+(?:of|in|for))?`)
 
 	// What each is about is the group, or what is left over.
-	changeOf = regexp.MustCompile(`(?i)(?:\b` + percent + `\s*(?:of\s+)?` + changing + `|%\s*` + changing + `|\b(?:growth|year[- ]over[- ]year|yoy|annual) (?:rate|growth|change)|\bby (?:how much|what|which) (?:percent(?:age)?|per cent|%)|\bhow much\b.{0,80}\bin (?:percent|per cent|%)|\bhow fast\b|` +
+	changeOf = regexp.MustCompile(`(?i)(?:\b` + percent + `\s*(?:of\s+)?` + changing + `|%\s*` + changing + `|\b(?:growth|year[- ]over[- ]year|yoy|annual) (?:rate|growth|change)|\bby (?:how much|how many|what|which) (?:percent(?:age)?|per cent|%)|\bhow much\b.{0,80}\bin (?:percent|per cent|%)|\bhow fast\b|` +
 		changing + `\s*(?:,?\s*in|\(in)\s+(?:percent(?:age)?|per cent|%)(?:\s?terms)?\)?\s*$|\bgrowth\b)`)
 	differenceOf = regexp.MustCompile(`(?i)\b(?:what (?:is|was|were|are)|what's|calculate|compute|find|determine|how much (?:is|was|of an?)|how (?:big|large) (?:is|was))\s+(?:the\s+)?(?:total\s+|net\s+|overall\s+|absolute\s+|nominal\s+|year[- ]on[- ]year\s+|company['’]s\s+)*` + changing + `\b\s*\(?(?:s|decrease|loss)?\)?(?:\s+(?:in|of|for|between|to|from)\b)?`)
 	moved        = regexp.MustCompile(`(?i)\b(?:by\s+)?how much (?:did|has|have|do|does)\b(.*?)\b(?:change|increase|decrease|grow|grown|rise|risen|fall|fallen|decline|drop|improve|widen|shrink)d?\b`)
@@ -101,6 +104,7 @@ func Parse(body string) Want {
 	}
 	body = strings.Join(strings.Fields(strings.TrimRight(strings.TrimSpace(body), " ?.!")), " ")
 	var w Want
+	body, w.Paid = plainly(body)
 	mentions := metrics.Periods(body)
 	for _, m := range mentions {
 		if !slices.Contains(w.Periods, m.Period) {
@@ -131,7 +135,7 @@ func Parse(body string) Want {
 		w.Op, w.Subjects = Items, subject(itemsOf.FindStringSubmatch(bare)[1])
 		return w
 	}
-	if m := countOf.FindStringSubmatch(body); m != nil {
+	if m := countOf.FindStringSubmatch(body); m != nil && !percentWord.MatchString(m[1]) {
 		if at := threshold.FindStringIndex(body); at != nil {
 			return w.count(body, m[1], at)
 		}

@@ -58,10 +58,12 @@ type Named struct {
 
 // Directory finds issuers in a text by their names. It does not change.
 type Directory struct {
-	keys    map[string][]int64 // Key or Short of a name
-	tickers map[string][]int64
-	most    int                 // words of the longest key
-	initial map[string][]string // the first letters of a key, for those with a slip
+	keys        map[string][]int64 // Key or Short of a name
+	heads       map[string]int64   // the first word of a longer name, where it is of one issuer alone
+	tickers     map[string][]int64
+	most        int                 // words of the longest key
+	initial     map[string][]string // the first letters of a key, for those with a slip
+	headInitial map[string][]string // the same of heads
 }
 
 // NewDirectory makes one of all names.
@@ -81,6 +83,10 @@ func NewDirectory(names []Named) *Directory {
 		d.keys[key] = append(d.keys[key], issuer)
 		d.most = max(d.most, strings.Count(key, " ")+1)
 	}
+	d.heads, d.headInitial = heads(names), make(map[string][]string)
+	for head := range d.heads {
+		d.headInitial[head[:1]] = append(d.headInitial[head[:1]], head)
+	}
 	for _, n := range names {
 		if n.Ticker {
 			ticker := strings.ToUpper(n.Name)
@@ -94,6 +100,57 @@ func NewDirectory(names []Named) *Directory {
 	}
 	return d
 }
+
+// heads are the words that people call issuers by: the first one of a name with several,
+// if no other issuer's name has it and it is no word of every day.
+func heads(names []Named) map[string]int64 {
+	of := make(map[string]int64)
+	for _, n := range names {
+		all := words(Short(n.Name))
+		if n.Ticker || len(all) == 0 {
+			continue
+		}
+		if issuer, taken := of[all[0]]; taken && issuer != n.Issuer {
+			of[all[0]] = 0
+			continue
+		}
+		of[all[0]] = n.Issuer
+		for _, word := range all[1:] { // "Field" is not "Fieldman Marsh" where there is a "Green Field"
+			if of[word] != n.Issuer {
+				of[word] = 0
+			}
+		}
+	}
+	for word, issuer := range of {
+		if issuer == 0 || len(word) < headLetters || common[word] || everyday[word] || legal[word] {
+			delete(of, word)
+		}
+	}
+	return of
+}
+
+// headLetters is how long the first word of a name is that stands for all of it.
+const headLetters = 5
+
+// everyday are first words of names that say nothing of whose they are.
+var everyday = set(`advanced allied alpha alternative amalgamated american applied asian associated atlantic automatic aviation banking british broad business canadian capital
+	cardinal carnival central century chemical china chinese citizens civil clear coastal colonial columbia commerce commercial common commonwealth communications community
+	computer consolidated constellation consumer continental cooper cosmic credit crown cyber delta digital direct discover discovery diversified dollar dutch dynamic eagle
+	eastern eclipse economic edison electric electronic electronics elite emerging empire employers energy enterprise entertainment environmental equity eurasian european
+	everest evergreen exchange express federal fidelity financial finance focus foreign forest franklin freedom french frontier future galaxy gaming genesis german giant
+	globe golden grand graphic great green group growth guardian harbor hawaiian health healthcare heritage highland hilton holding holdings horizon hospital hotel house imperial income
+	independence independent india indian industrial infinity information innovative insight institutional insurance integrated interactive international internet invest
+	investment investors island italian japan japanese jefferson journal knight korea large latin leading legacy liberty lifetime light lincoln local logistics london lucky
+	madison magna major manhattan marathon marine market materials matrix media medical memorial mercantile merchants meridian metro metropolitan micro microwave middle midland midwest
+	mineral mining mobile modern monarch mountain municipal mutual nation nations natural network noble nordic norfolk north northeast northern northwest nuclear ocean
+	omega online optical orange orient oriental outdoor pacific palace paper paramount partners patriot peoples performance petroleum pharmaceutical phoenix pioneer pipeline planet
+	platinum popular power precision preferred premier premium price prime principal private professional progress progressive property prospect provident public quality
+	quantum quest radiant radio railway rapid realty regal regency regional reliance republic research resource resources retail retirement revenue river robert rocket royal
+	safety sales saint schools science scientific security select senior service services shareholder shares sierra signal silicon silver simple small smart social software solar solid
+	source south southeast southern southwest space spectrum sports standard state states steel stellar sterling stock stocks store strategic strategy student summit sunrise superior supreme swiss
+	system systems taiwan technical technology telecom telephone television texas titan tokyo total tower trade trading tradition transport travel triumph trust turner twenty ultra
+	union unique united unity universal university urban utilities valley value vanguard vector venture victory village virginia virtual vision vista wealth welcome western
+	white window winter wireless women world worldwide young zenith apple alphabet amazon oracle meta shell chevron carnival visa match block target square`)
 
 // common are words that a question holds for other reasons.
 var common = set(`first general national american global united international new the and target gap visa block square best`)
@@ -118,8 +175,12 @@ const mostWords = 1000
 func (d *Directory) Find(s string) []IssuerMention {
 	var found []IssuerMention
 	tokens := tokenize(s)
+	// Who writes everything small does so with names.
+	small := !slices.ContainsFunc(tokens, func(t token) bool {
+		return capital(s[t.start:]) && strings.ToUpper(s[t.start:t.end]) != s[t.start:t.end]
+	})
 	for i := 0; i < len(tokens); {
-		m, n := d.at(s, tokens[i:])
+		m, n := d.at(s, tokens[i:], small)
 		if n == 0 {
 			i++
 			continue
@@ -171,8 +232,9 @@ func tokenize(s string) []token {
 	return list
 }
 
-// at is the longest name that words begin with, and how many of them it has.
-func (d *Directory) at(s string, tokens []token) (IssuerMention, int) {
+// at is the longest name that words begin with, and how many of them it has. small tells
+// that no name of the text has a great letter.
+func (d *Directory) at(s string, tokens []token, small bool) (IssuerMention, int) {
 	for n := min(d.most, len(tokens)); n > 0; n-- {
 		if issuers := d.keys[join(tokens[:n])]; issuers != nil {
 			end := tokens[n-1].end
@@ -188,7 +250,7 @@ func (d *Directory) at(s string, tokens []token) (IssuerMention, int) {
 	if issuers := d.tickers[word]; issuers != nil && (len(word) > 1 || marked(s, first.start)) && !acronyms[word] {
 		return IssuerMention{Issuers: issuers, Start: first.start, End: first.end}, 1
 	}
-	if !capital(word) {
+	if !small && !capital(word) {
 		return IssuerMention{}, 0
 	}
 	for n := min(d.most, len(tokens), 4); n > 0; n-- {
@@ -208,8 +270,34 @@ func (d *Directory) at(s string, tokens []token) (IssuerMention, int) {
 			return IssuerMention{Issuers: issuers, Start: first.start, End: tokens[n-1].end, Slip: true}, n
 		}
 	}
+	if issuer := d.heads[first.key]; issuer != 0 {
+		return IssuerMention{Issuers: []int64{issuer}, Start: first.start, End: first.end}, 1
+	}
+	if issuer := d.nearHead(first.key); issuer != 0 {
+		return IssuerMention{Issuers: []int64{issuer}, Start: first.start, End: first.end, Slip: true}, 1
+	}
 	return IssuerMention{}, 0
 }
+
+// nearHead is the issuer whose first word a long word is one slip away from; 0: of none,
+// or of several.
+func (d *Directory) nearHead(key string) (issuer int64) {
+	if len(key) < headSlipLetters {
+		return 0
+	}
+	for _, known := range d.headInitial[key[:1]] {
+		if slip(known, key) {
+			if issuer != 0 {
+				return 0
+			}
+			issuer = d.heads[known]
+		}
+	}
+	return issuer
+}
+
+// headSlipLetters is how long a first word is whose slips are forgiven.
+const headSlipLetters = 8
 
 // acronyms of finance are no tickers unless they are marked as one.
 var acronyms = set(`EPS ROE ROA ROIC EBIT EBITDA CEO CFO COO IPO ETF GDP CPI FY Q1 Q2 Q3 Q4 US USA UK EU SEC GAAP IFRS R&D P/E PE CAGR IT AI ALL ARE IS IN ON AT BE`)

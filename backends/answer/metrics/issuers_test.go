@@ -70,3 +70,37 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+// People call an issuer by the first word of its name, where no other has it and it is no
+// word of every day.
+func TestHeads(t *testing.T) {
+	t.Parallel()
+	d := NewDirectory([]Named{
+		{Issuer: 1, Name: "Tarnwick Foods plc"},
+		{Issuer: 2, Name: "Quillmarsh Instruments Inc."},
+		{Issuer: 3, Name: "Advanced Widgets Inc."},
+		{Issuer: 4, Name: "Brantpoint Industries"},
+		{Issuer: 5, Name: "Brantpoint Foods"},
+		{Issuer: 6, Name: "Ostrelle Pharma AG"},
+		{Issuer: 7, Name: "Green Ostrelle Inc."},
+	})
+	for text, want := range map[string]int64{
+		"What was Tarnwick's revenue?":         1,
+		"revenue of tarnwick":                  1,
+		"quilmarsh revenue FY25":               2,
+		"What did Quillmarsh Instrument make?": 2,
+		"Advanced chips":                       0,
+		"What is Brantpoint worth?":            0,
+		"What is Ostrelle worth?":              0,
+		"The tarnwick of a House":              0, // a word like any, where others begin with a capital
+	} {
+		found := d.Find(text)
+		got := int64(0)
+		if len(found) == 1 && len(found[0].Issuers) == 1 {
+			got = found[0].Issuers[0]
+		}
+		if got != want || len(found) > 1 {
+			t.Errorf("%q: %+v, not %d", text, found, want)
+		}
+	}
+}

@@ -57,7 +57,7 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (Outcome, error
 	if err := p.find(ctx, t, w, false); err != nil {
 		return Outcome{}, err
 	}
-	if w.value == nil {
+	if w.value == nil || q.Several {
 		if err := p.divide(ctx, t, w); err != nil {
 			return Outcome{}, err
 		}
@@ -217,7 +217,7 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems
 			return err
 		}
 		if text := strings.TrimSpace(response.Text); !strings.HasPrefix(text, draft.NotFound) {
-			d = draft.Parse(text, len(w.passages))
+			d = draft.Parse(text, len(w.passages)).Explain(w.value)
 		}
 		return nil
 	})
@@ -289,7 +289,6 @@ func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 			lost = append(lost, part.q.Text)
 			continue
 		}
-		parts = append(parts, part.draft.Text())
 		w.facts = append(w.facts, part.facts...)
 		moved := make([]int, len(part.passages)) // where each passage is in the whole
 		for i, passage := range part.passages {
@@ -301,6 +300,7 @@ func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 			}
 			moved[i] = at
 		}
+		before := len(joined.Sentences)
 		for n, s := range part.draft.Sentences {
 			s.Break = n == 0 && len(joined.Sentences) > 0 || s.Break
 			marks := make([]int, len(s.Marks))
@@ -311,12 +311,15 @@ func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 			joined.Sentences = append(joined.Sentences, s)
 		}
 		joined.Confidence = min(joined.Confidence, part.draft.Confidence)
+		parts = append(parts, draft.Draft{Sentences: joined.Sentences[before:]}.Marked())
 	}
 	if 2*failed > len(w.parts) {
 		w.failed = true
 		return nil
 	}
-	w.compute(t)
+	if w.value = nil; !w.q.Several {
+		w.compute(t)
+	}
 	d := joined
 	switch {
 	case p.model != nil:

@@ -42,7 +42,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		for _, part := range parts {
 			add(part)
 		}
-		if len(subs) > 1 {
+		if q.Several = len(subs) > 1; q.Several {
 			return subs
 		}
 		subs = nil
@@ -65,7 +65,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 			}
 			add(s + "?")
 		}
-		if len(subs) > 1 {
+		if q.Several = len(subs) > 1; q.Several {
 			return subs
 		}
 	}

@@ -56,6 +56,9 @@ type Question struct {
 	Advice bool
 	// Subs are the sub-queries that it is divided into; none: it is not.
 	Subs []string
+	// Several tells that they are questions of their own, of which each is answered; else
+	// they are what one answer is computed of.
+	Several bool
 }
 
 // Filters are what passages of the question have.

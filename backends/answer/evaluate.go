@@ -1,0 +1,76 @@
+package answer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/eval"
+	"github.com/tollgate-gateway/tollgate/backends/answer/models"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
+	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+	"github.com/tollgate-gateway/tollgate/backends/answer/sample"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Evaluate asks a set of questions, one after the other, and tells how well they are
+// answered. A nil model is extractive mode. done is told of each question; nil: nobody is.
+func (s *Server) Evaluate(ctx context.Context, all []eval.Question, model models.Model, done func()) []eval.Result {
+	return eval.Run(ctx, eval.Setup{
+		Search: retrieve.New(s.Corpus, retrieve.Options{}),
+		Asker: func(search pipeline.Searcher) eval.Asker {
+			return pipeline.New(search, s.Corpus.Issuers, model, s.Corpus.Now, pipeline.Options{CompareMin: s.compareMin})
+		},
+		Known:    func(ctx context.Context, url string) bool { _, err := s.Corpus.Document(ctx, url); return err == nil },
+		Progress: done,
+	}, all)
+}
+
+// sampleDay is the day on which the shipped questions are asked.
+var sampleDay = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+// EvaluateSample is Evaluate with the shipped questions on the shipped corpus, in a
+// database that is gone afterwards. begin is told how many questions there are.
+func EvaluateSample(ctx context.Context, model models.Model, begin func(questions int), done func()) (results []eval.Result, err error) {
+	dir, err := os.MkdirTemp("", "tollgate-answer-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if _, err := sample.Write(dir); err != nil {
+		return nil, err
+	}
+	all, err := eval.Read(bytes.NewReader(sample.Questions))
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(dir, "answer.db")}, zap.NewNop())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Register(Schema()); err != nil {
+		return nil, err
+	}
+	db.Start(ctx)
+	if err := db.WaitReady(ctx); err != nil {
+		return nil, err
+	}
+	s := New(Options{DB: db, Logger: zap.NewNop, Now: func() time.Time { return sampleDay }})
+	defer s.Close()
+	report, err := s.Corpus.Ingest(ctx, filepath.Join(dir, sample.CorpusFolder), corpus.IngestOptions{Workers: 1}) // in one order each time
+	if err != nil {
+		return nil, err
+	}
+	if report.Refused > 0 {
+		return nil, fmt.Errorf("the shipped corpus is not taken in: %v", report.Problems)
+	}
+	begin(len(all))
+	return s.Evaluate(ctx, all, model, done), ctx.Err()
+}

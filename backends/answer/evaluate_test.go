@@ -1,0 +1,87 @@
+package answer
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/eval"
+	"github.com/tollgate-gateway/tollgate/backends/answer/models"
+)
+
+// evaluated are the rows of the shipped set, all results, and their table.
+func evaluated(t *testing.T, model models.Model) (rows []eval.Row, results []eval.Result, table string) {
+	t.Helper()
+	asked := 0
+	results, err := EvaluateSample(t.Context(), model, func(questions int) { asked = questions }, nil)
+	if err != nil || asked != 120 || len(results) != asked {
+		t.Fatalf("%d of %d questions: %v", len(results), asked, err)
+	}
+	rows = eval.Table(results)
+	var b strings.Builder
+	if err := eval.Markdown(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows, results, b.String()
+}
+
+// What the shipped questions reach, in per cent.
+const (
+	leastClass, leastHit, leastNumeric, leastHeld = 90, 95, 85, 99
+)
+
+func TestShippedSet(t *testing.T) {
+	t.Parallel()
+	rows, results, table := evaluated(t, nil)
+	t.Log("\n" + table)
+	var b strings.Builder
+	eval.Failures(&b, results)
+	t.Log(b.String())
+	all := rows[0]
+	if eval.Rate(all.Class, all.Questions) < leastClass || eval.Rate(all.Hit12, all.Ranked) < leastHit || eval.Rate(all.NumericRight, all.Numeric) < leastNumeric ||
+		eval.Rate(all.Held, all.Marks) < leastHeld || all.Foreign > 0 {
+		t.Errorf("%+v", all)
+	}
+	documented(t, "../../docs/reference/answer.md", table)
+	documented(t, "../../README.md", short("rules alone", rows))
+}
+
+// A model that keeps to what it is told is not worse than the rules.
+func TestShippedSetWithModel(t *testing.T) {
+	t.Parallel()
+	rows, _, table := evaluated(t, eval.Scripted())
+	t.Log("\n" + table)
+	if all := rows[0]; eval.Rate(all.Held, all.Marks) < leastHeld || all.Foreign > 0 || eval.Rate(all.NumericRight, all.Numeric) < leastNumeric {
+		t.Errorf("%+v", all)
+	}
+	documented(t, "../../README.md", short("a scripted model", rows))
+}
+
+// short are the lines of the first rows without what the README leaves out.
+func short(name string, rows []eval.Row) string {
+	var b strings.Builder
+	if err := eval.Markdown(&b, []eval.Row{rows[0], rows[2]}); err != nil {
+		panic(err)
+	}
+	lines := strings.Split(b.String(), "\n")[2:4]
+	for i, line := range lines {
+		cells := strings.Split(line, " | ")
+		lines[i] = "| " + name + []string{"", ", half held back"}[i] + " | " + strings.Join([]string{cells[1], cells[2], cells[4], cells[6], cells[8], cells[9]}, " | ") + " |"
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// documented reports a table that a page does not have as it is.
+func documented(t *testing.T, page, table string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Formatters of Markdown may pad cells.
+	plain := func(s string) string { return regexp.MustCompile(` +`).ReplaceAllString(s, " ") }
+	if !strings.Contains(plain(string(text)), plain(table)) {
+		t.Errorf("%s has another table; `tollgate answer eval` says:\n%s", page, table)
+	}
+}
