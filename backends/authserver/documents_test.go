@@ -65,6 +65,15 @@ func (l *live) do(method, path, form string, status int) map[string]any {
 	return told
 }
 
+// status is that of a form that is sent.
+func (l *live) status(path, form string) int {
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	l.server.Public().ServeHTTP(w, r)
+	return w.Code
+}
+
 // A client that nobody has registered has somebody sign in, by the URL of its document.
 func TestDocumentClient(t *testing.T) {
 	t.Parallel()

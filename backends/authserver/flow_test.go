@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
@@ -33,7 +34,7 @@ type live struct {
 	people *http.Client // a browser, which does not follow
 }
 
-func newLive(t *testing.T, db *store.DB) *live {
+func newLive(t *testing.T, db *store.DB, more ...string) *live {
 	t.Helper()
 	l := &live{t: t}
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.server.Public().ServeHTTP(w, r) }))
@@ -47,13 +48,14 @@ cimd: {require_https: false, allow_private_addresses: true}
 admin: {api_key: "0123456789abcdef0123456789abcdef"}
 rate_limit: {enabled: false}
 resources:
-  - {slug: files, uri: "https://files.example", backend_kind: mint, display_name: Files, scopes: [{name: read, description: Read your files}]}
-`), func(string) (string, bool) { return "", false })
+  - {slug: files, uri: "https://files.example", backend_kind: mint, display_name: Files, scopes: [{name: read, description: Read your files}, {name: write}, {name: delete}]}
+  - {slug: mail, uri: "https://mail.example", backend_kind: mint, scopes: [{name: send}]}
+`+strings.Join(more, "\n")), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}
 	shared := counters.NewMemory(time.Now)
-	if l.server, err = authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32)}); err != nil {
+	if l.server, err = authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.server.Start(); err != nil {

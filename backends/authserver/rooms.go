@@ -30,6 +30,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -45,6 +46,7 @@ type rooms struct {
 	authorize *authorize.Authorize
 	openid    *openid.OpenID
 	devices   *device.Devices
+	xaa       *xaa.XAA // nil: there is none
 	protocol  *protocol.Protocol
 	encryptor encryption.Encryptor // of data_encryption; nil: what has to be sealed is refused
 	sealed    []sealing
@@ -64,9 +66,13 @@ func (s *Server) wire() error {
 	if c.ClientCredentials.Enabled {
 		grants = append(grants, clients.GrantClient)
 	}
+	registered := append(slices.Clone(grants), clients.GrantDevice)
+	if c.XAA.Enabled {
+		registered = append(registered, clients.GrantJWT)
+	}
 	r.clients = clients.New(k, clients.Options{
 		Documents: s.documents(),
-		Pepper:    []byte(c.ClientSecretPepper), Grants: append(slices.Clone(grants), clients.GrantDevice), Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
+		Pepper:    []byte(c.ClientSecretPepper), Grants: registered, Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
 		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), TokenEndpoint: k.Issuer + protocol.TokenPath, Networks: s.networks,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
@@ -97,6 +103,7 @@ func (s *Server) wire() error {
 		ClientLife: c.ClientCredentials.TokenExpiry, LongestLife: longest, Grace: c.OAuth.RefreshReuseGrace,
 	})
 	r.openid.Tokens = r.tokens
+	r.xaa = s.enterprise()
 	r.users.Gone = []func(c store.Conn, user string) error{r.tokens.EndUser, device.EndUser}
 
 	rules := loginRules(c)
@@ -114,7 +121,7 @@ func (s *Server) wire() error {
 		return err
 	}
 	r.protocol = protocol.New(k, protocol.Options{
-		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: grants,
+		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: grants, Enterprise: r.xaa,
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})
@@ -140,6 +147,22 @@ func (s *Server) documents() *documents.Documents {
 		networks = everywhere
 	}
 	return documents.New(s.kernel, documents.Options{TTL: c.CacheTTL, Timeout: c.FetchTimeout, HTTP: !c.RequireHTTPS, Networks: networks})
+}
+
+// enterprise is enterprise-managed authorization; nil: there is none.
+func (s *Server) enterprise() *xaa.XAA {
+	c, r := s.config.XAA, &s.rooms
+	if !c.Enabled {
+		return nil
+	}
+	return xaa.New(s.kernel, xaa.Options{
+		Clients: r.clients, Catalog: r.catalog, Tokens: r.tokens,
+		Active: func(ctx context.Context, id string) (bool, error) {
+			u, err := s.tokenUser(ctx, id)
+			return u.Active, err
+		},
+		Networks: s.networks, KeysTTL: c.JWKSCacheTTL, MaxAge: c.MaxAssertionAge, RequireResource: c.RequireResource, Strict: c.SubjectMode == config.Strict, Life: c.TokenExpiry,
+	})
 }
 
 // everywhere is all networks.
@@ -195,7 +218,7 @@ func (s *Server) openIDMetadata() map[string]any {
 func (s *Server) administration() *admin.API {
 	c, r := s.config, &s.rooms
 	o := admin.Options{
-		Clients: r.clients, Catalog: r.catalog, Users: r.users, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit,
+		Clients: r.clients, Catalog: r.catalog, Users: r.users, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa,
 		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
 		Version: s.version, Begun: s.begun, Config: s.effective, Warnings: s.warnings,
 	}

@@ -58,13 +58,16 @@ type Source struct {
 	end    context.CancelFunc
 	client *http.Client
 	now    func() time.Time
+	// fresh is for answers that say nothing, mostFresh bounds what they say; gap is the
+	// least time between two fetches.
+	fresh, mostFresh, gap time.Duration
 
 	fetched atomic.Pointer[fetchedKeys]
 
 	mu      sync.Mutex
 	flight  chan struct{} // closed at the end of the fetch under way; nil: there is none
 	began   time.Time     // the last fetch
-	failing bool          // it failed
+	failure error         // of that; nil: it did not fail
 	warned  time.Time
 }
 
@@ -92,7 +95,7 @@ func NewForeignSource(address Address, allow []netip.Prefix, logger func() *zap.
 }
 
 func newSource(address Address, logger func() *zap.Logger, transport *http.Transport) *Source {
-	s := &Source{Address: address, logger: logger, now: time.Now}
+	s := &Source{Address: address, logger: logger, now: time.Now, fresh: defaultFresh, mostFresh: maxFresh, gap: fetchGap}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	transport.TLSHandshakeTimeout, transport.ForceAttemptHTTP2 = fetchTimeout, true
 	transport.IdleConnTimeout, transport.MaxResponseHeaderBytes = 30*time.Second, 64<<10
@@ -111,6 +114,30 @@ func newSource(address Address, logger func() *zap.Logger, transport *http.Trans
 	return s
 }
 
+// Limit has keys serve for at most so long, and where the answer does not say how long,
+// for that long; gap is the least time between two fetches. It is called before the
+// source is used.
+func (s *Source) Limit(fresh, gap time.Duration) {
+	s.fresh, s.mostFresh, s.gap = fresh, fresh, gap
+}
+
+// Refresh fetches the keys now. The error is that of the fetch, or of ctx.
+func (s *Source) Refresh(ctx context.Context) error {
+	s.mu.Lock()
+	if s.flight == nil {
+		s.began = time.Time{}
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.fetch(0):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
+}
+
 // Close ends the fetch under way, and begins no other. The keys stay, for requests that
 // go on.
 func (s *Source) Close() {
@@ -126,7 +153,7 @@ func (s *Source) Find(ctx context.Context, kid, algorithm string) ([]any, error)
 	}
 	found, err := current.keys.Find(ctx, kid, algorithm)
 	if errors.Is(err, ErrUnknownKey) { // it may be a new one
-		s.wait(ctx, s.fetch(fetchGap))
+		s.wait(ctx, s.fetch(s.gap))
 		if newer := s.fetched.Load(); newer != current {
 			return newer.keys.Find(ctx, kid, algorithm)
 		}
@@ -142,11 +169,11 @@ func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 	case f == nil || !now.Before(f.useless):
 		s.wait(ctx, s.fetch(firstGap))
 	case !now.Before(f.expires):
-		if under := s.fetch(fetchGap); !s.down() {
+		if under := s.fetch(s.gap); !s.down() {
 			s.wait(ctx, under)
 		}
 	case !now.Before(f.renew):
-		s.fetch(fetchGap)
+		s.fetch(s.gap)
 	}
 	f := s.fetched.Load()
 	if f == nil || !now.Before(f.useless) {
@@ -166,7 +193,7 @@ func unavailable(cause error) error {
 func (s *Source) down() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.failing
+	return s.failure != nil
 }
 
 // fetch begins a fetch unless one is under way or the last one began less than
@@ -199,7 +226,7 @@ func (s *Source) landed(keys Set, fresh time.Duration, err error) {
 	defer s.mu.Unlock()
 	now := s.now()
 	s.flight = nil
-	if s.failing = err != nil; !s.failing {
+	if s.failure = err; err == nil {
 		s.fetched.Store(&fetchedKeys{keys, now.Add(fresh * 4 / 5), now.Add(fresh), now.Add(fresh + staleFor)})
 		s.warned = time.Time{}
 		return
@@ -240,7 +267,7 @@ func (s *Source) download(ctx context.Context) (Set, time.Duration, error) {
 		return nil, 0, err
 	}
 	keys, err := ParseSet(text)
-	return keys, freshness(header), err
+	return keys, s.freshness(header), err
 }
 
 // discover is the address of the keys in the discovery document of the issuer
@@ -291,16 +318,16 @@ func (s *Source) get(ctx context.Context, address string) ([]byte, http.Header, 
 }
 
 // freshness is how long an answer may be kept: max-age within bounds.
-func freshness(header http.Header) time.Duration {
-	fresh := defaultFresh
+func (s *Source) freshness(header http.Header) time.Duration {
+	fresh := s.fresh
 	for directive := range strings.SplitSeq(strings.Join(header.Values("Cache-Control"), ","), ",") {
 		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
 		switch name {
 		case "no-store", "no-cache":
-			return minFresh
+			return min(minFresh, s.mostFresh)
 		case "max-age":
 			if seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31); err == nil {
-				fresh = min(max(time.Duration(seconds)*time.Second, minFresh), maxFresh)
+				fresh = min(max(time.Duration(seconds)*time.Second, minFresh), s.mostFresh)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -344,6 +345,8 @@ func TestDiscovery(t *testing.T) {
 
 func TestFreshness(t *testing.T) {
 	t.Parallel()
+	s := NewSource(Address{}, zap.NewNop)
+	defer s.Close()
 	for header, want := range map[string]time.Duration{
 		"":                              defaultFresh,
 		"public":                        defaultFresh,
@@ -359,7 +362,7 @@ func TestFreshness(t *testing.T) {
 		"max-age=3600, no-cache":        minFresh,
 		"s-maxage=5, max-age=7200, foo": 2 * time.Hour,
 	} {
-		if got := freshness(http.Header{"Cache-Control": {header}}); got != want {
+		if got := s.freshness(http.Header{"Cache-Control": {header}}); got != want {
 			t.Errorf("%q: %v, want %v", header, got, want)
 		}
 	}
@@ -380,4 +383,40 @@ func FuzzKeySet(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Limit bounds how long keys serve, and how often they are fetched; Refresh does not wait
+// for that.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	p := jwkstest.New(t, jwkstest.JWK("a", rsaKey))
+	clock := jwkstest.NewClock()
+	s := NewForeignSource(Address{Issuer: p.URL}, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, zap.NewNop)
+	defer s.Close()
+	s.now = clock.Now
+	s.Limit(time.Hour, 30*time.Second)
+	find := func(kid string, want int) {
+		t.Helper()
+		if _, err := s.Find(t.Context(), kid, "RS256"); (kid == "a") != (err == nil) || p.Count() != want {
+			t.Fatalf("%s: error %v, %d fetches, want %d", kid, err, p.Count(), want)
+		}
+	}
+	find("a", 1)
+	clock.Advance(29 * time.Second)
+	find("x", 1)
+	clock.Advance(time.Second)
+	find("x", 2)
+	find("x", 2)
+	if err := s.Refresh(t.Context()); err != nil || p.Count() != 3 {
+		t.Errorf("error %v, %d fetches", err, p.Count())
+	}
+	p.Set(func(p *jwkstest.Provider) { p.Header.Set("Cache-Control", "max-age=86400") })
+	if err := s.Refresh(t.Context()); err != nil || s.fetched.Load().expires.Sub(clock.Now()) != time.Hour {
+		t.Errorf("error %v, fresh for %s", err, s.fetched.Load().expires.Sub(clock.Now()))
+	}
+	p.Set(func(p *jwkstest.Provider) { p.Status = 500 })
+	if err := s.Refresh(t.Context()); err == nil {
+		t.Error("a fetch that failed is none")
+	}
+	find("a", 5)
 }

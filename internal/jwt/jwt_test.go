@@ -160,6 +160,18 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+func TestUnverified(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"x." + segment(`{"sub":"a"}`) + ".": "a", "x." + segment(`{"sub":"a"}`): "", "x." + segment(`{"sub":""}`) + ".": "", "x." + segment(`{"sub":1}`) + ".": "",
+		"x." + segment(`{"Sub":"a"}`) + ".": "", "x." + segment(`[]`) + ".": "", "x.{}.": "", "": "", "..": "", "x." + segment(`{"sub":"`+strings.Repeat("a", maxToken)+`"}`) + ".": "",
+	} {
+		if got, ok := Unverified(text, "sub"); got != want || ok != (want != "") {
+			t.Errorf("%.50s: %q, %v", text, got, ok)
+		}
+	}
+}
+
 // segment is a part of a token.
 func segment(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -39,6 +40,8 @@ type Options struct {
 	Keys     *keys.Keys
 	Tokens   *tokens.Tokens
 	Feed     *audit.Feed
+	// XAA has identity providers and policies; nil: there is none.
+	XAA *xaa.XAA
 
 	// APIKey is admin.api_key; empty: everybody on this machine is let in.
 	APIKey string
@@ -213,6 +216,8 @@ func known(err error) *apierror.Error {
 		{clients.ErrUnknown, http.StatusNotFound},
 		{resources.ErrUnknown, http.StatusNotFound},
 		{resources.ErrExists, http.StatusConflict},
+		{xaa.ErrUnknown, http.StatusNotFound},
+		{xaa.ErrExists, http.StatusConflict},
 		{clients.ErrRevoked, http.StatusConflict},
 		{clients.ErrNoSecret, http.StatusConflict},
 		{clients.ErrNoDocument, http.StatusConflict},

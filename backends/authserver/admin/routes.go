@@ -60,6 +60,9 @@ func (a *API) Routes() []kernel.Route {
 		a.route(get, "/system/config", a.config),
 		a.route(get, "/notices", a.notices),
 	}
+	if a.XAA != nil {
+		routes = append(routes, a.enterprise()...)
+	}
 	for _, p := range policies {
 		path := "/resources/{id}/policy/" + p.path
 		routes = append(routes, a.route(get, path, a.policy(p)), a.route(post, path, a.addPolicy(p)))

@@ -280,13 +280,19 @@ type Connect struct {
 	StateSecret       string
 }
 
+// The subject modes of XAA.
+const (
+	AutoMap = "auto_map"
+	Strict  = "strict"
+)
+
 // XAA is enterprise-managed authorization.
 type XAA struct {
 	Enabled         bool
 	JWKSCacheTTL    time.Duration
 	MaxAssertionAge time.Duration
 	RequireResource bool
-	SubjectMode     string // auto_map or strict
+	SubjectMode     string
 	TokenExpiry     time.Duration
 }
 

@@ -535,7 +535,7 @@ var keys = []Key{
 		Rule: "refuse exchanges that name no resource on the assertion or the request",
 	},
 	{
-		Name: "xaa.subject_mode", Default: "auto_map", Feature: xaa, at: func(c *Config) any { return &c.XAA.SubjectMode }, check: oneOf("auto_map", "strict"),
+		Name: "xaa.subject_mode", Default: "auto_map", Feature: xaa, at: func(c *Config) any { return &c.XAA.SubjectMode }, check: oneOf(AutoMap, Strict),
 		Rule: "`auto_map` or `strict`",
 	},
 	{

@@ -82,6 +82,9 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	if p.Authorize != nil {
 		document["pushed_authorization_request_endpoint"] = p.Issuer + PushPath
 	}
+	if p.Enterprise != nil {
+		document["authorization_grant_profiles_supported"] = []string{idJAG}
+	}
 	if p.Documents {
 		document["client_id_metadata_document_supported"] = true
 	}

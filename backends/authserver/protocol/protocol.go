@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	Agents bool
 	// OpenID is what the OpenID layer adds to the metadata; nil: there is none.
 	OpenID map[string]any
+	// Enterprise has the grant jwt-bearer; nil: there is none.
+	Enterprise *xaa.XAA
 	// Devices has the grant of devices; nil: there is none.
 	Devices *device.Devices
 	// Authorize keeps requests that are sent ahead; nil: they cannot be.
@@ -74,6 +77,9 @@ func New(s *kernel.Server, o Options) *Protocol {
 		if !slices.Contains(p.Grants, grant) {
 			p.Grants = append([]string{grant}, p.Grants...)
 		}
+	}
+	if o.Enterprise != nil {
+		p.Grants = append(p.Grants, clients.GrantJWT)
 	}
 	if o.Devices != nil {
 		p.Grants = append(p.Grants, clients.GrantDevice)

@@ -78,6 +78,8 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 		return answer, err
 	case clients.GrantDevice:
 		return p.device(r, c, form)
+	case clients.GrantJWT:
+		return p.assertion(r, c, form, "")
 	}
 	return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not have that grant")
 }

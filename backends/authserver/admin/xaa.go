@@ -1,0 +1,252 @@
+package admin
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// enterprise are the routes of enterprise-managed authorization.
+func (a *API) enterprise() []kernel.Route {
+	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	return []kernel.Route{
+		a.route(get, "/idps", a.idps),
+		a.route(post, "/idps", a.createIdP),
+		a.route(get, "/idps/{id}", a.idp),
+		a.route(put, "/idps/{id}", a.replaceIdP),
+		a.route(del, "/idps/{id}", a.deleteIdP),
+		a.route(post, "/idps/{id}/refresh-keys", a.refreshKeys),
+		a.route(get, "/xaa/policies", a.xaaPolicies),
+		a.route(post, "/xaa/policies", a.createXAAPolicy),
+		a.route(get, "/xaa/policies/{id}", a.xaaPolicy),
+		a.route(put, "/xaa/policies/{id}", a.replaceXAAPolicy),
+		a.route(del, "/xaa/policies/{id}", a.deleteXAAPolicy),
+		a.route(get, "/xaa/subject-mappings", a.mappings),
+		a.route(post, "/xaa/subject-mappings", a.createMapping),
+		a.route(del, "/xaa/subject-mappings/{id}", a.deleteMapping),
+	}
+}
+
+// idpBody is what is sent of an identity provider; enabled is true where it is left out.
+type idpBody struct {
+	Name     string `json:"name"`
+	Issuer   string `json:"issuer"`
+	JWKSURI  string `json:"jwks_uri"`
+	Audience string `json:"audience"`
+	Enabled  *bool  `json:"enabled"`
+}
+
+func (b *idpBody) row(id string) *xaa.IdP {
+	return &xaa.IdP{ID: id, Name: b.Name, Issuer: b.Issuer, JWKSURI: b.JWKSURI, Audience: b.Audience, Enabled: b.Enabled == nil || *b.Enabled}
+}
+
+func tellIdP(i *xaa.IdP) map[string]any {
+	return map[string]any{
+		"id": i.ID, "name": i.Name, "issuer": i.Issuer, "jwks_uri": i.JWKSURI, "audience": i.Audience, "enabled": i.Enabled,
+		"created_at": stamp(i.CreatedAt), "updated_at": stamp(i.UpdatedAt),
+	}
+}
+
+// told is a page of what was found: one more than it holds tells that there is more.
+func told[T any](name string, found []T, limit, offset int, tell func(T) map[string]any) map[string]any {
+	found, more := store.Cut(found, limit)
+	rows := make([]map[string]any, len(found))
+	for i, one := range found {
+		rows[i] = tell(one)
+	}
+	return list(name, rows, limit, offset, more)
+}
+
+func (a *API) idps(c *call) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.XAA.IdPs(c.R.Context(), limit+1, offset)
+	if err != nil {
+		return nil, err
+	}
+	return told("idps", found, limit, offset, tellIdP), nil
+}
+
+func (a *API) idp(c *call) (any, error) {
+	i, err := a.XAA.IdP(c.R.Context(), c.Path("id"))
+	if err != nil {
+		return nil, err
+	}
+	return tellIdP(i), nil
+}
+
+func (a *API) createIdP(c *call) (any, error) {
+	var body idpBody
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	i := body.row("")
+	if err := a.XAA.CreateIdP(c.R.Context(), i); err != nil {
+		return nil, err
+	}
+	c.note("idp.created", "", "idp", i.ID, "issuer", i.Issuer)
+	c.Status = http.StatusCreated
+	return tellIdP(i), nil
+}
+
+func (a *API) replaceIdP(c *call) (any, error) {
+	var body idpBody
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	i := body.row(c.Path("id"))
+	if err := a.XAA.ReplaceIdP(c.R.Context(), i); err != nil {
+		return nil, err
+	}
+	c.note("idp.updated", "", "idp", i.ID, "issuer", i.Issuer)
+	return a.idp(c)
+}
+
+func (a *API) deleteIdP(c *call) (any, error) {
+	id := c.Path("id")
+	if err := a.XAA.DeleteIdP(c.R.Context(), id); err != nil {
+		return nil, err
+	}
+	c.note("idp.deleted", "", "idp", id)
+	return nil, nil
+}
+
+// refreshKeys fetches the keys of an identity provider now.
+func (a *API) refreshKeys(c *call) (any, error) {
+	id := c.Path("id")
+	err := a.XAA.RefreshKeys(c.R.Context(), id)
+	if failed, ok := errors.AsType[*xaa.KeysError](err); ok {
+		return nil, apierror.New(http.StatusUnprocessableEntity, "keys_unavailable", "%s", failed.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.note("idp.updated", "", "idp", id, "keys", "fetched")
+	return a.idp(c)
+}
+
+// policyBody is what is sent of a policy; enabled is true where it is left out.
+type policyBody struct {
+	Name      string   `json:"name"`
+	IdP       string   `json:"idp_id"`
+	ClientIDs []string `json:"client_ids"`
+	Scopes    []string `json:"scopes"`
+	Resources []string `json:"resources"`
+	Enabled   *bool    `json:"enabled"`
+}
+
+func (b *policyBody) row(id string) *xaa.Policy {
+	return &xaa.Policy{ID: id, Name: b.Name, IdP: b.IdP, ClientIDs: b.ClientIDs, Scopes: b.Scopes, Resources: b.Resources, Enabled: b.Enabled == nil || *b.Enabled}
+}
+
+func tellXAAPolicy(p *xaa.Policy) map[string]any {
+	return map[string]any{
+		"id": p.ID, "name": p.Name, "idp_id": p.IdP, "client_ids": words(p.ClientIDs), "scopes": words(p.Scopes), "resources": words(p.Resources), "enabled": p.Enabled,
+		"created_at": stamp(p.CreatedAt), "updated_at": stamp(p.UpdatedAt),
+	}
+}
+
+func (a *API) xaaPolicies(c *call) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.XAA.Policies(c.R.Context(), c.Text("idp_id"), limit+1, offset)
+	if err != nil {
+		return nil, err
+	}
+	return told("policies", found, limit, offset, tellXAAPolicy), nil
+}
+
+func (a *API) xaaPolicy(c *call) (any, error) {
+	p, err := a.XAA.Policy(c.R.Context(), c.Path("id"))
+	if err != nil {
+		return nil, err
+	}
+	return tellXAAPolicy(p), nil
+}
+
+func (a *API) createXAAPolicy(c *call) (any, error) {
+	var body policyBody
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	p := body.row("")
+	if err := a.XAA.CreatePolicy(c.R.Context(), p); err != nil {
+		return nil, err
+	}
+	c.note("xaa_policy.created", "", "policy", p.ID, "idp", p.IdP)
+	c.Status = http.StatusCreated
+	return tellXAAPolicy(p), nil
+}
+
+func (a *API) replaceXAAPolicy(c *call) (any, error) {
+	var body policyBody
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	p := body.row(c.Path("id"))
+	if err := a.XAA.ReplacePolicy(c.R.Context(), p); err != nil {
+		return nil, err
+	}
+	c.note("xaa_policy.updated", "", "policy", p.ID, "idp", p.IdP)
+	return a.xaaPolicy(c)
+}
+
+func (a *API) deleteXAAPolicy(c *call) (any, error) {
+	id := c.Path("id")
+	if err := a.XAA.DeletePolicy(c.R.Context(), id); err != nil {
+		return nil, err
+	}
+	c.note("xaa_policy.deleted", "", "policy", id)
+	return nil, nil
+}
+
+func tellMapping(m *xaa.Mapping) map[string]any {
+	return map[string]any{"id": m.ID, "idp_id": m.IdP, "idp_subject": m.Subject, "local_user_id": m.User, "created_at": stamp(m.CreatedAt)}
+}
+
+func (a *API) mappings(c *call) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.XAA.Mappings(c.R.Context(), c.Text("idp_id"), limit+1, offset)
+	if err != nil {
+		return nil, err
+	}
+	return told("subject_mappings", found, limit, offset, tellMapping), nil
+}
+
+func (a *API) createMapping(c *call) (any, error) {
+	var body struct {
+		IdP     string `json:"idp_id"`
+		Subject string `json:"idp_subject"`
+		User    string `json:"local_user_id"`
+	}
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	m := &xaa.Mapping{IdP: body.IdP, Subject: body.Subject, User: body.User}
+	if err := a.XAA.CreateMapping(c.R.Context(), m); err != nil {
+		return nil, err
+	}
+	c.note("subject_mapping.created", "", "idp", m.IdP, "subject", m.Subject, "user", m.User)
+	c.Status = http.StatusCreated
+	return tellMapping(m), nil
+}
+
+func (a *API) deleteMapping(c *call) (any, error) {
+	m, err := a.XAA.DeleteMapping(c.R.Context(), c.Path("id"))
+	if err != nil {
+		return nil, err
+	}
+	c.note("subject_mapping.deleted", "", "idp", m.IdP, "subject", m.Subject, "user", m.User)
+	return nil, nil
+}

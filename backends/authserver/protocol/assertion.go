@@ -1,0 +1,47 @@
+package protocol
+
+import (
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// idJAG is the profile of the grant jwt-bearer that this server has.
+const idJAG = "urn:ietf:params:oauth:grant-profile:id-jag"
+
+// assertion is the grant jwt-bearer (RFC 7523 section 2.1) with an ID-JAG. jkt is the key of
+// the proof that came along; empty: none did.
+func (p *Protocol) assertion(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
+	text := form.Get("assertion")
+	switch {
+	case c.Public():
+		err = kernel.Refuse(kernel.UnauthorizedClient, "a public client must not use the grant %s", clients.GrantJWT)
+	case text == "":
+		err = kernel.Refuse(kernel.InvalidRequest, "assertion is required")
+	}
+	var done xaa.Result
+	if err == nil {
+		done, err = p.Enterprise.Redeem(r.Context(), xaa.Request{Client: c, Assertion: text, Scope: form.Get("scope"), Resources: form.All("resource"), JKT: jkt})
+	}
+	if err != nil {
+		p.deniedAssertion(r, c, err)
+		return answer, err
+	}
+	p.Audit(r.Context(), kernel.Event{
+		Action: "jwt_bearer.issued", Actor: done.Subject, Client: c.ID, Address: p.Address(r), Detail: []string{"idp", done.IdP, "scope", done.Answer.Scope},
+	})
+	return done.Answer, nil
+}
+
+func (p *Protocol) deniedAssertion(r *http.Request, c *clients.Client, err error) {
+	reason, detail := kernel.ServerError, ""
+	if e, ok := apierror.From(err); ok {
+		reason, detail = e.Code, e.Message
+	}
+	p.Count("jwt_bearer_denied_total", reason)
+	p.Audit(r.Context(), kernel.Event{Action: "jwt_bearer.denied", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"reason", reason, "detail", detail}})
+}

@@ -1,0 +1,388 @@
+package xaa
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jwt"
+)
+
+// Type is the header typ of an assertion.
+const Type = "oauth-id-jag+jwt"
+
+// Algorithms may sign assertions.
+var Algorithms = []string{"ES256", "RS256", "PS256", "EdDSA"}
+
+// InvalidProof is the error code of RFC 9449 section 5.
+const InvalidProof = "invalid_dpop_proof"
+
+const (
+	// skew is for clocks that are ahead of ours.
+	skew   = 5 * time.Second
+	maxJTI = 256
+	// maxActors bounds the chain of who acts for whom that an assertion brings along.
+	maxActors = 10
+)
+
+// Request is an assertion that a client comes with (RFC 7523 section 2.1).
+type Request struct {
+	Client    *clients.Client // who has authenticated
+	Assertion string
+	Scope     string
+	Resources []string // URI or slug
+	JKT       string   // of the proof that came along; empty: none did
+}
+
+// Result is what was issued, for the audit feed.
+type Result struct {
+	tokens.Answer
+	Subject, IdP string
+}
+
+// assertion is one whose signature, times and addressee are good.
+type assertion struct {
+	idp      *IdP
+	subject  string
+	tenant   string
+	jti      string
+	until    time.Time // from when on it is refused by its age anyway
+	act      json.RawMessage
+	scope    []string // nil: it says nothing
+	resource []string
+	jkt      string
+}
+
+func refuseGrant(format string, args ...any) error {
+	return kernel.Refuse(kernel.InvalidGrant, format, args...)
+}
+
+// Redeem issues an access token for an assertion, once.
+func (x *XAA) Redeem(ctx context.Context, r Request) (done Result, err error) {
+	now, err := x.list.Get(ctx, "")
+	if err != nil {
+		return done, err
+	}
+	a, err := x.verify(ctx, now, r)
+	if err != nil {
+		return done, err
+	}
+	of, err := x.target(ctx, a, r)
+	if err != nil {
+		return done, err
+	}
+	ceiling, err := permitted(now.policies[a.idp.ID], r.Client.ID, of)
+	if err != nil {
+		return done, err
+	}
+	scope, err := x.scope(ctx, a, r, of, ceiling)
+	if err != nil {
+		return done, err
+	}
+	subject, err := x.subject(ctx, a)
+	if err != nil {
+		return done, err
+	}
+	order := tokens.Order{Client: r.Client, Subject: subject, Scope: scope, Resources: of, JKT: r.JKT, Act: actor(a), Life: x.options.Life}
+	done.Answer, err = x.options.Tokens.Assert(ctx, order, func() error { return x.spend(ctx, a) })
+	done.Subject, done.IdP = subject, a.idp.ID
+	return done, err
+}
+
+// verify checks what depends on the assertion, its issuer and its client alone.
+func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion, error) {
+	issuer, ok := jwt.Unverified(r.Assertion, "iss")
+	idp := now.idps[issuer]
+	if !ok || idp == nil || !idp.Enabled {
+		return nil, refuseGrant("the assertion is not of an identity provider that is trusted here")
+	}
+	audience := idp.Audience
+	if audience == "" {
+		audience = x.Issuer
+	}
+	verifier := jwt.Verifier{
+		Issuers: []*jwt.Issuer{{Name: issuer, Audiences: []string{audience}, Algorithms: Algorithms, SubjectClaim: "sub", Keys: x.source(idp)}},
+		Types:   []string{Type}, Leeway: skew, Now: x.Now,
+		ValidSubject: func(s string) bool {
+			return s != "" && len(s) <= maxSubject && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
+		},
+	}
+	token, err := verifier.Verify(ctx, r.Assertion)
+	if bad, ok := errors.AsType[jwt.Error](err); ok {
+		return nil, refuseGrant("the assertion: %s", bad)
+	}
+	if refusal, ok := apierror.From(err); ok {
+		return nil, errors.Join(kernel.Refuse(kernel.Unavailable, "the keys of the identity provider cannot be fetched right now, try again shortly"), refusal.Cause)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &assertion{idp: idp, subject: token.Subject}
+	return a, x.claims(a, token, r)
+}
+
+// claims checks and takes over what an ID-JAG has beyond other tokens.
+func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
+	claims, now := token.Claims, x.Now()
+	if list, ok := claims["aud"].([]any); ok && len(list) != 1 {
+		return refuseGrant("the assertion must be for this server alone")
+	}
+	if id, _ := claims["client_id"].(string); id != r.Client.ID {
+		return refuseGrant("the assertion was made for another client")
+	}
+	var ok bool
+	if a.jti, ok = claims["jti"].(string); !ok || a.jti == "" || len(a.jti) > maxJTI {
+		return refuseGrant("the assertion must have a jti of at most %d characters", maxJTI)
+	}
+	issued, ok := claims["iat"].(float64)
+	if !ok {
+		return refuseGrant("the assertion does not say when it was issued")
+	}
+	if !now.Before(token.Expires) {
+		return refuseGrant("the assertion has expired")
+	}
+	a.until = time.Unix(int64(issued), 0).Add(x.options.MaxAge)
+	if now.After(a.until) {
+		return refuseGrant("the assertion is too old")
+	}
+	if token.Expires.Before(a.until) {
+		a.until = token.Expires
+	}
+	if a.tenant, ok = text1(claims["tenant"]); !ok {
+		return refuseGrant("the tenant of the assertion is no text")
+	}
+	said, ok := text1(claims["scope"])
+	if !ok {
+		return refuseGrant("the scope of the assertion is no text")
+	}
+	if said != "" {
+		words, err := resources.ParseScope(said)
+		if err != nil {
+			return refuseGrant("the scope of the assertion is none")
+		}
+		a.scope = append([]string{}, words...)
+	}
+	if a.resource, ok = texts(claims["resource"]); !ok {
+		return refuseGrant("the resource of the assertion is neither a text nor a list of texts")
+	}
+	if a.act, ok = actors(claims["act"], 0); !ok {
+		return refuseGrant("the act of the assertion is not a chain of at most %d actors", maxActors)
+	}
+	if confirm, given := claims["cnf"]; given {
+		members, _ := confirm.(map[string]any)
+		if a.jkt, _ = members["jkt"].(string); a.jkt == "" {
+			return refuseGrant("the assertion is bound to something that is not known here")
+		}
+		if a.jkt != r.JKT {
+			return kernel.Refuse(InvalidProof, "the assertion is bound to a key, of which there is no proof")
+		}
+	}
+	return nil
+}
+
+// text1 is a claim that may be left out and else is a text.
+func text1(claim any) (string, bool) {
+	if claim == nil {
+		return "", true
+	}
+	text, ok := claim.(string)
+	return text, ok && len(text) <= maxURI && strings.IndexByte(text, 0) < 0
+}
+
+// texts is a claim that may be left out and else is a text or a list of them.
+func texts(claim any) (list []string, ok bool) {
+	switch claim := claim.(type) {
+	case nil:
+		return nil, true
+	case string:
+		return []string{claim}, true
+	case []any:
+		for _, one := range claim {
+			text, ok := one.(string)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, text)
+		}
+		return list, len(list) > 0
+	}
+	return nil, false
+}
+
+// actors is a claim act (RFC 8693 section 4.1) with what names actors, and nothing else.
+func actors(claim any, depth int) (json.RawMessage, bool) {
+	if claim == nil {
+		return nil, true
+	}
+	members, ok := claim.(map[string]any)
+	if !ok || depth == maxActors {
+		return nil, false
+	}
+	kept := make(map[string]any)
+	for _, name := range []string{"sub", "iss", "client_id", "actor_type"} {
+		text, ok := text1(members[name])
+		if !ok {
+			return nil, false
+		}
+		if text != "" {
+			kept[name] = text
+		}
+	}
+	inner, ok := actors(members["act"], depth+1)
+	if inner != nil {
+		kept["act"] = inner
+	}
+	return encode(kept), ok
+}
+
+// actor is the claim act of what is issued: the identity provider, before who acted there.
+func actor(a *assertion) json.RawMessage {
+	act := map[string]any{"sub": a.idp.Issuer}
+	if a.act != nil {
+		act["act"] = a.act
+	}
+	return encode(act)
+}
+
+// encode is JSON as tokens have it.
+func encode(v any) json.RawMessage {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // texts
+	}
+	return bytes.TrimSpace(out.Bytes())
+}
+
+// target is the resources of what is issued: those of the assertion, or of the request,
+// which may name fewer.
+func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources.Resource, error) {
+	said, err := x.options.Catalog.Resolve(ctx, a.resource)
+	if err != nil {
+		return nil, err
+	}
+	of, err := x.options.Catalog.Resolve(ctx, r.Resources)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(of) == 0:
+		of = said
+	case len(said) > 0 && slices.ContainsFunc(of, func(one *resources.Resource) bool { return !slices.Contains(said, one) }):
+		return nil, kernel.Refuse(kernel.InvalidTarget, "the assertion is for another resource")
+	}
+	switch {
+	case len(of) == 0 && x.options.RequireResource:
+		return nil, kernel.Refuse(kernel.InvalidTarget, "neither the assertion nor the request names a resource")
+	case slices.ContainsFunc(of, func(one *resources.Resource) bool { return one.Kind != resources.Mint }):
+		return nil, kernel.Refuse(kernel.InvalidTarget, "this server makes no tokens for the resource")
+	}
+	return of, nil
+}
+
+// permitted is the scopes that the policies of an identity provider let a client have for
+// resources; nil: any.
+func permitted(policies []*Policy, client string, of []*resources.Resource) (scopes []string, err error) {
+	matches := 0
+	for _, p := range policies {
+		if !p.Enabled || len(p.ClientIDs) > 0 && !slices.Contains(p.ClientIDs, client) || !p.covers(of) {
+			continue
+		}
+		if len(p.Scopes) == 0 {
+			return nil, nil
+		}
+		matches++
+		scopes = append(scopes, p.Scopes...)
+	}
+	if len(policies) > 0 && matches == 0 {
+		return nil, kernel.Refuse(kernel.AccessDenied, "no policy lets the client use assertions of this identity provider so")
+	}
+	return scopes, nil
+}
+
+// covers reports whether a policy is for all of these resources.
+func (p *Policy) covers(of []*resources.Resource) bool {
+	if len(p.Resources) == 0 {
+		return true
+	}
+	return len(of) > 0 && !slices.ContainsFunc(of, func(r *resources.Resource) bool {
+		return !slices.ContainsFunc(p.Resources, func(name string) bool { return name == r.ID || name == r.Slug || name == r.URI })
+	})
+}
+
+// scope is what is left of all who have a say.
+func (x *XAA) scope(ctx context.Context, a *assertion, r Request, of []*resources.Resource, policy []string) (scope []string, err error) {
+	asked, err := resources.ParseScope(r.Scope)
+	if err != nil {
+		return nil, err
+	}
+	if scope, err = x.options.Catalog.Scopes(ctx); err != nil {
+		return nil, err
+	}
+	if len(of) > 0 {
+		scope = nil
+		for _, one := range of {
+			scope = append(scope, one.Names()...)
+		}
+	}
+	scope = resources.Cut(resources.Cut(resources.Cut(scope, x.options.Clients.Ceiling(r.Client)), policy), asked)
+	if a.scope != nil {
+		scope = slices.DeleteFunc(slices.Clone(scope), func(word string) bool { return !slices.Contains(a.scope, word) })
+	}
+	seen := make(map[string]bool, len(scope))
+	scope = slices.DeleteFunc(slices.Clone(scope), func(word string) bool {
+		again := seen[word]
+		seen[word] = true
+		return again
+	})
+	if len(scope) == 0 && (len(asked) > 0 || a.scope != nil) {
+		return nil, kernel.Refuse(kernel.InvalidScope, "nothing of the scope that is asked for may be had by this assertion")
+	}
+	return scope, nil
+}
+
+// subject is who the token is about.
+func (x *XAA) subject(ctx context.Context, a *assertion) (string, error) {
+	user, err := x.mapped(ctx, a.idp.ID, a.subject)
+	if err != nil {
+		return "", err
+	}
+	if user != "" {
+		active, err := x.options.Active(ctx, user)
+		if err == nil && !active {
+			err = refuseGrant("the user of the assertion is not active here")
+		}
+		return user, err
+	}
+	if x.options.Strict {
+		return "", kernel.Refuse(kernel.AccessDenied, "the subject of the assertion is nobody here")
+	}
+	if a.tenant != "" {
+		return a.idp.Issuer + ":" + a.tenant + ":" + a.subject, nil
+	}
+	return a.idp.Issuer + ":" + a.subject, nil
+}
+
+// spend uses an assertion up, for all nodes.
+func (x *XAA) spend(ctx context.Context, a *assertion) error {
+	h := sha256.New()
+	h.Write([]byte(a.idp.Issuer + "\x00" + a.jti))
+	first, err := x.Counters.SetNX(ctx, "authserver:idjag:"+hex.EncodeToString(h.Sum(nil)), a.until.Sub(x.Now())+time.Second)
+	if err == nil && !first {
+		err = refuseGrant("the assertion was used before")
+	}
+	return err
+}

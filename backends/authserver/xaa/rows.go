@@ -1,0 +1,368 @@
+package xaa
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Errors of changes.
+var (
+	ErrUnknown = errors.New("there is no such row")
+	ErrExists  = errors.New("there is one already")
+	errTooMany = apierror.New(http.StatusUnprocessableEntity, "too_many", "there are too many of them already")
+)
+
+const (
+	maxName    = 255 // characters
+	maxURI     = 2048
+	maxEntries = 1000 // of a list
+	maxSubject = 1024
+)
+
+func refuse(member, message string) error {
+	return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", member, message).With(member)
+}
+
+func checkName(name string) error {
+	if name == "" || len([]rune(name)) > maxName || strings.ContainsFunc(name, unicode.IsControl) {
+		return refuse("name", "must have 1 to 255 characters and none of control")
+	}
+	return nil
+}
+
+// IdP is an identity provider.
+type IdP struct {
+	ID, Name string
+	// Issuer is the claim iss of its assertions, byte for byte.
+	Issuer string
+	// JWKSURI is where its keys are; empty: where its discovery document says.
+	JWKSURI string
+	// Audience is the claim aud of its assertions; empty: the issuer of this server.
+	Audience             string
+	Enabled              bool
+	CreatedAt, UpdatedAt time.Time
+}
+
+func (i *IdP) address() jwks.Address {
+	if i.JWKSURI != "" {
+		return jwks.Address{JWKS: i.JWKSURI}
+	}
+	return jwks.Address{Issuer: i.Issuer}
+}
+
+// Check says what is wrong with it; nil: nothing.
+func (i *IdP) Check() error {
+	for member, uri := range map[string]string{"issuer": i.Issuer, "jwks_uri": i.JWKSURI} {
+		if uri == "" && member == "jwks_uri" {
+			continue
+		}
+		if len(uri) > maxURI || strings.ContainsFunc(uri, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }) || (jwks.Address{JWKS: uri}).Check() != nil {
+			return refuse(member, "must be a URL of https, without a user and a fragment, of at most 2048 characters")
+		}
+	}
+	if len(i.Audience) > maxURI {
+		return refuse("audience", "must have at most 2048 characters")
+	}
+	return checkName(i.Name)
+}
+
+const idpColumns = "id, name, issuer, jwks_uri, audience, enabled, created_at, updated_at"
+
+func scanIdP(r store.Row) (*IdP, error) {
+	i := new(IdP)
+	var created, updated int64
+	err := r.Scan(&i.ID, &i.Name, &i.Issuer, &i.JWKSURI, &i.Audience, &i.Enabled, &created, &updated)
+	i.CreatedAt, i.UpdatedAt = time.UnixMicro(created), time.UnixMicro(updated)
+	return i, err
+}
+
+// Policy is what assertions of an identity provider may be used for.
+type Policy struct {
+	ID, Name string
+	IdP      string // its id
+	// ClientIDs, Scopes and Resources (URI, slug or id) are what it is for; empty: any.
+	ClientIDs, Scopes, Resources []string
+	Enabled                      bool
+	CreatedAt, UpdatedAt         time.Time
+}
+
+// Check says what is wrong with it; nil: nothing.
+func (p *Policy) Check() error {
+	for member, list := range map[string][]string{"client_ids": p.ClientIDs, "scopes": p.Scopes, "resources": p.Resources} {
+		if len(list) > maxEntries || slices.ContainsFunc(list, func(s string) bool { return s == "" || len(s) > maxURI }) {
+			return refuse(member, "must be at most 1000 texts of 1 to 2048 characters")
+		}
+	}
+	if slices.ContainsFunc(p.Scopes, func(s string) bool { return !resources.Word(s) }) {
+		return refuse("scopes", "must be scope tokens of RFC 6749 section 3.3")
+	}
+	return checkName(p.Name)
+}
+
+const policyColumns = "id, name, idp_id, client_ids, scopes, resources, enabled, created_at, updated_at"
+
+func scanPolicy(r store.Row) (*Policy, error) {
+	p := new(Policy)
+	var lists [3]string
+	var created, updated int64
+	if err := r.Scan(&p.ID, &p.Name, &p.IdP, &lists[0], &lists[1], &lists[2], &p.Enabled, &created, &updated); err != nil {
+		return nil, err
+	}
+	for i, into := range [3]*[]string{&p.ClientIDs, &p.Scopes, &p.Resources} {
+		if err := json.Unmarshal([]byte(lists[i]), into); err != nil {
+			return nil, fmt.Errorf("reading policy %q: %w", p.ID, err)
+		}
+	}
+	p.CreatedAt, p.UpdatedAt = time.UnixMicro(created), time.UnixMicro(updated)
+	return p, nil
+}
+
+// Mapping says who a subject of an identity provider is here.
+type Mapping struct {
+	ID, IdP, Subject, User string
+	CreatedAt              time.Time
+}
+
+const mappingColumns = "id, idp_id, idp_subject, user_id, created_at"
+
+func scanMapping(r store.Row) (*Mapping, error) {
+	m := new(Mapping)
+	var created int64
+	err := r.Scan(&m.ID, &m.IdP, &m.Subject, &m.User, &created)
+	m.CreatedAt = time.UnixMicro(created)
+	return m, err
+}
+
+func text(list []string) string {
+	if list == nil {
+		return "[]"
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // texts
+	}
+	return string(raw)
+}
+
+func flag(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// one reads a row, or is ErrUnknown.
+func one[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query, id string) (found *T, err error) {
+	err = x.Read(ctx, func(c store.Conn) error {
+		found, err = scan(c.Row(query, id))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrUnknown
+	}
+	return found, err
+}
+
+func page[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query string, args ...any) (list []*T, err error) {
+	err = x.Read(ctx, func(c store.Conn) error {
+		list, err = store.List(c, scan, query, args...)
+		return err
+	})
+	return list, err
+}
+
+// change runs statements that must change a row, and tells the others.
+func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err error)) error {
+	err := x.Change(ctx, topic, "", func(c store.Conn) error {
+		n, err := fn(c)
+		if err == nil && n == 0 {
+			err = ErrUnknown
+		}
+		return err
+	})
+	if store.IsUniqueViolation(err) {
+		return ErrExists
+	}
+	return err
+}
+
+// room refuses one more row of a table that is full.
+func room(c store.Conn, table string, most int) error {
+	var n int
+	err := c.Row("SELECT count(*) FROM " + table).Scan(&n)
+	if err == nil && n >= most {
+		err = errTooMany
+	}
+	return err
+}
+
+// there refuses a reference to a row that is not there.
+func there(c store.Conn, table, id, member string) error {
+	var n int
+	err := c.Row("SELECT count(*) FROM "+table+" WHERE id = ?", id).Scan(&n)
+	if err == nil && n == 0 {
+		err = refuse(member, "names nothing that is there")
+	}
+	return err
+}
+
+// IdPs is a page of them, the oldest first.
+func (x *XAA) IdPs(ctx context.Context, limit, offset int) ([]*IdP, error) {
+	return page(ctx, x, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ? OFFSET ?", limit, offset)
+}
+
+// IdP is one by its id.
+func (x *XAA) IdP(ctx context.Context, id string) (*IdP, error) {
+	return one(ctx, x, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps WHERE id = ?", id)
+}
+
+// CreateIdP stores one and gives it an id.
+func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
+	if err := i.Check(); err != nil {
+		return err
+	}
+	now := x.Now().Truncate(time.Microsecond)
+	i.ID, i.CreatedAt, i.UpdatedAt = kernel.NewID(), now, now
+	return x.change(ctx, func(c store.Conn) (int64, error) {
+		if err := room(c, "authserver_idps", idpsMost); err != nil {
+			return 0, err
+		}
+		return c.Exec("INSERT INTO authserver_idps ("+idpColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			i.ID, i.Name, i.Issuer, i.JWKSURI, i.Audience, flag(i.Enabled), now.UnixMicro(), now.UnixMicro())
+	})
+}
+
+// ReplaceIdP stores what one is now.
+func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP) error {
+	if err := i.Check(); err != nil {
+		return err
+	}
+	return x.change(ctx, func(c store.Conn) (int64, error) {
+		return c.Exec("UPDATE authserver_idps SET name = ?, issuer = ?, jwks_uri = ?, audience = ?, enabled = ?, updated_at = ? WHERE id = ?",
+			i.Name, i.Issuer, i.JWKSURI, i.Audience, flag(i.Enabled), x.Micros(), i.ID)
+	})
+}
+
+// DeleteIdP removes one with its policies and mappings.
+func (x *XAA) DeleteIdP(ctx context.Context, id string) error {
+	return x.change(ctx, func(c store.Conn) (int64, error) { return c.Exec("DELETE FROM authserver_idps WHERE id = ?", id) })
+}
+
+// Policies is a page of those of an identity provider (empty: of all), the oldest first.
+func (x *XAA) Policies(ctx context.Context, idp string, limit, offset int) ([]*Policy, error) {
+	return page(ctx, x, scanPolicy, "SELECT "+policyColumns+" FROM authserver_xaa_policies WHERE ? = '' OR idp_id = ? ORDER BY created_at, id LIMIT ? OFFSET ?", idp, idp, limit, offset)
+}
+
+// Policy is one by its id.
+func (x *XAA) Policy(ctx context.Context, id string) (*Policy, error) {
+	return one(ctx, x, scanPolicy, "SELECT "+policyColumns+" FROM authserver_xaa_policies WHERE id = ?", id)
+}
+
+// checkPolicy is Check, and that there is what it names.
+func (x *XAA) checkPolicy(ctx context.Context, p *Policy) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	for _, name := range p.Resources {
+		if _, err := x.options.Catalog.Find(ctx, name); errors.Is(err, resources.ErrUnknown) {
+			return refuse("resources", "names a resource that is not there")
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CreatePolicy stores one and gives it an id.
+func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
+	if err := x.checkPolicy(ctx, p); err != nil {
+		return err
+	}
+	now := x.Now().Truncate(time.Microsecond)
+	p.ID, p.CreatedAt, p.UpdatedAt = kernel.NewID(), now, now
+	return x.change(ctx, func(c store.Conn) (int64, error) {
+		if err := errors.Join(room(c, "authserver_xaa_policies", policiesMost), there(c, "authserver_idps", p.IdP, "idp_id")); err != nil {
+			return 0, err
+		}
+		return c.Exec("INSERT INTO authserver_xaa_policies ("+policyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			p.ID, p.Name, p.IdP, text(p.ClientIDs), text(p.Scopes), text(p.Resources), flag(p.Enabled), now.UnixMicro(), now.UnixMicro())
+	})
+}
+
+// ReplacePolicy stores what one is now.
+func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy) error {
+	if err := x.checkPolicy(ctx, p); err != nil {
+		return err
+	}
+	return x.change(ctx, func(c store.Conn) (int64, error) {
+		if err := there(c, "authserver_idps", p.IdP, "idp_id"); err != nil {
+			return 0, err
+		}
+		return c.Exec("UPDATE authserver_xaa_policies SET name = ?, idp_id = ?, client_ids = ?, scopes = ?, resources = ?, enabled = ?, updated_at = ? WHERE id = ?",
+			p.Name, p.IdP, text(p.ClientIDs), text(p.Scopes), text(p.Resources), flag(p.Enabled), x.Micros(), p.ID)
+	})
+}
+
+// DeletePolicy removes one.
+func (x *XAA) DeletePolicy(ctx context.Context, id string) error {
+	return x.change(ctx, func(c store.Conn) (int64, error) {
+		return c.Exec("DELETE FROM authserver_xaa_policies WHERE id = ?", id)
+	})
+}
+
+// Mappings is a page of those of an identity provider (empty: of all), the oldest first.
+func (x *XAA) Mappings(ctx context.Context, idp string, limit, offset int) ([]*Mapping, error) {
+	return page(ctx, x, scanMapping, "SELECT "+mappingColumns+" FROM authserver_xaa_subjects WHERE ? = '' OR idp_id = ? ORDER BY created_at, id LIMIT ? OFFSET ?", idp, idp, limit, offset)
+}
+
+// CreateMapping stores one and gives it an id.
+func (x *XAA) CreateMapping(ctx context.Context, m *Mapping) error {
+	if m.Subject == "" || len(m.Subject) > maxSubject || strings.IndexByte(m.Subject, 0) >= 0 {
+		return refuse("idp_subject", "must have 1 to 1024 characters")
+	}
+	now := x.Now().Truncate(time.Microsecond)
+	m.ID, m.CreatedAt = kernel.NewID(), now
+	return x.change(ctx, func(c store.Conn) (int64, error) {
+		if err := errors.Join(there(c, "authserver_idps", m.IdP, "idp_id"), there(c, "authserver_users", m.User, "local_user_id")); err != nil {
+			return 0, err
+		}
+		return c.Exec("INSERT INTO authserver_xaa_subjects ("+mappingColumns+") VALUES (?, ?, ?, ?, ?)", m.ID, m.IdP, m.Subject, m.User, now.UnixMicro())
+	})
+}
+
+// DeleteMapping removes one, and returns it.
+func (x *XAA) DeleteMapping(ctx context.Context, id string) (m *Mapping, err error) {
+	err = x.change(ctx, func(c store.Conn) (int64, error) {
+		m, err = scanMapping(c.Row("DELETE FROM authserver_xaa_subjects WHERE id = ? RETURNING "+mappingColumns, id))
+		if errors.Is(err, sql.ErrNoRows) {
+			return 0, nil
+		}
+		return 1, err
+	})
+	return m, err
+}
+
+// mapped is the user that a subject is mapped to; empty: none.
+func (x *XAA) mapped(ctx context.Context, idp, subject string) (user string, err error) {
+	err = x.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT user_id FROM authserver_xaa_subjects WHERE idp_id = ? AND idp_subject = ?", idp, subject).Scan(&user)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return user, err
+}

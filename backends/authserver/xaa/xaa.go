@@ -1,0 +1,170 @@
+// Package xaa is enterprise-managed authorization (cross-app access): identity providers
+// that an administrator trusts say by an assertion (ID-JAG, Identity Assertion JWT
+// Authorization Grant) that one of their people may use a client here, and the client gets
+// a token for it, as policies and mappings of subjects allow.
+package xaa
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Options of the room. The rooms are required.
+type Options struct {
+	Clients *clients.Clients
+	Catalog *resources.Catalog
+	Tokens  *tokens.Tokens
+	// Active reports whether a user is there and may be signed in.
+	Active func(ctx context.Context, user string) (bool, error)
+
+	// Networks are those that keys may be fetched from, beside public ones.
+	Networks []netip.Prefix
+	// KeysTTL is how long keys of an identity provider serve at most. Default: 1 hour.
+	KeysTTL time.Duration
+	// MaxAge is how old an assertion may be. Default: 5 min.
+	MaxAge time.Duration
+	// RequireResource refuses who names no resource.
+	RequireResource bool
+	// Strict refuses subjects that are not mapped to a user.
+	Strict bool
+	// Life is that of the access tokens. Default: 1 hour.
+	Life time.Duration
+}
+
+// XAA is the room.
+type XAA struct {
+	*kernel.Server
+	options Options
+	list    *kernel.Cache[*snapshot]
+
+	mu      sync.Mutex
+	sources map[jwks.Address]*jwks.Source
+	ended   bool
+}
+
+const (
+	topic = "xaa"
+	// idpsMost and policiesMost bound how many there are.
+	idpsMost, policiesMost = 1000, 10_000
+	// keysGap is the least time between two fetches of keys.
+	keysGap = 30 * time.Second
+)
+
+// New makes the room.
+func New(s *kernel.Server, o Options) *XAA {
+	byDefault := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	byDefault(&o.KeysTTL, time.Hour)
+	byDefault(&o.MaxAge, 5*time.Minute)
+	byDefault(&o.Life, time.Hour)
+	x := &XAA{Server: s, options: o, sources: make(map[jwks.Address]*jwks.Source)}
+	x.list = kernel.NewCache(1, s.Now, x.read)
+	s.Watch(topic, func(string) { x.list.Drop("") })
+	s.Closing(x.end)
+	return x
+}
+
+// snapshot is the identity providers and policies of one moment. It does not change.
+type snapshot struct {
+	idps     map[string]*IdP      // by issuer
+	policies map[string][]*Policy // by the id of the identity provider
+}
+
+func (x *XAA) read(ctx context.Context, _ string) (*snapshot, error) {
+	s := &snapshot{idps: make(map[string]*IdP), policies: make(map[string][]*Policy)}
+	err := x.Read(ctx, func(c store.Conn) error {
+		idps, err := store.List(c, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ?", idpsMost)
+		if err != nil {
+			return err
+		}
+		policies, err := store.List(c, scanPolicy, "SELECT "+policyColumns+" FROM authserver_xaa_policies ORDER BY created_at, id LIMIT ?", policiesMost)
+		for _, idp := range idps {
+			s.idps[idp.Issuer] = idp
+		}
+		for _, p := range policies {
+			s.policies[p.IdP] = append(s.policies[p.IdP], p)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	x.prune(s)
+	return s, nil
+}
+
+// source is the keys of an identity provider.
+func (x *XAA) source(idp *IdP) *jwks.Source {
+	at := idp.address()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if found := x.sources[at]; found != nil {
+		return found
+	}
+	made := jwks.NewForeignSource(at, x.options.Networks, x.Logger)
+	made.Limit(x.options.KeysTTL, keysGap)
+	if x.ended {
+		made.Close()
+	}
+	x.sources[at] = made
+	return made
+}
+
+// prune forgets the keys of those who are not there any more.
+func (x *XAA) prune(s *snapshot) {
+	known := make(map[jwks.Address]bool, len(s.idps))
+	for _, idp := range s.idps {
+		known[idp.address()] = true
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for at, source := range x.sources {
+		if !known[at] {
+			source.Close()
+			delete(x.sources, at)
+		}
+	}
+}
+
+// end ends the fetches.
+func (x *XAA) end() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ended = true
+	for _, source := range x.sources {
+		source.Close()
+	}
+}
+
+// RefreshKeys fetches the keys of an identity provider now.
+func (x *XAA) RefreshKeys(ctx context.Context, id string) error {
+	idp, err := x.IdP(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := x.source(idp).Refresh(ctx); err != nil {
+		return &KeysError{err}
+	}
+	return nil
+}
+
+// KeysError tells that the keys of an identity provider could not be fetched.
+type KeysError struct{ Cause error }
+
+// Error implements error.
+func (e *KeysError) Error() string { return "the keys could not be fetched: " + e.Cause.Error() }
+
+// Unwrap is for errors.Is.
+func (e *KeysError) Unwrap() error { return e.Cause }
