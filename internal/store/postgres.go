@@ -312,6 +312,10 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 		return err
 	}
 	if err := tx.Commit(); err != nil {
+		if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+			// Its end has rolled the transaction back before it could be committed.
+			return context.Cause(ctx)
+		}
 		return fmt.Errorf("committing: %w", err)
 	}
 	if early {

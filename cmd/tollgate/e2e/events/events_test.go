@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -105,17 +107,22 @@ func (s sent) report() []byte { return e2e.AgentRunAt(s.certname, s.minutes) }
 // submitters send reports of ever new runs until told to stop. What was
 // acknowledged and what was refused is noted.
 type submitters struct {
+	// again says that a connection that the system resets is tried a second time:
+	// a reload has one listener follow another, and what waits at the first when it
+	// closes is reset, unless net.ipv4.tcp_migrate_req moves it.
+	again        bool
 	stop         chan struct{}
 	work         sync.WaitGroup
 	mu           sync.Mutex
 	acknowledged []sent
 	failed       []sent
 	refusals     []string
+	broken       []error // those that got no answer
 }
 
 // submit starts so many workers, each with a few nodes of its own.
-func (n *eventsNode) submit(workers int) *submitters {
-	s := &submitters{stop: make(chan struct{})}
+func (n *eventsNode) submit(workers int, again bool) *submitters {
+	s := &submitters{stop: make(chan struct{}), again: again}
 	for w := range workers {
 		s.work.Go(func() {
 			for i := 0; ; i++ {
@@ -126,6 +133,9 @@ func (n *eventsNode) submit(workers int) *submitters {
 				}
 				run := sent{fmt.Sprintf("node-%d-%d.example.com", w, i%5), i}
 				status, body, err := n.request(http.MethodPost, e2e.Submission, run.report())
+				if s.again && errors.Is(err, syscall.ECONNRESET) {
+					status, body, err = n.request(http.MethodPost, e2e.Submission, run.report())
+				}
 				s.mu.Lock()
 				if err == nil && status == http.StatusOK {
 					s.acknowledged = append(s.acknowledged, run)
@@ -133,6 +143,8 @@ func (n *eventsNode) submit(workers int) *submitters {
 					s.failed = append(s.failed, run)
 					if err == nil {
 						s.refusals = append(s.refusals, fmt.Sprint(status, " ", body))
+					} else {
+						s.broken = append(s.broken, err)
 					}
 				}
 				gone := err != nil
@@ -223,7 +235,7 @@ func TestEventsKilled(t *testing.T) {
 				dsn = testenv.Postgres(t).DSN()
 			}
 			n := newEvents(t, dsn)
-			s := n.submit(8)
+			s := n.submit(8, false)
 			s.await(t, 400)
 			n.Kill()
 			s.work.Wait()
@@ -258,7 +270,7 @@ func TestEventsKilled(t *testing.T) {
 func TestEventsStopped(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
-	s := n.submit(8)
+	s := n.submit(8, false)
 	s.await(t, 200)
 	n.Stop()
 	s.work.Wait()
@@ -277,7 +289,7 @@ func TestEventsStopped(t *testing.T) {
 func TestEventsReload(t *testing.T) {
 	t.Parallel()
 	n := newEvents(t, "")
-	s := n.submit(4)
+	s := n.submit(4, true)
 	s.await(t, 20)
 	for i := range 6 {
 		config := n.config
@@ -290,7 +302,7 @@ func TestEventsReload(t *testing.T) {
 	close(s.stop)
 	s.work.Wait()
 	if len(s.failed) > 0 {
-		t.Errorf("%d reports failed: %q", len(s.failed), s.refusals)
+		t.Errorf("%d reports failed: %q %v", len(s.failed), s.refusals, s.broken)
 	}
 	if stored := n.verify(s.acknowledged); stored != len(s.acknowledged) {
 		t.Errorf("%d reports are stored, %d were acknowledged", stored, len(s.acknowledged))

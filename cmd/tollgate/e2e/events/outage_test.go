@@ -20,7 +20,7 @@ func TestEventsOutage(t *testing.T) {
 	t.Parallel()
 	pg := testenv.NewPostgres(t)
 	n := newEvents(t, pg.DSN())
-	s := n.submit(6)
+	s := n.submit(6, false)
 	readers := n.read(3)
 	s.await(t, 100)
 	readers.await(t, http.StatusOK, 20)
