@@ -47,6 +47,8 @@ type Options struct {
 	Stopping func(ctx context.Context) bool
 	// Meter counts what happens. Default: nobody does.
 	Meter kernel.Meter
+	// Tracer follows requests. Default: nobody does.
+	Tracer kernel.Tracer
 	// Trace is the id of the trace of a request, for the audit feed and the log. Default:
 	// none is traced.
 	Trace func(ctx context.Context) string
@@ -109,7 +111,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, networks: o.Networks, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
 	s.kernel = &kernel.Server{
-		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Trace: o.Trace,
+		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace,
 	}
 	return s, s.wire()
 }

@@ -31,6 +31,7 @@ const kmsOperation = "kms_operation_duration_seconds"
 
 // kms is a client of a key management server.
 func (s *Server) kms(o transit.Options) (*transit.Client, error) {
+	o.Wrap = s.kernel.Follow
 	o.Observe = func(op string, took time.Duration) {
 		if m := s.kernel.Meter; m != nil {
 			m.Observe(kmsOperation, op, took)

@@ -62,6 +62,8 @@ type Options struct {
 	// Observe is told how long a request took, by what it asked for: login, renew, keys,
 	// create, rotate, sign, encrypt, decrypt. Default: nobody is.
 	Observe func(op string, took time.Duration)
+	// Wrap stands before the transport of requests. Default: nothing does.
+	Wrap func(base http.RoundTripper) http.RoundTripper
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
@@ -117,6 +119,9 @@ func New(o Options) (*Client, error) {
 		TLSHandshakeTimeout: o.Timeout, MaxResponseHeaderBytes: 64 << 10,
 	}
 	c := &Client{options: o, base: strings.TrimSuffix(o.Address, "/") + "/v1/", http: &http.Client{Transport: transport, CheckRedirect: redirect}}
+	if o.Wrap != nil {
+		c.http.Transport = o.Wrap(transport)
+	}
 	if o.Token != "" {
 		c.present = &session{token: o.Token}
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login/lockout"
+	"github.com/tollgate-gateway/tollgate/internal/otlp"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -53,6 +54,9 @@ const (
 //
 // Where it serves its issuer, api_auth oauth asks it about tokens.
 //
+// What observability.tracing and observability.metrics send to a collector is sent by the
+// server itself; a trace that the directive tracing has begun is gone on with.
+//
 // Metrics: authserver_http_requests_total{method,route,status},
 // authserver_http_request_duration_seconds, and those of metrics.go.
 //
@@ -79,17 +83,21 @@ type Handler struct {
 	site    http.Handler
 	scrape  string // the path of the metrics; empty: none
 	metrics http.Handler
+	tracer  *otlp.Tracer // nil: nothing is followed
 }
 
 // node is the server on one database with one configuration.
 type node struct {
 	server *authserver.Server
+	sent   telemetry
 	logger atomic.Pointer[zap.Logger] // of the newest configuration
 }
 
+func (n *node) start() error { return errors.Join(n.server.Start(), n.sent.start()) }
+
 func (n *node) close() error {
 	n.server.Close()
-	return nil
+	return n.sent.close()
 }
 
 // nodes are the servers by their databases and keys.
@@ -165,8 +173,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		version, _ := caddy.Version()
+		tracer, err := n.sent.provision(keys, version)
+		if err != nil {
+			return nil, err
+		}
 		n.server, err = authserver.New(authserver.Options{
-			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Trace: traceID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
+			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
 		})
 		return n, err
 	}, (*node).close)
@@ -174,15 +186,15 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	n.logger.Store(ctx.Logger())
-	h.app.OnStart(n.server.Start)
+	h.app.OnStart(n.start)
 	h.app.OfferIssuer(keys.Server.Issuer, n.server)
 	if err := errors.Join(tollgate.RegisterMetrics(ctx, collectors()...), jobMetrics.Register(ctx)); err != nil {
 		return err
 	}
-	h.server, h.site = n.server, n.server.Public()
+	h.server, h.site, h.tracer = n.server, n.server.Public(), n.sent.tracer
 	if h.Listener == adminListener {
 		h.site = n.server.Admin()
-		if keys.Observability.Metrics.Provider != "none" {
+		if provider := keys.Observability.Metrics.Provider; provider == "prometheus" || provider == "both" {
 			h.scrape, h.metrics = keys.Observability.Metrics.Path, promhttp.HandlerFor(ctx.GetMetricsRegistry(), promhttp.HandlerOpts{})
 		}
 	}
@@ -223,8 +235,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	defer h.app.Acquire()()
 	begin, recording := time.Now(), &recorder{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
-	h.site.ServeHTTP(recording, r)
-	recording.done(r.Method, r.Pattern, begin)
+	if h.tracer == nil {
+		h.site.ServeHTTP(recording, r)
+		recording.done(r.Method, r.Pattern, begin)
+		return nil
+	}
+	followed, end := h.tracer.Serve(r)
+	h.site.ServeHTTP(recording, followed)
+	recording.done(r.Method, followed.Pattern, begin)
+	end(followed.Pattern, recording.status)
 	return nil
 }
 

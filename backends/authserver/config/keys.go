@@ -372,11 +372,11 @@ var keys = []Key{
 		Rule: "allow insecure gRPC for log export",
 	},
 	{
-		Name: "observability.logging.outputs.otel", Env: "AUTHSERVER_LOG_OTEL", Feature: otlp, at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTel }, check: needs(otlp),
+		Name: "observability.logging.outputs.otel", Env: "AUTHSERVER_LOG_OTEL", Feature: otlp, at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTel },
 		Rule: "export logs by OTLP",
 	},
 	{
-		Name: "observability.logging.outputs.otel_endpoint", Env: "AUTHSERVER_LOG_OTEL_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTelEndpoint }, check: required(pushedLogs),
+		Name: "observability.logging.outputs.otel_endpoint", Env: "AUTHSERVER_LOG_OTEL_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTelEndpoint }, check: required(pushedLogs, collector),
 		Rule: "required when log otel output is on",
 	},
 	{
@@ -388,7 +388,7 @@ var keys = []Key{
 		Rule: "allow insecure gRPC for metrics export",
 	},
 	{
-		Name: "observability.metrics.otel_endpoint", Env: "AUTHSERVER_METRICS_OTEL_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Metrics.OTelEndpoint }, check: required(pushedMetrics),
+		Name: "observability.metrics.otel_endpoint", Env: "AUTHSERVER_METRICS_OTEL_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Metrics.OTelEndpoint }, check: required(pushedMetrics, collector),
 		Rule: "required when provider is `otel` or `both`",
 	},
 	{
@@ -396,15 +396,15 @@ var keys = []Key{
 		Rule: "scrape path",
 	},
 	{
-		Name: "observability.metrics.provider", Default: "prometheus", Env: "AUTHSERVER_METRICS_PROVIDER", at: func(c *Config) any { return &c.Observability.Metrics.Provider }, check: all(oneOf("prometheus", "otel", "both", "none"), needs(otlp, "otel", "both")),
+		Name: "observability.metrics.provider", Default: "prometheus", Env: "AUTHSERVER_METRICS_PROVIDER", at: func(c *Config) any { return &c.Observability.Metrics.Provider }, check: oneOf("prometheus", "otel", "both", "none"),
 		Rule: "`prometheus`, `otel`, `none` (and `both`, which the endpoint rule refers to)",
 	},
 	{
-		Name: "observability.tracing.enabled", Default: "false", Env: "AUTHSERVER_TRACING_ENABLED", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.Enabled }, check: needs(otlp),
+		Name: "observability.tracing.enabled", Default: "false", Env: "AUTHSERVER_TRACING_ENABLED", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.Enabled },
 		Rule: "export traces by OTLP",
 	},
 	{
-		Name: "observability.tracing.endpoint", Env: "AUTHSERVER_TRACING_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.Endpoint }, check: required(traced),
+		Name: "observability.tracing.endpoint", Env: "AUTHSERVER_TRACING_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.Endpoint }, check: required(traced, collector),
 		Rule: "required when tracing is enabled",
 	},
 	{

@@ -212,6 +212,20 @@ func address(_ *Config, value any) string {
 	return ""
 }
 
+// collector is where telemetry is sent to.
+func collector(_ *Config, value any) string {
+	text := *value.(*string)
+	_, isURL := absolute(text)
+	host, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if text != "" && !isURL && (err != nil || host == "" || strings.Contains(host, "/")) {
+		return fmt.Sprintf("%q is neither a host with a port, such as collector:4317, nor an http or https URL", text)
+	}
+	return ""
+}
+
 func issuer(c *Config, value any) string {
 	text := *value.(*string)
 	u, ok := absolute(text)

@@ -69,8 +69,10 @@ func New(s *kernel.Server, o Options) *Documents {
 	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Second
 	}
+	client := outbound.NewClient(o.Networks, o.Timeout)
+	client.Transport = s.Follow(client.Transport)
 	return &Documents{
-		Server: s, options: o, client: outbound.NewClient(o.Networks, o.Timeout), places: make(chan struct{}, fetchesMost),
+		Server: s, options: o, client: client, places: make(chan struct{}, fetchesMost),
 		hosts: kernel.NewLimiter(hostPerSecond, hostBurst, s.Now),
 	}
 }

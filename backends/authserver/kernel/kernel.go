@@ -34,6 +34,8 @@ type Server struct {
 	Audit func(ctx context.Context, e Event)
 	// Meter counts what happens; nil: nobody does.
 	Meter Meter
+	// Tracer follows requests; nil: nobody does.
+	Tracer Tracer
 	// Trace is the id of the trace that a request is of, empty where it is of none; nil:
 	// none is.
 	Trace func(ctx context.Context) string
@@ -57,13 +59,19 @@ const operation = "db_operation_duration_seconds"
 // Read runs fn on the readers of the database.
 func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
 	defer s.Took(operation, "read", time.Now())
-	return s.DB.Read(ctx, fn)
+	if s.Tracer == nil {
+		return s.DB.Read(ctx, fn)
+	}
+	return s.followed(ctx, "db read", func(ctx context.Context) error { return s.DB.Read(ctx, fn) })
 }
 
 // Write runs fn in a transaction, whose commit is durable.
 func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	defer s.Took(operation, "write", time.Now())
-	return s.DB.Write(ctx, fn)
+	if s.Tracer == nil {
+		return s.DB.Write(ctx, fn)
+	}
+	return s.followed(ctx, "db write", func(ctx context.Context) error { return s.DB.Write(ctx, fn) })
 }
 
 // TraceID is the id of the trace that a request is of; empty: of none.

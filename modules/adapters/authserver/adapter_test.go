@@ -46,6 +46,7 @@ func adapt(t *testing.T, text string) (gjson.Result, error) {
 // looks for it, and what comes out is a configuration that holds.
 func TestAdapt(t *testing.T) {
 	t.Setenv("TEST_COUNTERS", "redis://127.0.0.1:6379/0")
+	t.Setenv("OTEL_BLRP_EXPORT_TIMEOUT", "10") // ms: there is no collector
 	const servers, log = "apps.http.servers.", "logging.logs.default."
 	for name, test := range map[string]struct {
 		text string
@@ -67,6 +68,10 @@ observability: {logging: {level: debug, format: text, add_source: true, outputs:
 			servers + "srv0.read_timeout": "1000000000", servers + "srv1.write_timeout": "2000000000", servers + "srv1.idle_timeout": "3000000000",
 			log + "level": "DEBUG", log + "encoder.format": "console", log + "writer.output": "discard", log + "with_caller": "true",
 		}},
+		"logs to a collector": {"observability: {logging: {level: warn, outputs: {otel: true, otel_endpoint: 'collector:4317', insecure: true}}}", map[string]string{
+			log + "core.module": "otlp", log + "core.endpoint": "collector:4317", log + "core.insecure": "true", log + "core.level": "WARN", log + "core.service": "authserver", log + "writer.output": "stdout",
+		}},
+		"logs to a collector, with TLS": {"observability: {logging: {outputs: {otel: true, otel_endpoint: 'https://collector:4317'}}}", map[string]string{log + "core.endpoint": "https://collector:4317", log + "core.insecure": ""}},
 		"counters": {"counters: {redis_env: TEST_COUNTERS}", map[string]string{
 			"apps.tollgate.counters.store": "redis", "apps.tollgate.counters.url": "{env.TEST_COUNTERS}",
 		}},

@@ -1,0 +1,161 @@
+package otlp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
+	"go.opentelemetry.io/otel/log"
+	sdk "go.opentelemetry.io/otel/sdk/log"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap/zapcore"
+)
+
+// Logs sends what is logged. It is a core of zap.
+type Logs struct {
+	zapcore.LevelEnabler
+	provider *sdk.LoggerProvider
+	logger   log.Logger
+	fields   []zapcore.Field
+}
+
+// NewLogs makes a core for a level and what is above it. The collector is reached for in
+// the background; what it does not take in time is lost.
+func NewLogs(c Collector, s Service, level zapcore.LevelEnabler) (*Logs, error) {
+	exporter, err := otlploggrpc.New(context.Background(), apply(c, otlploggrpc.WithEndpointURL, otlploggrpc.WithEndpoint, otlploggrpc.WithInsecure)...)
+	if err != nil {
+		return nil, fmt.Errorf("logs: %w", err)
+	}
+	provider := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewBatchProcessor(exporter)), sdk.WithResource(s.resource()))
+	return &Logs{LevelEnabler: level, provider: provider, logger: provider.Logger("github.com/tollgate-gateway/tollgate")}, nil
+}
+
+// Close sends what was gathered.
+func (l *Logs) Close() error { return end(l.provider) }
+
+// With implements zapcore.Core.
+func (l *Logs) With(fields []zapcore.Field) zapcore.Core {
+	next := *l
+	next.fields = append(append(make([]zapcore.Field, 0, len(l.fields)+len(fields)), l.fields...), fields...)
+	return &next
+}
+
+// Check implements zapcore.Core.
+func (l *Logs) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if l.Enabled(e.Level) {
+		return checked.AddCore(e, l)
+	}
+	return checked
+}
+
+// severities are those of OpenTelemetry for the levels of zap.
+var severities = map[zapcore.Level]log.Severity{
+	zapcore.DebugLevel: log.SeverityDebug, zapcore.InfoLevel: log.SeverityInfo, zapcore.WarnLevel: log.SeverityWarn, zapcore.ErrorLevel: log.SeverityError,
+	zapcore.DPanicLevel: log.SeverityFatal1, zapcore.PanicLevel: log.SeverityFatal2, zapcore.FatalLevel: log.SeverityFatal3,
+}
+
+// Write implements zapcore.Core. Fields that name a trace put the line into it.
+func (l *Logs) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	encoder := zapcore.NewMapObjectEncoder()
+	for _, list := range [...][]zapcore.Field{l.fields, fields} {
+		for i := range list {
+			list[i].AddTo(encoder)
+		}
+	}
+	var r log.Record
+	r.SetTimestamp(e.Time)
+	r.SetSeverity(severities[e.Level])
+	r.SetSeverityText(e.Level.String())
+	r.SetBody(attribute.StringValue(e.Message))
+	if e.LoggerName != "" {
+		r.AddAttributes(attribute.String("logger", e.LoggerName))
+	}
+	if e.Caller.Defined {
+		r.AddAttributes(attribute.String("caller", e.Caller.TrimmedPath()))
+	}
+	if e.Stack != "" {
+		r.AddAttributes(attribute.String("stacktrace", e.Stack))
+	}
+	for name, v := range encoder.Fields {
+		r.AddAttributes(attribute.KeyValue{Key: attribute.Key(name), Value: value(v, maxDepth)})
+	}
+	l.logger.Emit(inTrace(encoder.Fields), r)
+	return nil
+}
+
+// Sync implements zapcore.Core.
+func (l *Logs) Sync() error { return nil } // Close does it
+
+// inTrace is a context of the trace that fields name, in our spelling or in Caddy's.
+func inTrace(fields map[string]any) context.Context {
+	ctx := context.Background()
+	var of trace.SpanContextConfig
+	var err error
+	if of.TraceID, err = trace.TraceIDFromHex(first(fields, "trace_id", "traceID")); err != nil {
+		return ctx
+	}
+	if of.SpanID, err = trace.SpanIDFromHex(first(fields, "span_id", "spanID")); err != nil {
+		of.SpanID = trace.SpanID{}
+	}
+	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(of))
+}
+
+func first(fields map[string]any, names ...string) string {
+	for _, name := range names {
+		if text, ok := fields[name].(string); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// maxDepth bounds what is nested.
+const maxDepth = 5
+
+// value is a field as OpenTelemetry has it.
+func value(v any, depth int) attribute.Value {
+	switch v := v.(type) {
+	case string:
+		return attribute.StringValue(v)
+	case bool:
+		return attribute.BoolValue(v)
+	case int:
+		return attribute.IntValue(v)
+	case int64:
+		return attribute.Int64Value(v)
+	case int32:
+		return attribute.Int64Value(int64(v))
+	case uint16:
+		return attribute.Int64Value(int64(v))
+	case uint32:
+		return attribute.Int64Value(int64(v))
+	case float64:
+		return attribute.Float64Value(v)
+	case time.Duration:
+		return attribute.Float64Value(v.Seconds()) // as Caddy writes it
+	case time.Time:
+		return attribute.StringValue(v.UTC().Format(time.RFC3339Nano))
+	case map[string]any:
+		if depth > 0 {
+			pairs := make([]attribute.KeyValue, 0, len(v))
+			for name, one := range v {
+				pairs = append(pairs, attribute.KeyValue{Key: attribute.Key(name), Value: value(one, depth-1)})
+			}
+			return attribute.MapValue(pairs...)
+		}
+	case []any:
+		if depth > 0 {
+			list := make([]attribute.Value, len(v))
+			for i, one := range v {
+				list[i] = value(one, depth-1)
+			}
+			return attribute.SliceValue(list...)
+		}
+	}
+	return attribute.StringValue(fmt.Sprint(v))
+}
+
+// Interface guard
+var _ zapcore.Core = (*Logs)(nil)

@@ -1,0 +1,152 @@
+// Package otlptest is a collector for tests: it takes what is sent by OTLP over gRPC.
+package otlptest
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	logs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	metrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	traces "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	logsv1 "go.opentelemetry.io/proto/otlp/logs/v1"
+	metricsv1 "go.opentelemetry.io/proto/otlp/metrics/v1"
+	tracesv1 "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+)
+
+// Collector has what came.
+type Collector struct {
+	// Endpoint is its address.
+	Endpoint string
+
+	mu      sync.Mutex
+	spans   []*tracesv1.ResourceSpans
+	metrics []*metricsv1.ResourceMetrics
+	logs    []*logsv1.ResourceLogs
+}
+
+// New starts one that ends with the test.
+func New(tb testing.TB) *Collector {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := &Collector{Endpoint: listener.Addr().String()}
+	server := grpc.NewServer()
+	traces.RegisterTraceServiceServer(server, traceServer{c: c})
+	metrics.RegisterMetricsServiceServer(server, metricsServer{c: c})
+	logs.RegisterLogsServiceServer(server, logsServer{c: c})
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	tb.Cleanup(func() {
+		server.Stop()
+		serving.Wait()
+	})
+	return c
+}
+
+type traceServer struct {
+	traces.UnimplementedTraceServiceServer
+	c *Collector
+}
+
+func (s traceServer) Export(_ context.Context, r *traces.ExportTraceServiceRequest) (*traces.ExportTraceServiceResponse, error) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.c.spans = append(s.c.spans, r.GetResourceSpans()...)
+	return new(traces.ExportTraceServiceResponse), nil
+}
+
+type metricsServer struct {
+	metrics.UnimplementedMetricsServiceServer
+	c *Collector
+}
+
+func (s metricsServer) Export(_ context.Context, r *metrics.ExportMetricsServiceRequest) (*metrics.ExportMetricsServiceResponse, error) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.c.metrics = append(s.c.metrics, r.GetResourceMetrics()...)
+	return new(metrics.ExportMetricsServiceResponse), nil
+}
+
+type logsServer struct {
+	logs.UnimplementedLogsServiceServer
+	c *Collector
+}
+
+func (s logsServer) Export(_ context.Context, r *logs.ExportLogsServiceRequest) (*logs.ExportLogsServiceResponse, error) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.c.logs = append(s.c.logs, r.GetResourceLogs()...)
+	return new(logs.ExportLogsServiceResponse), nil
+}
+
+// Spans are those that came.
+func (c *Collector) Spans() []*tracesv1.Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*tracesv1.Span
+	for _, r := range c.spans {
+		for _, s := range r.GetScopeSpans() {
+			all = append(all, s.GetSpans()...)
+		}
+	}
+	return all
+}
+
+// Metrics are those that came, the last of a name.
+func (c *Collector) Metrics() map[string]*metricsv1.Metric {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make(map[string]*metricsv1.Metric)
+	for _, r := range c.metrics {
+		for _, s := range r.GetScopeMetrics() {
+			for _, m := range s.GetMetrics() {
+				all[m.GetName()] = m
+			}
+		}
+	}
+	return all
+}
+
+// Logs are the lines that came.
+func (c *Collector) Logs() []*logsv1.LogRecord {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*logsv1.LogRecord
+	for _, r := range c.logs {
+		for _, s := range r.GetScopeLogs() {
+			all = append(all, s.GetLogRecords()...)
+		}
+	}
+	return all
+}
+
+// Services are the names of those who sent.
+func (c *Collector) Services() map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make(map[string]bool)
+	for _, r := range c.spans {
+		for _, a := range r.GetResource().GetAttributes() {
+			if a.GetKey() == "service.name" {
+				all[a.GetValue().GetStringValue()] = true
+			}
+		}
+	}
+	return all
+}
+
+// Wait waits until there is what ready looks for.
+func Wait(tb testing.TB, ready func() bool) {
+	tb.Helper()
+	for end := time.Now().Add(20 * time.Second); !ready(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			tb.Fatal("it has not come")
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package authserver
+
+import (
+	"encoding/hex"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+	tracesv1 "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/tollgate-gateway/tollgate/internal/otlp/otlptest"
+	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
+)
+
+// serve runs a server with keys in this process, and tells its address. Of Caddy there is
+// one in a process, so these tests are not parallel.
+func serve(t *testing.T, keys string) string {
+	t.Helper()
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10") // ms
+	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "10")
+	folder := t.TempDir()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	for name, text := range map[string]string{
+		"keys.yaml": "signing: {key_path: '" + folder + "/keys'}\n" + keys,
+		"Caddyfile": "{\n\tadmin off\n\tskip_install_trust\n\torder authserver before respond\n\ttollgate {\n\t\tdatabase sqlite " + filepath.Join(folder, "x.db") + "\n\t}\n\tlog {\n\t\toutput discard\n\t}\n}\nhttp://" + address +
+			" {\n\thandle /admin* {\n\t\tauthserver {\n\t\t\tconfig keys.yaml\n\t\t\tlistener admin\n\t\t}\n\t}\n\thandle /metrics {\n\t\tauthserver {\n\t\t\tconfig keys.yaml\n\t\t\tlistener admin\n\t\t}\n\t}\n\tauthserver {\n\t\tconfig keys.yaml\n\t}\n}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(folder, "Caddyfile")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(text, map[string]any{"filename": file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caddy.Load(adapted, true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = caddy.Stop() })
+	for end := time.Now().Add(20 * time.Second); ; {
+		if status, _ := fetch(t, address, "/ready", ""); status == http.StatusOK {
+			return address
+		} else if time.Now().After(end) {
+			t.Fatalf("it is not ready: %d", status)
+		}
+	}
+}
+
+// fetch asks for a path, in a trace or in none.
+func fetch(t *testing.T, address, path, parent string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parent != "" {
+		r.Header.Set("Traceparent", parent)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+// TestTelemetry: what a request does is sent to a collector, its metrics too, and nothing
+// of what it carries.
+func TestTelemetry(t *testing.T) { //nolint:paralleltest // see serve
+	collector := otlptest.New(t)
+	to := "{provider: both, otel_endpoint: '" + collector.Endpoint + "', insecure: true}"
+	address := serve(t, "observability: {metrics: "+to+", tracing: {enabled: true, endpoint: '"+collector.Endpoint+"', insecure: true, sample_rate: 0}}\n")
+	fetch(t, address, "/oauth/authorize?client_id=hunter2", parent)
+	fetch(t, address, "/oauth/authorize?client_id=hunter2", "")
+	if status, text := fetch(t, address, "/metrics", ""); status != http.StatusOK || !strings.Contains(text, "authserver_http_requests_total") {
+		t.Errorf("%d %s", status, text)
+	}
+	otlptest.Wait(t, func() bool {
+		return collector.Metrics()["authserver_http_requests_total"] != nil && slices.ContainsFunc(collector.Spans(), func(s *tracesv1.Span) bool { return s.GetName() == "GET /oauth/authorize" })
+	})
+	names := make(map[string]int)
+	for _, s := range collector.Spans() {
+		names[s.GetName()]++
+		if hex.EncodeToString(s.GetTraceId()) != parent[3:35] || strings.Contains(s.String(), "hunter2") {
+			t.Errorf("%s", s)
+		}
+	}
+	if names["GET /oauth/authorize"] != 1 || names["db read"] == 0 || !collector.Services()["authserver"] {
+		t.Errorf("%v of %v", names, collector.Services())
+	}
+	all := collector.Metrics()
+	for _, name := range []string{"authserver_http_requests_total", "authserver_db_operation_duration_seconds", "authserver_lockout_tracked"} {
+		if all[name] == nil {
+			t.Errorf("%s is not sent", name)
+		}
+	}
+}
+
+// TestNoTelemetry: nothing is sent, and nothing is scraped, where the keys say so.
+func TestNoTelemetry(t *testing.T) { //nolint:paralleltest // see serve
+	collector := otlptest.New(t)
+	address := serve(t, "observability: {metrics: {provider: otel, otel_endpoint: '"+collector.Endpoint+"', insecure: true}, tracing: {enabled: false, endpoint: '"+collector.Endpoint+"', insecure: true}}\n")
+	fetch(t, address, "/oauth/authorize?client_id=x", parent)
+	if _, text := fetch(t, address, "/metrics", ""); strings.Contains(text, "authserver_") {
+		t.Error("the metrics are scraped")
+	}
+	otlptest.Wait(t, func() bool { return len(collector.Metrics()) > 0 })
+	if spans := collector.Spans(); len(spans) != 0 {
+		t.Errorf("%v", spans)
+	}
+}

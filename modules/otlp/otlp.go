@@ -1,0 +1,165 @@
+// Package otlp is the log core caddy.logging.cores.otlp: what is logged goes to an
+// OpenTelemetry collector too.
+package otlp
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/tollgate-gateway/tollgate/internal/otlp"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
+)
+
+func init() {
+	caddy.RegisterModule(new(Core))
+}
+
+// Core sends the lines of a log to an OpenTelemetry collector, by OTLP over gRPC, beside
+// what its output gets; with `output discard` there alone. Lines with a trace_id are of
+// that trace. Lines that the collector does not take in time are lost.
+//
+// In the Caddyfile, in the option log or the directive log:
+//
+//	core otlp <host:port> {
+//		insecure
+//		level   <level>
+//		service <name>
+//	}
+type Core struct {
+	// Endpoint is the collector: a host with a port, or an http or https URL. Required.
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// Insecure sends without TLS. Default: false.
+	Insecure bool `json:"insecure,omitempty"`
+
+	// Level is the least that is sent: DEBUG, INFO, WARN or ERROR. Default: INFO.
+	Level string `json:"level,omitempty"`
+
+	// Service is service.name of what is sent. Default: tollgate.
+	Service string `json:"service,omitempty"`
+
+	zapcore.Core `json:"-"`
+
+	key key
+}
+
+// key is what makes two logs share what sends them, which so survives reloads.
+type key struct {
+	collector otlp.Collector
+	service   string
+	level     zapcore.Level
+}
+
+var senders = caddy.NewUsagePool()
+
+// TellUnsent has the log of the process tell of what collectors do not take. Whoever sends
+// calls it.
+var TellUnsent = sync.OnceFunc(func() {
+	otlp.OnError(func(err error) {
+		caddy.Log().Named("otlp").Warn("telemetry is not sent", zap.Error(err))
+	})
+})
+
+// sender is a core in the pool.
+type sender struct{ *otlp.Logs }
+
+// Destruct implements caddy.Destructor.
+func (s sender) Destruct() error { return s.Close() }
+
+// CaddyModule returns the Caddy module information.
+func (*Core) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "caddy.logging.cores.otlp",
+		New: func() caddy.Module { return new(Core) },
+	}
+}
+
+// Provision makes what sends. Nothing is reached for before the first line.
+func (c *Core) Provision(caddy.Context) error {
+	endpoint, err := placeholder.Resolve(c.Endpoint)
+	if err != nil {
+		return fmt.Errorf("endpoint: %w", err)
+	}
+	if endpoint == "" {
+		return errors.New("endpoint is required")
+	}
+	k := key{otlp.Collector{Endpoint: endpoint, Insecure: c.Insecure}, c.Service, zapcore.InfoLevel}
+	if k.service == "" {
+		k.service = "tollgate"
+	}
+	if c.Level != "" {
+		if k.level, err = zapcore.ParseLevel(strings.ToLower(c.Level)); err != nil {
+			return fmt.Errorf("level: %q is none of: DEBUG, INFO, WARN, ERROR", c.Level)
+		}
+	}
+	TellUnsent()
+	loaded, _, err := senders.LoadOrNew(k, func() (caddy.Destructor, error) {
+		version, _ := caddy.Version()
+		logs, err := otlp.NewLogs(k.collector, otlp.Service{Name: k.service, Version: version}, k.level)
+		return sender{logs}, err
+	})
+	if err != nil {
+		return err
+	}
+	c.key, c.Core = k, loaded.(sender).Logs
+	return nil
+}
+
+// Cleanup gives it back; the last one sends what was gathered.
+func (c *Core) Cleanup() error {
+	if c.Core == nil {
+		return nil
+	}
+	_, err := senders.Delete(c.key)
+	return err
+}
+
+// UnmarshalCaddyfile sets up the module; see Core for the syntax.
+func (c *Core) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // otlp
+	if !d.AllArgs(&c.Endpoint) {
+		return d.ArgErr()
+	}
+	for d.NextBlock(0) {
+		option := d.Val()
+		var place *string
+		switch option {
+		case "insecure":
+			if c.Insecure {
+				return d.Err("insecure is given twice")
+			}
+			if c.Insecure = true; d.NextArg() {
+				return d.ArgErr()
+			}
+			continue
+		case "level":
+			place = &c.Level
+		case "service":
+			place = &c.Service
+		default:
+			return d.Errf("unknown option %q; there are: insecure, level, service", option)
+		}
+		if *place != "" {
+			return d.Errf("%s is given twice", option)
+		}
+		if !d.AllArgs(place) {
+			return d.ArgErr()
+		}
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner     = (*Core)(nil)
+	_ caddy.CleanerUpper    = (*Core)(nil)
+	_ caddyfile.Unmarshaler = (*Core)(nil)
+	_ zapcore.Core          = (*Core)(nil)
+)
