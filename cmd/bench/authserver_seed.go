@@ -53,7 +53,14 @@ func seedIssuing(ctx context.Context, db *store.DB) (made issuing, err error) {
 	c := &clients.Client{
 		Name: "Bench", AuthMethod: clients.MethodBasic, Grants: grants, Responses: []string{"code"}, Redirects: []string{issuingBack}, Scope: []string{"notes:read"}, Source: clients.Admin,
 	}
-	secret, err := clients.New(k, clients.Options{Pepper: []byte(issuerPepper), Grants: grants}).Create(ctx, c)
+	known := clients.New(k, clients.Options{Pepper: []byte(issuerPepper), Grants: grants})
+	secret, err := known.Create(ctx, c)
+	if err == nil {
+		_, err = known.Create(ctx, &clients.Client{
+			ID: issuingDocument, Name: "Bench", AuthMethod: clients.MethodNone, Grants: grants[:2], Responses: []string{"code"}, Redirects: []string{issuingBack},
+			Source: clients.Document, FreshUntil: time.Now().Add(time.Hour),
+		})
+	}
 	if err != nil {
 		return made, err
 	}
@@ -90,6 +97,10 @@ func stored(ctx context.Context, db *store.DB, statement string) (n int64, err e
 
 // issuingBack is where codes are sent.
 const issuingBack = "https://client.example/back"
+
+// issuingDocument is the client_id of a client that is known by its metadata document,
+// which is fresh.
+const issuingDocument = "https://client.example/client.json"
 
 // issuingVerifier is the code_verifier of all codes.
 var issuingVerifier = strings.Repeat("v", 43)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -111,6 +112,8 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 		{"q-introspect", "introspection", (*issuer).introspection, 10_000},
 		{"q-refresh", "refresh", (*issuer).refreshing, 2000},
 		{"q-code", "code flow, 2 requests", (*issuer).flow, 0},
+		{"q-authorize", "authorization request of a registered client", (*issuer).asking, 0},
+		{"q-cimd", "authorization request of a client with a document", (*issuer).askingDocumented, 0},
 	} {
 		more, err := b.issuerLines(ctx, lite, postgres, kind.name, kind.what, kind.load, kind.aim)
 		if lines = append(lines, more...); err != nil {
@@ -255,6 +258,30 @@ func (s *issuer) flow() *load {
 	}}
 }
 
+// asking is the request of a browser in which nobody is signed in.
+func (s *issuer) asking() *load { return s.begins(s.id) }
+
+// askingDocumented is that for a client whose metadata document was fetched before.
+func (s *issuer) askingDocumented() *load { return s.begins(issuingDocument) }
+
+func (s *issuer) begins(client string) *load {
+	return &load{to: s.site, request: s.site.get(authorizing(client)), conns: conns, check: func(got reply) error {
+		if got.status != 302 || !strings.HasPrefix(got.location, "/login") {
+			return fmt.Errorf("status %d to %q instead of a redirect to the login: %.300s", got.status, got.location, got.text)
+		}
+		return nil
+	}}
+}
+
+// authorizing is the path of an authorization request.
+func authorizing(client string) string {
+	sum := sha256.Sum256([]byte(issuingVerifier))
+	return "/oauth/authorize?" + url.Values{
+		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {issuingBack}, "scope": {"notes:read"}, "resource": {"notes"}, "state": {"s"},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}.Encode()
+}
+
 func (s *issuer) ask(ctx context.Context, c *client, request []byte) (string, error) {
 	got, err := c.do(ctx, request)
 	if err == nil {
@@ -268,12 +295,7 @@ func (s *issuer) ask(ctx context.Context, c *client, request []byte) (string, er
 
 // granted is the answer to a code.
 func (s *issuer) granted(ctx context.Context, c *client) (string, error) {
-	sum := sha256.Sum256([]byte(issuingVerifier))
-	path := "/oauth/authorize?" + url.Values{
-		"response_type": {"code"}, "client_id": {s.id}, "redirect_uri": {issuingBack}, "scope": {"notes:read"}, "resource": {"notes"}, "state": {"s"},
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
-	}.Encode()
-	got, err := c.do(ctx, []byte("GET "+path+" HTTP/1.1\r\nHost: "+s.site.address+"\r\nUser-Agent: bench\r\nAccept: */*\r\nCookie: authserver_session="+s.cookie+"\r\n\r\n"))
+	got, err := c.do(ctx, []byte("GET "+authorizing(s.id)+" HTTP/1.1\r\nHost: "+s.site.address+"\r\nUser-Agent: bench\r\nAccept: */*\r\nCookie: authserver_session="+s.cookie+"\r\n\r\n"))
 	if err != nil {
 		return "", err
 	}
@@ -302,7 +324,7 @@ func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, w
 			return nil, o.failure
 		}
 	}
-	for range (b.rounds + 1) / 2 { // three sides of five kinds take their time
+	for range (b.rounds + 1) / 2 { // three sides of each kind take their time
 		for _, of := range sides {
 			got, err := b.sample(ctx, of.on.server, of.load)
 			if err != nil {

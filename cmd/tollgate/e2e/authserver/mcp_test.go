@@ -3,9 +3,13 @@ package authserver
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -123,5 +127,62 @@ func TestMCP(t *testing.T) {
 		t.Errorf("disabled: %+v, asked %d times", result, asked.Load())
 	}
 	_ = session.Close() // the server has refused it
+	n.Stop()
+}
+
+// TestMCPDocument: a client of the MCP SDK that is known by the URL of its metadata
+// document calls a tool, and is registered nowhere.
+func TestMCPDocument(t *testing.T) {
+	t.Parallel()
+	upstream := newMCPServer(t)
+	var document string
+	var fetches atomic.Int64
+	site := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fetches.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, document)
+	}))
+	t.Cleanup(site.Close)
+	id := site.URL + "/notebook.json"
+	document = `{"client_id":"` + id + `","client_name":"Notebook","redirect_uris":["` + back + `"]}`
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: site.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port, admin := e2e.FreePort(t), e2e.FreePort(t)
+	n := shipped(t, "mcp", port, admin)
+	n.Env = append(n.Env, "TOLLGATE_UPSTREAM="+strings.TrimPrefix(upstream.URL, "http://"), "SSL_CERT_FILE="+roots, "AUTHSERVER_CIMD_ALLOW_PRIVATE_ADDRESSES=true")
+	n.Start()
+	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
+	addAnn(n)
+	trusting := n.Trusting()
+	ann := newAnn(t)
+	ann.Transport = trusting.Transport
+	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		ClientIDMetadataDocumentConfig: &auth.ClientIDMetadataDocumentConfig{URL: id},
+		RedirectURL:                    back,
+		Client:                         trusting,
+		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			answer := ann.Approve(args.URL).Query()
+			return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "notebook", Version: "1.0.0"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: "https://localhost:" + port + "/mcp", HTTPClient: trusting, OAuthHandler: handler, MaxRetries: -1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet", Arguments: map[string]any{"greeting": "hello"}}); err != nil || result.IsError || fetches.Load() != 1 {
+		t.Errorf("%+v, error %v, %d fetches", result, err, fetches.Load())
+	}
+	if a := e2e.Do(t, e2e.Client, http.MethodGet, "http://localhost:"+admin+"/admin/clients?source=cimd", "", ""); a.Status != http.StatusOK || !strings.Contains(a.Body, id) {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
 	n.Stop()
 }
