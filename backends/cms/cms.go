@@ -29,10 +29,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 	"github.com/tollgate-gateway/tollgate/backends/cms/transfer"
+	"github.com/tollgate-gateway/tollgate/backends/cms/webhooks"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 // Options of a server. Site and DB are required.
@@ -55,7 +59,9 @@ type Options struct {
 	Passwords password.Hasher
 	// RequestID is that of a request. Default: a random one.
 	RequestID func(*http.Request) string
-	// Networks are those that are not public and that scripts may fetch from.
+	// Keyring encrypts the secrets of webhooks; nil: there is none.
+	Keyring func() (keyring.Keyring, error)
+	// Networks are those that are not public and that scripts may fetch from, and webhooks lead to.
 	Networks []netip.Prefix
 	// Meter counts what happens. Default: nobody does.
 	Meter Meter
@@ -130,8 +136,9 @@ func Offline(o Options) (*Server, error) {
 		o.Address = func(r *http.Request) string { return r.RemoteAddr }
 	}
 	s := &Server{meter: o.Meter, networks: o.Networks, Server: &kernel.Server{
-		DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address, Passwords: o.Passwords,
+		DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address, Passwords: o.Passwords, Keyring: o.Keyring,
 	}}
+	s.Hooks = webhooks.NewHooks(s.Server)
 	var err error
 	if s.settings, err = settings.Open(o.Site); err != nil {
 		return nil, err
@@ -186,6 +193,14 @@ func (s *Server) Transfer() transfer.Site {
 	return transfer.Site{Accounts: s.accounts, Pages: s.content, Files: s.files}
 }
 
+// Webhooks are told of what happens to pages.
+func (s *Server) Webhooks() webhooks.Webhooks { return webhooks.Webhooks{Server: s.Server} }
+
+// SealedSample is some of the sealed texts in a database.
+func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
+	return webhooks.SealedSample(ctx, db)
+}
+
 // Owns tells whether a request is on the endpoint.
 func (s *Server) Owns(r *http.Request) bool {
 	_, ok := api.Below(s.settings.Current(), r.URL.Path)
@@ -215,13 +230,15 @@ func (s *Server) Start() error {
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	endJobs := jobs.New(jobs.Options{Jobs: s.jobs(), Observe: s.meter.Job, Logger: s.Logger}).Start()
+	sender := webhook.NewSender(s.networks, s.Logger())
+	endJobs := jobs.New(jobs.Options{Jobs: append(s.jobs(), s.Webhooks().Jobs(sender)...), Observe: s.meter.Job, Logger: s.Logger}).Start()
 	var watching sync.WaitGroup
 	watching.Go(func() { s.watch(ctx) })
 	s.end = func() {
 		cancel()
 		watching.Wait()
 		endJobs()
+		sender.Close()
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms"
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
@@ -67,6 +68,7 @@ var databases = storetest.Fixture{Schemas: cms.Schemas()}
 type site struct {
 	*testing.T
 	server   *cms.Server
+	db       *store.DB
 	folder   string
 	password string
 	clock    *atomic.Int64
@@ -97,7 +99,11 @@ const testRoutes = `
 
 func newSite(t *testing.T, db *store.DB, set settings.Settings) *site {
 	t.Helper()
-	s := &site{T: t, folder: t.TempDir(), clock: new(atomic.Int64)}
+	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{T: t, db: db, folder: t.TempDir(), clock: new(atomic.Int64)}
 	s.clock.Store(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC).UnixNano())
 	made, err := cms.InstallFiles(s.folder)
 	if err != nil || !slices.Equal(made, []string{"api/Example.js", "api/Routes.php", "api/cms.d.ts", "api/jsconfig.json"}) {
@@ -109,6 +115,7 @@ func newSite(t *testing.T, db *store.DB, set settings.Settings) *site {
 	s.routes(testRoutes)
 	s.server, err = cms.New(cms.Options{
 		Site: s.folder, DB: db, Key: func() []byte { return make([]byte, 32) }, Logger: zap.NewNop, Now: func() time.Time { return time.Unix(0, s.clock.Load()) },
+		Keyring:   func() (keyring.Keyring, error) { return ring, nil },
 		Passwords: password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}},
 		Address:   func(r *http.Request) string { return r.Header.Get("X-Test-Address") },
 		Meter:     cms.Meter{Logged: func(outcome string) { s.logins = append(s.logins, outcome) }},

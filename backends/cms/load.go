@@ -119,7 +119,7 @@ func (s *Server) read() (routes.Value, *script.Program, error) {
 
 // resolve finds the methods of entries: of a class of the site, else of one that is compiled in.
 func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.Resolve {
-	known, built := map[string]handler.Class{}, api.Content{Pages: s.content, Files: s.files}.Methods()
+	known, built := map[string]handler.Class{}, api.Content{Pages: s.content, Files: s.files, Webhooks: s.Webhooks()}.Methods()
 	return func(e routes.Entry) (handler.Func, error) {
 		if e.At.File == "" { // a default
 			if e.Class == api.ContentClass {

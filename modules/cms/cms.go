@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -57,8 +58,13 @@ type Handler struct {
 // node is the CMS of one site on one database.
 type node struct {
 	server *cms.Server
-	logger atomic.Pointer[zap.Logger] // of the newest configuration
+	// Of the newest configuration.
+	logger  atomic.Pointer[zap.Logger]
+	keyring atomic.Pointer[func() (keyring.Keyring, error)]
 }
+
+// ring is the keyring of the newest configuration.
+func (n *node) ring() (keyring.Keyring, error) { return (*n.keyring.Load())() }
 
 func (n *node) close() error {
 	n.server.Close()
@@ -102,7 +108,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n.logger.Store(ctx.Logger())
 		n.server, err = cms.New(cms.Options{
 			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: clientAddress, RequestID: requestID,
-			Networks: h.app.AllowedNetworks(), Meter: meter, Key: func() []byte { return firstKey(keys) },
+			Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) },
 		})
 		return n, err
 	}, (*node).close)
@@ -110,6 +116,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	n.logger.Store(ctx.Logger())
+	n.keyring.Store(new(h.app.Keyring(serviceName)))
 	if !made { // a reload is a reload of the files, too
 		if err := n.server.Reload(); err != nil {
 			return err
@@ -127,12 +134,13 @@ func (h *Handler) folder() (string, error) {
 
 // database takes the database of the service with all its schemas.
 func database(app *tollgate.App) (db *store.DB, err error) {
-	for _, schema := range cms.Schemas() {
-		if db, err = app.ServiceDatabase(serviceName, schema); err != nil {
+	schemas := cms.Schemas()
+	for _, schema := range schemas[1:] {
+		if _, err = app.ServiceDatabase(serviceName, schema); err != nil {
 			return nil, err
 		}
 	}
-	return db, nil
+	return app.SealedDatabase(serviceName, schemas[0], cms.SealedSample)
 }
 
 // firstKey is the key to sign with; nil before the app has started, when nobody is answered.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/cms"
 	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
@@ -41,7 +42,7 @@ func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
 	root.PersistentFlags().StringVar(&o.site, "site", "site", "Folder of the site")
-	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o))
+	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o), reencryptCommand(o))
 }
 
 // session is the open database with what a subcommand needs to answer.
@@ -57,15 +58,11 @@ func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) e
 		if err != nil {
 			return err
 		}
-		schemas := cms.Schemas()
-		for _, schema := range schemas[1:] {
-			if _, err := s.App.ServiceDatabase(serviceName, schema); err != nil {
+		var db *store.DB
+		for _, schema := range cms.Schemas() {
+			if db, err = s.App.OpenDatabase(s.Ctx, serviceName, schema); err != nil {
 				return err
 			}
-		}
-		db, err := s.App.OpenDatabase(s.Ctx, serviceName, schemas[0])
-		if err != nil {
-			return err
 		}
 		server, err := cms.Offline(cms.Options{Site: site, DB: db, Now: time.Now})
 		if err != nil {

@@ -29,7 +29,7 @@ var (
 		Namespace: "tollgate", Subsystem: "cms", Name: "reloads_total",
 		Help: "Times that the files of a site were read, by outcome: ok, error.",
 	}, []string{"outcome"})
-	jobMetrics = tollgate.NewJobMetrics("cms", "rows deleted and pages published")
+	jobMetrics = tollgate.NewJobMetrics("cms", "rows and files deleted, pages published, deliveries sent")
 	collectors = []prometheus.Collector{calls, callSeconds, logins, reloads}
 )
 

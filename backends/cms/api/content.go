@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+	"github.com/tollgate-gateway/tollgate/backends/cms/webhooks"
 )
 
 // ContentClass is the name of the class of the built-in content API.
@@ -25,8 +26,9 @@ const ContentClass = "Content"
 // changed. Its routes need authorization. The ETag of a page is its version; PATCH and DELETE mind If-Match
 // (RFC 9110, 13.1.1), and change any version without it.
 type Content struct {
-	Pages *content.Content
-	Files *files.Files
+	Pages    *content.Content
+	Files    *files.Files
+	Webhooks webhooks.Webhooks
 }
 
 // Methods are those of the class.
@@ -36,6 +38,8 @@ func (c Content) Methods() map[string]handler.Func {
 		"templates": c.templates, "fields": c.fields, "file": c.file, "attach": c.attach,
 		"revisions": c.revisions, "revert": c.revert, "draft": c.draft, "dropDraft": c.dropDraft, "publish": c.publish, "unpublish": c.unpublish,
 		"move": c.move, "order": c.order, "trashed": c.trashed, "restore": c.restore, "remove": c.remove, "link": c.link, "preview": c.preview,
+		"webhooks": c.webhooks, "addWebhook": c.addWebhook, "setWebhook": c.setWebhook, "dropWebhook": c.dropWebhook, "rotateWebhook": c.rotateWebhook,
+		"testWebhook": c.testWebhook, "deliveries": c.deliveries,
 	}
 }
 
@@ -78,6 +82,14 @@ func ContentRoutes(serves string) []routes.Entry {
 	add("POST", page+"/preview", "link")
 	add("GET", "trash", "trashed")
 	add("DELETE", `trash/{id:\d{1,18}}`, "remove")
+	const hook = `webhooks/{id:\d{1,18}}`
+	add("GET", "webhooks", "webhooks")
+	add("POST", "webhooks", "addWebhook")
+	add("PATCH", hook, "setWebhook")
+	add("DELETE", hook, "dropWebhook")
+	add("POST", hook+"/secret", "rotateWebhook")
+	add("POST", hook+"/test", "testWebhook")
+	add("GET", hook+"/deliveries", "deliveries")
 	return list
 }
 

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
@@ -141,10 +143,10 @@ func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
 }
 
 // members reads the body into a struct, and refuses a member that is not known.
-func members(call *handler.Call, into any, known string) error {
+func members(call *handler.Call, into any, known ...string) error {
 	for name := range call.Body {
-		if name != known {
-			return handler.Errorf(http.StatusBadRequest, "%q is not known; there is: %s", name, known)
+		if !slices.Contains(known, name) {
+			return handler.Errorf(http.StatusBadRequest, "%q is not known; there are: %s", name, strings.Join(known, ", "))
 		}
 	}
 	raw, err := json.Marshal(call.Body)
@@ -152,7 +154,7 @@ func members(call *handler.Call, into any, known string) error {
 		err = json.Unmarshal(raw, into)
 	}
 	if err != nil {
-		return handler.Errorf(http.StatusBadRequest, "%s has another type", known)
+		return handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }

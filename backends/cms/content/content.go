@@ -38,14 +38,16 @@ const (
 
 // The topics of webhooks.
 const (
-	TopicCreated   = "page.created"
-	TopicChanged   = "page.changed"
-	TopicPublished = "page.published"
-	TopicDeleted   = "page.deleted" // also into the trash
+	TopicCreated     = "page.created"
+	TopicChanged     = "page.changed"
+	TopicPublished   = "page.published"
+	TopicUnpublished = "page.unpublished"
+	TopicTrashed     = "page.trashed" // with all below it
+	TopicDeleted     = "page.deleted" // for ever, with all below it
 )
 
 // Topics are all of them.
-var Topics = []string{TopicCreated, TopicChanged, TopicPublished, TopicDeleted}
+var Topics = []string{TopicCreated, TopicChanged, TopicPublished, TopicUnpublished, TopicTrashed, TopicDeleted}
 
 // Content is the pages of a site. It is safe for concurrent use.
 type Content struct {

@@ -60,6 +60,13 @@ func TestEvents(t *testing.T) {
 		if _, err := s.Restore(t.Context(), s.ann, page.ID); err != nil {
 			t.Fatal(err)
 		}
+		s.save(content.Edit{ID: page.ID, Status: new(content.StatusUnpublished)})
+		if _, err := s.Trash(t.Context(), s.ann, page.ID, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Delete(t.Context(), s.ann, page.ID); err != nil {
+			t.Fatal(err)
+		}
 		var told []webhook.Delivery
 		err = s.Read(t.Context(), func(c store.Conn) (err error) {
 			told, err = s.Hooks.Deliveries(c, hook, 50)
@@ -72,7 +79,7 @@ func TestEvents(t *testing.T) {
 		for _, delivery := range slices.Backward(told) {
 			got = append(got, strings.TrimPrefix(delivery.Topic, "page."))
 		}
-		want := "created published created changed changed published changed deleted changed"
+		want := "created published created changed changed published changed trashed changed changed unpublished trashed deleted"
 		if strings.Join(got, " ") != want {
 			t.Errorf("told %s\nwant %s", strings.Join(got, " "), want)
 		}

@@ -242,8 +242,11 @@ func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, before, page *
 	if err := p.tell(c, TopicChanged, page); err != nil {
 		return nil, err
 	}
-	if visible && before.status == selector.Unpublished {
+	switch {
+	case visible && before.status == selector.Unpublished:
 		err = p.tell(c, TopicPublished, page)
+	case !visible && before.status != selector.Unpublished:
+		err = p.tell(c, TopicUnpublished, page)
 	}
 	return page, err
 }

@@ -219,7 +219,7 @@ func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) 
 		if err := rebase(c, id, page.Path, to); err != nil {
 			return err
 		}
-		page, err = p.touch(c, s, u, id, p.Moment(), TopicDeleted)
+		page, err = p.touch(c, s, u, id, p.Moment(), TopicTrashed)
 		return err
 	})
 	return page, err
@@ -315,7 +315,8 @@ const deleteMost = 10_000
 // of other pages refer to it no more; blocks of texts keep an id that is of nothing.
 func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 	return p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
-		if _, err := s.trashed(c, u, id); err != nil {
+		page, err := s.trashed(c, u, id)
+		if err != nil {
 			return err
 		}
 		if err := s.ruled(c, u, id); err != nil {
@@ -342,7 +343,7 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 				return err
 			}
 		}
-		return nil
+		return p.tell(c, TopicDeleted, page)
 	})
 }
 

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+)
+
+func (c Content) webhooks(ctx context.Context, call *handler.Call) (any, error) {
+	list, err := c.Webhooks.List(ctx, &call.User)
+	return map[string]any{"webhooks": listed(list)}, err
+}
+
+func (c Content) addWebhook(ctx context.Context, call *handler.Call) (any, error) {
+	var asked struct {
+		URL    string   `json:"url"`
+		Topics []string `json:"topics"`
+	}
+	if err := members(call, &asked, "url", "topics"); err != nil {
+		return nil, err
+	}
+	made, err := c.Webhooks.Add(ctx, &call.User, asked.URL, asked.Topics)
+	if err != nil {
+		return nil, err
+	}
+	return made, call.SetStatus(http.StatusCreated)
+}
+
+func (c Content) setWebhook(ctx context.Context, call *handler.Call) (any, error) {
+	var asked struct {
+		Enabled *bool `json:"enabled"`
+	}
+	if err := members(call, &asked, "enabled"); err != nil {
+		return nil, err
+	}
+	if asked.Enabled == nil {
+		return nil, handler.Errorf(http.StatusBadRequest, "Required parameter 'enabled' is missing")
+	}
+	return nil, c.Webhooks.Enable(ctx, &call.User, id(call), *asked.Enabled)
+}
+
+func (c Content) dropWebhook(ctx context.Context, call *handler.Call) (any, error) {
+	return nil, c.Webhooks.Delete(ctx, &call.User, id(call))
+}
+
+func (c Content) rotateWebhook(ctx context.Context, call *handler.Call) (any, error) {
+	secret, err := c.Webhooks.Rotate(ctx, &call.User, id(call))
+	return map[string]string{"secret": secret}, err
+}
+
+func (c Content) testWebhook(ctx context.Context, call *handler.Call) (any, error) {
+	return nil, c.Webhooks.Test(ctx, &call.User, id(call))
+}
+
+func (c Content) deliveries(ctx context.Context, call *handler.Call) (any, error) {
+	list, err := c.Webhooks.Deliveries(ctx, &call.User, id(call))
+	return map[string]any{"deliveries": listed(list)}, err
+}

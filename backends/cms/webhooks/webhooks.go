@@ -1,0 +1,234 @@
+// Package webhooks says who may set the webhooks of a site, and what they are told of. How they are told is
+// internal/webhook's.
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/instant"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
+)
+
+const (
+	prefix = "cms" // of the tables
+	// Most is how many webhooks there may be: each change may have to write so many rows.
+	Most = 20
+	// deliveriesMost is how many deliveries of a webhook are shown.
+	deliveriesMost = 100
+)
+
+// NewHooks are the webhooks of a site.
+func NewHooks(s *kernel.Server) *webhook.Hooks {
+	return webhook.New(webhook.Options{
+		DB: s.DB, Prefix: prefix, Headers: "X-CMS", Agent: "Tollgate-CMS", Topics: content.Topics, Most: Most,
+		Keyring: func() (keyring.Keyring, error) { return keyringOf(s) }, Now: func() time.Time { return s.Now() },
+	})
+}
+
+// keyringOf is what encrypts secrets; nil: there is none.
+func keyringOf(s *kernel.Server) (keyring.Keyring, error) {
+	if s.Keyring == nil {
+		return nil, nil //nolint:nilnil // a site need not have one
+	}
+	ring, err := s.Keyring()
+	if err != nil {
+		return nil, apierror.Unavailable("the keyring", err)
+	}
+	return ring, nil
+}
+
+// SealedSample is some of the sealed texts in a database.
+func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
+	return webhook.SealedSample(ctx, db, prefix)
+}
+
+// Webhooks are those of a site, for users with the permission kernel.PermissionSettings; others are refused with 403.
+type Webhooks struct{ *kernel.Server }
+
+// Webhook is an address that is told of what happens to pages, whatever their rights.
+type Webhook struct {
+	ID       int64         `json:"id"`
+	URL      string        `json:"url"`
+	Topics   []string      `json:"topics"`
+	Enabled  bool          `json:"enabled"`
+	Disabled string        `json:"disabled_reason,omitempty"` // empty: by hand
+	Created  kernel.Moment `json:"created"`
+	By       string        `json:"created_by"`
+	Pending  int64         `json:"pending"` // deliveries that wait
+	// Secret signs the deliveries; it is shown to whom it was made for, this once.
+	Secret string `json:"secret,omitempty"`
+}
+
+// Delivery is one message to a webhook, as it was tried last.
+type Delivery struct {
+	ID       int64         `json:"id"`
+	Event    string        `json:"event"`
+	Topic    string        `json:"topic"`
+	State    string        `json:"state"` // pending, delivered or failed
+	Attempts int64         `json:"attempts"`
+	Answer   string        `json:"answer"`
+	Created  kernel.Moment `json:"created"`
+	Tried    kernel.Moment `json:"tried,omitzero"`
+	Next     kernel.Moment `json:"next,omitzero"`
+}
+
+func (s Webhooks) permit(u *kernel.User) error {
+	if !u.May(kernel.PermissionSettings) {
+		return kernel.Forbidden("you may not change the webhooks")
+	}
+	return nil
+}
+
+// List is all webhooks, oldest first.
+func (s Webhooks) List(ctx context.Context, u *kernel.User) (list []*Webhook, err error) {
+	if err := s.permit(u); err != nil {
+		return nil, err
+	}
+	err = s.Read(ctx, func(c kernel.Conn) error {
+		all, err := s.Hooks.List(c)
+		for _, w := range all {
+			list = append(list, &Webhook{
+				ID: w.ID, URL: w.URL, Topics: w.Topics, Enabled: w.Enabled, Disabled: w.DisabledReason, Created: moment(w.CreatedAt), By: w.CreatedBy, Pending: w.Pending,
+			})
+		}
+		return err
+	})
+	return list, err
+}
+
+func moment(micros int64) kernel.Moment {
+	if micros == 0 {
+		return 0
+	}
+	return instant.Of(time.UnixMicro(micros))
+}
+
+// Add makes a webhook, with its secret.
+func (s Webhooks) Add(ctx context.Context, u *kernel.User, address string, topics []string) (*Webhook, error) {
+	if err := s.permit(u); err != nil {
+		return nil, err
+	}
+	address, topics, err := s.Hooks.Check(address, topics)
+	if refused, ok := errors.AsType[*webhook.Error](err); ok {
+		return nil, kernel.Invalid(refused.Field, refused.Reason, refused.Message)
+	}
+	if err != nil {
+		return nil, err
+	}
+	secret, sealed, err := s.Hooks.NewSecret(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	made := &Webhook{URL: address, Topics: topics, Enabled: true, Created: s.Moment(), By: u.Name, Secret: secret}
+	err = s.Write(ctx, func(c kernel.Conn) error {
+		made.ID, err = s.Hooks.Add(c, address, topics, sealed, u.Name)
+		if errors.Is(err, webhook.ErrMany) {
+			return kernel.Conflict("there are %d webhooks already, delete one first", Most)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// Enable switches a webhook on or off. What waits for one that is off is sent once it is on again.
+func (s Webhooks) Enable(ctx context.Context, u *kernel.User, id int64, enabled bool) error {
+	return s.change(ctx, u, id, func(c kernel.Conn) error { return s.Hooks.Enable(c, id, enabled) })
+}
+
+// Delete removes a webhook with its deliveries.
+func (s Webhooks) Delete(ctx context.Context, u *kernel.User, id int64) error {
+	return s.change(ctx, u, id, func(c kernel.Conn) error { return s.Hooks.Delete(c, id) })
+}
+
+// Test sends a webhook a message of no consequence.
+func (s Webhooks) Test(ctx context.Context, u *kernel.User, id int64) error {
+	return s.change(ctx, u, id, func(c kernel.Conn) error {
+		err := s.Hooks.Test(c, id)
+		if errors.Is(err, webhook.ErrOff) {
+			return kernel.Conflict("%s", err)
+		}
+		return err
+	})
+}
+
+// Rotate gives a webhook a new secret, which counts at once.
+func (s Webhooks) Rotate(ctx context.Context, u *kernel.User, id int64) (secret string, err error) {
+	if err := s.permit(u); err != nil {
+		return "", err
+	}
+	var address, sealed string
+	err = s.Read(ctx, func(c kernel.Conn) error {
+		address, err = s.Hooks.Address(c, id)
+		return kernel.OrNotFound(err, "webhook")
+	})
+	if err != nil {
+		return "", err
+	}
+	if secret, sealed, err = s.Hooks.NewSecret(ctx, address); err != nil {
+		return "", err
+	}
+	return secret, s.change(ctx, u, id, func(c kernel.Conn) error { return s.Hooks.SetSecret(c, id, sealed) })
+}
+
+// Deliveries are the last ones of a webhook, newest first.
+func (s Webhooks) Deliveries(ctx context.Context, u *kernel.User, id int64) (list []*Delivery, err error) {
+	if err := s.permit(u); err != nil {
+		return nil, err
+	}
+	err = s.Read(ctx, func(c kernel.Conn) error {
+		if _, err := s.Hooks.Address(c, id); err != nil {
+			return kernel.OrNotFound(err, "webhook")
+		}
+		all, err := s.Hooks.Deliveries(c, id, deliveriesMost)
+		for _, d := range all {
+			list = append(list, &Delivery{
+				ID: d.ID, Event: d.Event, Topic: d.Topic, State: d.State, Attempts: d.Attempts, Answer: d.Answer,
+				Created: moment(d.CreatedAt), Tried: moment(d.TriedAt), Next: moment(d.NextAt),
+			})
+		}
+		return err
+	})
+	return list, err
+}
+
+func (s Webhooks) change(ctx context.Context, u *kernel.User, id int64, fn func(c kernel.Conn) error) error {
+	if err := s.permit(u); err != nil {
+		return err
+	}
+	return s.Write(ctx, func(c kernel.Conn) error {
+		if _, err := s.Hooks.Lock(c, id); err != nil {
+			return kernel.OrNotFound(err, "webhook")
+		}
+		return fn(c)
+	})
+}
+
+// Jobs send what is to be told, and forget what is over.
+func (s Webhooks) Jobs(sender *webhook.Sender) []jobs.Job {
+	return []jobs.Job{
+		{Name: "webhooks", Every: 2 * time.Second, Run: func(ctx context.Context) (int, error) { return s.Hooks.Deliver(ctx, sender) }},
+		{Name: "deliveries", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
+			n, err := s.Hooks.Purge(ctx)
+			return int(n), err
+		}},
+	}
+}
+
+// Reencrypt seals the secrets anew that are under another key than the first of the keyring. Those of unreadable stay
+// as they are.
+func (s Webhooks) Reencrypt(ctx context.Context) (resealed, unreadable int, err error) {
+	resealed, unreadable, err = s.Hooks.Reencrypt(ctx)
+	return resealed, unreadable, kernel.Unavailable(err)
+}

@@ -1,0 +1,60 @@
+package cms
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+func reencryptCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "re-encrypt", Args: cobra.NoArgs,
+		Short: "Seals what is under an older master key with the current one",
+		Long: `
+Seals the secrets of webhooks that are under an older master key with the current
+one, the first of the keyring, with which all nodes seal from then on: each must have
+it. The server may run meanwhile. Run it until it has nothing left to do; then the
+older master key can be taken out of the keyring.
+`,
+		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
+			if err := s.App.Exists(serviceName); err != nil {
+				return err
+			}
+			site, err := filepath.Abs(o.site)
+			if err != nil {
+				return err
+			}
+			schemas := cms.Schemas()
+			for _, schema := range schemas[1:] {
+				if _, err := s.App.ServiceDatabase(serviceName, schema); err != nil {
+					return err
+				}
+			}
+			db, ring, err := s.App.OpenSealed(s.Ctx, serviceName, schemas[0], cms.SealedSample)
+			if err != nil {
+				return err
+			}
+			server, err := cms.Offline(cms.Options{Site: site, DB: db, Now: time.Now, Keyring: func() (keyring.Keyring, error) { return ring, nil }})
+			if err != nil {
+				return err
+			}
+			defer server.Close()
+			resealed, unreadable, err := server.Webhooks().Reencrypt(s.Ctx)
+			if err != nil {
+				return err
+			}
+			err = s.Answer(map[string]any{"resealed": resealed, "unreadable": unreadable}, func(io.Writer) { s.Note("%d secrets were sealed anew.", resealed) })
+			if err == nil && unreadable > 0 {
+				err = fmt.Errorf("%d secrets open with none of the configured master keys; give those webhooks new ones", unreadable)
+			}
+			return err
+		}),
+	}
+}
