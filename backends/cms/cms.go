@@ -86,6 +86,7 @@ type Server struct {
 	auth     *auth.Auth
 	api      *api.API
 	networks []netip.Prefix
+	sitemaps chan struct{} // who writes one now
 
 	loading sync.Mutex // held while files are read
 	engine  *script.Engine
@@ -135,7 +136,7 @@ func Offline(o Options) (*Server, error) {
 	if o.Address == nil {
 		o.Address = func(r *http.Request) string { return r.RemoteAddr }
 	}
-	s := &Server{meter: o.Meter, networks: o.Networks, Server: &kernel.Server{
+	s := &Server{meter: o.Meter, networks: o.Networks, sitemaps: make(chan struct{}, sitemapsAtOnce), Server: &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address, Passwords: o.Passwords, Keyring: o.Keyring,
 	}}
 	s.Hooks = webhooks.NewHooks(s.Server)

@@ -31,7 +31,8 @@ const serviceName = "cms"
 
 // Handler serves the REST API of a site: what its routes file (api/Routes.php or api/Routes.js) maps to methods of
 // handler classes, /auth, and the content. The endpoint, the mode of authorization and more are settings of the site
-// (config.json). Other paths go to the next handler.
+// (config.json). Other paths go to the next handler; with siteUrl and redirects of the settings not /sitemap.xml, and
+// not those where a page was that has moved.
 //
 // A site without a folder api gets one at the start. Files that change are in use within a second; files with errors
 // are not, and the log tells why. With errors at the start the configuration is refused.
@@ -167,12 +168,20 @@ func requestID(r *http.Request) string {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if !h.server.Owns(r) {
+	if !h.serve(w, r) {
 		return next.ServeHTTP(w, r)
 	}
-	defer h.app.Acquire()()
-	h.server.ServeHTTP(w, r)
 	return nil
+}
+
+// serve answers what is the site's, and tells whether it was.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) bool {
+	defer h.app.Acquire()()
+	if !h.server.Owns(r) {
+		return h.server.ServeSite(w, r)
+	}
+	h.server.ServeHTTP(w, r)
+	return true
 }
 
 // Interface guards

@@ -69,6 +69,11 @@ type Settings struct {
 	Origins []string `json:"origins,omitempty"`
 	// Content is what the built-in content API does: off, read or write. Default: off in mode none, else read.
 	Content string `json:"content,omitempty"`
+	// SiteURL is the address of the site whose pages the content is, such as https://www.example.com: with it
+	// /sitemap.xml tells search engines of the pages that everybody may see. Default: there is no sitemap.
+	SiteURL string `json:"siteUrl,omitempty"`
+	// Redirects leads requests from the path where a page was to where it is. Default: false.
+	Redirects bool `json:"redirects,omitempty"`
 	// FetchHosts are the hosts that scripts may fetch from, with or without a port. Default: none.
 	FetchHosts []string `json:"fetchHosts,omitempty"`
 	// Debug tells callers the text of errors that are told the log alone. Default: false.
@@ -101,6 +106,9 @@ func (s *Settings) Check() error {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin || strings.ToLower(origin) != origin || u.Hostname() == "" || u.User != nil {
 			return fmt.Errorf("origins: %q is not an origin such as https://app.example.com", origin)
 		}
+	}
+	if u, err := url.Parse(s.SiteURL); s.SiteURL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(s.SiteURL) > 1024) {
+		return fmt.Errorf("siteUrl: %q is not an address such as https://www.example.com", s.SiteURL)
 	}
 	for _, host := range s.FetchHosts {
 		if host == "" || strings.ContainsAny(host, "/@?# ") {

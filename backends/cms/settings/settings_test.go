@@ -83,6 +83,9 @@ func TestCheck(t *testing.T) {
 		{Origins: []string{"https://Example.com"}},
 		{FetchHosts: []string{"http://x"}},
 		{FetchHosts: []string{""}},
+		{SiteURL: "www.example.com"},
+		{SiteURL: "https://a@www.example.com"},
+		{SiteURL: "https://www.example.com/?a"},
 	} {
 		if s.Check() == nil {
 			t.Errorf("%+v is good", s)

@@ -1,0 +1,130 @@
+package cms
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+)
+
+const (
+	// sitemapsAtOnce bounds how many sitemaps are written at the same time: each reads up to 50,000 pages.
+	sitemapsAtOnce = 2
+	// segmentsMost is how deep a path may be that is looked for among those of moved pages: each level is a look.
+	segmentsMost = 32
+)
+
+// ServeSite answers what stands beside the endpoint, where the settings have it: the sitemap, and the way from where a
+// page was to where it is. It tells whether it has; another handler answers what it has not.
+func (s *Server) ServeSite(w http.ResponseWriter, r *http.Request) bool {
+	current := s.settings.Current()
+	if current.SiteURL == "" && !current.Redirects || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	if part, ok := sitemapPart(r.URL.Path); ok && current.SiteURL != "" {
+		s.sitemap(w, r, current.SiteURL, part)
+		return true
+	}
+	return current.Redirects && s.redirect(w, r)
+}
+
+// sitemapPart is which part of the sitemap a path is of, from 1; 0: all.
+func sitemapPart(path string) (part int, ok bool) {
+	name, ok := strings.CutPrefix(path, "/sitemap")
+	if !ok {
+		return 0, false
+	}
+	if name == ".xml" {
+		return 0, true
+	}
+	digits, dash := strings.CutPrefix(strings.TrimSuffix(name, ".xml"), "-")
+	part, err := strconv.Atoi(digits)
+	return part, dash && err == nil && part > 0 && "-"+strconv.Itoa(part)+".xml" == name
+}
+
+// sitemap writes a part of the sitemap as it is read; all of it is a list of the parts, where there are several.
+func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, part int) {
+	select {
+	case s.sitemaps <- struct{}{}:
+		defer func() { <-s.sitemaps }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "busy, try again", http.StatusServiceUnavailable)
+		return
+	}
+	out := &counted{Writer: w}
+	parts, err := s.content.SitemapParts(r.Context())
+	if part > parts {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/xml; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	switch {
+	case err != nil || r.Method == http.MethodHead:
+	case part == 0 && parts > 1:
+		err = content.SitemapIndex(parts, func(part int) string {
+			return strings.TrimSuffix(base, "/") + "/sitemap-" + strconv.Itoa(part+1) + ".xml"
+		}, out)
+	default:
+		err = s.content.Sitemap(r.Context(), base, max(part-1, 0), out)
+	}
+	if err == nil || r.Context().Err() != nil {
+		return
+	}
+	s.Logger().Error("sitemap not written", zap.Error(err))
+	if out.n > 0 {
+		panic(http.ErrAbortHandler) // the client sees that it is not whole
+	}
+	w.Header().Del("Cache-Control")
+	http.Error(w, "the sitemap cannot be read now", http.StatusServiceUnavailable)
+}
+
+// counted knows how much was written.
+type counted struct {
+	io.Writer
+	n int
+}
+
+// Write implements io.Writer.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.n += n
+	return n, err
+}
+
+// redirect leads to where a page is that everybody may see, and was at the path. No cache keeps the way: another page
+// may be made in the old place.
+func (s *Server) redirect(w http.ResponseWriter, r *http.Request) bool {
+	if strings.Count(r.URL.Path, "/") > segmentsMost {
+		return false
+	}
+	guest, err := s.accounts.Guest(r.Context())
+	var to string
+	if err == nil {
+		to, err = s.content.Moved(r.Context(), guest, r.URL.Path)
+	}
+	if err != nil {
+		if !kernel.IsNotFound(err) && !errors.Is(err, r.Context().Err()) {
+			s.Logger().Warn("moved pages cannot be looked for", zap.Error(err))
+		}
+		return false
+	}
+	if _, err := s.content.At(r.Context(), guest, r.URL.Path); err == nil { // another page is there by now
+		return false
+	}
+	if r.URL.RawQuery != "" {
+		to += "?" + r.URL.RawQuery
+	}
+	w.Header().Set("Location", to)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusMovedPermanently)
+	return true
+}
