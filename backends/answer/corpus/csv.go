@@ -126,6 +126,7 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 		s := base
 		s.Kind = kernel.Tabular
 		s.Prices = bySymbol[symbol]
+		s.Pages = pricePages(s.Prices)
 		if s.Issuer.Name == "" {
 			name := symbol
 			if name == "" {
@@ -142,4 +143,38 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 		}
 	}
 	return nil
+}
+
+// pricePages are the tables that prices are looked up in and cited from, one a quarter.
+func pricePages(prices []Price) (pages []Page) {
+	sorted := slices.SortedFunc(slices.Values(prices), func(a, b Price) int { return strings.Compare(string(a.Day), string(b.Day)) })
+	value := func(v float64) string {
+		if v == 0 {
+			return ""
+		}
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	price := func(v float64) string {
+		if v == 0 {
+			return ""
+		}
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	var rows [][]string
+	quarter := ""
+	flush := func() {
+		if len(rows) > 1 && len(pages) < mostPages {
+			pages = append(pages, Page{len(pages) + 1, "## Share prices, " + quarter + "\n\n" + tables.Markdown(rows)})
+		}
+	}
+	for _, p := range sorted {
+		at := p.Day.Time()
+		if of := "Q" + strconv.Itoa((int(at.Month())+2)/3) + " " + strconv.Itoa(at.Year()); of != quarter {
+			flush()
+			quarter, rows = of, [][]string{{"Day", "Closing price", "Opening price", "Highest price", "Lowest price", "Volume"}}
+		}
+		rows = append(rows, []string{p.Day.String(), price(p.Close), price(p.Open), price(p.High), price(p.Low), value(p.Volume)})
+	}
+	flush()
+	return pages
 }

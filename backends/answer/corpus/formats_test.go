@@ -1,13 +1,11 @@
 package corpus
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
@@ -83,6 +81,11 @@ func TestCSV(t *testing.T) {
 	all, wrong := readAll(t, "prices.csv", "Date,Open,High,Low,Close,Volume,Symbol\n2020-01-02,1,2,0.5,1.5,\"1,000\",wxm\n2020-01-03,1,2,0.5,1.6,900,WXM\n2020-01-02,7,8,6,7.5,10,BPT\n")
 	if len(wrong) > 0 || len(all) != 2 || all[0].Issuer.Ticker != "WXM" || len(all[0].Prices) != 2 || all[0].Prices[0].Volume != 1000 || all[1].Prices[0].AdjClose != 7.5 || all[0].URL == all[1].URL {
 		t.Errorf("%+v %v", all, wrong)
+	}
+	// Prices are looked up and cited from a table a quarter, by day.
+	want := "## Share prices, Q1 2020\n\n| Day | Closing price | Opening price | Highest price | Lowest price | Volume |\n|---|---|---|---|---|---|\n| January 2, 2020 | 1.50 | 1.00 | 2.00 | 0.50 | 1000 |\n| January 3, 2020 | 1.60 |"
+	if pages := all[0].Pages; len(pages) != 1 || !strings.HasPrefix(pages[0].Text, want) {
+		t.Errorf("%+v", pages)
 	}
 	all, wrong = readAll(t, "units.csv", "\ufeffRegion,2019,2018\nNorth,1,2\n\"South, a\",3\n")
 	if len(wrong) > 0 || len(all) != 1 || all[0].Kind != kernel.Tabular || !strings.Contains(all[0].Pages[0].Text, "| Region | 2019 | 2018 |\n|---|---|---|\n| North | 1 | 2 |\n| South, a | 3 |  |") {
@@ -195,18 +198,6 @@ func TestMeta(t *testing.T) {
 	}
 	if err := readFile(t.Context(), file{name, mostText + 1}, "a.txt", Source{}, nil); !IsRefused(err) {
 		t.Error(err)
-	}
-}
-
-func TestBar(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(0, 0)
-	var b bytes.Buffer
-	told, done := Bar(&b, true, func() time.Time { now = now.Add(time.Second); return now })
-	told(Progress{Files: 2, Read: 1, Bytes: 4 << 20, Done: 2 << 20, Added: 3, Chunks: 9})
-	done()
-	if want := "\r[===============               ]  50 %  1 of 2 files, 3 documents (3 new, 0 replaced, 0 known, 0 refused), 9 passages, 2.0 MiB/s\x1b[K\n"; b.String() != want {
-		t.Errorf("%q", b.String())
 	}
 }
 

@@ -142,6 +142,7 @@ var kinds = []kind{
 	kindOf(`^\W*why\b|\b(?:reasons?|causes?d?|factors?|drivers?|drove|driven|due to|attribut|because)\b`,
 		`\b(?:due to|because|driven by|attribut\w+ to|as a result of|result(?:ed|ing) from|reflect(?:s|ed|ing)|owing to|mainly|primarily|caused by|thereby|led by|on account of|citing|thanks to|on the back of|helped by|supported by|following|benefit(?:t?ed|t?ing)? from|relat(?:es|ed) to|offset by|since|as the|given)\b`, 0.25, true),
 	kindOf(`^\W*when\b|\bwhat date\b|\bon which date\b`, `\b(?:19|20)\d\d\b|\bif\b|\bwhen\b|\bupon\b`, 0.1, true),
+	kindOf(`^\W*how long\b`, `\b(?:[\w-]+ (?:days?|weeks?|months?|years?|hours?|minutes?)|until|since)\b`, 0.15, true),
 	kindOf(`^\W*how (?:much|many|large|big|high)\b|\bhow much\b|\b(?:amount|percentage|number|total|value|rate|price|cost)\b`, `\d`, 0.1, true),
 	kindOf(`^\W*who\b`, `[A-Z][a-z]+ [A-Z][a-z]+`, 0.1, true),
 	kindOf(`\b(?:consist|compris|include|made up|contain|components?)\w*\b`, `\b(?:consist|compris|include|including|contain|represent|made up)\w*\b`, 0.15, false),
@@ -152,10 +153,11 @@ var kinds = []kind{
 // Bounds of what is quoted.
 const (
 	leastCover = 0.62
-	saidCover  = 0.8 // of a figure that is computed as a rule
-	nearby     = 0.6 // what a word counts that stands in the heading, the title or the sentence before
+	saidCover  = 0.8  // of a figure that is computed as a rule
+	nearby     = 0.65 // what a word counts that stands in the heading, the title or the sentence before
 	leastLead  = 0.06
-	mostQuote  = 900 // bytes of a sentence
+	ofLatest   = 0.02 // what a sentence of the latest report is before others, where no period is asked for
+	mostQuote  = 900  // bytes of a sentence
 	leastQuote = 20
 )
 
@@ -193,6 +195,9 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 			}
 		}
 		weights[t] = math.Log(1 + float64(len(quotes)+1)/float64(n+1))
+		if n == 0 && t == measured(body) { // its unit names it: "4 megawatt hours"
+			weights[t] = 0
+		}
 	}
 	var fitting []kind
 	for _, k := range kinds {
@@ -200,9 +205,15 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 			fitting = append(fitting, k)
 		}
 	}
-	years := metrics.Years(body)
+	years, latest := metrics.Years(body), 0
+	for i := range passages {
+		latest = max(latest, passages[i].Period.AnyYear())
+	}
 	for i := range quotes {
 		quotes[i].rate(asked, weights, fitting, years, moved)
+		if of := passages[quotes[i].passage].Period.AnyYear(); len(years) == 0 && of == latest {
+			quotes[i].score += ofLatest
+		}
 	}
 	slices.SortStableFunc(quotes, func(a, b quote) int {
 		switch {
@@ -224,7 +235,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 			if second.text != best.text && (second.passage != best.passage || second.at-best.at > 2 || best.at-second.at > 2) && best.cover < 0.85 {
 				return Draft{} // one of two
 			}
-			if second.text != best.text && second.cover >= least {
+			if second.text != best.text && second.cover >= least && passages[second.passage].Period.AnyYear() == passages[best.passage].Period.AnyYear() {
 				chosen = append(chosen, second)
 			}
 		}
@@ -240,6 +251,16 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 		d.Sentences = append(d.Sentences, Sentence{Text: c.text, Marks: []int{c.passage}})
 	}
 	return d
+}
+
+var howMuch = regexp.MustCompile(`(?i)\bhow much (\w+) (?:does|do|did|can|will)\b`)
+
+// measured is what a question asks how much there is of; empty: it asks something else.
+func measured(body string) terms.Term {
+	if m := howMuch.FindStringSubmatch(body); m != nil {
+		return terms.Stem(strings.ToLower(m[1]))
+	}
+	return ""
 }
 
 // rate scores a sentence by the question's words in it.
@@ -261,9 +282,8 @@ func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting
 		}
 		own = true
 	}
-	c.cover = got / all
-	if !own { // what it stands under is not what it says
-		c.cover = 0
+	if all > 0 {
+		c.cover = got / all
 	}
 	c.score = c.cover
 	if moved != 0 {
@@ -278,6 +298,7 @@ func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting
 	for _, k := range fitting {
 		switch {
 		case k.fits.MatchString(c.text):
+			own = own || k.must
 			c.score += k.bonus
 		case k.must:
 			c.cover, c.score = 0, 0
@@ -285,6 +306,10 @@ func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting
 		default:
 			c.score -= k.bonus / 2
 		}
+	}
+	if !own { // what it stands under is not what it says
+		c.cover, c.score = 0, 0
+		return
 	}
 	if len(years) > 0 {
 		found := metrics.Years(c.text)
@@ -339,7 +364,7 @@ var asking = func() map[terms.Term]bool {
 	m := make(map[terms.Term]bool)
 	for _, t := range terms.Of(`reason reasons cause caused due primarily mainly factor factors amount amounts value total recorded happen happens purpose plan mean meaning describe explain
 		please according table information what's much used relate related comprise comprised consist consists include included does company company's group following respective main primary
-		drove drive driven lead led increase increased decrease decreased decline declined rise rose fall fell grow grew growth drop dropped climb climbed improve improved report reports reported end ended beginning many people come came comes share percentage percent proportion average`) {
+		drove drive driven lead led increase increased decrease decreased decline declined rise rose fall fell grow grew growth drop dropped climb climbed improve improved report reports reported end ended beginning many much work works long last lasted lasts take took town city country place located come came comes share percentage percent proportion average`) {
 		m[t] = true
 	}
 	return m
@@ -353,10 +378,13 @@ func stems(body string) []terms.Term {
 			list = append(list, t)
 		}
 	}
-	if len(list) == 0 {
-		return termsOf(body)
+	switch {
+	case len(list) > 0:
+		return list
+	case direction(body) != 0: // what grows, and is not named, is the revenue
+		return termsOf("revenue")
 	}
-	return list
+	return termsOf(body)
 }
 
 // alike are words that say the same of a company; each line begins with the one that
@@ -364,14 +392,13 @@ func stems(body string) []terms.Term {
 var alike = func() map[terms.Term]terms.Term {
 	m := make(map[terms.Term]terms.Term)
 	for line := range strings.Lines(`office offices headquarters headquartered based seat
-		employees employee staff workforce headcount personnel workers jobs
+		employees employee people staff workforce headcount personnel workers jobs
 		acquire acquires acquired acquisition buy buys bought purchase purchased takeover
 		sell sells sold sale disposal divest divested
 		start starts started begin begins began commence commenced launch launched open opened opens
 		close closes closed closure shut
 		expect expects expected outlook forecast forecasts guidance
 		pay pays paid cost costs price worth spend spent
-		last lasts lasted long
 		plant plants factory factories`) {
 		words := terms.Of(line)
 		for _, w := range words[1:] {

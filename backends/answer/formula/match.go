@@ -28,6 +28,8 @@ type scored struct {
 const (
 	sure   = 0.70
 	margin = 0.045
+	// otherMetric is taken off a row that has the name of another metric than the subject.
+	otherMetric = 0.2
 )
 
 // fit tells how well a series is what the terms of a subject name, from 0 to 1.
@@ -106,6 +108,11 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 		return 0
 	}
 	score := cover * (1 - 0.5*extra/(name+0.7))
+	if metric != "" && !same { // of another name that is known: gross profit, where profit is asked for
+		if m, ok := metrics.Label(s.Name); ok && m.Key != metric {
+			score -= otherMetric
+		}
+	}
 	for t := range s.group {
 		if !asked.has(t) && !soft.has(t) && !s.around.has(t) {
 			score -= 0.02

@@ -17,7 +17,7 @@ var (
 	didSpend  = regexp.MustCompile(`(?i)^how much(?: money| cash)? (?:did|does|do|has|had)\s+(?:it |they )?(` + spent + `)\s+(?:on|in|for|as|out in|out as)\s+(.+)$`)
 	didReport = regexp.MustCompile(`(?i)^(?:what|how much) (?:did|does|do|has|had)\s+(?:it |they )?(?:` + had + `)\s+(?:as|for|in|of)\s+(.+)$`)
 	// how much did [it] make in 2019: of nothing else, its profit
-	didMake  = regexp.MustCompile(`(?i)^how much(?: money)? (?:did|does|do|has|had)\s+(?:it |they )?(?:make|made|earn|earned)\b\s*(.*)$`)
+	didMake  = regexp.MustCompile(`(?i)^(?:how much(?: money)? (?:did|does|do|has|had)\s+(?:it |they )?(?:make|made|earn|earned)|what (?:did|does|has|had)\s+(?:it |they )?(?:earn|earned))\b\s*(.*)$`)
 	didBring = regexp.MustCompile(`(?i)^how much(?: money)? (?:did|does|do|has|had)\s+(?:it |they )?(?:bring|brought|take|took|turn|turned)\s+(?:in|over)\b\s*(.*)$`)
 	howGreat = regexp.MustCompile(`(?i)^how (?:high|large|big|great) (?:was|were|is|are)\s+`)
 	startsOf = regexp.MustCompile(`(?i)^(?:in |for |during |at |on |as of |$)`)

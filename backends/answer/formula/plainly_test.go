@@ -10,6 +10,7 @@ func TestPlainly(t *testing.T) {
 	}{
 		"How much revenue did it make in 2019":                           {"what was the revenue in 2019", false},
 		"How much profit did make in fiscal 2025":                        {"what was the profit in fiscal 2025", false},
+		"What did earn in 2019":                                          {"what was the net income in 2019", false},
 		"How much did make in 2019":                                      {"what was the net income in 2019", false},
 		"How much did make in net income in FY25":                        {"what was the net income in FY25", false},
 		"How much money did bring in in 2019":                            {"what was the revenue in 2019", false},

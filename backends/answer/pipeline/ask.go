@@ -78,7 +78,7 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (Outcome, error
 
 // find looks for passages and facts, and computes.
 func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error {
-	query := retrieve.Query{Text: w.q.Text, Filters: w.filters, Wide: wide}
+	query := retrieve.Query{Text: w.q.Sought(), Filters: w.filters, Wide: wide}
 	err := p.stage(ctx, t, "search", searchLimit, func(ctx context.Context) error {
 		result, err := p.search.Search(ctx, query)
 		if err != nil {

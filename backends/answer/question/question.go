@@ -20,6 +20,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -64,6 +65,15 @@ type Question struct {
 // Filters are what passages of the question have.
 func (q *Question) Filters() kernel.Filters {
 	return kernel.Filters{Issuers: q.Issuers, Periods: q.Periods}
+}
+
+// Sought is the text that passages are looked for by: with the metric that a verb stands
+// for, "earn" for net income.
+func (q *Question) Sought() string {
+	if said := formula.Plainly(q.Body); len(metrics.Find(said)) > len(metrics.Find(q.Body)) {
+		return q.Text + " " + said
+	}
+	return q.Text
 }
 
 // Reader reads questions.

@@ -149,7 +149,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	merged := merge(lists...)
 	if len(q.Filters.Periods) == 0 {
-		r.recent(merged)
+		recent(merged)
 	}
 	slices.SortStableFunc(merged, func(a, b *candidate) int { // what is beyond a filter comes behind
 		switch {
@@ -215,15 +215,21 @@ func better(a, b *candidate) int {
 // every report would be before news of the day before yesterday.
 const (
 	halfLife  = 90 * 24 * time.Hour
-	advantage = 0.2
+	advantage = 0.05 // a twentieth is about three places
 )
 
-// recent makes old news count less, where no period is asked for.
-func (r *Retriever) recent(all []*candidate) {
-	now, some := r.corpus.Now(), false
+// recent makes news count less that is older than other news, where no period is asked for.
+func recent(all []*candidate) {
+	var newest time.Time
+	for _, one := range all {
+		if one.Kind == kernel.News && one.Published.After(newest) {
+			newest = one.Published
+		}
+	}
+	some := false
 	for _, one := range all {
 		if one.Kind == kernel.News && !one.Published.IsZero() {
-			age := max(now.Sub(one.Published), 0)
+			age := newest.Sub(one.Published)
 			one.Score *= 1 - advantage + advantage*exp2(-float64(age)/float64(halfLife))
 			some = true
 		}

@@ -48,6 +48,7 @@ func (c *issuer) years() [4]books {
 		research, selling = between(150, 190), between(190, 230)
 	}
 	first, second := between(420, 510), between(240, 310)
+	var last *books
 	for i := range all {
 		b := &all[i]
 		b.year = firstYear - 1 + i
@@ -81,11 +82,10 @@ func (c *issuer) years() [4]books {
 		b.otherCurrent, b.payables = part(revenue, 21), part(b.cost, 97+between(-6, 6))
 		b.accrued, b.deferred, b.otherLong = part(revenue, 61+between(-3, 3)), part(revenue, 33+between(-3, 3)), part(revenue, 47+between(-2, 2))
 		b.employees, b.backlog = c.base/unit*unit/(210+7*i)+between(0, 90), part(revenue, 310+between(-30, 30))
-		if i == 0 {
+		if last == nil {
 			b.plant, b.goodwill, b.intangible = part(revenue, 410), part(revenue, 160), part(revenue, 74)
 			b.cash = part(revenue, 131)
 		} else {
-			last := &all[i-1]
 			if i == 2 {
 				b.acquired = part(revenue, between(12, 38))
 			}
@@ -102,9 +102,10 @@ func (c *issuer) years() [4]books {
 		b.assets = b.currentAssets + b.plant + b.goodwill + b.intangible
 		b.currentLiabilities = b.payables + b.accrued + b.deferred + b.shortDebt
 		b.liabilities = b.currentLiabilities + b.longDebt + b.otherLong
-		if i == 0 {
+		if last == nil {
 			b.equity = b.assets - b.liabilities
 		}
+		last = b
 	}
 	return all
 }

@@ -15,13 +15,16 @@ func TestBooks(t *testing.T) {
 	for i := range issuers {
 		c := &issuers[i]
 		all := c.years()
-		for n, b := range all {
+		var last *books
+		for n := range all {
+			b := &all[n]
 			if b.assets != b.liabilities+b.equity || b.gross != b.segments[0]+b.segments[1]+b.segments[2]-b.cost || b.inventories != b.raw+b.progress+b.finished || b.cash <= 0 || b.net <= 0 || b.equity <= 0 {
 				t.Errorf("%s %d: %+v", c.name, b.year, b)
 			}
-			if n > 0 && b.cash != all[n-1].cash+b.operatingCash-b.capex-b.acquired-b.dividends-b.buybacks+b.borrowed {
+			if last != nil && b.cash != last.cash+b.operatingCash-b.capex-b.acquired-b.dividends-b.buybacks+b.borrowed {
 				t.Errorf("%s %d: the cash flow statement does not lead to the balance", c.name, b.year)
 			}
+			last = b
 		}
 	}
 }
