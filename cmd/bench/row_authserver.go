@@ -181,6 +181,11 @@ func (s *issuer) end() {
 func (s *issuer) prepare(ctx context.Context) error {
 	c := &client{address: s.site.address, keep: true}
 	defer c.close()
+	for _, id := range []string{s.id, issuingDocument} {
+		if got, err := c.do(ctx, s.site.get(authorizing(id))); err != nil || !strings.HasPrefix(got.location, "/login") {
+			return fmt.Errorf("%s: status %d to %q instead of a redirect to the login: %.300s: %w", id, got.status, got.location, got.text, err)
+		}
+	}
 	s.refreshes = make(chan string, 2*conns)
 	for range cap(s.refreshes) {
 		text, err := s.granted(ctx, c)
@@ -266,8 +271,8 @@ func (s *issuer) askingDocumented() *load { return s.begins(issuingDocument) }
 
 func (s *issuer) begins(client string) *load {
 	return &load{to: s.site, request: s.site.get(authorizing(client)), conns: conns, check: func(got reply) error {
-		if got.status != 302 || !strings.HasPrefix(got.location, "/login") {
-			return fmt.Errorf("status %d to %q instead of a redirect to the login: %.300s", got.status, got.location, got.text)
+		if got.status != 302 {
+			return fmt.Errorf("status %d instead of a redirect to the login: %.300s", got.status, got.text)
 		}
 		return nil
 	}}
