@@ -140,3 +140,31 @@ func TestForeignAnswers(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// The dialer of other transports refuses the addresses themselves, whatever led there.
+func TestDialerHosts(t *testing.T) {
+	t.Parallel()
+	refused := 0
+	for _, host := range outboundtest.Hosts {
+		if at, _, err := net.SplitHostPort(host); err == nil {
+			host = at
+		}
+		host = strings.ReplaceAll(strings.Trim(host, "[]"), "%25", "%")
+		addrs, _ := outboundtest.Lookup(t.Context(), "ip", host) // none: it is no name
+		if addr, err := netip.ParseAddr(host); err == nil {
+			addrs = []netip.Addr{addr}
+		}
+		for _, addr := range addrs {
+			if Allowed(addr, nil) { // of a name that leads elsewhere, too
+				continue
+			}
+			refused++
+			if _, err := Dialer(nil).DialContext(t.Context(), "tcp", netip.AddrPortFrom(addr, 1).String()); !errors.Is(err, ErrNotAllowed) {
+				t.Errorf("%s: error %v", host, err)
+			}
+		}
+	}
+	if refused < 50 {
+		t.Errorf("%d addresses were refused", refused)
+	}
+}

@@ -1,0 +1,53 @@
+package tollgate_test
+
+import (
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// operators are the files that connect to addresses of the operator alone, or of a test.
+var operators = map[string]string{
+	"internal/counters/redis_client.go": "the counters of the configuration",
+	"internal/store/postgres.go":        "the database of the configuration",
+	"internal/transit/transit.go":       "the key management server of the configuration",
+}
+
+// TestFetchers: what services connect to goes through the guard of internal/outbound, but
+// for what the configuration names.
+func TestFetchers(t *testing.T) {
+	t.Parallel()
+	connects := regexp.MustCompile(`http\.(DefaultClient|DefaultTransport|Get\(|Head\(|Post\(|PostForm\(|Client\{|Transport\{)|new\(http\.(Client|Transport)\)|net\.(Dial|Dialer\{)|new\(net\.Dialer\)|tls\.(Dial|Dialer\{)`)
+	found := 0
+	for _, root := range []string{"backends", "internal"} {
+		here := os.DirFS(".")
+		err := fs.WalkDir(here, root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				if entry != nil && (entry.Name() == "testenv" || strings.HasSuffix(entry.Name(), "test")) {
+					return fs.SkipDir
+				}
+				return err
+			}
+			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || operators[path] != "" {
+				return nil
+			}
+			text, err := fs.ReadFile(here, path)
+			if err != nil || !connects.Match(text) {
+				return err
+			}
+			found++
+			if !strings.HasPrefix(path, "internal/outbound/") && !strings.Contains(string(text), "outbound.") {
+				t.Errorf("%s connects to somewhere without internal/outbound", path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d files connect to somewhere: they are not found any more", found)
+	}
+}
