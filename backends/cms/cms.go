@@ -144,6 +144,7 @@ func Offline(o Options) (*Server, error) {
 	if s.settings, err = settings.Open(o.Site); err != nil {
 		return nil, err
 	}
+	s.Endpoint = func() string { return "/" + s.settings.Current().Mount() }
 	s.accounts = accounts.New(s.Server)
 	s.content = content.New(s.Server)
 	s.files = files.New(s.Server, s.content)
@@ -285,7 +286,30 @@ func (s *Server) Install(ctx context.Context, admin string) (made Installed, err
 func (s *Server) jobs() []jobs.Job {
 	return append(append(s.auth.Jobs(), s.files.Jobs()...),
 		jobs.Job{Name: "install", Every: time.Hour, Run: s.installPages()},
+		jobs.Job{Name: "shadowed", Every: time.Minute, Run: s.warnShadowed()},
 		jobs.Job{Name: "publish", Every: 10 * time.Second, Run: s.content.PublishDue})
+}
+
+// shadowedMost is how many pages are named that the API hides.
+const shadowedMost = 20
+
+// warnShadowed logs which pages are where the API is, once for each endpoint.
+func (s *Server) warnShadowed() func(ctx context.Context) (int, error) {
+	told := ""
+	return func(ctx context.Context) (int, error) {
+		end := s.Endpoint()
+		if end == told {
+			return 0, nil
+		}
+		paths, err := s.content.Shadowed(ctx, end, shadowedMost)
+		if err != nil {
+			return 0, err
+		}
+		if told = end; len(paths) > 0 {
+			s.Logger().Warn("pages are where the API is, and are not served", zap.String("endpoint", end), zap.Strings("paths", paths))
+		}
+		return len(paths), nil
+	}
 }
 
 // installPages makes the pages that every site has, once.

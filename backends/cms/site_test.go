@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
@@ -90,5 +91,29 @@ func TestSite(t *testing.T) {
 		get("GET", "/nowhere", 0)
 		save(content.Edit{ID: page.ID, Status: new("unpublished")})
 		get("GET", "/home/old", 0) // who may not see the page is not told where it is
+	})
+}
+
+// A page where the API is gets a warning when it is saved.
+func TestShadowed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, settings.Settings{Auth: settings.JWT, Content: settings.ContentWrite, Endpoint: "home/api"}, func(s *site) {
+		s.posts()
+		c := s.server.Content()
+		home, err := c.At(s.Context(), kernel.Site(), "/home")
+		if err != nil {
+			s.Fatal(err)
+		}
+		bearer := []string{"Authorization", "Bearer " + s.issue("/home/api/auth", s.login()).JWT}
+		for title, warned := range map[string]bool{"Api": true, "Apis": false} {
+			w := s.expect("POST", "/home/api/content/pages", fmt.Sprintf(`{"template":"post","parent":%d,"title":%q}`, home.ID, title), 201, "*", bearer...)
+			if strings.Contains(w.Body.String(), `"warning":"the API is at /home/api: no page is served there"`) != warned {
+				s.Errorf("%s: %s", title, w.Body)
+			}
+		}
+		paths, err := c.Shadowed(s.Context(), s.server.Endpoint(), 10)
+		if err != nil || len(paths) != 1 || paths[0] != "/home/api" {
+			s.Errorf("%v, error %v", paths, err)
+		}
 	})
 }

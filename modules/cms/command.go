@@ -54,23 +54,28 @@ type session struct {
 // run makes a subcommand of a function that works on the open database.
 func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
-		site, err := filepath.Abs(o.site)
-		if err != nil {
-			return err
-		}
-		var db *store.DB
-		for _, schema := range cms.Schemas() {
-			if db, err = s.App.OpenDatabase(s.Ctx, serviceName, schema); err != nil {
-				return err
-			}
-		}
-		server, err := cms.Offline(cms.Options{Site: site, DB: db, Now: time.Now})
+		server, err := o.open(s)
 		if err != nil {
 			return err
 		}
 		defer server.Close()
 		return work(&session{s, server}, cmd, args)
 	})
+}
+
+// open is the site on its database.
+func (o *options) open(s *cli.Session) (*cms.Server, error) {
+	site, err := filepath.Abs(o.site)
+	if err != nil {
+		return nil, err
+	}
+	var db *store.DB
+	for _, schema := range cms.Schemas() {
+		if db, err = s.App.OpenDatabase(s.Ctx, serviceName, schema); err != nil {
+			return nil, err
+		}
+	}
+	return cms.Offline(cms.Options{Site: site, DB: db, Now: time.Now})
 }
 
 func installCommand(o *options) *cobra.Command {
@@ -133,20 +138,27 @@ func checkCommand(o *options) *cobra.Command {
 		Short: "Checks settings, routes and classes of the site, and lists the routes",
 		Long: `
 Reads the files of the site as the server does, and lists the routes. An error
-tells file, line and column. Neither the server nor its database is asked.
+tells file, line and column. Where the database is there, pages are named that the
+API hides, since their paths are its endpoint or below it.
 `,
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
 		state, err := cms.Check(o.site)
 		if err != nil {
 			return err
 		}
-		s := &cli.Session{Ctx: cmd.Context(), JSON: o.JSON, Out: cmd.OutOrStdout(), Notes: cmd.ErrOrStderr()}
+		hidden, err := o.hidden(s)
+		if err != nil {
+			s.Note("The pages are not looked at: %v", err)
+		}
+		for _, path := range hidden {
+			s.Note("The page %s is where the API is, and is not served.", path)
+		}
 		for _, warning := range state.Warnings {
 			s.Note("%s", warning)
 		}
 		list := shownRoutes(state.Table.Routes())
-		return s.Table(map[string]any{"routes": list, "warnings": warnings(state.Warnings)}, func(w io.Writer) {
+		return s.Table(map[string]any{"routes": list, "warnings": warnings(state.Warnings), "hidden": cli.List(hidden)}, func(w io.Writer) {
 			cli.Row(w, "METHOD", "ENDPOINT", "CLASS", "NAME", "AUTH", "AT")
 			for _, r := range list {
 				auth := cli.Yes(r.Auth)
@@ -156,8 +168,21 @@ tells file, line and column. Neither the server nor its database is asked.
 				cli.Row(w, r.Method, "/"+r.Endpoint, r.Class, r.Name, auth, r.At)
 			}
 		})
-	}
+	})
 	return cmd
+}
+
+// hidden are pages where the API is; none where there is no database yet.
+func (o *options) hidden(s *cli.Session) ([]string, error) {
+	if s.App.Exists(serviceName) != nil {
+		return nil, nil
+	}
+	server, err := o.open(s)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	return server.Content().Shadowed(s.Ctx, server.Endpoint(), 20)
 }
 
 func shownRoutes(all []*routes.Route) []shownRoute {

@@ -97,6 +97,9 @@ type Page struct {
 	PublishAt   kernel.Moment `json:"publish_at,omitzero"`
 	UnpublishAt kernel.Moment `json:"unpublish_at,omitzero"`
 
+	// Warning is what who has changed the page should know; empty: nothing.
+	Warning string `json:"warning,omitempty"`
+
 	status selector.Status
 	draft  string
 	size   int // of what is stored

@@ -82,6 +82,9 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 	if err != nil {
 		return nil, err
 	}
+	if e.ID == 0 || e.Name != nil {
+		p.warn(page)
+	}
 	return page, nil
 }
 

@@ -78,6 +78,9 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		}
 		return err
 	})
+	if err == nil {
+		p.warn(page)
+	}
 	return page, err
 }
 

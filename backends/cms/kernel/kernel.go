@@ -37,6 +37,8 @@ type Server struct {
 	Address func(*http.Request) string
 	// Passwords hashes those of the users. Default: see password.Hasher.
 	Passwords password.Hasher
+	// Endpoint is the path of the API, such as /api: no page is served there, nor below it. Default: there is none.
+	Endpoint func() string
 	// Hooks tell webhooks of what happens; nil: nobody is told.
 	Hooks *webhook.Hooks
 }

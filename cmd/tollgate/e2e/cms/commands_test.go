@@ -27,6 +27,11 @@ func TestCommands(t *testing.T) {
 	if out := s.Tool("cms", "check"); !strings.Contains(out, "/users/{id:\\d+}") || !strings.Contains(out, "api/Routes.php:9:3") {
 		t.Errorf("check: %s", out)
 	}
+	s.write("site/config.json", `{"endpoint":"home"}`)
+	if out := s.Tool("cms", "check", "--json"); !strings.Contains(out, `"/home"`) {
+		t.Errorf("check: %s", out)
+	}
+	s.write("site/config.json", "{}")
 	var bob struct{ Name, Password, Status string }
 	if err := json.Unmarshal([]byte(s.Tool("cms", "user", "add", "bob", "--role", "superuser", "--generate", "--json")), &bob); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,34 @@
+package content
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// warn tells of a page where the API is: nobody gets it there.
+func (p *Content) warn(page *Page) {
+	if p.Endpoint == nil {
+		return
+	}
+	if end := p.Endpoint(); page.Path == end || strings.HasPrefix(page.Path, end+"/") {
+		page.Warning = fmt.Sprintf("the API is at %s: no page is served there", end)
+		p.Logger().Warn("a page is where the API is, and is not served", zap.String("path", page.Path), zap.String("endpoint", end))
+	}
+}
+
+// Shadowed are paths of pages, at most limit, at an endpoint such as /api and below it.
+func (p *Content) Shadowed(ctx context.Context, endpoint string, limit int) (paths []string, err error) {
+	err = p.Read(ctx, func(c kernel.Conn) error {
+		paths, err = store.List(c, func(r store.Row) (path string, err error) { return path, r.Scan(&path) },
+			// 0 is behind /
+			"SELECT path FROM cms_pages WHERE (path = ? OR path >= ? AND path < ?) AND status <> 3 ORDER BY path LIMIT ?", endpoint, endpoint+"/", endpoint+"0", limit)
+		return err
+	})
+	return paths, err
+}
