@@ -70,6 +70,9 @@ type Scheme struct {
 type Query struct {
 	Limit, Start int
 
+	// merged are the templates of a list that is made of one each: where has their condition first then, and args
+	// have their ids.
+	merged        []int64
 	joins, where  []string
 	joined, args  []any
 	keys          []key
@@ -151,6 +154,7 @@ func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 		}
 	}
 	q.order = q.order[2:]
+	c.merge()
 	for _, v := range c.sorts {
 		q.signer += v.Text + ","
 	}
@@ -392,6 +396,22 @@ func (c *compiler) visible() {
 	c.where = append(c.where, or(either))
 }
 
+// mergeMost is how many lists are made one: each is read up to the limit.
+const mergeMost = 32
+
+// merge has a list of published pages of some templates be made of one for each template, where an index has these in
+// order: an engine would read them all, or look through all pages for them.
+func (c *compiler) merge() {
+	ids := c.view.IDs
+	if !c.narrowed || c.view.All || len(ids) < 2 || len(ids) > mergeMost || len(c.where) != 1 || len(c.joins) > 0 || !slices.Equal(c.statuses, []Status{Published}) {
+		return
+	}
+	switch c.keys[0].expr {
+	case "p.created", "p.modified", "p.id":
+		c.merged = ids
+	}
+}
+
 // sort adds what pages are ordered by.
 func (c *compiler) sort(v Value) error {
 	name, desc := strings.CutPrefix(v.Text, "-")
@@ -487,6 +507,9 @@ func (q *Query) Select(columns string) (string, []any) {
 	for _, k := range q.keys {
 		columns += ", " + k.expr
 	}
+	if len(q.merged) > 0 {
+		return q.mergedSelect(columns)
+	}
 	sql := "SELECT " + columns + " FROM cms_pages p" + strings.Join(q.joins, "") + " WHERE " + strings.Join(q.where, " AND ") +
 		" ORDER BY " + q.order + " LIMIT ?"
 	args := append(slices.Concat(q.joined, q.args), q.Limit+1)
@@ -494,6 +517,28 @@ func (q *Query) Select(columns string) (string, []any) {
 		return sql + " OFFSET ?", append(args, q.Start)
 	}
 	return sql, args
+}
+
+// mergedSelect finds the ids by the lists of the templates, and reads the pages of those alone that are asked for.
+func (q *Query) mergedSelect(columns string) (string, []any) {
+	where := append([]string{"p.status = 0 AND p.template_id = ?"}, q.where[1:]...)
+	behind := q.args[len(q.merged):]
+	shown, order := "p.id AS page", ""
+	for i, k := range q.keys {
+		name := "k" + strconv.Itoa(i)
+		shown += ", " + k.expr + " AS " + name
+		if order += ", m." + name; k.desc {
+			order += " DESC"
+		}
+	}
+	one := "SELECT * FROM (SELECT " + shown + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " + q.order + " LIMIT ?) AS "
+	lists, args := make([]string, len(q.merged)), make([]any, 0, len(q.args)+2*len(q.merged))
+	for i, id := range q.merged {
+		lists[i] = one + "l" + strconv.Itoa(i)
+		args = append(append(append(args, id), behind...), q.Start+q.Limit+1)
+	}
+	return "SELECT " + columns + " FROM cms_pages p WHERE p.id IN (SELECT m.page FROM (" + strings.Join(lists, " UNION ALL ") + ") AS m ORDER BY " + order[2:] +
+		" LIMIT ? OFFSET ?) ORDER BY " + q.order, append(args, q.Limit+1, q.Start)
 }
 
 // Count counts the pages, whatever the limit, from the cursor on.

@@ -76,6 +76,32 @@ func TestCompile(t *testing.T) {
 	}
 }
 
+// Lists of several templates are made of one of each where an index has these in order, and there alone.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	for selector, lists := range map[string]int{
+		"template=post|news, sort=-created": 2, "template=post|news|secret, sort=modified, sort=name": 2, "template=post|news": 2, "template=post|news, status=published": 2,
+		"template=post": 0, "sort=-created": 0, "template=post|news, sort=name": 0, "template=post|news, sort=-created, price=1": 0, "template=post|news, include=hidden": 0,
+		"template=post|news, status=trash": 0, "template=post|news, sort=title": 0, "template=post|news, status!=hidden": 0,
+	} {
+		s, err := Parse(selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := s.Compile(scheme(store.SQLite))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sql, args := q.Select("p.id")
+		if got := strings.Count(sql, "p.template_id = ?"); lists > 0 && got != lists || strings.Contains(sql, "UNION ALL") != (lists > 0) {
+			t.Errorf("%s: %s", selector, sql)
+		}
+		if strings.Count(sql, "?") != len(args) {
+			t.Errorf("%s: %d arguments for %s", selector, len(args), sql)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for selector, want := range map[string]string{
