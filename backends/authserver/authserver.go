@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -109,7 +110,7 @@ func New(o Options) (*Server, error) {
 	if len(key) == 0 {
 		return nil, errors.New("authserver: neither session.secret nor a key")
 	}
-	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, networks: o.Networks, version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
+	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
 	s.kernel = &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace,
 	}

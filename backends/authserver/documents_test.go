@@ -125,6 +125,10 @@ func TestDocumentClient(t *testing.T) {
 		members = `"client_name":""`
 		site.members.Store(&members)
 		l.do("POST", admin+"/refresh", "", 422)
+		l.do("PATCH", admin, `{"client_name":"Else"}`, 409)
+		if told := l.do("PATCH", admin, `{"scope":"read"}`, 200); told["scope"] != "read" {
+			t.Errorf("%v", told)
+		}
 		l.do("POST", "/admin/clients/none/refresh", "", 404)
 		if list := l.do("GET", "/admin/clients?source=cimd", "", 200)["clients"].([]any); len(list) != 1 {
 			t.Errorf("%v", list)
@@ -145,6 +149,12 @@ func TestDocumentClient(t *testing.T) {
 				t.Errorf("%s: %v", bad, told)
 			}
 		}
+
+		// Too many documents of one site are not fetched.
+		for l.status("/oauth/token", "grant_type=authorization_code&code=x&client_id="+url.QueryEscape(site.URL+"/more")) == 401 { // its document is not good
+		}
+		more := url.Values{"client_id": {site.URL + "/more"}, "response_type": {"code"}, "redirect_uri": {"https://app.example/cb"}}
+		l.do("GET", "/oauth/authorize?"+more.Encode(), "", 503)
 	})
 }
 

@@ -142,6 +142,9 @@ func (a *API) patchClient(c *call) (any, error) {
 		return nil, err
 	}
 	edited, err := a.Clients.Edit(c.R.Context(), c.Path("id"), func(one *clients.Client) (err error) {
+		if one.Source == clients.Document && (body.Name != nil || body.Redirects != nil || body.Grants != nil) {
+			return apierror.New(http.StatusConflict, "in_document", "this is said by the metadata document of the client; scope alone is set here")
+		}
 		if body.Name != nil {
 			one.Name = *body.Name
 		}

@@ -51,6 +51,7 @@ type Config struct {
 // Server is the public listener, and who the server is.
 type Server struct {
 	Address        string
+	AllowNetworks  []string
 	AllowedOrigins []string
 	IdleTimeout    time.Duration
 	Issuer         string // byte for byte what tokens and metadata have
@@ -325,6 +326,17 @@ func (c *Config) IssuerPath() string {
 		return ""
 	}
 	return c.issuer.EscapedPath()
+}
+
+// Networks is server.allow_networks.
+func (c *Config) Networks() []netip.Prefix {
+	list := make([]netip.Prefix, 0, len(c.Server.AllowNetworks))
+	for _, text := range c.Server.AllowNetworks {
+		if prefix, err := netip.ParsePrefix(text); err == nil { // as Load has checked
+			list = append(list, prefix)
+		}
+	}
+	return list
 }
 
 // Given reports whether the file or the environment has a key.

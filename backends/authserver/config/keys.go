@@ -50,6 +50,10 @@ var keys = []Key{
 		Rule: "where the public listener listens",
 	},
 	{
+		Name: "server.allow_networks", Own: true, at: func(c *Config) any { return &c.Server.AllowNetworks }, check: networks,
+		Rule: "networks (CIDR) that documents and keys of clients, and keys of identity providers, may be fetched from beside public ones; in a Caddyfile the app's `allow_networks` too",
+	},
+	{
 		Name: "server.allowed_origins", at: func(c *Config) any { return &c.Server.AllowedOrigins }, check: origins,
 		Rule: "CORS origins; empty means no CORS",
 	},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -240,6 +241,15 @@ func origins(_ *Config, value any) string {
 		u, ok := absolute(text)
 		if !ok || text != u.Scheme+"://"+u.Host {
 			return fmt.Sprintf("%q is not an origin such as https://app.example.com", text)
+		}
+	}
+	return ""
+}
+
+func networks(_ *Config, value any) string {
+	for _, text := range *value.(*[]string) {
+		if _, err := netip.ParsePrefix(text); err != nil {
+			return fmt.Sprintf("%q is not a network such as 10.0.0.0/8", text)
 		}
 	}
 	return ""

@@ -36,6 +36,8 @@ func TestRules(t *testing.T) {
 		"one address for both":       {"server: {address: ':9001'}", nil, []string{"admin.address (AUTHSERVER_ADMIN_ADDRESS): is that of server.address"}},
 		"origins":                    {"server: {allowed_origins: ['https://app.example', 'http://localhost:5173']}", nil, nil},
 		"an origin with a path":      {"server: {allowed_origins: ['https://app.example/']}", nil, []string{"server.allowed_origins"}},
+		"networks":                   {"server: {allow_networks: [10.0.0.0/8, 'fd00::/8']}", nil, nil},
+		"a network without a size":   {"server: {allow_networks: [10.0.0.1]}", nil, []string{"server.allow_networks (AUTHSERVER_SERVER_ALLOW_NETWORKS): \"10.0.0.1\" is not a network"}},
 		"every origin":               {"server: {allowed_origins: ['*']}", nil, []string{"server.allowed_origins"}},
 		"no timeout":                 {"server: {read_timeout: 0s, write_timeout: -1s}", nil, []string{"server.read_timeout (AUTHSERVER_SERVER_READ_TIMEOUT): must be greater than zero", "server.write_timeout"}},
 		"another driver":             {"storage: {driver: mysql}", nil, []string{"storage.driver (AUTHSERVER_STORAGE_DRIVER): \"mysql\" is none of: sqlite, postgres"}},

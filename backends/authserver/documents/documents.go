@@ -136,7 +136,7 @@ func (d *Documents) parse(id string) (*url.URL, error) {
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || strings.ContainsFunc(authority, outsideHost):
 		return nil, refuse("client_id must be a URL with a host and without a user")
-	case u.Scheme != "https" && !d.options.HTTP:
+	case !IsURL(id) || u.Scheme != "https" && !d.options.HTTP:
 		return nil, refuse("client_id must begin with https://")
 	case strings.Contains(id, "#"):
 		return nil, refuse("client_id must not have a fragment")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -301,4 +302,33 @@ func TestTimeout(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+}
+
+// What is fetched is what stands in the URL: a host without a user, a path without dots.
+func FuzzURL(f *testing.F) {
+	ctx, cancel := context.WithCancel(f.Context())
+	cancel() // nothing is fetched
+	k := authtest.SQLite(f)
+	for _, seed := range []string{"https://c.example/c", "https://[::1]:1/a?b", "http://c.example/%2e", "https://a@b/c", "https://c.example:80:80/a", "https://c.example/a?b#c"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		_, err := documents.New(k.Server, documents.Options{HTTP: true}).Fetch(ctx, id)
+		if is(err, kernel.InvalidClient) {
+			return
+		}
+		u, bad := url.Parse(id)
+		if bad != nil || u.User != nil || u.Fragment != "" || u.Hostname() == "" || len(u.Path) < 2 || !documents.IsURL(id) {
+			t.Fatalf("%q is taken: %v", id, bad)
+		}
+		_, rest, _ := strings.Cut(id, "://")
+		if authority, _, _ := strings.Cut(rest, "/"); authority != u.Host || strings.ContainsAny(authority, "@?#%\\ ") {
+			t.Fatalf("%q leads to %q", id, u.Host)
+		}
+		for segment := range strings.SplitSeq(u.Path[1:], "/") {
+			if segment == "" || segment == "." || segment == ".." {
+				t.Fatalf("%q has the segment %q", id, segment)
+			}
+		}
+	})
 }
