@@ -232,28 +232,34 @@ func TestNone(t *testing.T) {
 
 func TestEndpoint(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), settings.Settings{Endpoint: "rest/v9"})
+	onBoth(t, settings.Settings{Endpoint: "rest/v9"}, endpoint)
+}
+
+func endpoint(s *site) {
 	s.expect("GET", "/rest/v9/users", "", 200, "*")
-	if s.server.Owns(httptest.NewRequestWithContext(t.Context(), "GET", "/api/users", nil)) {
-		t.Error("the old endpoint")
+	if s.server.Owns(httptest.NewRequestWithContext(s.Context(), "GET", "/api/users", nil)) {
+		s.Error("the old endpoint")
 	}
 	s.expect("GET", "/rest/v9/go/echo", "", 200, `{"base":"http://example.com/rest/v9","data":{"userId":1},"method":"GET","path":"go/echo","user":"guest"}`)
 	now := *s.server.Settings().Current()
 	now.Endpoint = ""
 	if err := s.server.Settings().Save(now); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	s.expect("GET", "/api/users", "", 200, "*")
 }
 
 func TestInput(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), settings.Settings{})
+	onBoth(t, settings.Settings{}, testInput)
+}
+
+func testInput(s *site) {
 	data := func(method, path, sent string, headers ...string) string {
 		w := s.do(method, path, sent, headers...)
 		var answer struct{ Data json.RawMessage }
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != 200 {
-			t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
+			s.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
 		}
 		return string(answer.Data)
 	}
@@ -268,7 +274,7 @@ func TestInput(t *testing.T) {
 		{data("GET", "/api/go/echo/5/a%20b", ""), `{"id":"5","name":"a b","userId":1}`},
 	} {
 		if c.got != c.want {
-			t.Errorf("data %s, want %s", c.got, c.want)
+			s.Errorf("data %s, want %s", c.got, c.want)
 		}
 	}
 	for _, c := range []struct {
@@ -291,24 +297,27 @@ func TestInput(t *testing.T) {
 	s.expect("GET", "/api/go/echo?a=%zz", "", 400, "*")
 	s.expect("POST", "/api/go/small", `{"a":12345}`, 413, `{"error":"the body is larger than 10 bytes"}`)
 	s.expect("POST", "/api/go/small", `{"a":1}`, 200, "*")
-	r := httptest.NewRequestWithContext(t.Context(), "POST", "/api/go/small", strings.NewReader(`{"a":12345}`))
+	r := httptest.NewRequestWithContext(s.Context(), "POST", "/api/go/small", strings.NewReader(`{"a":12345}`))
 	r.ContentLength = -1 // not announced
 	w := httptest.NewRecorder()
 	if s.server.ServeHTTP(w, r); w.Code != 413 {
-		t.Errorf("a body of unknown length: %d", w.Code)
+		s.Errorf("a body of unknown length: %d", w.Code)
 	}
 }
 
 func TestOutput(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), settings.Settings{})
+	onBoth(t, settings.Settings{}, testOutput)
+}
+
+func testOutput(s *site) {
 	s.expect("GET", "/api/go/nothing", "", 204, "")
 	w := s.expect("GET", "/api/go/teapot", "", 418, `{"a":"<b>"}`)
 	if w.Header().Get("X-Pot") != "tea" || w.Header().Get("Content-Type") != "application/json; charset=utf-8" {
-		t.Errorf("headers %v", w.Header())
+		s.Errorf("headers %v", w.Header())
 	}
 	if w := s.expect("GET", "/api/go/raw", "", 201, "<b>"); w.Header().Get("Content-Type") != "text/html" {
-		t.Errorf("headers %v", w.Header())
+		s.Errorf("headers %v", w.Header())
 	}
 	s.expect("GET", "/api/go/refuses", "", 409, `{"error":"not <now>"}`)
 	s.expect("GET", "/api/go/waits", "", 504, `{"error":"the handler took too long"}`)
@@ -316,15 +325,15 @@ func TestOutput(t *testing.T) {
 		w := s.expect("GET", "/api/go/"+path, "", 500, "*")
 		var answer struct{ Error, RequestID string }
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.Error != "internal error" || answer.RequestID == "" {
-			t.Errorf("%s: %s", path, w.Body)
+			s.Errorf("%s: %s", path, w.Body)
 		}
 	}
 	now := *s.server.Settings().Current()
 	now.Debug = true
 	if err := s.server.Settings().Save(now); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	if w := s.expect("GET", "/api/go/fails", "", 500, "*"); !strings.Contains(w.Body.String(), "secret text") {
-		t.Errorf("debug: %s", w.Body)
+		s.Errorf("debug: %s", w.Body)
 	}
 }

@@ -141,7 +141,10 @@ func TestContentFiles(t *testing.T) {
 // Handlers take files of forms, and answer with files.
 func TestScriptFiles(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), settings.Settings{Auth: settings.JWT})
+	onBoth(t, settings.Settings{Auth: settings.JWT}, scriptFiles)
+}
+
+func scriptFiles(s *site) {
 	id, bearer := s.album()
 	s.file("api/Album.js", `exports.Album = class Album {
   static add(data) {
@@ -160,8 +163,8 @@ $routes = [
   ['GET', 'show/{id}', Album::class, 'show', ['auth' => false]],
 ];`)
 	s.reload()
-	raw := picture(t)
-	body, kind := form(t, "photo", "b.png", raw)
+	raw := picture(s.T)
+	body, kind := form(s.T, "photo", "b.png", raw)
 	at := fmt.Sprintf("/api/album/%d", id)
 	w := s.expect(http.MethodPost, at, body, 200, "*", append([]string{"Content-Type", kind}, bearer...)...)
 	var made struct {
@@ -173,26 +176,26 @@ $routes = [
 		ID          int64
 	}
 	if err := json.Unmarshal(w.Body.Bytes(), &made); err != nil || len(made.Files) != 1 || made.Files[0].Name != "b.png" || made.Files[0].Size != len(raw) || made.Note != "a note" {
-		t.Fatalf("%s: %v", w.Body, err)
+		s.Fatalf("%s: %v", w.Body, err)
 	}
 	s.expect(http.MethodPost, at, `{"photo":"b.png"}`, 400, `{"error":"a file 'photo' is missing"}`, bearer...)
 	s.expect(http.MethodPost, fmt.Sprintf("/api/table/%d", id), "", 200, "2", bearer...)
 	if w = s.expect(http.MethodGet, fmt.Sprintf("/api/show/%d", made.ID), "", 200, "*"); w.Header().Get("Content-Type") != "image/png" {
-		t.Errorf("%v", w.Header())
+		s.Errorf("%v", w.Header())
 	}
 	w = s.expect(http.MethodGet, fmt.Sprintf("/api/show/%d?width=16", made.ID), "", 200, "*")
 	if small, err := png.DecodeConfig(w.Body); err != nil || small.Width != 16 {
-		t.Errorf("%+v: %v", small, err)
+		s.Errorf("%+v: %v", small, err)
 	}
 	s.expect(http.MethodGet, fmt.Sprintf("/api/show/%d?width=9999", made.ID), "", 400, "*")
 	s.expect(http.MethodGet, "/api/show/999999", "", 404, "*")
 	path, ok := strings.CutPrefix(made.Image, "http://example.com")
 	if !ok {
-		t.Fatalf("image: %s", made.Image)
+		s.Fatalf("image: %s", made.Image)
 	}
 	w = s.expect(http.MethodGet, path, "", 200, "*")
 	if small, err := png.DecodeConfig(w.Body); err != nil || small.Width != 20 || small.Height != 10 {
-		t.Errorf("%+v: %v", small, err)
+		s.Errorf("%+v: %v", small, err)
 	}
 	s.expect(http.MethodGet, strings.Replace(path, "width=20", "width=21", 1), "", 403, "*")
 }

@@ -33,7 +33,10 @@ func (s *site) reload() {
 // kept from its answer.
 func TestRunaway(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), settings.Settings{})
+	onBoth(t, settings.Settings{}, runaway)
+}
+
+func runaway(s *site) {
 	s.file("api/Bad.js", `exports.Bad = class Bad {
   static loop() { for (;;); }
   static deep() { const f = () => f() + 1; return f() }
@@ -79,7 +82,10 @@ $routes = [
 // No request is dropped while classes are loaded anew.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), settings.Settings{})
+	onBoth(t, settings.Settings{}, reloadUnderLoad)
+}
+
+func reloadUnderLoad(s *site) {
 	version := func(n int) {
 		s.file("api/Example.js", fmt.Sprintf("exports.Example = class { static test() { return {n: %d} } static getAllUsers() {} static getUser() {} }", n))
 		s.reload()

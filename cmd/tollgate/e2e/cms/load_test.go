@@ -1,0 +1,59 @@
+package cms
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// TestReloadUnderLoad: no request is dropped, and none is answered by half of a site, while its files are
+// loaded anew under 100 clients.
+func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Tool("cms", "install", "--admin", "ann")
+	s.begin()
+	s.answers("/api/test", 200, "test successful")
+	var done atomic.Bool
+	var answered atomic.Int64
+	var clients sync.WaitGroup
+	for range 100 {
+		clients.Go(func() {
+			for !done.Load() {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/test", nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				a := e2e.Read(s.client.Do(r)) //nolint:bodyclose // Read does
+				if a.Err != nil || a.Status != 200 || !strings.HasPrefix(a.Body, `{"message":"test`) {
+					t.Errorf("%d %s: %v", a.Status, a.Body, a.Err)
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	was := "test successful"
+	for i := range 3 {
+		now := fmt.Sprintf("test of day %d", i)
+		s.edit("site/api/Example.js", was, now)
+		s.answers("/api/test", 200, now)
+		was = now
+		before := answered.Load()
+		e2e.Eventually(t, e2e.WaitLimit, "requests go on", func() error {
+			if answered.Load() < before+200 {
+				return fmt.Errorf("%d were answered", answered.Load()-before)
+			}
+			return nil
+		})
+	}
+	done.Store(true)
+	clients.Wait()
+	s.Stop()
+}
