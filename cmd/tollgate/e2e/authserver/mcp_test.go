@@ -2,6 +2,8 @@ package authserver
 
 import (
 	"context"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -13,12 +15,16 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
 // newMCPServer is an MCP server that knows nothing of tokens. Its one tool tells who the
@@ -183,6 +189,100 @@ func TestMCPDocument(t *testing.T) {
 	}
 	if err := session.Close(); err != nil {
 		t.Error(err)
+	}
+	n.Stop()
+}
+
+// newIdP is an identity provider that gives an ID-JAG for alice to whoever asks, for the
+// client that it is told.
+func newIdP(t *testing.T, client *string) *httptest.Server {
+	t.Helper()
+	key := jwkstest.NewEC(elliptic.P256())
+	mux := http.NewServeMux()
+	idp := httptest.NewServer(mux)
+	t.Cleanup(idp.Close)
+	answer := func(w http.ResponseWriter, text string) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, text)
+	}
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, strings.ReplaceAll(`{"issuer":"$","authorization_endpoint":"$/authorize","token_endpoint":"$/token","jwks_uri":"$/keys","response_types_supported":["code"],"code_challenge_methods_supported":["S256"]}`, "$", idp.URL))
+	})
+	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) { answer(w, jwkstest.Keys(jwkstest.JWK("k", key))) })
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
+		now := time.Now()
+		text := jwkstest.Sign(t, "ES256", key, map[string]any{"kid": "k", "typ": "oauth-id-jag+jwt"}, map[string]any{
+			"iss": idp.URL, "sub": "alice", "aud": r.PostFormValue("audience"), "resource": r.PostFormValue("resource"), "scope": r.PostFormValue("scope"),
+			"client_id": *client, "jti": rand.Text(), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
+		})
+		answer(w, `{"access_token":"`+text+`","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag","token_type":"N_A","expires_in":60}`)
+	})
+	return idp
+}
+
+// TestMCPEnterprise: a client of the MCP SDK calls a tool for somebody whom the company's
+// identity provider vouches for; nobody is asked.
+func TestMCPEnterprise(t *testing.T) {
+	t.Parallel()
+	upstream := newMCPServer(t)
+	port, admin := e2e.FreePort(t), e2e.FreePort(t)
+	n := shipped(t, "mcp", port, admin)
+	n.Env = append(n.Env, "TOLLGATE_UPSTREAM="+strings.TrimPrefix(upstream.URL, "http://"), "AUTHSERVER_SERVER_ALLOW_NETWORKS=127.0.0.0/8")
+	n.Start()
+	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
+	var user struct{ ID string }
+	if err := json.Unmarshal([]byte(addAnn(n, "--json")), &user); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(path, body string) (made struct {
+		ID       string `json:"id"`
+		ClientID string `json:"client_id"`
+		Secret   string `json:"client_secret"`
+	}) {
+		t.Helper()
+		a := e2e.Do(t, e2e.Client, http.MethodPost, "http://localhost:"+admin+"/admin"+path, "", body)
+		if err := json.Unmarshal([]byte(a.Body), &made); a.Status != http.StatusCreated || err != nil {
+			t.Fatalf("%s: %d %s", path, a.Status, a.Body)
+		}
+		return made
+	}
+	client := ask("/clients", `{"client_name":"Notebook","grant_types":["urn:ietf:params:oauth:grant-type:jwt-bearer"],"token_endpoint_auth_method":"client_secret_post","scope":"mcp"}`)
+	idp := newIdP(t, &client.ClientID)
+	trusted := ask("/idps", `{"name":"Corp","issuer":"`+idp.URL+`"}`)
+	greeted := func() string {
+		t.Helper()
+		trusting := n.Trusting()
+		handler, err := extauth.NewEnterpriseHandler(&extauth.EnterpriseHandlerConfig{
+			IdPIssuerURL: idp.URL, IdPCredentials: &oauthex.ClientCredentials{ClientID: "notebook-at-idp"},
+			MCPAuthServerURL: "https://localhost:" + port, MCPResourceURI: "https://localhost:" + port + "/mcp", MCPScopes: []string{"mcp"},
+			MCPCredentials: &oauthex.ClientCredentials{ClientID: client.ClientID, ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: client.Secret}},
+			IDTokenFetcher: func(context.Context) (*oauth2.Token, error) {
+				return new(oauth2.Token).WithExtra(map[string]any{"id_token": "who alice is there"}), nil
+			},
+			HTTPClient: trusting,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "notebook", Version: "1.0.0"}, nil).Connect(t.Context(),
+			&mcp.StreamableClientTransport{Endpoint: "https://localhost:" + port + "/mcp", HTTPClient: trusting, OAuthHandler: handler, MaxRetries: -1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = session.Close() }()
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet", Arguments: map[string]any{"greeting": "hello"}})
+		if err != nil || result.IsError || len(result.Content) != 1 {
+			t.Fatalf("%+v, error %v", result, err)
+		}
+		text, _ := result.Content[0].(*mcp.TextContent)
+		return text.Text
+	}
+	if got := greeted(); got != "hello|"+idp.URL+":alice||" {
+		t.Errorf("%q", got)
+	}
+	ask("/xaa/subject-mappings", `{"idp_id":"`+trusted.ID+`","idp_subject":"alice","local_user_id":"`+user.ID+`"}`)
+	if got := greeted(); got != "hello|"+user.ID+"||" {
+		t.Errorf("mapped: %q", got)
 	}
 	n.Stop()
 }
