@@ -249,7 +249,7 @@ func TestTurn(t *testing.T) {
 	}
 	for turned, want := range map[byte]string{1: "ab/cd/ef", 2: "ba/dc/fe", 3: "fe/dc/ba", 4: "ef/cd/ab", 5: "ace/bdf", 6: "eca/fdb", 7: "fdb/eca", 8: "bdf/ace"} {
 		out := turn(in, turned)
-		var rows []string
+		rows := make([]string, 0, out.Rect.Dy())
 		for y := range out.Rect.Dy() {
 			row := ""
 			for x := range out.Rect.Dx() {

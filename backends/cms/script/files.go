@@ -73,7 +73,7 @@ func (rt *runtime) id(v goja.Value, what string) int64 {
 
 // uploads are what the form had as files, without their content.
 func uploads(c *call) []any {
-	list := []any{}
+	list := make([]any, 0, len(c.Files))
 	for _, name := range slices.Sorted(maps.Keys(c.Files)) {
 		list = append(list, Object{"field": name, "name": c.Files[name].Name, "size": len(c.Files[name].Content)})
 	}
