@@ -28,7 +28,7 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 	lines.FieldsPerRecord = -1
 	lines.LazyQuotes = true
 	lines.ReuseRecord = false
-	var rows [][]string
+	rows := make([][]string, 0, daysOfQuarter)
 	for {
 		row, err := lines.Read()
 		if errors.Is(err, io.EOF) {
@@ -145,6 +145,9 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 	return nil
 }
 
+// daysOfQuarter is about how many days of trading it has, with a header.
+const daysOfQuarter = 68
+
 // pricePages are the tables that prices are looked up in and cited from, one a quarter.
 func pricePages(prices []Price) (pages []Page) {
 	sorted := slices.SortedFunc(slices.Values(prices), func(a, b Price) int { return strings.Compare(string(a.Day), string(b.Day)) })
@@ -160,7 +163,7 @@ func pricePages(prices []Price) (pages []Page) {
 		}
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
-	var rows [][]string
+	rows := make([][]string, 0, daysOfQuarter)
 	quarter := ""
 	flush := func() {
 		if len(rows) > 1 && len(pages) < mostPages {
