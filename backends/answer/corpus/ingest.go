@@ -108,25 +108,30 @@ func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Rep
 	go func() { dividers.Wait(); close(ready) }()
 	in.write(ctx, ready)
 	in.told(true)
-	c.foldWords(ctx, in.report.Chunks)
+	c.settle(ctx, in.report.Chunks)
 	if err := context.Cause(ctx); err != nil {
 		return &in.report, err
 	}
 	return &in.report, nil
 }
 
-// foldWords empties the list in which PostgreSQL keeps the words of new rows, which each
-// search reads, once there are many of them. It does so itself later on.
-func (c *Corpus) foldWords(ctx context.Context, chunks int) {
+// settle empties the list in which PostgreSQL keeps the words of new rows, which each
+// search reads, and has it count the rows anew, once there are many new ones: without it
+// searches are planned for an empty corpus. It does both itself later on.
+func (c *Corpus) settle(ctx context.Context, chunks int) {
 	if c.DB.Dialect() == store.SQLite || chunks < chunksAtOnce {
 		return
 	}
 	err := c.Read(ctx, func(conn kernel.Conn) error {
-		_, err := conn.Exec("SELECT gin_clean_pending_list('answer_search_words')")
-		return err
+		for _, statement := range []string{"SELECT gin_clean_pending_list('answer_search_words')", "ANALYZE answer_search", "ANALYZE answer_vectors", "ANALYZE answer_chunks"} {
+			if _, err := conn.Exec(statement); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
-		c.Logger().Warn("folding words of new passages", zap.Error(err))
+		c.Logger().Warn("settling new passages", zap.Error(err))
 	}
 }
 

@@ -27,23 +27,24 @@ type sample struct {
 	mu      sync.Mutex
 	version int64
 	vectors []terms.Vector
+	last    int64 // the greatest number of a passage
 }
 
-// of gives the sample. It is taken again once the corpus has changed.
-func (s *sample) of(ctx context.Context, r *Retriever) ([]terms.Vector, error) {
+// of gives the sample, and the number of the last passage. It is taken again once the corpus has changed.
+func (s *sample) of(ctx context.Context, r *Retriever) (vectors []terms.Vector, last int64, err error) {
 	version, err := r.corpus.Version(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	s.mu.Lock()
-	vectors, of := s.vectors, s.version
+	vectors, last, of := s.vectors, s.last, s.version
 	s.mu.Unlock()
 	if of == version {
-		return vectors, nil
+		return vectors, last, nil
 	}
 	vectors = nil
 	err = r.corpus.Read(ctx, func(c kernel.Conn) error {
-		var first, last int64
+		var first int64
 		if err := c.Row("SELECT COALESCE(min(id), 0), COALESCE(max(id), 0) FROM answer_chunks").Scan(&first, &last); err != nil || last == 0 {
 			return err
 		}
@@ -65,12 +66,12 @@ func (s *sample) of(ctx context.Context, r *Retriever) ([]terms.Vector, error) {
 		})
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.vectors, s.version = vectors, version
-	return vectors, nil
+	s.vectors, s.last, s.version = vectors, last, version
+	return vectors, last, nil
 }
 
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
@@ -114,7 +115,7 @@ func (w *wanted) rarest(sample []terms.Vector) []string {
 // of them, then, where these are few, those with two of the four rarest, then those with
 // the rarest.
 func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f kernel.Filters) ([]int64, error) {
-	sampled, err := r.sample.of(ctx, r)
+	sampled, last, err := r.sample.of(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f ker
 		if len(ids) >= fewProposals {
 			break
 		}
-		more, err := having(c, either, f)
+		more, err := having(c, either, f, last)
 		if err != nil {
 			return nil, err
 		}
@@ -159,8 +160,14 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f ker
 	return ids, nil
 }
 
+// windows are among how many of the latest passages PostgreSQL looks first: its index
+// gives all passages with a word in no order, and each one is fetched to know its number.
+// Where there are too few among the latest, the word is rare enough to look among more.
+var windows = []int64{8_192, 131_072}
+
 // having are the latest passages with all words of one of the lists, within the filters.
-func having(c kernel.Conn, either [][]string, f kernel.Filters) ([]int64, error) {
+// last is the number of the last passage.
+func having(c kernel.Conn, either [][]string, f kernel.Filters, last int64) ([]int64, error) {
 	var scopes [][]string
 	add := func(list []string) {
 		if len(list) > 0 {
@@ -210,7 +217,7 @@ func having(c kernel.Conn, either [][]string, f kernel.Filters) ([]int64, error)
 	for _, words := range either {
 		lists = append(lists, "("+strings.Join(quoted(words, "'"), " & ")+")")
 	}
-	args := make([]any, 0, 5)
+	args := make([]any, 0, 6)
 	// OFFSET 0 keeps the planner from walking all rows from the latest on, whose words it
 	// would have to unpack.
 	b.WriteString("SELECT chunk_id FROM (SELECT chunk_id FROM answer_search WHERE words @@ to_tsquery('english', ?)")
@@ -219,8 +226,17 @@ func having(c kernel.Conn, either [][]string, f kernel.Filters) ([]int64, error)
 		b.WriteString(" AND words @@ to_tsquery('simple', ?)")
 		args = append(args, strings.Join(list, " | "))
 	}
-	b.WriteString(" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?")
-	return store.List(c, scanID, b.String(), append(args, mostProposed)...)
+	b.WriteString(" AND chunk_id > ? OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?")
+	for _, window := range windows {
+		if last <= 2*window {
+			break
+		}
+		ids, err := store.List(c, scanID, b.String(), append(args, last-window, mostProposed)...)
+		if err != nil || len(ids) == mostProposed {
+			return ids, err
+		}
+	}
+	return store.List(c, scanID, b.String(), append(args, 0, mostProposed)...)
 }
 
 // quoted are words as both indexes take them. They keep no places of words, or none that
