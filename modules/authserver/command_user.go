@@ -125,7 +125,7 @@ func userListCommand(o *options) *cobra.Command {
 	limit := cmd.Flags().Int("limit", 1000, "How many")
 	offset := cmd.Flags().Int("offset", 0, "How many are left out at the beginning")
 	cmd.RunE = o.runUsers(func(s *session, p *people, _ *cobra.Command, _ []string) error {
-		list, err := p.List(s.Ctx, *limit, *offset)
+		list, err := p.List(s.Ctx, "", *limit, *offset)
 		if err != nil {
 			return err
 		}

@@ -81,6 +81,7 @@ const (
 	defaultLimit = 50
 	maxLimit     = 1000
 	maxOffset    = 100_000
+	maxSearch    = 200
 )
 
 // call is a request on its way.
@@ -95,6 +96,15 @@ func (c *call) page() (limit, offset int, err error) {
 		offset, err = c.Int("offset", 0, 0, maxOffset)
 	}
 	return limit, offset, err
+}
+
+// search is q, which names hold a part of.
+func (c *call) search() (string, error) {
+	text := c.Text("q")
+	if len(text) > maxSearch {
+		return "", apierror.New(http.StatusBadRequest, "invalid_value", "q has at most %d bytes", maxSearch)
+	}
+	return text, nil
 }
 
 // address is where the request comes from.

@@ -127,7 +127,10 @@ func TestClients(t *testing.T) {
 		if got := a.do("GET", "/clients?status=active&source=admin&limit=1", "", 200); len(got["clients"].([]any)) != 1 || got["has_more"] != false || got["limit"] != float64(1) {
 			t.Errorf("%v", got)
 		}
-		for _, bad := range []string{"limit=0", "limit=1001", "limit=x", "offset=-1", "offset=100001", "status=x", "source=x"} {
+		if got := a.do("GET", "/clients?q=m", "", 200)["clients"].([]any); len(got) != 1 {
+			t.Errorf("%v", got)
+		}
+		for _, bad := range []string{"q=" + strings.Repeat("x", 201), "limit=0", "limit=1001", "limit=x", "offset=-1", "offset=100001", "status=x", "source=x"} {
 			a.do("GET", "/clients?"+bad, "", 400)
 		}
 		one = a.do("PATCH", "/clients/"+id, `{"client_name":"N","scope":"read"}`, 200)

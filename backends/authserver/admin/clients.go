@@ -71,6 +71,9 @@ func (a *API) clients(c *call) (any, error) {
 	if f.Source, err = c.Choice("source", "", clients.Admin, clients.DCR, clients.Document); err != nil {
 		return nil, err
 	}
+	if f.Text, err = c.search(); err != nil {
+		return nil, err
+	}
 	found, err := a.Clients.List(c.R.Context(), f, limit+1, offset)
 	if err != nil {
 		return nil, err

@@ -60,6 +60,7 @@ func (a *API) Routes() []kernel.Route {
 		a.route(get, "/system/config", a.config),
 		a.route(get, "/notices", a.notices),
 	}
+	routes = append(routes, a.ui()...)
 	if a.XAA != nil {
 		routes = append(routes, a.enterprise()...)
 	}

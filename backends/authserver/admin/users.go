@@ -32,7 +32,11 @@ func (a *API) users(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.Users.List(c.R.Context(), limit+1, offset)
+	text, err := c.search()
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.Users.List(c.R.Context(), text, limit+1, offset)
 	if err != nil {
 		return nil, err
 	}

@@ -52,14 +52,19 @@ func (cs *Clients) read(ctx context.Context, id string) (c *Client, err error) {
 }
 
 // Filter narrows List.
-type Filter struct{ Status, Source string }
+type Filter struct {
+	Status, Source string
+	// Text is in the name or the id, whichever case its letters have.
+	Text string
+}
 
 // List is a page of clients, the first ones first.
 func (cs *Clients) List(ctx context.Context, f Filter, limit, offset int) (list []*Client, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_clients"+
-			" WHERE (? = '' OR status = ?) AND (? = '' OR source = ?) ORDER BY issued_at, id LIMIT ? OFFSET ?",
-			f.Status, f.Status, f.Source, f.Source, limit, offset)
+			" WHERE (? = '' OR status = ?) AND (? = '' OR source = ?) AND (? = '' OR lower(name) LIKE ? ESCAPE '!' OR lower(id) LIKE ? ESCAPE '!')"+
+			" ORDER BY issued_at, id LIMIT ? OFFSET ?",
+			f.Status, f.Status, f.Source, f.Source, f.Text, kernel.Containing(f.Text), kernel.Containing(f.Text), limit, offset)
 		return err
 	})
 	return list, err

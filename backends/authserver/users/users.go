@@ -119,10 +119,11 @@ func (s *Users) FindEmail(ctx context.Context, email string) (u *User, err error
 }
 
 // List is a page of all, the newest first.
-func (s *Users) List(ctx context.Context, limit, offset int) (list []*User, err error) {
+func (s *Users) List(ctx context.Context, text string, limit, offset int) (list []*User, err error) {
 	err = s.Read(ctx, func(c store.Conn) (err error) {
 		list, err = store.List(c, func(r store.Row) (*User, error) { return scan(r) },
-			"SELECT "+columns+" FROM authserver_users ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?", limit, offset)
+			"SELECT "+columns+" FROM authserver_users WHERE (? = '' OR lower(email) LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!')"+
+				" ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?", text, kernel.Containing(text), kernel.Containing(text), limit, offset)
 		return err
 	})
 	return list, err

@@ -1,8 +1,9 @@
 // The frame of the console: signing in, the navigation, one page at a time.
 import { call, events } from './api.js';
 import * as oidc from './oidc.js';
-import { announce, code, errorBox, h, logo, notice } from './parts/dom.js';
+import { announce, code, errorBox, h, notice } from './parts/dom.js';
 import { field, form, mistake } from './parts/form.js';
+import { brand, frame } from './parts/frame.js';
 import { claims, clipboard, forget, keep, session } from './session.js';
 import * as gatewayKeys from './pages/gateway-keys.js';
 import * as models from './pages/models.js';
@@ -21,21 +22,17 @@ const groups = [
   ['Routing', { models, preferences, route }],
   ['Activity', { usage, requests }],
 ];
-const pages = Object.assign({}, ...groups.map(([, list]) => list));
 
 const app = document.getElementById('app');
 let settings = { oidc: null };
-let leave = null; // ends what the current page has running
+let leave = () => {}; // ends the frame
 
 const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.+\.localhost)$/.test(location.hostname);
 
-const brand = () => h('span.brand', null, logo(), 'Tollgate');
-
 // signIn shows the door. text says why users see it again.
 function signIn(text) {
-  leave?.abort();
-  leave = null;
-  document.querySelectorAll('dialog').forEach((d) => d.close());
+  leave();
+  leave = () => {};
   document.title = 'Sign in – Tollgate console';
   const errors = h('div', null);
   const parts = [];
@@ -80,75 +77,32 @@ async function enter() {
     throw error;
   });
   keep({ user: result.user_id });
-  frame();
-  navigate();
+  show();
   if (result.key) {
     clipboard.gatewayKey = result.key.key;
     showKey('Your first gateway key', result.key.key);
   }
 }
 
-function frame() {
+function show() {
   const who = claims(session.token);
-  const name = who?.name || who?.email || session.name || session.user;
-  const nav = h('nav', { id: 'nav', 'aria-label': 'Console' }, groups.map(([title, list]) => [
-    title && h('h2', null, title),
-    h('ul', null, Object.entries(list).map(([path, page]) => h('li', null, h('a', { href: `#/${path}`, 'data-path': path }, page.title)))),
-  ]), h('ul.last', null, h('li', null, h('a', { href: '../docs' }, 'API reference'))));
-  const toggle = h('button.menu', { type: 'button', 'aria-expanded': 'false', 'aria-controls': 'nav' }, 'Menu');
-  const open = (on) => {
-    toggle.setAttribute('aria-expanded', String(on));
-    app.classList.toggle('open', on);
-  };
-  toggle.addEventListener('click', () => open(toggle.getAttribute('aria-expanded') !== 'true'));
-  nav.addEventListener('click', (event) => { if (event.target.closest('a')) open(false); });
-  nav.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape' && toggle.getAttribute('aria-expanded') === 'true') {
-      open(false);
-      toggle.focus();
-    }
-  });
-  const main = h('main', { id: 'main', tabindex: '-1' });
-  app.replaceChildren(
-    h('a.skip', { href: '#main', onclick(event) { event.preventDefault(); main.focus(); } }, 'Skip to the content'),
-    h('header', null, brand(), toggle, h('span.who', { title: session.user }, name),
-      h('button.quiet', { type: 'button', onclick: () => { oidc.end(); forget(); signIn(); announce('You are signed out'); } }, 'Sign out')),
-    nav, main,
-  );
-}
-
-function navigate() {
-  if (!session.user) return;
-  const [path] = location.hash.replace(/^#\/?/, '').split('?');
-  const page = pages[path] ?? overview;
-  leave?.abort();
-  leave = new AbortController();
-  document.querySelectorAll('dialog').forEach((d) => d.close());
-  for (const link of app.querySelectorAll('nav a[data-path]')) {
-    if (pages[link.dataset.path] === page) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
-  }
-  document.title = `${page.title} – Tollgate console`;
-  const { signal } = leave;
-  const main = document.getElementById('main');
-  const heading = h('h1', { tabindex: '-1' }, page.title);
-  const actions = h('div.actions.buttons');
-  const body = h('div.page', null);
-  main.replaceChildren(h('div.head', null, h('div', null, heading, page.about && h('p.about', null, page.about)), actions), body);
-  page.show({
-    body, actions, signal,
-    every(ms, work) { // while the page is shown and looked at
-      const timer = setInterval(() => { if (!document.hidden) work(); }, ms);
-      signal.addEventListener('abort', () => clearInterval(timer));
+  leave = frame(app, {
+    name: 'Tollgate console',
+    groups,
+    last: [h('a', { href: '../docs' }, 'API reference')],
+    who: who?.name || who?.email || session.name || session.user,
+    whoTitle: session.user,
+    signOut() {
+      oidc.end();
+      forget();
+      signIn();
+      announce('You are signed out');
     },
   });
-  scrollTo(0, 0);
-  heading.focus({ preventScroll: true });
 }
 
 async function start() {
   events.signedOut = (text) => signIn(text);
-  addEventListener('hashchange', navigate);
   try {
     settings = await call('GET', 'console/settings.json', { guest: true });
   } catch (error) {

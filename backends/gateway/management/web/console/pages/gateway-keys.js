@@ -1,5 +1,5 @@
 import { call, own } from '../api.js';
-import { confirm, dialog } from '../dialog.js';
+import { confirm, dialog } from '../parts/dialog.js';
 import { usd } from '../format.js';
 import { choice } from '../inputs.js';
 import { announce, badge, code, h, load, table } from '../parts/dom.js';

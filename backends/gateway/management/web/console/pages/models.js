@@ -1,5 +1,5 @@
 import { call, own } from '../api.js';
-import { confirm, dialog } from '../dialog.js';
+import { confirm, dialog } from '../parts/dialog.js';
 import { choice } from '../inputs.js';
 import { announce, badge, busy, code, errorBox, h, load } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';

@@ -1,6 +1,6 @@
 // The one time that the text of a gateway key is shown.
 import { base } from '../api.js';
-import { dialog } from '../dialog.js';
+import { dialog } from '../parts/dialog.js';
 import { copyButton, h } from '../parts/dom.js';
 import { field } from '../parts/form.js';
 import { clipboard } from '../session.js';

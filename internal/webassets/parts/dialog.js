@@ -1,6 +1,6 @@
 // Dialogs.
-import { h, uid } from './parts/dom.js';
-import { form } from './parts/form.js';
+import { h, uid } from './dom.js';
+import { form } from './form.js';
 
 // dialog opens a modal one; fill makes its content and gets the function that
 // closes it. The focus goes back to where it was.

@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"embed"
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/webassets"
+)
+
+//go:embed ui
+var uiFiles embed.FS
+
+// ui are the pages in which administrators do by hand what the API does. They are a
+// client of it like any other: files for everybody, which know nothing and ask the API
+// with the key that whoever uses them types in.
+func (a *API) ui() []kernel.Route {
+	files := webassets.New(webassets.Policy()).Load(uiFiles, "ui").Console(webassets.Page{
+		Title: "Authorization server", WithoutScript: "The administration needs JavaScript. The command tollgate authserver and the API do without.",
+	})
+	settings := `{"key_needed":true}`
+	if a.APIKey == "" {
+		settings = `{"key_needed":false}`
+	}
+	files.Add("settings.json", []byte(settings))
+	const path = "/admin/ui/"
+	return []kernel.Route{
+		{Method: http.MethodGet, Path: "/admin/ui", Serve: func(w http.ResponseWriter, _ *http.Request) error {
+			w.Header().Set("Location", "ui/") // relative: leads back here also below a prefix
+			w.WriteHeader(http.StatusPermanentRedirect)
+			return nil
+		}},
+		{Method: http.MethodGet, Path: path + "{name...}", Serve: func(w http.ResponseWriter, r *http.Request) error {
+			name := r.PathValue("name")
+			switch {
+			case name == "":
+				name = webassets.Document
+			case name == webassets.Document || !files.Has(name):
+				return apierror.New(http.StatusNotFound, "not_found", "the administration has no page at this path")
+			}
+			files.Serve(w, r, name)
+			return nil
+		}},
+	}
+}

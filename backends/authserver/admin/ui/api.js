@@ -1,0 +1,84 @@
+// Requests to the administration API, and the key that they are sent with.
+
+// Where the API is: the folder above these files, so that it works below a prefix too.
+const base = new URL('..', import.meta.url);
+
+const storageKey = 'tollgate.authserver';
+
+// What is done when the key is taken no longer; app.js sets it.
+export const events = { signedOut() {} };
+
+// The key lives in this tab alone: a reload keeps it, and closing the tab ends it.
+export const door = {
+  key: stored(),
+  keep(key) {
+    this.key = key;
+    try {
+      sessionStorage.setItem(storageKey, key);
+    } catch {
+      // Without storage it ends with a reload.
+    }
+  },
+  forget() {
+    this.key = '';
+    try {
+      sessionStorage.removeItem(storageKey);
+    } catch {
+      // There was none.
+    }
+  },
+};
+
+function stored() {
+  try {
+    return sessionStorage.getItem(storageKey) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+// call sends a request and returns the JSON of the answer, null without content. quiet
+// leaves a refused key to the caller.
+export async function call(method, path, { body, query, signal, quiet = false } = {}) {
+  const url = new URL(path, base);
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value != null && value !== '') url.searchParams.set(name, value);
+  }
+  const headers = {};
+  if (door.key) headers.Authorization = `Bearer ${door.key}`;
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  let response;
+  try {
+    response = await fetch(url, { method, headers, signal, cache: 'no-store', credentials: 'omit', body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw Object.assign(new Error('Check that it runs and that this device is connected.'), { title: 'The server cannot be reached.' });
+  }
+  if (response.ok) return response.status === 204 ? null : response.json();
+  const error = await refusal(response);
+  if (error.status === 401 && !quiet) {
+    error.signedOut = true;
+    if (door.key) { // the first of several that are refused at once
+      door.forget();
+      events.signedOut('The key is taken no longer.');
+    }
+  }
+  throw error;
+}
+
+async function refusal(response) {
+  let said = null;
+  try {
+    said = await response.json();
+  } catch {
+    // Not one of the server's own.
+  }
+  const error = new Error(said?.detail || `The server answered ${response.status} ${response.statusText}`.trim());
+  error.status = response.status;
+  const wait = Number(response.headers.get('retry-after'));
+  if (response.status === 429 && wait > 0) error.message += ` Try again in ${wait} s.`;
+  return error;
+}
+
+// at is the path of one of many.
+export const at = (path, id) => `${path}/${encodeURIComponent(id)}`;

@@ -1,0 +1,86 @@
+// The administration of the authorization server: the door, and the pages behind it.
+import { call, door, events } from './api.js';
+import * as audit from './pages/audit.js';
+import * as clients from './pages/clients.js';
+import * as grants from './pages/grants.js';
+import * as idps from './pages/idps.js';
+import * as keys from './pages/keys.js';
+import * as overview from './pages/overview.js';
+import * as providers from './pages/providers.js';
+import * as resources from './pages/resources.js';
+import * as system from './pages/system.js';
+import * as tokens from './pages/tokens.js';
+import * as users from './pages/users.js';
+import { announce, errorBox, h, notice } from './parts/dom.js';
+import { field, form, mistake } from './parts/form.js';
+import { brand, frame } from './parts/frame.js';
+
+const groups = [
+  [null, { '': overview }],
+  ['Who takes part', { clients, users, resources }],
+  ['Elsewhere', { providers, idps }],
+  ['What was given', { grants, tokens, audit }],
+  ['Server', { keys, system }],
+];
+
+const app = document.getElementById('app');
+let leave = () => {}; // ends the frame
+let needed = true; // whether the API wants a key
+
+// knock shows the door. text says why it is seen again.
+function knock(text) {
+  leave();
+  leave = () => {};
+  document.title = 'Sign in – Authorization server';
+  const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
+  app.replaceChildren(h('main.door', { id: 'main', tabindex: '-1' },
+    brand(), h('h1', null, 'Authorization server'), text && notice('warn', h('p', { role: 'alert' }, text)),
+    form(
+      [field('Administration key', key, { name: 'key', wide: true, hint: 'The value of admin.api_key.' })],
+      [h('button.primary', { type: 'submit' }, 'Sign in')],
+      async () => {
+        const value = key.value.trim();
+        if (!value) throw mistake('key', 'Paste the key first.');
+        if (!/^[\x20-\x7e]+$/.test(value)) throw mistake('key', 'A key has no special characters: copy it whole, and nothing else.');
+        door.keep(value);
+        await enter();
+      },
+    ),
+    h('p.small.muted', null, 'The key stays in this browser tab and ends with it.')));
+  key.focus();
+}
+
+// enter shows the pages to who has the key.
+async function enter() {
+  await call('POST', 'auth/verify', { quiet: true }).catch((error) => {
+    if (error.status === 401) {
+      door.forget();
+      throw mistake('key', 'This is not the key.');
+    }
+    throw error;
+  });
+  leave = frame(app, {
+    name: 'Authorization server',
+    groups,
+    who: 'Administration',
+    signOut: needed && (() => {
+      door.forget();
+      knock();
+      announce('You are signed out');
+    }),
+  });
+}
+
+async function start() {
+  events.signedOut = knock;
+  try {
+    ({ key_needed: needed } = await call('GET', 'ui/settings.json'));
+    if (needed && !door.key) return knock();
+    await enter();
+  } catch (error) {
+    if (needed && !door.key) return knock(error.message);
+    app.replaceChildren(h('main.door', { id: 'main' }, brand(), errorBox(error, start)));
+  }
+}
+
+start();

@@ -1,0 +1,36 @@
+import { call } from '../api.js';
+import { badge, code } from '../parts/dom.js';
+import { link, list, moment } from '../view.js';
+
+export const title = 'Audit';
+export const about = 'What was done, and what was refused. Newest first.';
+
+const tone = (action) => (/denied|failed|locked_out|reuse/.test(action) ? 'bad' : /revoked|deleted|disabled|suspended/.test(action) ? 'warn' : 'plain');
+
+export const eventColumns = [
+  { title: 'When', class: 'when', cell: (e) => moment(e.created_at) },
+  { title: 'Action', cell: (e) => badge(tone(e.action), e.action) },
+  { title: 'By', cell: (e) => e.actor_id && (e.actor_id === 'admin' ? 'admin' : code(e.actor_id)) },
+  { title: 'Client', cell: (e) => link('clients', e.client_id) },
+  { title: 'From', class: 'when', cell: (e) => e.ip },
+  { title: 'Detail', class: 'detail', cell: (e) => e.detail },
+];
+
+export function show({ body, query, signal }) {
+  body.append(list({
+    caption: 'Events',
+    columns: eventColumns,
+    rows: 'events',
+    empty: 'No such event.',
+    signal,
+    given: { action: query.get('action') ?? '', actor_id: query.get('actor') ?? '', client_id: query.get('client') ?? '' },
+    filters: [
+      { name: 'action', label: 'Action', hint: 'All of a kind: its beginning with a dot, as in user.' },
+      { name: 'actor_id', label: 'By', hint: 'The id of a user, or admin.' },
+      { name: 'client_id', label: 'Client' },
+      { name: 'since', label: 'Since', type: 'datetime-local', read: (text) => (text ? new Date(text).toISOString() : '') },
+    ],
+    fetch: (q, stop) => call('GET', 'audit', { query: q, signal: stop }),
+    note: ({ since, until }) => ({ since, until }),
+  }));
+}

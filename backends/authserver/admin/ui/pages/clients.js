@@ -1,0 +1,129 @@
+import { at, call } from '../api.js';
+import { dialog } from '../parts/dialog.js';
+import { badge, code, copyButton, h, load, notice } from '../parts/dom.js';
+import { field, form, mistake, select } from '../parts/form.js';
+import { state } from '../tones.js';
+import { act, area, ask, card, done, facts, lines, link, list, moment, words } from '../view.js';
+import { tokenList } from './tokens.js';
+
+export const title = 'Clients';
+export const about = 'Applications that ask for tokens.';
+
+const sources = { admin: 'made here', dcr: 'registered', cimd: 'metadata URL' };
+const grants = ['authorization_code', 'refresh_token', 'client_credentials', 'urn:ietf:params:oauth:grant-type:device_code', 'urn:ietf:params:oauth:grant-type:token-exchange', 'urn:ietf:params:oauth:grant-type:jwt-bearer'];
+const methods = [['client_secret_basic', 'Secret, in the header'], ['client_secret_post', 'Secret, in the form'], ['private_key_jwt', 'Signed assertion'], ['none', 'None (public client)']];
+
+export function show(page) {
+  return page.id ? one(page) : all(page);
+}
+
+function all({ body, actions, signal, query }) {
+  const found = list({
+    caption: 'Clients',
+    rows: 'clients',
+    empty: 'No such client.',
+    signal,
+    given: { q: query.get('q') ?? '' },
+    columns: [
+      { title: 'Name', class: 'name', cell: (c) => link('clients', c.id, c.name || c.id) },
+      { title: 'Id', cell: (c) => code(c.id) },
+      { title: 'Status', cell: (c) => [state(c.status), c.agent && [' ', badge('plain', 'agent')]] },
+      { title: 'Source', cell: (c) => sources[c.registration_source] },
+      { title: 'Since', class: 'when', cell: (c) => moment(c.issued_at) },
+    ],
+    filters: [
+      { name: 'q', label: 'Name or id', hint: 'A part of it.' },
+      { name: 'status', label: 'Status', options: [['', 'All'], ['active', 'Active'], ['suspended', 'Suspended'], ['revoked', 'Revoked']] },
+      { name: 'source', label: 'Source', options: [['', 'All'], ...Object.entries(sources)] },
+    ],
+    fetch: (q, stop) => call('GET', 'clients', { query: q, signal: stop }),
+  });
+  actions.append(h('button.primary', { type: 'button', onclick: () => edit(null, async (made) => {
+    await found.show();
+    if (made.client_secret) secret(made.client_id, made.client_secret);
+  }) }, 'Create client'));
+  body.append(found);
+}
+
+// secret is shown once.
+function secret(id, text) {
+  const input = h('input', { readonly: true, value: text, spellcheck: 'false' });
+  dialog('The secret of the client', (close) => [
+    h('p', null, 'It is shown this once. Of ', code(id), ':'),
+    h('div.copyline', null, field('Client secret', input), copyButton(text)),
+    h('div.buttons', null, h('button.primary', { type: 'button', onclick: close }, 'I have copied it')),
+  ], { keep: true });
+}
+
+function edit(client, then) {
+  const name = h('input', { value: client?.name ?? '', maxlength: 200, autocomplete: 'off', autofocus: true });
+  const method = select(methods, 'client_secret_basic');
+  const redirects = area(client?.redirect_uris);
+  const allowed = area(client?.grant_types ?? ['authorization_code', 'refresh_token'], 4);
+  const scope = h('input', { value: client?.scope ?? '', autocomplete: 'off', spellcheck: 'false' });
+  dialog(client ? `Edit ${client.name || client.id}` : 'Create a client', (close) => form([
+    field('Name', name, { name: 'client_name' }),
+    !client && field('Authentication', method, { name: 'token_endpoint_auth_method' }),
+    field('Redirect URIs', redirects, { name: 'redirect_uris', wide: true, hint: 'One a line, whole. Needed for authorization_code.' }),
+    field('Grants', allowed, { name: 'grant_types', wide: true, hint: `One a line, of: ${grants.join(', ')}.` }),
+    field('Scope ceiling', scope, { name: 'scope', wide: true, hint: 'The most it may ask for, between blanks. Empty: what its resources have.' }),
+  ].filter(Boolean), [
+    h('button', { type: 'button', onclick: close }, 'Cancel'),
+    h('button.primary', { type: 'submit' }, client ? 'Save' : 'Create client'),
+  ], async () => {
+    const unknown = lines(allowed).find((g) => !grants.includes(g));
+    if (unknown) throw mistake('grant_types', `There is no grant ${unknown}.`);
+    const values = { client_name: name.value.trim(), redirect_uris: lines(redirects), grant_types: lines(allowed), scope: words(scope).join(' ') };
+    if (!client) {
+      values.token_endpoint_auth_method = method.value;
+      if (values.grant_types.includes('authorization_code')) values.response_types = ['code'];
+    }
+    const told = client ? await call('PATCH', at('clients', client.id), { body: values }) : await call('POST', 'clients', { body: values });
+    close();
+    await then(told);
+  }));
+}
+
+function one({ body, actions, heading, id, signal }) {
+  const place = h('div');
+  const path = at('clients', id);
+  const set = (what) => async () => {
+    await call('PATCH', `${path}/${what}`);
+    await done(`The client: ${what}`, refresh);
+  };
+  const refresh = () => load(place, async () => {
+    const c = await call('GET', path, { signal });
+    heading.textContent = c.name || c.id;
+    const confidential = c.token_endpoint_auth_method.startsWith('client_secret');
+    actions.replaceChildren(...[
+      c.registration_source === 'cimd' && act('Fetch its document', async () => {
+        await call('POST', `${path}/refresh`);
+        await done('The document was fetched', refresh);
+      }),
+      c.registration_source !== 'cimd' && c.status !== 'revoked' && h('button', { type: 'button', onclick: () => edit(c, refresh) }, 'Edit'),
+      confidential && c.status !== 'revoked' && ask('Make a new secret', 'Make a new secret?', 'The present one is refused from now on.', async () => {
+        const made = await call('POST', `${path}/rotate-secret`);
+        setTimeout(() => secret(made.client_id, made.client_secret)); // behind the question
+      }, 'button'),
+      c.status === 'active' && ask('Suspend', 'Suspend the client?', 'It gets no tokens, and those it has are refused, until it is reactivated.', set('suspend')),
+      c.status === 'suspended' && act('Reactivate', set('reactivate')),
+      c.status !== 'revoked' && ask('Revoke', 'Revoke the client?', 'It and all its tokens are refused for ever. This cannot be undone.', set('revoke')),
+      ask('Delete', 'Delete the client?', 'It and all its tokens are gone. This cannot be undone.', async () => {
+        await call('DELETE', path, { query: { force: 'true' } });
+        location.hash = '#/clients';
+      }),
+    ].filter(Boolean));
+    return [
+      c.status !== 'active' && notice('warn', h('p', null, `The client is ${c.status}.`)),
+      card('Client', facts([
+        ['Id', code(c.id), true], ['Status', state(c.status)], ['Source', sources[c.registration_source]], ['Authentication', c.token_endpoint_auth_method],
+        ['Since', moment(c.issued_at)], ['Changed', moment(c.updated_at)], ['Document good until', moment(c.cimd_fresh_until)],
+        ['Grants', c.grant_types.join(', '), true], ['Redirect URIs', c.redirect_uris.map((u) => h('div', null, code(u))), true],
+        ['Scope ceiling', c.scope || 'none: whatever its resources have', true], ['Agent', c.agent && (c.agent_description || 'yes')],
+      ])),
+    ].filter(Boolean);
+  });
+  body.append(place, h('h2', null, 'Live tokens'), tokenList(signal, { client: id }), h('p', null, h('a', { href: `#/audit?client=${encodeURIComponent(id)}` }, 'What it did: the audit')));
+  place.className = 'stack';
+  return refresh();
+}

@@ -1,0 +1,114 @@
+import { at, call } from '../api.js';
+import { dialog } from '../parts/dialog.js';
+import { badge, code, h } from '../parts/dom.js';
+import { field, form, select } from '../parts/form.js';
+import { act, area, ask, done, lines, link, list, moment } from '../view.js';
+
+export const title = 'Trusted identity providers';
+export const about = 'Identity providers whose assertions (ID-JAG) are taken for tokens, and for what.';
+
+const truth = [['true', 'Enabled'], ['false', 'Disabled']];
+const enabled = (row) => badge(row.enabled ? 'good' : 'warn', row.enabled ? 'enabled' : 'disabled');
+const text = (value, attributes) => h('input', { value: value ?? '', autocomplete: 'off', spellcheck: 'false', ...attributes });
+
+// kinds are the three lists of the page: what a row is made of, how it is shown.
+const kinds = [
+  {
+    name: 'idps', path: 'idps', title: 'Identity providers', one: 'identity provider',
+    columns: [
+      { title: 'Name', class: 'name', cell: (r) => r.name },
+      { title: 'Id', cell: (r) => code(r.id) },
+      { title: 'Issuer', cell: (r) => code(r.issuer) },
+      { title: 'State', cell: enabled },
+      { title: 'Changed', class: 'when', cell: (r) => moment(r.updated_at) },
+    ],
+    fields: (r) => ({
+      name: [text(r.name), 'Name'],
+      issuer: [text(r.issuer, { type: 'url' }), 'Issuer', 'As assertions have it, byte for byte.'],
+      jwks_uri: [text(r.jwks_uri, { type: 'url' }), 'Keys (jwks_uri)', 'Empty: as its discovery document says.'],
+      audience: [text(r.audience), 'Audience', 'Empty: the issuer of this server.'],
+      enabled: [select(truth, String(r.enabled ?? true)), 'State'],
+    }),
+    more: (r, refresh) => act('Fetch its keys', async () => {
+      await call('POST', `${at('idps', r.id)}/refresh-keys`);
+      await done('The keys were fetched', refresh);
+    }, 'button.quiet'),
+  },
+  {
+    name: 'policies', path: 'xaa/policies', title: 'Policies', one: 'policy',
+    columns: [
+      { title: 'Name', class: 'name', cell: (r) => r.name },
+      { title: 'Identity provider', cell: (r) => code(r.idp_id) },
+      { title: 'Clients', cell: (r) => (r.client_ids.length ? r.client_ids.join(' ') : 'all') },
+      { title: 'Resources', cell: (r) => (r.resources.length ? r.resources.join(' ') : 'all') },
+      { title: 'Scopes', cell: (r) => (r.scopes.length ? r.scopes.join(' ') : 'all') },
+      { title: 'State', cell: enabled },
+    ],
+    fields: (r) => ({
+      name: [text(r.name), 'Name'],
+      idp_id: [text(r.idp_id), 'Identity provider', 'Its id.'],
+      client_ids: [area(r.client_ids), 'Clients', 'One a line. Empty: all.'],
+      resources: [area(r.resources), 'Resources', 'One a line. Empty: all.'],
+      scopes: [area(r.scopes), 'Scopes', 'One a line. Empty: all.'],
+      enabled: [select(truth, String(r.enabled ?? true)), 'State'],
+    }),
+  },
+  {
+    name: 'subject_mappings', path: 'xaa/subject-mappings', title: 'Subject mappings', one: 'subject mapping', fixed: true,
+    columns: [
+      { title: 'Identity provider', cell: (r) => code(r.idp_id) },
+      { title: 'Its subject', cell: (r) => code(r.idp_subject) },
+      { title: 'User', cell: (r) => link('users', r.local_user_id) },
+      { title: 'Since', class: 'when', cell: (r) => moment(r.created_at) },
+    ],
+    fields: () => ({
+      idp_id: [text(''), 'Identity provider', 'Its id.'],
+      idp_subject: [text(''), 'Its subject', 'The sub of its assertions.'],
+      local_user_id: [text(''), 'User', 'The id of a user here.'],
+    }),
+  },
+];
+
+export function show({ body, signal }) {
+  for (const kind of kinds) {
+    const found = list({
+      caption: kind.title,
+      rows: kind.name,
+      empty: `There is no ${kind.one}.`,
+      signal,
+      columns: [...kind.columns, {
+        title: '', class: 'row-actions', cell: (row) => [
+          kind.more?.(row, found.show),
+          !kind.fixed && h('button.quiet', { type: 'button', onclick: () => edit(kind, row, found.show) }, 'Edit'),
+          ask('Delete', `Delete the ${kind.one}?`, 'This cannot be undone.', async () => {
+            await call('DELETE', at(kind.path, row.id));
+            await done('It is deleted', found.show);
+          }, 'button.quiet.danger'),
+        ],
+      }],
+      fetch: (q, stop) => call('GET', kind.path, { query: q, signal: stop }).catch((error) => {
+        if (error.status === 404) throw Object.assign(new Error('Set xaa.enabled to true to have them.'), { title: 'Enterprise-managed authorization is off.' });
+        throw error;
+      }),
+    });
+    body.append(h('div.cardhead', null, h('h2', null, kind.title), h('button.push', { type: 'button', onclick: () => edit(kind, null, found.show) }, `Create ${kind.one}`)), found);
+  }
+}
+
+function edit(kind, row, then) {
+  const fields = Object.entries(kind.fields(row ?? {}));
+  dialog(row ? `Edit ${row.name || row.id}` : `Create: ${kind.one}`, (close) => form(
+    fields.map(([name, [input, label, hint]]) => field(label, input, { name, hint, wide: input.tagName === 'TEXTAREA' })),
+    [
+      h('button', { type: 'button', onclick: close }, 'Cancel'),
+      h('button.primary', { type: 'submit' }, row ? 'Save' : 'Create'),
+    ],
+    async () => {
+      const body = Object.fromEntries(fields.map(([name, [input]]) => [name, input.tagName === 'TEXTAREA' ? lines(input) : input.tagName === 'SELECT' ? input.value === 'true' : input.value.trim()]));
+      if (row) await call('PUT', at(kind.path, row.id), { body });
+      else await call('POST', kind.path, { body });
+      close();
+      await then();
+    },
+  ));
+}

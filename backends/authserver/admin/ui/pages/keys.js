@@ -1,0 +1,31 @@
+import { call } from '../api.js';
+import { code, h, load, notice, table } from '../parts/dom.js';
+import { number } from '../parts/format.js';
+import { state } from '../tones.js';
+import { ask, done, moment } from '../view.js';
+
+export const title = 'Keys';
+export const about = 'Keys that sign tokens, and the encryption of what is stored.';
+
+export function show({ body, actions, signal }) {
+  const place = h('div');
+  const said = h('div');
+  const refresh = () => load(place, async () => table('Keys', [
+    { title: 'Key id', cell: (k) => code(k.kid) },
+    { title: 'Algorithm', cell: (k) => k.alg },
+    { title: 'Status', cell: (k) => state(k.status) },
+    { title: 'Made', class: 'when', cell: (k) => moment(k.created_at) },
+  ], (await call('GET', 'keys', { signal })).keys));
+  actions.append(
+    ask('Encrypt anew', 'Encrypt anew what is stored?', 'Everything that was encrypted with an older key is written with the present one. It may take a while, and can be repeated.', async () => {
+      const told = await call('POST', 'encryption/re-encrypt');
+      said.replaceChildren(notice('good', h('p', { role: 'status' }, `${number(told.scanned)} looked at, ${number(told.rewritten)} written, ${number(told.failed)} failed.`)));
+    }, 'button'),
+    ask('Rotate', 'Rotate the signing key?', 'New tokens are signed with a new key. The present one stays in the key set until its last token has ended.', async () => {
+      const made = await call('POST', 'keys/rotate');
+      await done(`The new key is ${made.kid}`, refresh);
+    }, 'button.primary'),
+  );
+  body.append(said, place);
+  return refresh();
+}

@@ -1,0 +1,45 @@
+import { call } from '../api.js';
+import { h, load, notice, table } from '../parts/dom.js';
+import { number } from '../parts/format.js';
+import { state } from '../tones.js';
+import { card, facts, moment } from '../view.js';
+import { eventColumns } from './audit.js';
+
+export const title = 'Overview';
+
+const tiles = [
+  ['Clients', 'clients', 'clients_active'],
+  ['Users', 'users', 'users_active'],
+  ['Resources', 'resources'],
+  ['Consents', 'consents'],
+  ['Live access tokens', 'tokens_live'],
+  ['Live refresh families', 'families_live'],
+];
+
+export function show({ body, signal, every }) {
+  const notices = h('div');
+  const counts = h('div');
+  const status = h('div');
+  const recent = h('div');
+  body.append(notices, counts, status, recent);
+  const refresh = () => Promise.all([
+    load(notices, async () => {
+      const told = (await call('GET', 'notices', { signal })).notices;
+      return told.length ? h('div.notices', null, told.map((n) => notice('warn', h('p', null, n.message)))) : [h('span', { hidden: true })];
+    }),
+    load(counts, async () => {
+      const n = await call('GET', 'stats', { signal });
+      return h('dl.tiles', null, tiles.map(([label, all, active]) => h('div.tile', null, h('dt', null, label), h('dd', null, number(n[all]), active && n[active] !== n[all] && h('span.small.muted', null, `${number(n[active])} active`)))));
+    }),
+    load(status, async () => {
+      const s = await call('GET', 'system/status', { signal });
+      return card('Server', facts([['Version', s.version], ['Started', moment(s.started_at)], ...Object.entries(s.subsystems).map(([name, is]) => [name, state(is)])]));
+    }),
+    load(recent, async () => {
+      const { events } = await call('GET', 'audit', { query: { limit: 8 }, signal });
+      return card('Last events', table('Last events', eventColumns, events, 'Nothing has happened lately.'), h('a', { href: '#/audit' }, 'All'));
+    }),
+  ]);
+  every(30000, refresh);
+  return refresh();
+}

@@ -1,0 +1,89 @@
+import { at, call } from '../api.js';
+import { dialog } from '../parts/dialog.js';
+import { code, h, load } from '../parts/dom.js';
+import { field, form, mistake, select } from '../parts/form.js';
+import { ask, card, done, facts, link, list, moment } from '../view.js';
+
+export const title = 'Providers';
+export const about = 'Services that users connect, whose tokens clients get by exchange.';
+
+const protocols = [['oauth', 'OAuth 2.0'], ['api_key', 'API key'], ['service_account', 'Service account']];
+
+// What a new one begins with: all members of its protocol that matter.
+const beginnings = {
+  oauth: { client_id: '', client_secret: '', authorize_url: 'https://', token_url: 'https://', response_format: 'standard' },
+  api_key: { header_name: 'Authorization', header_prefix: 'Bearer', issuance_instructions_url: 'https://' },
+  service_account: { token_url: 'https://', sa_email: '', sa_key_ref: 'CONNECTOR_', algorithm: 'RS256' },
+};
+
+export function show(page) {
+  return page.id ? one(page) : all(page);
+}
+
+function all({ body, actions, signal }) {
+  const found = list({
+    caption: 'Providers',
+    rows: 'broker_providers',
+    empty: 'There is no provider yet.',
+    signal,
+    columns: [
+      { title: 'Name', class: 'name', cell: (p) => link('providers', p.id, p.display_name || p.slug) },
+      { title: 'Slug', cell: (p) => code(p.slug) },
+      { title: 'Protocol', cell: (p) => p.protocol },
+      { title: 'Since', class: 'when', cell: (p) => moment(p.created_at) },
+    ],
+    fetch: (q, stop) => call('GET', 'broker-providers', { query: q, signal: stop }),
+  });
+  actions.append(h('button.primary', { type: 'button', onclick: () => edit(null, found.show) }, 'Create provider'));
+  body.append(found);
+}
+
+function edit(provider, then) {
+  const slug = h('input', { value: provider?.slug ?? '', autocomplete: 'off', spellcheck: 'false', autofocus: true });
+  const name = h('input', { value: provider?.display_name ?? '', autocomplete: 'off' });
+  const protocol = select(protocols, provider?.protocol ?? 'oauth', { disabled: Boolean(provider) });
+  const data = h('textarea.code', { rows: 10, spellcheck: 'false', value: JSON.stringify(provider?.config_data ?? beginnings.oauth, null, 2) });
+  protocol.addEventListener('change', () => { data.value = JSON.stringify(beginnings[protocol.value], null, 2); });
+  dialog(provider ? `Edit ${provider.display_name || provider.slug}` : 'Create a provider', (close) => form([
+    field('Slug', slug, { name: 'slug' }),
+    field('Name', name, { name: 'display_name' }),
+    field('Protocol', protocol, { name: 'protocol' }),
+    field('Settings', data, { name: 'config_data', wide: true, hint: provider ? 'JSON. A secret that is left out stays.' : 'JSON, by its protocol. Secrets are kept encrypted and never shown again.' }),
+  ], [
+    h('button', { type: 'button', onclick: close }, 'Cancel'),
+    h('button.primary', { type: 'submit' }, provider ? 'Save' : 'Create provider'),
+  ], async () => {
+    let settings;
+    try {
+      settings = JSON.parse(data.value);
+    } catch (error) {
+      throw mistake('config_data', `This is no JSON: ${error.message}`);
+    }
+    const values = { slug: slug.value.trim(), display_name: name.value.trim(), config_data: settings };
+    if (provider) await call('PATCH', at('broker-providers', provider.id), { body: values });
+    else await call('POST', 'broker-providers', { body: { ...values, protocol: protocol.value } });
+    close();
+    await then();
+  }));
+}
+
+function one({ body, actions, heading, id, signal }) {
+  const place = h('div');
+  const path = at('broker-providers', id);
+  const refresh = () => load(place, async () => {
+    const p = await call('GET', path, { signal });
+    heading.textContent = p.display_name || p.slug;
+    actions.replaceChildren(
+      h('button', { type: 'button', onclick: () => edit(p, refresh) }, 'Edit'),
+      ask('Delete', 'Delete the provider?', 'Connections to it are deleted too. A provider that a resource uses stays.', async () => {
+        await call('DELETE', path);
+        await done('The provider is deleted', () => { location.hash = '#/providers'; });
+      }),
+    );
+    return h('div.stack', null,
+      card('Provider', facts([['Id', code(p.id), true], ['Slug', code(p.slug)], ['Protocol', p.protocol], ['Since', moment(p.created_at)], ['Changed', moment(p.updated_at)]])),
+      card('Settings', h('pre.code', null, JSON.stringify(p.config_data, null, 2))));
+  });
+  body.append(place);
+  return refresh();
+}

@@ -1,0 +1,141 @@
+import { at, call } from '../api.js';
+import { dialog } from '../parts/dialog.js';
+import { busy, code, h, load, table } from '../parts/dom.js';
+import { field, form, mistake, select } from '../parts/form.js';
+import { ask, card, done, facts, link, list, moment } from '../view.js';
+
+export const title = 'Resources';
+export const about = 'Services that tokens are for, their scopes, and who may exchange tokens for them.';
+
+const kinds = [['mint', 'Tokens of this server'], ['broker', 'Tokens of a provider']];
+
+export function show(page) {
+  return page.id ? one(page) : all(page);
+}
+
+function all({ body, actions, signal }) {
+  const found = list({
+    caption: 'Resources',
+    rows: 'resources',
+    empty: 'There is no resource yet.',
+    signal,
+    columns: [
+      { title: 'Name', class: 'name', cell: (r) => link('resources', r.id, r.display_name || r.slug) },
+      { title: 'Slug', cell: (r) => code(r.slug) },
+      { title: 'Address', cell: (r) => r.uri && code(r.uri) },
+      { title: 'Scopes', cell: (r) => r.scopes.map((s) => s.name).join(' ') },
+      { title: 'Kind', cell: (r) => r.backend_kind },
+    ],
+    fetch: (q, stop) => call('GET', 'resources', { query: q, signal: stop }),
+  });
+  actions.append(h('button.primary', { type: 'button', onclick: () => edit(null, found.show) }, 'Create resource'));
+  body.append(found);
+}
+
+// scopes are written a line each: name, upstream names in brackets, description.
+const written = (scopes) => (scopes ?? []).map((s) => [s.name, [s.upstream].flat().filter(Boolean).length ? ` [${[s.upstream].flat().join(' ')}]` : '', s.description ? ` ${s.description}` : ''].join('')).join('\n');
+
+function read(text) {
+  return text.split('\n').map((line) => line.trim()).filter(Boolean).map((line) => {
+    const parts = /^(\S+)(?:\s+\[([^\]]*)\])?(?:\s+(.*))?$/.exec(line);
+    if (!parts) throw mistake('scopes', `This line is no scope: ${line}`);
+    const scope = { name: parts[1] };
+    if (parts[2]) scope.upstream = parts[2].split(/\s+/).filter(Boolean);
+    if (parts[3]) scope.description = parts[3];
+    return scope;
+  });
+}
+
+function edit(resource, then) {
+  const slug = h('input', { value: resource?.slug ?? '', autocomplete: 'off', spellcheck: 'false', autofocus: true });
+  const name = h('input', { value: resource?.display_name ?? '', autocomplete: 'off' });
+  const uri = h('input', { type: 'url', value: resource?.uri ?? '', autocomplete: 'off', spellcheck: 'false' });
+  const kind = select(kinds, resource?.backend_kind ?? 'mint');
+  const provider = h('input', { value: resource?.broker_provider_id ?? '', autocomplete: 'off', spellcheck: 'false' });
+  const scopes = h('textarea', { rows: 5, spellcheck: 'false', value: written(resource?.scopes) });
+  dialog(resource ? `Edit ${resource.display_name || resource.slug}` : 'Create a resource', (close) => form([
+    field('Slug', slug, { name: 'slug', hint: 'A short name, as in files.' }),
+    field('Name', name, { name: 'display_name', hint: 'As users see it.' }),
+    field('Address', uri, { name: 'uri', wide: true, hint: 'An absolute URI: the audience of its tokens.' }),
+    field('Kind', kind, { name: 'backend_kind' }),
+    field('Provider', provider, { name: 'broker_provider_id', hint: 'The id of a provider, for its tokens.' }),
+    field('Scopes', scopes, { name: 'scopes', wide: true, hint: 'One a line: its name, the provider’s names in brackets where there is one, and what users read.' }),
+  ], [
+    h('button', { type: 'button', onclick: close }, 'Cancel'),
+    h('button.primary', { type: 'submit' }, resource ? 'Save' : 'Create resource'),
+  ], async () => {
+    const values = { slug: slug.value.trim(), display_name: name.value.trim(), uri: uri.value.trim(), backend_kind: kind.value, scopes: read(scopes.value) };
+    if (provider.value.trim() || resource?.broker_provider_id) values.broker_provider_id = provider.value.trim();
+    if (resource) await call('PATCH', at('resources', resource.id), { body: values });
+    else await call('POST', 'resources', { body: values });
+    close();
+    await then();
+  }));
+}
+
+// policies are the lists of who may what.
+const policies = [
+  { path: 'exchange/allowed-clients', of: (p) => p?.exchange?.allowed_client_ids, member: 'client_id', title: 'Clients that may exchange tokens for it', label: 'Client id' },
+  { path: 'runtime/client-ids', of: (p) => p?.runtime?.client_ids, member: 'client_id', title: 'Clients that are it: they may introspect its tokens', label: 'Client id' },
+  { path: 'connect/allowed-return-urls', of: (p) => p?.connect?.allowed_return_urls, member: 'url', title: 'Addresses to come back to from connecting', label: 'URL' },
+];
+
+function one({ body, actions, heading, id, signal }) {
+  const place = h('div.stack');
+  const path = at('resources', id);
+  const refresh = () => load(place, async () => {
+    const r = await call('GET', path, { signal });
+    heading.textContent = r.display_name || r.slug;
+    actions.replaceChildren(
+      h('button', { type: 'button', onclick: () => edit(r, refresh) }, 'Edit'),
+      ask('Delete', 'Delete the resource?', 'No more tokens are issued for it. This cannot be undone.', async () => {
+        await call('DELETE', path);
+        location.hash = '#/resources';
+      }),
+    );
+    return [
+      card('Resource', facts([
+        ['Id', code(r.id), true], ['Slug', code(r.slug)], ['Kind', r.backend_kind], ['Address', r.uri && code(r.uri), true],
+        ['Provider', link('providers', r.broker_provider_id)], ['Since', moment(r.created_at)], ['Changed', moment(r.updated_at)],
+      ])),
+      card('Scopes', table('Scopes', [
+        { title: 'Name', cell: (s) => code(s.name) },
+        { title: 'What users read', cell: (s) => s.description },
+        { title: 'At the provider', cell: (s) => [s.upstream].flat().filter(Boolean).join(' ') },
+      ], r.scopes, 'It has no scopes.')),
+      ...policies.map((p) => policy(r, p, path, refresh)),
+    ];
+  });
+  body.append(place);
+  return refresh();
+}
+
+function policy(resource, p, path, refresh) {
+  const input = h('input', { autocomplete: 'off', spellcheck: 'false' });
+  const entry = field(p.label, input, { name: p.member });
+  const button = h('button', { type: 'submit' }, 'Add');
+  const entries = p.of(resource.policy) ?? [];
+  return card(p.title, [
+    entries.length ? h('ul.entries', null, entries.map((value) => h('li', null, p.member === 'client_id' ? link('clients', value) : code(value),
+      ask('Remove', 'Remove this entry?', value, async () => {
+        if (p.member === 'url') await call('DELETE', `${path}/policy/${p.path}`, { query: { url: value } });
+        else await call('DELETE', at(`${path}/policy/${p.path}`, value));
+        await done('The entry is removed', refresh);
+      }, 'button.quiet.danger')))) : h('p.muted.small', null, 'Nobody.'),
+    h('form.adder', {
+      novalidate: true,
+      onsubmit(event) {
+        event.preventDefault();
+        busy(button, async () => {
+          try {
+            if (!input.value.trim()) throw new Error('Write one first.');
+            await call('POST', `${path}/policy/${p.path}`, { body: { [p.member]: input.value.trim() } });
+            await done('The entry is added', refresh);
+          } catch (error) {
+            if (!error.signedOut) entry.complain(error.message);
+          }
+        });
+      },
+    }, entry, button),
+  ]);
+}

@@ -1,0 +1,44 @@
+import { call } from '../api.js';
+import { code, h, load, notice, table } from '../parts/dom.js';
+import { field, form, select } from '../parts/form.js';
+import { state } from '../tones.js';
+import { card, done, facts, moment } from '../view.js';
+
+export const title = 'System';
+export const about = 'How the server is, what it was told, and how clients may register.';
+
+const modes = [['open', 'Everybody'], ['approved_redirects', 'Who comes back to an approved address'], ['admin_only', 'Nobody: clients are made here']];
+
+export function show({ body, signal }) {
+  const status = h('div');
+  const registration = h('div');
+  const config = h('div');
+  body.append(status, registration, config);
+  const showMode = () => load(registration, async () => {
+    const { mode } = await call('GET', 'settings/dcr', { signal });
+    const chosen = select(modes, mode);
+    return card('Registration of clients', form(
+      [field('Who may register a client', chosen, { name: 'mode', wide: true, hint: 'It outranks dcr.mode of the configuration.' })],
+      [h('button.primary', { type: 'submit' }, 'Save')],
+      async () => {
+        await call('PATCH', 'settings/dcr', { body: { mode: chosen.value } });
+        await done('Saved', showMode);
+      },
+    ));
+  });
+  return Promise.all([
+    load(status, async () => {
+      const [s, { notices }] = await Promise.all([call('GET', 'system/status', { signal }), call('GET', 'notices', { signal })]);
+      return h('div.stack', null, notices.map((n) => notice('warn', h('p', null, n.message))),
+        card('Status', facts([['Version', s.version], ['Started', moment(s.started_at)], ...Object.entries(s.subsystems).map(([name, is]) => [name, state(is)])])));
+    }),
+    showMode(),
+    load(config, async () => {
+      const rows = Object.entries((await call('GET', 'system/config', { signal })).config).sort(([a], [b]) => (a < b ? -1 : 1));
+      return card('Configuration in effect', h('details', null, h('summary', null, `${rows.length} keys, without secrets`), table('Configuration', [
+        { title: 'Key', cell: ([key]) => code(key) },
+        { title: 'Value', cell: ([, value]) => code(value) },
+      ], rows)));
+    }),
+  ]);
+}

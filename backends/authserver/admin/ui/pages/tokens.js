@@ -1,0 +1,86 @@
+import { at, call } from '../api.js';
+import { badge, code, h, load } from '../parts/dom.js';
+import { field, form, mistake } from '../parts/form.js';
+import { time } from '../parts/format.js';
+import { ask, card, done, facts, link, list, moment } from '../view.js';
+
+export const title = 'Tokens';
+export const about = 'Access tokens that were issued, and what one says.';
+
+// tokenList are issuances. given are filters; all of them also those that have ended.
+export function tokenList(signal, given, filters = [], { ended = false } = {}) {
+  const found = list({
+    caption: 'Tokens',
+    rows: ended ? 'issuances' : 'tokens',
+    empty: 'No such token.',
+    signal,
+    given,
+    filters,
+    columns: [
+      { title: 'Issued', class: 'when', cell: (t) => moment(t.issued_at) },
+      { title: 'Client', cell: (t) => link('clients', t.client_id) },
+      { title: 'User', cell: (t) => link('users', t.subject_user_id) },
+      { title: 'Scope', cell: (t) => [t.scopes.join(' '), t.agent_chain?.length > 0 && h('div.small.muted', null, `by ${t.agent_chain.join(' → ')}`)] },
+      { title: 'Resource', cell: (t) => link('resources', t.resource_id) },
+      { title: 'Ends', class: 'when', cell: (t) => (t.revoked_at ? badge('bad', 'revoked') : new Date(t.expires_at) < Date.now() ? badge('plain', 'expired') : moment(t.expires_at)) },
+      {
+        title: '', class: 'row-actions', cell: (t) => !t.revoked_at && new Date(t.expires_at) > Date.now()
+          && ask('Revoke', 'Revoke this token?', `It is refused from now on, and so is every token exchanged from it. Its id: ${t.jti}`, async () => {
+            await call('DELETE', at('tokens', t.jti));
+            await done('The token is revoked', found.show);
+          }, 'button.quiet.danger'),
+      },
+    ],
+    fetch: (q, stop) => call('GET', ended ? 'issuances' : 'tokens', { query: q, signal: stop }),
+  });
+  return found;
+}
+
+export function show({ body, signal }) {
+  body.append(inspector(signal), h('h2', null, 'Issued'), tokenList(signal, {}, [
+    { name: 'client', label: 'Client' },
+    { name: 'user', label: 'User' },
+    { name: 'resource', label: 'Resource', hint: 'Its id or slug.' },
+    { name: 'jti', label: 'Token id (jti)' },
+  ], { ended: true }));
+}
+
+// inspector reads a token in this tab; only its id is sent, to tell whether it is good.
+function inspector(signal) {
+  const input = h('textarea.code', { rows: 3, spellcheck: 'false' });
+  const shown = h('div.stack');
+  return card('Inspector', [
+    form([field('Access token or id token', input, { name: 'token', wide: true, hint: 'It is taken apart in this tab and not sent; only its id is looked up.' })], [h('button.primary', { type: 'submit' }, 'Inspect')], async () => {
+      shown.replaceChildren();
+      const parts = input.value.trim().split('.');
+      let header;
+      let claims;
+      try {
+        [header, claims] = parts.slice(0, 2).map(decode);
+      } catch {
+        header = null;
+      }
+      if (parts.length !== 3 || !header || !claims) throw mistake('token', 'This is no JSON Web Token: it has three parts with dots between them.');
+      const said = h('div');
+      shown.append(
+        h('div', null, h('h3', null, 'Header'), h('pre.code', null, JSON.stringify(header, null, 2))),
+        h('div', null, h('h3', null, 'Claims'), h('pre.code', null, JSON.stringify(claims, null, 2))),
+        facts([['Issued', claims.iat && time(claims.iat * 1000)], ['Ends', claims.exp && h(claims.exp * 1000 < Date.now() ? 'span.expired' : 'span', null, time(claims.exp * 1000))], ['Bound to a key (DPoP)', claims.cnf?.jkt && code(claims.cnf.jkt)]]),
+        said,
+      );
+      if (typeof claims.jti !== 'string') return;
+      await load(said, async () => {
+        const { issuances } = await call('GET', 'issuances', { query: { jti: claims.jti, limit: 1 }, signal });
+        const [known] = issuances;
+        return h('p', null, !known ? 'This server has not issued a token with this id, or knows it no longer.' : known.revoked_at ? ['It was revoked ', moment(known.revoked_at), '.'] : 'This server has issued a token with this id, and has not revoked it.');
+      });
+    }),
+    shown,
+  ]);
+}
+
+function decode(part) {
+  const bytes = Uint8Array.from(atob(part.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
+  const value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  return value && typeof value === 'object' ? value : null;
+}

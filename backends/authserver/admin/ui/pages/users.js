@@ -1,0 +1,97 @@
+import { at, call } from '../api.js';
+import { dialog } from '../parts/dialog.js';
+import { code, h, load } from '../parts/dom.js';
+import { field, form, select } from '../parts/form.js';
+import { state } from '../tones.js';
+import { act, ask, card, done, facts, link, list, moment } from '../view.js';
+import { grantList } from './grants.js';
+import { tokenList } from './tokens.js';
+
+export const title = 'Users';
+export const about = 'People who sign in here.';
+
+const roles = [['user', 'User'], ['admin', 'Administrator']];
+
+export function show(page) {
+  return page.id ? one(page) : all(page);
+}
+
+function all({ body, actions, signal, query }) {
+  const found = list({
+    caption: 'Users',
+    rows: 'users',
+    empty: 'No such user.',
+    signal,
+    given: { q: query.get('q') ?? '' },
+    filters: [{ name: 'q', label: 'Mail address or name', hint: 'A part of it.' }],
+    columns: [
+      { title: 'Mail address', class: 'name', cell: (u) => link('users', u.id, u.email) },
+      { title: 'Name', cell: (u) => u.name },
+      { title: 'Role', cell: (u) => u.role },
+      { title: 'Status', cell: (u) => state(u.status) },
+      { title: 'Signs in by', cell: (u) => u.provider },
+      { title: 'Since', class: 'when', cell: (u) => moment(u.created_at) },
+    ],
+    fetch: (q, stop) => call('GET', 'users', { query: q, signal: stop }),
+  });
+  actions.append(h('button.primary', { type: 'button', onclick: () => edit(null, found.show) }, 'Create user'));
+  body.append(found);
+}
+
+function edit(user, then) {
+  const email = h('input', { type: 'email', value: user?.email ?? '', autocomplete: 'off', autofocus: true });
+  const name = h('input', { value: user?.name ?? '', autocomplete: 'off', maxlength: 200 });
+  const password = h('input', { type: 'password', autocomplete: 'new-password' });
+  const role = select(roles, user?.role ?? 'user');
+  dialog(user ? `Edit ${user.email}` : 'Create a user', (close) => form([
+    field('Mail address', email, { name: 'email' }),
+    field('Name', name, { name: 'name' }),
+    field('Password', password, { name: 'password', hint: user ? 'Empty: it stays.' : 'Empty: they cannot sign in with one.' }),
+    field('Role', role, { name: 'role' }),
+  ], [
+    h('button', { type: 'button', onclick: close }, 'Cancel'),
+    h('button.primary', { type: 'submit' }, user ? 'Save' : 'Create user'),
+  ], async () => {
+    const values = { email: email.value.trim(), name: name.value.trim(), role: role.value };
+    if (password.value) values.password = password.value;
+    if (user) await call('PATCH', at('users', user.id), { body: values });
+    else await call('POST', 'users', { body: values });
+    close();
+    await then();
+  }));
+}
+
+function one({ body, actions, heading, id, signal }) {
+  const place = h('div');
+  const path = at('users', id);
+  const tokens = tokenList(signal, { user: id });
+  const refresh = () => load(place, async () => {
+    const u = await call('GET', path, { signal });
+    heading.textContent = u.email;
+    actions.replaceChildren(...[
+      h('button', { type: 'button', onclick: () => edit(u, refresh) }, 'Edit'),
+      ask('Sign out everywhere', 'Sign the user out everywhere?', 'Sessions and tokens end at once.', async () => {
+        await call('DELETE', `${path}/tokens`);
+        await done('The user is signed out', tokens.show);
+      }, 'button'),
+      u.status === 'active'
+        ? ask('Disable', 'Disable the user?', 'Sessions and tokens end, and nobody signs in as this user until it is enabled.', async () => {
+          await call('PATCH', `${path}/disable`);
+          await done('The user is disabled', refresh);
+        })
+        : act('Enable', async () => {
+          await call('PATCH', `${path}/enable`);
+          await done('The user is enabled', refresh);
+        }),
+      ask('Delete', 'Delete the user?', 'All that the user has here is gone. This cannot be undone.', async () => {
+        await call('DELETE', path);
+        location.hash = '#/users';
+      }),
+    ]);
+    return card('User', facts([
+      ['Id', code(u.id), true], ['Name', u.name], ['Role', u.role], ['Status', state(u.status)], ['Signs in by', u.provider], ['Since', moment(u.created_at)],
+    ]));
+  });
+  body.append(place, h('h2', null, 'Grants'), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, h('p', null, h('a', { href: `#/audit?actor=${encodeURIComponent(id)}` }, 'What they did: the audit')));
+  return refresh();
+}

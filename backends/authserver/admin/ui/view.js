@@ -1,0 +1,106 @@
+// What the pages share: paged lists, facts, acts that ask first.
+import { announce, busy, errorBox, h, load, table, uid } from './parts/dom.js';
+import { confirm } from './parts/dialog.js';
+import { field, select } from './parts/form.js';
+import { ago, number, time } from './parts/format.js';
+
+const size = 50; // rows a page
+
+// list is a paged list of the API. fetch gets the query and a signal and returns the
+// answer; rows is the name of its member. filters are [{name, label, options, hint}]:
+// without options a text. It has show() to load anew.
+export function list({ caption, columns, fetch, rows, empty, filters = [], given = {}, signal, note }) {
+  const place = h('div');
+  const pager = h('div.pager');
+  const values = { ...given };
+  let offset = 0;
+  let fixed = {}; // what keeps the pages of one feed together
+  const show = () => load(place, async () => {
+    const answer = await fetch({ ...values, ...(offset ? fixed : {}), limit: size, offset }, signal);
+    fixed = note?.(answer) ?? {};
+    const found = answer[rows];
+    pager.replaceChildren(...(offset || answer.has_more ? [
+      h('button', { type: 'button', 'aria-disabled': offset === 0 && 'true', onclick: () => turn(-size) }, 'Previous'),
+      h('button', { type: 'button', 'aria-disabled': !answer.has_more && 'true', onclick: () => turn(size, answer.has_more) }, 'Next'),
+      h('span.where', null, found.length ? `${number(offset + 1)} to ${number(offset + found.length)}` : 'no more'),
+    ] : []));
+    return table(caption, columns, found, empty);
+  });
+  const turn = (by, more = true) => {
+    if (!more || offset + by < 0) return;
+    offset += by;
+    show().then(() => place.scrollIntoView({ block: 'nearest' }));
+  };
+  const change = (name, value) => {
+    if (values[name] === value) return;
+    values[name] = value;
+    offset = 0;
+    show();
+  };
+  const inputs = filters.map((f) => {
+    const input = f.options ? select(f.options, values[f.name] ?? '') : h('input', { value: values[f.name] ?? '', type: f.type ?? 'search', autocomplete: 'off', spellcheck: 'false' });
+    input.addEventListener('change', () => change(f.name, f.read ? f.read(input.value) : input.value.trim()));
+    return field(f.label, input, { hint: f.hint });
+  });
+  const head = inputs.length > 0 && h('div.card.filters', null, h('form', { onsubmit: (event) => event.preventDefault() }, h('div.fields', null, inputs)));
+  show();
+  return Object.assign(h('div.stack', null, head, h('div.page', null, place), pager), { show });
+}
+
+// facts are [label, what] pairs; what is empty is left out. A third value of true has the
+// whole width.
+export function facts(pairs) {
+  return h('dl.facts.wide', null, pairs.filter(([, what]) => what != null && what !== '' && what !== false && !(Array.isArray(what) && !what.length)).map(([label, what, whole]) => h(whole ? 'div.whole' : 'div', null, h('dt', null, label), h('dd', null, what))));
+}
+
+// card is a part of a page with a heading and what can be done there.
+export function card(title, content, ...buttons) {
+  const id = uid('card');
+  return h('section.card', { 'aria-labelledby': id }, h('div.cardhead', null, h('h2', { id }, title), buttons.length > 0 && h('div.buttons.push', null, buttons)), content);
+}
+
+// act is a button that does something at once.
+export function act(label, work, kind = 'button') {
+  const button = h(kind, { type: 'button' }, label);
+  button.addEventListener('click', () => busy(button, async () => {
+    try {
+      await work();
+    } catch (error) {
+      if (error.name === 'AbortError' || error.signedOut) return;
+      complain(button, error);
+    }
+  }));
+  return button;
+}
+
+function complain(button, error) {
+  const box = errorBox(error);
+  button.closest('.card, .page, main').append(box);
+  box.scrollIntoView({ block: 'nearest' });
+}
+
+// ask is a button that asks before it does what cannot be undone.
+export function ask(label, title, text, work, kind = 'button.danger') {
+  return h(kind, { type: 'button', onclick: () => confirm(title, text, label, work) }, label);
+}
+
+// done tells what was done and shows the page as it is now.
+export async function done(text, again) {
+  announce(text);
+  await again();
+}
+
+// moment is a time with how long ago it was.
+export const moment = (text) => (text ? h('span', { title: time(text) }, ago(text)) : null);
+
+// link leads to a page of something.
+export const link = (page, id, text = id) => (id ? h('a', { href: `#/${page}/${encodeURIComponent(id)}` }, text) : null);
+
+// lines are a text with one value a line, as a list.
+export const lines = (input) => input.value.split('\n').map((line) => line.trim()).filter(Boolean);
+
+// words are a text with values between blanks, as a list.
+export const words = (input) => input.value.split(/\s+/).filter(Boolean);
+
+// area is a text of several lines.
+export const area = (list, rows = 3) => h('textarea', { rows, spellcheck: 'false', value: (list ?? []).join('\n') });

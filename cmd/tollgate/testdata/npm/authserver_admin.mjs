@@ -1,0 +1,249 @@
+// The administration of the authorization server in a browser.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { darkness, defects, faint, inBrowser } from './browser.mjs';
+
+const url = process.env.AUTHSERVER_URL;
+const admin = process.env.AUTHSERVER_ADMIN;
+const key = process.env.AUTHSERVER_KEY;
+const shots = process.env.SHOTS; // a folder for pictures of the pages; none where it is not set
+
+const button = (scope, name) => scope.getByRole('button', { name, exact: true });
+const dialog = (tab) => tab.getByRole('dialog');
+const at = (tab, name) => tab.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+const still = (tab) => tab.waitForFunction(() => !document.querySelector('[aria-busy=true], .loading, button.working'));
+
+async function sound(tab, picture) {
+  await still(tab);
+  if (shots && picture) await tab.screenshot({ path: `${shots}/${picture}.png`, fullPage: true });
+  assert.deepEqual(await defects(tab), [], tab.url());
+  assert.deepEqual(await faint(tab), [], tab.url());
+  const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `${tab.url()} is ${wide} pixels too wide`);
+}
+
+async function ask(method, path, body) {
+  const answer = await fetch(`${admin}/admin/${path}`, { method, headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
+  const text = await answer.text();
+  assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
+  return text ? JSON.parse(text) : null;
+}
+
+// enter opens a page with the key.
+async function enter(tab, page = '') {
+  await tab.addInitScript((value) => sessionStorage.setItem('tollgate.authserver', value), key);
+  await tab.goto(`${admin}/admin/ui/#/${page}`);
+}
+
+const pages = [['', 'Overview'], ['clients', 'Clients'], ['users', 'Users'], ['resources', 'Resources'], ['idps', 'Trusted identity providers'], ['grants', 'Grants'], ['tokens', 'Tokens'], ['audit', 'Audit'], ['keys', 'Keys'], ['system', 'System']];
+
+// token is one of the client credentials grant.
+async function token(id, secret) {
+  const answer = await fetch(`${url}/oauth/token`, {
+    method: 'POST', headers: { Authorization: `Basic ${btoa(`${id}:${secret}`)}`, 'Content-Type': 'application/x-www-form-urlencoded' }, body: 'grant_type=client_credentials&resource=files&scope=read',
+  });
+  return { status: answer.status, ...await answer.json() };
+}
+
+inBrowser('the key is asked for, and kept in the tab alone', {}, async (tab, context) => {
+  await tab.goto(`${admin}/admin/ui/`);
+  await at(tab, 'Authorization server');
+  await sound(tab, 'authserver-admin-door');
+  await tab.getByLabel('Administration key').fill('wrong');
+  await button(tab, 'Sign in').click();
+  await tab.getByText('This is not the key.').waitFor();
+  await tab.getByLabel('Administration key').fill(key);
+  await button(tab, 'Sign in').click();
+  await at(tab, 'Overview');
+  await tab.reload();
+  await at(tab, 'Overview');
+  const second = await context.newPage();
+  await second.goto(`${admin}/admin/ui/`);
+  await at(second, 'Authorization server');
+  assert.deepEqual(await context.cookies(), []);
+  await button(tab, 'Sign out').click();
+  await at(tab, 'Authorization server');
+  assert.equal(await tab.evaluate(() => sessionStorage.length), 0);
+});
+
+inBrowser('a client is made, works, is suspended and deleted', {}, async (tab) => {
+  await enter(tab, 'clients');
+  await button(tab, 'Create client').click();
+  await sound(tab, 'authserver-admin-create');
+  await dialog(tab).getByLabel('Name').fill('Nightly <b>job</b>');
+  await dialog(tab).getByLabel('Grants').fill('password');
+  await button(dialog(tab), 'Create client').click();
+  await dialog(tab).getByText('There is no grant password.').waitFor();
+  await dialog(tab).getByLabel('Grants').fill('client_credentials');
+  await dialog(tab).getByLabel('Scope ceiling').fill('read');
+  await button(dialog(tab), 'Create client').click();
+  const secret = await dialog(tab).getByLabel('Client secret').inputValue();
+  const id = await dialog(tab).locator('code').innerText();
+  await button(dialog(tab), 'I have copied it').click();
+  const issued = await token(id, secret);
+  assert.equal(issued.status, 200);
+
+  await tab.getByRole('link', { name: 'Nightly <b>job</b>' }).click();
+  await at(tab, 'Nightly <b>job</b>');
+  await button(tab, 'Revoke').nth(1).waitFor(); // of the token
+  await sound(tab, 'authserver-admin-client');
+  await button(tab, 'Suspend').click();
+  await button(dialog(tab), 'Suspend').click();
+  await tab.getByText('The client is suspended.').waitFor();
+  assert.equal((await token(id, secret)).status, 401);
+  await button(tab, 'Reactivate').click();
+  await button(tab, 'Suspend').waitFor();
+  await button(tab, 'Make a new secret').click();
+  await button(dialog(tab), 'Make a new secret').click();
+  await dialog(tab).getByLabel('Client secret').waitFor();
+  const fresh = await dialog(tab).getByLabel('Client secret').inputValue();
+  await button(dialog(tab), 'I have copied it').click();
+  assert.equal((await token(id, secret)).status, 401);
+  assert.equal((await token(id, fresh)).status, 200);
+  await button(tab, 'Edit').click();
+  await dialog(tab).getByLabel('Name').fill('Weekly job');
+  await button(dialog(tab), 'Save').click();
+  await at(tab, 'Weekly job');
+
+  // The inspector takes the token apart, and knows whether it is good.
+  await tab.goto(`${admin}/admin/ui/#/tokens`);
+  await at(tab, 'Tokens');
+  await tab.getByLabel('Access token or id token').fill('a.b');
+  await button(tab, 'Inspect').click();
+  await tab.getByText('This is no JSON Web Token').waitFor();
+  await tab.getByLabel('Access token or id token').fill(issued.access_token);
+  await button(tab, 'Inspect').click();
+  await tab.getByText(`"client_id": "${id}"`).waitFor();
+  await tab.getByText('has not revoked it').waitFor();
+  await sound(tab, 'authserver-admin-tokens');
+
+  await tab.goto(`${admin}/admin/ui/#/clients/${id}`);
+  await at(tab, 'Weekly job');
+  await button(tab, 'Delete').click();
+  await button(dialog(tab), 'Delete').click();
+  await at(tab, 'Clients');
+  assert.equal((await token(id, fresh)).status, 401);
+});
+
+inBrowser('a user is made and disabled', {}, async (tab) => {
+  await enter(tab, 'users');
+  await button(tab, 'Create user').click();
+  await dialog(tab).getByLabel('Mail address').fill('ann@example.com');
+  await dialog(tab).getByLabel('Name').fill('Ann');
+  await dialog(tab).getByLabel('Password').fill('short');
+  await button(dialog(tab), 'Create user').click();
+  await dialog(tab).getByRole('alert').waitFor();
+  await dialog(tab).getByLabel('Password').fill('correct horse battery');
+  await button(dialog(tab), 'Create user').click();
+  await tab.getByRole('link', { name: 'ann@example.com' }).click();
+  await at(tab, 'ann@example.com');
+  await button(tab, 'Disable').click();
+  await button(dialog(tab), 'Disable').click();
+  await button(tab, 'Enable').waitFor();
+  await sound(tab, 'authserver-admin-user');
+  await tab.goto(`${admin}/admin/ui/#/grants`);
+  await at(tab, 'Grants');
+  await tab.getByLabel('Mail address').fill('ANN');
+  await button(tab, 'Show').click();
+  await tab.getByText('This user has allowed nothing.').waitFor();
+});
+
+inBrowser('a resource has scopes and a policy', {}, async (tab) => {
+  await enter(tab, 'resources');
+  await button(tab, 'Create resource').click();
+  await dialog(tab).getByLabel('Slug').fill('notes');
+  await dialog(tab).getByLabel('Name', { exact: true }).fill('Notes');
+  await dialog(tab).getByLabel('Address').fill('https://notes.example');
+  await dialog(tab).getByLabel('Scopes').fill('read See your notes\nwrite');
+  await button(dialog(tab), 'Create resource').click();
+  await tab.getByRole('link', { name: 'Notes' }).click();
+  await at(tab, 'Notes');
+  const exchange = tab.locator('section', { has: tab.getByRole('heading', { name: 'Clients that may exchange tokens for it' }) });
+  await exchange.getByLabel('Client id').fill('worker');
+  await button(exchange, 'Add').click();
+  await exchange.getByRole('link', { name: 'worker' }).waitFor();
+  await sound(tab, 'authserver-admin-resource');
+  const notes = await ask('GET', 'resources/notes');
+  assert.deepEqual(notes.policy.exchange.allowed_client_ids, ['worker']);
+  assert.deepEqual(notes.scopes.map((s) => [s.name, s.description ?? '']), [['read', 'See your notes'], ['write', '']]);
+  await button(exchange, 'Remove').click();
+  await button(dialog(tab), 'Remove').click();
+  await exchange.getByText('Nobody.').waitFor();
+});
+
+inBrowser('an identity provider is trusted, by a policy', {}, async (tab) => {
+  await enter(tab, 'idps');
+  await button(tab, 'Create identity provider').click();
+  await dialog(tab).getByLabel('Name').fill('Acme');
+  await dialog(tab).getByLabel('Issuer').fill('https://idp.example');
+  await button(dialog(tab), 'Create').click();
+  await tab.getByText('https://idp.example', { exact: true }).waitFor();
+  const { idps: [idp] } = await ask('GET', 'idps');
+  await button(tab, 'Create policy').click();
+  await dialog(tab).getByLabel('Name').fill('Files for all');
+  await dialog(tab).getByLabel('Identity provider').fill(idp.id);
+  await dialog(tab).getByLabel('Resources').fill('files');
+  await button(dialog(tab), 'Create').click();
+  await tab.getByText('Files for all').waitFor();
+  await sound(tab, 'authserver-admin-idps');
+});
+
+inBrowser('keys are rotated, data is encrypted anew, the audit tells of it', {}, async (tab) => {
+  await enter(tab, 'keys');
+  await at(tab, 'Keys');
+  await button(tab, 'Rotate').click();
+  await button(dialog(tab), 'Rotate').click();
+  await tab.getByText('rotated', { exact: true }).waitFor();
+  await button(tab, 'Encrypt anew').click();
+  await button(dialog(tab), 'Encrypt anew').click();
+  await tab.getByText(/looked at/).waitFor();
+  await tab.goto(`${admin}/admin/ui/#/audit`);
+  await at(tab, 'Audit');
+  await tab.getByLabel('Action').fill('key.');
+  await tab.getByLabel('Action').press('Enter');
+  await tab.getByText('key.rotated').first().waitFor();
+  await still(tab);
+  assert.equal(await tab.getByText('encryption.reencrypted').count(), 0);
+  await tab.goto(`${admin}/admin/ui/#/system`);
+  await at(tab, 'System');
+  await tab.getByLabel('Who may register a client').selectOption('admin_only');
+  await button(tab, 'Save').click();
+  await still(tab);
+  assert.equal((await ask('GET', 'settings/dcr')).mode, 'admin_only');
+  await ask('PATCH', 'settings/dcr', { mode: 'open' });
+});
+
+test('many clients are turned over', async () => {
+  for (let i = 0; i < 60; i++) {
+    const answer = await fetch(`${url}/oauth/register`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ client_name: `Many ${i}`, token_endpoint_auth_method: 'none', redirect_uris: ['http://127.0.0.1/cb'] }) });
+    assert.equal(answer.status, 201, await answer.text());
+  }
+});
+
+inBrowser('a long list has pages, and finds', {}, async (tab) => {
+  await enter(tab, 'clients');
+  await tab.getByLabel('Name or id').fill('many');
+  await tab.getByLabel('Name or id').press('Enter');
+  await tab.getByText('1 to 50').waitFor();
+  await sound(tab, 'authserver-admin-clients');
+  await button(tab, 'Next').click();
+  await tab.getByText('51 to 60').waitFor();
+  await tab.getByLabel('Name or id').fill('many 59');
+  await tab.getByLabel('Name or id').press('Enter');
+  await tab.getByRole('link', { name: 'Many 59' }).waitFor();
+  await still(tab);
+  assert.equal(await tab.getByRole('row').count(), 2);
+});
+
+for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }], ['phone', { viewport: { width: 390, height: 844 } }]]) {
+  inBrowser(`all pages are sound: ${name}`, options, async (tab) => {
+    await enter(tab);
+    for (const [path, heading] of pages) {
+      await tab.goto(`${admin}/admin/ui/#/${path}`);
+      await at(tab, heading);
+      await sound(tab, `authserver-admin-${name}-${path || 'overview'}`);
+      assert.equal(await tab.locator('.notice.bad').count(), 0, `${path} complains`);
+      if (name === 'dark') assert.ok((await darkness(tab)).dark > 0.5, `${path} is not dark`);
+    }
+  });
+}

@@ -1,0 +1,95 @@
+// The frame of a console of many pages: the navigation at the side, one page at a time.
+import { h, logo } from './dom.js';
+
+export const brand = () => h('span.brand', null, logo(), 'Tollgate');
+
+// frame fills app with the navigation and shows the page that the location names:
+// #/path, #/path/id or #/path?query. groups are [[title, {path: page}]], of which the
+// first page of all is shown where the location names none. A page has a title, perhaps
+// about, and show, which gets
+//
+//   body, actions    places for the content and for buttons beside the heading
+//   heading          to name what is shown
+//   id, query        of the location; id is empty for the page itself
+//   signal           ends what the page has running when it is left
+//   every(ms, work)  while the page is shown and looked at
+//
+// who is who signed in, and signOut what the button does; without them there is none. It
+// returns the function that ends it.
+export function frame(app, { name, groups, last = [], who, whoTitle, signOut }) {
+  const pages = Object.assign({}, ...groups.map(([, list]) => list));
+  const [home] = Object.values(pages);
+  let leave = null; // ends what the current page has running
+
+  const nav = h('nav', { id: 'nav', 'aria-label': 'Console' }, groups.map(([title, list]) => [
+    title && h('h2', null, title),
+    h('ul', null, Object.entries(list).map(([path, page]) => h('li', null, h('a', { href: `#/${path}`, 'data-path': path }, page.title)))),
+  ]), last.length > 0 && h('ul.last', null, last.map((link) => h('li', null, link))));
+  const toggle = h('button.menu', { type: 'button', 'aria-expanded': 'false', 'aria-controls': 'nav' }, 'Menu');
+  const open = (on) => {
+    toggle.setAttribute('aria-expanded', String(on));
+    app.classList.toggle('open', on);
+  };
+  toggle.addEventListener('click', () => open(toggle.getAttribute('aria-expanded') !== 'true'));
+  nav.addEventListener('click', (event) => { if (event.target.closest('a')) open(false); });
+  nav.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape' && toggle.getAttribute('aria-expanded') === 'true') {
+      open(false);
+      toggle.focus();
+    }
+  });
+  const main = h('main', { id: 'main', tabindex: '-1' });
+  app.replaceChildren(
+    h('a.skip', { href: '#main', onclick(event) { event.preventDefault(); main.focus(); } }, 'Skip to the content'),
+    h('header', null, brand(), toggle, h('span.who', { title: whoTitle }, who), signOut && h('button.quiet', { type: 'button', onclick: signOut }, 'Sign out')),
+    nav, main,
+  );
+
+  const abandon = () => {
+    leave?.abort();
+    leave = null;
+    document.querySelectorAll('dialog').forEach((d) => d.close());
+  };
+  const navigate = () => {
+    abandon();
+    leave = new AbortController();
+    const { signal } = leave;
+    const [place, query] = location.hash.replace(/^#\/?/, '').split('?');
+    const [path, ...rest] = place.split('/');
+    const page = pages[path] ?? home;
+    for (const link of nav.querySelectorAll('a[data-path]')) {
+      if (pages[link.dataset.path] === page) link.setAttribute('aria-current', 'page');
+      else link.removeAttribute('aria-current');
+    }
+    document.title = `${page.title} – ${name}`;
+    const heading = h('h1', { tabindex: '-1' }, page.title);
+    const actions = h('div.actions.buttons');
+    const body = h('div.page', null);
+    main.replaceChildren(h('div.head', null, h('div', null, heading, page.about && h('p.about', null, page.about)), actions), body);
+    page.show({
+      body, actions, heading, signal,
+      id: plain(rest.join('/')),
+      query: new URLSearchParams(query),
+      every(ms, work) {
+        const timer = setInterval(() => { if (!document.hidden) work(); }, ms);
+        signal.addEventListener('abort', () => clearInterval(timer));
+      },
+    });
+    scrollTo(0, 0);
+    heading.focus({ preventScroll: true });
+  };
+  addEventListener('hashchange', navigate);
+  navigate();
+  return () => {
+    removeEventListener('hashchange', navigate);
+    abandon();
+  };
+}
+
+function plain(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // typed by hand
+  }
+}
