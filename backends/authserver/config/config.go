@@ -359,6 +359,7 @@ func (c *Config) Warnings() []string {
 		"oauth.default_client_scope is empty: clients that register themselves have no scope ceiling; a later version refuses them")
 	add(c.Session.Secret == "", "session.secret is not set: logins and pages in use end with the process, and several nodes do not know each other's")
 	add(c.Admin.Enabled && c.Admin.APIKey == "", "admin.api_key is not set: the administration API is open to every program of this machine")
+	add(c.CIMD.Enabled && c.CIMD.AllowPrivateAddresses, "cimd.allow_private_addresses is on: metadata documents of clients are fetched from any address, which is for development alone")
 	add(c.OIDC.ClientSecretEnv.Name != "", "oidc.client_secret_env is deprecated: call it oidc.client_secret_ref")
 	return w
 }

@@ -228,14 +228,15 @@ func TestResources(t *testing.T) {
 // What follows from other keys.
 func TestNormalize(t *testing.T) {
 	t.Parallel()
-	c, err := Parse([]byte("session: {same_site: none}\nadmin: {requests_per_second: 2.5}\noidc: {client_secret_env: OLD}"), environment(map[string]string{"OLD": "a secret"}))
+	c, err := Parse([]byte("session: {same_site: none}\nadmin: {requests_per_second: 2.5}\noidc: {client_secret_env: OLD}\ncimd: {allow_private_addresses: true}"), environment(map[string]string{"OLD": "a secret"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !c.Session.Secure || c.Admin.Burst != 3 || c.OIDC.ClientSecretRef.Secret != "a secret" {
 		t.Errorf("%+v", c)
 	}
-	if warnings := strings.Join(c.Warnings(), "\n"); !strings.Contains(warnings, "oidc.client_secret_env is deprecated") || !strings.Contains(warnings, "admin.api_key is not set") {
+	if warnings := strings.Join(c.Warnings(), "\n"); !strings.Contains(warnings, "oidc.client_secret_env is deprecated") || !strings.Contains(warnings, "admin.api_key is not set") ||
+		!strings.Contains(warnings, "cimd.allow_private_addresses is on") {
 		t.Errorf("warnings: %s", warnings)
 	}
 }

@@ -24,6 +24,8 @@ type Client struct {
 	Scope      string          `json:"scope,omitempty"`
 	JWKS       json.RawMessage `json:"jwks,omitempty"`
 	Logout     []string        `json:"post_logout_redirect_uris,omitempty"`
+	Agent      bool            `json:"agent,omitempty"`
+	AgentText  string          `json:"agent_description,omitempty"`
 }
 
 // Resource is an entry of resources: the body of POST /admin/resources.

@@ -10,13 +10,13 @@ import (
 )
 
 // shipped is a node with an example that has keys beside it, on a port of its own.
-func shipped(t *testing.T, name, port, admin string, replace ...string) *e2e.Node {
+func shipped(t *testing.T, name, port, admin string) *e2e.Node {
 	t.Helper()
 	keys, err := os.ReadFile(e2e.Repo("caddyfiles", name, "config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := e2e.Shipped(t, name, append([]string{"skip_install_trust", "skip_install_trust\n\tauto_https disable_redirects", ":9001", ":" + admin}, replace...)...)
+	config := e2e.Shipped(t, name, "skip_install_trust", "skip_install_trust\n\tauto_https disable_redirects", ":9001", ":"+admin)
 	n := e2e.NewNode(t, config, "TOLLGATE_DOMAIN=localhost:"+port)
 	writeKeys(n, string(keys))
 	return n

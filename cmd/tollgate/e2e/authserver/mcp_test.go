@@ -238,7 +238,8 @@ func TestMCPEnterprise(t *testing.T) {
 		ID       string `json:"id"`
 		ClientID string `json:"client_id"`
 		Secret   string `json:"client_secret"`
-	}) {
+	},
+	) {
 		t.Helper()
 		a := e2e.Do(t, e2e.Client, http.MethodPost, "http://localhost:"+admin+"/admin"+path, "", body)
 		if err := json.Unmarshal([]byte(a.Body), &made); a.Status != http.StatusCreated || err != nil {
