@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
@@ -64,8 +65,16 @@ type node struct {
 	keyring atomic.Pointer[func() (keyring.Keyring, error)]
 }
 
-// ring is the keyring of the newest configuration.
-func (n *node) ring() (keyring.Keyring, error) { return (*n.keyring.Load())() }
+// ring is the keyring of the newest configuration that has started.
+func (n *node) ring() (keyring.Keyring, error) {
+	ask := n.keyring.Load()
+	if ask == nil {
+		return nil, apierror.Unavailable("the keyring", errNotStarted)
+	}
+	return (*ask)()
+}
+
+var errNotStarted = errors.New("no configuration has started yet")
 
 func (n *node) close() error {
 	n.server.Close()
@@ -117,14 +126,16 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	n.logger.Store(ctx.Logger())
-	n.keyring.Store(new(h.app.Keyring(serviceName)))
 	if !made { // a reload is a reload of the files, too
 		if err := n.server.Reload(); err != nil {
 			return err
 		}
 	}
 	h.server = n.server
-	h.app.OnStart(n.server.Start)
+	h.app.OnStart(func() error {
+		n.keyring.Store(new(h.app.Keyring(serviceName)))
+		return n.server.Start()
+	})
 	return errors.Join(tollgate.RegisterMetrics(ctx, collectors...), jobMetrics.Register(ctx))
 }
 

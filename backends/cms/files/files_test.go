@@ -282,3 +282,13 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
+
+// FuzzSize: what is read as a size is one, and is written as it was read.
+func FuzzSize(f *testing.F) {
+	f.Add("640x480c")
+	f.Fuzz(func(t *testing.T, text string) {
+		if size, ok := content.ParseSize(text); ok && (size.String() != text || !size.Valid()) {
+			t.Errorf("%q is read as %+v", text, size)
+		}
+	})
+}
