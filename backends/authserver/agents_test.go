@@ -3,7 +3,6 @@ package authserver_test
 import (
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +19,6 @@ func TestAgents(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		l := newLive(t, db, "agents: {enable_jwks_listing: true}", "clients: [{client_id: robot, client_name: Robot, redirect_uris: ['https://app.example/cb'], grant_types: [authorization_code, refresh_token], agent: true, agent_description: Files things}]")
-		for l.server.Ready(t.Context()) != nil { // until the client is stored
-			runtime.Gosched()
-		}
 		listed := func() string {
 			list := l.do("GET", "/.well-known/jwks.json", "", 200)["agents"].([]any)
 			return fmt.Sprint(list)

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,9 @@ resources:
 		t.Fatal(err)
 	}
 	k := authserver.Offline(db, time.Now)
+	for l.server.Ready(t.Context()) != nil { // until the resources are stored
+		runtime.Gosched()
+	}
 	t.Cleanup(func() {
 		l.server.Close()
 		k.Close()

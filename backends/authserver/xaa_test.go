@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -45,9 +44,6 @@ func newEnterprise(t *testing.T, db *store.DB, more ...string) *enterprise {
 	made := e.admin("POST", "/clients", map[string]any{"client_name": "Agent", "grant_types": []string{"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "scope": "read write", "agent": true, "token_endpoint_auth_method": "client_secret_post"}, 201)
 	e.client, _ = made["client_id"].(string)
 	e.secret, _ = made["client_secret"].(string)
-	for e.server.Ready(t.Context()) != nil { // until the resources are stored
-		runtime.Gosched()
-	}
 	return e
 }
 
