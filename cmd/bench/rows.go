@@ -35,6 +35,7 @@ var rows = []row{
 	{"q", "authorization server in SQLite and PostgreSQL", authserverRow},
 	{"r", "content of a CMS in SQLite and PostgreSQL", cmsRow},
 	{"s", "handlers of a CMS, in JavaScript and Go", handlersRow},
+	{"t", "answers from a large corpus in SQLite (plain: in PostgreSQL)", answerRow},
 }
 
 // choose finds the rows of a list such as "a,c"; empty: all.

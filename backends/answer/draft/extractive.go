@@ -166,7 +166,8 @@ type quote struct {
 	text         string
 	passage, at  int
 	terms        map[terms.Term]bool
-	around       map[terms.Term]bool // of what it stands under and behind
+	under        map[terms.Term]bool // of its title and headings
+	behind       map[terms.Term]bool // of the sentence before
 	score, cover float64
 }
 
@@ -274,7 +275,7 @@ func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting
 			got += weights[t]
 		case akin(t, c.terms):
 			got += 0.8 * weights[t]
-		case c.around[t]:
+		case c.under[t] || c.behind[t]:
 			got += nearby * weights[t]
 			continue
 		default:
@@ -454,7 +455,7 @@ func quotesOf(passages []kernel.Passage) []quote {
 	for i := range passages {
 		at := 0
 		base := passages[i].Title + " " + passages[i].Section
-		heading := base
+		under := setOf(base)
 		for line := range strings.Lines(passages[i].Text) {
 			line = strings.TrimSpace(line)
 			if line == "" || tables.IsRow(line) {
@@ -463,20 +464,23 @@ func quotesOf(passages []kernel.Passage) []quote {
 			line = link.ReplaceAllString(line, "$1")
 			line = strings.TrimSpace(markup.ReplaceAllString(line, "$1"))
 			line = speaker.ReplaceAllString(line, "")
-			before := ""
+			var before map[terms.Term]bool
 			for _, s := range Split(line) {
 				at++
-				context := before
-				before = s
+				behind, words := before, map[terms.Term]bool(nil)
+				if len(s) <= mostQuote {
+					words = setOf(s)
+				}
+				before = words
 				if len(s) < leastQuote || len(s) > mostQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") || pointing.MatchString(s) {
 					continue
 				}
 				if !strings.ContainsAny(s[len(s)-1:], ".!?:;)") && len(s) < 80 { // a heading
-					heading = base + " " + s
+					under = setOf(base + " " + s)
 					continue
 				}
 				seen[s] = true
-				all = append(all, quote{text: s, passage: i, at: at, terms: setOf(s), around: setOf(heading + " " + context)})
+				all = append(all, quote{text: s, passage: i, at: at, terms: words, under: under, behind: behind})
 			}
 		}
 	}

@@ -61,8 +61,10 @@ func read(passages []kernel.Passage) []*Series {
 		if !strings.Contains(p.Text, "|") {
 			continue
 		}
+		text := paragraph(p.Text)
+		beside := surroundings{p.Section, setOf(text), scaleIn(text)}
 		for _, t := range tables.ParseAll(p.Text, 8) {
-			all = append(all, ofTable(t, p, i, n)...)
+			all = append(all, ofTable(t, beside, i, n)...)
 			if n++; len(all) > mostSeries {
 				return all
 			}
@@ -71,12 +73,17 @@ func read(passages []kernel.Passage) []*Series {
 	return all
 }
 
+// surroundings are what a passage says around its tables.
+type surroundings struct {
+	section string
+	around  set
+	scale   float64
+}
+
 // ofTable makes the series of a table: its rows over the periods of its columns, or its
 // columns over the periods of its rows, or single figures without a period.
-func ofTable(t *tables.Table, p *kernel.Passage, passage, table int) []*Series {
-	text := paragraph(p.Text)
-	caption, around := setOf(t.Caption, t.Corner, p.Section), setOf(text)
-	scale := scaleIn(text)
+func ofTable(t *tables.Table, beside surroundings, passage, table int) []*Series {
+	caption := setOf(t.Caption, t.Corner, beside.section)
 	heads := make([]string, len(t.Columns))
 	byColumn := false
 	for i, c := range t.Columns {
@@ -100,7 +107,7 @@ func ofTable(t *tables.Table, p *kernel.Passage, passage, table int) []*Series {
 				continue
 			}
 			if t.Units.Scale == 0 && column.Units.Scale == 0 {
-				f = scaled(f, scale)
+				f = scaled(f, beside.scale)
 			}
 			period, head := column.Period, column.Header
 			name, other := row.Label, heads[ci]
@@ -121,7 +128,7 @@ func ofTable(t *tables.Table, p *kernel.Passage, passage, table int) []*Series {
 			s := index[key]
 			if s == nil || slices.ContainsFunc(s.Points, func(q Point) bool { return q.Period == period && period.Known() }) {
 				s = &Series{
-					Name: name, Group: group, table: table, key: key, name: setOf(name), group: setOf(group), header: setOf(other), caption: caption, around: around,
+					Name: name, Group: group, table: table, key: key, name: setOf(name), group: setOf(group), header: setOf(other), caption: caption, around: beside.around,
 					total: strings.HasPrefix(strings.ToLower(name), "total"),
 				}
 				if s.Name == "" {

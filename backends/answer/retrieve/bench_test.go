@@ -1,7 +1,6 @@
 package retrieve_test
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -21,9 +20,6 @@ import (
 // TOLLGATE_BENCH_CHUNKS says.
 const benchChunks = 20_000
 
-// pagesOfReport is how many pages each report of the benchmark has.
-const pagesOfReport = 250
-
 // BenchmarkSearch finds passages for questions that name an issuer, with and without a
 // year, and for some that name none. It reports the 95th percentile, and the rate at
 // which the corpus was taken in. The issuers have three reports each.
@@ -37,7 +33,7 @@ func BenchmarkSearch(b *testing.B) {
 				want = set
 			}
 			rate := fillMany(b, c, want)
-			measure(b, c, max(want/(3*2*pagesOfReport), 1), rate) // about two passages a page
+			measure(b, c, max(want/filings.ManyPassages, 1), rate)
 		})
 	}
 }
@@ -60,8 +56,7 @@ func measure(b *testing.B, c *corpus.Corpus, issuers int, rate float64) {
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				q := questions[(7*i)%len(questions)]
-				text := strings.ReplaceAll(q.Query, q.Issuer, "Issuer"+letters(i%issuers))
+				text := filings.Ask(questions, i, i%issuers)
 				i++
 				f := kernel.Filters{}
 				if kind == "no issuer" {
@@ -89,42 +84,16 @@ func measure(b *testing.B, c *corpus.Corpus, issuers int, rate float64) {
 	}
 }
 
-// letters are a number as a name.
-func letters(n int) string {
-	name := []byte("aaaa")
-	for i := len(name) - 1; i >= 0; i-- {
-		name[i] = byte('a' + n%26)
-		n /= 26
-	}
-	return string(name)
-}
-
 // fillMany takes in reports of excerpts until there are so many passages, and gives
 // the MiB a second.
 func fillMany(b *testing.B, c *corpus.Corpus, want int) float64 {
 	b.Helper()
-	excerpts, _, err := filings.Load()
-	if err != nil {
-		b.Fatal(err)
-	}
 	const atOnce = 8 // issuers
 	begun, size, made := time.Now(), int64(0), 0
 	for first := 0; made < want; first += atOnce {
 		folder := b.TempDir()
-		for issuer := first; issuer < first+atOnce; issuer++ {
-			name := "Issuer" + letters(issuer)
-			for year := 2017; year <= 2019; year++ {
-				var text strings.Builder
-				fmt.Fprintf(&text, "---\ntitle: %[1]s annual report %[2]d\nissuer: %[1]s Inc.\nfiscal: FY%[2]d\nurl: https://a.example/%[1]s/%[2]d\n---\n", name, year)
-				for page := range pagesOfReport {
-					e := excerpts[(issuer*31+year*17+page)%len(excerpts)]
-					body := strings.ReplaceAll(e.Text, e.Issuer, name)
-					fmt.Fprintf(&text, "<!-- page %d -->\n%s\n", page+1, strings.ReplaceAll(body, ",", fmt.Sprint(",", (issuer+page)%10))) // other figures each time
-				}
-				if err := os.WriteFile(fmt.Sprintf("%s/%d-%d.md", folder, issuer, year), []byte(text.String()), 0o600); err != nil {
-					b.Fatal(err)
-				}
-			}
+		if err := filings.Many(folder, first, atOnce); err != nil {
+			b.Fatal(err)
 		}
 		report, err := c.Ingest(b.Context(), folder, corpus.IngestOptions{})
 		if err != nil || report.Added != 3*atOnce {

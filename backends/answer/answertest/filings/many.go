@@ -1,0 +1,56 @@
+package filings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The reports of Many: three an issuer, of so many pages, of about two passages each.
+const (
+	ManyPages    = 250
+	ManyPassages = 3 * 2 * ManyPages // of an issuer, about
+	manyYear     = 2017              // of the first
+)
+
+// Many writes the reports of some issuers into a folder, for measuring how a large corpus
+// is searched. Their pages are the excerpts, with other figures each time.
+func Many(folder string, first, issuers int) error {
+	excerpts, _, err := Load()
+	if err != nil {
+		return err
+	}
+	for issuer := first; issuer < first+issuers; issuer++ {
+		name := ManyName(issuer)
+		for year := manyYear; year < manyYear+3; year++ {
+			var text strings.Builder
+			fmt.Fprintf(&text, "---\ntitle: %[1]s annual report %[2]d\nissuer: %[1]s Inc.\nfiscal: FY%[2]d\nurl: https://a.example/%[1]s/%[2]d\n---\n", name, year)
+			for page := range ManyPages {
+				e := excerpts[(issuer*31+year*17+page)%len(excerpts)]
+				body := strings.ReplaceAll(e.Text, e.Issuer, name)
+				fmt.Fprintf(&text, "<!-- page %d -->\n%s\n", page+1, strings.ReplaceAll(body, ",", fmt.Sprint(",", (issuer+page)%10)))
+			}
+			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d-%d.md", issuer, year)), []byte(text.String()), 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ManyName is the name of an issuer of Many.
+func ManyName(n int) string {
+	name := []byte("aaaa")
+	for i := len(name) - 1; i >= 0; i-- {
+		name[i] = byte('a' + n%26)
+		n /= 26
+	}
+	return "Issuer" + string(name)
+}
+
+// Ask is the question of an excerpt as one about an issuer of Many; n counts questions.
+func Ask(questions []Question, n, issuer int) string {
+	q := questions[(7*n)%len(questions)]
+	return strings.ReplaceAll(q.Query, q.Issuer, ManyName(issuer))
+}

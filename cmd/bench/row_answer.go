@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/answertest/filings"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/migrations"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
+	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+const (
+	// answerVariable names how many passages the corpus of an answer API is filled with.
+	// Default: 100,000, which takes a few minutes; the full size is 1,000,000.
+	answerVariable = "TOLLGATE_BENCH_CHUNKS"
+	leastPassages  = 10_000
+	answerAsks     = 200 // of each kind
+	answerIssuers  = 8   // taken in at once
+	searchAim      = 40  // milliseconds
+	answerAim      = 150
+)
+
+// answerRow takes documents into the corpus of an answer API, and looks at how long
+// searches and answers of rules take, in this process: on SQLite, and in the column "plain"
+// on PostgreSQL.
+func answerRow(ctx context.Context, b *bench) ([]line, error) {
+	passages := 100_000
+	if text := os.Getenv(answerVariable); text != "" {
+		var err error
+		if passages, err = strconv.Atoi(text); err != nil || passages < leastPassages {
+			return nil, fmt.Errorf("%s must be a number of passages from %d on, not %q", answerVariable, leastPassages, text)
+		}
+	}
+	dir, err := os.MkdirTemp(b.dir, "answer")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // it may be large
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(dir, database)}, zap.NewNop())
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	lines, err := measureAnswers(ctx, db, dir, passages)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(filepath.Join(dir, database)); err == nil {
+		lines = append(lines, line{what: "its file, MB", plain: "-", tollgate: strconv.FormatInt(info.Size()>>20, 10)})
+	}
+	if err := os.Remove(filepath.Join(dir, database)); err != nil {
+		return nil, err
+	}
+	dsn, stop, err := testenv.StartPostgres()
+	if err != nil {
+		return nil, fmt.Errorf("starting PostgreSQL: %w", err)
+	}
+	defer func() { _ = stop() }() // nothing in it is kept
+	if db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop()); err != nil {
+		return nil, fmt.Errorf("opening PostgreSQL: %w", err)
+	}
+	other, err := measureAnswers(ctx, db, dir, passages)
+	for i := range other {
+		lines[i].beside(other[i])
+	}
+	return lines, err
+}
+
+// measureAnswers fills a database and asks.
+func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int) (lines []line, err error) {
+	defer func() { _ = db.Close() }() // nothing in it is kept
+	if err := db.Register(migrations.Schema()); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	db.Start(ctx)
+	if err := db.WaitReady(ctx); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	c := corpus.New(&kernel.Server{DB: db, Logger: zap.NewNop, Now: time.Now})
+	made, rate, err := fillAnswers(ctx, c, dir, passages)
+	if err != nil {
+		return nil, fmt.Errorf("taking documents in: %w", err)
+	}
+	_, questions, err := filings.Load()
+	if err != nil {
+		return nil, err
+	}
+	issuers := max(made/filings.ManyPassages, 1)
+	_, directory, err := c.Issuers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := retrieve.New(c, retrieve.Options{})
+	search := func(text string) error {
+		f := kernel.Filters{}
+		for _, m := range directory.Find(text) {
+			f.Issuers = append(f.Issuers, m.Issuers...)
+		}
+		_, err := r.Search(ctx, retrieve.Query{Text: text, Filters: f})
+		return err
+	}
+	p := pipeline.New(r, c.Issuers, nil, time.Now, pipeline.Options{})
+	kinds := []struct {
+		what string
+		aim  int
+		ask  func(n int) error
+	}{
+		{"search, an issuer named", searchAim, func(n int) error { return search(filings.Ask(questions, n, n%issuers)) }},
+		{"search, none named", searchAim, func(n int) error {
+			_, text, _ := strings.Cut(filings.Ask(questions, n, n%issuers), ": ")
+			return search(text)
+		}},
+		{"answer by rules", answerAim, func(n int) error {
+			o, _ := p.Ask(ctx, pipeline.Request{Text: filings.Ask(questions, n, n%issuers)}, nil)
+			if o.Reason != pipeline.Answered && o.Reason != pipeline.FailedToAnswer {
+				return errors.New(o.Reason)
+			}
+			return nil
+		}},
+	}
+	lines = append(lines, line{what: fmt.Sprintf("ingest of %d passages, MB/s", made), tollgate: fmt.Sprintf("%.1f", rate)})
+	for _, k := range kinds {
+		took := make([]time.Duration, answerAsks)
+		for n := range took {
+			begun := time.Now()
+			if err := k.ask(n); err != nil {
+				return nil, fmt.Errorf("%s: %w", k.what, err)
+			}
+			took[n] = time.Since(begun)
+		}
+		slices.Sort(took)
+		millis := func(share int) float64 { return float64(took[len(took)*share/100].Microseconds()) / 1000 }
+		lines = append(lines, line{what: k.what + ", median ms", tollgate: fmt.Sprintf("%.1f", millis(50))},
+			line{what: k.what + ", p95 ms", tollgate: fmt.Sprintf("%.1f", millis(95)), aim: fmt.Sprintf("<= %d", k.aim), met: millis(95) <= float64(k.aim)})
+	}
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return append(lines, line{what: "memory in use after it, MB", tollgate: strconv.FormatUint(memory.HeapInuse>>20, 10)}), nil
+}
+
+// fillAnswers takes reports in until there are so many passages, and gives the MB a second.
+func fillAnswers(ctx context.Context, c *corpus.Corpus, dir string, want int) (made int, rate float64, err error) {
+	var took time.Duration
+	size := int64(0)
+	for first := 0; made < want; first += answerIssuers {
+		folder, err := os.MkdirTemp(dir, "reports")
+		if err != nil {
+			return 0, 0, err
+		}
+		if err := filings.Many(folder, first, answerIssuers); err != nil {
+			return 0, 0, err
+		}
+		begun := time.Now()
+		report, err := c.Ingest(ctx, folder, corpus.IngestOptions{})
+		if err == nil && report.Refused > 0 {
+			err = fmt.Errorf("refused: %v", report.Problems)
+		}
+		if err == nil {
+			err = os.RemoveAll(folder)
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		took += time.Since(begun)
+		made, size = made+report.Chunks, size+report.Done
+	}
+	return made, float64(size) / 1e6 / took.Seconds(), nil
+}
