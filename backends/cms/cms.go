@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -207,6 +208,12 @@ func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
 func (s *Server) Owns(r *http.Request) bool {
 	_, ok := api.Below(s.settings.Current(), r.URL.Path)
 	return ok
+}
+
+// Conceals tells whether the path of a request is a secret that no log should have, such as a link to a preview.
+func (s *Server) Conceals(r *http.Request) bool {
+	below, _ := api.Below(s.settings.Current(), r.URL.Path)
+	return strings.HasPrefix(below, "/content/preview/")
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -191,6 +191,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) bool {
 	if !h.server.Owns(r) {
 		return h.server.ServeSite(w, r)
 	}
+	if h.server.Conceals(r) {
+		caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true)
+	}
 	h.server.ServeHTTP(w, r)
 	return true
 }
