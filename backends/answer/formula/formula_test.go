@@ -57,6 +57,11 @@ func TestCompute(t *testing.T) {
 	t.Parallel()
 	for question, want := range map[string]string{
 		"What was net sales in 2019?":                                                  "$1,452.4 million",
+		"How much profit did it make in 2019?":                                         "120.5 million", // not the gross one
+		"How much did it make in 2017?":                                                "15.0 million",
+		"How much did it spend on research and development in 2018?":                   "80.0 million",
+		"What were earnings per share in 2019?":                                        "1.20", // the diluted ones: no others are reported
+		"By how many percent did inventories change between 2018 and 2019?":            "10.53%",
 		"What were the revenues in fiscal 2018?":                                       "$1,146.2 million",
 		"How much was the cost of sales in FY19?":                                      "900.0 million",
 		"What was the respective net income in 2019 and 2018?":                         "120.5 million, -30.2 million",

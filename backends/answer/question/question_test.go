@@ -106,8 +106,27 @@ func TestDecompose(t *testing.T) {
 			"Regarding Wexlermere Inc.: Who is the CEO?", "Regarding Wexlermere Inc.: When was it founded?",
 		},
 	} {
-		if got := read(t, s).Subs; !slices.Equal(got, want) {
-			t.Errorf("%q: %q, not %q", s, got, want)
+		q := read(t, s)
+		if !slices.Equal(q.Subs, want) {
+			t.Errorf("%q: %q, not %q", s, q.Subs, want)
+		}
+		// What a ratio is computed of is not asked for itself.
+		if several := want != nil && !strings.Contains(s, "return on"); q.Several != several {
+			t.Errorf("%q: several is not %t", s, several)
+		}
+	}
+}
+
+// A verb that stands for a metric is looked for by its name.
+func TestSought(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"How much did WXM make in 2019?":         "How much did WXM make in 2019? what was the net income in 2019?",
+		"How much revenue did WXM make in 2019?": "How much revenue did WXM make in 2019?",
+		"Who is the CEO of WXM?":                 "Who is the CEO of WXM?",
+	} {
+		if got := read(t, s).Sought(); got != want {
+			t.Errorf("%q is looked for by %q, not %q", s, got, want)
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f ker
 		if len(ids) >= fewProposals {
 			break
 		}
-		more, err := having(c, either, f, last)
+		more, err := r.having(c, either, f, last)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +167,7 @@ var windows = []int64{8_192, 131_072}
 
 // having are the latest passages with all words of one of the lists, within the filters.
 // last is the number of the last passage.
-func having(c kernel.Conn, either [][]string, f kernel.Filters, last int64) ([]int64, error) {
+func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, last int64) ([]int64, error) {
 	var scopes [][]string
 	add := func(list []string) {
 		if len(list) > 0 {
@@ -227,7 +227,7 @@ func having(c kernel.Conn, either [][]string, f kernel.Filters, last int64) ([]i
 		args = append(args, strings.Join(list, " | "))
 	}
 	b.WriteString(" AND chunk_id > ? OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?")
-	for _, window := range windows {
+	for _, window := range r.windows {
 		if last <= 2*window {
 			break
 		}

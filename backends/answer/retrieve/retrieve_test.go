@@ -204,3 +204,38 @@ func TestDense(t *testing.T) {
 		}
 	})
 }
+
+// Where the latest passages with a word are too few, those before them are found, too.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
+		c := corpus.New(k.Server)
+		for i := range 40 {
+			text := fmt.Sprintf("The tariff of region %d was changed by the commission.", i)
+			if i == 3 {
+				text = "The tariff of hydroelectric stations was left as it is."
+			}
+			_, err := c.Put(t.Context(), corpus.Source{Title: fmt.Sprintf("Note %d", i), URL: fmt.Sprintf("https://a.example/%d", i), Kind: kernel.News, Pages: []corpus.Page{{Text: text}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, text := range []string{"tariff of hydroelectric stations", "tariff changed by the commission"} {
+			var urls [2][]string
+			for i, windows := range [][]int64{nil, {2, 8}} {
+				r := retrieve.New(c, retrieve.Options{})
+				r.Look(windows...)
+				found, err := r.Search(t.Context(), retrieve.Query{Text: text})
+				if err != nil || len(found.Passages) == 0 {
+					t.Fatal(found, err)
+				}
+				for _, p := range found.Passages {
+					urls[i] = append(urls[i], p.URL)
+				}
+			}
+			if !slices.Equal(urls[0], urls[1]) {
+				t.Errorf("%s: %v with windows, %v without", text, urls[1], urls[0])
+			}
+		}
+	})
+}
