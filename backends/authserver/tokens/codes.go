@@ -161,7 +161,7 @@ func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 	case r.RedirectURI != "" && r.RedirectURI != k.RedirectURI:
 		return refuseCode("redirect_uri is not that of the authorization request")
 	case k.failures >= codeFailures:
-		return refuseCode("the authorization code was burnt by wrong verifiers")
+		return errBurnt
 	case r.Verifier == "":
 		return refuseCode("code_verifier is required")
 	}
@@ -247,6 +247,7 @@ func refuseInactive() error { return refuseCode("the user is not active") }
 
 var (
 	errSpent     = errors.New("the code is spent")
+	errBurnt     = refuseCode("the authorization code was burnt by wrong verifiers")
 	errWithdrawn = kernel.Refuse(kernel.InvalidGrant, "the consent was withdrawn")
 )
 
@@ -259,7 +260,7 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, of []*resourc
 	err = t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_codes SET spent_at = ? WHERE digest = ? AND spent_at = 0 AND failures < ?", t.Micros(), k.digest, codeFailures)
 		if err == nil && n == 0 {
-			err = errSpent
+			err = whyNot(c, k.digest)
 		}
 		if err != nil {
 			return err
@@ -270,13 +271,6 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, of []*resourc
 		return f.insert(c)
 	})
 	if errors.Is(err, errSpent) {
-		again, err := t.findCode(ctx, k.digest)
-		if err != nil {
-			return Answer{}, err
-		}
-		if !again.spent {
-			return Answer{}, refuseCode("the authorization code was burnt by wrong verifiers")
-		}
 		return Answer{}, t.reusedCode(ctx, k, r)
 	}
 	if err != nil {
@@ -286,6 +280,20 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, of []*resourc
 	t.Audit(ctx, kernel.Event{Action: "token.issued", Actor: k.User, Client: k.Client, Address: r.Address, Detail: []string{"grant", clients.GrantCode, "jti", issued.JTI, "scope", answer.Scope}})
 	t.note(ctx, issued)
 	return answer, nil
+}
+
+// whyNot is why a code cannot be spent, as the transaction sees it: who has spent it may
+// share the commit, which the readers do not see yet.
+func whyNot(c store.Conn, digest string) error {
+	var spent int64
+	err := c.Row("SELECT spent_at FROM authserver_codes WHERE digest = ?", digest).Scan(&spent)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && spent == 0:
+		return errBurnt
+	case err == nil:
+		return errSpent
+	}
+	return err
 }
 
 // Start begins a family for a grant that needs no code, in one transaction with spend,

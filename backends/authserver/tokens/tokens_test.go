@@ -218,8 +218,13 @@ func TestParallel(t *testing.T) {
 				t.Fatalf("%d have won", len(won))
 			}
 			answer := <-won
-			if s.live(t, answer.AccessToken) {
-				t.Error("the access token of the one that won lives on")
+			if s.live(t, answer.AccessToken) && other.live(t, answer.AccessToken) {
+				t.Error("the node that has revoked the access token of the one that won does not know it")
+			}
+			for _, node := range []*server{s, other} {
+				if node.Clock.Pass(kernel.CacheAge); node.live(t, answer.AccessToken) {
+					t.Error("the access token of the one that won lives on")
+				}
 			}
 			_, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: answer.Refresh})
 			refused(t, err, "invalid_grant")
