@@ -22,6 +22,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/keychain"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
+	_ "github.com/tollgate-gateway/tollgate/modules/keyring/transit"
 	_ "github.com/tollgate-gateway/tollgate/modules/otlp"
 	_ "github.com/tollgate-gateway/tollgate/modules/runevents"
 	_ "github.com/tollgate-gateway/tollgate/modules/scriptedmodel"

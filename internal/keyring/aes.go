@@ -190,28 +190,43 @@ func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, false, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, false, fmt.Errorf("making the folder of the key file: %w", err)
+	fresh := NewMasterKey()
+	if err := MakeKeyFile(path, base64.StdEncoding.EncodeToString(fresh)+"\n"); err != nil {
+		return nil, false, err
 	}
-	fresh := make([]byte, MasterKeySize)
-	_, _ = rand.Read(fresh) // never fails since Go 1.24
+	key, err = readKeyFile(path)
+	return key, err == nil && bytes.Equal(key, fresh), err
+}
+
+// NewMasterKey makes a master key.
+func NewMasterKey() []byte {
+	key := make([]byte, MasterKeySize)
+	_, _ = rand.Read(key) // never fails since Go 1.24
+	return key
+}
+
+// MakeKeyFile makes a file that only this user can read (mode 0600), with its folder. One
+// that is there stays: of two processes that do so at once, one wins.
+func MakeKeyFile(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("making the folder of the key file: %w", err)
+	}
 	// Written aside, then linked: the file appears whole, and only once.
 	aside, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
 	if err != nil {
-		return nil, false, fmt.Errorf("making the key file: %w", err)
+		return fmt.Errorf("making the key file: %w", err)
 	}
 	defer func() { _ = os.Remove(aside.Name()) }()
-	_, err = aside.WriteString(base64.StdEncoding.EncodeToString(fresh) + "\n")
+	_, err = aside.WriteString(text)
 	err = errors.Join(err, aside.Sync(), aside.Close())
 	if err != nil {
-		return nil, false, fmt.Errorf("writing the key file: %w", err)
+		return fmt.Errorf("writing the key file: %w", err)
 	}
 	if err := os.Link(aside.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, false, fmt.Errorf("making the key file: %w", err)
+		return fmt.Errorf("making the key file: %w", err)
 	}
 	syncFolder(filepath.Dir(path))
-	key, err = readKeyFile(path)
-	return key, err == nil && bytes.Equal(key, fresh), err
+	return nil
 }
 
 // syncFolder makes a new name in a folder survive the loss of power, where the
@@ -224,23 +239,29 @@ func syncFolder(path string) {
 }
 
 func readKeyFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	text, err := ReadKeyFile(path, 1024)
 	if err != nil {
 		return nil, err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("the key file %s can be read by others; run: chmod 600 %s", path, path)
-	}
-	if info.Size() > 1024 {
-		return nil, fmt.Errorf("the key file %s holds more than a master key", path)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	key, err := ParseMasterKey(string(text))
+	key, err := ParseMasterKey(text)
 	if err != nil {
 		return nil, fmt.Errorf("key file %s: %w", path, err)
 	}
 	return key, nil
+}
+
+// ReadKeyFile reads a file of at most so many bytes that nobody else can read.
+func ReadKeyFile(path string, most int64) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("the key file %s can be read by others; run: chmod 600 %s", path, path)
+	}
+	if info.Size() > most {
+		return "", fmt.Errorf("the key file %s holds more than a master key", path)
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err
 }

@@ -39,6 +39,12 @@ func (a *App) provisionKeyring(ctx caddy.Context) (err error) {
 	return nil
 }
 
+// KeyringModule is the guest that opens the keyring.
+func (a *App) KeyringModule() KeyringProvider { return a.ring }
+
+// KeyringFolder is the folder for files of the keyring.
+func (a *App) KeyringFolder() string { return a.dir }
+
 // keyMaker is a KeyringProvider that makes a key file where there is none.
 type keyMaker interface {
 	// Missing is the key file that Open would make; empty: it makes none.

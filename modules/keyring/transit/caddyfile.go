@@ -1,0 +1,82 @@
+package transit
+
+import (
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+// UnmarshalCaddyfile sets up the module from its Caddyfile form:
+//
+//	transit [<encrypted key> [<old encrypted key>...]] {
+//		address <url>
+//		token   <token>
+//		approle <role id> <secret id> [<mount>]
+//		key     <name>
+//		mount   <path>
+//		ca      <file>
+//		timeout <duration>
+//		file    <path>
+//		aes     <old master key>...
+//	}
+func (t *Transit) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the module name
+	t.Keys = d.RemainingArgs()
+	seen := make(map[string]bool)
+	for d.NextBlock(0) {
+		option := d.Val()
+		if seen[option] {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		if err := t.option(d, option); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
+	if at := map[string]*string{"address": &t.Address, "token": &t.Token, "key": &t.Name, "mount": &t.Mount, "ca": &t.CA, "file": &t.File}[option]; at != nil {
+		if !d.AllArgs(at) {
+			return d.ArgErr()
+		}
+		return nil
+	}
+	args := d.RemainingArgs()
+	switch option {
+	case "approle":
+		if len(args) != 2 && len(args) != 3 {
+			return d.ArgErr()
+		}
+		t.AppRole = &AppRole{RoleID: args[0], SecretID: args[1]}
+		if len(args) == 3 {
+			t.AppRole.Mount = args[2]
+		}
+	case "aes":
+		if len(args) == 0 {
+			return d.ArgErr()
+		}
+		t.AES = args
+	case "timeout":
+		if len(args) != 1 {
+			return d.ArgErr()
+		}
+		took, err := caddy.ParseDuration(args[0])
+		if err != nil || took <= 0 {
+			return d.Errf("timeout: %q is not a time such as 10s", args[0])
+		}
+		t.Timeout = caddy.Duration(took)
+	default:
+		return d.Errf("unknown option %q; there are: address, token, approle, key, mount, ca, timeout, file, aes", option)
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner        = (*Transit)(nil)
+	_ caddyfile.Unmarshaler    = (*Transit)(nil)
+	_ tollgate.KeyringProvider = (*Transit)(nil)
+)

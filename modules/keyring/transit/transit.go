@@ -1,0 +1,281 @@
+// Package transit is the guest module tollgate.keyring.transit: master keys that a key
+// management server has encrypted.
+package transit
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/transit"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
+)
+
+func init() {
+	caddy.RegisterModule(new(Transit))
+}
+
+// Transit encrypts as the keyring aes does, with master keys that a key management server
+// with a transit engine (OpenBao and others) has encrypted, each a text vault:v1:… (envelope
+// encryption). The server opens them once, when the process starts: no request waits for it,
+// and none fails when it is away. They are in memory for as long as a configuration that
+// has this keyring runs, whatever becomes of the server and of its key meanwhile.
+//
+// A start waits half a minute for a server that does not answer, and then fails.
+//
+// Without keys a file with one is made when there is none: tollgate.wrapped beside the
+// SQLite database, or in the folder data. It is of no use without the server, and the
+// database is of no use without it: back it up, and give all nodes the same. No file is
+// made beside a database that has secrets already.
+type Transit struct {
+	// Keys are the master keys, encrypted by the server; see: tollgate keyring wrap. The first
+	// seals; all of them open.
+	Keys []string `json:"keys,omitempty"`
+
+	// File has the keys, one a line, where there are none here. Default: tollgate.wrapped
+	// beside the database.
+	File string `json:"file,omitempty"`
+
+	// AES are master keys of the keyring aes that was there before. They open, until all is
+	// sealed anew.
+	AES []string `json:"aes,omitempty"`
+
+	// Address is the server's, such as https://kms.example.com:8200. Required.
+	Address string `json:"address,omitempty"`
+
+	// Mount is the path of the engine. Default: transit.
+	Mount string `json:"mount,omitempty"`
+
+	// Name of the key, which is of the type aes256-gcm96. Default: tollgate.
+	Name string `json:"key,omitempty"`
+
+	// Token to log in with. Either it or the AppRole is there.
+	Token string `json:"token,omitempty"`
+
+	// AppRole to log in with.
+	AppRole *AppRole `json:"approle,omitempty"`
+
+	// CA is a file with the root certificates of the server. Default: those of the system.
+	CA string `json:"ca,omitempty"`
+
+	// Timeout bounds one request to the server. Default: 10s.
+	Timeout caddy.Duration `json:"timeout,omitempty"`
+
+	aes     [][]byte
+	key     *transit.Key
+	digest  [sha256.Size]byte
+	patient time.Duration // how long Open waits
+}
+
+// AppRole is what a program logs in with.
+type AppRole struct {
+	// RoleID of the role.
+	RoleID string `json:"role_id,omitempty"`
+	// SecretID of the role.
+	SecretID string `json:"secret_id,omitempty"`
+	// Mount is the path of the method. Default: approle.
+	Mount string `json:"mount,omitempty"`
+}
+
+const (
+	defaultMount, defaultKey = "transit", "tollgate"
+	defaultFile              = "tollgate.wrapped"
+	// maxFile bounds the file, in bytes.
+	maxFile = 64 << 10
+	// patience is how long a start waits for the server, which is asked every askEvery.
+	patience = 30 * time.Second
+	askEvery = time.Second
+)
+
+// place is what the master keys are bound to at the server.
+var place = []byte("tollgate keyring")
+
+// CaddyModule returns the Caddy module information.
+func (*Transit) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "tollgate.keyring.transit",
+		New: func() caddy.Module { return new(Transit) },
+	}
+}
+
+// Provision resolves the placeholders. Nothing is reached for.
+func (t *Transit) Provision(caddy.Context) error {
+	t.patient = patience
+	if t.AppRole == nil {
+		t.AppRole = new(AppRole)
+	}
+	for name, at := range map[string]*string{
+		"file": &t.File, "address": &t.Address, "mount": &t.Mount, "key": &t.Name, "ca": &t.CA, "token": &t.Token,
+		"approle.role_id": &t.AppRole.RoleID, "approle.secret_id": &t.AppRole.SecretID, "approle.mount": &t.AppRole.Mount,
+	} {
+		resolved, err := placeholder.Resolve(*at)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		*at = strings.TrimSpace(resolved)
+	}
+	for i, text := range t.AES {
+		resolved, err := placeholder.Resolve(text)
+		if err != nil {
+			return fmt.Errorf("aes[%d]: %w", i, err)
+		}
+		key, err := keyring.ParseMasterKey(resolved)
+		if err != nil {
+			return fmt.Errorf("aes[%d]: %w", i, err)
+		}
+		t.aes = append(t.aes, key)
+	}
+	for i := range t.Keys {
+		resolved, err := placeholder.Resolve(t.Keys[i])
+		if err != nil {
+			return fmt.Errorf("keys[%d]: %w", i, err)
+		}
+		if t.Keys[i] = strings.TrimSpace(resolved); transit.CipherVersion(t.Keys[i]) == 0 {
+			return fmt.Errorf("keys[%d]: this is no text vault:v1:… that a key management server has encrypted; make one with: tollgate keyring wrap", i)
+		}
+	}
+	if len(t.Keys) > 0 && t.File != "" {
+		return errors.New("keys and file exclude each other")
+	}
+	if t.Mount == "" {
+		t.Mount = defaultMount
+	}
+	if t.Name == "" {
+		t.Name = defaultKey
+	}
+	return t.connect()
+}
+
+// connect makes the client.
+func (t *Transit) connect() error {
+	o := transit.Options{
+		Address: t.Address, Token: t.Token, Timeout: time.Duration(t.Timeout),
+		AppRole: transit.AppRole{Mount: t.AppRole.Mount, RoleID: t.AppRole.RoleID, SecretID: t.AppRole.SecretID},
+	}
+	if t.CA != "" {
+		text, err := os.ReadFile(t.CA)
+		if err != nil {
+			return fmt.Errorf("ca: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(text) {
+			return fmt.Errorf("ca: %s has no certificate in PEM", t.CA)
+		}
+		o.TLS = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	client, err := transit.New(o)
+	if err != nil {
+		return err
+	}
+	t.key = client.Key(t.Mount, t.Name)
+	all, err := json.Marshal(t)
+	t.digest = sha256.Sum256(all)
+	return err
+}
+
+// KeyFile is where the keys are; empty: the configuration has them.
+func (t *Transit) KeyFile(dir string) string {
+	switch {
+	case len(t.Keys) > 0:
+		return ""
+	case t.File != "":
+		return t.File
+	}
+	return filepath.Join(dir, defaultFile)
+}
+
+// Missing is the key file that Open would make; empty: it makes none.
+func (t *Transit) Missing(dir string) string {
+	file := t.KeyFile(dir)
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return file
+	}
+	return ""
+}
+
+// identity is what makes two configurations the same keyring; it holds no secret.
+type identity [sha256.Size]byte
+
+// Key identifies the keyring among the configurations of this process.
+func (t *Transit) Key() any { return identity(t.digest) }
+
+// Open has the server open the master keys; dir is where the default file is.
+func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), t.patient)
+	defer cancel()
+	for said := false; ; said = true {
+		keys, err := t.open(ctx, dir, logger)
+		if err == nil {
+			return keyring.NewAES(append(keys, t.aes...)...)
+		}
+		if !errors.Is(err, transit.ErrUnavailable) || ctx.Err() != nil {
+			return nil, err
+		}
+		if !said {
+			logger.Warn("the key management server does not answer yet", zap.Error(err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(min(askEvery, t.patient/4)):
+		}
+	}
+}
+
+// open is Open, once.
+func (t *Transit) open(ctx context.Context, dir string, logger *zap.Logger) ([][]byte, error) {
+	if file := t.Missing(dir); file != "" && len(t.Keys) == 0 {
+		wrapped, err := t.Wrap(ctx, keyring.NewMasterKey())
+		if err != nil {
+			return nil, err
+		}
+		if err := keyring.MakeKeyFile(file, wrapped+"\n"); err != nil {
+			return nil, err
+		}
+		logger.Warn("made a file with a master key that the key management server has encrypted; give all nodes the same, and keep a copy of it: without it the stored secrets cannot be read",
+			zap.String("file", file))
+	}
+	return t.Unwrap(ctx, dir)
+}
+
+// Wrap has the server encrypt a master key.
+func (t *Transit) Wrap(ctx context.Context, key []byte) (string, error) {
+	return t.key.Encrypt(ctx, key, place)
+}
+
+// Unwrap has the server open the master keys, the one that seals first.
+func (t *Transit) Unwrap(ctx context.Context, dir string) ([][]byte, error) {
+	wrapped := t.Keys
+	if len(wrapped) == 0 {
+		text, err := keyring.ReadKeyFile(t.KeyFile(dir), maxFile)
+		if err != nil {
+			return nil, err
+		}
+		wrapped = strings.Fields(text)
+	}
+	keys := make([][]byte, len(wrapped))
+	for i, text := range wrapped {
+		key, err := t.key.Decrypt(ctx, text, place)
+		if err != nil {
+			return nil, fmt.Errorf("master key %d: %w", i+1, err)
+		}
+		keys[i] = key
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("the key file %s is empty", t.KeyFile(dir))
+	}
+	return keys, nil
+}
