@@ -108,7 +108,7 @@ func TestContentFiles(t *testing.T) {
 		w = s.expect("GET", at, "", 200, "*")
 		for name, want := range map[string]string{
 			"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Content-Disposition": `inline; filename="a.png"; filename*=UTF-8''a.png`, "Cache-Control": "public, max-age=300",
-			"Accept-Ranges": "bytes",
+			"Accept-Ranges": "bytes", "Cross-Origin-Resource-Policy": "cross-origin",
 		} {
 			if got := w.Header().Get(name); got != want {
 				t.Errorf("%s: %q, want %q", name, got, want)
@@ -134,7 +134,10 @@ func TestContentFiles(t *testing.T) {
 		page := fmt.Sprintf("/api/content/pages/%d", id)
 		s.expect("POST", page+"/unpublish", "", 200, "*", bearer...)
 		s.expect("GET", at, "", 404, "*")
-		s.expect("GET", at, "", 200, "*", bearer...)
+		w = s.expect("GET", at, "", 200, "*", bearer...)
+		if w.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" || w.Header().Get("Cache-Control") != "private, no-cache" {
+			t.Errorf("%v", w.Header())
+		}
 	})
 }
 

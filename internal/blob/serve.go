@@ -8,14 +8,17 @@ import (
 )
 
 // Serve answers with a file, or the range of it that is asked for. A browser shows
-// images and runs nothing of it. Cache-Control is the caller's.
+// images and runs nothing of it. Cache-Control is the caller's, and
+// Cross-Origin-Resource-Policy where it is not to be same-origin.
 func Serve(w http.ResponseWriter, r *http.Request, f *File, modified time.Time, content io.ReadSeeker) {
 	h := w.Header()
 	h.Set("Content-Type", f.MediaType)
 	h.Set("Content-Disposition", disposition(f))
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if h.Get("Cross-Origin-Resource-Policy") == "" {
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	}
 	h.Set("ETag", `"`+f.Hash+`"`)
 	http.ServeContent(w, r, "", modified, content)
 }

@@ -134,6 +134,7 @@ func (f *Files) serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 	}
 	if u.Guest() {
 		w.Header().Set("Cache-Control", "public, max-age=300")
+		w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin") // everybody has it: pages of other origins may show it
 	} else {
 		w.Header().Set("Cache-Control", "private, no-cache")
 	}
