@@ -62,6 +62,11 @@ func EvaluateSample(ctx context.Context, model models.Model, begin func(question
 	if err := db.WaitReady(ctx); err != nil {
 		return nil, err
 	}
+	return evaluateSample(ctx, db, dir, all, model, begin, done)
+}
+
+// evaluateSample takes the corpus in that was written into a folder, and asks.
+func evaluateSample(ctx context.Context, db *store.DB, dir string, all []eval.Question, model models.Model, begin func(questions int), done func()) ([]eval.Result, error) {
 	s := New(Options{DB: db, Logger: zap.NewNop, Now: func() time.Time { return sampleDay }})
 	defer s.Close()
 	report, err := s.Corpus.Ingest(ctx, filepath.Join(dir, sample.CorpusFolder), corpus.IngestOptions{Workers: 1}) // in one order each time

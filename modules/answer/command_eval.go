@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"time"
@@ -62,7 +63,7 @@ func shownRows(rows []eval.Row) []shownRow {
 		if of == 0 {
 			return nil
 		}
-		r := eval.Rate(n, of)
+		r := math.Round(10*eval.Rate(n, of)) / 10
 		return &r
 	}
 	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
