@@ -1,0 +1,80 @@
+package config
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// readHere are keys that this package alone needs, with what it does with them.
+var readHere = map[string]string{
+	"oidc.client_secret_env": "normalized into oidc.client_secret_ref",
+	"server.allow_networks":  "what Networks tells",
+}
+
+// fieldPath is where the value of a key is, such as Signing.KeyPath.
+func fieldPath(in reflect.Value, at any) []string {
+	for i := range in.NumField() {
+		field := in.Type().Field(i)
+		if !field.IsExported() {
+			continue
+		}
+		if v := in.Field(i).Addr(); v.Interface() == at {
+			return []string{field.Name}
+		}
+		if _, ref := in.Field(i).Interface().(Ref); !ref && field.Type.Kind() == reflect.Struct {
+			if below := fieldPath(in.Field(i), at); below != nil {
+				return append([]string{field.Name}, below...)
+			}
+		}
+	}
+	return nil
+}
+
+// TestRead: no key is only parsed. Outside of this package there is code that reads it,
+// unless what it belongs to is not built, and so refused.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	var sources []string
+	for _, root := range []string{"..", "../../../modules/authserver", "../../../modules/adapters/authserver"} {
+		err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && name == "config":
+				return fs.SkipDir
+			case entry.IsDir() || strings.HasSuffix(name, "_test.go") || path.Ext(name) != ".go" && path.Ext(name) != ".caddyfile":
+				return nil
+			}
+			text, err := fs.ReadFile(os.DirFS(root), name)
+			sources = append(sources, string(text))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := new(Config)
+	for i := range keys {
+		k := &keys[i]
+		where := fieldPath(reflect.ValueOf(c).Elem(), k.at(c))
+		if len(where) == 0 {
+			t.Fatalf("%s has no field", k.Name)
+		}
+		section, field := regexp.MustCompile(`\.`+where[0]+`\b`), regexp.MustCompile(`\.`+where[len(where)-1]+`\b`)
+		read := false
+		for _, text := range sources {
+			read = read || section.MatchString(text) && field.MatchString(text)
+		}
+		switch unbuilt := k.Feature != nil && !k.Feature.Built; {
+		case !read && !unbuilt && readHere[k.Name] == "":
+			t.Errorf("%s (%s) is parsed, and nothing reads it", k.Name, strings.Join(where, "."))
+		case read && readHere[k.Name] != "":
+			t.Errorf("%s is read: take it out of the list", k.Name)
+		}
+	}
+}
