@@ -53,6 +53,8 @@ type Options struct {
 	// Trace is the id of the trace of a request, for the audit feed and the log. Default:
 	// none is traced.
 	Trace func(ctx context.Context) string
+	// Span is the id of the span of a request, for the log. Default: as for Trace.
+	Span func(ctx context.Context) string
 	// Observe is told how each run of a job ended and how much it did. Default: nobody is.
 	Observe func(job, outcome string, done int)
 	// Lockout counts who fails to sign in, see NewLockout. Default: one that ends with the
@@ -112,7 +114,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
 	s.kernel = &kernel.Server{
-		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace,
+		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace, Span: o.Span,
 	}
 	return s, s.wire()
 }

@@ -91,7 +91,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, whole *http.Request) {
 	if whole.Pattern = r.Pattern; err != nil {
 		e, ok := apierror.From(err)
 		if !ok || e.Status >= http.StatusInternalServerError {
-			s.kernel.Logger().Error("request failed", zap.String("path", r.Pattern), zap.String("trace_id", s.kernel.TraceID(r.Context())), zap.Error(err))
+			s.kernel.Logger().Error("request failed", zap.String("path", r.Pattern), zap.String("trace_id", s.kernel.TraceID(r.Context())), zap.String("span_id", s.kernel.SpanID(r.Context())), zap.Error(err))
 		}
 		s.refuse(w, err)
 	}

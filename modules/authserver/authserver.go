@@ -178,7 +178,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			return nil, err
 		}
 		n.server, err = authserver.New(authserver.Options{
-			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
+			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Span: spanID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
 		})
 		return n, err
 	}, (*node).close)
@@ -208,6 +208,15 @@ func traceID(ctx context.Context) string {
 		return ""
 	}
 	return span.TraceID().String()
+}
+
+// spanID is that of the span that a request is.
+func spanID(ctx context.Context) string {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.HasSpanID() {
+		return ""
+	}
+	return span.SpanID().String()
 }
 
 // clientAddress is the client's, by the rules for proxies of the server.

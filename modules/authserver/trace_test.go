@@ -14,6 +14,9 @@ func TestTraceID(t *testing.T) {
 	}
 	ctx, span := trace.NewTracerProvider().Tracer("test").Start(t.Context(), "request")
 	defer span.End()
+	if id := spanID(ctx); id != span.SpanContext().SpanID().String() || spanID(t.Context()) != "" {
+		t.Errorf("the span is %q", id)
+	}
 	if id := traceID(ctx); len(id) != 32 || id != span.SpanContext().TraceID().String() {
 		t.Errorf("it is %q", id)
 	}

@@ -26,7 +26,7 @@ func fieldPath(in reflect.Value, at any) []string {
 		if v := in.Field(i).Addr(); v.Interface() == at {
 			return []string{field.Name}
 		}
-		if _, ref := in.Field(i).Interface().(Ref); !ref && field.Type.Kind() == reflect.Struct {
+		if _, ref := reflect.TypeAssert[Ref](in.Field(i)); !ref && field.Type.Kind() == reflect.Struct {
 			if below := fieldPath(in.Field(i), at); below != nil {
 				return append([]string{field.Name}, below...)
 			}

@@ -39,6 +39,8 @@ type Server struct {
 	// Trace is the id of the trace that a request is of, empty where it is of none; nil:
 	// none is.
 	Trace func(ctx context.Context) string
+	// Span is the id of the part of that trace that a request is; nil: none is.
+	Span func(ctx context.Context) string
 
 	watching sync.Mutex
 	watches  map[string][]func(key string)
@@ -80,6 +82,14 @@ func (s *Server) TraceID(ctx context.Context) string {
 		return ""
 	}
 	return s.Trace(ctx)
+}
+
+// SpanID is the id of the part of a trace that a request is; empty: of none.
+func (s *Server) SpanID(ctx context.Context) string {
+	if s.Span == nil {
+		return ""
+	}
+	return s.Span(ctx)
 }
 
 // Micros is now as it is stored.
