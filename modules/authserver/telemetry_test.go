@@ -18,6 +18,7 @@ import (
 	tracesv1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/tollgate-gateway/tollgate/internal/otlp/otlptest"
+	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
 )
 
@@ -35,7 +36,7 @@ func serve(t *testing.T, keys string) string {
 	address := listener.Addr().String()
 	_ = listener.Close()
 	for name, text := range map[string]string{
-		"keys.yaml": "signing: {key_path: '" + folder + "/keys'}\n" + keys,
+		"keys.yaml": strings.ReplaceAll(keys, "FOLDER", folder),
 		"Caddyfile": "{\n\tadmin off\n\tskip_install_trust\n\torder authserver before respond\n\ttollgate {\n\t\tdatabase sqlite " + filepath.Join(folder, "x.db") + "\n\t}\n\tlog {\n\t\toutput discard\n\t}\n}\nhttp://" + address +
 			" {\n\thandle /admin* {\n\t\tauthserver {\n\t\t\tconfig keys.yaml\n\t\t\tlistener admin\n\t\t}\n\t}\n\thandle /metrics {\n\t\tauthserver {\n\t\t\tconfig keys.yaml\n\t\t\tlistener admin\n\t\t}\n\t}\n\tauthserver {\n\t\tconfig keys.yaml\n\t}\n}\n",
 	} {
@@ -92,29 +93,41 @@ const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 // TestTelemetry: what a request does is sent to a collector, its metrics too, and nothing
 // of what it carries.
 func TestTelemetry(t *testing.T) { //nolint:paralleltest // see serve
-	collector := otlptest.New(t)
+	collector, kms := otlptest.New(t), transittest.New(t)
 	to := "{provider: both, otel_endpoint: '" + collector.Endpoint + "', insecure: true}"
-	address := serve(t, "observability: {metrics: "+to+", tracing: {enabled: true, endpoint: '"+collector.Endpoint+"', insecure: true, sample_rate: 0}}\n")
+	address := serve(t, "signing: {key_store: kms_transit, kms_transit: {address: '"+kms.URL+"', token: "+transittest.Root+"}}\nobservability: {metrics: "+to+", tracing: {enabled: true, endpoint: '"+collector.Endpoint+"', insecure: true, sample_rate: 0}}\n")
 	fetch(t, address, "/oauth/authorize?client_id=hunter2", parent)
 	fetch(t, address, "/oauth/authorize?client_id=hunter2", "")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/admin/keys/rotate", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Traceparent", parent)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = response.Body.Close(); response.StatusCode != http.StatusOK {
+		t.Errorf("%d", response.StatusCode)
+	}
 	if status, text := fetch(t, address, "/metrics", ""); status != http.StatusOK || !strings.Contains(text, "authserver_http_requests_total") {
 		t.Errorf("%d %s", status, text)
 	}
 	otlptest.Wait(t, func() bool {
-		return collector.Metrics()["authserver_http_requests_total"] != nil && slices.ContainsFunc(collector.Spans(), func(s *tracesv1.Span) bool { return s.GetName() == "GET /oauth/authorize" })
+		return collector.Metrics()["authserver_http_requests_total"] != nil && slices.ContainsFunc(collector.Spans(), func(s *tracesv1.Span) bool { return s.GetName() == "POST /admin/keys/rotate" })
 	})
 	names := make(map[string]int)
 	for _, s := range collector.Spans() {
 		names[s.GetName()]++
-		if hex.EncodeToString(s.GetTraceId()) != parent[3:35] || strings.Contains(s.String(), "hunter2") {
+		if hex.EncodeToString(s.GetTraceId()) != parent[3:35] || strings.Contains(s.String(), "hunter2") || strings.Contains(s.String(), transittest.Root) {
 			t.Errorf("%s", s)
 		}
 	}
-	if names["GET /oauth/authorize"] != 1 || names["db read"] == 0 || !collector.Services()["authserver"] {
+	if names["GET /oauth/authorize"] != 1 || names["db read"] == 0 || names["POST "+strings.TrimPrefix(kms.URL, "http://")] == 0 || !collector.Services()["authserver"] {
 		t.Errorf("%v of %v", names, collector.Services())
 	}
 	all := collector.Metrics()
-	for _, name := range []string{"authserver_http_requests_total", "authserver_db_operation_duration_seconds", "authserver_lockout_tracked"} {
+	for _, name := range []string{"authserver_http_requests_total", "authserver_db_operation_duration_seconds", "authserver_kms_operation_duration_seconds", "authserver_lockout_tracked"} {
 		if all[name] == nil {
 			t.Errorf("%s is not sent", name)
 		}
@@ -124,7 +137,7 @@ func TestTelemetry(t *testing.T) { //nolint:paralleltest // see serve
 // TestNoTelemetry: nothing is sent, and nothing is scraped, where the keys say so.
 func TestNoTelemetry(t *testing.T) { //nolint:paralleltest // see serve
 	collector := otlptest.New(t)
-	address := serve(t, "observability: {metrics: {provider: otel, otel_endpoint: '"+collector.Endpoint+"', insecure: true}, tracing: {enabled: false, endpoint: '"+collector.Endpoint+"', insecure: true}}\n")
+	address := serve(t, "signing: {key_path: FOLDER/keys}\nobservability: {metrics: {provider: otel, otel_endpoint: '"+collector.Endpoint+"', insecure: true}, tracing: {enabled: false, endpoint: '"+collector.Endpoint+"', insecure: true}}\n")
 	fetch(t, address, "/oauth/authorize?client_id=x", parent)
 	if _, text := fetch(t, address, "/metrics", ""); strings.Contains(text, "authserver_") {
 		t.Error("the metrics are scraped")
