@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/cms/admin"
 	"github.com/tollgate-gateway/tollgate/backends/cms/api"
 	"github.com/tollgate-gateway/tollgate/backends/cms/auth"
 	"github.com/tollgate-gateway/tollgate/backends/cms/binding"
@@ -66,6 +67,8 @@ type Options struct {
 	Networks []netip.Prefix
 	// Meter counts what happens. Default: nobody does.
 	Meter Meter
+	// Admin is the path of the administration, such as /admin. Default: there is none.
+	Admin string
 }
 
 // Meter counts what happens.
@@ -86,6 +89,8 @@ type Server struct {
 	files    *files.Files
 	auth     *auth.Auth
 	api      *api.API
+	mount    string       // of admin
+	admin    http.Handler // nil: there is none
 	networks []netip.Prefix
 	sitemaps chan struct{} // who writes one now
 
@@ -151,7 +156,18 @@ func Offline(o Options) (*Server, error) {
 	s.files = files.New(s.Server, s.content)
 	s.auth = auth.New(s.Server, s.accounts, s.settings, o.Meter.Logged)
 	s.api = api.New(api.Options{Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings, Called: o.Meter.Called, RequestID: o.RequestID})
+	if s.mount = o.Admin; s.mount != "" {
+		s.admin = admin.New(s.Server, admin.Options{
+			Mount: s.mount, Accounts: s.accounts, Auth: s.auth, Content: s.content, Files: s.files, Settings: s.settings, Routes: s.administered, Reload: s.Reload,
+		})
+	}
 	return s, nil
+}
+
+// administered is the state as the administration shows it.
+func (s *Server) administered() admin.Routes {
+	now := s.State()
+	return admin.Routes{Table: now.Table, Loaded: now.Loaded, Warnings: now.Warnings, Failed: now.Failed}
 }
 
 // Check reads the settings, routes and classes of a site as New does, and touches no database.
@@ -204,10 +220,16 @@ func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
 	return webhooks.SealedSample(ctx, db)
 }
 
-// Owns tells whether a request is on the endpoint.
+// Owns tells whether a request is on the endpoint, or of the administration.
 func (s *Server) Owns(r *http.Request) bool {
 	_, ok := api.Below(s.settings.Current(), r.URL.Path)
-	return ok
+	return ok || s.administers(r)
+}
+
+// administers tells whether a request is of the administration. The API goes before it.
+func (s *Server) administers(r *http.Request) bool {
+	below, ok := strings.CutPrefix(r.URL.Path, s.mount)
+	return s.admin != nil && ok && (below == "" || below[0] == '/')
 }
 
 // Conceals tells whether the path of a request is a secret that no log should have, such as a link to a preview.
@@ -217,7 +239,15 @@ func (s *Server) Conceals(r *http.Request) bool {
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.api.ServeHTTP(w, r)
+	if _, ok := api.Below(s.settings.Current(), r.URL.Path); ok || !s.administers(r) {
+		s.api.ServeHTTP(w, r)
+		return
+	}
+	if r.URL.Path == s.mount {
+		http.Redirect(w, r, s.mount+"/", http.StatusPermanentRedirect)
+		return
+	}
+	s.admin.ServeHTTP(w, r)
 }
 
 // Start installs a site that is not, and begins to look for changed files and what else there is to do in the

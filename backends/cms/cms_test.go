@@ -118,6 +118,7 @@ func newSite(t *testing.T, db *store.DB, set settings.Settings) *site {
 		Keyring:   func() (keyring.Keyring, error) { return ring, nil },
 		Passwords: password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}},
 		Address:   func(r *http.Request) string { return r.Header.Get("X-Test-Address") },
+		Admin:     "/admin",
 		Meter:     cms.Meter{Logged: func(outcome string) { s.logins = append(s.logins, outcome) }},
 	})
 	if err != nil {

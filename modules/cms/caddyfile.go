@@ -12,7 +12,7 @@ func init() {
 	directive.Register[Handler](serviceName)
 }
 
-var optionNames = []string{"site"}
+var optionNames = []string{"site", "admin"}
 
 // UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -21,13 +21,18 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	for d.NextBlock(0) {
-		if d.Val() != "site" {
+		into := &h.Site
+		switch d.Val() {
+		case "site":
+		case "admin":
+			into = &h.Admin
+		default:
 			return d.Errf("cms has no option %q; there are: %s", d.Val(), strings.Join(optionNames, ", "))
 		}
-		if h.Site != "" {
-			return d.Err("site is given twice")
+		if *into != "" {
+			return d.Errf("%s is given twice", d.Val())
 		}
-		if !d.AllArgs(&h.Site) || h.Site == "" {
+		if !d.AllArgs(into) || *into == "" {
 			return d.ArgErr()
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -46,12 +48,16 @@ const serviceName = "cms"
 // In the Caddyfile:
 //
 //	cms [<matcher>] {
-//		site <folder>   # site
+//		site  <folder>       # site
+//		admin <path> | off   # /admin
 //	}
 type Handler struct {
 	// Site is the folder of the site; a relative path counts from the working directory, in a Caddyfile from its
 	// folder. Default: site.
 	Site string `json:"site,omitempty"`
+	// Admin is the path of the administration: pages for those whose roles permit it. "off": there is none.
+	// Default: /admin.
+	Admin string `json:"admin,omitempty"`
 
 	app    *tollgate.App
 	server *cms.Server
@@ -85,8 +91,8 @@ func (n *node) close() error {
 var nodes = caddy.NewUsagePool()
 
 type nodeKey struct {
-	db   *store.DB
-	site string
+	db          *store.DB
+	site, admin string
 }
 
 // CaddyModule returns the Caddy module information.
@@ -103,6 +109,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	mount, err := h.administration()
+	if err != nil {
+		return err
+	}
 	if h.app, err = tollgate.From(ctx); err != nil {
 		return err
 	}
@@ -112,13 +122,13 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	keys := h.app.Keys(serviceName)
 	made := false
-	n, err := tollgate.Share(h.app, nodes, nodeKey{db, site}, func() (*node, error) {
+	n, err := tollgate.Share(h.app, nodes, nodeKey{db, site, mount}, func() (*node, error) {
 		made = true
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		n.server, err = cms.New(cms.Options{
 			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: clientAddress, RequestID: requestID,
-			Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) },
+			Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) }, Admin: mount,
 		})
 		return n, err
 	}, (*node).close)
@@ -137,6 +147,21 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return n.server.Start()
 	})
 	return errors.Join(tollgate.RegisterMetrics(ctx, collectors...), jobMetrics.Register(ctx))
+}
+
+// mounts are the paths that the administration can have.
+var mounts = regexp.MustCompile(`^(/[a-z0-9._-]+)+$`)
+
+// administration is its path; empty: there is none.
+func (h *Handler) administration() (string, error) {
+	switch mount := cmp.Or(h.Admin, "/admin"); {
+	case mount == "off":
+		return "", nil
+	case !mounts.MatchString(mount):
+		return "", fmt.Errorf("admin: %q is neither off nor a path such as /admin", mount)
+	default:
+		return mount, nil
+	}
 }
 
 // folder is the whole path of the site.

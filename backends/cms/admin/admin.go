@@ -1,0 +1,210 @@
+// Package admin is the administration of a site: pages for those whose roles permit it, which work without script.
+// What they show and do is of the rooms below, by the same rules as over the API; a page here is a row in table, a
+// method of call, and a template.
+package admin
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/cms/auth"
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/files"
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
+	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
+)
+
+//go:embed templates static
+var embedded embed.FS
+
+// look is parsed once.
+var look = sync.OnceValue(func() *pages.Look { return pages.NewLook("cms", embedded, nil) })
+
+// maxUpload is how large a form with a file is, in bytes; a field says how large its files are.
+const maxUpload = 128 << 20
+
+// Options are what the administration stands on. All are required.
+type Options struct {
+	// Mount is the path of the administration, such as /admin.
+	Mount    string
+	Accounts *accounts.Accounts
+	Auth     *auth.Auth
+	Content  *content.Content
+	Files    *files.Files
+	Settings *settings.Store
+	// Routes tell how the files of the site were read last, and Reload reads them anew.
+	Routes func() Routes
+	Reload func() error
+}
+
+// Routes are how the files of a site were read last.
+type Routes struct {
+	Table    *routes.Table // in use; nil: there is none yet
+	Loaded   time.Time
+	Warnings []*routes.Error
+	Failed   error // why the files as they are now are not in use
+}
+
+// admin is the administration.
+type admin struct {
+	*kernel.Server
+	Options
+}
+
+// New makes the pages.
+func New(s *kernel.Server, o Options) http.Handler {
+	a := &admin{s, o}
+	return pages.New(pages.Options[*call]{
+		Look: look(), Table: table, Begin: a.begin, Admit: members, Called: "the administration", Closed: true, Mount: o.Mount,
+		SessionCookie: "cms_admin", SameSite: http.SameSiteLaxMode,
+		Signer: func() signed.Signer { return s.Signer("form") }, Logger: s.Logger(),
+	})
+}
+
+const (
+	get  = http.MethodGet
+	post = http.MethodPost
+)
+
+// table is all pages.
+var table = []pages.Page[*call]{
+	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
+	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login},
+	{Method: post, Path: "/logout", Admit: everybody, Serve: (*call).logout},
+	{Method: get, Path: "/account", Serve: (*call).account},
+	{Method: post, Path: "/account", Serve: (*call).saveAccount},
+
+	{Method: get, Path: "/{$}", Serve: (*call).root},
+	{Method: get, Path: "/tree/{pageId}", Serve: (*call).tree},
+	{Method: get, Path: "/find", Serve: (*call).find},
+	{Method: get, Path: "/trash", Serve: (*call).trash},
+	{Method: post, Path: "/trash/{pageId}", Serve: (*call).fromTrash},
+	{Method: get, Path: "/new", Serve: (*call).newPage},
+	{Method: post, Path: "/new", Serve: (*call).create},
+	{Method: get, Path: "/pages/{pageId}", Serve: (*call).page},
+	{Method: post, Path: "/pages/{pageId}", Serve: (*call).save},
+	{Method: post, Path: "/pages/{pageId}/files", Serve: (*call).upload, Upload: maxUpload},
+	{Method: post, Path: "/pages/{pageId}/act", Serve: (*call).act},
+	{Method: get, Path: "/pages/{pageId}/revisions", Serve: (*call).revisions},
+	{Method: get, Path: "/files/{fileId}", Serve: (*call).file},
+
+	{Method: get, Path: "/templates", Admit: templates, Serve: (*call).templates},
+	{Method: get, Path: "/template", Admit: templates, Serve: (*call).template},
+	{Method: post, Path: "/template", Admit: templates, Serve: (*call).saveTemplate},
+	{Method: get, Path: "/fields", Admit: templates, Serve: (*call).fields},
+	{Method: get, Path: "/field", Admit: templates, Serve: (*call).field},
+	{Method: post, Path: "/field", Admit: templates, Serve: (*call).saveField},
+
+	{Method: get, Path: "/users", Admit: people, Serve: (*call).users},
+	{Method: get, Path: "/users/new", Admit: people, Serve: (*call).newUser},
+	{Method: post, Path: "/users/new", Admit: people, Serve: (*call).createUser},
+	{Method: get, Path: "/users/{userId}", Admit: people, Serve: (*call).user},
+	{Method: post, Path: "/users/{userId}", Admit: people, Serve: (*call).saveUser},
+	{Method: get, Path: "/roles", Admit: superusers, Serve: (*call).roles},
+	{Method: get, Path: "/roles/new", Admit: superusers, Serve: (*call).role},
+	{Method: post, Path: "/roles/new", Admit: superusers, Serve: (*call).saveRole},
+	{Method: get, Path: "/roles/{roleId}", Admit: superusers, Serve: (*call).role},
+	{Method: post, Path: "/roles/{roleId}", Admit: superusers, Serve: (*call).saveRole},
+
+	{Method: get, Path: "/routes", Admit: operators, Serve: (*call).routes},
+	{Method: post, Path: "/routes", Admit: operators, Serve: (*call).reload},
+	{Method: get, Path: "/settings", Admit: operators, Serve: (*call).settings},
+	{Method: post, Path: "/settings", Admit: operators, Serve: (*call).saveSettings},
+}
+
+// call is a request for a page.
+type call struct {
+	*pages.Call
+	*admin
+	by *kernel.User // nil: nobody has signed in
+}
+
+// frame is what is around a page: .Site of templates.
+type frame struct {
+	User                                     string // empty: nobody has signed in
+	Admin, Templates, Users, Roles, Settings bool
+}
+
+// begin finds who asks.
+func (a *admin) begin(p *pages.Call) (*call, error) {
+	c := &call{Call: p, admin: a}
+	f := new(frame)
+	if cookie := p.Session(); cookie != "" {
+		user, _, err := a.Auth.Find(p.R, cookie)
+		if err != nil {
+			return nil, err
+		}
+		c.by = user
+	}
+	if u := c.by; u != nil {
+		c.SignedIn()
+		*f = frame{u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers), u.Superuser(), u.May(kernel.PermissionSettings)}
+	}
+	c.Name, c.Call.Site = "Site", f
+	return c, nil
+}
+
+// The rules of who may open a page.
+
+func everybody(*call) error { return nil }
+
+func members(c *call) error { return c.may(kernel.PermissionAdmin) }
+
+func templates(c *call) error { return c.may(kernel.PermissionAdmin, kernel.PermissionTemplates) }
+
+func people(c *call) error { return c.may(kernel.PermissionAdmin, kernel.PermissionUsers) }
+
+func operators(c *call) error { return c.may(kernel.PermissionAdmin, kernel.PermissionSettings) }
+
+func superusers(c *call) error {
+	if err := c.may(kernel.PermissionAdmin); err != nil || c.Answered() {
+		return err
+	}
+	if !c.by.Superuser() {
+		return kernel.Forbidden("only a superuser may open this page")
+	}
+	return nil
+}
+
+func (c *call) may(permissions ...string) error {
+	if c.by == nil {
+		return c.ToLogin("/login")
+	}
+	for _, permission := range permissions {
+		if !c.by.May(permission) {
+			return kernel.Forbidden("no role of yours has the permission %s", permission)
+		}
+	}
+	return nil
+}
+
+// told makes an error of the API one of pages.
+func told(err error) error {
+	if e, ok := errors.AsType[*handler.Error](err); ok {
+		made := apierror.New(e.Code, "", "%s", e.Message)
+		made.RetryAfter = retryAfter(e.Header)
+		return made
+	}
+	return err
+}
+
+func retryAfter(h http.Header) time.Duration {
+	d, err := time.ParseDuration(h.Get("Retry-After") + "s")
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// ctx is that of the request.
+func (c *call) ctx() context.Context { return c.Context() }

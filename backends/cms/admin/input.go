@@ -1,0 +1,360 @@
+package admin
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// prefix is before the names of inputs, so that no field of a template is taken for another one of the form.
+const prefix = "f-"
+
+// browserTime is how browsers write a time.
+const browserTime = "2006-01-02T15:04:05"
+
+// input is what a field of a page is typed into.
+type input struct {
+	*content.Field
+	Input  string // its name in the form
+	Text   string
+	On     bool
+	Choose pages.Select
+	Files  []fileRow
+	Pages  []pageRef
+	Blocks []block
+	Kinds  pages.Select
+}
+
+type fileRow struct {
+	ID                      int64
+	Name, Description, Type string
+	Size                    int64
+	Image                   bool
+	Gone                    bool // the form takes it out
+}
+
+type pageRef struct {
+	ID    int64
+	Title string
+}
+
+type block struct {
+	Kind   string
+	At     int
+	Fields []*input
+}
+
+// Caption is how the field is called.
+func (i *input) Caption() string {
+	if i.Label != "" {
+		return i.Label
+	}
+	return i.Name
+}
+
+// Kind is the type of the element in a form.
+func (i *input) Kind() string {
+	switch i.Type {
+	case content.TypeInt, content.TypeFloat:
+		return "number"
+	case content.TypeDatetime:
+		return "datetime-local"
+	case content.TypeEmail:
+		return "email"
+	}
+	return "text"
+}
+
+// Rows is how many lines the element has.
+func (i *input) Rows() int { return min(max(strings.Count(i.Text, "\n")+2, 4), 30) }
+
+// schema knows the fields by their names.
+type schema map[string]*content.Field
+
+func (c *call) schema() (schema, error) {
+	list, err := c.Content.Fields(c.ctx(), c.by)
+	if err != nil {
+		return nil, err
+	}
+	s := make(schema, len(list))
+	for _, f := range list {
+		s[f.Name] = f
+	}
+	return s, nil
+}
+
+// inputs are those of fields with values.
+func (s schema) inputs(names []string, values map[string]any, before string) (list []*input) {
+	for _, name := range names {
+		if f := s[name]; f != nil {
+			list = append(list, s.input(f, before+name, values[name]))
+		}
+	}
+	return list
+}
+
+func (s schema) input(f *content.Field, name string, value any) *input {
+	i := &input{Field: f, Input: name}
+	switch f.Type {
+	case content.TypeBool:
+		i.On, _ = value.(bool)
+	case content.TypeOptions:
+		chosen := each(value)
+		if !f.Settings.Multiple && !f.Required {
+			i.Choose.Add("", "–", len(chosen) == 0)
+		}
+		for _, option := range f.Settings.Options {
+			i.Choose.Add(option, option, slices.Contains(chosen, any(option)))
+		}
+	case content.TypeDatetime:
+		if at, ok := value.(string); ok {
+			i.Text = at
+			if parsed, err := time.Parse(time.RFC3339Nano, at); err == nil {
+				i.Text = parsed.UTC().Format(browserTime)
+			}
+		}
+	case content.TypePage:
+		var ids []string
+		for _, one := range each(value) {
+			if id, ok := one.(float64); ok {
+				ids = append(ids, strconv.FormatFloat(id, 'f', -1, 64))
+				i.Pages = append(i.Pages, pageRef{ID: int64(id)})
+			}
+		}
+		i.Text = strings.Join(ids, " ")
+	case content.TypeFile:
+		for _, one := range each(value) {
+			if file, ok := one.(map[string]any); ok {
+				i.Files = append(i.Files, rowOf(file))
+			}
+		}
+	case content.TypeJSON:
+		if value != nil {
+			text, _ := json.MarshalIndent(value, "", "  ") // it was read as JSON
+			i.Text = string(text)
+		}
+	case content.TypeBlocks:
+		i.Kinds.Add("", "no more", true)
+		for _, kind := range slices.Sorted(maps.Keys(f.Settings.Blocks)) {
+			i.Kinds.Add(kind, kind, false)
+		}
+		for at, one := range each(value) {
+			values, _ := one.(map[string]any)
+			kind, _ := values["type"].(string)
+			i.Blocks = append(i.Blocks, block{kind, at, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(at)+".")})
+		}
+	default:
+		i.Text = plainText(value)
+	}
+	return i
+}
+
+func rowOf(file map[string]any) fileRow {
+	id, _ := file["id"].(float64)
+	size, _ := file["size"].(float64)
+	row := fileRow{ID: int64(id), Size: int64(size)}
+	row.Name, _ = file["name"].(string)
+	row.Type, _ = file["type"].(string)
+	row.Description, _ = file["description"].(string)
+	_, row.Image = file["width"]
+	return row
+}
+
+// each is a list, or one value as a list of it.
+func each(value any) []any {
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case []any:
+		return v
+	}
+	return []any{value}
+}
+
+func plainText(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	text, _ := json.Marshal(value) // it was read as JSON
+	return string(text)
+}
+
+// reader makes values of a form.
+type reader struct {
+	*call
+	schema schema
+	faults []error
+}
+
+func (r *reader) refuse(name, message string) {
+	r.faults = append(r.faults, kernel.Invalid(name, "form", message))
+}
+
+// values are those of fields as they were typed. old are those that the page has.
+func (r *reader) values(names []string, old map[string]any, before string) map[string]any {
+	made := make(map[string]any, len(names))
+	for _, name := range names {
+		if f := r.schema[name]; f != nil {
+			made[name] = r.value(f, before+name, old[name])
+		}
+	}
+	return made
+}
+
+func (r *reader) value(f *content.Field, name string, old any) any {
+	text := strings.ReplaceAll(r.Form.Text(name), "\r\n", "\n")
+	switch f.Type {
+	case content.TypeBool:
+		return r.Form.Flag(name)
+	case content.TypeFile:
+		return r.files(name, old)
+	case content.TypeBlocks:
+		return r.blocks(f, name)
+	case content.TypeOptions:
+		if f.Settings.Multiple {
+			return list(r.Form.Values(name))
+		}
+	case content.TypePage:
+		return r.pages(f, strings.Fields(text))
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	switch f.Type {
+	case content.TypeInt, content.TypeFloat:
+		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil {
+			r.refuse(f.Name, f.Name+": this is no number")
+			return nil
+		}
+		return n
+	case content.TypeDatetime:
+		for _, layout := range []string{browserTime, "2006-01-02T15:04", time.RFC3339Nano} {
+			if at, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
+				return at.UTC().Format(time.RFC3339Nano)
+			}
+		}
+		return text
+	case content.TypeJSON:
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			r.refuse(f.Name, f.Name+": this is no JSON: "+err.Error())
+		}
+		return value
+	case content.TypeTextarea:
+		return text
+	}
+	return strings.TrimSpace(text)
+}
+
+func list(texts []string) any {
+	if len(texts) == 0 {
+		return nil
+	}
+	made := make([]any, len(texts))
+	for i, text := range texts {
+		made[i] = pages.Valid(text)
+	}
+	return made
+}
+
+// pages are ids and paths.
+func (r *reader) pages(f *content.Field, words []string) any {
+	var ids []any
+	for _, word := range words {
+		id, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			page, err := r.Content.At(r.ctx(), r.by, word)
+			if err != nil {
+				r.refuse(f.Name, f.Name+": there is no page "+strconv.Quote(word))
+				return nil
+			}
+			id = page.ID
+		}
+		ids = append(ids, float64(id))
+	}
+	switch {
+	case len(ids) == 0:
+		return nil
+	case len(ids) == 1 && !f.Settings.Multiple:
+		return ids[0]
+	}
+	return ids
+}
+
+// files are those that the page has and the form does not take out.
+func (r *reader) files(name string, old any) any {
+	gone := r.Form.Values(name + ".gone")
+	var kept []any
+	for _, one := range each(old) {
+		file, ok := one.(map[string]any)
+		if !ok {
+			continue
+		}
+		id := plainText(file["id"])
+		if slices.Contains(gone, id) {
+			continue
+		}
+		file = maps.Clone(file)
+		if field := name + ".about." + id; r.Form.Has(field) {
+			file["description"] = strings.TrimSpace(r.Form.Text(field))
+		}
+		kept = append(kept, file)
+	}
+	if kept == nil {
+		return nil
+	}
+	return kept
+}
+
+// maxBlocks bounds the blocks of a field that are read.
+const maxBlocks = 1000
+
+// blocks are those of the form in the order of their places, without those that are taken out, and a new one.
+func (r *reader) blocks(f *content.Field, name string) any {
+	type placed struct {
+		at    int64
+		value map[string]any
+	}
+	var found []placed
+	for i := range maxBlocks {
+		at := name + "." + strconv.Itoa(i) + "."
+		if !r.Form.Has(at + "type") {
+			break
+		}
+		if r.Form.Flag(at + "gone") {
+			continue
+		}
+		kind := r.Form.Text(at + "type")
+		value := r.values(f.Settings.Blocks[kind], nil, at)
+		maps.DeleteFunc(value, func(_ string, v any) bool { return v == nil })
+		value["type"] = kind
+		found = append(found, placed{r.Form.Number(at + "at"), value})
+	}
+	slices.SortStableFunc(found, func(a, b placed) int { return int(a.at - b.at) })
+	var made []any
+	for _, one := range found {
+		made = append(made, one.value)
+	}
+	if kind := r.Form.Text(name + ".add"); kind != "" {
+		made = append(made, map[string]any{"type": kind})
+	}
+	if made == nil {
+		return nil
+	}
+	return made
+}

@@ -1,0 +1,454 @@
+package admin
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime/multipart"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/instant"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// difference is a row of what two have made of a page.
+type difference struct{ What, From, To string }
+
+type pageData struct {
+	pages.Edit
+	Page        *content.Page // as the form has it; of a new one without an id
+	Live        *content.Page // as it is served; nil: it is new
+	Above       []crumb
+	Inputs      []*input
+	Uploads     []*input // fields of files
+	Status      pages.Select
+	PublishAt   string
+	UnpublishAt string
+	Templates   pages.Select // of a new one
+	Preview     bool         // there can be a link to one
+}
+
+func pageAt(id int64) string { return "/pages/" + strconv.FormatInt(id, 10) }
+
+// page shows a page in a form: its draft where it has one.
+func (c *call) page() error {
+	shown, live, err := c.open(c.ID("pageId"))
+	if err != nil {
+		return err
+	}
+	return c.showPage(nil, shown, live)
+}
+
+// open is a page as it is edited, and as it is served.
+func (c *call) open(id int64) (shown, live *content.Page, err error) {
+	if live, err = c.Content.Page(c.ctx(), c.by, id); err != nil || !live.Draft {
+		return live, live, err
+	}
+	shown, err = c.Content.Draft(c.ctx(), c.by, id)
+	return shown, live, err
+}
+
+func (c *call) showPage(refusal error, shown, live *content.Page) error {
+	s, err := c.schema()
+	if err != nil {
+		return err
+	}
+	t, err := c.Content.Template(c.ctx(), c.by, shown.Template)
+	if err != nil {
+		return err
+	}
+	d := &pageData{Page: shown, Live: live, Inputs: s.inputs(t.Fields, shown.Fields, prefix)}
+	if live != nil {
+		d.Edit, refusal = c.version(refusal, shown, live)
+		d.Preview = c.Settings.Current().Serves() != settings.ContentOff
+		if d.Above, err = c.above(live); err != nil {
+			return err
+		}
+	}
+	for _, i := range d.Inputs {
+		if i.Type == content.TypeFile {
+			d.Uploads = append(d.Uploads, i)
+		}
+		for at, ref := range i.Pages {
+			if page, err := c.Content.Page(c.ctx(), c.by, ref.ID); err == nil {
+				i.Pages[at].Title = page.Title
+			}
+		}
+	}
+	for _, status := range []struct{ value, label string }{{"unpublished", "Unpublished: seen here alone"}, {"published", "Published"}, {"hidden", "Hidden: published, but in no list"}} {
+		d.Status.Add(status.value, status.label, status.value == shown.Status)
+	}
+	d.PublishAt, d.UnpublishAt = typedTime(shown.PublishAt), typedTime(shown.UnpublishAt)
+	return c.ShowForm(inputFaults(refusal, t.Fields), "page", cmp.Or(shown.Title, "New page"), d)
+}
+
+func typedTime(at kernel.Moment) string {
+	if at == 0 {
+		return ""
+	}
+	return at.Time().UTC().Format(browserTime)
+}
+
+// version is that of the form, with what another one has changed meanwhile.
+func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, error) {
+	edit, refusal := c.Call.Edit(refusal, func() (string, any, error) {
+		var rows []difference
+		if live.Title != typed.Title {
+			rows = append(rows, difference{"title", live.Title, typed.Title})
+		}
+		now := live
+		if live.Draft {
+			if draft, err := c.Content.Draft(c.ctx(), c.by, live.ID); err == nil {
+				now = draft
+			}
+		}
+		for name, value := range typed.Fields {
+			if from, to := plainText(now.Fields[name]), plainText(value); from != to {
+				rows = append(rows, difference{name, from, to})
+			}
+		}
+		slices.SortFunc(rows, func(a, b difference) int { return strings.Compare(a.What, b.What) })
+		return strconv.FormatInt(live.Version, 10), rows, nil
+	})
+	return edit, refusal
+}
+
+// inputFaults has the problems of a template's fields stand at their inputs.
+func inputFaults(refusal error, names []string) error {
+	e, ok := apierror.From(refusal)
+	if !ok || len(e.Details) == 0 {
+		return refusal
+	}
+	moved := *e
+	moved.Details = slices.Clone(e.Details)
+	for i, d := range moved.Details {
+		name, _, _ := strings.Cut(d.Field, "[")
+		if slices.Contains(names, name) {
+			moved.Details[i].Field = prefix + name
+		}
+	}
+	return &moved
+}
+
+// save changes a page: at once, as a draft, or a draft that is published then.
+func (c *call) save() error {
+	_, live, err := c.open(c.ID("pageId"))
+	if err != nil {
+		return err
+	}
+	base := live
+	if live.Draft {
+		if base, err = c.Content.Draft(c.ctx(), c.by, live.ID); err != nil {
+			return err
+		}
+	}
+	do := c.Form.Text("do")
+	edit, err := c.edit(base)
+	edit.ID, edit.Version = live.ID, c.Form.Number("version")
+	edit.Draft = do == "draft" || live.Draft
+	typed := *base
+	typed.Title, typed.Fields = *edit.Title, edit.Fields
+	if edit.Draft {
+		edit.Name, edit.Status = nil, nil // of the page as it is served
+	} else {
+		typed.Status = *edit.Status
+	}
+	var saved *content.Page
+	if err == nil {
+		saved, err = c.Content.Save(c.ctx(), c.by, edit)
+	}
+	if err == nil && do == "publish" {
+		saved, err = c.Content.PublishDraft(c.ctx(), c.by, live.ID, saved.Version)
+	}
+	if err != nil {
+		return c.showPage(err, &typed, live)
+	}
+	return c.Redirect(pageAt(live.ID), notice(saved, do))
+}
+
+func notice(page *content.Page, do string) string {
+	text := "Saved."
+	switch {
+	case do == "publish":
+		text = "Published."
+	case page.Draft:
+		text = "The draft is saved."
+	}
+	if page.Warning != "" {
+		text += " " + pages.Capital(page.Warning) + "."
+	}
+	return text
+}
+
+// edit is what a form wants of a page; what cannot be read is told in err.
+func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
+	title, name, status := strings.TrimSpace(c.Form.Text("title")), strings.TrimSpace(c.Form.Text("name")), c.Form.Text("status")
+	edit = content.Edit{Title: &title, Status: &status}
+	if name != "" && name != base.Name {
+		edit.Name = &name
+	}
+	s, err := c.schema()
+	if err != nil {
+		return edit, err
+	}
+	t, err := c.Content.Template(c.ctx(), c.by, base.Template)
+	if err != nil {
+		return edit, err
+	}
+	r := &reader{call: c, schema: s}
+	edit.Fields = r.values(t.Fields, base.Fields, prefix)
+	edit.PublishAt = r.moment("publish_at", base.PublishAt)
+	edit.UnpublishAt = r.moment("unpublish_at", base.UnpublishAt)
+	return edit, errors.Join(apierror.Join(r.faults...), c.Form.Err())
+}
+
+// moment is a time that was typed; nil: it stays.
+func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
+	text := r.Form.Text(name)
+	if text == typedTime(old) {
+		return nil
+	}
+	if text == "" {
+		return new(kernel.Moment)
+	}
+	for _, layout := range []string{browserTime, "2006-01-02T15:04"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return new(instant.Of(at))
+		}
+	}
+	r.refuse(name, "this is no time such as 2026-01-31T08:00")
+	return nil
+}
+
+// newPage shows the form of a new page: first which template it is of.
+func (c *call) newPage() error {
+	parent, err := c.parent(c.Query.Number("parent"))
+	if err != nil {
+		return err
+	}
+	name := c.Query.Text("template")
+	if name == "" {
+		return c.askTemplate(parent)
+	}
+	return c.showNew(nil, parent, &content.Page{Parent: parent.ID, Template: name, Status: "unpublished"})
+}
+
+func (c *call) parent(id int64) (*content.Page, error) {
+	if err := errors.Join(c.Query.Err(), c.Form.Err()); err != nil {
+		return nil, err
+	}
+	if id == 0 {
+		return c.Content.At(c.ctx(), c.by, "/")
+	}
+	return c.Content.Page(c.ctx(), c.by, id)
+}
+
+func (c *call) askTemplate(parent *content.Page) error {
+	list, err := c.creatable(parent)
+	if err != nil {
+		return err
+	}
+	d := &pageData{Page: parent}
+	for i, t := range list {
+		d.Templates.Add(t.Name, cmp.Or(t.Label, t.Name), i == 0)
+	}
+	if d.Above, err = c.above(parent); err != nil {
+		return err
+	}
+	return c.Show("template-of", "New page", d)
+}
+
+func (c *call) showNew(refusal error, parent, typed *content.Page) error {
+	typed.Parent = parent.ID
+	return c.showPage(refusal, typed, nil)
+}
+
+func (c *call) create() error {
+	parent, err := c.parent(c.Form.Number("parent"))
+	if err != nil {
+		return err
+	}
+	typed := &content.Page{Template: c.Form.Text("template")}
+	edit, err := c.edit(typed)
+	edit.Parent, edit.Template = parent.ID, typed.Template
+	typed.Title, typed.Status, typed.Fields = *edit.Title, *edit.Status, edit.Fields
+	var made *content.Page
+	if err == nil {
+		made, err = c.Content.Save(c.ctx(), c.by, edit)
+	}
+	if err != nil {
+		return c.showNew(err, parent, typed)
+	}
+	return c.Redirect(pageAt(made.ID), notice(made, ""))
+}
+
+// upload puts a file into a field of a page.
+func (c *call) upload() error {
+	id := c.ID("pageId")
+	parts, err := c.Parts()
+	if err != nil {
+		return err
+	}
+	field := ""
+	for {
+		part, err := parts.NextPart()
+		if err != nil {
+			return c.backTo(id, kernel.Invalid("file", "required", "choose a file first"))
+		}
+		switch part.FormName() {
+		case "field":
+			field, err = small(part)
+		case "file":
+			if part.FileName() == "" {
+				return c.backTo(id, kernel.Invalid("file", "required", "choose a file first"))
+			}
+			_, err = c.Files.Receive(c.ctx(), c.by, id, field, part.FileName(), part)
+			if err == nil {
+				return c.Redirect(pageAt(id), "The file is there.")
+			}
+			return c.backTo(id, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// small is a field of a form with files.
+func small(part *multipart.Part) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(part, 256))
+	return pages.Valid(string(text)), err
+}
+
+// backTo shows a page with what went wrong beside its form.
+func (c *call) backTo(id int64, refusal error) error {
+	shown, live, err := c.open(id)
+	if err != nil {
+		return err
+	}
+	return c.showPage(refusal, shown, live)
+}
+
+// act does with a page what is no change of its texts.
+func (c *call) act() error {
+	id, version := c.ID("pageId"), c.Form.Number("version")
+	if err := c.Form.Err(); err != nil {
+		return err
+	}
+	ctx, u := c.ctx(), c.by
+	var err error
+	to, done := pageAt(id), ""
+	switch c.Form.Text("do") {
+	case "publish":
+		_, err = c.Content.PublishDraft(ctx, u, id, version)
+		done = "Published."
+	case "drop":
+		_, err = c.Content.DropDraft(ctx, u, id, version)
+		done = "The draft is dropped."
+	case "move":
+		var parent *content.Page
+		if parent, err = c.Content.At(ctx, u, c.Form.Text("to")); kernel.IsNotFound(err) {
+			err = kernel.Invalid("to", "unknown", "there is no page at this path")
+		}
+		if err == nil {
+			_, err = c.Content.Move(ctx, u, id, parent.ID)
+		}
+		done = "Moved."
+	case "trash":
+		var page *content.Page
+		if page, err = c.Content.Trash(ctx, u, id, version); err == nil {
+			to = "/tree/" + strconv.FormatInt(page.Parent, 10)
+		}
+		done = "The page is in the trash."
+	case "revert":
+		_, err = c.Content.Revert(ctx, u, id, c.Form.Number("revision"), version)
+		done = "The page is as it was."
+	case "preview":
+		return c.preview(id)
+	default:
+		err = kernel.BadRequest("there is no such act")
+	}
+	if err != nil {
+		return c.backTo(id, err)
+	}
+	return c.Redirect(to, done)
+}
+
+// previewLasts is how long a link to a draft is good.
+const previewLasts = 24 * time.Hour
+
+// preview shows a link to the page as it is to be, for who has no account.
+func (c *call) preview(id int64) error {
+	token, until, err := c.Content.PreviewLink(c.ctx(), c.by, id, previewLasts)
+	if err != nil {
+		return c.backTo(id, err)
+	}
+	base := strings.TrimSuffix(c.Base(), c.Mount)
+	return c.Show("preview", "Preview", struct {
+		ID    int64
+		Link  string
+		Until kernel.Moment
+	}{id, base + "/" + c.Settings.Current().Mount() + "/content/preview/" + token, until})
+}
+
+type revisionRow struct {
+	*content.Revision
+	By   string
+	Diff []pages.Change
+}
+
+// revisions shows what a page was, each with what the next change made of it.
+func (c *call) revisions() error {
+	page, err := c.Content.Page(c.ctx(), c.by, c.ID("pageId"))
+	if err != nil {
+		return err
+	}
+	list, err := c.Content.Revisions(c.ctx(), c.by, page.ID)
+	if err != nil {
+		return err
+	}
+	after := outline(page.Title, page.Fields)
+	shown := make([]revisionRow, len(list))
+	names := make(map[int64]string)
+	for i, r := range list {
+		text := outline(r.Title, r.Fields)
+		shown[i] = revisionRow{r, c.nameOf(names, r.By), pages.Diff(text, after)}
+		after = text
+	}
+	return c.Show("revisions", "Revisions of "+page.Title, struct {
+		Page *content.Page
+		List []revisionRow
+	}{page, shown})
+}
+
+// nameOf is the name of a user, asked once.
+func (c *call) nameOf(known map[int64]string, id int64) string {
+	if name, ok := known[id]; ok {
+		return name
+	}
+	name := "somebody who is gone"
+	if id == 0 {
+		name = "the site"
+	} else if account, err := c.Accounts.Account(c.ctx(), id); err == nil {
+		name = account.Name
+	}
+	known[id] = name
+	return name
+}
+
+// outline is a page as text, for comparison.
+func outline(title string, fields map[string]any) string {
+	text, _ := json.MarshalIndent(fields, "", "  ") // it was read as JSON
+	return title + "\n" + strings.ReplaceAll(string(text), `\n`, "\n") + "\n"
+}
+
+// file sends a file of a page.
+func (c *call) file() error { return c.Files.Serve(c.W, c.R, c.by, c.ID("fileId")) }

@@ -1,0 +1,77 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// cookieLasts is how long a browser keeps the cookie; the session ends before where it is not used.
+const cookieLasts = 30 * 24 * time.Hour
+
+type loginForm struct{ Name, Next string }
+
+func (c *call) askLogin() error {
+	if c.by != nil {
+		return c.Redirect("/", "")
+	}
+	return c.Show("login", "Sign in", loginForm{Next: pages.Local(c.Query.Text("next"))})
+}
+
+func (c *call) login() error {
+	form := loginForm{c.Form.Text("name"), pages.Local(c.Form.Text("next"))}
+	user, epoch, err := c.Auth.Check(c.ctx(), form.Name, c.Form.Text("password"), c.Address(c.R))
+	if err != nil {
+		return c.ShowForm(told(err), "login", "Sign in", form)
+	}
+	header, err := c.Auth.Begin(c.R, user, epoch, c.Session(), false)
+	if err != nil {
+		return err
+	}
+	cookie, err := http.ParseSetCookie(header)
+	if err != nil {
+		return err
+	}
+	c.SignIn(cookie.Value, cookieLasts)
+	return c.Redirect(form.Next, "")
+}
+
+func (c *call) logout() error {
+	if _, err := c.Auth.End(c.R, c.Session(), false); err != nil {
+		return err
+	}
+	c.SignOut()
+	return c.Redirect("/login", "You are signed out.")
+}
+
+type accountForm struct{ Email string }
+
+func (c *call) account() error {
+	account, err := c.Accounts.Account(c.ctx(), c.by.ID)
+	if err != nil {
+		return err
+	}
+	return c.Show("account", "Your account", accountForm{account.Email})
+}
+
+// saveAccount changes the own address and password. A new password ends all sessions, this one too.
+func (c *call) saveAccount() error {
+	form := accountForm{c.Form.Text("email")}
+	change := accounts.Change{Email: &form.Email}
+	typed := c.Form.Text("password")
+	if typed != "" {
+		if _, _, err := c.Auth.Check(c.ctx(), c.by.Name, c.Form.Text("present"), c.Address(c.R)); err != nil {
+			return c.ShowForm(told(err), "account", "Your account", form)
+		}
+		change.Password = &typed
+	}
+	if _, err := c.Accounts.Update(c.ctx(), c.by, c.by.ID, change); err != nil {
+		return c.ShowForm(err, "account", "Your account", form)
+	}
+	if typed != "" {
+		return c.Redirect("/login", "Your password is changed. Sign in with it.")
+	}
+	return c.Redirect("/account", "Saved.")
+}
