@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+	"github.com/tollgate-gateway/tollgate/backends/answer/web"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
@@ -92,8 +93,12 @@ func New(o Options) *Server {
 	return s
 }
 
-// ServeHTTP answers clients.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.api.ServeHTTP(w, r) }
+// ServeHTTP answers clients, and people with the page.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !web.Serve(w, r) {
+		s.api.ServeHTTP(w, r)
+	}
+}
 
 // Waiting is how many questions are worked on, or wait to be.
 func (s *Server) Waiting() int { return s.api.Waiting() }
@@ -145,8 +150,8 @@ func (s *Server) source(ctx context.Context, id string) (source api.Source, ok b
 type asker struct{ *pipeline.Pipeline }
 
 // Ask implements api.Asker.
-func (a asker) Ask(ctx context.Context, query string, force bool) api.Outcome {
-	o, trace := a.Pipeline.Ask(ctx, pipeline.Request{Text: query, Force: force}, nil)
+func (a asker) Ask(ctx context.Context, query string, force bool, progress func(stage string)) api.Outcome {
+	o, trace := a.Pipeline.Ask(ctx, pipeline.Request{Text: query, Force: force}, progress)
 	out := api.Outcome{Reason: o.Reason, Answer: o.Answer, References: references(o.References), Trace: trace}
 	for _, q := range o.Subqueries {
 		out.Subqueries = append(out.Subqueries, api.Subquery{Query: q.Query, Answer: q.Answer, References: references(q.References)})

@@ -7,6 +7,8 @@
 //   - Sources need a key too: what was ingested may be licensed to the house.
 //   - An Idempotency-Key stands for the outcomes that a client should not ask for again, the
 //     four reasons among them; after a fault of the service (5xx) it is free.
+//   - Who accepts text/event-stream gets the stages of a question as events before its answer
+//     (WHATWG HTML, server-sent events): "stage" with {"stage"}, then "answer" with the envelope.
 //   - GET /v1/answers/{id} is 200 for an answer that failed: its envelope tells how.
 package api
 
@@ -68,9 +70,10 @@ const (
 	Canceled           = "Canceled"           // the client has left
 )
 
-// Asker answers questions. It returns when the context ends.
+// Asker answers questions. It returns when the context ends. progress is told each stage as
+// it begins, perhaps of several parts of a question at once.
 type Asker interface {
-	Ask(ctx context.Context, query string, force bool) Outcome
+	Ask(ctx context.Context, query string, force bool, progress func(stage string)) Outcome
 }
 
 // Source is a document of the corpus that has no public address.

@@ -25,7 +25,9 @@ import (
 // context ends, "panic" not at all.
 type asker struct{ asked, forced atomic.Int32 }
 
-func (a *asker) Ask(ctx context.Context, query string, force bool) api.Outcome {
+func (a *asker) Ask(ctx context.Context, query string, force bool, progress func(stage string)) api.Outcome {
+	progress("retrieve")
+	progress("draft")
 	a.asked.Add(1)
 	if force {
 		a.forced.Add(1)

@@ -136,18 +136,28 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	rateHeaders(w.Header(), rate)
 	detached := once.Key != "" || prefersAsync(r.Header)
 	done := make(chan accounts.Answer, 1)
+	var told *events
+	progress := func(string) {}
+	if acceptsEvents(r.Header) && !prefersAsync(r.Header) {
+		told = newEvents()
+		progress = told.stage
+	}
 	a.work.Go(func() {
 		defer func() { <-a.house }()
 		ctx := r.Context()
 		if detached {
 			ctx = a.ctx
 		}
-		done <- a.answerTo(ctx, id, q)
+		done <- a.answerTo(ctx, id, q, progress)
 	})
 	if prefersAsync(r.Header) {
 		w.Header().Set("Preference-Applied", "respond-async")
 		w.Header().Set("Location", "/v1/answers/"+id)
 		a.write(w, http.StatusAccepted, "", map[string]string{"id": id, "status": accounts.Pending})
+		return
+	}
+	if told != nil {
+		a.stream(w, r, told, done)
 		return
 	}
 	select {
@@ -242,7 +252,7 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 }
 
 // answerTo works on a question that was accepted, and stores what became of it.
-func (a *API) answerTo(ctx context.Context, id string, q question) accounts.Answer {
+func (a *API) answerTo(ctx context.Context, id string, q question, progress func(stage string)) accounts.Answer {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, a.o.Deadline)
 	defer cancel()
@@ -250,7 +260,7 @@ func (a *API) answerTo(ctx context.Context, id string, q question) accounts.Answ
 	outcome := Outcome{Reason: Timeout}
 	select {
 	case a.running <- struct{}{}:
-		outcome = a.safely(ctx, id, q)
+		outcome = a.safely(ctx, id, q, progress)
 		<-a.running
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -277,14 +287,14 @@ func (a *API) answerTo(ctx context.Context, id string, q question) accounts.Answ
 }
 
 // safely asks; a fault of one question takes no other with it.
-func (a *API) safely(ctx context.Context, id string, q question) (o Outcome) {
+func (a *API) safely(ctx context.Context, id string, q question, progress func(stage string)) (o Outcome) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			a.log().Error("a question has made the program fail", zap.String("id", id), zap.Any("fault", fault), zap.Stack("stack"))
 			o = Outcome{Reason: InternalError}
 		}
 	}()
-	return a.o.Asker.Ask(ctx, q.query, q.force)
+	return a.o.Asker.Ask(ctx, q.query, q.force, progress)
 }
 
 // store settles a question with what became of it.

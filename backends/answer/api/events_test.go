@@ -1,0 +1,55 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
+	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+)
+
+// TestEvents: who accepts events is told the stages, then the envelope; who does not, or
+// asks to be answered later, gets what they got before.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Deadline = 200 * time.Millisecond })
+	const stages = "event: stage\ndata: {\"stage\":\"retrieve\"}\n\nevent: stage\ndata: {\"stage\":\"draft\"}\n\nevent: answer\ndata: {"
+	for name, c := range map[string]struct{ query, want string }{
+		"answered": {"What was revenue?", `"success":true,"error":null,"result":{"id":"ans_`},
+		"refused":  {"reason FailedToAnswer", `"success":false,"error":"FailedToAnswer","result":{"id":"ans_`},
+		"late":     {"hang", `"success":false,"error":"Timeout","result":null}`},
+		"a fault":  {"panic", `"success":false,"error":"InternalError","result":null}`},
+	} {
+		w := r.do("POST", "/v1/answer", asks(c.query), "Accept", "application/json;q=0.5, text/event-stream")
+		if got := w.Body.String(); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" || !strings.HasPrefix(got, stages) || !strings.Contains(got, c.want) || !strings.HasSuffix(got, "}\n\n") || !w.Flushed {
+			t.Errorf("%s: %d %v\n%s", name, w.Code, w.Header(), got)
+		}
+	}
+	if w := r.do("POST", "/v1/answer", asks("What was revenue?"), "Accept", "*/*"); strings.Contains(w.Body.String(), "event:") {
+		t.Errorf("events for all: %s", w.Body)
+	}
+	if w := r.do("POST", "/v1/answer", asks("What was revenue?"), "Accept", "text/event-stream", "Prefer", "respond-async"); w.Code != 202 {
+		t.Errorf("later: %d %s", w.Code, w.Body)
+	}
+	if w := r.do("POST", "/v1/answer", `{}`, "Accept", "text/event-stream"); w.Code != 400 || w.Header().Get("Content-Type") == "text/event-stream" {
+		t.Errorf("no question: %d %v", w.Code, w.Header())
+	}
+	caller, err := r.accounts.Caller(t.Context(), r.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for { // what is answered later, too
+		q, err := r.accounts.Quota(t.Context(), caller)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.Pending == 0 {
+			if q.Used != 3 { // faults and an honest no are not charged
+				t.Errorf("used %d", q.Used)
+			}
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

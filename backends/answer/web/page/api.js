@@ -1,0 +1,107 @@
+// The API, and the key that it is asked with.
+
+// Where the service is: the folder above these files, so that it works below a prefix too.
+export const base = new URL('..', import.meta.url);
+
+const storageKey = 'tollgate.answer';
+
+// The key lives in this tab alone: a reload keeps it, and closing the tab ends it.
+export const door = {
+  key: stored(),
+  keep(key) {
+    this.key = key;
+    try {
+      sessionStorage.setItem(storageKey, key);
+    } catch {
+      // Without storage it ends with a reload.
+    }
+  },
+  forget() {
+    this.key = '';
+    try {
+      sessionStorage.removeItem(storageKey);
+    } catch {
+      // There was none.
+    }
+  },
+};
+
+function stored() {
+  try {
+    return sessionStorage.getItem(storageKey) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+// reasons are what the codes of the API mean to who asks.
+const reasons = {
+  ContentFiltered: 'This is not answered here: it asks for a recommendation, or for what does not belong here.',
+  NonInvestmentRelated: 'This does not seem to be about investments.',
+  ShouldUseScreener: 'This looks through many companies: use a screener for it.',
+  FailedToAnswer: 'The documents do not hold an answer that could be shown to be right.',
+  RateLimited: 'Too many questions at once.',
+  QuotaExceeded: 'The quota of this key is spent.',
+  Timeout: 'It took too long. It was not charged.',
+  ServiceUnavailable: 'The service cannot answer right now.',
+  InternalError: 'The service has made a mistake. It was not charged.',
+  InvalidRequest: 'This is no question: 1 to 2,000 characters are.',
+};
+
+export const reason = (code) => reasons[code] ?? code;
+
+async function send(method, path, { body, signal, accept } = {}) {
+  const headers = { 'X-Api-Key': door.key };
+  if (body) headers['Content-Type'] = 'application/json';
+  if (accept) headers.Accept = accept;
+  let response;
+  try {
+    response = await fetch(new URL(path, base), { method, headers, signal, cache: 'no-store', credentials: 'omit', body: body && JSON.stringify(body) });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw Object.assign(new Error('Check that it runs and that this device is connected.'), { title: 'The service cannot be reached.' });
+  }
+  if (response.ok) return response;
+  const said = await response.json().catch(() => null);
+  const error = new Error(reason(said?.error) ?? `The server answered ${response.status}.`);
+  error.status = response.status;
+  const wait = Number(response.headers.get('retry-after'));
+  if (wait > 0) error.message += ` Try again in ${wait} s.`;
+  throw error;
+}
+
+// quota tells how the account stands.
+export const quota = async (signal) => (await (await send('GET', 'v1/quota', { signal })).json()).result;
+
+// source gives what opens a document of the service in a tab; null: the address is another
+// one.
+export function source(address) {
+  const url = new URL(address, base);
+  const at = url.pathname.indexOf('/v1/sources/');
+  if (at < 0 || (url.origin !== base.origin && !address.startsWith('/'))) return null;
+  return async () => {
+    const tab = open('', '_blank');
+    const text = await send('GET', `.${url.pathname.slice(at)}`).then((r) => r.text()).catch((error) => error.message);
+    const shown = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }));
+    if (tab) tab.location = shown;
+    setTimeout(() => URL.revokeObjectURL(shown), 60000);
+  };
+}
+
+// ask sends a question, tells onStage each stage as it begins, and returns the envelope.
+export async function ask(query, force, signal, onStage) {
+  const response = await send('POST', 'v1/answer', { body: { query, ...(force && { forceAnswer: true }) }, signal, accept: 'text/event-stream' });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ''; ;) {
+    const { value, done } = await reader.read();
+    if (done) throw Object.assign(new Error('It broke off before the answer.'), { title: 'No answer came.' });
+    text += value;
+    for (let end; (end = text.indexOf('\n\n')) >= 0; text = text.slice(end + 2)) {
+      const lines = text.slice(0, end).split('\n');
+      const event = lines.find((l) => l.startsWith('event: '))?.slice(7);
+      const data = lines.find((l) => l.startsWith('data: '))?.slice(6);
+      if (event === 'stage') onStage(JSON.parse(data).stage);
+      if (event === 'answer') return JSON.parse(data);
+    }
+  }
+}

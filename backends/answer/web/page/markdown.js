@@ -1,0 +1,48 @@
+// The Markdown of answers as elements: paragraphs, lists, tables, emphasis, code and links.
+// Everything else is text. Nothing is read as HTML.
+import { source } from './api.js';
+import { h, scroller } from './parts/dom.js';
+
+// shown makes the elements of a text.
+export function shown(text) {
+  const blocks = text.replaceAll('\r\n', '\n').split(/\n{2,}/);
+  return blocks.map((block) => block.trim()).filter(Boolean).map((block) => {
+    const lines = block.split('\n');
+    if (lines.length > 1 && lines.every((l) => l.trim().startsWith('|'))) return tableOf(lines);
+    if (lines.every((l) => /^\s*[-*] /.test(l))) return h('ul', null, lines.map((l) => h('li', null, inline(l.replace(/^\s*[-*] /, '')))));
+    const heading = /^#{1,6} (.*)$/.exec(block);
+    if (heading) return h('h3', null, inline(heading[1]));
+    return h('p', null, lines.flatMap((line, i) => [i > 0 && h('br'), ...inline(line)]));
+  });
+}
+
+function tableOf(lines) {
+  const cells = (line) => line.trim().replace(/^\||\|$/g, '').split('|').map((c) => c.trim());
+  const [head, ...rows] = lines.filter((line) => !/^[\s|:-]+$/.test(line)).map(cells);
+  return scroller('Table', h('table', null,
+    h('thead', null, h('tr', null, head.map((c) => h('th', { scope: 'col' }, inline(c))))),
+    h('tbody', null, rows.map((row) => h('tr', null, row.map((c) => h('td', null, inline(c))))))));
+}
+
+const pattern = /\[([^\]]+)\]\(([^)\s]+)\)|\*\*([^*]+)\*\*|`([^`]+)`/g;
+
+function inline(text) {
+  const out = [];
+  let last = 0;
+  for (const found of text.matchAll(pattern)) {
+    out.push(text.slice(last, found.index));
+    const [whole, label, url, strong, code] = found;
+    if (label) out.push(link(label, url) ?? whole);
+    else if (strong) out.push(h('strong', null, strong));
+    else out.push(h('code', null, code));
+    last = found.index + whole.length;
+  }
+  return [...out, text.slice(last)];
+}
+
+// link leads to a document; what is no address of the web stays text.
+export function link(label, url) {
+  if (!/^(https?:\/\/|\/v1\/sources\/)/.test(url)) return null;
+  const open = source(url); // of the service itself, which wants the key
+  return h('a', { href: url, rel: 'noreferrer', target: '_blank', onclick: open && ((event) => { event.preventDefault(); open(); }) }, label);
+}

@@ -1,0 +1,10 @@
+package answer
+
+import (
+	"os"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+func TestMain(m *testing.M) { os.Exit(e2e.Run(m)) }
