@@ -1,0 +1,202 @@
+// Package dpop checks proofs of possession (RFC 9449): a client signs each request with
+// a key of its own, so that a token which is bound to the key is of no use to a thief.
+package dpop
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	golang "github.com/golang-jwt/jwt/v5"
+
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/jwks"
+)
+
+// Header is the request's header that has a proof.
+const Header = "DPoP"
+
+// Algorithms may sign proofs.
+var Algorithms = []string{"ES256", "RS256", "PS256"}
+
+const (
+	// maxProof bounds a proof, in bytes. One of an RSA key of 8192 bits has about 3500.
+	maxProof = 8 << 10
+	maxID    = 256
+	// maxTime is the end of the year 9999.
+	maxTime = 253402300799
+)
+
+// Error is what is wrong with a proof, in words that may be sent in a header.
+type Error struct {
+	Reason string // for a metric
+	Text   string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// What may be wrong with a proof.
+var (
+	ErrMany      = &Error{"malformed", "there must be exactly one proof"}
+	ErrMalformed = &Error{"malformed", "the proof is not a signed JSON Web Token as RFC 9449 has it"}
+	ErrType      = &Error{"type", "the typ of the proof is not dpop+jwt"}
+	ErrAlgorithm = &Error{"algorithm", "the proof is signed with an algorithm that is not accepted"}
+	ErrKey       = &Error{"key", "the jwk of the proof is not a public key that is accepted"}
+	ErrSignature = &Error{"signature", "the signature of the proof is not good"}
+	ErrID        = &Error{"jti", "the jti of the proof must have 1 to 256 characters"}
+	ErrMethod    = &Error{"htm", "the proof is for another method"}
+	ErrURL       = &Error{"htu", "the proof is for another address"}
+	ErrTime      = &Error{"iat", "the iat of the proof is too far from now"}
+	ErrToken     = &Error{"ath", "the proof is not for this access token"}
+	ErrReplay    = &Error{"replay", "the proof was used before"}
+	// ErrNonce has the client try again with a nonce of Nonces.
+	ErrNonce = &Error{"nonce", "the proof needs a fresh nonce of this server"}
+)
+
+// Verifier checks proofs.
+type Verifier struct {
+	// Lifetime is how far from now the iat of a proof may be, either way.
+	Lifetime time.Duration
+	// Nonces are those of this server. A proof that has one must have a good one.
+	Nonces Nonces
+	// RequireNonce refuses proofs without.
+	RequireNonce bool
+	// Replays remember which proofs were used, for all nodes, under keys that begin
+	// with Prefix.
+	Replays counters.Store
+	Prefix  string
+	Now     func() time.Time
+}
+
+// Request is what a proof must be for.
+type Request struct {
+	Method string
+	URL    string // the public one, absolute; query and fragment do not count
+	Token  string // the access token that came along; empty: none did
+}
+
+// Proof is one that passed.
+type Proof struct {
+	Thumbprint string // of the key (RFC 7638)
+	Renew      bool   // the nonce is past half its life
+}
+
+// claims are those of a proof (RFC 9449 section 4.2).
+type claims struct {
+	ID     string   `json:"jti"`
+	Method string   `json:"htm"`
+	URL    string   `json:"htu"`
+	Issued *float64 `json:"iat"`
+	Token  string   `json:"ath"`
+	Nonce  *string  `json:"nonce"`
+
+	golang.MapClaims `json:"-"` // the parser asks for the methods, and never calls them
+}
+
+// parser decodes proofs; what they claim is checked here.
+var parser = golang.NewParser(golang.WithoutClaimsValidation(), golang.WithStrictDecoding())
+
+// Verify checks the proof of a request (RFC 9449 section 4.3), given the values of its
+// header, and uses it up: a proof is good once. The error is an *Error, or that of
+// Replays.
+func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Proof, error) {
+	if len(header) != 1 {
+		return nil, ErrMany
+	}
+	c, proof, err := parse(header[0])
+	if err != nil {
+		return nil, err
+	}
+	if n := len(c.ID); n == 0 || n > maxID {
+		return nil, ErrID
+	}
+	if c.Method != r.Method {
+		return nil, ErrMethod
+	}
+	at, ok := Normalize(c.URL)
+	if here, good := Normalize(r.URL); !ok || !good || at != here {
+		return nil, ErrURL
+	}
+	now := v.Now()
+	if c.Issued == nil || !(math.Abs(*c.Issued) <= maxTime) || now.Sub(time.UnixMicro(int64(*c.Issued*1e6))).Abs() > v.Lifetime {
+		return nil, ErrTime
+	}
+	if r.Token != "" && c.Token != Hash(r.Token) {
+		return nil, ErrToken
+	}
+	if c.Nonce != nil {
+		if proof.Renew, ok = v.Nonces.check(*c.Nonce, now); !ok {
+			return nil, ErrNonce
+		}
+	} else if v.RequireNonce {
+		return nil, ErrNonce
+	}
+	// A proof of the future is good for two lifetimes, and a moment for the last instant.
+	first, err := v.Replays.SetNX(ctx, v.Prefix+Hash(proof.Thumbprint+"\n"+at+"\n"+c.ID), 2*v.Lifetime+time.Second)
+	if err != nil {
+		return nil, err
+	}
+	if !first {
+		return nil, ErrReplay
+	}
+	return proof, nil
+}
+
+// Hash is base64url of the SHA-256 of a token, the claim ath of proofs that come with it.
+func Hash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// parse reads a proof and checks its signature by the key that is in it.
+func parse(text string) (*claims, *Proof, error) {
+	if len(text) > maxProof || strings.ContainsAny(text, "\r\n") { // which base64 would pass over
+		return nil, nil, ErrMalformed
+	}
+	c, proof := new(claims), new(Proof)
+	_, err := parser.ParseWithClaims(text, c, func(parsed *golang.Token) (any, error) {
+		if _, ok := parsed.Header["crit"]; ok { // RFC 7515, 4.1.11; we know no extension
+			return nil, ErrMalformed
+		}
+		if parsed.Header["typ"] != "dpop+jwt" {
+			return nil, ErrType
+		}
+		algorithm := parsed.Method.Alg()
+		if !slices.Contains(Algorithms, algorithm) {
+			return nil, ErrAlgorithm
+		}
+		raw, err := json.Marshal(parsed.Header["jwk"])
+		if err != nil {
+			return nil, ErrKey
+		}
+		key, err := jwks.ParsePublic(raw)
+		if err != nil {
+			return nil, ErrKey
+		}
+		if _, err := (jwks.Fixed{{Key: key}}).Find(context.Background(), "", algorithm); err != nil { // a key of another kind
+			return nil, ErrKey
+		}
+		if proof.Thumbprint, err = jwks.Thumbprint(key); err != nil {
+			return nil, ErrKey
+		}
+		return key, nil
+	})
+	if bad, ok := errors.AsType[*Error](err); ok {
+		return nil, nil, bad
+	}
+	switch {
+	case err == nil:
+		return c, proof, nil
+	case errors.Is(err, golang.ErrTokenSignatureInvalid):
+		return nil, nil, ErrSignature
+	case errors.Is(err, golang.ErrTokenUnverifiable):
+		return nil, nil, ErrAlgorithm // absent, or one that the library does not know
+	}
+	return nil, nil, ErrMalformed
+}
