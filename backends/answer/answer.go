@@ -44,6 +44,9 @@ type Options struct {
 	LogQueries      bool
 	// CompareMin is from how many issuers on a comparison is screening. Default: 2.
 	CompareMin int
+	// Remember is how long the same question has the same answer while the corpus does not
+	// change; 0: it is worked out each time.
+	Remember time.Duration
 	// Observe is told of every question that was accepted, ObserveJob of every run of a
 	// job; nil: nobody is.
 	Observe    func(reason string, took time.Duration)
@@ -79,8 +82,12 @@ func New(o Options) *Server {
 	asks := pipeline.New(retrieve.New(s.Corpus, retrieve.Options{}), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
 		CompareMin: o.CompareMin, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 	})
+	var from api.Asker = asker{asks}
+	if o.Remember > 0 {
+		from = &remembering{Asker: from, lasts: o.Remember, now: o.Now, version: s.Corpus.Version, outcomes: make(map[string]remembered)}
+	}
 	s.api = api.New(api.Options{
-		Kernel: k, Accounts: s.Accounts, Asker: asker{asks}, Counters: o.Counters, Keyring: o.Keyring, Source: s.source,
+		Kernel: k, Accounts: s.Accounts, Asker: from, Counters: o.Counters, Keyring: o.Keyring, Source: s.source,
 		Running: o.Running, Queued: o.Queued, LogQueries: o.LogQueries, Observe: o.Observe,
 	})
 	s.jobs = jobs.New(jobs.Options{Logger: o.Logger, Observe: o.ObserveJob, Jobs: []jobs.Job{
@@ -102,6 +109,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Waiting is how many questions are worked on, or wait to be.
 func (s *Server) Waiting() int { return s.api.Waiting() }
+
+// Trace is what became of a question and how, for operators. Its error is accounts.ErrNone
+// where there is none.
+func (s *Server) Trace(ctx context.Context, id string) (*api.Trace, error) {
+	return s.api.Trace(ctx, id)
+}
 
 // Start begins the work in the background.
 func (s *Server) Start() {

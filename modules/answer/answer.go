@@ -3,6 +3,7 @@
 package answer
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -56,6 +57,7 @@ func init() {
 //		running     16
 //		queued      64
 //		compare_min 2
+//		cache       15m
 //		log_queries
 //	}
 //
@@ -86,6 +88,10 @@ type Handler struct {
 	// CompareMin is from how many issuers on a comparison is screening, which is not
 	// answered. Default: 2.
 	CompareMin int `json:"compare_min,omitempty"`
+
+	// Cache is how long the same question has the same answer, whoever asks, while the corpus
+	// does not change; below 0: it is worked out each time. Default: 15m.
+	Cache caddy.Duration `json:"cache,omitempty"`
 
 	// LogQueries has the texts of questions in the log. Default: off.
 	LogQueries bool `json:"log_queries,omitempty"`
@@ -161,7 +167,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 			DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Keyring: h.app.Keyring(answer.SchemaName),
 			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, CompareMin: h.CompareMin,
 			Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
-			Running:  h.Running, Queued: h.Queued, LogQueries: h.LogQueries, Observe: observe, ObserveJob: jobMetrics.Observe,
+			Running:  h.Running, Queued: h.Queued, Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries, Observe: observe, ObserveJob: jobMetrics.Observe,
 		})
 		return n, nil
 	}, (*node).close)

@@ -3,7 +3,9 @@ package answer
 import (
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
@@ -13,7 +15,7 @@ func init() {
 	directive.Register[Handler]("answer")
 }
 
-var optionNames = []string{"base_url", "model", "rate", "quota", "running", "queued", "compare_min", "log_queries"}
+var optionNames = []string{"base_url", "model", "rate", "quota", "running", "queued", "compare_min", "cache", "log_queries"}
 
 // UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -55,6 +57,20 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			err = number(d, option, &h.Queued)
 		case "compare_min":
 			err = number(d, option, &h.CompareMin)
+		case "cache":
+			var text string
+			if !d.AllArgs(&text) {
+				return d.ArgErr()
+			}
+			lasts, wrong := caddy.ParseDuration(text)
+			switch {
+			case text == "off":
+				h.Cache = -1
+			case wrong != nil || lasts <= 0 || lasts > 24*time.Hour:
+				return d.Errf("cache: %q is neither off nor a duration of at most a day", text)
+			default:
+				h.Cache = caddy.Duration(lasts)
+			}
 		case "log_queries":
 			if h.LogQueries = true; d.NextArg() {
 				return d.ArgErr()

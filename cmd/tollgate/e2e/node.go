@@ -189,7 +189,7 @@ func (n *Node) Admin(method, path, contentType, body string) (string, error) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
+	if err == nil && resp.StatusCode/100 != 2 {
 		err = fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, text)
 	}
 	return string(text), err

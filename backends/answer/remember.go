@@ -1,0 +1,88 @@
+package answer
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+	"github.com/tollgate-gateway/tollgate/backends/answer/question"
+)
+
+// rememberMost bounds how many outcomes a node remembers.
+const rememberMost = 1000
+
+// remembering answers a question again with what became of it a while ago, whoever asks,
+// while the corpus has not changed. Faults are not remembered. Each node remembers its
+// own.
+type remembering struct {
+	api.Asker
+	lasts   time.Duration
+	now     func() time.Time
+	version func(ctx context.Context) (int64, error) // of the corpus
+
+	mu       sync.Mutex
+	outcomes map[string]remembered
+}
+
+type remembered struct {
+	outcome api.Outcome
+	until   time.Time
+}
+
+// again is the trace of what was remembered.
+type again struct {
+	Remembered bool `json:"remembered"`
+	First      any  `json:"first"` // the trace of the first time
+}
+
+// Ask implements api.Asker.
+func (r *remembering) Ask(ctx context.Context, query string, force bool, progress func(stage string)) api.Outcome {
+	version, err := r.version(ctx)
+	if err != nil { // the pipeline tells of it
+		return r.Asker.Ask(ctx, query, force, progress)
+	}
+	key := strconv.FormatInt(version, 10) + " " + strconv.FormatBool(force) + " " + question.Normalise(query)
+	if found, ok := r.find(key); ok {
+		found.Trace = again{true, found.Trace}
+		return found
+	}
+	o := r.Asker.Ask(ctx, query, force, progress)
+	switch o.Reason {
+	case "", api.ContentFiltered, api.NonInvestmentRelated, api.ShouldUseScreener, api.FailedToAnswer:
+		r.keep(key, o)
+	}
+	return o
+}
+
+func (r *remembering) find(key string) (api.Outcome, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, ok := r.outcomes[key]
+	if left := found.until.Sub(r.now()); !ok || left <= 0 || left > r.lasts { // the clock was set back
+		return api.Outcome{}, false
+	}
+	return found.outcome, true
+}
+
+// keep remembers an outcome, in the place of what is over or, in a full house, of any.
+func (r *remembering) keep(key string, o api.Outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	if len(r.outcomes) >= rememberMost {
+		for other, one := range r.outcomes {
+			if !now.Before(one.until) {
+				delete(r.outcomes, other)
+			}
+		}
+		for other := range r.outcomes {
+			if len(r.outcomes) < rememberMost {
+				break
+			}
+			delete(r.outcomes, other)
+		}
+	}
+	r.outcomes[key] = remembered{o, now.Add(r.lasts)}
+}

@@ -1,0 +1,79 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+)
+
+// counting answers with how often it was asked.
+type counting struct{ asked int }
+
+func (c *counting) Ask(_ context.Context, query string, _ bool, progress func(string)) api.Outcome {
+	c.asked++
+	progress("search")
+	if query == "fault" {
+		return api.Outcome{Reason: api.Timeout}
+	}
+	if query == "no" {
+		return api.Outcome{Reason: api.FailedToAnswer}
+	}
+	return api.Outcome{Answer: fmt.Sprint(c.asked), Trace: "first"}
+}
+
+// TestRemember: the same question has the same answer for a while, and no longer than the
+// corpus is the same.
+func TestRemember(t *testing.T) {
+	t.Parallel()
+	now, version := time.Unix(1_800_000_000, 0), int64(1)
+	var down error
+	under := new(counting)
+	r := &remembering{
+		Asker: under, lasts: 15 * time.Minute, now: func() time.Time { return now },
+		version: func(context.Context) (int64, error) { return version, down }, outcomes: make(map[string]remembered),
+	}
+	ask := func(query string, force bool) api.Outcome { return r.Ask(t.Context(), query, force, func(string) {}) }
+	for i, step := range []struct {
+		query  string
+		force  bool
+		change func()
+		asked  int
+	}{
+		{"What was revenue?", false, nil, 1},
+		{"  What was\trevenue? ", false, nil, 1},
+		{"What was revenue?", true, nil, 2},
+		{"What was profit?", false, nil, 3},
+		{"no", false, nil, 4},
+		{"no", false, nil, 4},
+		{"fault", false, nil, 5},
+		{"fault", false, nil, 6},
+		{"What was revenue?", false, func() { now = now.Add(14 * time.Minute) }, 6},
+		{"What was revenue?", false, func() { now = now.Add(2 * time.Minute) }, 7},
+		{"What was revenue?", false, func() { version++ }, 8},
+		{"What was revenue?", false, func() { now = now.Add(-time.Hour) }, 9},
+		{"What was revenue?", false, func() { down = errors.New("gone") }, 10},
+	} {
+		if step.change != nil {
+			step.change()
+		}
+		before := under.asked
+		o := ask(step.query, step.force)
+		if under.asked != step.asked {
+			t.Errorf("step %d: asked %d times, want %d", i, under.asked, step.asked)
+		}
+		if seen, is := o.Trace.(again); o.Answer != "" && (is != (under.asked == before) || is && seen.First != "first") {
+			t.Errorf("step %d: trace %v", i, o.Trace)
+		}
+	}
+	down = nil
+	for i := range 3 * rememberMost {
+		ask(fmt.Sprint("question ", i), false)
+	}
+	if len(r.outcomes) > rememberMost {
+		t.Errorf("%d are remembered", len(r.outcomes))
+	}
+}

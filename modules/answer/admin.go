@@ -1,0 +1,182 @@
+package answer
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer"
+	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+func init() {
+	caddy.RegisterModule(Admin{})
+}
+
+// Admin adds routes to Caddy's admin endpoint, for who may order the server anyway:
+//
+//   - GET /admin/answer/traces/{id}: what became of a question, and how: each stage, the
+//     passages that were found, what was computed, what the checks have found. It holds the
+//     question.
+//   - GET and POST /admin/answer/keys: the keys; a new one of {"label", "account", "limit",
+//     "expires_seconds", "services"}, of which label is required. The key is told this once.
+//   - POST /admin/answer/keys/{id}/revoke
+//
+// With several answer APIs in one process the keys are those of the command's.
+type Admin struct{}
+
+// CaddyModule returns the Caddy module information.
+func (Admin) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "admin.api.answer", New: func() caddy.Module { return new(Admin) }}
+}
+
+// Routes implements caddy.AdminRouter.
+func (Admin) Routes() []caddy.AdminRoute {
+	return []caddy.AdminRoute{
+		{Pattern: "/admin/answer/traces/", Handler: caddy.AdminHandlerFunc(trace)},
+		{Pattern: "/admin/answer/keys", Handler: caddy.AdminHandlerFunc(keys)},
+		{Pattern: "/admin/answer/keys/", Handler: caddy.AdminHandlerFunc(revoke)},
+	}
+}
+
+func refuse(status int, message string) error {
+	return caddy.APIError{HTTPStatus: status, Err: errors.New(message)}
+}
+
+func method(r *http.Request, allowed ...string) error {
+	if slices.Contains(allowed, r.Method) {
+		return nil
+	}
+	return refuse(http.StatusMethodNotAllowed, "use "+strings.Join(allowed, " or "))
+}
+
+func tell(w http.ResponseWriter, status int, answer any) error {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // nobody to tell when the client is gone
+	return nil
+}
+
+// trace looks in all answer APIs of the process.
+func trace(w http.ResponseWriter, r *http.Request) error {
+	if err := method(r, http.MethodGet); err != nil {
+		return err
+	}
+	id := strings.TrimPrefix(r.URL.Path, "/admin/answer/traces/")
+	for node := range tollgate.Shared[*node](nodes) {
+		found, err := node.server.Trace(r.Context(), id)
+		if err == nil {
+			return tell(w, http.StatusOK, found)
+		}
+		if !errors.Is(err, accounts.ErrNone) {
+			return err
+		}
+	}
+	return refuse(http.StatusNotFound, "there is no such answer, or it is older than 30 days")
+}
+
+// only is the answer API of the process.
+func only() (server *answer.Server, err error) {
+	for node := range tollgate.Shared[*node](nodes) {
+		if server != nil {
+			return nil, refuse(http.StatusConflict, "there are several answer APIs: use tollgate answer key")
+		}
+		server = node.server
+	}
+	if server == nil {
+		return nil, refuse(http.StatusNotFound, "there is no answer API")
+	}
+	return server, nil
+}
+
+// maxKeyBody bounds the body of a new key, in bytes.
+const maxKeyBody = 64 << 10
+
+func keys(w http.ResponseWriter, r *http.Request) error {
+	if err := method(r, http.MethodGet, http.MethodPost); err != nil {
+		return err
+	}
+	server, err := only()
+	if err != nil {
+		return err
+	}
+	if r.Method == http.MethodGet {
+		list, err := server.Accounts.Keys(r.Context())
+		if err != nil {
+			return err
+		}
+		told := make([]shownKey, len(list))
+		for i, key := range list {
+			told[i] = shown(key)
+		}
+		return tell(w, http.StatusOK, map[string]any{"keys": told})
+	}
+	var body struct {
+		Label    string   `json:"label"`
+		Account  string   `json:"account"`
+		Limit    int64    `json:"limit"`
+		Expires  int64    `json:"expires_seconds"`
+		Services []string `json:"services"`
+	}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxKeyBody))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&body); err != nil {
+		return refuse(http.StatusBadRequest, "the body must be an object with label, and perhaps account, limit, expires_seconds and services: "+err.Error())
+	}
+	n := accounts.NewKey{Account: body.Account, Label: body.Label, Limit: body.Limit, Services: body.Services}
+	if body.Label == "" || body.Expires < 0 || body.Expires > int64(100*365*24*time.Hour/time.Second) {
+		return refuse(http.StatusBadRequest, "label is required, and expires_seconds is from 0 to a hundred years")
+	}
+	if body.Expires > 0 {
+		n.Expires = time.Now().Add(time.Duration(body.Expires) * time.Second)
+	}
+	key, made, err := server.Accounts.Create(r.Context(), n)
+	if invalid, ok := errors.AsType[accounts.InvalidError](err); ok {
+		return refuse(http.StatusBadRequest, invalid.Error())
+	}
+	if err != nil {
+		return err
+	}
+	told := shown(made)
+	told.Key = key
+	return tell(w, http.StatusCreated, told)
+}
+
+func revoke(w http.ResponseWriter, r *http.Request) error {
+	if err := method(r, http.MethodPost); err != nil {
+		return err
+	}
+	text, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/admin/answer/keys/"), "/revoke")
+	id, err := strconv.ParseInt(text, 10, 64)
+	if !ok || err != nil {
+		return refuse(http.StatusNotFound, "there is nothing at this path")
+	}
+	server, err := only()
+	if err != nil {
+		return err
+	}
+	done, err := server.Accounts.Revoke(r.Context(), id, "")
+	if err != nil {
+		return err
+	}
+	if !done {
+		return refuse(http.StatusNotFound, "there is no such key, or it is revoked already")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// Interface guard
+var _ caddy.AdminRouter = (*Admin)(nil)
