@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/proofs"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
@@ -46,7 +47,8 @@ type rooms struct {
 	authorize *authorize.Authorize
 	openid    *openid.OpenID
 	devices   *device.Devices
-	xaa       *xaa.XAA // nil: there is none
+	xaa       *xaa.XAA       // nil: there is none
+	proofs    *proofs.Proofs // nil: DPoP is off
 	protocol  *protocol.Protocol
 	encryptor encryption.Encryptor // of data_encryption; nil: what has to be sealed is refused
 	sealed    []sealing
@@ -96,7 +98,10 @@ func (s *Server) wire() error {
 	r.keys = keys.New(k, keys.Options{Store: held, Algorithm: c.Signing.Algorithm, Retain: retain})
 
 	r.users = &users.Users{Server: k}
-	r.openid = &openid.OpenID{Server: k, Users: r.users, Clients: r.clients, Keys: r.keys}
+	if c.DPoP.Enabled {
+		r.proofs = proofs.New(k, proofs.Options{Lifetime: c.DPoP.ProofLifetime, NonceLife: c.DPoP.NonceTTL, RequireNonce: c.DPoP.RequireNonce})
+	}
+	r.openid = &openid.OpenID{Server: k, Users: r.users, Clients: r.clients, Keys: r.keys, Proofs: r.proofs}
 	r.tokens = tokens.New(k, tokens.Options{
 		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, User: s.tokenUser, IDToken: r.openid.IDToken,
 		CodeLife: c.OAuth.CodeExpiry, AccessLife: c.DCR.DefaultTokenExpiry, RefreshLife: c.DCR.DefaultRefreshExpiry,
@@ -110,7 +115,7 @@ func (s *Server) wire() error {
 	rules.MaxAge, rules.FailClosed, rules.Lockout = c.Session.MaxAge, c.Session.FailClosed, s.lockout
 	r.login = login.New(k, r.users, rules)
 	r.consents = &consent.Consents{Server: k}
-	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes}
+	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes, DPoP: c.DPoP.Enabled}
 	r.devices = &device.Devices{Server: k, Authorize: r.authorize}
 	path := s.issuerPath()
 	if r.pages, err = web.New(k, web.Options{
@@ -121,7 +126,7 @@ func (s *Server) wire() error {
 		return err
 	}
 	r.protocol = protocol.New(k, protocol.Options{
-		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: grants, Enterprise: r.xaa,
+		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: grants, Enterprise: r.xaa, Proofs: r.proofs,
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})

@@ -25,7 +25,7 @@ const nonceSize = 8 + 16
 func (n Nonces) New(now time.Time) string {
 	payload := make([]byte, nonceSize)
 	binary.BigEndian.PutUint64(payload, uint64(now.UnixMicro()))
-	_, _ = rand.Read(payload[8:])                                // never fails
+	_, _ = rand.Read(payload[8:]) // never fails
 	return n.Signer.Sign(payload)
 }
 

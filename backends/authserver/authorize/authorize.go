@@ -41,6 +41,8 @@ type Authorize struct {
 	Tokens   Codes
 	// Own are the scopes of this server itself, such as openid.
 	Own []resources.Scope
+	// DPoP binds codes to the keys that dpop_jkt names (RFC 9449 section 10).
+	DPoP bool
 }
 
 // Seal makes of a request the transaction that a browser carries. visit is the secret of
@@ -222,7 +224,7 @@ func (s *Authorize) Denied(ctx context.Context, r *Request, by *login.Session, a
 func (s *Authorize) grant(r *Request, by *login.Session, scope, consents []string) tokens.Grant {
 	return tokens.Grant{
 		Client: r.Client, User: by.User.ID, Scope: scope, Resources: r.Resources, Consents: consents,
-		RedirectURI: r.Redirect, RedirectGiven: r.RedirectGiven, Challenge: r.Challenge, Nonce: r.Nonce,
+		RedirectURI: r.Redirect, RedirectGiven: r.RedirectGiven, Challenge: r.Challenge, Nonce: r.Nonce, JKT: r.JKT,
 		AuthTime: by.AuthTime, Session: by.ID,
 	}
 }

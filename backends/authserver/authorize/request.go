@@ -42,6 +42,8 @@ type Request struct {
 	Challenge     string   `json:"challenge"`
 	Nonce         string   `json:"nonce,omitempty"`
 	Hint          string   `json:"hint,omitempty"` // login_hint
+	// JKT is the key that the code is bound to (dpop_jkt); empty: none.
+	JKT string `json:"jkt,omitempty"`
 	// Silent: nothing may be asked (prompt=none).
 	Silent bool `json:"silent,omitempty"`
 	// Ask for consent whatever was granted (prompt=consent).
@@ -164,8 +166,6 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 		return kernel.Refuse(kernel.InvalidRequest, "response_mode must be query")
 	}
 	r.Challenge, r.Nonce, r.Hint = a.one("code_challenge"), a.one("nonce"), a.one("login_hint")
-	// Proofs are not read yet, so a code that is bound to a key could not be redeemed: as
-	// where DPoP is switched off, the parameter does nothing (RFC 9449 section 10).
 	jkt := a.one("dpop_jkt")
 	switch {
 	case r.Challenge == "":
@@ -180,6 +180,9 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 		return kernel.Refuse(kernel.InvalidRequest, "nonce is longer than %d bytes", maxNonce)
 	case len(r.Hint) > maxHint:
 		r.Hint = ""
+	}
+	if s.DPoP { // else a code that is bound to a key could not be redeemed
+		r.JKT = jkt
 	}
 	if err := r.prompt(a); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/proofs"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
@@ -54,6 +55,8 @@ type OpenID struct {
 	Keys    *keys.Keys
 	// Tokens is set when there are some: they are made with IDToken.
 	Tokens *tokens.Tokens
+	// Proofs looks at the proofs of bound tokens; nil: none is good.
+	Proofs *proofs.Proofs
 }
 
 // Metadata is what discovery tells of the layer (OpenID Connect Discovery 1.0 section 3).

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/proofs"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/dpop"
 )
 
 // maxForm bounds the body of a request, in bytes.
@@ -34,7 +36,8 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 		h.Set("WWW-Authenticate", bare+`, error="`+code+`", error_description="`+description+`"`+more)
 		return apierror.New(status, code, "%s", description)
 	}
-	token, err := bearer(w, r)
+	s.Proofs.Greet(w, r)
+	token, bound, err := presented(w, r)
 	if err != nil {
 		return challenge(http.StatusBadRequest, kernel.InvalidRequest, err.Error(), "")
 	}
@@ -47,8 +50,13 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !ok || claims.User() == "" || claims.Confirm.JKT != "" { // a bound token is no bearer token
+	if !ok || claims.User() == "" || !bound && claims.Confirm.JKT != "" { // a bound token is no bearer token
 		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
+	}
+	if bound {
+		if err := s.proven(w, r, token, claims.Confirm.JKT); err != nil {
+			return err
+		}
 	}
 	scope := strings.Fields(claims.Scope)
 	if !slices.Contains(scope, "openid") {
@@ -75,33 +83,51 @@ type malformed string
 
 func (m malformed) Error() string { return string(m) }
 
-// bearer is the token of a request: in its header or, of a form, in its body (RFC 6750
-// section 2), and never in the address. Empty: there is none.
-func bearer(w http.ResponseWriter, r *http.Request) (token string, err error) {
+// proven checks that a request proves to have the key that its token is bound to (RFC 9449
+// section 7.1).
+func (s *OpenID) proven(w http.ResponseWriter, r *http.Request, token, jkt string) error {
+	key, err := s.Proofs.Key(w, r, UserInfoPath, token)
+	switch e, ok := apierror.From(err); {
+	case ok && (e.Code == proofs.Invalid || e.Code == proofs.UseNonce):
+		w.Header().Set("WWW-Authenticate", proofs.Challenge(e.Code))
+		return apierror.New(http.StatusUnauthorized, e.Code, "%s", e.Message)
+	case err != nil:
+		return err
+	case key == "" || key != jkt:
+		w.Header().Set("WWW-Authenticate", proofs.Challenge("invalid_token"))
+		return apierror.New(http.StatusUnauthorized, "invalid_token", "the access token is not bound to the key of the proof")
+	}
+	return nil
+}
+
+// presented is the token of a request: in its header or, of a form, in its body (RFC 6750
+// section 2), and never in the address. Empty: there is none. bound: it was sent as one
+// that is bound to a key, with the scheme DPoP.
+func presented(w http.ResponseWriter, r *http.Request) (token string, bound bool, err error) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) > 1 {
-		return "", malformed("there is more than one Authorization header")
+		return "", false, malformed("there is more than one Authorization header")
 	}
 	if len(headers) == 1 {
 		scheme, rest, _ := strings.Cut(headers[0], " ")
-		if strings.EqualFold(scheme, "Bearer") {
+		if bound = strings.EqualFold(scheme, dpop.Header); bound || strings.EqualFold(scheme, "Bearer") {
 			token = strings.TrimSpace(rest)
 		}
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Method != http.MethodPost || err != nil || kind != "application/x-www-form-urlencoded" {
-		return token, nil
+		return token, bound, nil
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		return "", malformed("the form could not be read")
+		return "", false, malformed("the form could not be read")
 	}
 	sent := r.PostForm["access_token"]
 	switch {
 	case len(sent) == 0:
-		return token, nil
+		return token, bound, nil
 	case token != "" || len(sent) > 1:
-		return "", malformed("the access token was sent more than once")
+		return "", false, malformed("the access token was sent more than once")
 	}
-	return sent[0], nil
+	return sent[0], false, nil
 }

@@ -43,7 +43,7 @@ func (p *Protocol) authorizeDevice(w http.ResponseWriter, r *http.Request) error
 
 // device is the device's part of the grant: it asks until somebody has decided (RFC 8628
 // section 3.4).
-func (p *Protocol) device(r *http.Request, c *clients.Client, form kernel.Form) (answer tokens.Answer, err error) {
+func (p *Protocol) device(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
 	code := form.Get("device_code")
 	if code == "" {
 		return answer, kernel.Refuse(kernel.InvalidRequest, "device_code is required")
@@ -52,5 +52,5 @@ func (p *Protocol) device(r *http.Request, c *clients.Client, form kernel.Form) 
 	if err != nil {
 		return answer, err
 	}
-	return p.Tokens.Start(r.Context(), c, g, clients.GrantDevice, "", p.Address(r), spend)
+	return p.Tokens.Start(r.Context(), c, g, clients.GrantDevice, jkt, p.Address(r), spend)
 }

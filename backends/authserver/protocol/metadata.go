@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/dpop"
 )
 
 // metadata serves a discovery document, which is made again when what is in it changes.
@@ -32,6 +33,10 @@ func publish(w http.ResponseWriter, text []byte) error {
 	_, _ = w.Write(text) // nobody to tell when the client is gone
 	return nil
 }
+
+// proofAlgorithms is a member of both kinds of metadata (RFC 9449 section 5.1, RFC 9728
+// section 2).
+const proofAlgorithms = "dpop_signing_alg_values_supported"
 
 // document is the authorization server metadata (RFC 8414 section 2), or the OpenID
 // discovery document, which says the same and what its clients look for.
@@ -75,6 +80,9 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 		"resource_indicators_supported":                            true,
 		"authorization_response_iss_parameter_supported":           true,
 		"agent_identity_supported":                                 true,
+	}
+	if p.Proofs != nil {
+		document[proofAlgorithms] = dpop.Algorithms
 	}
 	if p.Devices != nil {
 		document["device_authorization_endpoint"] = p.Issuer + DevicePath
@@ -160,6 +168,9 @@ func (p *Protocol) protectedResource(w http.ResponseWriter, r *http.Request) err
 	}
 	document := map[string]any{
 		"resource": one.URI, "authorization_servers": []string{p.Issuer}, "bearer_methods_supported": []string{"header"},
+	}
+	if p.Proofs != nil {
+		document[proofAlgorithms] = dpop.Algorithms
 	}
 	if names := one.Names(); len(names) > 0 {
 		document["scopes_supported"] = names

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/proofs"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
@@ -46,6 +47,8 @@ type Options struct {
 	Devices *device.Devices
 	// Authorize keeps requests that are sent ahead; nil: they cannot be.
 	Authorize *authorize.Authorize
+	// Proofs looks at DPoP proofs; nil: none counts.
+	Proofs *proofs.Proofs
 	// Registrations are limited by address; nil: they are not.
 	Registrations *kernel.Limiter
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/proofs"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -16,11 +17,16 @@ const PushPath = "/oauth/par"
 
 // push keeps an authorization request for a browser to come with (RFC 9126 section 2).
 func (p *Protocol) push(w http.ResponseWriter, r *http.Request) error {
+	p.Proofs.Greet(w, r)
 	form, err := kernel.ReadForm(w, r, "resource")
 	if err != nil {
 		return err
 	}
 	c, err := p.client(w, r, form)
+	if err != nil {
+		return err
+	}
+	jkt, err := p.Proofs.Key(w, r, PushPath, "")
 	if err != nil {
 		return err
 	}
@@ -31,6 +37,12 @@ func (p *Protocol) push(w http.ResponseWriter, r *http.Request) error {
 		default:
 			values.Add(field.Name, field.Value)
 		}
+	}
+	if jkt != "" { // as dpop_jkt (RFC 9449 section 10.1)
+		if asked := values.Get("dpop_jkt"); asked != "" && asked != jkt {
+			return kernel.Refuse(proofs.Invalid, "dpop_jkt is not the key of the proof")
+		}
+		values.Set("dpop_jkt", jkt)
 	}
 	uri, err := p.Authorize.Push(r.Context(), c, values)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/proofs"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -17,6 +18,7 @@ import (
 // token is the token endpoint (RFC 6749 section 3.2).
 func (p *Protocol) token(w http.ResponseWriter, r *http.Request) error {
 	began := time.Now()
+	p.Proofs.Greet(w, r)
 	answer, err := p.grant(w, r)
 	if err != nil {
 		return tokenError(err)
@@ -24,9 +26,6 @@ func (p *Protocol) token(w http.ResponseWriter, r *http.Request) error {
 	p.Took("token_issuance_duration_seconds", "", began)
 	return write(w, http.StatusOK, answer.AppendJSON(make([]byte, 0, 1024)))
 }
-
-// invalidProof is the error code of RFC 9449 section 5.
-const invalidProof = "invalid_dpop_proof"
 
 // tokenError has the status that refusals have at this endpoint: 400 unless another one
 // is said of their code (RFC 6749 section 5.2).
@@ -62,50 +61,64 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 	case !c.May(grant):
 		p.denied(r, c.ID, kernel.UnauthorizedClient)
 		return answer, kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant %s", grant)
-	case c.Metadata.DPoP: // RFC 9449 section 5.2; proofs are not read yet
-		p.denied(r, c.ID, invalidProof)
-		return answer, kernel.Refuse(invalidProof, "the client is registered with dpop_bound_access_tokens, and this server cannot bind tokens to keys yet")
+	}
+	jkt, err := p.proof(w, r, c)
+	if err != nil {
+		return answer, err
 	}
 	switch grant {
 	case clients.GrantCode:
-		return p.code(r, c, form)
+		return p.code(r, c, form, jkt)
 	case clients.GrantRefresh:
-		return p.refresh(r, c, form)
+		return p.refresh(r, c, form, jkt)
 	case clients.GrantClient:
-		if answer, err = p.machine(r, c, form); err != nil {
+		if answer, err = p.machine(r, c, form, jkt); err != nil {
 			p.deniedMachine(r, c, err)
 		}
 		return answer, err
 	case clients.GrantDevice:
-		return p.device(r, c, form)
+		return p.device(r, c, form, jkt)
 	case clients.GrantJWT:
-		return p.assertion(r, c, form, "")
+		return p.assertion(r, c, form, jkt)
 	}
 	return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not have that grant")
 }
 
-func (p *Protocol) code(r *http.Request, c *clients.Client, form kernel.Form) (answer tokens.Answer, err error) {
+// proof is the key that the tokens of a request are bound to; empty: none came, and they
+// are bearer tokens.
+func (p *Protocol) proof(w http.ResponseWriter, r *http.Request, c *clients.Client) (jkt string, err error) {
+	jkt, err = p.Proofs.Key(w, r, TokenPath, "")
+	if err == nil && jkt == "" && c.Metadata.DPoP { // RFC 9449 section 5.2
+		err = kernel.Refuse(proofs.Invalid, "the client is registered with dpop_bound_access_tokens: a proof is required")
+	}
+	if e, ok := apierror.From(err); ok && e.Code == proofs.Invalid {
+		p.denied(r, c.ID, proofs.Invalid)
+	}
+	return jkt, err
+}
+
+func (p *Protocol) code(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
 	code := form.Get("code")
 	if code == "" {
 		return answer, kernel.Refuse(kernel.InvalidRequest, "code is required")
 	}
 	return p.Tokens.Redeem(r.Context(), tokens.Redemption{
-		Client: c, Code: code, RedirectURI: form.Get("redirect_uri"), Verifier: form.Get("code_verifier"), Resources: form.All("resource"), Address: p.Address(r),
+		Client: c, Code: code, RedirectURI: form.Get("redirect_uri"), Verifier: form.Get("code_verifier"), Resources: form.All("resource"), JKT: jkt, Address: p.Address(r),
 	})
 }
 
-func (p *Protocol) refresh(r *http.Request, c *clients.Client, form kernel.Form) (answer tokens.Answer, err error) {
+func (p *Protocol) refresh(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
 	token := form.Get("refresh_token")
 	if token == "" {
 		return answer, kernel.Refuse(kernel.InvalidRequest, "refresh_token is required")
 	}
 	return p.Tokens.Refresh(r.Context(), tokens.Renewal{
-		Client: c, Token: token, Scope: form.Get("scope"), Resources: form.All("resource"), Address: p.Address(r),
+		Client: c, Token: token, Scope: form.Get("scope"), Resources: form.All("resource"), JKT: jkt, Address: p.Address(r),
 	})
 }
 
 // machine is the grant client_credentials (RFC 6749 section 4.4).
-func (p *Protocol) machine(r *http.Request, c *clients.Client, form kernel.Form) (answer tokens.Answer, err error) {
+func (p *Protocol) machine(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
 	if c.Public() {
 		return answer, kernel.Refuse(kernel.UnauthorizedClient, "a public client must not use the grant client_credentials")
 	}
@@ -120,7 +133,7 @@ func (p *Protocol) machine(r *http.Request, c *clients.Client, form kernel.Form)
 	if err != nil {
 		return answer, err
 	}
-	if answer, err = p.Tokens.Machine(r.Context(), c, scope, of, ""); err != nil {
+	if answer, err = p.Tokens.Machine(r.Context(), c, scope, of, jkt); err != nil {
 		return answer, err
 	}
 	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.issued", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"scope", answer.Scope}})
