@@ -42,7 +42,7 @@ func (p *prover) thumbprint() string {
 func (p *prover) proof(method, path string, claims ...string) string {
 	p.t.Helper()
 	all := map[string]any{"jti": secret.New(), "htm": method, "htu": p.url + path, "iat": time.Now().Unix()}
-	for i := 0; i < len(claims); i += 2 {
+	for i := 0; i+1 < len(claims); i += 2 {
 		all[claims[i]] = claims[i+1]
 	}
 	return jwkstest.Sign(p.t, "ES256", p.key, map[string]any{"typ": "dpop+jwt", "jwk": json.RawMessage(jwkstest.JWK("", p.key))}, all)
