@@ -63,7 +63,8 @@ var (
 type Verifier struct {
 	// Lifetime is how far from now the iat of a proof may be, either way.
 	Lifetime time.Duration
-	// Nonces are those of this server. A proof that has one must have a good one.
+	// Nonces are those of this server. A proof that has one must have a good one. Without a
+	// Life this server gives none, and one in a proof is another server's.
 	Nonces Nonces
 	// RequireNonce refuses proofs without.
 	RequireNonce bool
@@ -130,7 +131,7 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 	if r.Token != "" && c.Token != Hash(r.Token) {
 		return nil, ErrToken
 	}
-	if c.Nonce != nil {
+	if c.Nonce != nil && v.Nonces.Life > 0 {
 		if proof.Renew, ok = v.Nonces.check(*c.Nonce, now); !ok {
 			return nil, ErrNonce
 		}

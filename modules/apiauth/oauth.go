@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/dpop"
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 	"github.com/tollgate-gateway/tollgate/internal/jwt"
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
@@ -27,7 +28,9 @@ func init() {
 
 // What is wrong with an access token beside what is wrong with any.
 const (
-	errBound    jwt.Error = "the token is bound to a key of its client, which must prove that it has it; that is not supported here"
+	errBound    jwt.Error = "the token is bound to a key of its client: send it as Authorization: DPoP with a proof of that key"
+	errUnbound  jwt.Error = "the token is bound to no key: send it as Authorization: Bearer"
+	errConfirm  jwt.Error = "the token is bound in a way that is not known here"
 	errInactive jwt.Error = "the token is not good, or not any more"
 )
 
@@ -48,7 +51,11 @@ var accessTypes = []string{"at+jwt"}
 // /.well-known/oauth-protected-resource and the path of the resource behind it, where
 // the matcher of api_auth lets a request for it come here.
 //
-// A token that is bound to a key of its client (RFC 9449) is refused.
+// A token that is bound to a key of its client (RFC 9449) is sent as `Authorization: DPoP
+// …` with a proof of that key for this request, at most a minute old, in the header DPoP.
+// Its htu is the path of the request at the origin of the first audience, or at the host
+// that was asked where that is no URL of the web. A proof is good once, on all nodes that
+// share counters. As Bearer such a token is refused, and so is one that is bound otherwise.
 //
 // Placeholders, beside {http.auth.user.id}, the claim sub:
 //
@@ -58,7 +65,7 @@ var accessTypes = []string{"at+jwt"}
 //	{http.auth.user.claim.<name>}  any other claim that is a string
 //
 // Errors: 401 invalid_token, 403 insufficient_scope, both with the challenge of RFC 6750;
-// 503 while the token cannot be checked.
+// 401 invalid_dpop_proof with that of RFC 9449; 503 while the token cannot be checked.
 type OAuth struct {
 	// Issuer is the authorization server: exactly the claim iss. Required.
 	Issuer string `json:"issuer,omitempty"`
@@ -100,7 +107,11 @@ type OAuth struct {
 	cache    *jwt.Cache[*granted]
 	pooled   *jwks.Address
 	resource *resource
+	proofs   dpop.Verifier
 }
+
+// proofLife is how far from now a proof may have been made.
+const proofLife = time.Minute
 
 // CaddyModule returns the Caddy module information.
 func (*OAuth) CaddyModule() caddy.ModuleInfo {
@@ -115,6 +126,7 @@ func (o *OAuth) Provision(ctx caddy.Context) (err error) {
 	if o.app, err = tollgate.From(ctx); err != nil {
 		return err
 	}
+	o.proofs = dpop.Verifier{Lifetime: proofLife, Replays: o.app.Counters(), Prefix: "oauth:dpop:", Now: time.Now}
 	return o.setUp()
 }
 
@@ -238,7 +250,7 @@ func (o *OAuth) Cleanup() error {
 
 // Authenticate implements caddyauth.Authenticator.
 func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
-	text, err := bearer(r.Header)
+	text, bound, err := accessTokenOf(r.Header)
 	if err == nil && text == "" {
 		o.resource.challenge(w, "", "")
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token",
@@ -248,8 +260,19 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 	if err == nil {
 		known, err = o.find(r.Context(), text)
 	}
+	if err == nil {
+		err = o.prove(r, text, bound, known.key)
+	}
+	if bad, ok := errors.AsType[*dpop.Error](err); ok {
+		o.resource.challengeProof(w, "invalid_dpop_proof", bad.Text)
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_dpop_proof", "%s", bad.Text)
+	}
 	if bad, ok := errors.AsType[jwt.Error](err); ok {
-		o.resource.challenge(w, "invalid_token", string(bad))
+		if bound {
+			o.resource.challengeProof(w, "invalid_token", string(bad))
+		} else {
+			o.resource.challenge(w, "invalid_token", string(bad))
+		}
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(bad))
 	}
 	if err != nil {
@@ -267,6 +290,7 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 // granted is who a good token names, and what it lacks.
 type granted struct {
 	verified
+	key     string // the thumbprint of the key that the token is bound to; empty: none
 	missing string // the first scope that it should have; empty: it has all
 }
 
@@ -310,14 +334,15 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 	if !named(claims["aud"], o.Audiences) {
 		return nil, 0, jwt.ErrAudience
 	}
-	if claims["cnf"] != nil {
-		return nil, 0, errBound
+	key, err := boundTo(claims["cnf"])
+	if err != nil {
+		return nil, 0, err
 	}
 	subject := text("sub")
 	if !ValidUserID(subject) {
 		return nil, 0, jwt.ErrSubject
 	}
-	g = &granted{verified: verified{
+	g = &granted{key: key, verified: verified{
 		user:    caddyauth.User{ID: subject, Metadata: map[string]string{"issuer": o.Issuer, "client_id": text("client_id"), "scope": text("scope")}},
 		subject: &User{ID: subject, Issuer: o.Issuer, Expires: expires},
 	}}

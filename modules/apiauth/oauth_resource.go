@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/internal/dpop"
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 )
 
@@ -20,11 +21,12 @@ type resource struct {
 	paths    []string // at which it is served here; none: it is elsewhere
 	document []byte
 	scope    string // of a challenge
+	origin   string // of the first audience; empty: it is no URL of the web
 }
 
 // newResource makes what clients are told by the settings.
 func newResource(o *OAuth) (*resource, error) {
-	res := &resource{scope: strings.Join(o.Scopes, " ")}
+	res := &resource{scope: strings.Join(o.Scopes, " "), origin: originOf(o.Audiences[0])}
 	if o.ResourceMetadata == "off" {
 		return res, nil
 	}
@@ -47,8 +49,9 @@ func newResource(o *OAuth) (*resource, error) {
 		Servers  []string `json:"authorization_servers"`
 		Scopes   []string `json:"scopes_supported,omitempty"`
 		Methods  []string `json:"bearer_methods_supported"`
+		Proofs   []string `json:"dpop_signing_alg_values_supported"`
 		Name     string   `json:"resource_name,omitempty"`
-	}{o.Audiences[0], []string{o.Issuer}, o.Scopes, []string{"header"}, o.ResourceName})
+	}{o.Audiences[0], []string{o.Issuer}, o.Scopes, []string{"header"}, dpop.Algorithms, o.ResourceName})
 	return res, err
 }
 

@@ -1,0 +1,105 @@
+package apiauth
+
+import (
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/dpop"
+)
+
+// accessTokenOf is the access token of a request, and whether it was sent as a bound one.
+func accessTokenOf(h http.Header) (token string, bound bool, err error) {
+	values := h["Authorization"]
+	if len(values) > 1 {
+		return "", false, errSeveral
+	}
+	if len(values) == 1 {
+		if scheme, text, _ := strings.Cut(strings.TrimSpace(values[0]), " "); strings.EqualFold(scheme, dpop.Header) {
+			return strings.TrimSpace(text), true, nil
+		}
+	}
+	token, err = bearer(h)
+	return token, false, err
+}
+
+// boundTo is the thumbprint of the key that a claim cnf names (RFC 9449 section 6.1);
+// empty: there is no claim.
+func boundTo(cnf any) (key string, err error) {
+	switch cnf := cnf.(type) {
+	case nil:
+		return "", nil
+	case map[string]any:
+		if key, _ = cnf["jkt"].(string); key != "" && len(cnf) == 1 {
+			return key, nil
+		}
+	}
+	return "", errConfirm
+}
+
+// prove has a bound token come with a proof of its key for this request.
+func (o *OAuth) prove(r *http.Request, token string, sentBound bool, key string) error {
+	switch {
+	case key == "" && !sentBound:
+		return nil
+	case key == "":
+		return errUnbound
+	case !sentBound:
+		return errBound
+	}
+	proof, err := o.proofs.Verify(r.Context(), r.Header[http.CanonicalHeaderKey(dpop.Header)], dpop.Request{Method: r.Method, URL: o.resource.address(r), Token: token})
+	if errors.Is(err, counters.ErrUnavailable) {
+		return apierror.Unavailable("the check of proofs", err)
+	}
+	if err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare([]byte(proof.Thumbprint), []byte(key)) != 1 {
+		return errOtherKey
+	}
+	return nil
+}
+
+// errOtherKey is what is wrong with a proof of another key than the token's.
+var errOtherKey = &dpop.Error{Reason: "key", Text: "the proof is of another key than the token"}
+
+// address is the public URL of a request, which the proof has in htu: as the client asked,
+// before any rewrite, at the origin of the resource.
+func (res *resource) address(r *http.Request) string {
+	at, method := r.URL, r
+	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		at, method = original.URL, &original
+	}
+	if res.origin != "" {
+		return res.origin + at.EscapedPath()
+	}
+	scheme := "http"
+	if method.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host + at.EscapedPath()
+}
+
+// originOf is the origin of a URL of the web; empty: it is none.
+func originOf(audience string) string {
+	u, err := url.Parse(audience)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// challengeProof says what is wrong with a proof or a bound token (RFC 9449 section 7.1).
+func (res *resource) challengeProof(w http.ResponseWriter, code, description string) {
+	words := `DPoP error="` + code + `", error_description="` + description + `", algs="` + strings.Join(dpop.Algorithms, " ") + `"`
+	if res.metadata != "" {
+		words += `, resource_metadata="` + res.metadata + `"`
+	}
+	w.Header().Set("WWW-Authenticate", words)
+}
