@@ -75,14 +75,18 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id := strings.TrimPrefix(r.URL.Path, "/admin/answer/traces/")
-	for node := range tollgate.Shared[*node](nodes) {
+	var failed error
+	for _, node := range slices.Collect(tollgate.Shared[*node](nodes)) { // collected: reloads wait for who goes through the pool
 		found, err := node.server.Trace(r.Context(), id)
 		if err == nil {
 			return tell(w, http.StatusOK, found)
 		}
 		if !errors.Is(err, accounts.ErrNone) {
-			return err
+			failed = err
 		}
+	}
+	if failed != nil {
+		return failed
 	}
 	return refuse(http.StatusNotFound, "there is no such answer, or it is older than 30 days")
 }
