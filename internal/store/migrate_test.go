@@ -3,6 +3,7 @@ package store
 import (
 	"io/fs"
 	"slices"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,6 +132,27 @@ func TestBrokenMigration(t *testing.T) {
 			t.Errorf("logged %v", seen.All())
 		}
 	})
+}
+
+// TestLocksOutliveTouch: another user of the file in this process does not take its
+// lock away.
+func TestLocksOutliveTouch(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: SQLite, location: filepath.Join(t.TempDir(), "lock")}
+	unlock, err := lockFile(t.Context(), p.location, migrateLockWait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := touch(p.location); err != nil {
+		t.Error(err)
+	}
+	if err := runChild(t.Context(), p, "lock").Run(); err == nil {
+		t.Error("another process got the lock that this one holds")
+	}
+	unlock()
+	if err := runChild(t.Context(), p, "lock").Run(); err != nil {
+		t.Errorf("the lock was given back: %v", err)
+	}
 }
 
 func TestMigrationRace(t *testing.T) {

@@ -43,6 +43,13 @@ func child() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	if os.Getenv(childVar) == "lock" {
+		unlock, err := lockFile(ctx, p.location, lockPoll)
+		if err == nil {
+			unlock()
+		}
+		return err
+	}
 	db.Start(ctx)
 	if err := db.WaitReady(ctx); err != nil {
 		return err

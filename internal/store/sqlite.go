@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -234,11 +236,21 @@ func (s *sqlite) foreignLog() error {
 		"or stop the server before files are replaced", s.options.Path)
 }
 
+// touching keeps a file that is being made from being locked by this process.
+var touching sync.Mutex
+
 // touch makes the file, readable by its owner only, unless it exists. SQLite
-// gives the files beside it the same mode.
+// gives the files beside it the same mode. One that exists is not opened: on POSIX
+// systems the first close of a file ends every lock that the process has on it, those
+// of SQLite's connections included.
 func touch(file string) error {
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+	touching.Lock()
+	defer touching.Unlock()
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
 		return err
 	}
 	return f.Close()
