@@ -2,8 +2,8 @@ package store
 
 import (
 	"io/fs"
-	"slices"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"

@@ -195,12 +195,15 @@ func (n *Node) Admin(method, path, contentType, body string) (string, error) {
 	return string(text), err
 }
 
-// Load loads a configuration through the admin API.
+// Load loads a configuration through the admin API, and waits until the servers before
+// take no more connections.
 func (n *Node) Load(config string) {
 	n.T.Helper()
+	before := n.sentinels()
 	if _, err := n.Admin(http.MethodPost, "/load", "text/caddyfile", config); err != nil {
 		n.T.Fatal(err)
 	}
+	awaitEnd(before)
 	// Those to the servers before end with them, perhaps under a request.
 	Client.CloseIdleConnections()
 }
