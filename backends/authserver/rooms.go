@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/documents"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/exchange"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
@@ -47,8 +48,9 @@ type rooms struct {
 	authorize *authorize.Authorize
 	openid    *openid.OpenID
 	devices   *device.Devices
-	xaa       *xaa.XAA       // nil: there is none
-	proofs    *proofs.Proofs // nil: DPoP is off
+	xaa       *xaa.XAA           // nil: there is none
+	exchange  *exchange.Exchange // nil: there is none
+	proofs    *proofs.Proofs     // nil: DPoP is off
 	protocol  *protocol.Protocol
 	encryptor encryption.Encryptor // of data_encryption; nil: what has to be sealed is refused
 	sealed    []sealing
@@ -71,6 +73,9 @@ func (s *Server) wire() error {
 	registered := append(slices.Clone(grants), clients.GrantDevice)
 	if c.XAA.Enabled {
 		registered = append(registered, clients.GrantJWT)
+	}
+	if c.TokenExchange.Enabled {
+		registered = append(registered, clients.GrantExchange)
 	}
 	r.clients = clients.New(k, clients.Options{
 		Documents: s.documents(),
@@ -116,6 +121,12 @@ func (s *Server) wire() error {
 	r.login = login.New(k, r.users, rules)
 	r.consents = &consent.Consents{Server: k}
 	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes, DPoP: c.DPoP.Enabled}
+	if c.TokenExchange.Enabled {
+		r.exchange = exchange.New(k, exchange.Options{
+			Clients: r.clients, Catalog: r.catalog, Tokens: r.tokens, Consents: r.consents,
+			Self: c.TokenExchange.AllowSelfExchange, Depth: c.TokenExchange.MaxChainDepth, Life: c.TokenExchange.TokenExpiry,
+		})
+	}
 	r.devices = &device.Devices{Server: k, Authorize: r.authorize}
 	path := s.issuerPath()
 	if r.pages, err = web.New(k, web.Options{
@@ -126,7 +137,7 @@ func (s *Server) wire() error {
 		return err
 	}
 	r.protocol = protocol.New(k, protocol.Options{
-		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: grants, Enterprise: r.xaa, Proofs: r.proofs,
+		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize, Grants: grants, Enterprise: r.xaa, Exchange: r.exchange, Proofs: r.proofs,
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})

@@ -153,10 +153,10 @@ func (a *API) revokeConsent(c *call) (any, error) {
 	}
 	var ended []string
 	g, err := a.Consents.Revoke(ctx, c.Path("id"), func(conn store.Conn, g consent.Grant) (err error) {
-		ended, err = a.Tokens.EndConsent(conn, g.User, g.Client, g.ID)
+		ended, err = a.Tokens.EndConsent(conn, g.User, g.Client, g.Resource, g.ID)
 		return err
 	})
-	a.Tokens.Ended(ended)
+	a.Tokens.Ended(c.Path("id"), ended)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ type Feature struct {
 var (
 	cimd     = &Feature{Name: "client ID metadata documents", Built: true, on: func(c *Config) bool { return c.CIMD.Enabled }}
 	dpop     = &Feature{Name: "DPoP", Built: true, on: func(c *Config) bool { return c.DPoP.Enabled }}
-	exchange = &Feature{Name: "token exchange", on: func(c *Config) bool { return c.TokenExchange.Enabled }}
+	exchange = &Feature{Name: "token exchange", Built: true, on: func(c *Config) bool { return c.TokenExchange.Enabled }}
 	xaa      = &Feature{Name: "enterprise-managed authorization", Built: true, on: func(c *Config) bool { return c.XAA.Enabled }}
 	agents   = &Feature{Name: "the list of agents in the JWKS", Built: true}
 	connect  = &Feature{Name: "upstream connections"}

@@ -48,23 +48,32 @@ func scan(row store.Row) (g Grant, err error) {
 // Covers reports whether a user has granted all that is needed, and the ids of the
 // grants. Those to a metadata document whose redirect URIs have changed do not count.
 func (s *Consents) Covers(ctx context.Context, user string, client *clients.Client, needs []Need) (ids []string, ok bool, err error) {
-	var all []Grant
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		all, err = find(c, user, client.ID)
-		return err
-	})
+	all, err := s.Between(ctx, user, client)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, need := range needs {
 		at := slices.IndexFunc(all, func(g Grant) bool { return g.Resource == need.Resource })
-		if at < 0 || client.Source == clients.Document && all[at].redirects != digest(client) ||
-			slices.ContainsFunc(need.Scope, func(word string) bool { return !slices.Contains(all[at].Scope, word) }) {
+		if at < 0 || slices.ContainsFunc(need.Scope, func(word string) bool { return !slices.Contains(all[at].Scope, word) }) {
 			return nil, false, nil
 		}
 		ids = append(ids, all[at].ID)
 	}
 	return ids, true, nil
+}
+
+// Between is what a user has granted to a client. Grants to a metadata document whose
+// redirect URIs have changed do not count.
+func (s *Consents) Between(ctx context.Context, user string, client *clients.Client) (all []Grant, err error) {
+	err = s.Read(ctx, func(c store.Conn) (err error) {
+		all, err = find(c, user, client.ID)
+		return err
+	})
+	if client.Source == clients.Document && len(all) > 0 {
+		now := digest(client)
+		all = slices.DeleteFunc(all, func(g Grant) bool { return g.redirects != now })
+	}
+	return all, err
 }
 
 // grantsMost bounds how many grants of one list are read.

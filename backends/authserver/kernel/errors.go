@@ -20,6 +20,7 @@ const (
 	ServerError          = "server_error"
 	SlowDown             = "slow_down"
 	Unavailable          = "temporarily_unavailable"
+	ConsentRequired      = "consent_required"
 )
 
 // Refuse is an OAuth error: its code, and a description without anything secret. The
@@ -38,4 +39,29 @@ func Refuse(code, format string, args ...any) *apierror.Error {
 		status = http.StatusInternalServerError
 	}
 	return apierror.New(status, code, format, args...)
+}
+
+// The causes of a ConsentError.
+const (
+	ConsentMissing    = "consent_missing"
+	ScopeInsufficient = "scope_insufficient"
+)
+
+// ConsentError is the OAuth error consent_required: a person has to be asked before a
+// client can have what it wants.
+type ConsentError struct {
+	Refusal *apierror.Error
+	Cause   string
+	URL     string // where the person is asked
+}
+
+// Error implements error.
+func (e *ConsentError) Error() string { return e.Refusal.Error() }
+
+// Unwrap is the refusal.
+func (e *ConsentError) Unwrap() error { return e.Refusal }
+
+// RequireConsent is the error for a cause and the address where the person is asked.
+func RequireConsent(cause, url, format string, args ...any) *ConsentError {
+	return &ConsentError{Refuse(ConsentRequired, format, args...), cause, url}
 }

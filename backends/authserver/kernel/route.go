@@ -41,7 +41,12 @@ func WriteError(w http.ResponseWriter, err error) {
 		h.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+999_999_999).Seconds()), 10))
 	}
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(ErrorBody(e)) // nobody to tell when the client is gone
+	body := ErrorBody(e)
+	if lacks, ok := errors.AsType[*ConsentError](err); ok {
+		body = jsontext.AppendQuoted(append(body[:len(body)-1], `,"cause":`...), lacks.Cause)
+		body = append(jsontext.AppendQuoted(append(body, `,"consent_url":`...), lacks.URL), '}')
+	}
+	_, _ = w.Write(body) // nobody to tell when the client is gone
 }
 
 // ErrorBody is the body of an OAuth error. What came from a room or a middleware that

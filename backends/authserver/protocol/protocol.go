@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/exchange"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/proofs"
@@ -43,6 +44,8 @@ type Options struct {
 	OpenID map[string]any
 	// Enterprise has the grant jwt-bearer; nil: there is none.
 	Enterprise *xaa.XAA
+	// Exchange has the grant token-exchange; nil: there is none.
+	Exchange *exchange.Exchange
 	// Devices has the grant of devices; nil: there is none.
 	Devices *device.Devices
 	// Authorize keeps requests that are sent ahead; nil: they cannot be.
@@ -83,6 +86,9 @@ func New(s *kernel.Server, o Options) *Protocol {
 	}
 	if o.Enterprise != nil {
 		p.Grants = append(p.Grants, clients.GrantJWT)
+	}
+	if o.Exchange != nil {
+		p.Grants = append(p.Grants, clients.GrantExchange)
 	}
 	if o.Devices != nil {
 		p.Grants = append(p.Grants, clients.GrantDevice)

@@ -35,7 +35,7 @@ func tokenError(err error) error {
 		return err
 	}
 	switch e.Status {
-	case http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInternalServerError:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInternalServerError:
 		return err
 	}
 	e = new(*e)
@@ -80,6 +80,8 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 		return p.device(r, c, form, jkt)
 	case clients.GrantJWT:
 		return p.assertion(r, c, form, jkt)
+	case clients.GrantExchange:
+		return p.exchange(r, c, form, jkt)
 	}
 	return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not have that grant")
 }

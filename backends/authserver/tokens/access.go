@@ -56,9 +56,12 @@ type Claims struct {
 	Confirm  struct {
 		JKT string `json:"jkt"`
 	} `json:"cnf"`
-	Act   json.RawMessage `json:"act"`
-	Agent string          `json:"agent_id"`
-	Chain []string        `json:"agent_chain"`
+	Act json.RawMessage `json:"act"`
+	// RestsOn are the ids of what the token ends with: the tokens that it was exchanged
+	// from, and what people have granted for that.
+	RestsOn []string `json:"rests_on"`
+	Agent   string   `json:"agent_id"`
+	Chain   []string `json:"agent_chain"`
 }
 
 // Family is the id of the family that a token is of; empty: of none.
@@ -100,6 +103,9 @@ func (c *Claims) append(out []byte) []byte {
 	if c.AuthTime != 0 {
 		out = strconv.AppendInt(append(out, `,"auth_time":`...), c.AuthTime, 10)
 	}
+	if len(c.RestsOn) > 0 {
+		out = appendList(append(out, `,"rests_on":`...), c.RestsOn)
+	}
 	return append(c.appendMore(out), '}')
 }
 
@@ -123,8 +129,8 @@ func (c *Claims) appendMore(out []byte) []byte {
 // Answer is what the token endpoint says.
 type Answer struct {
 	AccessToken string
-	JKT         string // not empty: it is of the type DPoP
-	ExpiresIn   time.Duration
+	JKT         string        // not empty: it is of the type DPoP
+	ExpiresIn   time.Duration // zero: it is not known
 	Scope       string
 	Refresh     string
 	IDToken     string
@@ -139,7 +145,9 @@ func (a *Answer) AppendJSON(out []byte) []byte {
 	} else {
 		out = append(out, `,"token_type":"Bearer"`...)
 	}
-	out = strconv.AppendInt(append(out, `,"expires_in":`...), int64(a.ExpiresIn/time.Second), 10)
+	if a.ExpiresIn > 0 {
+		out = strconv.AppendInt(append(out, `,"expires_in":`...), int64(a.ExpiresIn/time.Second), 10)
+	}
 	for _, member := range [...]struct{ name, value string }{
 		{"scope", a.Scope}, {"refresh_token", a.Refresh}, {"id_token", a.IDToken}, {"issued_token_type", a.IssuedType},
 	} {
@@ -162,7 +170,12 @@ type Order struct {
 	AuthTime  time.Time
 	JKT       string
 	Act       json.RawMessage // the claim act; empty: none
+	Chain     []string        // the claim agent_chain; empty: none
 	Life      time.Duration
+
+	parent        string // of an exchange: the token that came
+	consentClient string // and who holds it
+	restsOn       []string
 }
 
 // make signs an access token, and notes that it was issued.
@@ -172,7 +185,7 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 		Issuer: t.Issuer, Subject: o.Subject, Expires: now.Add(o.Life).Unix(), IssuedAt: now.Unix(), ID: newJTI(o.Family),
 		Client: o.Client.ID, Scope: strings.Join(o.Scope, " "),
 	}
-	c.Confirm.JKT, c.Act = o.JKT, o.Act
+	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn = o.JKT, o.Act, o.Chain, o.restsOn
 	if !o.AuthTime.IsZero() {
 		c.AuthTime = o.AuthTime.Unix()
 	}
@@ -195,7 +208,7 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	}
 	issued := Issuance{
 		JTI: c.ID, Family: o.Family, User: person(&c), Client: c.Client, Resource: strings.Join(ids, " "), Scope: c.Scope, Kind: resources.Mint,
-		JKT: o.JKT, Agent: c.Agent, IssuedAt: now, ExpiresAt: time.Unix(c.Expires, 0),
+		JKT: o.JKT, Agent: c.Agent, Chain: strings.Join(o.Chain, " "), Parent: o.parent, ConsentClient: o.consentClient, IssuedAt: now, ExpiresAt: time.Unix(c.Expires, 0),
 	}
 	return Answer{AccessToken: signed, JKT: o.JKT, ExpiresIn: o.Life, Scope: c.Scope}, issued, nil
 }
@@ -270,6 +283,11 @@ func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok b
 	}
 	if bad, err := t.denied.has(ctx, c.ID, c.Family()); bad || err != nil {
 		return nil, u, false, err
+	}
+	if len(c.RestsOn) > 0 {
+		if bad, err := t.denied.has(ctx, c.RestsOn...); bad || err != nil {
+			return nil, u, false, err
+		}
 	}
 	client, err := t.options.Clients.Find(ctx, c.Client)
 	if err != nil || !client.Active() {

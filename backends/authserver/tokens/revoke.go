@@ -64,7 +64,8 @@ func (t *Tokens) told(until time.Time, ids ...string) {
 	}
 }
 
-// RevokeToken revokes an access token by its jti, until it expires.
+// RevokeToken revokes an access token by its jti, until it expires, and with it what was
+// exchanged from it.
 func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, reason string) error {
 	if err := t.Flush(ctx); err != nil {
 		return err
@@ -73,8 +74,7 @@ func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, r
 		if err := t.denied.deny(c, until, jti); err != nil {
 			return err
 		}
-		_, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE jti = ? AND revoked_at = 0", t.Micros(), jti)
-		return err
+		return t.below(c, "jti = ?", jti)
 	})
 	t.told(until, jti)
 	if err == nil {
@@ -164,7 +164,27 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	if _, err := c.Exec("DELETE FROM authserver_codes WHERE user_id = ? AND spent_at = 0", user); err != nil {
 		return nil, err
 	}
-	return t.revokeFamilies(c, t.Now().Add(t.options.LongestLife), "user", "user_id = ?", []any{user}, nil)
+	until := t.Now().Add(t.options.LongestLife)
+	ids, err := t.revokeFamilies(c, until, "user", "user_id = ?", []any{user}, nil)
+	if err != nil {
+		return nil, err
+	}
+	own, err := t.endAlone(c, until, "user_id", user)
+	return append(ids, own...), err
+}
+
+// endAlone denies the access tokens of a user or a client that no family of theirs ends,
+// with what was exchanged from them, and returns their ids.
+func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]string, error) {
+	own, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
+		"SELECT jti FROM authserver_issuances WHERE "+column+" = ? AND (family = '' OR parent_jti <> '') AND revoked_at = 0 AND expires_at > ?", id, t.Micros())
+	if err != nil {
+		return nil, err
+	}
+	if err := t.below(c, column+" = ? AND revoked_at = 0", id); err != nil {
+		return nil, err
+	}
+	return own, t.denied.deny(c, until, own...)
 }
 
 // RevokeClient revokes what was issued to a client: its families, and the access tokens
@@ -179,16 +199,9 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 		if ids, err = t.revokeFamilies(c, until, "client_revoked", "client_id = ?", []any{client}, nil); err != nil {
 			return err
 		}
-		own, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
-			"SELECT jti FROM authserver_issuances WHERE client_id = ? AND family = '' AND revoked_at = 0 AND expires_at > ?", client, t.Micros())
-		if err != nil {
-			return err
-		}
-		if _, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE client_id = ? AND revoked_at = 0", t.Micros(), client); err != nil {
-			return err
-		}
+		own, err := t.endAlone(c, until, "client_id", client)
 		ids = append(ids, own...)
-		return t.denied.deny(c, until, own...)
+		return err
 	})
 	t.told(until, ids...)
 	if err == nil {
@@ -199,15 +212,25 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 
 // EndConsent revokes what was issued for a user to a client and rests on a consent, in a
 // transaction of another room, and returns what Ended is to be told after it.
-func (t *Tokens) EndConsent(c store.Conn, user, client, consent string) (families []string, err error) {
-	return t.revokeFamilies(c, t.Now().Add(t.options.LongestLife), "consent", "user_id = ? AND client_id = ?", []any{user, client}, func(f *family) bool {
+func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string) (families []string, err error) {
+	until := t.Now().Add(t.options.LongestLife)
+	families, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?", []any{user, client}, func(f *family) bool {
 		return slices.Contains(f.Consents, consent)
 	})
+	if err != nil {
+		return nil, err
+	}
+	if err := t.denied.deny(c, until, consent); err != nil {
+		return nil, err
+	}
+	return families, t.below(c, "user_id = ? AND consent_client_id = ? AND ' ' || resource_id || ' ' LIKE ?", user, client, "% "+escapeLike(resource)+" %")
 }
 
-// Ended has this node know at once of families that were revoked with a consent.
-func (t *Tokens) Ended(families []string) {
-	t.told(t.Now().Add(t.options.LongestLife), families...)
+// Ended has this node know at once of what was revoked with a consent.
+func (t *Tokens) Ended(consent string, families []string) {
+	until := t.Now().Add(t.options.LongestLife)
+	t.told(until, consent)
+	t.told(until, families...)
 	t.countRevoked("consent", len(families))
 }
 

@@ -178,10 +178,10 @@ func TestConsentGone(t *testing.T) {
 		for consent, want := range map[string]int{"other": 0, "c1": 1} {
 			var ended []string
 			err := s.Kernel.Write(t.Context(), func(c store.Conn) (err error) {
-				ended, err = s.EndConsent(c, "ann", s.client.ID, consent)
+				ended, err = s.EndConsent(c, "ann", s.client.ID, s.mail.ID, consent)
 				return err
 			})
-			s.Ended(ended)
+			s.Ended(consent, ended)
 			if len(ended) != want || err != nil || want == 1 && s.live(t, first.AccessToken) {
 				t.Errorf("%s: %d families, error %v", consent, len(ended), err)
 			}

@@ -1,0 +1,121 @@
+package exchange
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+)
+
+// actor is an object of the claim act (RFC 8693 section 4.1): who acts, and in whose stead
+// they do.
+type actor struct {
+	Subject string          `json:"sub"`
+	Client  string          `json:"client_id,omitempty"`
+	Type    string          `json:"actor_type,omitempty"`
+	Act     json.RawMessage `json:"act,omitempty"`
+}
+
+const (
+	// agents is how many the claim agent_chain names; the oldest are left out.
+	agents = 8
+	// deepest bounds the objects that are looked at, whoever made them.
+	deepest = 64
+)
+
+// delegated is the actor that the new token gets; nil: none, it is an impersonation.
+func (r *Request) delegated() *actor {
+	if r.self && r.actor == nil {
+		return nil
+	}
+	a := &actor{Subject: r.Client.ID, Client: r.Client.ID, Type: "service"}
+	if r.actor != nil {
+		a.Subject = r.actor.Subject
+	}
+	if r.Client.Agent {
+		a.Type = "agent"
+	}
+	return a
+}
+
+// chain makes the claims act and agent_chain.
+func (x *Exchange) chain(ctx context.Context, r *Request) (err error) {
+	r.act = r.subject.Act
+	if a := r.delegated(); a != nil {
+		// The actors of the actor are nearer to it than those of the subject.
+		if a.Act = r.act; r.actor != nil && len(r.actor.Act) > 0 {
+			if a.Act, err = inside(r.actor.Act, r.act); err != nil {
+				return err
+			}
+		}
+		if r.act, err = json.Marshal(a); err != nil {
+			return err
+		}
+	}
+	if depth(r.act) > x.options.Depth {
+		return errTooDeep
+	}
+	r.actChain, err = x.agents(ctx, r.act)
+	return err
+}
+
+// errTooDeep tells of a chain that would be too long.
+var errTooDeep = kernel.Refuse(kernel.InvalidRequest, "delegation chain too deep")
+
+// IsTooDeep reports whether that is why an exchange was refused.
+func IsTooDeep(err error) bool { return errors.Is(err, errTooDeep) }
+
+// inside puts a chain at the end of another one, whose objects stay as they are.
+func inside(outer, inner json.RawMessage) (json.RawMessage, error) {
+	if len(inner) == 0 {
+		return outer, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(outer, &members); err != nil {
+		return nil, err
+	}
+	rest := inner
+	if len(members["act"]) > 0 {
+		var err error
+		if rest, err = inside(members["act"], inner); err != nil {
+			return nil, err
+		}
+	}
+	members["act"] = rest
+	return json.Marshal(members)
+}
+
+// actors are the objects of a chain, the outermost, who acts now, first.
+func actors(act json.RawMessage) (list []actor) {
+	for len(act) > 0 && len(list) < deepest {
+		var a actor
+		if json.Unmarshal(act, &a) != nil {
+			break
+		}
+		list, act = append(list, a), a.Act
+	}
+	return list
+}
+
+func depth(act json.RawMessage) int { return len(actors(act)) }
+
+// agents is the claim agent_chain: the clients of a chain that are registered here, the
+// oldest first.
+func (x *Exchange) agents(ctx context.Context, act json.RawMessage) (ids []string, err error) {
+	for _, a := range actors(act) {
+		if a.Client == "" || len(ids) == agents {
+			continue
+		}
+		switch _, err := x.options.Clients.Find(ctx, a.Client); {
+		case err == nil:
+			ids = append(ids, a.Client)
+		case !errors.Is(err, clients.ErrUnknown):
+			return nil, err
+		}
+	}
+	slices.Reverse(ids)
+	return ids, nil
+}

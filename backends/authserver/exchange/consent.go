@@ -1,0 +1,121 @@
+package exchange
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+)
+
+// granted: a person must have granted the client that holds the subject token what is to
+// be done with each target. A client that exchanges its own does not ask for more.
+func (x *Exchange) granted(ctx context.Context, r *Request) error {
+	if r.person == "" || r.self && x.options.Self {
+		return nil
+	}
+	needs := make([]consent.Need, len(r.targets))
+	for i, t := range r.targets {
+		needs[i] = consent.Need{Resource: t.ID, Scope: cut(r.scope, t.Names())}
+	}
+	found, err := x.consents(ctx, r)
+	if err != nil {
+		return err
+	}
+	for i, need := range needs {
+		ids, err := x.covered(found, r.targets[i], need.Scope)
+		if err != nil {
+			return err
+		}
+		r.consents = append(r.consents, ids)
+	}
+	return nil
+}
+
+// consents are what the person has granted to the client that holds the subject token.
+func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, error) {
+	holder, err := x.options.Clients.Find(ctx, r.subject.Client)
+	if err != nil {
+		return nil, err
+	}
+	return x.options.Consents.Between(ctx, r.person, holder)
+}
+
+// covered is the id of the grant that covers a scope of a resource. The error is a
+// *kernel.ConsentError where none does.
+func (x *Exchange) covered(found []consent.Grant, t *resources.Resource, scope []string) (id string, err error) {
+	at := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == t.ID })
+	if at < 0 {
+		return "", x.lacking(kernel.ConsentMissing, t, scope)
+	}
+	missing := slices.DeleteFunc(slices.Clone(scope), func(word string) bool { return slices.Contains(found[at].Scope, word) })
+	if len(missing) > 0 {
+		return "", x.lacking(kernel.ScopeInsufficient, t, missing)
+	}
+	return found[at].ID, nil
+}
+
+func (x *Exchange) lacking(cause string, t *resources.Resource, missing []string) error {
+	ask := url.Values{"resource": {t.Slug}, "scope": {strings.Join(missing, " ")}}
+	return kernel.RequireConsent(cause, x.Issuer+authorizePath+"?"+ask.Encode(), "the person has not granted this for the resource %s; send them to consent_url", t.Slug)
+}
+
+// authorizePath is that of the authorization endpoint.
+const authorizePath = "/oauth/authorize"
+
+// upstream is the exchange for a broker resource: the token is that of a connection of
+// the person, for no more than they let the client have of it.
+func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answer, err error) {
+	target := r.targets[0]
+	switch {
+	case x.options.Upstream == nil:
+		return answer, kernel.Refuse(kernel.InvalidTarget, "the resource %s has no provider here", target.Slug)
+	case r.actor != nil:
+		return answer, kernel.Refuse(kernel.InvalidRequest, "a broker resource takes no actor_token")
+	case r.person == "":
+		return answer, kernel.Refuse(kernel.InvalidGrant, "the subject_token is not about a person, who alone can have a connection")
+	}
+	scope, err := resources.ParseScope(r.Scope)
+	if err != nil {
+		return answer, err
+	}
+	for _, word := range scope {
+		if !slices.Contains(target.Names(), word) {
+			return answer, kernel.Refuse(kernel.InvalidScope, "the resource %s does not declare the scope %s", target.Slug, word)
+		}
+	}
+	found, err := x.consents(ctx, r)
+	if err != nil {
+		return answer, err
+	}
+	if len(scope) == 0 {
+		if at := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == target.ID }); at >= 0 {
+			scope = cut(found[at].Scope, target.Names())
+		}
+	}
+	if _, err := x.covered(found, target, scope); err != nil {
+		return answer, err
+	}
+	if len(scope) == 0 {
+		return answer, kernel.Refuse(kernel.InvalidScope, "the person has granted nothing that the resource %s declares", target.Slug)
+	}
+	if answer, err = x.options.Upstream.Exchange(ctx, r.person, target, scope); err != nil {
+		return answer, err
+	}
+	answer.Scope, answer.IssuedType = strings.Join(scope, " "), AccessToken
+	return answer, nil
+}
+
+// cut is those of the words that are among others.
+func cut(words, among []string) (kept []string) {
+	for _, word := range words {
+		if slices.Contains(among, word) {
+			kept = append(kept, word)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,272 @@
+// Package exchange is the grant token-exchange (RFC 8693): a client that was given an
+// access token of this server gets another one for it, for fewer scopes, for another
+// resource, or in the name of who calls and who calls on whose behalf (the claim act).
+//
+// A token that was exchanged rests on those that it came of and on what its person has
+// granted, so that it ends with each of them; see package tokens.
+package exchange
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+)
+
+// The types of tokens of RFC 8693 section 3 that are known here. Both are the same.
+const (
+	AccessToken = "urn:ietf:params:oauth:token-type:access_token" //nolint:gosec // G101: a type
+	JWT         = "urn:ietf:params:oauth:token-type:jwt"
+)
+
+// The kinds of exchanges, as they are counted.
+const (
+	Impersonation = "impersonation" // a client's own token, with no actor more
+	Delegation    = "delegation"
+	Brokered      = "broker" // the token is that of an upstream provider
+)
+
+// invalidProof is the error code of RFC 9449 section 5.
+const invalidProof = "invalid_dpop_proof"
+
+// Options of the room. The rooms are required.
+type Options struct {
+	Clients  *clients.Clients
+	Catalog  *resources.Catalog
+	Tokens   *tokens.Tokens
+	Consents *consent.Consents
+	// Upstream has the tokens of broker resources; nil: nobody has.
+	Upstream Upstream
+
+	// Self lets a client exchange its own token without naming a resource, and for other
+	// scopes than its person has granted it for that resource.
+	Self bool
+	// Depth is how many actors a token may name, one inside of the other. Default: 5.
+	Depth int
+	// Life is how long a token is good at most. Default: 1 hour. None outlives the one that
+	// it came of.
+	Life time.Duration
+}
+
+// Upstream has the tokens of broker resources.
+type Upstream interface {
+	// Exchange is the token of a person's connection to the provider of a resource, for
+	// scopes as this server names them. The error is a *kernel.ConsentError where the
+	// person has none, or one for less.
+	Exchange(ctx context.Context, user string, r *resources.Resource, scope []string) (tokens.Answer, error)
+}
+
+// Exchange is the room.
+type Exchange struct {
+	*kernel.Server
+	options Options
+}
+
+// New makes the room.
+func New(s *kernel.Server, o Options) *Exchange {
+	if o.Depth == 0 {
+		o.Depth = 5
+	}
+	if o.Life == 0 {
+		o.Life = time.Hour
+	}
+	return &Exchange{s, o}
+}
+
+// Request is a request for an exchange (RFC 8693 section 2.1).
+type Request struct {
+	Client                    *clients.Client // who has authenticated
+	Subject, SubjectType      string
+	Actor, ActorType          string
+	RequestedType             string
+	Resources                 []string // URIs or slugs: resource, and audience
+	Scope                     string
+	JKT                       string // of the proof that came along; empty: none did
+	subject, actor            *tokens.Claims
+	targets                   []*resources.Resource
+	self                      bool
+	person                    string // the user of the subject token; empty: there is none
+	scope, consents, actChain []string
+	act                       []byte
+}
+
+// Result is what was issued, for the audit feed.
+type Result struct {
+	tokens.Answer
+	Kind    string
+	Subject string // the claim sub
+	JTI     string // of the token; empty: an upstream provider's
+	Parent  string
+	Depth   int
+}
+
+// Exchange issues a token for another one. What is refused changes nothing.
+func (x *Exchange) Exchange(ctx context.Context, r Request) (done Result, err error) {
+	if err := x.parameters(&r); err != nil {
+		return done, err
+	}
+	for _, check := range [...]func(context.Context, *Request) error{x.tokens, x.target, x.permitted} {
+		if err := check(ctx, &r); err != nil {
+			return done, err
+		}
+	}
+	done.Subject, done.Parent = r.subject.Subject, r.subject.ID
+	if len(r.targets) == 1 && r.targets[0].Kind == resources.Broker {
+		done.Kind = Brokered
+		done.Answer, err = x.upstream(ctx, &r)
+		return done, err
+	}
+	for _, check := range [...]func(context.Context, *Request) error{x.narrow, x.granted, x.chain} {
+		if err := check(ctx, &r); err != nil {
+			return done, err
+		}
+	}
+	done.Kind, done.Depth = Delegation, depth(r.act)
+	if r.delegated() == nil {
+		done.Kind = Impersonation
+	}
+	done.Answer, done.JTI, err = x.options.Tokens.Exchange(ctx, tokens.Order{
+		Client: r.Client, Subject: r.subject.Subject, Scope: r.scope, Resources: r.targets, JKT: r.JKT, Act: r.act, Chain: r.actChain, Life: x.options.Life,
+	}, r.subject, r.consents)
+	done.IssuedType = AccessToken
+	return done, err
+}
+
+// parameters checks what can be seen without looking at the tokens.
+func (x *Exchange) parameters(r *Request) error {
+	refuse := func(format string, args ...any) error {
+		return kernel.Refuse(kernel.InvalidRequest, format, args...)
+	}
+	switch {
+	case r.Client.Public():
+		return kernel.Refuse(kernel.UnauthorizedClient, "a public client must not use the grant %s", clients.GrantExchange)
+	case r.Subject == "":
+		return refuse("subject_token is required")
+	case !known(r.SubjectType):
+		return refuse("subject_token_type must be %s or %s", AccessToken, JWT)
+	case r.Actor == "" && r.ActorType != "":
+		return refuse("actor_token_type is for an actor_token, which is missing")
+	case r.Actor != "" && !known(r.ActorType):
+		return refuse("actor_token_type must be %s or %s", AccessToken, JWT)
+	case r.RequestedType != "" && !known(r.RequestedType):
+		return refuse("requested_token_type must be %s or %s", AccessToken, JWT)
+	}
+	return nil
+}
+
+func known(kind string) bool { return kind == AccessToken || kind == JWT }
+
+// tokens looks at the tokens that came, and at the keys that they are bound to.
+func (x *Exchange) tokens(ctx context.Context, r *Request) (err error) {
+	if r.subject, err = x.live(ctx, "subject_token", r.Subject); err != nil {
+		return err
+	}
+	r.person = r.subject.User()
+	r.self = r.subject.Client == r.Client.ID
+	if r.Actor != "" {
+		if r.actor, err = x.live(ctx, "actor_token", r.Actor); err != nil {
+			return err
+		}
+		if r.actor.Client != r.Client.ID {
+			return kernel.Refuse(kernel.InvalidGrant, "the actor_token was issued to another client")
+		}
+		if jkt := r.actor.Confirm.JKT; jkt != "" && jkt != r.JKT {
+			return kernel.Refuse(invalidProof, "the actor_token is bound to a key, of which there is no proof")
+		}
+	}
+	if jkt := r.subject.Confirm.JKT; jkt != "" && jkt != r.JKT {
+		return kernel.Refuse(invalidProof, "the subject_token is bound to a key, of which there is no proof")
+	}
+	return nil
+}
+
+func (x *Exchange) live(ctx context.Context, name, text string) (*tokens.Claims, error) {
+	c, _, ok, err := x.options.Tokens.Live(ctx, text)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is no access token of this server that is good now", name)
+	case c.Foreign():
+		// What such a person may do here is said by policies for assertions alone.
+		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is about somebody whom only their identity provider knows", name)
+	}
+	return c, nil
+}
+
+// target finds the resources that the token is to be for: those that are named, or those
+// of the subject token.
+func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
+	names := r.Resources
+	if len(names) == 0 {
+		names = slices.DeleteFunc(slices.Clone([]string(r.subject.Audience)), func(name string) bool { return name == x.Issuer })
+	}
+	if r.targets, err = x.options.Catalog.Resolve(ctx, names); err != nil {
+		return err
+	}
+	if len(r.targets) > 1 && slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return t.Kind == resources.Broker }) {
+		return kernel.Refuse(kernel.InvalidTarget, "a broker resource must be named alone")
+	}
+	return nil
+}
+
+// permitted: a client may exchange its own token, and others where the resource says so.
+func (x *Exchange) permitted(_ context.Context, r *Request) error {
+	if len(r.Resources) == 0 {
+		switch {
+		case !r.self:
+			return kernel.Refuse(kernel.AccessDenied, "the token of another client is exchanged for a resource, and none is named")
+		case !x.options.Self:
+			return kernel.Refuse(kernel.AccessDenied, "a resource must be named: this server does not let clients exchange their own tokens without one")
+		}
+		return nil
+	}
+	for _, t := range r.targets {
+		allowed := t.Policy.Exchange.AllowedClientIDs
+		switch {
+		case slices.Contains(allowed, r.Client.ID), r.self && len(allowed) == 0, !r.self && slices.Contains(t.Policy.Runtime.ClientIDs, r.Client.ID):
+		default:
+			return kernel.Refuse(kernel.AccessDenied, "the resource %s does not let this client exchange tokens for it", t.Slug)
+		}
+	}
+	return nil
+}
+
+// narrow takes of the scope of the subject token what was asked for and what the targets
+// declare.
+func (x *Exchange) narrow(_ context.Context, r *Request) error {
+	held := strings.Fields(r.subject.Scope)
+	asked, err := resources.ParseScope(r.Scope)
+	if err != nil {
+		return err
+	}
+	declared := func(word string) bool {
+		return len(r.Resources) == 0 || slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return slices.Contains(t.Names(), word) })
+	}
+	if len(asked) == 0 {
+		for _, word := range held {
+			if declared(word) {
+				r.scope = append(r.scope, word)
+			}
+		}
+	}
+	for _, word := range asked {
+		switch {
+		case !slices.Contains(held, word):
+			return kernel.Refuse(kernel.InvalidScope, "the subject_token does not have the scope %s", word)
+		case !declared(word):
+			return kernel.Refuse(kernel.InvalidScope, "no resource of the request declares the scope %s", word)
+		}
+		r.scope = append(r.scope, word)
+	}
+	if len(r.scope) == 0 {
+		return kernel.Refuse(kernel.InvalidScope, "nothing of the scope of the subject_token is declared by a resource of the request")
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package protocol
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/exchange"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// exchange is the grant token-exchange (RFC 8693). jkt is the key of the proof that came
+// along; empty: none did.
+func (p *Protocol) exchange(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
+	done, err := p.Exchange.Exchange(r.Context(), exchange.Request{
+		Client: c, Subject: form.Get("subject_token"), SubjectType: form.Get("subject_token_type"), Actor: form.Get("actor_token"), ActorType: form.Get("actor_token_type"),
+		RequestedType: form.Get("requested_token_type"), Resources: slices.Concat(form.All("resource"), form.All("audience")), Scope: form.Get("scope"), JKT: jkt,
+	})
+	if err != nil {
+		p.deniedExchange(r, c, err)
+		return answer, err
+	}
+	p.Count("token_exchange_total", done.Kind)
+	e := kernel.Event{Action: "token.exchanged", Actor: done.Subject, Client: c.ID, Address: p.Address(r), Detail: []string{"kind", done.Kind, "scope", done.Scope, "parent", done.Parent}}
+	if done.Kind == exchange.Brokered {
+		e.Action = "upstream.token.issued"
+	} else {
+		e.Detail = append(e.Detail, "jti", done.JTI, "depth", strconv.Itoa(done.Depth))
+	}
+	p.Audit(r.Context(), e)
+	return done.Answer, nil
+}
+
+func (p *Protocol) deniedExchange(r *http.Request, c *clients.Client, err error) {
+	reason := kernel.ServerError
+	if e, ok := apierror.From(err); ok {
+		reason = e.Code
+	}
+	if exchange.IsTooDeep(err) {
+		reason = "chain_too_deep"
+	}
+	p.Count("token_exchange_denied_total", reason)
+	p.Audit(r.Context(), kernel.Event{Action: "token.exchange_denied", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"reason", reason}})
+}
