@@ -49,7 +49,7 @@ func seedIssuing(ctx context.Context, db *store.DB) (made issuing, err error) {
 	if err := resources.New(k, resources.Options{}).Create(ctx, notes); err != nil {
 		return made, err
 	}
-	grants := []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient}
+	grants := []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient, clients.GrantExchange}
 	c := &clients.Client{
 		Name: "Bench", AuthMethod: clients.MethodBasic, Grants: grants, Responses: []string{"code"}, Redirects: []string{issuingBack}, Scope: []string{"notes:read"}, Source: clients.Admin,
 	}

@@ -17,12 +17,13 @@ import (
 	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// issuerCaddyfile takes the addresses of admin, a plain site and the server, and the
-// database.
+// issuerCaddyfile takes the addresses of admin, a plain site and the server, the
+// database, and the address of a service behind the edge.
 const issuerCaddyfile = `{
 	admin %[1]s
 	auto_https off
@@ -47,6 +48,15 @@ http://%[3]s {
 		config keys.yaml
 	}
 }
+
+http://%[5]s {
+	api_auth oauth {
+		issuer http://%[3]s
+		audience https://notes.example/mcp
+	}
+	header Content-Type application/json
+	respond "{}"
+}
 `
 
 // issuerKeys takes the address of the server. The algorithm is ES256, the default.
@@ -60,13 +70,17 @@ rate_limit: {enabled: false}
 type issuer struct {
 	*server
 	issuing
-	site, plain site
-	db          *store.DB
-	size        string // asks how large the database is
+	site, plain, edge site
+	db                *store.DB
+	size              string // asks how large the database is
 
 	introspected atomic.Int64
 	tokens       [][]byte    // requests about tokens
 	refreshes    chan string // refresh tokens that wait
+	granting     string      // an access token of the person
+	bound        string      // one of the client, of the key of prover
+	bearer       string      // one that is not bound
+	prover       *prover
 }
 
 // authserverRow measures an authorization server beside plain `respond`, on SQLite with
@@ -111,6 +125,10 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 		{"q-client", "client_credentials", (*issuer).machine, 3000},
 		{"q-introspect", "introspection", (*issuer).introspection, 10_000},
 		{"q-refresh", "refresh", (*issuer).refreshing, 2000},
+		{"q-dpop", "client_credentials with a proof", (*issuer).proving, 0},
+		{"q-exchange", "token exchange", (*issuer).exchanging, 0},
+		{"q-edge", "a service behind the edge, bearer token", (*issuer).atEdge, 0},
+		{"q-edge-dpop", "a service behind the edge, token and proof", (*issuer).provingAtEdge, 0},
 		{"q-code", "code flow, 2 requests", (*issuer).flow, 0},
 		{"q-authorize", "authorization request of a registered client", (*issuer).asking, 0},
 		{"q-cimd", "authorization request of a client with a document", (*issuer).askingDocumented, 0},
@@ -145,7 +163,7 @@ func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err
 		return nil, err
 	}
 	s := &issuer{db: db}
-	addresses, err := freeAddresses(ctx, 3)
+	addresses, err := freeAddresses(ctx, 4)
 	if err == nil {
 		s.issuing, err = seedIssuing(ctx, db)
 	}
@@ -153,8 +171,8 @@ func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err
 		err = os.WriteFile(filepath.Join(dir, "keys.yaml"), fmt.Appendf(nil, issuerKeys, addresses[2]), 0o600)
 	}
 	if err == nil {
-		s.plain, s.site = site{addresses[1], ""}, site{addresses[2], ""}
-		s.server = &server{dir: dir, admin: addresses[0], config: fmt.Sprintf(issuerCaddyfile, addresses[0], addresses[1], addresses[2], option)}
+		s.plain, s.site, s.edge = site{addresses[1], ""}, site{addresses[2], ""}, site{addresses[3], ""}
+		s.server = &server{dir: dir, admin: addresses[0], config: fmt.Sprintf(issuerCaddyfile, addresses[0], addresses[1], addresses[2], option, addresses[3])}
 		err = s.start(ctx, b)
 	}
 	if err != nil {
@@ -193,15 +211,31 @@ func (s *issuer) prepare(ctx context.Context) error {
 			return err
 		}
 		s.refreshes <- gjson.Get(text, "refresh_token").String()
-		s.tokens = append(s.tokens, s.form("/oauth/introspect", url.Values{"token": {gjson.Get(text, "access_token").String()}}))
+		s.granting = gjson.Get(text, "access_token").String()
+		s.tokens = append(s.tokens, s.form("/oauth/introspect", url.Values{"token": {s.granting}}))
+	}
+	var err error
+	if s.prover, err = newProver(); err != nil {
+		return err
+	}
+	request, err := s.proved()
+	if err != nil {
+		return err
+	}
+	for request, token := range map[string]*string{string(request): &s.bound, string(s.machine().request): &s.bearer} {
+		text, err := s.ask(ctx, c, []byte(request))
+		if err != nil {
+			return err
+		}
+		*token = gjson.Get(text, "access_token").String()
 	}
 	return nil
 }
 
-// form is a POST of the client.
-func (s *issuer) form(path string, form url.Values) []byte {
+// form is a POST of the client, with more lines of its header.
+func (s *issuer) form(path string, form url.Values, more ...string) []byte {
 	body := form.Encode()
-	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.site.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + s.client +
+	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.site.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + s.client + strings.Join(more, "") +
 		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 
@@ -227,9 +261,44 @@ func (s *issuer) keySet() *load {
 	return &load{to: s.site, request: s.site.get("/.well-known/jwks.json"), check: isOK, conns: conns}
 }
 
+// machines asks for a token of the client itself.
+var machines = url.Values{"grant_type": {"client_credentials"}, "scope": {"notes:read"}, "resource": {"notes"}}
+
 func (s *issuer) machine() *load {
-	request := s.form("/oauth/token", url.Values{"grant_type": {"client_credentials"}, "scope": {"notes:read"}, "resource": {"notes"}})
+	return &load{to: s.site, request: s.form(tokenPath, machines), check: isToken, conns: conns, settle: backgroundPause}
+}
+
+const tokenPath = "/oauth/token" //nolint:gosec // G101: a path
+
+// proved is machine's request with a proof, which is good once.
+func (s *issuer) proved() ([]byte, error) {
+	proof, err := s.prover.proof("POST", "http://"+s.site.address+tokenPath, "")
+	return s.form(tokenPath, machines, proof), err
+}
+
+func (s *issuer) proving() *load {
+	return &load{to: s.site, next: s.proved, check: isToken, conns: conns, settle: backgroundPause}
+}
+
+// exchanging is a client that narrows the token of a person.
+func (s *issuer) exchanging() *load {
+	request := s.form(tokenPath, url.Values{
+		"grant_type": {clients.GrantExchange}, "subject_token": {s.granting}, "subject_token_type": {"urn:ietf:params:oauth:token-type:access_token"}, "resource": {"notes"},
+	})
 	return &load{to: s.site, request: request, check: isToken, conns: conns, settle: backgroundPause}
+}
+
+func (s *issuer) atEdge() *load {
+	request := []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer " + s.bearer + "\r\n\r\n")
+	return &load{to: s.edge, request: request, check: isOK, conns: conns}
+}
+
+// provingAtEdge calls the service with a bound token. Each proof is good once.
+func (s *issuer) provingAtEdge() *load {
+	return &load{to: s.edge, conns: conns, check: isOK, next: func() ([]byte, error) {
+		proof, err := s.prover.proof("GET", "https://notes.example/notes", s.bound)
+		return []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: DPoP " + s.bound + "\r\n" + proof + "\r\n"), err
+	}}
 }
 
 func (s *issuer) introspection() *load {
@@ -246,7 +315,7 @@ func (s *issuer) introspection() *load {
 func (s *issuer) refreshing() *load {
 	return &load{to: s.site, conns: conns, settle: backgroundPause, talk: func(ctx context.Context, c *client) error {
 		token := <-s.refreshes // there are more than connections
-		text, err := s.ask(ctx, c, s.form("/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}))
+		text, err := s.ask(ctx, c, s.form(tokenPath, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}))
 		if err == nil {
 			token = gjson.Get(text, "refresh_token").String()
 		}
@@ -308,7 +377,7 @@ func (s *issuer) granted(ctx context.Context, c *client) (string, error) {
 	if err != nil || to.Query().Get("code") == "" {
 		return "", fmt.Errorf("status %d to %q instead of a redirect with a code: %.300s", got.status, got.location, got.text)
 	}
-	return s.ask(ctx, c, s.form("/oauth/token", url.Values{
+	return s.ask(ctx, c, s.form(tokenPath, url.Values{
 		"grant_type": {"authorization_code"}, "code": {to.Query().Get("code")}, "redirect_uri": {issuingBack}, "code_verifier": {issuingVerifier},
 	}))
 }
