@@ -47,7 +47,7 @@ func create(t *testing.T, admin, name string, ann *e2e.Person) *application {
 		Secret string `json:"client_secret"`
 	}
 	administer(t, admin, http.MethodPost, "/admin/clients", `{"client_name":"`+name+`","redirect_uris":["`+back+`"],"scope":"notes:read",`+
-		`"token_endpoint_auth_method":"client_secret_post","grant_types":["authorization_code","refresh_token","client_credentials"]}`, &made)
+		`"token_endpoint_auth_method":"client_secret_post","grant_types":["authorization_code","refresh_token","client_credentials","urn:ietf:params:oauth:grant-type:token-exchange"]}`, &made)
 	return &application{t: t, id: made.ID, secret: made.Secret, ann: ann}
 }
 
@@ -81,6 +81,12 @@ func (c *application) post(base, path string, pairs ...string) *e2e.Answer {
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return e2e.Read(e2e.Client.Do(request)) //nolint:bodyclose // Read does
+}
+
+// exchange narrows a token of the client.
+func (c *application) exchange(base, token string) *e2e.Answer {
+	return c.post(base, "/oauth/token", "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange", "resource", notes,
+		"subject_token", token, "subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
 }
 
 // authorize is where a browser begins.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -24,8 +25,8 @@ import (
 const elsewhere = 5 * time.Second
 
 // TestAuthserverNodes: two processes on one PostgreSQL are one server. A code, a refresh
-// token and, with a Redis, an assertion are good once, whoever is asked; what is revoked, suspended, disabled or
-// rotated on one is so on the other.
+// token and, with a Redis, an assertion and a proof are good once, whoever is asked; what
+// is revoked, suspended, disabled or rotated on one is so on the other.
 func TestAuthserverNodes(t *testing.T) {
 	t.Parallel()
 	issuer := "http://localhost:" + e2e.FreePort(t) // of a balancer that is not asked
@@ -127,6 +128,13 @@ resources:
 	}
 
 	assertOnce(t, admin, issuer, both)
+	proveOnce(app, issuer, both)
+
+	// Exchange. What came of a token on one node ends on the other with it.
+	narrow := app.grants(app.exchange(there, first.Access))
+	if !guard.active(here, narrow.Access) {
+		t.Fatal("the exchanged token is not active")
+	}
 
 	// Revocation. The other node knows the token by heart.
 	if !guard.active(there, first.Access) {
@@ -136,6 +144,7 @@ resources:
 		t.Fatalf("revoking: %d %s", a.Status, a.Body)
 	}
 	held("a revocation holds on the other node", inactive(there, first.Access))
+	held("also for what was exchanged", inactive(there, narrow.Access))
 	app.refuses("a refresh token that was revoked on the other node", app.refresh(there, first.Refresh))
 
 	// Suspension of a client.
@@ -211,12 +220,31 @@ func assertOnce(t *testing.T, admin, issuer string, nodes []string) {
 	assertion := jwkstest.Sign(t, "ES256", key, map[string]any{"kid": "k"}, map[string]any{
 		"iss": made.ID, "sub": made.ID, "aud": issuer, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "jti": rand.Text(),
 	})
+	once(t, "an assertion", http.StatusUnauthorized, nodes, func(base string) *e2e.Answer {
+		return c.post(base, "/oauth/token", "grant_type", "client_credentials", "client_assertion", assertion, "client_assertion_type", clients.AssertionType)
+	})
+}
+
+// proveOnce has a client send one proof (RFC 9449) to all nodes at once.
+func proveOnce(c *application, issuer string, nodes []string) {
+	c.t.Helper()
+	key := jwkstest.NewEC(elliptic.P256())
+	proof := jwkstest.Sign(c.t, "ES256", key, map[string]any{"typ": "dpop+jwt", "jwk": json.RawMessage(jwkstest.JWK("", key))}, map[string]any{
+		"jti": rand.Text(), "htm": http.MethodPost, "htu": issuer + "/oauth/token", "iat": time.Now().Unix(),
+	})
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {c.id}, "client_secret": {c.secret}}.Encode()
+	once(c.t, "a proof", http.StatusBadRequest, nodes, func(base string) *e2e.Answer {
+		return e2e.Do(c.t, e2e.Client, http.MethodPost, base+"/oauth/token", "", form, "Content-Type", "application/x-www-form-urlencoded", "DPoP", proof)
+	})
+}
+
+// once asks all nodes at once: one of the answers is good, and the others refuse.
+func once(t *testing.T, what string, refusal int, nodes []string, ask func(base string) *e2e.Answer) {
+	t.Helper()
 	answers := make([]*e2e.Answer, 12)
 	var all sync.WaitGroup
 	for i := range answers {
-		all.Go(func() {
-			answers[i] = c.post(nodes[i%len(nodes)], "/oauth/token", "grant_type", "client_credentials", "client_assertion", assertion, "client_assertion_type", clients.AssertionType)
-		})
+		all.Go(func() { answers[i] = ask(nodes[i%len(nodes)]) })
 	}
 	all.Wait()
 	won := 0
@@ -224,13 +252,13 @@ func assertOnce(t *testing.T, admin, issuer string, nodes []string) {
 		switch a.Status {
 		case http.StatusOK:
 			won++
-		case http.StatusUnauthorized:
+		case refusal:
 		default:
-			t.Errorf("an assertion: %d %s %v", a.Status, a.Body, a.Err)
+			t.Errorf("%s: %d %s %v", what, a.Status, a.Body, a.Err)
 		}
 	}
 	if won != 1 {
-		t.Errorf("an assertion was good %d times", won)
+		t.Errorf("%s was good %d times", what, won)
 	}
 }
 
