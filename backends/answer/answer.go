@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -42,6 +43,9 @@ type Options struct {
 	Accounts        accounts.Options
 	Running, Queued int
 	LogQueries      bool
+	// Deadline is how long a question may take, its wait included; a reservation holds a
+	// minute longer. Default: 115s.
+	Deadline time.Duration
 	// CompareMin is from how many issuers on a comparison is screening. Default: 2.
 	CompareMin int
 	// Remember is how long the same question has the same answer while the corpus does not
@@ -70,6 +74,8 @@ const (
 	// reapEvery is how often what crashed processes have reserved is given back.
 	reapEvery  = 30 * time.Second
 	purgeEvery = time.Hour
+	// leaseMore is how much longer than a question its reservation holds.
+	leaseMore  = time.Minute
 	purgeBatch = 500
 	// sourceChunks bounds the text of a document that is shown.
 	sourceChunks = 2000
@@ -77,10 +83,12 @@ const (
 
 // New makes a server, which does nothing in the background before Start.
 func New(o Options) *Server {
+	o.Deadline = cmp.Or(o.Deadline, 115*time.Second)
+	o.Accounts.Lease = o.Deadline + leaseMore
 	k := &kernel.Server{DB: o.DB, Logger: o.Logger, Now: o.Now}
 	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), compareMin: o.CompareMin}
 	asks := pipeline.New(retrieve.New(s.Corpus, retrieve.Options{}), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
-		CompareMin: o.CompareMin, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
+		Deadline: o.Deadline, CompareMin: o.CompareMin, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 	})
 	var from api.Asker = asker{asks}
 	if o.Remember > 0 {
@@ -88,7 +96,7 @@ func New(o Options) *Server {
 	}
 	s.api = api.New(api.Options{
 		Kernel: k, Accounts: s.Accounts, Asker: from, Counters: o.Counters, Keyring: o.Keyring, Source: s.source,
-		Running: o.Running, Queued: o.Queued, LogQueries: o.LogQueries, Observe: o.Observe,
+		Running: o.Running, Queued: o.Queued, Deadline: o.Deadline, LogQueries: o.LogQueries, Observe: o.Observe,
 	})
 	s.jobs = jobs.New(jobs.Options{Logger: o.Logger, Observe: o.ObserveJob, Jobs: []jobs.Job{
 		{Name: "reap", Every: reapEvery, Run: func(ctx context.Context) (int, error) { return 0, s.Accounts.Reap(ctx) }},

@@ -91,18 +91,22 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 	return refuse(http.StatusNotFound, "there is no such answer, or it is older than 30 days")
 }
 
-// only is the answer API of the process.
-func only() (server *answer.Server, err error) {
-	for node := range tollgate.Shared[*node](nodes) {
-		if server != nil {
-			return nil, refuse(http.StatusConflict, "there are several answer APIs: use tollgate answer key")
-		}
-		server = node.server
-	}
-	if server == nil {
+// only is the answer API of the process. While a reload goes on there is that of the
+// configuration before too; several on one database have the same keys and documents.
+func only() (*answer.Server, error) {
+	list := slices.Collect(tollgate.Shared[*node](nodes))
+	if len(list) == 0 {
 		return nil, refuse(http.StatusNotFound, "there is no answer API")
 	}
-	return server, nil
+	active := list
+	app := tollgate.Active()
+	if now := slices.DeleteFunc(slices.Clone(list), func(n *node) bool { return n.app.Load() != app }); len(now) > 0 {
+		active = now
+	}
+	if slices.ContainsFunc(active, func(n *node) bool { return n.db != active[0].db }) {
+		return nil, refuse(http.StatusConflict, "there are several answer APIs: use the command tollgate answer")
+	}
+	return active[0].server, nil
 }
 
 // maxKeyBody bounds the body of a new key, in bytes.

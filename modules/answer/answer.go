@@ -56,6 +56,7 @@ func init() {
 //		quota       1000 [month | day | rolling:<days>]
 //		running     16
 //		queued      64
+//		deadline    115s
 //		compare_min 2
 //		cache       15m
 //		log_queries
@@ -84,6 +85,10 @@ type Handler struct {
 	// 503. Default: 16, 64.
 	Running int `json:"running,omitempty"`
 	Queued  int `json:"queued,omitempty"`
+
+	// Deadline is how long a question may take, its wait included: at most 115s, which is
+	// the default, below the two minutes that clients allow.
+	Deadline caddy.Duration `json:"deadline,omitempty"`
 
 	// CompareMin is from how many issuers on a comparison is screening, which is not
 	// answered. Default: 2.
@@ -124,7 +129,9 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 // node is the service on one database with one configuration, which survives reloads.
 type node struct {
 	server *answer.Server
-	logger atomic.Pointer[zap.Logger] // of the newest configuration
+	db     *store.DB
+	logger atomic.Pointer[zap.Logger]   // of the newest configuration
+	app    atomic.Pointer[tollgate.App] // of the newest configuration that was started
 }
 
 func (n *node) close() error {
@@ -161,13 +168,13 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		return err
 	}
 	n, err := tollgate.Share(h.app, nodes, nodeKey{db, sha256.Sum256(text)}, func() (*node, error) {
-		n := new(node)
+		n := &node{db: db}
 		n.logger.Store(ctx.Logger())
 		n.server = answer.New(answer.Options{
 			DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Keyring: h.app.Keyring(answer.SchemaName),
 			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, CompareMin: h.CompareMin,
 			Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
-			Running:  h.Running, Queued: h.Queued, Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries, Observe: observe, ObserveJob: jobMetrics.Observe,
+			Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline), Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries, Observe: observe, ObserveJob: jobMetrics.Observe,
 		})
 		return n, nil
 	}, (*node).close)
@@ -177,6 +184,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	n.logger.Store(ctx.Logger())
 	h.server = n.server
 	h.app.OnStart(func() error {
+		n.app.Store(h.app)
 		n.server.Start()
 		return nil
 	})
@@ -212,6 +220,9 @@ func (h *Handler) provisionModel() (models.Model, error) {
 	}, nil
 }
 
+// longest is the longest deadline.
+const longest = caddy.Duration(115 * time.Second)
+
 // Validate checks the options.
 func (h *Handler) Validate() error {
 	if h.BaseURL != "" {
@@ -222,6 +233,9 @@ func (h *Handler) Validate() error {
 	}
 	if min(h.Rate, h.Running, h.Queued, h.CompareMin) < 0 || h.Quota < 0 {
 		return errors.New("rate, quota, running, queued and compare_min must not be negative")
+	}
+	if h.Deadline != 0 && (h.Deadline < caddy.Duration(time.Second) || h.Deadline > longest) {
+		return errors.New("deadline must be from 1s to 115s")
 	}
 	return nil
 }

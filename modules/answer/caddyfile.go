@@ -15,7 +15,7 @@ func init() {
 	directive.Register[Handler]("answer")
 }
 
-var optionNames = []string{"base_url", "model", "rate", "quota", "running", "queued", "compare_min", "cache", "log_queries"}
+var optionNames = []string{"base_url", "model", "rate", "quota", "running", "queued", "deadline", "compare_min", "cache", "log_queries"}
 
 // UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -55,6 +55,16 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			err = number(d, option, &h.Running)
 		case "queued":
 			err = number(d, option, &h.Queued)
+		case "deadline":
+			var text string
+			if !d.AllArgs(&text) {
+				return d.ArgErr()
+			}
+			lasts, wrong := caddy.ParseDuration(text)
+			if wrong != nil || lasts <= 0 {
+				return d.Errf("deadline: %q is not a duration", text)
+			}
+			h.Deadline = caddy.Duration(lasts)
 		case "compare_min":
 			err = number(d, option, &h.CompareMin)
 		case "cache":

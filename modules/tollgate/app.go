@@ -299,6 +299,16 @@ func From(ctx caddy.Context) (*App, error) {
 	return loaded.(*App), nil
 }
 
+// Active is the app of the configuration that runs, for who is asked beside it, as Caddy's
+// admin endpoint is; nil: it has none.
+func Active() *App {
+	loaded, err := caddy.ActiveContext().AppIfConfigured("tollgate")
+	if err != nil {
+		return nil
+	}
+	return loaded.(*App)
+}
+
 // Interface guards
 var (
 	_ caddy.App          = (*App)(nil)

@@ -200,6 +200,10 @@ func TestLease(t *testing.T) {
 		if _, earlier, err := a.Accept(t.Context(), caller, "again", once); err != nil || earlier != "" {
 			t.Fatal(earlier, err)
 		}
+		k.Clock.Move(time.Minute) // its lease too is over, and nobody has given it back yet
+		if _, earlier, err := a.Accept(t.Context(), caller, "third", once); err != nil || earlier != "" {
+			t.Fatal(earlier, err)
+		}
 		k.Clock.Move(12 * time.Hour) // the next day
 		if err := a.Reap(t.Context()); err != nil {
 			t.Fatal(err)

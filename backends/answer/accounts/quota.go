@@ -62,6 +62,9 @@ func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once O
 		if err := lock(c, caller.Account); err != nil {
 			return err
 		}
+		if err := reap(c, caller.Account, now); err != nil { // what a crash has left stands for no answer
+			return err
+		}
 		if once.Key != "" {
 			if earlier, err = a.before(c, caller, once, now); err != nil || earlier != "" {
 				return err
@@ -163,12 +166,8 @@ func (a *Accounts) Rate(ctx context.Context, caller *Caller) (r Rate, err error)
 	return r, err
 }
 
-// window is the one that a time lies in, made where there is none, without the
-// reservations whose lease has ended.
+// window is the one that a time lies in, made where there is none.
 func (a *Accounts) window(c kernel.Conn, account int64, now time.Time) (q Quota, err error) {
-	if err := reap(c, account, now); err != nil {
-		return q, err
-	}
 	if q.Start, q.End, err = a.bounds(c, account, now); err != nil {
 		return q, err
 	}

@@ -220,6 +220,10 @@ func TestOnce(t *testing.T) {
 		if used := gjson.Get(r.do("GET", "/v1/quota", "").Body.String(), "result.used").Int(); used != 1 {
 			t.Errorf("%d are charged", used)
 		}
+		// Who would rather look for it later is told what is known already.
+		if w := r.do("POST", "/v1/answer", asks("What was revenue?"), "Idempotency-Key", "k1", "Prefer", "respond-async"); w.Code != 200 || !gjson.Get(w.Body.String(), "success").Bool() {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
 		// A fault is not kept.
 		for range 2 {
 			if w := r.do("POST", "/v1/answer", asks("panic"), "Idempotency-Key", "k2"); w.Code != 500 {

@@ -151,9 +151,7 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 		done <- a.answerTo(ctx, id, q, progress)
 	})
 	if prefersAsync(r.Header) {
-		w.Header().Set("Preference-Applied", "respond-async")
-		w.Header().Set("Location", "/v1/answers/"+id)
-		a.write(w, http.StatusAccepted, "", map[string]string{"id": id, "status": accounts.Pending})
+		a.later(w, id)
 		return
 	}
 	if told != nil {
@@ -217,16 +215,20 @@ func (a *API) unaccepted(w http.ResponseWriter, r *http.Request, caller *account
 	case r.Context().Err() != nil:
 	case err != nil:
 		a.unavailable(w, err)
-	case prefersAsync(r.Header):
-		w.Header().Set("Preference-Applied", "respond-async")
-		w.Header().Set("Location", "/v1/answers/"+earlier)
-		a.write(w, http.StatusAccepted, "", map[string]string{"id": earlier, "status": accounts.Pending})
 	default:
 		a.wait(w, r, caller, earlier)
 	}
 }
 
-// wait answers with what becomes of a question that was sent before.
+// later answers that a question is worked on, and where to look.
+func (a *API) later(w http.ResponseWriter, id string) {
+	w.Header().Set("Preference-Applied", "respond-async")
+	w.Header().Set("Location", "/v1/answers/"+id)
+	a.write(w, http.StatusAccepted, "", map[string]string{"id": id, "status": accounts.Pending})
+}
+
+// wait answers with what becomes of a question that was sent before; at once where it is
+// known, or where the client would rather look for it.
 func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.o.Deadline+settling)
 	defer cancel()
@@ -240,6 +242,9 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 			return
 		case ans.Status != accounts.Pending:
 			a.told(w, ans)
+			return
+		case prefersAsync(r.Header):
+			a.later(w, id)
 			return
 		}
 		select {

@@ -1,0 +1,164 @@
+package answer
+
+import (
+	"database/sql"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// desk is a node with the shipped Caddyfile, the shipped corpus and a key.
+type desk struct {
+	*e2e.Node
+	base, key string
+	config    string
+	client    *http.Client
+	db        *sql.DB // as another process sees it
+}
+
+// quick are the options of a desk whose rate is no limit, and that works each answer out.
+const quick = "\t\tquota 1000 month\n\t\trate 100000\n\t\tcache off\n"
+
+// newDesk is a desk on SQLite, or on the database that dsn names, with options in the place of
+// the shipped ones.
+func newDesk(t *testing.T, dsn, options string) *desk {
+	t.Helper()
+	port := e2e.FreePort(t)
+	replace := []string{"skip_install_trust", "skip_install_trust\n\tauto_https disable_redirects", "\t\tquota 1000 month\n", options}
+	if dsn != "" {
+		replace = append(replace, "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase postgres {env.TOLLGATE_DSN}\n")
+	}
+	d := &desk{base: "https://localhost:" + port, config: e2e.Shipped(t, "answer", replace...)}
+	d.Node = e2e.NewNode(t, d.config, "TOLLGATE_DOMAIN=localhost:"+port, "TOLLGATE_DSN="+dsn)
+	d.Tool("answer", "sample", "documents")
+	d.Tool("answer", "ingest", "documents/corpus")
+	d.key = strings.TrimSpace(d.Tool("answer", "key", "create", "--label", "desk"))
+	driver, source := "sqlite", "file:"+d.Path("data", "tollgate.db")+"?_pragma=busy_timeout(10000)"
+	if dsn != "" {
+		driver, source = "pgx", dsn
+	}
+	var err error
+	if d.db, err = sql.Open(driver, source); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.db.Close() })
+	d.begin()
+	return d
+}
+
+// onBoth runs a test on each engine: the DSN of SQLite is empty.
+func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, "")
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, testenv.Postgres(t).DSN())
+	})
+}
+
+func (d *desk) begin() {
+	d.T.Helper()
+	d.Start()
+	d.client = d.Trusting()
+	e2e.Eventually(d.T, e2e.WaitLimit, "the service answers", func() error {
+		if a := d.do(http.MethodGet, "/v1/quota", ""); a.Status != http.StatusOK {
+			return fmt.Errorf("%d %s %w", a.Status, a.Body, a.Err)
+		}
+		return nil
+	})
+}
+
+// do sends a request with the key and headers by pairs; the connection may break.
+func (d *desk) do(method, path, body string, header ...string) *e2e.Answer {
+	d.T.Helper()
+	r, err := http.NewRequestWithContext(e2e.BackgroundContext, method, d.base+path, strings.NewReader(body))
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	r.Header.Set("X-Api-Key", d.key)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return e2e.Read(d.client.Do(r)) //nolint:bodyclose // Read does
+}
+
+// ask asks a question.
+func (d *desk) ask(query string, header ...string) *e2e.Answer {
+	d.T.Helper()
+	return d.do(http.MethodPost, "/v1/answer", fmt.Sprintf(`{"query":%q}`, query), header...)
+}
+
+// asked is a question of the shipped set that has an answer.
+const asked = "What was the revenue of Quillmarsh Instruments in fiscal 2025?"
+
+// outcome is what became of a question: its reason, Answered for an answer.
+func outcome(a *e2e.Answer) string {
+	switch reason := gjson.Get(a.Body, "error").Str; {
+	case a.Err != nil:
+		return a.Err.Error()
+	case reason == "" && gjson.Get(a.Body, "success").Bool():
+		return "Answered"
+	default:
+		return reason
+	}
+}
+
+// used is how many answers were charged, and how many are under way.
+func (d *desk) used() (used, pending int) {
+	d.T.Helper()
+	a := d.do(http.MethodGet, "/v1/quota", "")
+	result := gjson.Get(a.Body, "result")
+	if a.Status != http.StatusOK || !result.IsObject() {
+		d.T.Fatalf("%d %s %v", a.Status, a.Body, a.Err)
+	}
+	if total := result.Get("used").Int() + result.Get("pending").Int(); total > result.Get("totalLimit").Int() || result.Get("isExceeded").Bool() != (total >= result.Get("totalLimit").Int()) {
+		d.T.Errorf("the quota is %s", result)
+	}
+	return int(result.Get("used").Int()), int(result.Get("pending").Int())
+}
+
+// settled wants a quota that is settled: so many answers charged, each of them stored, and
+// nothing reserved, as it is told and as it is in the database.
+func (d *desk) settled(used int) {
+	d.T.Helper()
+	got, pending := d.used()
+	if stored := d.count("SELECT COUNT(*) FROM answer_answers WHERE status = 'done'"); got != used || stored != used || pending != 0 {
+		d.T.Errorf("%d used, %d stored, %d pending; want %d", got, stored, pending, used)
+	}
+	if left := d.count("SELECT COUNT(*) FROM answer_reservations") + d.count("SELECT COALESCE(SUM(pending), 0) FROM answer_windows"); left != 0 {
+		d.T.Errorf("%d are reserved", left)
+	}
+}
+
+// count is the number that a statement tells.
+func (d *desk) count(statement string) (n int) {
+	d.T.Helper()
+	if err := d.db.QueryRowContext(d.T.Context(), statement).Scan(&n); err != nil {
+		d.T.Fatal(err)
+	}
+	return n
+}
+
+// later does to the rows of the database what time does: a minute, or the lease of a
+// reservation, is over at once.
+func (d *desk) later(statement string) {
+	d.T.Helper()
+	if _, err := d.db.ExecContext(d.T.Context(), statement); err != nil {
+		d.T.Fatal(err)
+	}
+}
+
+const (
+	minuteLater = "UPDATE answer_accepted SET at = at - 60000000"
+	leaseLater  = "UPDATE answer_reservations SET lease = lease - 175000000"
+)

@@ -1,0 +1,76 @@
+package answer
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// TestAnswersOperated: who holds the admin endpoint's socket sees how an answer came about,
+// and makes and ends keys; a question that is asked again is remembered.
+func TestAnswersOperated(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "", "\t\tquota 1000 month\n")
+	var told struct{ Result struct{ ID string } }
+	for i := range 2 {
+		if a := d.ask(asked); a.Status != http.StatusOK || json.Unmarshal([]byte(a.Body), &told) != nil {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		trace, err := d.Admin(http.MethodGet, "/admin/answer/traces/"+told.Result.ID, "", "")
+		if err != nil || !strings.Contains(trace, `"status":"done"`) || !strings.Contains(trace, `"name":"search"`) || !strings.Contains(trace, `"query":"What was`) || strings.Contains(trace, `"remembered":true`) != (i == 1) {
+			t.Errorf("%s %v", trace, err)
+		}
+	}
+	if used, _ := d.used(); used != 2 {
+		t.Errorf("%d used", used)
+	}
+	if got, err := d.Admin(http.MethodGet, "/admin/answer/traces/ans_none", "", ""); err == nil {
+		t.Errorf("%s", got)
+	}
+	for _, path := range []string{"/admin/answer/traces/" + told.Result.ID, "/admin/answer/keys"} {
+		if a := d.do(http.MethodGet, path, ""); a.Status != http.StatusNotFound {
+			t.Errorf("for clients: %d %s", a.Status, a.Body)
+		}
+	}
+	text, err := d.Admin(http.MethodPost, "/admin/answer/keys", "application/json", `{"label":"second","limit":7,"expires_seconds":3600}`)
+	var made struct {
+		ID    int64
+		Key   string
+		Limit int
+	}
+	if err != nil || json.Unmarshal([]byte(text), &made) != nil || made.Key == "" || made.Limit != 7 {
+		t.Fatalf("%s %v", text, err)
+	}
+	d.key = made.Key
+	if a := d.do(http.MethodGet, "/v1/quota", ""); a.Status != http.StatusOK || !strings.Contains(a.Body, `"totalLimit":7`) {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	if list, err := d.Admin(http.MethodGet, "/admin/answer/keys", "", ""); err != nil || !strings.Contains(list, `"label":"second"`) || strings.Contains(list, made.Key) {
+		t.Errorf("%s %v", list, err)
+	}
+	if _, err := d.Admin(http.MethodPost, "/admin/answer/keys", "application/json", `{"name":"x"}`); err == nil {
+		t.Error("a key without a label")
+	}
+	if _, err := d.Admin(http.MethodPost, fmt.Sprintf("/admin/answer/keys/%d/revoke", made.ID), "", ""); err != nil {
+		t.Error(err)
+	}
+	if a := d.do(http.MethodGet, "/v1/quota", ""); a.Status != http.StatusUnauthorized {
+		t.Errorf("revoked: %d %s", a.Status, a.Body)
+	}
+	d.Stop()
+}
+
+// TestPage is the page as people use it: the cases of testdata/npm/answer.mjs run in a
+// headless Chromium.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
+	d := newDesk(t, "", "\t\tquota 1000 month\n")
+	e2e.RunNode(t, program, "answer.mjs", "CHROMIUM="+browser, "ANSWER_URL="+d.base, "ANSWER_KEY="+d.key, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
+	d.Stop()
+}
