@@ -3,6 +3,7 @@ package answer
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
 	neturl "net/url"
@@ -39,6 +40,11 @@ type Options struct {
 	BaseURL string
 	// Model writes and judges; nil: answers are extracted, by rules alone.
 	Model models.Model
+	// Dense makes vectors of meaning, by which passages are found, too; nil: words do. Those
+	// of the corpus are made in the background.
+	Dense retrieve.Embedder
+	// Web searches the web, too; nil: nobody does.
+	Web retrieve.Web
 	// Accounts, Running, Queued and LogQueries are described at accounts and api.
 	Accounts        accounts.Options
 	Running, Queued int
@@ -64,6 +70,7 @@ type Server struct {
 	Accounts *accounts.Accounts
 
 	compareMin int
+	retrieval  retrieve.Options
 
 	api  *api.API
 	jobs *jobs.Runner
@@ -77,6 +84,9 @@ const (
 	// leaseMore is how much longer than a question its reservation holds.
 	leaseMore  = time.Minute
 	purgeBatch = 500
+	// embedEvery is how often passages without a vector are looked for, embedLease how long
+	// others wait for a process that makes them and says nothing.
+	embedEvery, embedLease = 30 * time.Second, time.Minute
 	// sourceChunks bounds the text of a document that is shown.
 	sourceChunks = 2000
 )
@@ -86,8 +96,8 @@ func New(o Options) *Server {
 	o.Deadline = cmp.Or(o.Deadline, 115*time.Second)
 	o.Accounts.Lease = o.Deadline + leaseMore
 	k := &kernel.Server{DB: o.DB, Logger: o.Logger, Now: o.Now}
-	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), compareMin: o.CompareMin}
-	asks := pipeline.New(retrieve.New(s.Corpus, retrieve.Options{}), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
+	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), compareMin: o.CompareMin, retrieval: retrieve.Options{Dense: o.Dense, Web: o.Web}}
+	asks := pipeline.New(retrieve.New(s.Corpus, s.retrieval), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
 		Deadline: o.Deadline, CompareMin: o.CompareMin, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 	})
 	var from api.Asker = asker{asks}
@@ -98,14 +108,40 @@ func New(o Options) *Server {
 		Kernel: k, Accounts: s.Accounts, Asker: from, Counters: o.Counters, Keyring: o.Keyring, Source: s.source,
 		Running: o.Running, Queued: o.Queued, Deadline: o.Deadline, LogQueries: o.LogQueries, Observe: o.Observe,
 	})
-	s.jobs = jobs.New(jobs.Options{Logger: o.Logger, Observe: o.ObserveJob, Jobs: []jobs.Job{
+	work := []jobs.Job{
 		{Name: "reap", Every: reapEvery, Run: func(ctx context.Context) (int, error) { return 0, s.Accounts.Reap(ctx) }},
 		{Name: "purge", Every: purgeEvery, Run: func(ctx context.Context) (int, error) {
 			n, err := s.Accounts.Purge(ctx, purgeBatch)
 			return int(n), err
 		}},
-	}})
+	}
+	if o.Dense != nil {
+		work = append(work, jobs.Job{Name: "embed", Every: embedEvery, Run: s.embed(o.Dense), Lease: &jobs.Lease{
+			DB: o.DB, Table: "answer_leases", Name: "embed " + o.Dense.Model(), Holder: rand.Text(), Every: embedEvery, Lasts: embedLease, Now: o.Now,
+		}})
+	}
+	s.jobs = jobs.New(jobs.Options{Logger: o.Logger, Observe: o.ObserveJob, Jobs: work})
 	return s
+}
+
+// embedTold is how often the making of vectors is told in the log.
+const embedTold = 10 * time.Second
+
+// embed makes the vectors that passages lack.
+func (s *Server) embed(by retrieve.Embedder) func(ctx context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		last := time.Now()
+		made, err := s.Corpus.Embed(ctx, by, func(made int) {
+			if time.Since(last) >= embedTold {
+				last = time.Now()
+				s.Corpus.Logger().Info("making vectors of passages", zap.String("model", by.Model()), zap.Int("made", made))
+			}
+		})
+		if made > 0 {
+			s.Corpus.Logger().Info("vectors of passages made", zap.String("model", by.Model()), zap.Int("made", made))
+		}
+		return made, err
+	}
 }
 
 // ServeHTTP answers clients, and people with the page.

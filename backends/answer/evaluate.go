@@ -23,7 +23,7 @@ import (
 // answered. A nil model is extractive mode. done is told of each question; nil: nobody is.
 func (s *Server) Evaluate(ctx context.Context, all []eval.Question, model models.Model, done func()) []eval.Result {
 	return eval.Run(ctx, eval.Setup{
-		Search: retrieve.New(s.Corpus, retrieve.Options{}),
+		Search: retrieve.New(s.Corpus, s.retrieval),
 		Asker: func(search pipeline.Searcher) eval.Asker {
 			return pipeline.New(search, s.Corpus.Issuers, model, s.Corpus.Now, pipeline.Options{CompareMin: s.compareMin})
 		},

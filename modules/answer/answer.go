@@ -21,9 +21,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer"
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
-	"github.com/tollgate-gateway/tollgate/backends/answer/models"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -46,11 +44,22 @@ func init() {
 //
 //	answer [<matcher>] {
 //		base_url    <url>
-//		model       <url> {
+//		model       <url>|cascade {
 //			key    <key>
+//			user   <user>   # whose models the cascade asks
 //			low    <name>   # keychain-low
 //			medium <name>   # keychain-medium
 //			high   <name>   # keychain-high
+//		}
+//		dense       <url>|cascade {
+//			model <name>
+//			key   <key>
+//			user  <user>
+//		}
+//		web_search  <url> {
+//			key     <key>
+//			hosts   <host>...
+//			timeout 5s
 //		}
 //		rate        5
 //		quota       1000 [month | day | rolling:<days>]
@@ -71,6 +80,13 @@ type Handler struct {
 
 	// Model writes answers and judges them. Default: none, they are extracted.
 	Model *Model `json:"model,omitempty"`
+
+	// Dense finds passages by their meaning, too. Their vectors are made in the background.
+	// Default: none, passages are found by words.
+	Dense *Dense `json:"dense,omitempty"`
+
+	// WebSearch finds pages of the web, too. Default: none.
+	WebSearch *WebSearch `json:"web_search,omitempty"`
 
 	// Rate is how many questions of a key are accepted in any 60 seconds. Default: 5.
 	Rate int `json:"rate,omitempty"`
@@ -105,19 +121,6 @@ type Handler struct {
 	server *answer.Server
 }
 
-// Model is an endpoint for chat completions: a provider's, or a gateway's.
-type Model struct {
-	// URL is its base, such as http://localhost:8080/v1.
-	URL string `json:"url"`
-	// Key is sent as a bearer token. Default: none.
-	Key string `json:"key,omitempty"`
-	// Low, Medium and High are the models of the tiers. Default: keychain-low,
-	// keychain-medium, keychain-high, as a gateway of Tollgate has them.
-	Low    string `json:"low,omitempty"`
-	Medium string `json:"medium,omitempty"`
-	High   string `json:"high,omitempty"`
-}
-
 // CaddyModule returns the Caddy module information.
 func (*Handler) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
@@ -128,6 +131,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // node is the service on one database with one configuration, which survives reloads.
 type node struct {
+	doors
 	server *answer.Server
 	db     *store.DB
 	logger atomic.Pointer[zap.Logger]   // of the newest configuration
@@ -148,10 +152,6 @@ type nodeKey struct {
 
 // Provision makes the service. Nothing is opened.
 func (h *Handler) Provision(ctx caddy.Context) (err error) {
-	model, err := h.provisionModel()
-	if err != nil {
-		return err
-	}
 	window, err := accounts.ParseWindow(h.Window)
 	if err != nil {
 		return fmt.Errorf("quota: %w", err)
@@ -170,12 +170,27 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	n, err := tollgate.Share(h.app, nodes, nodeKey{db, sha256.Sum256(text)}, func() (*node, error) {
 		n := &node{db: db}
 		n.logger.Store(ctx.Logger())
-		n.server = answer.New(answer.Options{
+		model, err := h.provisionModel(&n.model)
+		if err != nil {
+			return nil, err
+		}
+		o := answer.Options{
 			DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Keyring: h.app.Keyring(answer.SchemaName),
 			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, CompareMin: h.CompareMin,
 			Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
 			Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline), Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries, Observe: observe, ObserveJob: jobMetrics.Observe,
-		})
+		}
+		if dense, err := h.provisionDense(&n.dense); err != nil {
+			return nil, err
+		} else if dense != nil {
+			o.Dense = dense
+		}
+		if web, err := h.provisionWeb(h.app.AllowedNetworks()); err != nil {
+			return nil, err
+		} else if web != nil {
+			o.Web = web
+		}
+		n.server = answer.New(o)
 		return n, nil
 	}, (*node).close)
 	if err != nil {
@@ -183,41 +198,15 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	}
 	n.logger.Store(ctx.Logger())
 	h.server = n.server
+	if err := h.open(ctx, &n.doors); err != nil {
+		return err
+	}
 	h.app.OnStart(func() error {
 		n.app.Store(h.app)
 		n.server.Start()
 		return nil
 	})
 	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting), jobMetrics.Register(ctx))
-}
-
-func (h *Handler) provisionModel() (models.Model, error) {
-	if h.Model == nil {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	for _, text := range []*string{&h.Model.URL, &h.Model.Key, &h.Model.Low, &h.Model.Medium, &h.Model.High} {
-		resolved, err := placeholder.Resolve(*text)
-		if err != nil {
-			return nil, fmt.Errorf("model: %w", err)
-		}
-		*text = resolved
-	}
-	base, err := url.Parse(h.Model.URL)
-	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.User != nil {
-		return nil, errors.New("model: the URL must be the base of an API for chat completions, such as http://localhost:8080/v1")
-	}
-	name := func(given, byDefault string) string {
-		if given == "" {
-			return byDefault
-		}
-		return given
-	}
-	return &models.Chat{
-		URL: strings.TrimSuffix(h.Model.URL, "/") + "/chat/completions", Key: h.Model.Key, Client: http.DefaultClient,
-		Names: map[models.Tier]string{
-			models.Low: name(h.Model.Low, "keychain-low"), models.Medium: name(h.Model.Medium, "keychain-medium"), models.High: name(h.Model.High, "keychain-high"),
-		},
-	}, nil
 }
 
 // longest is the longest deadline.

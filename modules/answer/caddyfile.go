@@ -1,6 +1,8 @@
 package answer
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +17,7 @@ func init() {
 	directive.Register[Handler]("answer")
 }
 
-var optionNames = []string{"base_url", "model", "rate", "quota", "running", "queued", "deadline", "compare_min", "cache", "log_queries"}
+var optionNames = []string{"base_url", "model", "dense", "web_search", "rate", "quota", "running", "queued", "deadline", "compare_min", "cache", "log_queries"}
 
 // UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -37,7 +39,13 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.ArgErr()
 			}
 		case "model":
-			err = h.unmarshalModel(d)
+			h.Model = new(Model)
+			err = endpoint(d, &h.Model.URL, map[string]*string{"key": &h.Model.Key, "user": &h.Model.User, "low": &h.Model.Low, "medium": &h.Model.Medium, "high": &h.Model.High})
+		case "dense":
+			h.Dense = new(Dense)
+			err = endpoint(d, &h.Dense.URL, map[string]*string{"key": &h.Dense.Key, "user": &h.Dense.User, "model": &h.Dense.Model})
+		case "web_search":
+			err = h.unmarshalWebSearch(d)
 		case "rate":
 			err = number(d, option, &h.Rate)
 		case "quota":
@@ -106,31 +114,54 @@ func number(d *caddyfile.Dispenser, option string, into *int) (err error) {
 	return nil
 }
 
-// unmarshalModel reads the block of the option model.
-func (h *Handler) unmarshalModel(d *caddyfile.Dispenser) error {
-	h.Model = new(Model)
-	if !d.AllArgs(&h.Model.URL) {
+// endpoint reads an option with an address and a block of words.
+func endpoint(d *caddyfile.Dispenser, address *string, words map[string]*string) error {
+	option := d.Val()
+	if !d.AllArgs(address) {
 		return d.ArgErr()
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		var place *string
-		switch option := d.Val(); option {
-		case "key":
-			place = &h.Model.Key
-		case "low":
-			place = &h.Model.Low
-		case "medium":
-			place = &h.Model.Medium
-		case "high":
-			place = &h.Model.High
-		default:
-			return d.Errf("model has no option %q; there are: key, low, medium, high", option)
+		place, ok := words[d.Val()]
+		if !ok {
+			return d.Errf("%s has no option %q; there are: %s", option, d.Val(), strings.Join(slices.Sorted(maps.Keys(words)), ", "))
 		}
 		if *place != "" {
 			return d.Errf("%s is given twice", d.Val())
 		}
 		if !d.AllArgs(place) {
 			return d.ArgErr()
+		}
+	}
+	return nil
+}
+
+func (h *Handler) unmarshalWebSearch(d *caddyfile.Dispenser) error {
+	h.WebSearch = new(WebSearch)
+	if !d.AllArgs(&h.WebSearch.URL) {
+		return d.ArgErr()
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		switch option := d.Val(); option {
+		case "key":
+			if !d.AllArgs(&h.WebSearch.Key) {
+				return d.ArgErr()
+			}
+		case "hosts":
+			if h.WebSearch.Hosts = append(h.WebSearch.Hosts, d.RemainingArgs()...); len(h.WebSearch.Hosts) == 0 {
+				return d.ArgErr()
+			}
+		case "timeout":
+			var text string
+			if !d.AllArgs(&text) {
+				return d.ArgErr()
+			}
+			lasts, err := caddy.ParseDuration(text)
+			if err != nil || lasts <= 0 || lasts > time.Minute {
+				return d.Errf("timeout: %q is no duration of at most a minute", text)
+			}
+			h.WebSearch.Timeout = caddy.Duration(lasts)
+		default:
+			return d.Errf("web_search has no option %q; there are: hosts, key, timeout", option)
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -160,9 +162,13 @@ func statsCommand(o *options) *cobra.Command {
 				Facts     int64                 `json:"facts"`
 				Prices    int64                 `json:"prices"`
 				Kinds     map[kernel.Kind]int64 `json:"kinds"`
-			}{n.Version, n.Issuers, n.Documents, n.Chunks, n.Tokens, n.Facts, n.Prices, n.Kinds}
+				Vectors   map[string]int64      `json:"vectors"`
+			}{n.Version, n.Issuers, n.Documents, n.Chunks, n.Tokens, n.Facts, n.Prices, n.Kinds, n.Vectors}
 			return s.Answer(shown, func(w io.Writer) {
 				_, _ = fmt.Fprintf(w, "%d documents of %d issuers: %d passages (%d tokens), %d facts, %d prices\n", n.Documents, n.Issuers, n.Chunks, n.Tokens, n.Facts, n.Prices)
+				for _, model := range slices.Sorted(maps.Keys(n.Vectors)) {
+					_, _ = fmt.Fprintf(w, "%d passages have a vector of %s\n", n.Vectors[model], model)
+				}
 			})
 		}),
 	}

@@ -173,7 +173,10 @@ func (s *session) configuredModel() (model models.Model, err error) {
 		if err := json.Unmarshal(text, &h); err != nil || model != nil {
 			return err
 		}
-		model, err = h.provisionModel()
+		if h.Model != nil && h.Model.URL == Cascade {
+			return errors.New("the model is the cascade of the server: it is asked there alone, so name a URL for eval, such as that of the gateway")
+		}
+		model, err = h.provisionModel(nil)
 		return err
 	})
 	if err == nil && model == nil {

@@ -33,6 +33,8 @@ var (
 		metric{"clients_registered_total", "source", "Clients by where they come from."},
 		metric{"client_credentials_denied_total", "reason", "Refused requests of client_credentials."},
 		metric{"jwt_bearer_denied_total", "reason", "Refused assertions of identity providers."},
+		metric{"token_exchange_total", "kind", "Exchanged tokens."},
+		metric{"token_exchange_denied_total", "reason", "Refused exchanges of tokens."},
 		metric{"dpop_proofs_validated_total", "", "DPoP proofs that were good."},
 		metric{"dpop_proofs_rejected_total", "reason", "DPoP proofs that were refused."},
 		metric{"key_rotation_total", "", "Signing keys that took the place of another."},

@@ -127,14 +127,25 @@ type Stats struct {
 	Version                                           int64
 	Issuers, Documents, Chunks, Tokens, Facts, Prices int64
 	Kinds                                             map[kernel.Kind]int64 // documents of each
+	Vectors                                           map[string]int64      // passages that have one, by model
 }
 
 // Stats counts what there is. It reads all rows.
 func (c *Corpus) Stats(ctx context.Context) (s Stats, err error) {
-	s.Kinds = make(map[kernel.Kind]int64)
+	s.Kinds, s.Vectors = make(map[kernel.Kind]int64), make(map[string]int64)
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		err := conn.Row("SELECT version, (SELECT count(*) FROM answer_issuers), (SELECT count(*) FROM answer_facts), (SELECT count(*) FROM answer_prices), "+
 			"(SELECT COALESCE(sum(tokens), 0) FROM answer_chunks) FROM answer_corpus").Scan(&s.Version, &s.Issuers, &s.Facts, &s.Prices, &s.Tokens)
+		if err != nil {
+			return err
+		}
+		err = conn.All("SELECT model, count(*) FROM answer_dense GROUP BY model", nil, func(r store.Row) error {
+			var model string
+			var n int64
+			err := r.Scan(&model, &n)
+			s.Vectors[model] = n
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -1,12 +1,10 @@
 package models
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"time"
@@ -81,42 +79,19 @@ func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(raw))
+	answer, header, err := post(ctx, c.Client, c.URL, c.Key, raw, mostAnswer)
 	if err != nil {
 		return Response{}, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if c.Key != "" {
-		request.Header.Set("Authorization", "Bearer "+c.Key)
-	}
-	client := c.Client
-	if client == nil {
-		client = public
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		if ctx.Err() != nil {
-			return Response{}, ctx.Err()
-		}
-		return Response{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	defer func() { _ = response.Body.Close() }() // it was read
-	answer, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
-	switch {
-	case ctx.Err() != nil:
-		return Response{}, ctx.Err()
-	case err != nil:
-		return Response{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	case response.StatusCode != http.StatusOK:
-		return Response{}, fmt.Errorf("%w: status %d", ErrUnavailable, response.StatusCode)
-	case len(answer) > mostAnswer:
-		return Response{}, fmt.Errorf("%w: the answer is longer than %d bytes", ErrUnavailable, mostAnswer)
 	}
 	var read chatResponse
 	if err := json.Unmarshal(answer, &read); err != nil || len(read.Choices) == 0 {
 		return Response{}, fmt.Errorf("%w: no chat completion", ErrUnavailable)
 	}
-	return Response{Text: read.Choices[0].Message.Content, Model: cmp.Or(read.Model, body.Model), Usage: Usage{read.Usage.Prompt, read.Usage.Completion}}, nil
+	return Response{Text: read.Choices[0].Message.Content, Model: cmp.Or(header.Get(answeredBy), read.Model, body.Model), Usage: Usage{read.Usage.Prompt, read.Usage.Completion}}, nil
 }
+
+// answeredBy is the header in which a gateway says which of its models has answered for a
+// tier.
+const answeredBy = "X-Gateway-Model"
 
 var public = Guarded(nil)

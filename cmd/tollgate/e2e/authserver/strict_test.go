@@ -45,7 +45,7 @@ http://localhost:%s {
 	writeKeys(n, fmt.Sprintf("server: {issuer: %q}", issuer)+resources)
 	n.Start()
 	wary, base, wariest := newAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\ndpop: {require_nonce: true}"+resources)
-	env := []string{"ISSUER=" + issuer, "SERVICE=" + service, "OTHER=" + base}
+	env := append(make([]string, 0, 7), "ISSUER="+issuer, "SERVICE="+service, "OTHER="+base)
 	for name, of := range map[string][2]string{"": {issuer, "http://localhost:" + admin}, "OTHER_": {base, wariest}} {
 		answersWith(t, of[0]+"/ready", http.StatusOK)
 		var made struct {

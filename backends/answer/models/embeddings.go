@@ -1,0 +1,101 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// Embeddings is a client of an endpoint for vectors.
+type Embeddings struct {
+	// URL is the endpoint itself, such as "https://gateway.example/v1/embeddings".
+	URL string
+	// Key is sent as a Bearer token; empty: none is.
+	Key string
+	// Name is the model's.
+	Name string
+	// Client sends. Default: one that Guarded makes, for public addresses alone.
+	Client *http.Client
+}
+
+// mostVectors bounds what an endpoint sends, in bytes.
+const mostVectors = 16 << 20
+
+type vectorsRequest struct {
+	Model    string   `json:"model"`
+	Input    []string `json:"input"`
+	Encoding string   `json:"encoding_format"`
+}
+
+type vectorsResponse struct {
+	Data []struct {
+		Index     int       `json:"index"`
+		Embedding []float32 `json:"embedding"`
+	} `json:"data"`
+}
+
+// Model is the name of the model.
+func (e *Embeddings) Model() string { return e.Name }
+
+// Embed makes a vector for each text, in their order.
+func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	raw, err := json.Marshal(vectorsRequest{e.Name, texts, "float"})
+	if err != nil {
+		return nil, err
+	}
+	answer, _, err := post(ctx, e.Client, e.URL, e.Key, raw, mostVectors)
+	if err != nil {
+		return nil, err
+	}
+	var read vectorsResponse
+	if err := json.Unmarshal(answer, &read); err != nil || len(read.Data) != len(texts) {
+		return nil, fmt.Errorf("%w: not one vector for each text", ErrUnavailable)
+	}
+	vectors := make([][]float32, len(texts))
+	for _, one := range read.Data {
+		if one.Index < 0 || one.Index >= len(texts) || vectors[one.Index] != nil || len(one.Embedding) == 0 {
+			return nil, fmt.Errorf("%w: not one vector for each text", ErrUnavailable)
+		}
+		vectors[one.Index] = one.Embedding
+	}
+	return vectors, nil
+}
+
+// post sends JSON and returns the JSON that is answered. The error of an endpoint that
+// refuses, or that cannot be reached, is ErrUnavailable.
+func post(ctx context.Context, client *http.Client, url, key string, body []byte, most int64) ([]byte, http.Header, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	if client == nil {
+		client = public
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	answer, err := io.ReadAll(io.LimitReader(response.Body, most+1))
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case err != nil:
+		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case response.StatusCode != http.StatusOK:
+		return nil, nil, fmt.Errorf("%w: status %d", ErrUnavailable, response.StatusCode)
+	case int64(len(answer)) > most:
+		return nil, nil, fmt.Errorf("%w: the answer is longer than %d bytes", ErrUnavailable, most)
+	}
+	return answer, response.Header, nil
+}

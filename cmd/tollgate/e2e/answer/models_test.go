@@ -1,0 +1,169 @@
+package answer
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/eval"
+	"github.com/tollgate-gateway/tollgate/backends/answer/models"
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// provider is a model server: it writes as [eval.Scripted] does, and makes vectors of how
+// often letters occur.
+type provider struct {
+	*httptest.Server
+	chats, texts atomic.Int64
+	down         atomic.Bool
+}
+
+func newProvider(t *testing.T) *provider {
+	t.Helper()
+	p := new(provider)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Model    string
+			Messages []models.Message
+			Format   struct {
+				Schema struct{ Name string } `json:"json_schema"`
+			} `json:"response_format"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		p.chats.Add(1)
+		if p.down.Load() {
+			http.Error(w, `{"error":{"message":"out of order"}}`, http.StatusInternalServerError)
+			return
+		}
+		name := asked.Format.Schema.Name
+		if name == "" {
+			name = "draft"
+		}
+		response, err := eval.Scripted().Complete(r.Context(), models.Request{Name: name, Messages: asked.Messages})
+		if err != nil {
+			t.Error(err)
+		}
+		answer(w, map[string]any{
+			"id": "c", "object": "chat.completion", "created": 1, "model": asked.Model, "usage": map[string]int{"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+			"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": models.Message{Role: "assistant", Content: response.Text}}},
+		})
+	})
+	mux.HandleFunc("POST /v1/embeddings", func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ Input []string }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		p.texts.Add(int64(len(asked.Input)))
+		data := make([]any, len(asked.Input))
+		for i, text := range asked.Input {
+			letters := make([]float64, 26)
+			for _, c := range strings.ToLower(text) {
+				if c >= 'a' && c <= 'z' {
+					letters[c-'a']++
+				}
+			}
+			data[i] = map[string]any{"object": "embedding", "index": i, "embedding": letters}
+		}
+		answer(w, map[string]any{"object": "list", "data": data, "model": "letters", "usage": map[string]int{"prompt_tokens": 5, "total_tokens": 5}})
+	})
+	p.Server = httptest.NewServer(mux)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func answer(w http.ResponseWriter, what any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(what)
+}
+
+// TestAnswersByCascade: the models of a user of the gateway beside it write the answers and
+// make the vectors, without a connection to it: with rows of usage, and across reloads. An
+// answer that none can write is not charged.
+func TestAnswersByCascade(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	const block = "\t\tquota 1000 month\n\t\tcache off\n\t\trate 1000\n\t\tmodel cascade {\n\t\t\tuser desk\n\t\t}\n\t\tdense cascade {\n\t\t\tuser desk\n\t\t\tmodel own/vectors\n\t\t}\n"
+	d := newDesk(t, "", "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase sqlite data/tollgate.db\n\t\tallow_networks 127.0.0.0/8\n")
+	d.Tool("keychain", "users", "add", "desk")
+	for entry, tier := range map[string]string{"own/low": "low", "own/medium": "medium", "own/high": "high", "own/vectors": "low"} {
+		d.Tool("keychain", "models", "add", entry, "--user", "desk", "--base-url", p.URL+"/v1", "--model", entry, "--tier", tier)
+	}
+	text, err := os.ReadFile(d.Path("Caddyfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := e2e.Swap(t, string(text), "\t\tquota 1000 month\n", block)
+	d.Load(config)
+	type stats struct {
+		Passages int64
+		Vectors  map[string]int64
+	}
+	e2e.Eventually(t, e2e.WaitLimit, "all passages have a vector", func() error {
+		var s stats
+		if err := json.Unmarshal([]byte(d.Tool("answer", "corpus", "stats", "--json")), &s); err != nil {
+			return err
+		}
+		if s.Passages == 0 || s.Vectors["own/vectors"] != s.Passages {
+			return fmt.Errorf("%+v", s)
+		}
+		return nil
+	})
+	// ask asks, and is answered by the models.
+	ask := func(when string) {
+		t.Helper()
+		before, vectors := p.chats.Load(), p.texts.Load()
+		var told struct{ Result struct{ ID string } }
+		a := d.do(http.MethodPost, "/v1/answer", asked)
+		if a.Status != http.StatusOK || !strings.Contains(a.Body, `"success":true`) || json.Unmarshal([]byte(a.Body), &told) != nil {
+			t.Fatalf("%s: %d %s", when, a.Status, a.Body)
+		}
+		if p.texts.Load() == vectors {
+			t.Errorf("%s: the question has no vector", when)
+		}
+		trace, err := d.Admin(http.MethodGet, "/admin/answer/traces/"+told.Result.ID, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.chats.Load() == before || !strings.Contains(trace, `"model":"own/high"`) {
+			t.Errorf("%s: no model has answered: %s", when, trace)
+		}
+	}
+	ask("at first")
+	var rows []struct {
+		Model  string `json:"model"`
+		Status int    `json:"status"`
+	}
+	recent := func() string {
+		return d.Tool("keychain", "usage", "recent", "--user", "desk", "--limit", "200", "--json")
+	}
+	e2e.Eventually(t, e2e.WaitLimit, "there are rows of usage", func() error {
+		text := recent()
+		if err := json.Unmarshal([]byte(text), &rows); err != nil || len(rows) < 3 {
+			return fmt.Errorf("%w: %.300s", err, text)
+		}
+		return nil
+	})
+
+	// The service goes on across a reload, and so does what it asks.
+	d.Load(strings.Replace(config, "grace_period 2m", "grace_period 1m", 1))
+	ask("after a reload")
+	d.Load(strings.Replace(config, "cache off", "cache off\n\t\tcompare_min 3", 1))
+	ask("after a change")
+	used, _ := d.used()
+	p.down.Store(true)
+	if a := d.do(http.MethodPost, "/v1/answer", asked); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, "ServiceUnavailable") {
+		t.Errorf("without a model: %d %s", a.Status, a.Body)
+	}
+	if now, pending := d.used(); now != used || pending != 0 {
+		t.Errorf("without a model: %d were charged before, and %d now, with %d pending", used, now, pending)
+	}
+	d.Stop()
+}
