@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/eval"
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
@@ -90,17 +91,15 @@ func answer(w http.ResponseWriter, what any) {
 func TestAnswersByCascade(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
-	const block = "\t\tquota 1000 month\n\t\tcache off\n\t\trate 1000\n\t\tmodel cascade {\n\t\t\tuser desk\n\t\t}\n\t\tdense cascade {\n\t\t\tuser desk\n\t\t\tmodel own/vectors\n\t\t}\n"
-	d := newDesk(t, "", "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase sqlite data/tollgate.db\n\t\tallow_networks 127.0.0.0/8\n")
+	const block = quick + "\t\tmodel cascade {\n\t\t\tuser desk\n\t\t}\n\t\tdense cascade {\n\t\t\tuser desk\n\t\t\tmodel own/vectors\n\t\t}\n"
+	d := newDesk(t, "", quick)
+	allowed := e2e.Swap(t, d.config, "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase sqlite data/tollgate.db\n\t\tallow_networks 127.0.0.0/8\n")
+	d.Configure(allowed)
 	d.Tool("keychain", "users", "add", "desk")
 	for entry, tier := range map[string]string{"own/low": "low", "own/medium": "medium", "own/high": "high", "own/vectors": "low"} {
 		d.Tool("keychain", "models", "add", entry, "--user", "desk", "--base-url", p.URL+"/v1", "--model", entry, "--tier", tier)
 	}
-	text, err := os.ReadFile(d.Path("Caddyfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := e2e.Swap(t, string(text), "\t\tquota 1000 month\n", block)
+	config := e2e.Swap(t, allowed, quick, block)
 	d.Load(config)
 	type stats struct {
 		Passages int64
@@ -120,15 +119,14 @@ func TestAnswersByCascade(t *testing.T) {
 	ask := func(when string) {
 		t.Helper()
 		before, vectors := p.chats.Load(), p.texts.Load()
-		var told struct{ Result struct{ ID string } }
-		a := d.do(http.MethodPost, "/v1/answer", asked)
-		if a.Status != http.StatusOK || !strings.Contains(a.Body, `"success":true`) || json.Unmarshal([]byte(a.Body), &told) != nil {
+		a := d.ask(asked)
+		if outcome(a) != "Answered" {
 			t.Fatalf("%s: %d %s", when, a.Status, a.Body)
 		}
 		if p.texts.Load() == vectors {
 			t.Errorf("%s: the question has no vector", when)
 		}
-		trace, err := d.Admin(http.MethodGet, "/admin/answer/traces/"+told.Result.ID, "", "")
+		trace, err := d.Admin(http.MethodGet, "/admin/answer/traces/"+gjson.Get(a.Body, "result.id").Str, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,13 +155,10 @@ func TestAnswersByCascade(t *testing.T) {
 	ask("after a reload")
 	d.Load(strings.Replace(config, "cache off", "cache off\n\t\tcompare_min 3", 1))
 	ask("after a change")
-	used, _ := d.used()
 	p.down.Store(true)
-	if a := d.do(http.MethodPost, "/v1/answer", asked); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, "ServiceUnavailable") {
+	if a := d.ask(asked); a.Status != http.StatusServiceUnavailable || outcome(a) != "ServiceUnavailable" {
 		t.Errorf("without a model: %d %s", a.Status, a.Body)
 	}
-	if now, pending := d.used(); now != used || pending != 0 {
-		t.Errorf("without a model: %d were charged before, and %d now, with %d pending", used, now, pending)
-	}
+	d.settled(3)
 	d.Stop()
 }
