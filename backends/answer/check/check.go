@@ -5,17 +5,19 @@
 // Choices where the specification is silent:
 //   - Every sentence has a mark, named person or not; the service's own lines alone have
 //     none.
-//   - Half of a sentence's words must be in the passages that it marks, or in the
-//     question: a model's judge may be fooled, words are counted.
+//   - Half of a sentence's words must be in the passages that it marks, or, where it has a
+//     figure, in the question or the name of an issuer: a model's judge may be fooled, words
+//     are counted.
+//   - What a sentence denies has to be denied by a passage that it marks.
 //   - A sentence with an address is removed, whoever wrote it.
-//   - A number in words is not looked up.
+//   - A number in words up to ten that counts nothing by per cent is not looked up; a name with
+//     digits in it (10-K, A320) must stand in a marked passage, or in the question, as it is.
 package check
 
 import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
@@ -24,7 +26,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/question"
-	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
@@ -117,121 +118,13 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	if what := c.about(s); what != "" {
 		return problem(4, "%s", what)
 	}
+	if what := c.denied(s); what != "" {
+		return problem(7, "no marked passage denies %q", what)
+	}
 	if !c.grounded(s) {
 		return problem(7, "the marked passages do not say so")
 	}
 	return nil
-}
-
-// ordinary are words that a number is part of as a name.
-var listNumber = regexp.MustCompile(`^\s*\(?\d{1,2}[.)]\s`)
-
-// numbers looks each number of a sentence up. number is the first that is nowhere.
-func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
-	text := listNumber.ReplaceAllString(s.Text, "")
-	for _, m := range figures.Find(text) {
-		if m.Year {
-			if !c.hasYear(s.Marks, int(m.Value)) {
-				return m.Text, false
-			}
-			continue
-		}
-		if !c.hasFigure(s.Marks, m) {
-			return m.Text, false
-		}
-	}
-	return "", true
-}
-
-func (c *Checker) hasYear(marks []int, year int) bool {
-	digits := strconv.Itoa(year)
-	for _, m := range marks {
-		p := &c.m.Passages[m]
-		if p.Period.AnyYear() == year || p.Published.Year() == year || strings.Contains(p.Text, digits) || strings.Contains(p.Title, digits) || strings.Contains(p.Section, digits) {
-			return true
-		}
-		if slices.Contains(metrics.Years(p.Text), year) { // FY19
-			return true
-		}
-	}
-	for _, v := range c.m.Computed {
-		if slices.Contains(v.Words, digits) || strings.Contains(v.Label, digits) {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *Checker) hasFigure(marks []int, shown figures.Mention) bool {
-	fits := func(exact kernel.Figure) bool { return Says(shown.Figure, exact) }
-	if slices.ContainsFunc(c.own, fits) {
-		return true
-	}
-	for _, v := range c.m.Computed {
-		for _, w := range append(v.Words, v.Label, v.Formula) {
-			if strings.Contains(w, shown.Text) {
-				return true
-			}
-		}
-	}
-	for _, m := range marks {
-		if slices.ContainsFunc(c.figuresOf(m), fits) {
-			return true
-		}
-	}
-	return false
-}
-
-// Says reports whether a printed figure says what exact is. A loss may be written
-// without its sign.
-func Says(shown, exact kernel.Figure) bool {
-	if figures.Shows(shown, exact) {
-		return true
-	}
-	if shown.Value >= 0 && exact.Value < 0 {
-		exact.Value = -exact.Value
-		return figures.Shows(shown, exact)
-	}
-	return false
-}
-
-// figuresOf are the figures of a passage, read once.
-func (c *Checker) figuresOf(at int) []kernel.Figure {
-	if c.figures[at] != nil {
-		return c.figures[at]
-	}
-	c.figures[at] = Figures(&c.m.Passages[at])
-	return c.figures[at]
-}
-
-// Figures are all figures of a passage: in its title, its section and its text, and in
-// the cells of its tables, as printed and with their scale. It is never nil.
-func Figures(p *kernel.Passage) []kernel.Figure {
-	list := append([]kernel.Figure{}, formula.Figures(p)...)
-	for _, text := range []string{p.Title, p.Section} {
-		list = append(list, inText(text)...)
-	}
-	for line := range strings.Lines(p.Text) {
-		if tables.IsRow(strings.TrimSpace(line)) {
-			for _, cell := range tables.Split(line) {
-				if f, ok := figures.Cell(cell, figures.Units{}); ok {
-					list = append(list, f)
-				} else {
-					list = append(list, inText(cell)...)
-				}
-			}
-			continue
-		}
-		list = append(list, inText(line)...)
-	}
-	return list
-}
-
-func inText(s string) (list []kernel.Figure) {
-	for _, m := range figures.Find(s) {
-		list = append(list, m.Figure)
-	}
-	return list
 }
 
 // about tells what a sentence names that its passages are not about; empty: nothing.
@@ -256,18 +149,27 @@ func (c *Checker) about(s draft.Sentence) string {
 	return ""
 }
 
-// grounded reports whether the words of a sentence are those of its passages.
+// grounded reports whether the words of a sentence are those of its passages. Those of the
+// question, and the names of issuers, count where there is a figure, which was looked up;
+// alone they say nothing.
 func (c *Checker) grounded(s draft.Sentence) bool {
 	got, all := 0, 0
-	for t := range wordsOf(s.Text) {
+	counted := len(figures.Find(s.Text)) > 0 || len(figures.Spelled(s.Text)) > 0
+	text := s.Text
+	if !counted {
+		text = c.nameless(text)
+	}
+	for t := range wordsOf(text) {
 		if len(t) > 0 && t[0] >= '0' && t[0] <= '9' {
 			continue // numbers are looked up
 		}
-		all++
 		if c.asked[t] || frame[t] {
-			got++
+			if counted {
+				got, all = got+1, all+1
+			}
 			continue
 		}
+		all++
 		for _, m := range s.Marks {
 			if c.words[m] == nil {
 				p := &c.m.Passages[m]
@@ -280,6 +182,52 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 		}
 	}
 	return all == 0 || float64(got) >= leastWords*float64(all)
+}
+
+// nameless is a text without the names of issuers.
+func (c *Checker) nameless(text string) string {
+	if c.m.Directory == nil {
+		return text
+	}
+	var b strings.Builder
+	at := 0
+	for _, mention := range c.m.Directory.Find(text) {
+		if mention.Start >= at {
+			b.WriteString(text[at:mention.Start] + " ")
+			at = mention.End
+		}
+	}
+	return b.String() + text[at:]
+}
+
+// denial is a word that denies what comes behind it.
+var denial = regexp.MustCompile(`(?i)\b(?:no|not|never|without|none|neither|nor|cannot|[a-z]+n['’]t)\b`)
+
+// denied is what a sentence denies and its passages do not, the word behind the denial;
+// empty: nothing. A denial has no figure that could be looked up.
+func (c *Checker) denied(s draft.Sentence) string {
+	for _, at := range denial.FindAllStringIndex(s.Text, 20) {
+		behind := slices.DeleteFunc(terms.Of(s.Text[at[1]:]), func(t terms.Term) bool { return frame[t] })
+		if len(behind) > 0 && !slices.ContainsFunc(s.Marks, func(m int) bool { return denies(c.m.Passages[m].Text, behind[0]) }) {
+			return string(behind[0])
+		}
+	}
+	return ""
+}
+
+// denies reports whether a sentence of a text has a denial and a word.
+func denies(text string, word terms.Term) bool {
+	for line := range strings.Lines(text) {
+		if !denial.MatchString(line) {
+			continue
+		}
+		for _, s := range draft.Split(line) {
+			if denial.MatchString(s) && slices.Contains(terms.Of(s), word) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // frame are the words of templates and of joining.

@@ -434,8 +434,10 @@ func year(t terms.Term) bool {
 }
 
 var (
-	address  = regexp.MustCompile(`(?i)https?:|www\.|\b[a-z0-9-]+\.(?:com|net|org|io|example|info|biz|test)\b|[\w.]+@[\w.]+`)
-	speaking = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )?(?:ai|assistant|language model|chatbot)|language models?|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
+	address = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://|\b(?:mailto|javascript|data):|www\.|\b[a-z0-9-]+\.(?:com|net|org|io|example|info|biz|test)\b|\b[a-z0-9-]+\.[a-z]{2,24}/|[\w.]+@[\w.]+`)
+	// instructing is what tells a model what to do.
+	instructing = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )*(?:ai|assistant|language model|chatbot)|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
+	ofModels    = regexp.MustCompile(`(?i)\blanguage models?\b`)
 	// pointing is a sentence that leads to a table and holds nothing of it.
 	pointing = regexp.MustCompile(`(?i)\b(?:following|accompanying) tables?\b|\btables? (?:below|above|that follows?)\b|\bas follows\W*$|\b(?:set forth|shown|presented|summari[sz]ed) (?:below|above)\b`)
 	// speaker is who says a line of a call.
@@ -444,9 +446,11 @@ var (
 	markup  = regexp.MustCompile("[*_`]{1,3}([^*_`]+)[*_`]{1,3}|^#+\\s*|^[-*]\\s+|<[^>]{0,200}>")
 )
 
-// Speaks reports whether a text speaks to a model, or names an address: it is not
-// quoted.
-func Speaks(s string) bool { return address.MatchString(s) || speaking.MatchString(s) }
+// Speaks reports whether a text speaks to a model, or of one, or names an address: it is
+// not quoted.
+func Speaks(s string) bool {
+	return address.MatchString(s) || ofModels.MatchString(s) || instructing.MatchString(s)
+}
 
 // quotesOf are the sentences of passages.
 func quotesOf(passages []kernel.Passage) []quote {

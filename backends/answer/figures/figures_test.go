@@ -147,11 +147,18 @@ func TestPrint(t *testing.T) {
 
 // What is found lies in the text, in order; what is printed is found again as itself.
 func FuzzFind(f *testing.F) {
-	for _, s := range []string{"$1,577 million (3.1)% -€5.2bn", "US$ (3) per cent 12.5 %", "\xff1,2,3.4.5 ()(1", "−1k 2 x 3 per 4 basis"} {
+	for _, s := range []string{"$1,577 million (3.1)% -€5.2bn", "US$ (3) per cent 12.5 %", "\xff1,2,3.4.5 ()(1", "−1k 2 x 3 per 4 basis", "a hundred and twenty-one thousand, nine billion percent"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		last := 0
+		for _, m := range Spelled(s) {
+			if m.Start < last || m.End <= m.Start || m.End > len(s) || m.Text != s[m.Start:m.End] || math.IsNaN(m.Value) || m.Step <= 0 {
+				t.Fatalf("%+v in %q", m, s)
+			}
+			last = m.End
+		}
+		last = 0
 		for _, m := range Find(s) {
 			if m.Start < last || m.End <= m.Start || m.End > len(s) || m.Text != s[m.Start:m.End] || math.IsNaN(m.Value) || m.Step <= 0 {
 				t.Fatalf("%+v in %q", m, s)
@@ -168,4 +175,28 @@ func FuzzFind(f *testing.F) {
 		}
 		_, _ = Cell(s, Caption(s))
 	})
+}
+
+func TestSpelled(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]Mention{
+		"forty million masks":                            {{Figure: kernel.Figure{Text: "forty million", Value: 40e6, Step: 1e6}}},
+		"Nine hundred and ninety-nine million dollars":   {{Figure: kernel.Figure{Text: "Nine hundred and ninety-nine million dollars", Value: 999e6, Step: 1e6, Unit: kernel.Money, Currency: "USD"}}},
+		"grew nine percent, or a hundred basis points":   {{Figure: kernel.Figure{Text: "nine percent", Value: 9, Step: 1, Unit: kernel.Percent}}, {Figure: kernel.Figure{Text: "a hundred basis points", Value: 100, Step: 1, Unit: kernel.BasisPoints}}},
+		"two thousand and five hundred, twenty-one":      {{Figure: kernel.Figure{Text: "two thousand and five hundred", Value: 2500, Step: 1}}, {Figure: kernel.Figure{Text: "twenty-one", Value: 21, Step: 1}}},
+		"in twenty twenty-five one two":                  {{Figure: kernel.Figure{Text: "twenty", Value: 20, Step: 1}}, {Figure: kernel.Figure{Text: "twenty-five", Value: 25, Step: 1}}, {Figure: kernel.Figure{Text: "one", Value: 1, Step: 1}}, {Figure: kernel.Figure{Text: "two", Value: 2, Step: 1}}},
+		"millions of someone's weight, a hundredth, and": nil,
+		"1.5 million and 3 hundred":                      nil,
+	} {
+		found := Spelled(text)
+		if len(found) != len(want) {
+			t.Errorf("%q: %+v", text, found)
+			continue
+		}
+		for i, m := range found {
+			if m.Figure != want[i].Figure || text[m.Start:m.End] != m.Text {
+				t.Errorf("%q: %+v, not %+v", text, m.Figure, want[i].Figure)
+			}
+		}
+	}
 }

@@ -85,6 +85,9 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error
 			return err
 		}
 		w.passages, w.facts = result.Passages, result.Facts
+		for i := range w.passages {
+			w.passages[i].Text = draft.Quiet(w.passages[i].Text)
+		}
 		t.note(func() {
 			t.Dropped = append(t.Dropped, result.Dropped...)
 			for i := range result.Passages {

@@ -3,8 +3,13 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/check"
+	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
 	"github.com/tollgate-gateway/tollgate/backends/answer/question"
 )
@@ -70,5 +75,29 @@ func (p *Pipeline) plan(ctx context.Context, t *Trace, q *question.Question) []s
 	if err != nil {
 		return nil
 	}
-	return question.Plan(l.Subqueries)
+	return slices.DeleteFunc(question.Plan(l.Subqueries), func(sub string) bool { return !p.ofQuestion(ctx, q, sub) })
+}
+
+var years = regexp.MustCompile(`\b(?:19|20)\d\d\b`)
+
+// ofQuestion reports whether a sub-query of a model asks for a part of a question: it is
+// shown to who asked, so it names no address, no number but a year, and no issuer that the
+// question does not name, and is mostly of its words.
+func (p *Pipeline) ofQuestion(ctx context.Context, q *question.Question, sub string) bool {
+	part, err := p.reader.Read(ctx, sub)
+	if err != nil || draft.Speaks(sub) || strings.ContainsAny(sub, "[]<>") {
+		return false
+	}
+	for _, issuer := range part.Issuers {
+		if !slices.Contains(q.Issuers, issuer) {
+			return false
+		}
+	}
+	asks := check.New(check.Material{Question: q, Passages: []kernel.Passage{{Text: q.Text}}})
+	for _, m := range part.Metrics { // a part is often one that the question does not name
+		sub = strings.ReplaceAll(strings.ToLower(sub), strings.ToLower(m.Name), " ")
+	}
+	sub = years.ReplaceAllString(sub, " ") // and the year before
+	_, problems := asks.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: sub, Marks: []int{0}}}})
+	return len(problems) == 0
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
 	"github.com/tollgate-gateway/tollgate/backends/answer/question"
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Reasons why there is no answer. Answered is the empty one.
@@ -156,7 +157,7 @@ type Trace struct {
 func (t *Trace) call(step string, r models.Response, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := Call{Step: step, Model: r.Model, Usage: r.Usage}
+	c := Call{Step: step, Model: text.Short(r.Model, mostModel), Usage: r.Usage}
 	if err != nil {
 		c.Error = err.Error()
 	}
@@ -178,6 +179,9 @@ const (
 	draftLimit    = 60 * time.Second
 	judgeLimit    = 20 * time.Second
 )
+
+// mostModel bounds the name of a model in a trace, which the model tells.
+const mostModel = 100
 
 // atOnce is how many sub-queries are worked on at a time.
 const atOnce = 4

@@ -1,0 +1,206 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
+)
+
+// listNumber begins a line of a list.
+var listNumber = regexp.MustCompile(`^\s*\(?\d{1,2}[.)]\s`)
+
+// numbers looks each number of a sentence up. number is the first that is nowhere.
+func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
+	text := listNumber.ReplaceAllString(s.Text, "")
+	for _, m := range figures.Find(text) {
+		if m.Year {
+			if !c.hasYear(s.Marks, int(m.Value)) {
+				return m.Text, false
+			}
+			continue
+		}
+		if !c.hasFigure(s.Marks, m) {
+			return m.Text, false
+		}
+	}
+	for _, m := range figures.Spelled(text) {
+		if m.Value <= mostSmall && m.Unit == kernel.NoUnit || c.says(s.Marks, m.Text) || c.hasFigure(s.Marks, m) {
+			continue
+		}
+		return m.Text, false
+	}
+	for _, name := range names(text) {
+		if !c.says(s.Marks, name) && !c.hasPeriod(s.Marks, name) {
+			return name, false
+		}
+	}
+	return "", true
+}
+
+// mostSmall is the largest number in words that is a word like others: "two segments".
+const mostSmall = 10
+
+// ordinary are names with digits that every report may be spoken of with.
+var ordinary = regexp.MustCompile(`(?i)^(?:[QH][1-4]|\d{0,3}(?:1st|2nd|3rd|\dth)|(?:10|20|8|6)-[KQF])$`)
+
+// names are the words of a text with digits that are no figures: parts of names, numbers too
+// long to be one, and digits of other scripts.
+func names(text string) (list []string) {
+	found := figures.Find(text)
+	inFigure := func(start, end int) bool {
+		return slices.ContainsFunc(found, func(m figures.Mention) bool { return m.Start < end && start < m.End })
+	}
+	part := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '-' || r == '.' || r == ',' || r == '/'
+	}
+	for at := 0; at < len(text) && len(list) < mostNames; {
+		start := at + strings.IndexFunc(text[at:], part)
+		if start < at {
+			break
+		}
+		end := len(text)
+		if n := strings.IndexFunc(text[start:], func(r rune) bool { return !part(r) }); n >= 0 {
+			end = start + n
+		}
+		at = end
+		word := strings.Trim(text[start:end], "-.,/")
+		foreign := strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxASCII && unicode.IsNumber(r) })
+		if foreign || strings.ContainsAny(word, "0123456789") && !inFigure(start, end) && !ordinary.MatchString(word) {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+// mostNames bounds the names of a sentence.
+const mostNames = 200
+
+// says reports whether a text stands in a marked passage, or in the question.
+func (c *Checker) says(marks []int, text string) bool {
+	text = strings.ToLower(text)
+	for _, m := range marks {
+		p := &c.m.Passages[m]
+		for _, where := range []string{p.Text, p.Title, p.Section} {
+			if strings.Contains(strings.ToLower(where), text) {
+				return true
+			}
+		}
+	}
+	return strings.Contains(strings.ToLower(c.m.Question.Text), text)
+}
+
+// hasPeriod reports whether a name is that of a year, as FY19 is, which the passages have.
+func (c *Checker) hasPeriod(marks []int, name string) bool {
+	years := metrics.Years(name)
+	for _, year := range years {
+		if !c.hasYear(marks, year) {
+			return false
+		}
+	}
+	return len(years) > 0
+}
+
+func (c *Checker) hasYear(marks []int, year int) bool {
+	digits := strconv.Itoa(year)
+	for _, m := range marks {
+		p := &c.m.Passages[m]
+		if p.Period.AnyYear() == year || p.Published.Year() == year || strings.Contains(p.Text, digits) || strings.Contains(p.Title, digits) || strings.Contains(p.Section, digits) {
+			return true
+		}
+		if slices.Contains(metrics.Years(p.Text), year) { // FY19
+			return true
+		}
+	}
+	for _, v := range c.m.Computed {
+		if slices.Contains(v.Words, digits) || strings.Contains(v.Label, digits) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Checker) hasFigure(marks []int, shown figures.Mention) bool {
+	fits := func(exact kernel.Figure) bool { return Says(shown.Figure, exact) }
+	if slices.ContainsFunc(c.own, fits) {
+		return true
+	}
+	for _, v := range c.m.Computed {
+		for _, w := range append(v.Words, v.Label, v.Formula) {
+			if strings.Contains(w, shown.Text) {
+				return true
+			}
+		}
+	}
+	for _, m := range marks {
+		if slices.ContainsFunc(c.figuresOf(m), fits) {
+			return true
+		}
+	}
+	for _, m := range marks {
+		if slices.ContainsFunc(figures.Spelled(c.m.Passages[m].Text), func(spelled figures.Mention) bool { return fits(spelled.Figure) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Says reports whether a printed figure says what exact is. A loss may be written
+// without its sign.
+func Says(shown, exact kernel.Figure) bool {
+	if figures.Shows(shown, exact) {
+		return true
+	}
+	if shown.Value >= 0 && exact.Value < 0 {
+		exact.Value = -exact.Value
+		return figures.Shows(shown, exact)
+	}
+	return false
+}
+
+// figuresOf are the figures of a passage, read once.
+func (c *Checker) figuresOf(at int) []kernel.Figure {
+	if c.figures[at] != nil {
+		return c.figures[at]
+	}
+	c.figures[at] = Figures(&c.m.Passages[at])
+	return c.figures[at]
+}
+
+// Figures are all figures of a passage: in its title, its section and its text, and in
+// the cells of its tables, as printed and with their scale. It is never nil.
+func Figures(p *kernel.Passage) []kernel.Figure {
+	list := append([]kernel.Figure{}, formula.Figures(p)...)
+	for _, text := range []string{p.Title, p.Section} {
+		list = append(list, inText(text)...)
+	}
+	for line := range strings.Lines(p.Text) {
+		if tables.IsRow(strings.TrimSpace(line)) {
+			for _, cell := range tables.Split(line) {
+				if f, ok := figures.Cell(cell, figures.Units{}); ok {
+					list = append(list, f)
+				} else {
+					list = append(list, inText(cell)...)
+				}
+			}
+			continue
+		}
+		list = append(list, inText(line)...)
+	}
+	return list
+}
+
+func inText(s string) (list []kernel.Figure) {
+	for _, m := range figures.Find(s) {
+		list = append(list, m.Figure)
+	}
+	return list
+}
