@@ -11,7 +11,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer"
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -28,8 +27,15 @@ func init() {
 //   - GET and POST /admin/answer/keys: the keys; a new one of {"label", "account", "limit",
 //     "expires_seconds", "services"}, of which label is required. The key is told this once.
 //   - POST /admin/answer/keys/{id}/revoke
+//   - GET /admin/answer/corpus: what is in the corpus.
+//   - GET /admin/answer/corpus/documents?kind=&after=&most=: its documents; DELETE
+//     /admin/answer/corpus/documents?url= takes one away.
+//   - POST /admin/answer/corpus/ingest: takes in the documents of an application/jsonl body, a
+//     line each, or files of this machine: {"paths", "issuer", "workers"}. The answer has a
+//     line now and then of how far it is, and a last one with what it has done.
 //
-// With several answer APIs in one process the keys are those of the command's.
+// With several answer APIs on different databases in one process keys and corpus are the
+// command's.
 type Admin struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -43,6 +49,9 @@ func (Admin) Routes() []caddy.AdminRoute {
 		{Pattern: "/admin/answer/traces/", Handler: caddy.AdminHandlerFunc(trace)},
 		{Pattern: "/admin/answer/keys", Handler: caddy.AdminHandlerFunc(keys)},
 		{Pattern: "/admin/answer/keys/", Handler: caddy.AdminHandlerFunc(revoke)},
+		{Pattern: "/admin/answer/corpus", Handler: caddy.AdminHandlerFunc(stats)},
+		{Pattern: "/admin/answer/corpus/documents", Handler: caddy.AdminHandlerFunc(documents)},
+		{Pattern: "/admin/answer/corpus/ingest", Handler: caddy.AdminHandlerFunc(ingest)},
 	}
 }
 
@@ -91,9 +100,9 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 	return refuse(http.StatusNotFound, "there is no such answer, or it is older than 30 days")
 }
 
-// only is the answer API of the process. While a reload goes on there is that of the
+// only is the answer API of the process, for what is not of one question. While a reload goes on there is that of the
 // configuration before too; several on one database have the same keys and documents.
-func only() (*answer.Server, error) {
+func only() (*node, error) {
 	list := slices.Collect(tollgate.Shared[*node](nodes))
 	if len(list) == 0 {
 		return nil, refuse(http.StatusNotFound, "there is no answer API")
@@ -106,7 +115,7 @@ func only() (*answer.Server, error) {
 	if slices.ContainsFunc(active, func(n *node) bool { return n.db != active[0].db }) {
 		return nil, refuse(http.StatusConflict, "there are several answer APIs: use the command tollgate answer")
 	}
-	return active[0].server, nil
+	return active[0], nil
 }
 
 // maxKeyBody bounds the body of a new key, in bytes.
@@ -116,12 +125,12 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet, http.MethodPost); err != nil {
 		return err
 	}
-	server, err := only()
+	n, err := only()
 	if err != nil {
 		return err
 	}
 	if r.Method == http.MethodGet {
-		list, err := server.Accounts.Keys(r.Context())
+		list, err := n.server.Accounts.Keys(r.Context())
 		if err != nil {
 			return err
 		}
@@ -143,14 +152,14 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	if err := decoder.Decode(&body); err != nil {
 		return refuse(http.StatusBadRequest, "the body must be an object with label, and perhaps account, limit, expires_seconds and services: "+err.Error())
 	}
-	n := accounts.NewKey{Account: body.Account, Label: body.Label, Limit: body.Limit, Services: body.Services}
+	wanted := accounts.NewKey{Account: body.Account, Label: body.Label, Limit: body.Limit, Services: body.Services}
 	if body.Label == "" || body.Expires < 0 || body.Expires > int64(100*365*24*time.Hour/time.Second) {
 		return refuse(http.StatusBadRequest, "label is required, and expires_seconds is from 0 to a hundred years")
 	}
 	if body.Expires > 0 {
-		n.Expires = time.Now().Add(time.Duration(body.Expires) * time.Second)
+		wanted.Expires = time.Now().Add(time.Duration(body.Expires) * time.Second)
 	}
-	key, made, err := server.Accounts.Create(r.Context(), n)
+	key, made, err := n.server.Accounts.Create(r.Context(), wanted)
 	if invalid, ok := errors.AsType[accounts.InvalidError](err); ok {
 		return refuse(http.StatusBadRequest, invalid.Error())
 	}
@@ -171,11 +180,11 @@ func revoke(w http.ResponseWriter, r *http.Request) error {
 	if !ok || err != nil {
 		return refuse(http.StatusNotFound, "there is nothing at this path")
 	}
-	server, err := only()
+	n, err := only()
 	if err != nil {
 		return err
 	}
-	done, err := server.Accounts.Revoke(r.Context(), id, "")
+	done, err := n.server.Accounts.Revoke(r.Context(), id, "")
 	if err != nil {
 		return err
 	}

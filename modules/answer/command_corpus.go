@@ -26,6 +26,17 @@ type ingested struct {
 	Problems  []string `json:"problems"`
 }
 
+// add adds what a file or a folder has come to.
+func (t *ingested) add(p corpus.Progress, problems []string) {
+	t.Documents += p.Documents()
+	t.Added += p.Added
+	t.Replaced += p.Replaced
+	t.Known += p.Skipped
+	t.Refused += p.Refused
+	t.Passages += p.Chunks
+	t.Problems = append(cli.List(t.Problems), problems...)
+}
+
 func ingestCommand(o *options) *cobra.Command {
 	var from corpus.IngestOptions
 	cmd := &cobra.Command{
@@ -73,13 +84,7 @@ func (s *session) ingest(path string, from corpus.IngestOptions, total *ingested
 	}
 	report, err := s.Corpus.Ingest(s.Ctx, path, from)
 	if report != nil {
-		total.Documents += report.Documents()
-		total.Added += report.Added
-		total.Replaced += report.Replaced
-		total.Known += report.Skipped
-		total.Refused += report.Refused
-		total.Passages += report.Chunks
-		total.Problems = append(cli.List(total.Problems), report.Problems...)
+		total.add(report.Progress, report.Problems)
 	}
 	return err
 }
@@ -97,6 +102,10 @@ type shownDocument struct {
 	Title    string `json:"title"`
 	URL      string `json:"url"`
 	Passages int    `json:"passages"`
+}
+
+func shownDocumentOf(d kernel.Document) shownDocument {
+	return shownDocument{d.ID, string(d.Kind), d.Period.String(), d.Title, d.URL, d.Chunks}
 }
 
 func listCommand(o *options) *cobra.Command {
@@ -117,7 +126,7 @@ func listCommand(o *options) *cobra.Command {
 		}
 		rows := make([]shownDocument, len(list))
 		for i, d := range list {
-			rows[i] = shownDocument{d.ID, string(d.Kind), d.Period.String(), d.Title, d.URL, d.Chunks}
+			rows[i] = shownDocumentOf(d)
 		}
 		return s.Table(rows, func(w io.Writer) {
 			cli.Row(w, "ID", "KIND", "PERIOD", "PASSAGES", "TITLE", "URL")
@@ -144,6 +153,23 @@ func removeCommand(o *options) *cobra.Command {
 	}
 }
 
+// shownStats is what is in the corpus, in the answers.
+type shownStats struct {
+	Version   int64                 `json:"version"`
+	Issuers   int64                 `json:"issuers"`
+	Documents int64                 `json:"documents"`
+	Passages  int64                 `json:"passages"`
+	Tokens    int64                 `json:"tokens"`
+	Facts     int64                 `json:"facts"`
+	Prices    int64                 `json:"prices"`
+	Kinds     map[kernel.Kind]int64 `json:"kinds"`
+	Vectors   map[string]int64      `json:"vectors"`
+}
+
+func shownStatsOf(n corpus.Stats) shownStats {
+	return shownStats{n.Version, n.Issuers, n.Documents, n.Chunks, n.Tokens, n.Facts, n.Prices, n.Kinds, n.Vectors}
+}
+
 func statsCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "stats", Args: cobra.NoArgs,
@@ -153,18 +179,7 @@ func statsCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shown := struct {
-				Version   int64                 `json:"version"`
-				Issuers   int64                 `json:"issuers"`
-				Documents int64                 `json:"documents"`
-				Passages  int64                 `json:"passages"`
-				Tokens    int64                 `json:"tokens"`
-				Facts     int64                 `json:"facts"`
-				Prices    int64                 `json:"prices"`
-				Kinds     map[kernel.Kind]int64 `json:"kinds"`
-				Vectors   map[string]int64      `json:"vectors"`
-			}{n.Version, n.Issuers, n.Documents, n.Chunks, n.Tokens, n.Facts, n.Prices, n.Kinds, n.Vectors}
-			return s.Answer(shown, func(w io.Writer) {
+			return s.Answer(shownStatsOf(n), func(w io.Writer) {
 				_, _ = fmt.Fprintf(w, "%d documents of %d issuers: %d passages (%d tokens), %d facts, %d prices\n", n.Documents, n.Issuers, n.Chunks, n.Tokens, n.Facts, n.Prices)
 				for _, model := range slices.Sorted(maps.Keys(n.Vectors)) {
 					_, _ = fmt.Fprintf(w, "%d passages have a vector of %s\n", n.Vectors[model], model)

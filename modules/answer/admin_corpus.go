@@ -1,0 +1,241 @@
+package answer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+const (
+	// maxUpload bounds the documents of one ingest over HTTP, maxIngestBody the request for
+	// one of files, in bytes.
+	maxUpload     = 1 << 30
+	maxIngestBody = 64 << 10
+	mostPaths     = 100
+	mostWorkers   = 8
+	// tellEvery is how often the progress of an ingest is told at most.
+	tellEvery = 200 * time.Millisecond
+)
+
+// stats tells what is in the corpus.
+func stats(w http.ResponseWriter, r *http.Request) error {
+	if err := method(r, http.MethodGet); err != nil {
+		return err
+	}
+	n, err := only()
+	if err != nil {
+		return err
+	}
+	counted, err := n.server.Corpus.Stats(r.Context())
+	if err != nil {
+		return err
+	}
+	return tell(w, http.StatusOK, shownStatsOf(counted))
+}
+
+// documents lists documents, or takes one away.
+func documents(w http.ResponseWriter, r *http.Request) error {
+	if err := method(r, http.MethodGet, http.MethodDelete); err != nil {
+		return err
+	}
+	n, err := only()
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	if r.Method == http.MethodDelete {
+		switch err := n.server.Corpus.Remove(r.Context(), query.Get("url")); {
+		case errors.Is(err, corpus.ErrNotFound):
+			return refuse(http.StatusNotFound, "there is no document with this url")
+		case err != nil:
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	q := corpus.ListQuery{Kind: kernel.Kind(query.Get("kind"))}
+	for name, set := range map[string]func(n int64){"after": func(n int64) { q.After = n }, "most": func(n int64) { q.Most = int(n) }} {
+		if text := query.Get(name); text != "" {
+			n, err := strconv.ParseInt(text, 10, 32)
+			if err != nil || n < 0 || name == "most" && (n < 1 || n > 1000) {
+				return refuse(http.StatusBadRequest, name+" must be a whole number; most from 1 to 1000")
+			}
+			set(n)
+		}
+	}
+	list, err := n.server.Corpus.List(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	shown := make([]shownDocument, len(list))
+	for i, d := range list {
+		shown[i] = shownDocumentOf(d)
+	}
+	return tell(w, http.StatusOK, map[string]any{"documents": shown})
+}
+
+// ingesting is held by the one ingest over HTTP that may go on at a time.
+var ingesting sync.Mutex
+
+// ingestion is what an ingest over HTTP takes in.
+type ingestion struct {
+	Paths   []string `json:"paths"`
+	Issuer  string   `json:"issuer"`
+	Workers int      `json:"workers"`
+}
+
+// told is a line of the answer to an ingest: how far it is, and in the last one what it has
+// done.
+type told struct {
+	Status string `json:"status"` // running, done or failed
+	ingested
+	Files int    `json:"files"` // all of them, and those that are read, with their bytes
+	Read  int    `json:"read"`
+	Bytes int64  `json:"bytes"`
+	Done  int64  `json:"done"`
+	Error string `json:"error,omitempty"` // what ended it
+}
+
+// ingest takes documents in: those of the body, a line each, or files of this machine. It
+// ends when the client leaves, and goes on where it was when it is asked for again.
+func ingest(w http.ResponseWriter, r *http.Request) error {
+	if err := method(r, http.MethodPost); err != nil {
+		return err
+	}
+	n, err := only()
+	if err != nil {
+		return err
+	}
+	if !ingesting.TryLock() {
+		return refuse(http.StatusConflict, "an ingest goes on already")
+	}
+	defer ingesting.Unlock()
+	if app := n.app.Load(); app != nil { // what it works on stays open over a reload
+		defer app.Acquire()()
+	}
+	what, end, err := wanted(w, r)
+	if err != nil {
+		return err
+	}
+	defer end()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+
+	w.Header().Set("Content-Type", "application/jsonl")
+	w.Header().Set("Cache-Control", "no-store")
+	out := json.NewEncoder(w)
+	say := func(line *told) {
+		_ = out.Encode(line) // nobody to tell when the client is gone
+		_ = http.NewResponseController(w).Flush()
+	}
+	line := &told{Status: "running"}
+	last := time.Now()
+	say(line)
+	for _, path := range what.Paths {
+		before := *line
+		report, failed := n.server.Corpus.Ingest(ctx, path, corpus.IngestOptions{
+			Workers: what.Workers, Source: corpus.Source{Issuer: corpus.Company{Name: what.Issuer}},
+			Progress: func(p corpus.Progress) {
+				if caddy.Exiting() {
+					cancel(errors.New("the server ends"))
+				}
+				*line = before.and(p, nil)
+				if time.Since(last) >= tellEvery {
+					last = time.Now()
+					say(line)
+				}
+			},
+		})
+		if report != nil {
+			*line = before.and(report.Progress, report.Problems)
+		}
+		if failed != nil {
+			line.Status, line.Error = "failed", failed.Error()
+			say(line)
+			return nil
+		}
+	}
+	line.Status = "done"
+	say(line)
+	return nil
+}
+
+// and is a line with what one more file or folder has come to.
+func (t told) and(p corpus.Progress, problems []string) told {
+	t.add(p, problems)
+	t.Files += p.Files
+	t.Read += p.Read
+	t.Bytes += p.Bytes
+	t.Done += p.Done
+	return t
+}
+
+// wanted reads what to take in. end clears away what it has kept of the body.
+func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(), err error) {
+	end = func() {}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		media = ""
+	}
+	switch media {
+	case "application/json":
+		decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxIngestBody))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&what); err != nil {
+			return what, end, refuse(http.StatusBadRequest, "the body must be an object with paths, and perhaps issuer and workers: "+err.Error())
+		}
+		if n := len(what.Paths); n == 0 || n > mostPaths || what.Workers < 0 || what.Workers > mostWorkers {
+			return what, end, refuse(http.StatusBadRequest, fmt.Sprintf("paths are from 1 to %d, workers at most %d", mostPaths, mostWorkers))
+		}
+		return what, end, nil
+	case "application/jsonl", "application/x-ndjson":
+		dir, err := os.MkdirTemp("", "tollgate-ingest-")
+		if err != nil {
+			return what, end, err
+		}
+		end = func() { _ = os.RemoveAll(dir) }
+		path, err := keep(dir, http.MaxBytesReader(w, r.Body, maxUpload))
+		if err != nil {
+			end()
+			if _, long := errors.AsType[*http.MaxBytesError](err); long {
+				return what, end, refuse(http.StatusRequestEntityTooLarge, "more than 1 GiB: send it in parts")
+			}
+			return what, end, err
+		}
+		what.Paths = []string{path}
+		return what, end, nil
+	}
+	return what, end, refuse(http.StatusUnsupportedMediaType, "send documents as application/jsonl, or the paths of files as application/json")
+}
+
+// keep writes a body into a file that is named by what is in it: a document without a URL is
+// the same one when it is sent again.
+func keep(dir string, body io.Reader) (path string, err error) {
+	f, err := os.Create(filepath.Join(dir, "body"))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(f, sum), body)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "upload-"+hex.EncodeToString(sum.Sum(nil)[:8])+".jsonl")
+	return path, os.Rename(f.Name(), path)
+}
