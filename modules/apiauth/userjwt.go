@@ -66,6 +66,9 @@ var (
 //	{http.auth.user.issuer}        the claim iss
 //	{http.auth.user.claim.<name>}  any other claim that is a string, such as email
 //
+// A token that is bound to a key of its client (RFC 7800) is refused: nobody would ask for
+// a proof of the key. The provider oauth does.
+//
 // Errors: 401 invalid_token with the challenge of RFC 6750; 503 while there are
 // no keys.
 type UserJWT struct {
@@ -343,6 +346,9 @@ func (u *UserJWT) verify(ctx context.Context, text string) (*verified, int64, ti
 	token, err := u.verifier.Verify(ctx, text)
 	if err != nil {
 		return nil, 0, time.Time{}, err
+	}
+	if token.Claims["cnf"] != nil {
+		return nil, 0, time.Time{}, errConfirm
 	}
 	v := &verified{
 		user:    caddyauth.User{ID: token.Subject, Metadata: map[string]string{"issuer": token.Issuer}},

@@ -105,6 +105,17 @@ func (c *checker) unavailable(ctx context.Context, text string) {
 	}
 }
 
+// TestUserJWTBound: a token that is bound to a key is of no use to a thief here either.
+func TestUserJWTBound(t *testing.T) {
+	t.Parallel()
+	c := newChecker(t, &UserJWT{HS256: testSecret, Audiences: []string{"console"}})
+	for _, cnf := range []any{map[string]any{"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}, map[string]any{"x5t#S256": "x"}, map[string]any{}, "x"} {
+		claims := c.claims()
+		claims["cnf"] = cnf
+		c.refuses(jwkstest.Sign(t, "HS256", []byte(testSecret), nil, claims), errConfirm)
+	}
+}
+
 // TestUserJWTSubjects is what may name a user, and which claims become placeholders.
 func TestUserJWTSubjects(t *testing.T) {
 	t.Parallel()
