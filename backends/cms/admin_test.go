@@ -141,7 +141,16 @@ func TestAdmin(t *testing.T) {
 			t.Fatal("no link to a preview")
 		}
 		pagestest.New(t, o.url, true).Get(link[1]).Want(200, `"title":"Later"`)
-		ann.Post("/admin/pages/"+first, fields(draft, "title", "Later still", "do", "publish")).Want(200, "Published.", "Later still")
+		// A file goes where the page says that it is: into the draft, and with it to everybody.
+		draft = o.upload(ann, first, "papers", "late.txt", "late").Want(200, "The file is there.", "This is the draft", "late.txt")
+		if got := o.do("GET", "/api/content/pages/"+first, ""); strings.Contains(got.Body.String(), "late.txt") {
+			t.Errorf("the file of the draft is served: %s", got.Body)
+		}
+		ann.Post("/admin/pages/"+first, fields(draft, "title", "Lost", "version", "x", "do", "draft")).Want(400, "Version must be a number")
+		ann.Post("/admin/pages/"+first, fields(draft, "title", "Later still", "do", "publish")).Want(200, "Published.", "Later still", "late.txt")
+		if got := o.do("GET", "/api/content/pages/"+first, ""); !strings.Contains(got.Body.String(), "late.txt") {
+			t.Errorf("the file of the draft is gone: %s", got.Body)
+		}
 
 		// What it was, and that again.
 		history := ann.Get("/admin/pages/"+first+"/revisions").Want(200, "by ann", "<del>Mine")

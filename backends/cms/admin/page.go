@@ -140,19 +140,13 @@ func inputFaults(refusal error, names []string) error {
 
 // save changes a page: at once, as a draft, or a draft that is published then.
 func (c *call) save() error {
-	_, live, err := c.open(c.ID("pageId"))
+	base, live, err := c.open(c.ID("pageId"))
 	if err != nil {
 		return err
 	}
-	base := live
-	if live.Draft {
-		if base, err = c.Content.Draft(c.ctx(), c.by, live.ID); err != nil {
-			return err
-		}
-	}
-	do := c.Form.Text("do")
+	do, version := c.Form.Text("do"), c.Form.Number("version")
 	edit, err := c.edit(base)
-	edit.ID, edit.Version = live.ID, c.Form.Number("version")
+	edit.ID, edit.Version = live.ID, version
 	edit.Draft = do == "draft" || live.Draft
 	typed := *base
 	typed.Title, typed.Fields = *edit.Title, edit.Fields
@@ -310,7 +304,7 @@ func (c *call) upload() error {
 			if part.FileName() == "" {
 				return c.backTo(id, kernel.Invalid("file", "required", "choose a file first"))
 			}
-			_, err = c.Files.Receive(c.ctx(), c.by, id, field, part.FileName(), part)
+			_, err = c.Files.Receive(c.ctx(), c.by, content.Place{Page: id, Field: field, Draft: true}, part.FileName(), part)
 			if err == nil {
 				return c.Redirect(pageAt(id), "The file is there.")
 			}

@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 
+	"github.com/tollgate-gateway/tollgate/backends/cms/content"
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
@@ -25,7 +26,7 @@ func (c Content) attach(ctx context.Context, call *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := c.Files.Receive(ctx, &call.User, id(call), call.Params["field"], name, from)
+	page, err := c.Files.Receive(ctx, &call.User, content.Place{Page: id(call), Field: call.Params["field"]}, name, from)
 	if body, ok := call.Stream.(*inbound.Body); ok && err == nil {
 		body.Done()
 	}

@@ -26,17 +26,38 @@ type File struct {
 	Sizes   []string // that its field allows
 }
 
-// Takes tells whether u can put a file of a name into a field of a page, and how many
-// bytes it may have.
-func (p *Content) Takes(ctx context.Context, u *kernel.User, page int64, field, name string) (most int64, err error) {
+// Place is where a file goes: a field of a page.
+type Place struct {
+	Page  int64
+	Field string
+	// Draft is the field of the page's draft, where it has one.
+	Draft bool
+}
+
+// open is the page of a place as it is, and as it is to be.
+func (to Place) open(c kernel.Conn, s *schema, u *kernel.User) (before, then *Page, err error) {
+	if before, err = s.editable(c, u, to.Page, 0); err != nil {
+		return nil, nil, err
+	}
+	then = new(*before)
+	if to.Draft && before.draft != "" {
+		return before, then, then.useDraft()
+	}
+	then.Fields = maps.Clone(before.Fields)
+	return before, then, nil
+}
+
+// Takes tells whether u can put a file of a name somewhere, and how many bytes it may
+// have.
+func (p *Content) Takes(ctx context.Context, u *kernel.User, to Place, name string) (most int64, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return 0, err
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		to, err := s.editable(c, u, page, 0)
+		_, page, err := to.open(c, s, u)
 		if err == nil {
-			most, err = s.takes(to, field, name)
+			most, err = s.takes(page, to.Field, name)
 		}
 		return err
 	})
@@ -62,24 +83,25 @@ func (s *schema) takes(page *Page, field, name string) (most int64, err error) {
 	return most, nil
 }
 
-// Attach puts a file, whose content is kept, behind the others of a field.
-func (p *Content) Attach(ctx context.Context, u *kernel.User, id int64, field string, file blob.File) (page *Page, err error) {
+// Attach puts a file, whose content is kept, behind the others of a field, and returns the
+// page as it is served.
+func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blob.File) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
-		before, err := s.editable(c, u, id, 0)
+		before, then, err := to.open(c, s, u)
 		if err != nil {
 			return err
 		}
-		if _, err := s.takes(before, field, file.Name); err != nil {
+		if _, err := s.takes(then, to.Field, file.Name); err != nil {
 			return err
 		}
 		var row int64
 		now := p.Moment()
 		err = c.Row("INSERT INTO cms_files (page_id, field, hash, name, media_type, size, width, height, created, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-			id, field, file.Hash, file.Name, file.MediaType, file.Size, file.Width, file.Height, now, u.ID).Scan(&row)
+			to.Page, to.Field, file.Hash, file.Name, file.MediaType, file.Size, file.Width, file.Height, now, u.ID).Scan(&row)
 		if err != nil {
 			return err
 		}
@@ -87,11 +109,13 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, id int64, field st
 		if file.Width > 0 {
 			item["width"], item["height"] = float64(file.Width), float64(file.Height)
 		}
-		then := *before
-		then.Fields = maps.Clone(before.Fields)
-		has, _ := then.Fields[field].([]any)
-		then.Fields[field] = append(slices.Clone(has), item)
-		page, err = p.write(c, s, u, before, &then, encode(then.Fields), now)
+		has, _ := then.Fields[to.Field].([]any)
+		then.Fields[to.Field] = append(slices.Clone(has), item)
+		if to.Draft && before.draft != "" {
+			page, err = keepDraft(c, u, before, then)
+		} else {
+			page, err = p.write(c, s, u, before, then, encode(then.Fields), now)
+		}
 		return err
 	})
 	return page, err

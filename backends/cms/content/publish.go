@@ -31,6 +31,16 @@ func (page *Page) useDraft() error {
 	return nil
 }
 
+// keepDraft keeps what a page is to be beside what it is, and returns what it is.
+func keepDraft(c kernel.Conn, u *kernel.User, before, draft *Page) (*Page, error) {
+	_, err := c.Exec("UPDATE cms_pages SET draft = ?, publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0), version = version + 1 WHERE id = ?",
+		encode(drafted{draft.Title, draft.Fields, u.ID}), draft.PublishAt, draft.UnpublishAt, draft.ID)
+	page := *before
+	page.Draft, page.PublishAt, page.UnpublishAt = true, draft.PublishAt, draft.UnpublishAt
+	page.Version++
+	return &page, err
+}
+
 // schedule puts the times of an Edit into a page.
 func (p *Content) schedule(page *Page, e *Edit) error {
 	for _, at := range []struct {

@@ -202,14 +202,10 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 	if err := p.schedule(page, e); err != nil {
 		return nil, err
 	}
-	now := p.Moment()
 	if e.Draft {
-		_, err := c.Exec("UPDATE cms_pages SET draft = ?, publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0), version = version + 1 WHERE id = ?",
-			encode(drafted{page.Title, page.Fields, u.ID}), page.PublishAt, page.UnpublishAt, page.ID)
-		before.Draft, before.PublishAt, before.UnpublishAt = true, page.PublishAt, page.UnpublishAt
-		before.Version++
-		return &before, err
+		return keepDraft(c, u, &before, page)
 	}
+	now := p.Moment()
 	if err := s.complete(page); err != nil && !e.incomplete {
 		return nil, err
 	}

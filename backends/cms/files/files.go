@@ -42,23 +42,23 @@ func New(s *kernel.Server, pages *content.Content) *Files {
 	}
 }
 
-// Receive puts a file that somebody sends into a field of a page. What is no file of its
+// Receive puts a file that somebody sends into a field of a page; see content.Attach. What is no file of its
 // name's type is refused with 422, one that is too large with 413; images lose what tells
 // where and by whom they were taken.
-func (f *Files) Receive(ctx context.Context, u *kernel.User, page int64, field, name string, from io.Reader) (*content.Page, error) {
-	most, err := f.pages.Takes(ctx, u, page, field, name)
+func (f *Files) Receive(ctx context.Context, u *kernel.User, to content.Place, name string, from io.Reader) (*content.Page, error) {
+	most, err := f.pages.Takes(ctx, u, to, name)
 	if err != nil {
 		return nil, err
 	}
 	got, err := f.blobs.Receive(name, from, most)
 	if err != nil {
-		return nil, refuse(field, most, err)
+		return nil, refuse(to.Field, most, err)
 	}
 	defer got.Close()
 	if err := f.blobs.Keep(ctx, got); err != nil {
 		return nil, kernel.Unavailable(err)
 	}
-	return f.pages.Attach(ctx, u, page, field, got.File)
+	return f.pages.Attach(ctx, u, to, got.File)
 }
 
 // refuse is why a file is not taken, for people.

@@ -106,12 +106,12 @@ func TestFiles(t *testing.T) {
 			"too large":       {site, "papers", "a.txt", strings.Repeat("x", 21), 413},
 			"as large as may": {site, "papers", "a.txt", strings.Repeat("x", 20), 0},
 		} {
-			_, err := f.Receive(t.Context(), c.user, page.ID, c.field, c.name, strings.NewReader(c.body))
+			_, err := f.Receive(t.Context(), c.user, content.Place{Page: page.ID, Field: c.field}, c.name, strings.NewReader(c.body))
 			if kernel.Status(err) != c.want {
 				t.Errorf("%s: %v, want %d", what, err, c.want)
 			}
 		}
-		got, err := f.Receive(t.Context(), site, page.ID, "pictures", "dir/A picture.png", bytes.NewReader(raw))
+		got, err := f.Receive(t.Context(), site, content.Place{Page: page.ID, Field: "pictures"}, "dir/A picture.png", bytes.NewReader(raw))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestTurned(t *testing.T) {
 	exif := append([]byte("Exif\x00\x00"), 'M', 'M', 0, '*', 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0)
 	raw := append([]byte{0xff, 0xd8, 0xff, 0xe1}, 0, 34) // bytes of it, with these two
 	raw = append(append(raw, exif...), plain.Bytes()[2:]...)
-	got, err := f.Receive(t.Context(), kernel.Site(), page.ID, "pictures", "a.jpg", bytes.NewReader(raw))
+	got, err := f.Receive(t.Context(), kernel.Site(), content.Place{Page: page.ID, Field: "pictures"}, "a.jpg", bytes.NewReader(raw))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -293,7 +293,7 @@ func (i *importer) file(ctx context.Context, f *file) error {
 			return err
 		}
 	}
-	made, err := i.Files.Receive(ctx, site, p.ID, f.Field, f.Name, body)
+	made, err := i.Files.Receive(ctx, site, content.Place{Page: p.ID, Field: f.Field}, f.Name, body)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func fill(t *testing.T, s transfer.Site) {
 	gone := save(content.Edit{Parent: list.ID, Template: "post"}, "Gone", "unpublished")
 	ok[*content.Page](t)(s.Pages.Trash(t.Context(), site, gone.ID, 0))
 	for name, body := range map[string]string{"a.txt": strings.Repeat("0123456789", 30_000), "b.txt": "b"} {
-		page := ok[*content.Page](t)(s.Files.Receive(t.Context(), site, b.ID, "pictures", name, strings.NewReader(body)))
+		page := ok[*content.Page](t)(s.Files.Receive(t.Context(), site, content.Place{Page: b.ID, Field: "pictures"}, name, strings.NewReader(body)))
 		items, _ := page.Fields["pictures"].([]any)
 		last, _ := items[len(items)-1].(map[string]any)
 		last["description"] = "what is in " + name
