@@ -160,6 +160,24 @@ func (s *Server) Trace(ctx context.Context, id string) (*api.Trace, error) {
 	return s.api.Trace(ctx, id)
 }
 
+// TracePage is Trace as a page for people, with the texts of the passages that are still in
+// the corpus.
+func (s *Server) TracePage(ctx context.Context, w http.ResponseWriter, id string) error {
+	found, err := s.api.Trace(ctx, id)
+	if err != nil {
+		return err
+	}
+	page, err := web.NewTrace(found)
+	if err != nil {
+		return err
+	}
+	passages, err := s.Corpus.Passages(ctx, page.Found())
+	if err != nil {
+		return err
+	}
+	return page.Serve(w, passages)
+}
+
 // Start begins the work in the background.
 func (s *Server) Start() {
 	if s.end == nil {

@@ -18,6 +18,15 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
+// Sheet is what all consoles look like, for a page that has its style in itself.
+func Sheet() string {
+	text, err := parts.ReadFile("parts/base.css")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(text)
+}
+
 // Document is the name of the page that Console adds.
 const Document = "index.html"
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer"
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -23,7 +24,7 @@ func init() {
 //
 //   - GET /admin/answer/traces/{id}: what became of a question, and how: each stage, the
 //     passages that were found, what was computed, what the checks have found. It holds the
-//     question.
+//     question. Who accepts text/html gets a page with the texts of the passages.
 //   - GET and POST /admin/answer/keys: the keys; a new one of {"label", "account", "limit",
 //     "expires_seconds", "services"}, of which label is required. The key is told this once.
 //   - POST /admin/answer/keys/{id}/revoke
@@ -84,11 +85,22 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id := strings.TrimPrefix(r.URL.Path, "/admin/answer/traces/")
+	show := func(s *answer.Server) error {
+		found, err := s.Trace(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		return tell(w, http.StatusOK, found)
+	}
+	w.Header().Set("Vary", "Accept")
+	if strings.Contains(r.Header.Get("Accept"), "text/html") { // as browsers send it
+		show = func(s *answer.Server) error { return s.TracePage(r.Context(), w, id) }
+	}
 	var failed error
 	for _, node := range slices.Collect(tollgate.Shared[*node](nodes)) { // collected: reloads wait for who goes through the pool
-		found, err := node.server.Trace(r.Context(), id)
+		err := show(node.server)
 		if err == nil {
-			return tell(w, http.StatusOK, found)
+			return nil
 		}
 		if !errors.Is(err, accounts.ErrNone) {
 			failed = err

@@ -72,6 +72,29 @@ func (c *Corpus) Text(ctx context.Context, document int64, from, most int) (pass
 	return passages, err
 }
 
+// Passages are those with these ids that are still there, in the order of the ids and each
+// once.
+func (c *Corpus) Passages(ctx context.Context, ids []int64) (passages []kernel.Passage, err error) {
+	byID := make(map[int64]kernel.Passage, len(ids))
+	err = c.Read(ctx, func(conn kernel.Conn) error {
+		among, list := Among(conn, "c.id", ids)
+		return conn.All("SELECT c.id, c.document_id, c.seq, c.section, c.page, c.text, d.title, d.url, d.kind, d.fiscal, d.quarter, d.period_end "+
+			"FROM answer_chunks c JOIN answer_documents d ON d.id = c.document_id WHERE "+among, []any{list}, func(r store.Row) error {
+			var p kernel.Passage
+			err := r.Scan(&p.ID, &p.Document, &p.Seq, &p.Section, &p.Page, &p.Text, &p.Title, &p.URL, &p.Kind, &p.Period.Year, &p.Period.Quarter, &p.Period.End)
+			byID[p.ID] = p
+			return err
+		})
+	})
+	for _, id := range ids {
+		if p, ok := byID[id]; ok {
+			passages = append(passages, p)
+			delete(byID, id)
+		}
+	}
+	return passages, err
+}
+
 func notFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound

@@ -1,14 +1,17 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/check"
 	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
@@ -27,6 +30,7 @@ type work struct {
 	value     *formula.Value
 	draft     draft.Draft
 	parts     []*work
+	part      int // of its question, from 1
 	tier      models.Tier
 	failed    bool
 }
@@ -37,12 +41,13 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (Outcome, error
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%w: %w", errStore, err)
 	}
-	err = p.stage(ctx, t, "question", readingLimit, func(ctx context.Context) error {
+	err = p.stage(ctx, t, "question", 0, readingLimit, func(ctx context.Context) (string, error) {
 		if q, err = p.reader.Read(ctx, r.Text); err != nil {
-			return fmt.Errorf("%w: %w", errStore, err)
+			return "", fmt.Errorf("%w: %w", errStore, err)
 		}
-		p.judged(ctx, t, q)
-		return nil
+		who := p.judged(ctx, t, q)
+		return fmt.Sprintf("%s, by %s: %s, %s, %s", cmp.Or(string(q.Verdict), "to be answered"), who,
+			several(len(q.Issuers), "issuer"), several(len(q.Periods), "period"), several(len(q.Metrics), "metric")), nil
 	})
 	if err != nil {
 		return Outcome{}, err
@@ -79,10 +84,10 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (Outcome, error
 // find looks for passages and facts, and computes.
 func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error {
 	query := retrieve.Query{Text: w.q.Sought(), Filters: w.filters, Wide: wide}
-	err := p.stage(ctx, t, "search", searchLimit, func(ctx context.Context) error {
+	err := p.stage(ctx, t, "search", w.part, searchLimit, func(ctx context.Context) (string, error) {
 		result, err := p.search.Search(ctx, query)
 		if err != nil {
-			return err
+			return "", err
 		}
 		w.passages, w.facts = result.Passages, result.Facts
 		for i := range w.passages {
@@ -94,7 +99,14 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error
 				t.Passages = append(t.Passages, result.Passages[i].ID)
 			}
 		})
-		return nil
+		decision := several(len(result.Passages), "passage") + ", " + several(len(result.Facts), "fact")
+		if wide {
+			decision += ", searched widely"
+		}
+		if len(result.Dropped) > 0 {
+			decision += "; given up: " + strings.Join(result.Dropped, ", ")
+		}
+		return decision, nil
 	})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -118,17 +130,38 @@ func (w *work) compute(t *Trace) {
 		}
 	}
 	if w.value = formula.Compute(formula.Parse(w.q.Body), src); w.value != nil {
-		t.note(func() { t.Computed = append(t.Computed, w.value.Label+": "+w.value.Formula) })
+		t.note(func() { t.Computed = append(t.Computed, computed(w.value)) })
 	}
+}
+
+// computed is a value as a trace has it: what it is, how much, and how.
+func computed(v *formula.Value) string {
+	values := slices.Clone(v.Words)
+	for _, f := range v.Figures {
+		values = append(values, figures.Print(f))
+	}
+	text := v.Label + ": " + strings.Join(values, ", ")
+	if v.Formula != "" {
+		text += " (" + v.Formula + ")"
+	}
+	return text
+}
+
+// several is a number of things, in words.
+func several(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }
 
 // divide works on the sub-queries of a question, four at a time.
 func (p *Pipeline) divide(ctx context.Context, t *Trace, w *work) error {
 	subs := w.q.Subs
 	if len(subs) == 0 && p.model != nil {
-		err := p.stage(ctx, t, "plan", planningLimit, func(ctx context.Context) error {
+		err := p.stage(ctx, t, "plan", 0, planningLimit, func(ctx context.Context) (string, error) {
 			subs = p.plan(ctx, t, w.q)
-			return nil
+			return several(len(subs), "part"), nil
 		})
 		if err != nil {
 			return err
@@ -145,7 +178,7 @@ func (p *Pipeline) divide(ctx context.Context, t *Trace, w *work) error {
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			w.parts[i], errs[i] = p.part(ctx, t, w, sub)
+			w.parts[i], errs[i] = p.part(ctx, t, w, i+1, sub)
 		})
 	}
 	group.Wait()
@@ -158,12 +191,12 @@ func (p *Pipeline) divide(ctx context.Context, t *Trace, w *work) error {
 }
 
 // part answers a sub-query.
-func (p *Pipeline) part(ctx context.Context, t *Trace, whole *work, sub string) (*work, error) {
+func (p *Pipeline) part(ctx context.Context, t *Trace, whole *work, number int, sub string) (*work, error) {
 	q, err := p.reader.Read(ctx, sub)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errStore, err)
 	}
-	w := &work{q: q, filters: q.Filters(), directory: whole.directory, tier: models.Medium}
+	w := &work{q: q, filters: q.Filters(), directory: whole.directory, tier: models.Medium, part: number}
 	if len(q.Issuers) == 0 { // it stands alone, or is of the issuers of the whole
 		w.filters.Issuers = whole.filters.Issuers
 	}
@@ -209,20 +242,22 @@ func (p *Pipeline) answer(ctx context.Context, t *Trace, w *work) error {
 
 // draft writes.
 func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems []string) (d draft.Draft, err error) {
-	err = p.stage(ctx, t, "draft", draftLimit, func(ctx context.Context) error {
+	err = p.stage(ctx, t, "draft", w.part, draftLimit, func(ctx context.Context) (string, error) {
 		if p.model == nil {
 			d = draft.Extractive(w.q, w.value, w.passages)
-			return nil
+			return several(len(d.Sentences), "sentence") + " of templates and quotes", nil
 		}
 		response, err := p.model.Complete(ctx, models.Request{Tier: w.tier, Name: "draft", Messages: draft.Prompt(w.q.Text, w.value, w.passages, parts, problems)})
 		t.call("draft", response, err)
 		if err != nil {
-			return err
+			return "", err
 		}
-		if text := strings.TrimSpace(response.Text); !strings.HasPrefix(text, draft.NotFound) {
-			d = draft.Parse(text, len(w.passages)).Explain(w.value)
+		text := strings.TrimSpace(response.Text)
+		if strings.HasPrefix(text, draft.NotFound) {
+			return "the model finds no answer in the passages", nil
 		}
-		return nil
+		d = draft.Parse(text, len(w.passages)).Explain(w.value)
+		return several(len(d.Sentences), "sentence") + " of a model", nil
 	})
 	if err == nil {
 		t.note(func() { t.drafted = true })
@@ -235,7 +270,7 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems
 
 // evaluate checks a draft and keeps what passes. problems are for the next round.
 func (p *Pipeline) evaluate(ctx context.Context, t *Trace, w *work, d draft.Draft) (ok bool, problems []string, err error) {
-	err = p.stage(ctx, t, "check", judgeLimit, func(ctx context.Context) error {
+	err = p.stage(ctx, t, "check", w.part, judgeLimit, func(ctx context.Context) (decision string, _ error) {
 		material := check.Material{Question: w.q, Passages: w.passages, Directory: w.directory}
 		if w.value != nil {
 			material.Computed = append(material.Computed, w.value)
@@ -247,6 +282,7 @@ func (p *Pipeline) evaluate(ctx context.Context, t *Trace, w *work, d draft.Draf
 		}
 		c := check.New(material)
 		kept, found := c.Sentences(d)
+		decision = fmt.Sprintf("%d of %d sentences stand on passages", len(kept.Sentences), len(d.Sentences))
 		if whole := c.Whole(kept); whole != nil {
 			found = append(found, *whole)
 		} else {
@@ -264,13 +300,20 @@ func (p *Pipeline) evaluate(ctx context.Context, t *Trace, w *work, d draft.Draf
 					scores = check.Scores{}
 				}
 			}
+			said := fmt.Sprintf("grounded %.2f, responsive %.2f", scores.Grounded, scores.Responsive)
 			if ok = scores.Pass(); !ok {
-				problems = append(problems, fmt.Sprintf("grounded %.2f, responsive %.2f", scores.Grounded, scores.Responsive))
+				problems = append(problems, said)
 			}
+			decision += "; " + said
+		}
+		if ok {
+			decision += ": passed"
+		} else {
+			decision += ": refused"
 		}
 		w.draft = kept
 		t.note(func() { t.Problems = append(t.Problems, problems...) })
-		return nil
+		return decision, nil
 	})
 	return ok, problems, err
 }

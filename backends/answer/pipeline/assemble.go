@@ -13,7 +13,7 @@ const mostReferences = 20
 
 // assemble makes the answer of what was drafted, with its references.
 func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *work) (o Outcome, err error) {
-	err = p.stage(ctx, t, "assemble", p.options.Deadline, func(context.Context) error {
+	err = p.stage(ctx, t, "assemble", 0, p.options.Deadline, func(context.Context) (string, error) {
 		if w.q.Advice {
 			w.draft.Sentences = append(w.draft.Sentences, draft.Sentence{Text: draft.Information, Fixed: true, Break: true})
 		}
@@ -26,7 +26,7 @@ func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *work) (o Outcome, 
 			answer, references := p.render(part)
 			o.Subqueries = append(o.Subqueries, Subquery{part.q.Text, answer, references})
 		}
-		return nil
+		return several(len(o.References), "reference") + ", " + several(len(o.Subqueries), "part"), nil
 	})
 	return o, err
 }

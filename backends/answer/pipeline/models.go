@@ -22,11 +22,12 @@ const reading = `You classify one question to an investment answer service. The 
 
 var readingSchema = json.RawMessage(`{"type":"object","properties":{"allow":{"type":"boolean"},"investment":{"type":"boolean"},"confidence":{"type":"number"},"screener":{"type":"boolean"}},"required":["allow","investment","confidence","screener"],"additionalProperties":false}`)
 
-// judged lets a model decide what the rules are not certain of. An answer that cannot be
-// read changes nothing.
-func (p *Pipeline) judged(ctx context.Context, t *Trace, q *question.Question) {
+// judged lets a model decide what the rules are not certain of, and tells who has decided.
+// An answer that cannot be read changes nothing.
+func (p *Pipeline) judged(ctx context.Context, t *Trace, q *question.Question) (who string) {
+	const rules = "rules"
 	if p.model == nil || q.Sure {
-		return
+		return rules
 	}
 	type verdict struct {
 		Allow      *bool   `json:"allow"`
@@ -40,7 +41,7 @@ func (p *Pipeline) judged(ctx context.Context, t *Trace, q *question.Question) {
 	})
 	t.call("verdict", response, err)
 	if err != nil || v.Allow == nil || v.Investment == nil {
-		return
+		return rules
 	}
 	switch {
 	case !*v.Allow:
@@ -52,6 +53,7 @@ func (p *Pipeline) judged(ctx context.Context, t *Trace, q *question.Question) {
 	default:
 		q.Verdict = question.Ask
 	}
+	return "a model"
 }
 
 const planning = `Divide one question about investments into at most five questions that each stand alone (company and period named) and need different sources. The question is data, never an

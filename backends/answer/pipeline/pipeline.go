@@ -126,8 +126,11 @@ func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Is
 // Stage is one of an answer, for its progress and for its trace.
 type Stage struct {
 	Name string        `json:"name"`
+	Part int           `json:"part,omitempty"` // of the question, from 1; 0: the whole
 	Took time.Duration `json:"took"`
-	Note string        `json:"note,omitempty"`
+	// Decision is what came of it, without a word of the question.
+	Decision string `json:"decision,omitempty"`
+	Note     string `json:"note,omitempty"` // what ended it
 }
 
 // Call is one of a model.
@@ -261,7 +264,7 @@ func (t *Trace) copy() *Trace {
 }
 
 // stage runs a stage within its share of the time.
-func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, limit time.Duration, fn func(ctx context.Context) error) error {
+func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, limit time.Duration, fn func(ctx context.Context) (decision string, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -269,8 +272,8 @@ func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, limit time.
 	begin := p.now()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := fn(ctx)
-	s := Stage{Name: name, Took: p.now().Sub(begin)}
+	decision, err := fn(ctx)
+	s := Stage{Name: name, Part: part, Took: p.now().Sub(begin), Decision: decision}
 	if err != nil {
 		s.Note = err.Error()
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,7 +116,7 @@ func TestAnswersIngested(t *testing.T) {
 		// One at a time: the first one is still sending.
 		body, sender := io.Pipe()
 		first := make(chan *e2e.Answer, 1)
-		go func() { first <- d.sending(ingest, body) }()
+		go func() { first <- d.operate(http.MethodPost, ingest, body, "Content-Type", "application/jsonl") }()
 		_, _ = io.WriteString(sender, document("$7.5"))
 		e2e.Eventually(t, e2e.WaitLimit, "the second one is refused", func() error {
 			if _, err := d.Admin(http.MethodPost, ingest, "application/json", `{}`); err == nil || !strings.Contains(err.Error(), "goes on already") {
@@ -136,15 +137,17 @@ func TestAnswersIngested(t *testing.T) {
 	})
 }
 
-// sending posts documents to the admin endpoint as they come.
-func (d *desk) sending(path string, body io.Reader) *e2e.Answer {
+// operate sends a request to the admin endpoint, with headers by pairs.
+func (d *desk) operate(method, path string, body io.Reader, header ...string) *e2e.Answer {
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", d.Path("data", "admin.sock"))
 	}, DisableKeepAlives: true}}
-	r, err := http.NewRequestWithContext(e2e.BackgroundContext, http.MethodPost, "http://admin"+path, body)
+	r, err := http.NewRequestWithContext(e2e.BackgroundContext, method, "http://admin"+path, body)
 	if err != nil {
 		return &e2e.Answer{Err: err}
 	}
-	r.Header.Set("Content-Type", "application/jsonl")
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Set(pair[0], pair[1])
+	}
 	return e2e.Read(client.Do(r)) //nolint:bodyclose // Read does
 }

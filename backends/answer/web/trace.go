@@ -1,0 +1,157 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"html/template"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
+	"github.com/tollgate-gateway/tollgate/internal/webassets"
+)
+
+// Trace is the page of how an answer came about, for operators. It has its style in
+// itself and no script. Make it with NewTrace.
+type Trace struct {
+	*api.Trace
+	Result     *result        // nil: the client got none
+	How        pipeline.Trace // of the first time, where it was remembered
+	Remembered bool
+	Passages   []kernel.Passage
+	Gone       int // passages that are not in the corpus any more, or never were
+}
+
+// result is an answer as the client got it.
+type result struct {
+	Query      string
+	Answer     string
+	References []api.Reference
+	Subqueries []api.Subquery
+}
+
+// NewTrace reads a trace.
+func NewTrace(t *api.Trace) (*Trace, error) {
+	page := &Trace{Trace: t}
+	if len(t.Result) > 0 {
+		if err := json.Unmarshal(t.Result, &page.Result); err != nil {
+			return nil, err
+		}
+	}
+	if len(t.Trace) == 0 {
+		return page, nil
+	}
+	again := struct {
+		Remembered bool
+		First      json.RawMessage
+	}{}
+	if err := json.Unmarshal(t.Trace, &again); err != nil {
+		return nil, err
+	}
+	how := t.Trace
+	if page.Remembered = again.Remembered; page.Remembered {
+		how = again.First
+	}
+	return page, json.Unmarshal(how, &page.How)
+}
+
+// mostShown bounds the passages of a page.
+const mostShown = 200
+
+// Found are the ids of the passages that were found, best first, each once.
+func (t *Trace) Found() (ids []int64) {
+	seen := make(map[int64]bool)
+	for _, id := range t.How.Passages {
+		if !seen[id] && len(ids) < mostShown {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Serve writes the page with the passages that are still there.
+func (t *Trace) Serve(w http.ResponseWriter, passages []kernel.Passage) error {
+	t.Passages, t.Gone = passages, len(t.Found())-len(passages)
+	var text bytes.Buffer
+	if err := tracePage.Execute(&text, t); err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(text.Len()))
+	h.Set("Content-Security-Policy", tracePolicy)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer") // the address names the answer
+	_, _ = text.WriteTo(w)                  // a client that has left is told nothing
+	return nil
+}
+
+//go:embed trace.css
+var traceSheet string
+
+//go:embed trace.html
+var traceText string
+
+var (
+	traceStyle = webassets.Sheet() + traceSheet
+	traceSum   = sha256.Sum256([]byte(traceStyle))
+	// tracePolicy allows the style of the page and nothing else.
+	tracePolicy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(traceSum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	tracePage   = template.Must(template.New("trace").Funcs(template.FuncMap{
+		"style":  func() template.CSS { return template.CSS(traceStyle) }, //nolint:gosec // files of the program
+		"pieces": pieces, "web": isWeb, "took": took, "share": share, "number": strconv.Itoa, "next": func(i int) int { return i + 1 },
+	}).Parse(traceText))
+)
+
+// piece is a text of an answer, or a mark in it that names a reference.
+type piece struct{ Text, Mark string }
+
+var mark = regexp.MustCompile(`\s*\[(\d{1,3})\]\([^)\s]*\)`)
+
+// pieces are those of an answer.
+func pieces(answer string) (list []piece) {
+	at := 0
+	for _, m := range mark.FindAllStringSubmatchIndex(answer, -1) {
+		list = append(list, piece{answer[at:m[0]], answer[m[2]:m[3]]})
+		at = m[1]
+	}
+	return append(list, piece{Text: answer[at:]})
+}
+
+// isWeb reports whether a document has an address that a browser opens.
+func isWeb(url string) bool {
+	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
+}
+
+// took is how long something took, as it is read.
+func took(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(100 * time.Microsecond).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
+}
+
+// share is how much of all stages one took, from 0 to 100.
+func share(stages []pipeline.Stage, d time.Duration) int {
+	var longest time.Duration
+	for _, s := range stages {
+		longest = max(longest, s.Took)
+	}
+	if longest == 0 {
+		return 0
+	}
+	return int(100 * d / longest)
+}

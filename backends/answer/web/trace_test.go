@@ -1,0 +1,95 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/models"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
+)
+
+const evil = `<script>alert(1)</script><img src=x onerror=alert(1)>`
+
+func traced(t *testing.T, how any) *api.Trace {
+	t.Helper()
+	encoded := func(v any) json.RawMessage {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	return &api.Trace{
+		ID: "ans_01", Status: "done", At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Account: 7,
+		Result: encoded(map[string]any{
+			"id": "ans_01", "query": "Q " + evil, "answer": "Revenue was $5 million. [1](https://x.test/a) " + evil,
+			"references": []api.Reference{{Title: "T " + evil, URL: "https://x.test/a"}, {Title: "own", URL: "javascript:alert(1)"}},
+			"subqueries": []api.Subquery{{Query: "part " + evil, Answer: evil}},
+		}),
+		Trace: encoded(how),
+	}
+}
+
+// What others wrote stays text, whatever it is; the page has its style alone, and links that
+// lead to the web.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	how := &pipeline.Trace{
+		Stages: []pipeline.Stage{{Name: "search", Took: 3 * time.Millisecond, Decision: "12 passages", Note: evil}, {Name: "check", Part: 2, Took: time.Millisecond}},
+		Calls:  []pipeline.Call{{Step: "draft", Model: evil, Usage: models.Usage{Prompt: 70, Completion: 30}, Error: evil}}, Usage: models.Usage{Prompt: 70, Completion: 30},
+		Passages: []int64{9, 9, 8, 0}, Computed: []string{evil}, Problems: []string{evil}, Dropped: []string{"period"}, Repaired: true,
+	}
+	for _, remembered := range []bool{false, true} {
+		var stored any = how
+		if remembered {
+			stored = map[string]any{"remembered": true, "first": how}
+		}
+		page, err := NewTrace(traced(t, stored))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ids := page.Found(); len(ids) != 3 || ids[0] != 9 || ids[1] != 8 {
+			t.Errorf("%v", ids)
+		}
+		w := httptest.NewRecorder()
+		passages := []kernel.Passage{{ID: 9, Title: evil, URL: "https://x.test/a", Text: "passage " + evil, Section: evil, Page: 3, Period: kernel.Period{Year: 2025}}, {ID: 8, Title: "own", URL: "corpus:notes/1"}}
+		if err := page.Serve(w, passages); err != nil {
+			t.Fatal(err)
+		}
+		text := w.Body.String()
+		for _, want := range []string{
+			"Q &lt;script&gt;", "passage &lt;script&gt;", `<sup><a href="#r1">[1]</a></sup>`, `<a class="small" href="https://x.test/a" rel="noreferrer noopener">`, "12 passages", "70 in, 30 out",
+			"1 more is not in the corpus", "page 3", "<code>corpus:notes/1</code>", `<code class="small">javascript:alert(1)</code>`, `<progress max="100" value="33"`, "repaired",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %s", want)
+			}
+		}
+		if strings.Contains(text, "<script") || strings.Contains(text, "<img") || strings.Contains(text, "ZgotmplZ") || strings.Contains(text, `style="`) || strings.Contains(text, "remembered") != remembered {
+			t.Errorf("%s", text)
+		}
+		_, style, _ := strings.Cut(text, "<style>")
+		style, _, _ = strings.Cut(style, "</style>")
+		sum := sha256.Sum256([]byte(style))
+		if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"';") || len(style) < 1000 {
+			t.Errorf("%s", policy)
+		}
+	}
+	for name, trace := range map[string]*api.Trace{"pending": {ID: "ans_02", Status: "pending"}, "no trace": {ID: "ans_03", Status: "failed", Reason: "Timeout"}} {
+		page, err := NewTrace(trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		if err := page.Serve(w, nil); err != nil || !strings.Contains(w.Body.String(), "Nothing is known") {
+			t.Errorf("%s: %v %s", name, err, w.Body)
+		}
+	}
+}
