@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
@@ -69,11 +71,39 @@ func (s *Server) seed() func(ctx context.Context) (int, error) {
 			err = s.kernel.DB.WaitReady(ctx)
 		}
 		if err == nil {
-			err = errors.Join(s.rooms.clients.Seed(ctx, known), s.rooms.catalog.Seed(ctx, list))
+			err = errors.Join(s.rooms.clients.Seed(ctx, known), s.seedBrokers(ctx, list))
+		}
+		if err == nil {
+			err = s.rooms.catalog.Seed(ctx, list)
 		}
 		s.seeding.Store(err != nil)
 		return 0, err
 	}
+}
+
+// seedBrokers stores the providers of the configuration, and finds those that its resources
+// name.
+func (s *Server) seedBrokers(ctx context.Context, list []resources.Resource) error {
+	providers := make([]brokers.Provider, len(s.config.BrokerProviders))
+	for i, p := range s.config.BrokerProviders {
+		providers[i] = brokers.Provider{Slug: p.Slug, DisplayName: p.DisplayName, Protocol: p.Protocol, Config: p.ConfigData}
+	}
+	if err := s.rooms.brokers.Seed(ctx, providers); err != nil {
+		return err
+	}
+	var faults []error
+	for i, r := range s.config.Resources {
+		if r.BackendKind != resources.Broker {
+			continue
+		}
+		p, err := s.rooms.brokers.Find(ctx, cmp.Or(r.BrokerProviderSlug, r.BrokerProviderID))
+		if err != nil {
+			faults = append(faults, fmt.Errorf("resources[%d] %q: broker_provider_slug: %w", i, r.Slug, err))
+			continue
+		}
+		list[i].Provider = p.ID
+	}
+	return errors.Join(faults...)
 }
 
 // seedClients are the clients of the configuration as rows.
@@ -118,25 +148,18 @@ func (s *Server) seedResources() ([]resources.Resource, error) {
 	return list, errors.Join(faults...)
 }
 
-func (s *Server) sweep(ctx context.Context) (int, error) {
-	n, err := s.rooms.tokens.Sweep(ctx)
-	if err != nil {
-		return n, err
+func (s *Server) sweep(ctx context.Context) (total int, err error) {
+	r := &s.rooms
+	for _, one := range [...]func(ctx context.Context) (int, error){
+		r.tokens.Sweep, func(ctx context.Context) (int, error) { return r.audit.Sweep(ctx, s.config.Admin.AuditMaxLookback) },
+		r.authorize.Sweep, r.connected.Sweep, r.clients.Sweep, r.keys.Sweep,
+	} {
+		n, err := one(ctx)
+		if total += n; err != nil {
+			return total, err
+		}
 	}
-	events, err := s.rooms.audit.Sweep(ctx, s.config.Admin.AuditMaxLookback)
-	if err != nil {
-		return n + events, err
-	}
-	pushed, err := s.rooms.authorize.Sweep(ctx)
-	if err != nil {
-		return n + events + pushed, err
-	}
-	unused, err := s.rooms.clients.Sweep(ctx)
-	if err != nil {
-		return n + events + pushed + unused, err
-	}
-	gone, err := s.rooms.keys.Sweep(ctx)
-	return n + events + pushed + unused + gone, err
+	return total, nil
 }
 
 // write begins to write what rooms gather. What it returns ends that, and waits until all

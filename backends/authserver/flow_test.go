@@ -35,6 +35,14 @@ type live struct {
 	people *http.Client // a browser, which does not follow
 }
 
+// environment is that of the servers: the master key of data_encryption.
+func environment(name string) (string, bool) {
+	if name == "MASTER" {
+		return strings.Repeat("0a", 32), true
+	}
+	return "", false
+}
+
 func newLive(t *testing.T, db *store.DB, more ...string) *live {
 	t.Helper()
 	l := &live{t: t}
@@ -51,7 +59,7 @@ rate_limit: {enabled: false}
 resources:
   - {slug: files, uri: "https://files.example", backend_kind: mint, display_name: Files, scopes: [{name: read, description: Read your files}, {name: write}, {name: delete}]}
   - {slug: mail, uri: "https://mail.example", backend_kind: mint, scopes: [{name: send}]}
-`+strings.Join(more, "\n")), func(string) (string, bool) { return "", false })
+`+strings.Join(more, "\n")), environment)
 	if err != nil {
 		t.Fatal(err)
 	}

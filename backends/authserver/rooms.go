@@ -15,8 +15,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/admin"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/documents"
@@ -51,6 +53,8 @@ type rooms struct {
 	xaa       *xaa.XAA           // nil: there is none
 	exchange  *exchange.Exchange // nil: there is none
 	proofs    *proofs.Proofs     // nil: DPoP is off
+	brokers   *brokers.Brokers
+	connected *connections.Connections
 	protocol  *protocol.Protocol
 	encryptor encryption.Encryptor // of data_encryption; nil: what has to be sealed is refused
 	sealed    []sealing
@@ -121,16 +125,20 @@ func (s *Server) wire() error {
 	r.login = login.New(k, r.users, rules)
 	r.consents = &consent.Consents{Server: k}
 	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes, DPoP: c.DPoP.Enabled}
+	r.brokers = brokers.New(k, brokers.Options{Encryptor: r.encryptor, Networks: s.networks})
+	r.connected = connections.New(k, connections.Options{
+		Brokers: r.brokers, Catalog: r.catalog, Encryptor: r.encryptor, StateSecret: c.Connect.StateSecret, Base: c.Connect.RedirectBaseURL, ReturnURLs: c.Connect.AllowedReturnURLs,
+	})
 	if c.TokenExchange.Enabled {
 		r.exchange = exchange.New(k, exchange.Options{
-			Clients: r.clients, Catalog: r.catalog, Tokens: r.tokens, Consents: r.consents,
+			Clients: r.clients, Catalog: r.catalog, Tokens: r.tokens, Consents: r.consents, Upstream: r.connected,
 			Self: c.TokenExchange.AllowSelfExchange, Depth: c.TokenExchange.MaxChainDepth, Life: c.TokenExchange.TokenExpiry,
 		})
 	}
 	r.devices = &device.Devices{Server: k, Authorize: r.authorize}
 	path := s.issuerPath()
 	if r.pages, err = web.New(k, web.Options{
-		Login: r.login, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Mount: path,
+		Login: r.login, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
 		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure, NoPassword: !c.OIDC.ShowLocalLogin,
 		Brand: s.brand(),
 	}); err != nil {
@@ -234,7 +242,7 @@ func (s *Server) openIDMetadata() map[string]any {
 func (s *Server) administration() *admin.API {
 	c, r := s.config, &s.rooms
 	o := admin.Options{
-		Clients: r.clients, Catalog: r.catalog, Users: r.users, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa,
+		Clients: r.clients, Catalog: r.catalog, Users: r.users, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers, Connections: r.connected,
 		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
 		Version: s.version, Begun: s.begun, Config: s.effective, Warnings: s.warnings,
 	}

@@ -67,6 +67,19 @@ func (c *Call) guard() error {
 	return nil
 }
 
+// Script lets a request of a script, which changes something by another method than POST,
+// pass only when it is of a page of this site: the browser says so, or it has the token
+// that Token gives.
+func (c *Call) Script(token string) error {
+	if c.site.origin.Check(c.R) != nil && !c.goodToken(token) {
+		return errForm
+	}
+	return nil
+}
+
+// Token is what a script of this browser may send back to Script.
+func (c *Call) Token() string { return c.token() }
+
 // untold reports whether the browser does not say where a form comes from: of a closed
 // site it must not (Referrer-Policy), and without https it has no other way to. The token
 // tells.

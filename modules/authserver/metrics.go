@@ -3,6 +3,7 @@ package authserver
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -15,7 +16,8 @@ import (
 // namespace of the metrics, which are named as the rooms name them.
 const namespace = "authserver"
 
-// metric is a row of what the rooms count, with the only label that it may have.
+// metric is a row of what the rooms count, with the labels that it may have, and blanks
+// between them.
 type metric struct{ name, label, help string }
 
 var (
@@ -35,6 +37,9 @@ var (
 		metric{"jwt_bearer_denied_total", "reason", "Refused assertions of identity providers."},
 		metric{"token_exchange_total", "kind", "Exchanged tokens."},
 		metric{"token_exchange_denied_total", "reason", "Refused exchanges of tokens."},
+		metric{"upstream_token_issued_total", "provider", "Tokens of providers that were handed on."},
+		metric{"upstream_token_refresh_total", "provider outcome", "Renewals of connections."},
+		metric{"connection_connect_total", "provider", "Connections that people have made."},
 		metric{"dpop_proofs_validated_total", "", "DPoP proofs that were good."},
 		metric{"dpop_proofs_rejected_total", "reason", "DPoP proofs that were refused."},
 		metric{"key_rotation_total", "", "Signing keys that took the place of another."},
@@ -70,33 +75,31 @@ var jobMetrics = tollgate.NewJobMetrics("authserver", "rows deleted")
 
 var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-func (m metric) labels() []string {
-	if m.label == "" {
-		return nil
-	}
-	return []string{m.label}
-}
+func (m metric) labels() []string { return strings.Fields(m.label) }
 
-// vector is a metric with its label.
+// vector is a metric with its labels.
 type vector[T any] struct {
 	prometheus.Collector
-	with     func(values ...string) (T, error)
-	labelled bool
+	with   func(values ...string) (T, error)
+	labels int
 }
 
-// of is the metric of a value of its label.
+// of is the metric of values of its labels.
 func (v *vector[T]) of(label string) (T, error) {
-	if v.labelled {
+	switch v.labels {
+	case 0:
+		return v.with()
+	case 1:
 		return v.with(label)
 	}
-	return v.with()
+	return v.with(strings.SplitN(label, " ", v.labels)...)
 }
 
 func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
 	all := make(map[string]*vector[prometheus.Counter], len(rows))
 	for _, m := range rows {
 		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: m.name, Help: m.help}, m.labels())
-		all[m.name] = &vector[prometheus.Counter]{vec, vec.GetMetricWithLabelValues, m.label != ""}
+		all[m.name] = &vector[prometheus.Counter]{vec, vec.GetMetricWithLabelValues, len(m.labels())}
 		if m.label == "" {
 			vec.WithLabelValues() // it is 0, not absent
 		}
@@ -108,7 +111,7 @@ func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
 	all := make(map[string]*vector[prometheus.Observer], len(rows))
 	for _, m := range rows {
 		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: m.name, Help: m.help, Buckets: buckets}, m.labels())
-		all[m.name] = &vector[prometheus.Observer]{vec, vec.GetMetricWithLabelValues, m.label != ""}
+		all[m.name] = &vector[prometheus.Observer]{vec, vec.GetMetricWithLabelValues, len(m.labels())}
 	}
 	return all
 }

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
@@ -42,6 +44,10 @@ type Options struct {
 	Feed     *audit.Feed
 	// XAA has identity providers and policies; nil: there is none.
 	XAA *xaa.XAA
+	// Brokers are the providers whose tokens are handed on, and Connections what people have
+	// connected.
+	Brokers     *brokers.Brokers
+	Connections *connections.Connections
 
 	// APIKey is admin.api_key; empty: everybody on this machine is let in.
 	APIKey string
@@ -226,6 +232,9 @@ func known(err error) *apierror.Error {
 		{clients.ErrUnknown, http.StatusNotFound},
 		{resources.ErrUnknown, http.StatusNotFound},
 		{resources.ErrExists, http.StatusConflict},
+		{brokers.ErrUnknown, http.StatusNotFound},
+		{brokers.ErrExists, http.StatusConflict},
+		{brokers.ErrInUse, http.StatusConflict},
 		{xaa.ErrUnknown, http.StatusNotFound},
 		{xaa.ErrExists, http.StatusConflict},
 		{clients.ErrRevoked, http.StatusConflict},

@@ -1,9 +1,11 @@
 package admin
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
@@ -65,6 +67,7 @@ type fields struct {
 	DisplayName *string            `json:"display_name"`
 	Scopes      *[]resources.Scope `json:"scopes"`
 	Provider    *string            `json:"broker_provider_id"`
+	Named       *string            `json:"broker_provider_slug"`
 	Policy      *resources.Policy  `json:"policy"`
 }
 
@@ -78,6 +81,28 @@ func (f fields) apply(r *resources.Resource) {
 	set(&r.Policy, f.Policy)
 }
 
+// broker finds the provider that is named by its slug, or its id.
+func (f *fields) broker(c *call, a *API) error {
+	given := f.Provider
+	if f.Named != nil {
+		if f.Provider != nil {
+			return apierror.New(http.StatusBadRequest, "invalid_value", "broker_provider_slug and broker_provider_id name the same: give one of them").With("broker_provider_slug")
+		}
+		given = f.Named
+	}
+	if given == nil || *given == "" {
+		return nil
+	}
+	p, err := a.Brokers.Find(c.R.Context(), *given)
+	if errors.Is(err, brokers.ErrUnknown) {
+		return apierror.New(http.StatusBadRequest, "invalid_value", "broker_provider_id: there is no such provider").With("broker_provider_id")
+	}
+	if err == nil {
+		f.Provider = &p.ID
+	}
+	return err
+}
+
 func set[T any](to, from *T) {
 	if from != nil {
 		*to = *from
@@ -87,6 +112,9 @@ func set[T any](to, from *T) {
 func (a *API) createResource(c *call) (any, error) {
 	var body fields
 	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	if err := body.broker(c, a); err != nil {
 		return nil, err
 	}
 	r := &resources.Resource{Kind: resources.Mint}
@@ -102,6 +130,9 @@ func (a *API) createResource(c *call) (any, error) {
 func (a *API) patchResource(c *call) (any, error) {
 	var body fields
 	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	if err := body.broker(c, a); err != nil {
 		return nil, err
 	}
 	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) error {

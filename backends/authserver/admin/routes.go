@@ -61,6 +61,7 @@ func (a *API) Routes() []kernel.Route {
 		a.route(get, "/notices", a.notices),
 	}
 	routes = append(routes, a.ui()...)
+	routes = append(routes, a.brokerRoutes()...)
 	if a.XAA != nil {
 		routes = append(routes, a.enterprise()...)
 	}

@@ -142,7 +142,11 @@ func (a *API) userGrants(c *call) (any, error) {
 			"created_at": stamp(time.UnixMicro(g.CreatedAt)), "updated_at": stamp(time.UnixMicro(g.UpdatedAt)),
 		}
 	}
-	return map[string]any{"consent_grants": told, "broker_grants": []any{}}, nil
+	connected, err := a.connectionsOf(c, id)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"consent_grants": told, "broker_grants": connected}, nil
 }
 
 // revokeConsent takes a grant back, with all that was issued by it.

@@ -21,7 +21,7 @@ var (
 	exchange = &Feature{Name: "token exchange", Built: true, on: func(c *Config) bool { return c.TokenExchange.Enabled }}
 	xaa      = &Feature{Name: "enterprise-managed authorization", Built: true, on: func(c *Config) bool { return c.XAA.Enabled }}
 	agents   = &Feature{Name: "the list of agents in the JWKS", Built: true}
-	connect  = &Feature{Name: "upstream connections"}
+	connect  = &Feature{Name: "upstream connections", Built: true}
 
 	oidc = &Feature{Name: "login by an upstream provider", on: bySwitch}
 	kms  = &Feature{Name: "key management servers", Built: true}

@@ -3,7 +3,8 @@ package kernel
 import "time"
 
 // Meter counts what the rooms do. The names are those of the metrics without their
-// prefix; a label is the value of the only one that the metric has, or empty.
+// prefix; a label is the value of the one that the metric has, or empty, or of those that
+// it has, with blanks between.
 type Meter interface {
 	Count(name, label string)
 	Observe(name, label string, took time.Duration)

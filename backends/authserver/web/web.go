@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
@@ -37,6 +39,9 @@ type Options struct {
 	Authorize *authorize.Authorize
 	OpenID    *openid.OpenID
 	Device    *device.Devices
+	// Brokers and Connections are of upstream connections.
+	Brokers     *brokers.Brokers
+	Connections *connections.Connections
 	// Name of the site, as titles have it. Default: the host of the issuer.
 	Name string
 	// Mount is the path of the issuer. Default: none.
@@ -111,6 +116,10 @@ var routes = []pages.Page[*call]{
 	{Method: post, Path: device.Path, Serve: (*call).device},
 	{Method: get, Path: "/consent", Serve: (*call).askConsent},
 	{Method: post, Path: "/consent", Serve: (*call).consent},
+	{Method: get, Path: connections.Path + "{provider}", Serve: (*call).connect},
+	{Method: get, Path: connections.Path + "{provider}/callback", Serve: (*call).connected},
+	{Method: get, Path: "/connections", Serve: (*call).connections},
+	{Method: http.MethodDelete, Path: "/connections/{provider}", Serve: (*call).disconnect},
 }
 
 func everybody(*call) error { return nil }

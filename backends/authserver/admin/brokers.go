@@ -1,0 +1,192 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// brokerRoutes are those of providers, and of what people have connected.
+func (a *API) brokerRoutes() []kernel.Route {
+	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+	return []kernel.Route{
+		a.route(get, "/broker-providers", a.brokers),
+		a.route(post, "/broker-providers", a.createBroker),
+		a.route(get, "/broker-providers/{id}", a.broker),
+		a.route(patch, "/broker-providers/{id}", a.patchBroker),
+		a.route(del, "/broker-providers/{id}", a.deleteBroker),
+		a.route(put, "/users/{id}/connections/{provider}", a.connectKey),
+		a.route(del, "/grants/broker/{id}", a.revokeConnection),
+	}
+}
+
+// brokerBody is what is sent of a provider; nil: it stays.
+type brokerBody struct {
+	Slug        *string          `json:"slug"`
+	DisplayName *string          `json:"display_name"`
+	Protocol    *string          `json:"protocol"`
+	Config      *json.RawMessage `json:"config_data"`
+}
+
+func (a *API) tellBroker(c *call, p *brokers.Provider) map[string]any {
+	told := map[string]any{
+		"id": p.ID, "slug": p.Slug, "display_name": p.DisplayName, "protocol": p.Protocol, "config_data": p.Config, "created_at": stamp(p.CreatedAt), "updated_at": stamp(p.UpdatedAt),
+	}
+	if wrong, ok := errors.AsType[*brokers.ConfigError](a.Brokers.Usable(c.R.Context(), p)); ok {
+		told["config_fault"] = wrong.Fault
+	}
+	return told
+}
+
+func (a *API) brokers(c *call) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.Brokers.All(c.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	rest := all[min(offset, len(all)):]
+	rows := make([]map[string]any, min(limit, len(rest)))
+	for i := range rows {
+		rows[i] = a.tellBroker(c, rest[i])
+	}
+	return list("broker_providers", rows, limit, offset, len(rest) > limit), nil
+}
+
+func (a *API) broker(c *call) (any, error) {
+	p, err := a.Brokers.Find(c.R.Context(), c.Path("id"))
+	if err != nil {
+		return nil, err
+	}
+	return a.tellBroker(c, p), nil
+}
+
+func (a *API) createBroker(c *call) (any, error) {
+	var body brokerBody
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	p := new(brokers.Provider)
+	body.apply(p)
+	set(&p.Protocol, body.Protocol)
+	if err := a.Brokers.Create(c.R.Context(), p); err != nil {
+		return nil, err
+	}
+	c.note("broker_provider.created", "", "provider", p.ID, "slug", p.Slug)
+	c.Status = http.StatusCreated
+	return a.tellBroker(c, p), nil
+}
+
+func (b *brokerBody) apply(p *brokers.Provider) {
+	set(&p.Slug, b.Slug)
+	set(&p.DisplayName, b.DisplayName)
+	set(&p.Config, b.Config)
+}
+
+func (a *API) patchBroker(c *call) (any, error) {
+	var body brokerBody
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	var fixed bool
+	p, err := a.Brokers.Edit(c.R.Context(), c.Path("id"), func(p *brokers.Provider) {
+		fixed = body.Protocol != nil && *body.Protocol != p.Protocol
+		if !fixed {
+			body.apply(p)
+		}
+	})
+	if err == nil && fixed {
+		err = apierror.New(http.StatusBadRequest, "invalid_value", "protocol cannot be changed: make another provider").With("protocol")
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.note("broker_provider.patched", "", "provider", p.ID)
+	return a.tellBroker(c, p), nil
+}
+
+func (a *API) deleteBroker(c *call) (any, error) {
+	p, err := a.Brokers.Find(c.R.Context(), c.Path("id"))
+	if err == nil {
+		err = a.Brokers.Delete(c.R.Context(), p.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.note("broker_provider.deleted", "", "provider", p.ID, "slug", p.Slug)
+	return nil, nil
+}
+
+// connectKey stores the key of somebody for a provider of the protocol api_key.
+func (a *API) connectKey(c *call) (any, error) {
+	var body struct {
+		Key string `json:"api_key"`
+	}
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	u, err := a.Users.Find(c.R.Context(), c.Path("id"))
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.Brokers.Find(c.R.Context(), c.Path("provider"))
+	if err == nil {
+		err = a.Connections.SetKey(c.R.Context(), u.ID, p, body.Key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.note("broker_grant.created", "", "user", u.ID, "provider", p.Slug)
+	return nil, nil
+}
+
+func (a *API) revokeConnection(c *call) (any, error) {
+	was, err := a.Connections.Remove(c.R.Context(), c.Path("id"))
+	if err != nil {
+		return nil, err
+	}
+	c.note("broker_grant.revoked_admin", "", "user", was.User, "provider", was.Provider)
+	return nil, nil
+}
+
+// connectionsOf are what somebody has connected, without credentials.
+func (a *API) connectionsOf(c *call, user string) ([]map[string]any, error) {
+	found, err := a.Connections.Of(c.R.Context(), user)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]map[string]any, len(found))
+	for i, one := range found {
+		if rows[i], err = a.tellConnection(c, one); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+func (a *API) tellConnection(c *call, one *connections.Connection) (map[string]any, error) {
+	scopes, err := a.Connections.Granted(c.R.Context(), one)
+	if err != nil {
+		return nil, err
+	}
+	provider := one.Provider
+	if p, err := a.Brokers.Find(c.R.Context(), one.Provider); err == nil {
+		provider = p.Slug
+	}
+	told := map[string]any{
+		"id": one.ID, "user_id": one.User, "provider": provider, "provider_id": one.Provider, "scopes_granted": scopes, "upstream_scopes": words(one.Scope),
+		"created_at": stamp(one.CreatedAt), "updated_at": stamp(one.UpdatedAt), "expires_at": nil,
+	}
+	if one.ExpiresAt != (time.Time{}) {
+		told["expires_at"] = stamp(one.ExpiresAt)
+	}
+	return told, nil
+}

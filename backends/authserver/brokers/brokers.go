@@ -1,0 +1,311 @@
+// Package brokers knows the providers whose tokens this server hands on: their rows, what
+// each protocol needs of their configuration, and how they are asked for tokens.
+package brokers
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The protocols of providers.
+const (
+	OAuth          = "oauth"           // each person connects an account of theirs
+	APIKey         = "api_key"         // each person has a key, which an administrator stores
+	ServiceAccount = "service_account" // this server has a key for all
+)
+
+// Errors of changes.
+var (
+	ErrUnknown = errors.New("there is no such provider")
+	ErrExists  = errors.New("a provider with this slug is there already")
+	ErrInUse   = errors.New("resources use this provider: change or delete them first")
+)
+
+// Provider is a row.
+type Provider struct {
+	ID, Slug, DisplayName, Protocol string
+	// Config is config_data without what is secret. What it must be like is said by the
+	// protocol, and looked at when the provider is used.
+	Config    json.RawMessage
+	CreatedAt time.Time
+	UpdatedAt time.Time
+
+	secret string // client_secret, sealed; empty: none
+}
+
+// Options of the room.
+type Options struct {
+	// Encryptor seals secrets; nil: a provider must not have one in its row.
+	Encryptor encryption.Encryptor
+	// Networks are those that providers may be in, beside public ones.
+	Networks []netip.Prefix
+	// Env looks variables up. Default: os.LookupEnv.
+	Env func(name string) (string, bool)
+	// Timeout is of a request to a provider. Default: 10 s.
+	Timeout time.Duration
+}
+
+// Brokers is the room.
+type Brokers struct {
+	*kernel.Server
+	options Options
+	client  *http.Client
+	list    *kernel.Cache[*snapshot]
+}
+
+const (
+	topic = "brokers"
+	most  = 1000
+	// maxName and maxConfig bound a provider, in bytes.
+	maxName, maxConfig = 1020, 64 << 10
+)
+
+// Sealed is where the secrets are.
+var Sealed = encryption.Column{Table: "authserver_brokers", ID: "id", Column: "secret"}
+
+func place(id string) []byte { return encryption.Place(Sealed.Table, id, Sealed.Column) }
+
+type snapshot struct {
+	all    []*Provider // by slug
+	byName map[string]*Provider
+}
+
+// New makes the room.
+func New(s *kernel.Server, o Options) *Brokers {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	b := &Brokers{Server: s, options: o, client: outbound.NewClient(o.Networks, o.Timeout)}
+	b.client.Transport = s.Follow(b.client.Transport)
+	b.list = kernel.NewCache(1, s.Now, b.read)
+	s.Watch(topic, func(string) { b.list.Drop("") })
+	return b
+}
+
+func (b *Brokers) read(ctx context.Context, _ string) (*snapshot, error) {
+	s := &snapshot{byName: make(map[string]*Provider)}
+	err := b.Read(ctx, func(c store.Conn) (err error) {
+		s.all, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_brokers ORDER BY slug LIMIT ?", most)
+		return err
+	})
+	for _, p := range s.all {
+		s.byName[p.Slug] = p
+	}
+	for _, p := range s.all {
+		s.byName[p.ID] = p
+	}
+	return s, err
+}
+
+// All are all providers, by slug. They are not to be changed.
+func (b *Brokers) All(ctx context.Context) ([]*Provider, error) {
+	s, err := b.list.Get(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return s.all, nil
+}
+
+// Find is the provider with an id or a slug; the error is ErrUnknown where there is none.
+func (b *Brokers) Find(ctx context.Context, name string) (*Provider, error) {
+	s, err := b.list.Get(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	if p := s.byName[name]; p != nil {
+		return p, nil
+	}
+	return nil, ErrUnknown
+}
+
+const columns = "id, slug, display_name, protocol, config, secret, created_at, updated_at"
+
+func scan(r store.Row) (*Provider, error) {
+	p := new(Provider)
+	var config string
+	var created, updated int64
+	err := r.Scan(&p.ID, &p.Slug, &p.DisplayName, &p.Protocol, &config, &p.secret, &created, &updated)
+	p.Config, p.CreatedAt, p.UpdatedAt = json.RawMessage(config), time.UnixMicro(created), time.UnixMicro(updated)
+	return p, err
+}
+
+var slug = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// Check says what is wrong with a provider but for its configuration; nil: nothing.
+func (p *Provider) Check() error {
+	refuse := func(member, message string) error {
+		return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", member, message).With(member)
+	}
+	switch {
+	case !slug.MatchString(p.Slug):
+		return refuse("slug", "must be 1 to 100 letters, digits, points, hyphens and underscores, a letter or digit first")
+	case len(p.DisplayName) > maxName || strings.ContainsFunc(p.DisplayName, unicode.IsControl):
+		return refuse("display_name", "must have at most 255 characters and none of control")
+	case p.Protocol != OAuth && p.Protocol != APIKey && p.Protocol != ServiceAccount:
+		return refuse("protocol", "must be oauth, api_key or service_account")
+	case len(p.Config) > maxConfig:
+		return refuse("config_data", "must have at most 64 KiB")
+	}
+	var members map[string]json.RawMessage
+	if len(p.Config) > 0 && json.Unmarshal(p.Config, &members) != nil {
+		return refuse("config_data", "must be an object")
+	}
+	return nil
+}
+
+// clientSecret is the member of config_data that is kept apart.
+const clientSecret = "client_secret"
+
+// seal takes the secret out of the configuration. One that is left out stays as it was.
+func (b *Brokers) seal(ctx context.Context, p *Provider) error {
+	members := make(map[string]json.RawMessage)
+	if len(p.Config) > 0 {
+		if err := json.Unmarshal(p.Config, &members); err != nil {
+			return err
+		}
+	}
+	if members == nil { // null
+		members = make(map[string]json.RawMessage)
+	}
+	if raw, ok := members[clientSecret]; ok {
+		var secret string
+		if err := json.Unmarshal(raw, &secret); err != nil {
+			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data.client_secret must be a text").With("config_data.client_secret")
+		}
+		delete(members, clientSecret)
+		p.secret = ""
+		if secret != "" {
+			if b.options.Encryptor == nil {
+				return apierror.New(http.StatusUnprocessableEntity, "", "config_data.client_secret: %s; name a variable by client_secret_ref instead", encryption.ErrNone).With("config_data.client_secret")
+			}
+			var err error
+			if p.secret, err = b.options.Encryptor.Seal(ctx, []byte(secret), place(p.ID)); err != nil {
+				return err
+			}
+		}
+	}
+	config, err := json.Marshal(members)
+	p.Config = config
+	return err
+}
+
+// Create stores a provider and gives it an id.
+func (b *Brokers) Create(ctx context.Context, p *Provider) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	p.ID = kernel.NewID()
+	if err := b.seal(ctx, p); err != nil {
+		return err
+	}
+	p.CreatedAt = b.Now().Truncate(time.Microsecond)
+	p.UpdatedAt = p.CreatedAt
+	return exists(b.Change(ctx, topic, "", func(c store.Conn) error {
+		_, err := c.Exec("INSERT INTO authserver_brokers ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			p.ID, p.Slug, p.DisplayName, p.Protocol, string(p.Config), p.secret, p.CreatedAt.UnixMicro(), p.UpdatedAt.UnixMicro())
+		return err
+	}))
+}
+
+func exists(err error) error {
+	if store.IsUniqueViolation(err) {
+		return ErrExists
+	}
+	return err
+}
+
+// Edit changes a provider: edit gets it as it is stored. Where another one changes it
+// meanwhile, it is called again.
+func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider)) (*Provider, error) {
+	for {
+		var p *Provider
+		err := b.Read(ctx, func(c store.Conn) (err error) {
+			p, err = scan(c.Row("SELECT "+columns+" FROM authserver_brokers WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1", name, name, name))
+			return err
+		})
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, ErrUnknown
+		}
+		if err != nil {
+			return nil, err
+		}
+		was := p.UpdatedAt
+		edit(p)
+		if err := p.Check(); err != nil {
+			return nil, err
+		}
+		if err := b.seal(ctx, p); err != nil { // it may ask another server, so not in the transaction
+			return nil, err
+		}
+		p.UpdatedAt = b.Now().Truncate(time.Microsecond)
+		if !p.UpdatedAt.After(was) {
+			p.UpdatedAt = was.Add(time.Microsecond)
+		}
+		var changed int64
+		err = exists(b.Change(ctx, topic, "", func(c store.Conn) (err error) {
+			changed, err = c.Exec("UPDATE authserver_brokers SET slug = ?, display_name = ?, config = ?, secret = ?, updated_at = ? WHERE id = ? AND updated_at = ?",
+				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, was.UnixMicro())
+			return err
+		}))
+		if err != nil {
+			return nil, err
+		}
+		if changed > 0 {
+			return p, nil
+		}
+	}
+}
+
+// Delete removes a provider that no resource uses, with the connections to it.
+func (b *Brokers) Delete(ctx context.Context, id string) error {
+	return b.Change(ctx, topic, "", func(c store.Conn) error {
+		var used int
+		if err := c.Row("SELECT count(*) FROM authserver_resources WHERE provider_id = ?", id).Scan(&used); err != nil {
+			return err
+		}
+		if used > 0 {
+			return ErrInUse
+		}
+		n, err := c.Exec("DELETE FROM authserver_brokers WHERE id = ?", id)
+		if err == nil && n == 0 {
+			err = ErrUnknown
+		}
+		return err
+	})
+}
+
+// Seed stores the providers whose slug is not there yet.
+func (b *Brokers) Seed(ctx context.Context, list []Provider) error {
+	for i := range list {
+		p := list[i]
+		_, err := b.Find(ctx, p.Slug)
+		if errors.Is(err, ErrUnknown) {
+			if err = b.Create(ctx, &p); errors.Is(err, ErrExists) {
+				err = nil // another node was faster
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("broker_providers[%d] %q: %w", i, p.Slug, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package brokers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+)
+
+// ConfigError tells what is wrong with the configuration of a provider.
+type ConfigError struct{ Slug, Fault string }
+
+// Error implements error.
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("provider %s: config_data: %s", e.Slug, e.Fault)
+}
+
+func (p *Provider) fault(format string, args ...any) error {
+	return &ConfigError{p.Slug, fmt.Sprintf(format, args...)}
+}
+
+// OAuthConfig is config_data of the protocol oauth.
+type OAuthConfig struct {
+	ClientID     string `json:"client_id"`
+	SecretRef    string `json:"client_secret_ref"` // a variable
+	AuthorizeURL string `json:"authorize_url"`
+	TokenURL     string `json:"token_url"`
+	RevokeURL    string `json:"revoke_url"`
+	// ResponseFormat is standard (JSON, the default), form, or slack: JSON whose token is
+	// in authed_user.
+	ResponseFormat string `json:"response_format"`
+	// ExtraAuthParams are added to the authorization request.
+	ExtraAuthParams map[string]string `json:"extra_auth_params"`
+	// TokenAuthMethod is client_secret_post (the default) or client_secret_basic.
+	TokenAuthMethod string `json:"token_auth_method"`
+	// ScopeSeparator stands between the words of a scope. Default: a blank.
+	ScopeSeparator string `json:"scope_separator"`
+
+	slug   string
+	secret string
+}
+
+// APIKeyConfig is config_data of the protocol api_key.
+type APIKeyConfig struct {
+	HeaderName   string `json:"header_name"`
+	HeaderPrefix string `json:"header_prefix"`
+	// IssuanceInstructionsURL tells people how to get a key.
+	IssuanceInstructionsURL string `json:"issuance_instructions_url"`
+}
+
+// ServiceAccountConfig is config_data of the protocol service_account.
+type ServiceAccountConfig struct {
+	TokenURL  string `json:"token_url"`
+	Email     string `json:"sa_email"`
+	KeyRef    string `json:"sa_key_ref"` // a variable with a key in PEM
+	Algorithm string `json:"algorithm"`  // RS256 or ES256
+	TTL       int    `json:"token_ttl_seconds"`
+
+	slug string
+	key  any
+}
+
+// own are the parameters of an authorization request that a provider's configuration must
+// not set.
+var own = []string{"client_id", "redirect_uri", "response_type", "state", "scope", "code_challenge", "code_challenge_method"}
+
+// decode reads the configuration of a protocol, in which nothing else may stand.
+func (p *Provider) decode(protocol string, into any) error {
+	if p.Protocol != protocol {
+		return p.fault("the provider is of the protocol %s", p.Protocol)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(p.Config))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return p.fault("%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// OAuth is the configuration of a provider of that protocol, with its secret. The error is
+// a *ConfigError where it cannot be used.
+func (b *Brokers) OAuth(ctx context.Context, p *Provider) (*OAuthConfig, error) {
+	c := &OAuthConfig{slug: p.Slug}
+	if err := p.decode(OAuth, c); err != nil {
+		return nil, err
+	}
+	for member, address := range map[string]*string{"authorize_url": &c.AuthorizeURL, "token_url": &c.TokenURL, "revoke_url": &c.RevokeURL} {
+		if *address == "" && member == "revoke_url" {
+			continue
+		}
+		if fault := b.checkURL(*address); fault != "" {
+			return nil, p.fault("%s %s", member, fault)
+		}
+	}
+	byDefault := func(text *string, value string) {
+		if *text == "" {
+			*text = value
+		}
+	}
+	byDefault(&c.ResponseFormat, "standard")
+	byDefault(&c.TokenAuthMethod, "client_secret_post")
+	byDefault(&c.ScopeSeparator, " ")
+	switch {
+	case c.ClientID == "":
+		return nil, p.fault("client_id is missing")
+	case !slices.Contains([]string{"standard", "form", "slack"}, c.ResponseFormat):
+		return nil, p.fault("response_format must be standard, form or slack")
+	case c.TokenAuthMethod != "client_secret_post" && c.TokenAuthMethod != "client_secret_basic":
+		return nil, p.fault("token_auth_method must be client_secret_post or client_secret_basic")
+	case len(c.ScopeSeparator) > 8:
+		return nil, p.fault("scope_separator must have at most 8 bytes")
+	case c.SecretRef != "" && p.secret != "":
+		return nil, p.fault("client_secret and client_secret_ref are both set")
+	}
+	for name := range maps.Keys(c.ExtraAuthParams) {
+		if slices.Contains(own, strings.ToLower(name)) || strings.HasPrefix(strings.ToLower(name), "code_challenge") {
+			return nil, p.fault("extra_auth_params must not set %s", name)
+		}
+	}
+	var err error
+	c.secret, err = b.secret(ctx, p, c.SecretRef)
+	return c, err
+}
+
+// secret is the client secret of a provider.
+func (b *Brokers) secret(ctx context.Context, p *Provider, ref string) (string, error) {
+	switch {
+	case ref != "":
+		return b.variable(p, "client_secret_ref", ref)
+	case p.secret == "":
+		return "", p.fault("client_secret or client_secret_ref is missing")
+	case b.options.Encryptor == nil:
+		return "", p.fault("client_secret: %s", encryption.ErrNone)
+	}
+	text, err := b.options.Encryptor.Open(ctx, p.secret, place(p.ID))
+	return string(text), err
+}
+
+// envPrefix begins the names of all variables that a provider may name, so that none of
+// the server's own secrets can be sent to one.
+const envPrefix = "CONNECTOR_"
+
+func (b *Brokers) variable(p *Provider, member, name string) (string, error) {
+	if !strings.HasPrefix(name, envPrefix) {
+		return "", p.fault("%s must name a variable that begins with %s", member, envPrefix)
+	}
+	value, _ := b.options.Env(name)
+	if value == "" {
+		return "", p.fault("%s: the variable %s is not set", member, name)
+	}
+	return value, nil
+}
+
+// APIKey is the configuration of a provider of that protocol.
+func (b *Brokers) APIKey(p *Provider) (*APIKeyConfig, error) {
+	c := new(APIKeyConfig)
+	if err := p.decode(APIKey, c); err != nil {
+		return nil, err
+	}
+	if c.IssuanceInstructionsURL != "" {
+		if fault := b.checkURL(c.IssuanceInstructionsURL); fault != "" {
+			return nil, p.fault("issuance_instructions_url %s", fault)
+		}
+	}
+	return c, nil
+}
+
+// ServiceAccount is the configuration of a provider of that protocol, with its key.
+func (b *Brokers) ServiceAccount(p *Provider) (*ServiceAccountConfig, error) {
+	c := &ServiceAccountConfig{slug: p.Slug}
+	if err := p.decode(ServiceAccount, c); err != nil {
+		return nil, err
+	}
+	if c.TTL == 0 {
+		c.TTL = 3600
+	}
+	switch fault := b.checkURL(c.TokenURL); {
+	case fault != "":
+		return nil, p.fault("token_url %s", fault)
+	case c.Email == "":
+		return nil, p.fault("sa_email is missing")
+	case c.TTL < 30 || c.TTL > 3600:
+		return nil, p.fault("token_ttl_seconds must be from 30 to 3600")
+	}
+	text, err := b.variable(p, "sa_key_ref", c.KeyRef)
+	if err != nil {
+		return nil, err
+	}
+	switch c.Algorithm {
+	case "RS256":
+		c.key, err = jwt.ParseRSAPrivateKeyFromPEM([]byte(text))
+	case "ES256":
+		c.key, err = jwt.ParseECPrivateKeyFromPEM([]byte(text))
+	default:
+		return nil, p.fault("algorithm must be RS256 or ES256")
+	}
+	if err != nil { // its text may have parts of the key
+		return nil, p.fault("sa_key_ref: the variable %s holds no key for %s in PEM", c.KeyRef, c.Algorithm)
+	}
+	return c, nil
+}
+
+// Usable is a *ConfigError where a provider cannot be used.
+func (b *Brokers) Usable(ctx context.Context, p *Provider) (err error) {
+	switch p.Protocol {
+	case OAuth:
+		_, err = b.OAuth(ctx, p)
+	case APIKey:
+		_, err = b.APIKey(p)
+	case ServiceAccount:
+		_, err = b.ServiceAccount(p)
+	}
+	if _, ok := errors.AsType[*ConfigError](err); !ok {
+		return nil // what cannot be opened now is no fault of the provider's
+	}
+	return err
+}
+
+const maxURL = 2048
+
+// checkURL says what is wrong with an address; empty: nothing. Without TLS it must be on
+// this machine, or in a network that the operator has named.
+func (b *Brokers) checkURL(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return "is missing"
+	case err != nil || len(text) > maxURL || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http":
+		return "must be a URL of https without a user and a fragment"
+	case u.Scheme == "https" || u.Hostname() == "localhost":
+		return ""
+	}
+	at, err := netip.ParseAddr(u.Hostname())
+	if err != nil || !at.IsLoopback() && !slices.ContainsFunc(b.options.Networks, func(n netip.Prefix) bool { return n.Contains(at.Unmap()) }) {
+		return "must begin with https://"
+	}
+	return ""
+}

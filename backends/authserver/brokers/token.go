@@ -1,0 +1,268 @@
+package brokers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+)
+
+// Credential is what a provider gives for a person.
+type Credential struct {
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token,omitempty"`
+	// Expires is when the access token does, in Unix microseconds; 0: it is not known.
+	Expires int64 `json:"expires_at,omitempty"`
+}
+
+// Granted is an answer of a token endpoint.
+type Granted struct {
+	Credential
+	Scope []string // nil: it says nothing, and it is what was asked for
+}
+
+// UpstreamError tells that a provider has refused, or not answered.
+type UpstreamError struct {
+	Slug string
+	// Code is the OAuth error; empty: there is none, as where nobody answers.
+	Code  string
+	cause error
+}
+
+// Error implements error. It has nothing of what the provider said but the code.
+func (e *UpstreamError) Error() string {
+	if e.Code != "" {
+		return fmt.Sprintf("provider %s: %s", e.Slug, e.Code)
+	}
+	return fmt.Sprintf("provider %s: %s", e.Slug, e.cause)
+}
+
+// Unwrap is why nobody answered.
+func (e *UpstreamError) Unwrap() error { return e.cause }
+
+// gone are the codes by which providers say that a refresh token is no longer good; Slack
+// has its own.
+var gone = map[string]bool{
+	kernel.InvalidGrant: true, "invalid_refresh_token": true, "token_revoked": true, "token_expired": true, "account_inactive": true, "bad_refresh_token": true,
+}
+
+// Gone reports whether a provider says that a person's grant has ended.
+func Gone(err error) bool {
+	e, ok := errors.AsType[*UpstreamError](err)
+	return ok && gone[e.Code]
+}
+
+// AuthorizeAt is where a browser begins.
+func (c *OAuthConfig) AuthorizeAt(redirect, state, challenge string, scope []string) string {
+	u, err := url.Parse(c.AuthorizeURL)
+	if err != nil {
+		panic(err) // it was checked
+	}
+	q := u.Query()
+	for name, value := range c.ExtraAuthParams {
+		q.Set(name, value)
+	}
+	for name, value := range map[string]string{
+		"client_id": c.ClientID, "redirect_uri": redirect, "response_type": "code", "state": state, "scope": strings.Join(scope, c.ScopeSeparator),
+		"code_challenge": challenge, "code_challenge_method": "S256",
+	} {
+		if q.Set(name, value); value == "" {
+			q.Del(name)
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// Redeem exchanges a code.
+func (b *Brokers) Redeem(ctx context.Context, c *OAuthConfig, code, verifier, redirect string) (Granted, error) {
+	return b.ask(ctx, c, url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {redirect}})
+}
+
+// Renew exchanges a refresh token. Where the answer has none, the one that was sent stays.
+func (b *Brokers) Renew(ctx context.Context, c *OAuthConfig, refresh string) (Granted, error) {
+	granted, err := b.ask(ctx, c, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}})
+	if granted.Refresh == "" {
+		granted.Refresh = refresh
+	}
+	return granted, err
+}
+
+// Revoke tells the provider that a credential is of no more use (RFC 7009), where it has
+// an address for that.
+func (b *Brokers) Revoke(ctx context.Context, c *OAuthConfig, what Credential) error {
+	if c.RevokeURL == "" {
+		return nil
+	}
+	token, hint := what.Refresh, "refresh_token"
+	if token == "" {
+		token, hint = what.Access, "access_token"
+	}
+	status, _, err := b.post(ctx, c, c.RevokeURL, url.Values{"token": {token}, "token_type_hint": {hint}})
+	if err == nil && status >= http.StatusBadRequest {
+		err = &UpstreamError{Slug: c.slug, cause: fmt.Errorf("status %d", status)}
+	}
+	return err
+}
+
+const (
+	maxAnswer = 256 << 10
+	maxToken  = 64 << 10
+	// longest bounds what a provider says of the life of a token.
+	longest = 10 * 365 * 24 * time.Hour
+)
+
+// post sends a form with the client's credentials.
+func (b *Brokers) post(ctx context.Context, c *OAuthConfig, to string, form url.Values) (status int, answer []byte, err error) {
+	if c.TokenAuthMethod == "client_secret_post" {
+		form.Set("client_id", c.ClientID)
+		form.Set("client_secret", c.secret)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
+	if err != nil {
+		return 0, nil, err
+	}
+	if c.TokenAuthMethod == "client_secret_basic" {
+		request.SetBasicAuth(url.QueryEscape(c.ClientID), url.QueryEscape(c.secret))
+	}
+	return b.send(c.slug, request)
+}
+
+func (b *Brokers) send(slug string, request *http.Request) (status int, answer []byte, err error) {
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Accept", "application/json")
+	response, err := b.client.Do(request)
+	if err != nil {
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
+			err = wrapped.Err // without the address
+		}
+		return 0, nil, &UpstreamError{Slug: slug, cause: err}
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err == nil && len(answer) > maxAnswer {
+		err = fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+	}
+	if err != nil {
+		return 0, nil, &UpstreamError{Slug: slug, cause: err}
+	}
+	return response.StatusCode, answer, nil
+}
+
+// ask asks the token endpoint.
+func (b *Brokers) ask(ctx context.Context, c *OAuthConfig, form url.Values) (g Granted, err error) {
+	status, answer, err := b.post(ctx, c, c.TokenURL, form)
+	if err != nil {
+		return g, err
+	}
+	return b.granted(c, status, answer)
+}
+
+// answered is what a token endpoint says, in any of the formats.
+type answered struct {
+	OK      *bool           `json:"ok"` // of Slack
+	Error   string          `json:"error"`
+	Access  string          `json:"access_token"`
+	Refresh string          `json:"refresh_token"`
+	Expires json.RawMessage `json:"expires_in"` // a number, or a text with one
+	Scope   *string         `json:"scope"`
+	User    *answered       `json:"authed_user"` // of Slack
+}
+
+// word is an error code that may be told on.
+var word = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
+
+// granted reads an answer of the token endpoint.
+func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, err error) {
+	var a answered
+	if c.ResponseFormat == "form" && !strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
+		values, wrong := url.ParseQuery(string(text))
+		if err = wrong; err == nil {
+			a = answered{Error: values.Get("error"), Access: values.Get("access_token"), Refresh: values.Get("refresh_token"), Expires: json.RawMessage(values.Get("expires_in"))}
+			if values.Has("scope") {
+				scope := values.Get("scope")
+				a.Scope = &scope
+			}
+		}
+	} else {
+		err = json.Unmarshal(text, &a)
+	}
+	failed := &UpstreamError{Slug: c.slug, cause: fmt.Errorf("status %d without a token", status)}
+	if word.MatchString(a.Error) {
+		failed.Code = a.Error
+	}
+	switch {
+	case status >= http.StatusInternalServerError:
+		failed.Code = ""
+		return g, failed
+	case err != nil || status >= http.StatusBadRequest || a.Error != "" || a.OK != nil && !*a.OK:
+		return g, failed
+	}
+	if c.ResponseFormat == "slack" && a.User != nil && a.User.Access != "" {
+		a = *a.User
+	}
+	if a.Access == "" || len(a.Access) > maxToken || len(a.Refresh) > maxToken {
+		return g, failed
+	}
+	g.Access, g.Refresh = a.Access, a.Refresh
+	if n, err := strconv.ParseInt(strings.Trim(string(a.Expires), `"`), 10, 64); err == nil && n > 0 {
+		g.Expires = b.Now().Add(min(time.Duration(n)*time.Second, longest)).UnixMicro()
+		if n > int64(longest/time.Second) {
+			g.Expires = b.Now().Add(longest).UnixMicro()
+		}
+	}
+	if a.Scope != nil {
+		g.Scope = words(*a.Scope, c.ScopeSeparator)
+	}
+	return g, nil
+}
+
+// words are those of a scope, with the provider's separator or the common ones.
+func words(scope, separator string) []string {
+	list := make([]string, 0, 8)
+	for part := range strings.SplitSeq(scope, separator) {
+		for word := range strings.FieldsFuncSeq(part, func(c rune) bool { return c == ' ' || c == ',' }) {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+// jwtBearer is the grant of RFC 7523 section 2.1.
+const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer" //nolint:gosec // G101: a grant
+
+// Assert gets a token for a service account (RFC 7523).
+func (b *Brokers) Assert(ctx context.Context, c *ServiceAccountConfig, scope []string) (g Granted, err error) {
+	now := b.Now()
+	claims := jwt.MapClaims{
+		"iss": c.Email, "sub": c.Email, "aud": c.TokenURL, "iat": now.Unix(), "exp": now.Add(time.Duration(c.TTL) * time.Second).Unix(), "jti": kernel.NewID(),
+	}
+	if len(scope) > 0 {
+		claims["scope"] = strings.Join(scope, " ")
+	}
+	assertion, err := jwt.NewWithClaims(jwt.GetSigningMethod(c.Algorithm), claims).SignedString(c.key)
+	if err != nil {
+		return g, &UpstreamError{Slug: c.slug, cause: errors.New("the assertion cannot be signed")}
+	}
+	form := url.Values{"grant_type": {jwtBearer}, "assertion": {assertion}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.TokenURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return g, err
+	}
+	status, answer, err := b.send(c.slug, request)
+	if err != nil {
+		return g, err
+	}
+	return b.granted(&OAuthConfig{slug: c.slug, ResponseFormat: "standard", ScopeSeparator: " "}, status, answer)
+}

@@ -1,0 +1,321 @@
+package connections
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Start is a person who wants to connect a provider.
+type Start struct {
+	User, Provider string
+	Resource       string // slug or URI; empty: the one that uses the provider
+	ReturnURL      string // empty: the one that is allowed
+	Scope          string // as this server names them; empty: all of the resource
+}
+
+// pendingLife is how long a person may be at the provider.
+const pendingLife = 10 * time.Minute
+
+// pending is a person who is at a provider.
+type pending struct {
+	user, provider, back string
+	scope                []string // asked for, in the provider's words
+	until                int64
+}
+
+func refuse(code, format string, args ...any) error { return kernel.Refuse(code, format, args...) }
+
+// Path of the pages of the flow.
+const Path = "/connect/"
+
+func (x *Connections) redirect(p *brokers.Provider) string {
+	return strings.TrimSuffix(x.options.Base, "/") + Path + url.PathEscape(p.Slug) + "/callback"
+}
+
+// mac signs a text of the flow. A label tells apart what for.
+func (x *Connections) mac(label string, parts ...string) string {
+	h := hmac.New(sha256.New, []byte(x.options.StateSecret))
+	h.Write([]byte(label))
+	for _, part := range parts {
+		h.Write([]byte{0})
+		h.Write([]byte(part))
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+func (p *pending) sign(x *Connections, random string) string {
+	return x.mac("state", random, p.user, p.provider, p.back, strconv.FormatInt(p.until, 10))
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// provider is one that people can connect.
+func (x *Connections) provider(ctx context.Context, slug string) (*brokers.Provider, *brokers.OAuthConfig, error) {
+	p, err := x.options.Brokers.Find(ctx, slug)
+	if errors.Is(err, brokers.ErrUnknown) || err == nil && p.Slug != slug {
+		return nil, nil, apierror.New(http.StatusNotFound, "not_found", "there is no such provider")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Protocol != brokers.OAuth {
+		return nil, nil, refuse(kernel.InvalidTarget, "%s is no provider that people connect themselves", p.Slug)
+	}
+	if x.options.StateSecret == "" {
+		return nil, nil, x.misconfigured(p, errors.New("connect.state_secret is not set"))
+	}
+	if x.options.Encryptor == nil {
+		return nil, nil, x.misconfigured(p, errors.New("data_encryption.driver is not set, so nothing can be stored encrypted"))
+	}
+	c, err := x.options.Brokers.OAuth(ctx, p)
+	if wrong, ok := errors.AsType[*brokers.ConfigError](err); ok {
+		return nil, nil, x.misconfigured(p, wrong)
+	}
+	return p, c, err
+}
+
+// misconfigured is what people are told of a provider that cannot be used; the operator
+// is told why.
+func (x *Connections) misconfigured(p *brokers.Provider, why error) error {
+	x.Logger().Error("a provider cannot be used", zap.String("provider", p.Slug), zap.Error(why))
+	return apierror.New(http.StatusServiceUnavailable, kernel.Unavailable, "%s cannot be connected at the moment: its settings here are not complete", p.Slug)
+}
+
+// Begin is where the person goes to connect a provider. The error tells what is wrong.
+func (x *Connections) Begin(ctx context.Context, s Start) (location string, err error) {
+	p, config, err := x.provider(ctx, s.Provider)
+	if err != nil {
+		return "", err
+	}
+	r, err := x.resource(ctx, p, s.Resource)
+	if err != nil {
+		return "", err
+	}
+	scope, err := resources.ParseScope(s.Scope)
+	if err != nil {
+		return "", err
+	}
+	if len(scope) == 0 {
+		scope = r.Names()
+	}
+	for _, word := range scope {
+		if !slices.Contains(r.Names(), word) {
+			return "", refuse(kernel.InvalidScope, "the resource %s does not declare the scope %s", r.Slug, word)
+		}
+	}
+	w := &pending{user: s.User, provider: p.ID, scope: upstream(r, scope), until: x.Now().Add(pendingLife).UnixMicro()}
+	if w.back, err = x.back(r, s.ReturnURL); err != nil {
+		return "", err
+	}
+	random := rand.Text()
+	err = x.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("INSERT INTO authserver_connecting (digest, user_id, provider_id, return_url, scope, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+			digest(random), w.user, w.provider, w.back, strings.Join(w.scope, " "), w.until)
+		return err
+	})
+	challenge := sha256.Sum256([]byte(x.mac("verifier", random)))
+	return config.AuthorizeAt(x.redirect(p), random+"."+w.sign(x, random), base64.RawURLEncoding.EncodeToString(challenge[:]), w.scope), err
+}
+
+// resource is the one of a provider that is meant.
+func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name string) (*resources.Resource, error) {
+	all, err := x.options.Catalog.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var of []*resources.Resource
+	for _, r := range all {
+		if r.Kind == resources.Broker && r.Provider == p.ID {
+			of = append(of, r)
+		}
+	}
+	if name == "" {
+		if len(of) != 1 {
+			return nil, refuse(kernel.InvalidRequest, "resource is required: %d resources use %s", len(of), p.Slug)
+		}
+		return of[0], nil
+	}
+	at := slices.IndexFunc(of, func(r *resources.Resource) bool { return r.Slug == name || r.URI == name && name != "" })
+	if at < 0 {
+		return nil, refuse(kernel.InvalidTarget, "there is no such resource of %s", p.Slug)
+	}
+	return of[at], nil
+}
+
+// back is where the person is sent in the end.
+func (x *Connections) back(r *resources.Resource, asked string) (string, error) {
+	allowed := slices.Concat(r.Policy.Connect.AllowedReturnURLs, x.options.ReturnURLs)
+	if asked == "" {
+		if len(allowed) == 1 && !strings.HasSuffix(allowed[0], "/*") {
+			return allowed[0], nil
+		}
+		return "", refuse(kernel.InvalidRequest, "return_url is required")
+	}
+	if slices.ContainsFunc(allowed, func(entry string) bool { return returns(entry, asked) }) {
+		return asked, nil
+	}
+	return "", refuse(kernel.InvalidRequest, "return_url is none of those that are allowed")
+}
+
+const maxReturn = 2048
+
+// returns reports whether an entry of a list allows a URL: it is the same, or, where the
+// entry ends with /*, it is below that.
+func returns(entry, asked string) bool {
+	if entry == asked && !strings.HasSuffix(entry, "/*") {
+		return true
+	}
+	below, ok := strings.CutSuffix(entry, "*")
+	if !ok || !strings.HasSuffix(below, "/") || len(asked) > maxReturn {
+		return false
+	}
+	base, err := url.Parse(below)
+	u, err2 := url.Parse(asked)
+	if errors.Join(err, err2) != nil || u.User != nil || u.Opaque != "" || u.Scheme != base.Scheme || u.Host != base.Host {
+		return false
+	}
+	// What browsers and servers may read as another path is none below.
+	plain := u.EscapedPath()
+	if strings.ContainsAny(asked, "\\#") || strings.ContainsFunc(asked, func(c rune) bool { return c <= ' ' || c == 0x7f }) ||
+		strings.Contains(strings.ToLower(plain), "%2f") || strings.Contains(strings.ToLower(plain), "%5c") || strings.Contains(u.Path, "//") {
+		return false
+	}
+	clean := path.Clean(u.Path)
+	if strings.HasSuffix(u.Path, "/") && clean != "/" {
+		clean += "/"
+	}
+	return clean == u.Path && strings.HasPrefix(u.Path, base.Path)
+}
+
+// End is a person who comes back from a provider.
+type End struct {
+	User, Provider     string
+	State, Code, Error string // the parameters of the answer
+	Address            string
+}
+
+var errState = apierror.New(http.StatusBadRequest, kernel.InvalidRequest,
+	"This connection was begun too long ago, or has ended already. Go back to where you came from and begin again.")
+
+// Finish stores what the provider gives for the answer, and is where the person goes then.
+// The error tells that the answer is not good.
+func (x *Connections) Finish(ctx context.Context, e End) (location string, err error) {
+	p, config, err := x.provider(ctx, e.Provider)
+	if err != nil {
+		return "", err
+	}
+	w, random, err := x.take(ctx, p, e)
+	if err != nil {
+		return "", err
+	}
+	if e.Error != "" || e.Code == "" {
+		code := e.Error
+		if code == "" || !told.MatchString(code) {
+			code = kernel.ServerError
+		}
+		return with(w.back, "error", code, "provider", p.Slug), nil
+	}
+	granted, err := x.options.Brokers.Redeem(ctx, config, e.Code, x.mac("verifier", random), x.redirect(p))
+	if failed, ok := errors.AsType[*brokers.UpstreamError](err); ok {
+		x.Logger().Warn("a provider gave no token for a code", zap.String("provider", p.Slug), zap.Error(err))
+		code := failed.Code
+		if code == "" {
+			code = kernel.Unavailable
+		}
+		return with(w.back, "error", code, "provider", p.Slug), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if granted.Scope == nil {
+		granted.Scope = w.scope
+	}
+	if err := x.put(ctx, w.user, p.ID, granted.Credential, granted.Scope); err != nil {
+		return "", err
+	}
+	x.Count("connection_connect_total", p.Slug)
+	x.Audit(ctx, kernel.Event{Action: "broker_grant.created", Actor: w.user, Address: e.Address, Detail: []string{"provider", p.Slug, "scope", strings.Join(granted.Scope, " ")}})
+	return with(w.back, "connected", p.Slug), nil
+}
+
+// told is an error code that may be told on.
+var told = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
+
+// take ends the flow that a state is of: each is good once, for who began it.
+func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *pending, random string, err error) {
+	random, signature, ok := strings.Cut(e.State, ".")
+	if !ok || len(e.State) > 256 {
+		return nil, "", errState
+	}
+	w = new(pending)
+	var foreign bool
+	err = x.Write(ctx, func(c store.Conn) error {
+		foreign = false
+		var scope string
+		err := c.Row("SELECT user_id, provider_id, return_url, scope, expires_at FROM authserver_connecting WHERE digest = ?"+c.Lock(), digest(random)).
+			Scan(&w.user, &w.provider, &w.back, &scope, &w.until)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errState
+		}
+		if err != nil {
+			return err
+		}
+		w.scope = strings.Fields(scope)
+		switch {
+		case w.provider != p.ID || !hmac.Equal([]byte(signature), []byte(w.sign(x, random))):
+			return errState
+		case w.user != e.User:
+			foreign = true
+			return nil // it stays, for who began it
+		}
+		_, err = c.Exec("DELETE FROM authserver_connecting WHERE digest = ?", digest(random))
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case foreign:
+		return nil, "", apierror.New(http.StatusForbidden, kernel.AccessDenied, "This connection was begun by somebody else. Sign in as they, or begin again.")
+	case x.Micros() >= w.until:
+		return nil, "", errState
+	}
+	return w, random, nil
+}
+
+// with adds parameters to a URL.
+func with(to string, pairs ...string) string {
+	u, err := url.Parse(to)
+	if err != nil {
+		return to
+	}
+	q := u.Query()
+	for i := 0; i+1 < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}

@@ -1,0 +1,299 @@
+// Package connections is what people have connected: accounts of theirs at other
+// providers, whose tokens the server keeps sealed, renews, and gives to clients that are
+// allowed to have them, by token exchange alone.
+package connections
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Options of the room. The rooms are required.
+type Options struct {
+	Brokers *brokers.Brokers
+	Catalog *resources.Catalog
+	// Encryptor seals credentials; nil: nothing can be connected.
+	Encryptor encryption.Encryptor
+	// StateSecret signs what a browser carries to a provider and back. Required to connect.
+	StateSecret string
+	// Base is where providers send people back to, without a slash at the end. Default: the
+	// issuer.
+	Base string
+	// ReturnURLs are those that a person may be sent to in the end, beside those of a
+	// resource; one that ends with /* is for all below it.
+	ReturnURLs []string
+}
+
+// Connections is the room.
+type Connections struct {
+	*kernel.Server
+	options Options
+
+	renewing singleflight.Group // by the id of the connection
+	accounts sync.Mutex
+	tokens   map[string]brokers.Granted // of service accounts, by provider and scope
+	asserted singleflight.Group
+	holder   string        // names this process in leases
+	ended    chan struct{} // closed by Close
+	under    sync.WaitGroup
+}
+
+// New makes the room.
+func New(s *kernel.Server, o Options) *Connections {
+	if o.Base == "" {
+		o.Base = s.Issuer
+	}
+	x := &Connections{Server: s, options: o, tokens: make(map[string]brokers.Granted), holder: kernel.NewID(), ended: make(chan struct{})}
+	s.Closing(func() {
+		close(x.ended)
+		x.under.Wait()
+	})
+	return x
+}
+
+// Connection is a row. The credential stays sealed.
+type Connection struct {
+	ID, User, Provider string
+	Scope              []string // in the provider's words
+	Revoked            bool
+	CreatedAt          time.Time
+	UpdatedAt          time.Time
+	ExpiresAt          time.Time // of the access token; zero: it is not known
+
+	version    int64
+	credential string
+	lease      string
+	leaseUntil int64
+}
+
+// Sealed is where the credentials are. They are bound to the person and the provider.
+var Sealed = encryption.Column{Table: "authserver_connections", ID: "id", Column: "credential", Row: "user_id || ' ' || provider_id"}
+
+func place(user, provider string) []byte {
+	return encryption.Place(Sealed.Table, user+" "+provider, Sealed.Column)
+}
+
+const columns = "id, user_id, provider_id, credential, scope, version, revoked_at, expires_at, lease, lease_until, created_at, updated_at"
+
+func scan(r store.Row) (*Connection, error) {
+	c := new(Connection)
+	var scope string
+	var revoked, expires, created, updated int64
+	err := r.Scan(&c.ID, &c.User, &c.Provider, &c.credential, &scope, &c.version, &revoked, &expires, &c.lease, &c.leaseUntil, &created, &updated)
+	c.Scope, c.Revoked, c.CreatedAt, c.UpdatedAt = strings.Fields(scope), revoked != 0, time.UnixMicro(created), time.UnixMicro(updated)
+	if expires != 0 {
+		c.ExpiresAt = time.UnixMicro(expires)
+	}
+	return c, err
+}
+
+// errNone tells that somebody has not connected a provider.
+var errNone = apierror.New(http.StatusNotFound, "not_found", "there is no such connection")
+
+// Of is what a person has connected, the latest first.
+func (x *Connections) Of(ctx context.Context, user string) (list []*Connection, err error) {
+	err = x.Read(ctx, func(c store.Conn) (err error) {
+		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND revoked_at = 0 ORDER BY updated_at DESC, id DESC LIMIT ?", user, mostOf)
+		return err
+	})
+	return list, err
+}
+
+// mostOf bounds a list: there are not more providers.
+const mostOf = 1000
+
+func (x *Connections) find(ctx context.Context, user, provider string) (one *Connection, err error) {
+	err = x.Read(ctx, func(c store.Conn) (err error) {
+		one, err = scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND provider_id = ?", user, provider))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errNone
+	}
+	return one, err
+}
+
+// seal makes a credential what is stored of it.
+func (x *Connections) seal(ctx context.Context, user, provider string, what brokers.Credential) (string, error) {
+	if x.options.Encryptor == nil {
+		return "", apierror.New(http.StatusUnprocessableEntity, "", "connections: %s", encryption.ErrNone)
+	}
+	raw, err := json.Marshal(what)
+	if err != nil {
+		return "", err
+	}
+	return x.options.Encryptor.Seal(ctx, raw, place(user, provider))
+}
+
+func (x *Connections) open(ctx context.Context, c *Connection) (what brokers.Credential, err error) {
+	if x.options.Encryptor == nil {
+		return what, encryption.ErrNone
+	}
+	raw, err := x.options.Encryptor.Open(ctx, c.credential, place(c.User, c.Provider))
+	if err != nil {
+		return what, err
+	}
+	return what, json.Unmarshal(raw, &what)
+}
+
+// put stores a credential in the place of what somebody had connected before.
+func (x *Connections) put(ctx context.Context, user, provider string, what brokers.Credential, scope []string) error {
+	sealed, err := x.seal(ctx, user, provider, what)
+	if err != nil {
+		return err
+	}
+	now := x.Micros()
+	return x.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("INSERT INTO authserver_connections (id, user_id, provider_id, credential, scope, expires_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
+			" ON CONFLICT (user_id, provider_id) DO UPDATE SET credential = excluded.credential, scope = excluded.scope, expires_at = excluded.expires_at, updated_at = excluded.updated_at,"+
+			" version = authserver_connections.version + 1, revoked_at = 0, lease = '', lease_until = 0",
+			kernel.NewID(), user, provider, sealed, strings.Join(scope, " "), what.Expires, now, now)
+		return err
+	})
+}
+
+// SetKey stores the key of a person for a provider of the protocol api_key.
+func (x *Connections) SetKey(ctx context.Context, user string, p *brokers.Provider, key string) error {
+	if p.Protocol != brokers.APIKey {
+		return apierror.New(http.StatusUnprocessableEntity, "invalid_value", "only providers of the protocol api_key take keys; %s is of %s", p.Slug, p.Protocol)
+	}
+	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+		return apierror.New(http.StatusBadRequest, "invalid_value", "api_key must have 1 to 8192 visible characters of ASCII").With("api_key")
+	}
+	return x.put(ctx, user, p.ID, brokers.Credential{Access: key}, nil)
+}
+
+const maxKey = 8192
+
+// Disconnect removes what a person has connected, and tells the provider as far as it
+// listens.
+func (x *Connections) Disconnect(ctx context.Context, user string, p *brokers.Provider) error {
+	return x.remove(ctx, p, "user_id = ? AND provider_id = ?", user, p.ID)
+}
+
+// Remove is Disconnect by the id of a connection; it returns what it was.
+func (x *Connections) Remove(ctx context.Context, id string) (was *Connection, err error) {
+	err = x.Read(ctx, func(c store.Conn) (err error) {
+		was, err = scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE id = ?", id))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := x.options.Brokers.Find(ctx, was.Provider)
+	if err != nil {
+		return nil, err
+	}
+	return was, x.remove(ctx, p, "id = ?", id)
+}
+
+func (x *Connections) remove(ctx context.Context, p *brokers.Provider, where string, args ...any) error {
+	var gone *Connection
+	err := x.Write(ctx, func(c store.Conn) (err error) {
+		gone, err = scan(c.Row("DELETE FROM authserver_connections WHERE "+where+" RETURNING "+columns, args...))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return errNone
+	}
+	if err == nil && p.Protocol == brokers.OAuth && !gone.Revoked {
+		x.background(func() { x.tell(p, gone) })
+	}
+	return err
+}
+
+// background does what nobody waits for, and what the end of the server waits for.
+func (x *Connections) background(do func()) {
+	select {
+	case <-x.ended:
+		return
+	default:
+	}
+	x.under.Go(do)
+}
+
+// tell tells a provider that a credential is of no more use.
+func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
+	ctx, cancel := context.WithTimeout(context.Background(), leaseLasts)
+	defer cancel()
+	config, err := x.options.Brokers.OAuth(ctx, p)
+	if err == nil {
+		var what brokers.Credential
+		if what, err = x.open(ctx, gone); err == nil {
+			err = x.options.Brokers.Revoke(ctx, config, what)
+		}
+	}
+	if err != nil {
+		x.Logger().Warn("a provider could not be told that a connection has ended", zap.String("provider", p.Slug), zap.Error(err))
+	}
+}
+
+// Sweep removes what people have begun and not ended.
+func (x *Connections) Sweep(ctx context.Context) (int, error) {
+	n, err := x.DB.Purge(ctx, 1000, "DELETE FROM authserver_connecting WHERE digest IN (SELECT digest FROM authserver_connecting WHERE expires_at <= ? LIMIT ?)", x.Micros())
+	return int(n), err
+}
+
+// upstream are the provider's words for scopes of a resource.
+func upstream(r *resources.Resource, scope []string) (list []string) {
+	for _, s := range r.Scopes {
+		if !slices.Contains(scope, s.Name) {
+			continue
+		}
+		names := []string(s.Upstream)
+		if len(names) == 0 {
+			names = []string{s.Name}
+		}
+		for _, name := range names {
+			if !slices.Contains(list, name) {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}
+
+// Granted are the scopes of resources of a provider, as this server names them, that a
+// connection has all of.
+func (x *Connections) Granted(ctx context.Context, one *Connection) ([]string, error) {
+	all, err := x.options.Catalog.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []string{}
+	for _, r := range all {
+		if r.Kind != resources.Broker || r.Provider != one.Provider {
+			continue
+		}
+		for _, name := range r.Names() {
+			if !slices.Contains(list, name) && within(upstream(r, []string{name}), one.Scope) {
+				list = append(list, name)
+			}
+		}
+	}
+	return list, nil
+}
+
+func within(words, among []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(among, word) })
+}

@@ -1,0 +1,325 @@
+package connections
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// early is how long before its end an access token is renewed.
+	early = 30 * time.Second
+	// leaseLasts is how long others wait for a process that renews a credential: longer
+	// than a request to the provider takes.
+	leaseLasts = 20 * time.Second
+	// leasePoll is how often they look.
+	leasePoll = 50 * time.Millisecond
+	// storeTries is how long a renewed credential is tried to be stored, every storePoll:
+	// the one before it may be good for nothing by then.
+	storeTries, storePoll = 10 * time.Minute, 200 * time.Millisecond
+)
+
+// Exchange is the token of a person's connection to the provider of a resource, for scopes
+// as this server names them. The error is a *kernel.ConsentError where they have none, or
+// one for less.
+func (x *Connections) Exchange(ctx context.Context, user string, r *resources.Resource, scope []string) (answer tokens.Answer, err error) {
+	p, err := x.options.Brokers.Find(ctx, r.Provider)
+	if errors.Is(err, brokers.ErrUnknown) {
+		return answer, kernel.Refuse(kernel.InvalidTarget, "the resource %s has no provider here", r.Slug)
+	}
+	if err != nil {
+		return answer, err
+	}
+	var what brokers.Credential
+	switch p.Protocol {
+	case brokers.ServiceAccount:
+		what, err = x.account(ctx, p, upstream(r, scope))
+	default:
+		what, err = x.personal(ctx, user, p, r, scope)
+	}
+	if err != nil {
+		return answer, x.unusable(p, err)
+	}
+	x.Count("upstream_token_issued_total", p.Slug)
+	answer.AccessToken = what.Access
+	if what.Expires != 0 {
+		answer.ExpiresIn = time.UnixMicro(what.Expires).Sub(x.Now())
+	}
+	return answer, nil
+}
+
+// unusable makes of what is wrong with a provider what a client is told.
+func (x *Connections) unusable(p *brokers.Provider, err error) error {
+	if wrong, ok := errors.AsType[*brokers.ConfigError](err); ok {
+		return x.misconfigured(p, wrong)
+	}
+	if failed, ok := errors.AsType[*brokers.UpstreamError](err); ok {
+		return errors.Join(kernel.Refuse(kernel.Unavailable, "the provider %s does not give tokens right now, try again shortly", p.Slug), failed)
+	}
+	return err
+}
+
+// lacking sends the person to where they connect the provider.
+func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Provider, r *resources.Resource) error {
+	to := x.Issuer + Path + url.PathEscape(p.Slug)
+	if p.Protocol == brokers.APIKey {
+		if c, err := x.options.Brokers.APIKey(p); err == nil && c.IssuanceInstructionsURL != "" {
+			to = c.IssuanceInstructionsURL
+		}
+	} else if _, err := x.resource(ctx, p, ""); err != nil { // several use the provider
+		to += "?" + url.Values{"resource": {r.Slug}}.Encode()
+	}
+	return kernel.RequireConsent(cause, to, "the person has not connected %s, or not for all of this; send them to consent_url", p.Slug)
+}
+
+// personal is the credential of a person, renewed where it ends.
+func (x *Connections) personal(ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string) (what brokers.Credential, err error) {
+	one, err := x.find(ctx, user, p.ID)
+	if errors.Is(err, errNone) || err == nil && one.Revoked {
+		return what, x.lacking(ctx, kernel.ConsentMissing, p, r)
+	}
+	if err != nil {
+		return what, err
+	}
+	if p.Protocol == brokers.OAuth && !within(upstream(r, scope), one.Scope) {
+		return what, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
+	}
+	if one, err = x.fresh(ctx, p, one); errors.Is(err, errRevoked) {
+		return what, x.lacking(ctx, kernel.ConsentMissing, p, r)
+	}
+	if err != nil {
+		return what, err
+	}
+	return x.open(ctx, one)
+}
+
+// errRevoked tells that the provider has ended a connection.
+var errRevoked = errors.New("the provider has ended the connection")
+
+// ends reports whether the access token of a connection has to be renewed.
+func (x *Connections) ends(one *Connection) bool {
+	return !one.ExpiresAt.IsZero() && !x.Now().Add(early).Before(one.ExpiresAt)
+}
+
+// fresh is a connection whose access token is good. Any number of callers, on all nodes,
+// have it renewed once. It is renewed to the end also where the caller leaves.
+func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, one *Connection) (*Connection, error) {
+	if !x.ends(one) {
+		return one, nil
+	}
+	done := x.renewing.DoChan(one.ID, func() (any, error) {
+		x.under.Add(1)
+		defer x.under.Done()
+		return x.renewed(context.WithoutCancel(ctx), p, one.User)
+	})
+	select {
+	case result := <-done:
+		if result.Err != nil {
+			return nil, result.Err
+		}
+		return result.Val.(*Connection), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// renewed waits for another process that renews, or takes the lease and does it.
+func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user string) (*Connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*leaseLasts)
+	defer cancel()
+	for {
+		one, err := x.find(ctx, user, p.ID)
+		switch {
+		case errors.Is(err, errNone):
+			return nil, errRevoked
+		case err != nil:
+			return nil, err
+		case one.Revoked:
+			return nil, errRevoked
+		case !x.ends(one):
+			return one, nil
+		}
+		lease, err := x.lease(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		if lease != "" {
+			return x.renew(ctx, p, one, lease)
+		}
+		select {
+		case <-time.After(leasePoll):
+		case <-ctx.Done():
+			return nil, &brokers.UpstreamError{Slug: p.Slug, Code: kernel.Unavailable}
+		}
+	}
+}
+
+// lease notes that the refresh token of a version is used; empty: another process does.
+func (x *Connections) lease(ctx context.Context, one *Connection) (lease string, err error) {
+	now := x.Now()
+	lease = x.holder + "." + kernel.NewID()
+	var n int64
+	err = x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
+		n, err = c.Exec("UPDATE authserver_connections SET lease = ?, lease_until = ? WHERE id = ? AND version = ? AND lease_until <= ? AND revoked_at = 0",
+			lease, now.Add(leaseLasts).UnixMicro(), one.ID, one.version, now.UnixMicro())
+		return err
+	})
+	if err != nil || n == 0 {
+		return "", err
+	}
+	return lease, nil
+}
+
+// renew exchanges the refresh token and stores what comes, before anybody has it.
+func (x *Connections) renew(ctx context.Context, p *brokers.Provider, one *Connection, lease string) (*Connection, error) {
+	config, err := x.options.Brokers.OAuth(ctx, p)
+	var what brokers.Credential
+	if err == nil {
+		what, err = x.open(ctx, one)
+	}
+	if err == nil && what.Refresh == "" {
+		return nil, x.revoked(ctx, p, one, lease, "no_refresh_token")
+	}
+	var granted brokers.Granted
+	if err == nil {
+		granted, err = x.options.Brokers.Renew(ctx, config, what.Refresh)
+	}
+	if brokers.Gone(err) {
+		return nil, x.revoked(ctx, p, one, lease, "invalid_grant")
+	}
+	if err != nil {
+		x.Count("upstream_token_refresh_total", p.Slug+" failure")
+		x.release(ctx, one, lease)
+		return nil, err
+	}
+	if granted.Scope == nil {
+		granted.Scope = one.Scope
+	}
+	return x.keep(context.WithoutCancel(ctx), p, one, granted)
+}
+
+// keep stores a renewed credential, and does not give up soon: what it takes the place of
+// may be good for nothing any more.
+func (x *Connections) keep(ctx context.Context, p *brokers.Provider, one *Connection, granted brokers.Granted) (*Connection, error) {
+	var told bool
+	for began := time.Now(); ; {
+		sealed, err := x.seal(ctx, one.User, one.Provider, granted.Credential)
+		stored := int64(0)
+		if err == nil {
+			err = x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
+				stored, err = c.Exec("UPDATE authserver_connections SET credential = ?, scope = ?, expires_at = ?, updated_at = ?, version = version + 1, lease = '', lease_until = 0"+
+					" WHERE id = ? AND version = ?", sealed, strings.Join(granted.Scope, " "), granted.Expires, x.Micros(), one.ID, one.version)
+				return err
+			})
+		}
+		switch {
+		case err == nil && stored == 0: // somebody has connected anew, or ended it
+			now, err := x.find(ctx, one.User, one.Provider)
+			if errors.Is(err, errNone) || err == nil && now.Revoked {
+				return nil, errRevoked
+			}
+			return now, err
+		case err == nil:
+			x.Count("upstream_token_refresh_total", p.Slug+" success")
+			x.Audit(ctx, kernel.Event{Action: "upstream.token.refreshed", Actor: one.User, Detail: []string{"provider", p.Slug}})
+			renewed := *one
+			renewed.credential, renewed.Scope, renewed.version, renewed.ExpiresAt = sealed, granted.Scope, one.version+1, time.Time{}
+			if granted.Expires != 0 {
+				renewed.ExpiresAt = time.UnixMicro(granted.Expires)
+			}
+			return &renewed, nil
+		case time.Since(began) > storeTries:
+			x.Logger().Error("a renewed credential could not be stored; the person may have to connect the provider again", zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
+			return nil, err
+		case !told:
+			told = true
+			x.Logger().Error("a renewed credential cannot be stored yet; it is tried on", zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
+		}
+		select {
+		case <-time.After(storePoll):
+		case <-x.ended: // one more try, and then the database is closed
+			began = time.Time{}
+		}
+	}
+}
+
+// release lets others try again.
+func (x *Connections) release(ctx context.Context, one *Connection, lease string) {
+	err := x.Write(store.ReadCommitted(context.WithoutCancel(ctx)), func(c store.Conn) error {
+		_, err := c.Exec("UPDATE authserver_connections SET lease = '', lease_until = 0 WHERE id = ? AND lease = ?", one.ID, lease)
+		return err
+	})
+	if err != nil {
+		x.Logger().Warn("a lease ends by itself", zap.Error(err))
+	}
+}
+
+// revoked notes that the provider has ended a connection.
+func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Connection, lease, why string) error {
+	var n int64
+	err := x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
+		n, err = c.Exec("UPDATE authserver_connections SET revoked_at = ?, updated_at = ?, lease = '', lease_until = 0 WHERE id = ? AND version = ? AND lease = ?",
+			x.Micros(), x.Micros(), one.ID, one.version, lease)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	x.Count("upstream_token_refresh_total", p.Slug+" revoked")
+	if n > 0 {
+		x.Audit(ctx, kernel.Event{Action: "broker_grant.revoked", Actor: one.User, Detail: []string{"provider", p.Slug, "reason", why}})
+	}
+	return errRevoked
+}
+
+// accountsMost bounds the tokens of service accounts that are remembered.
+const accountsMost = 10_000
+
+// account is a token of a service account: one for all people, until it ends.
+func (x *Connections) account(ctx context.Context, p *brokers.Provider, scope []string) (what brokers.Credential, err error) {
+	key := p.ID + " " + p.UpdatedAt.String() + " " + strings.Join(scope, " ")
+	x.accounts.Lock()
+	known, ok := x.tokens[key]
+	x.accounts.Unlock()
+	if ok && x.Now().Add(early).UnixMicro() < known.Expires {
+		return known.Credential, nil
+	}
+	done := x.asserted.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseLasts)
+		defer cancel()
+		config, err := x.options.Brokers.ServiceAccount(p)
+		if err != nil {
+			return nil, err
+		}
+		granted, err := x.options.Brokers.Assert(ctx, config, scope)
+		if err != nil {
+			return nil, err
+		}
+		x.accounts.Lock()
+		defer x.accounts.Unlock()
+		if len(x.tokens) >= accountsMost {
+			clear(x.tokens)
+		}
+		x.tokens[key] = granted
+		return granted, nil
+	})
+	select {
+	case result := <-done:
+		if result.Err != nil {
+			return what, result.Err
+		}
+		return result.Val.(brokers.Granted).Credential, nil
+	case <-ctx.Done():
+		return what, ctx.Err()
+	}
+}

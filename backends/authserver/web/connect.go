@@ -1,0 +1,125 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// tokenHeader is where a script sends the token of its page.
+const tokenHeader = "X-CSRF-Token" //nolint:gosec // G101: a header
+
+// connect sends somebody to a provider, to connect an account of theirs.
+func (c *call) connect() error {
+	if c.session == nil {
+		return c.ToLogin("/login")
+	}
+	to, err := c.Connections.Begin(c.Context(), connections.Start{
+		User: c.session.User.ID, Provider: c.R.PathValue("provider"), Resource: c.Query.Text("resource"), ReturnURL: c.Query.Text("return_url"), Scope: c.Query.Text("scope"),
+	})
+	if err != nil {
+		return err
+	}
+	return c.leave(to)
+}
+
+// connected is where a provider sends them back to.
+func (c *call) connected() error {
+	if c.session == nil {
+		return c.ToLogin("/login")
+	}
+	to, err := c.Connections.Finish(c.Context(), connections.End{
+		User: c.session.User.ID, Provider: c.R.PathValue("provider"), State: c.Query.Text("state"), Code: c.Query.Text("code"), Error: c.Query.Text("error"), Address: c.Address(c.R),
+	})
+	if err != nil {
+		return err
+	}
+	return c.leave(to)
+}
+
+// connection is one as it is told. Its credential is not.
+type connection struct {
+	Provider    string   `json:"provider"`
+	DisplayName string   `json:"display_name"`
+	Scopes      []string `json:"scopes_granted"`
+	CreatedAt   string   `json:"created_at"`
+	UpdatedAt   string   `json:"updated_at"`
+	ExpiresAt   *string  `json:"expires_at"` // of the access token, which is renewed; null: it is not known
+}
+
+// program answers a program, errors too.
+func (c *call) program(serve func() error) error {
+	if c.session == nil {
+		c.W.Header().Set("WWW-Authenticate", "Cookie")
+		kernel.WriteError(c.W, apierror.New(http.StatusUnauthorized, "unauthorized", "nobody is signed in"))
+		return nil
+	}
+	if err := serve(); err != nil {
+		kernel.WriteError(c.W, err)
+	}
+	return nil
+}
+
+// connections are what somebody has connected.
+func (c *call) connections() error {
+	return c.program(func() error {
+		found, err := c.Connections.Of(c.Context(), c.session.User.ID)
+		if err != nil {
+			return err
+		}
+		list := make([]connection, 0, len(found))
+		for _, one := range found {
+			told := connection{Provider: one.Provider, CreatedAt: stamp(one.CreatedAt), UpdatedAt: stamp(one.UpdatedAt)}
+			if p, err := c.Brokers.Find(c.Context(), one.Provider); err == nil {
+				told.Provider, told.DisplayName = p.Slug, p.DisplayName
+			}
+			if !one.ExpiresAt.IsZero() {
+				at := stamp(one.ExpiresAt)
+				told.ExpiresAt = &at
+			}
+			if told.Scopes, err = c.Connections.Granted(c.Context(), one); err != nil {
+				return err
+			}
+			list = append(list, told)
+		}
+		h := c.W.Header()
+		h.Set("Content-Type", "application/json")
+		h.Set("Cache-Control", "no-store")
+		h.Set(tokenHeader, c.Token())
+		return json.NewEncoder(c.W).Encode(map[string]any{"connections": list})
+	})
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// disconnect ends what somebody has connected.
+func (c *call) disconnect() error {
+	return c.program(func() error {
+		if err := c.Script(c.R.Header.Get(tokenHeader)); err != nil {
+			return err
+		}
+		p, err := c.Brokers.Find(c.Context(), c.R.PathValue("provider"))
+		if err != nil {
+			return notConnected(err)
+		}
+		if err := c.Connections.Disconnect(c.Context(), c.session.User.ID, p); err != nil {
+			return err
+		}
+		c.Audit(c.Context(), kernel.Event{Action: "broker_grant.revoked", Actor: c.session.User.ID, Address: c.Address(c.R), Detail: []string{"provider", p.Slug}})
+		c.W.WriteHeader(http.StatusNoContent)
+		return nil
+	})
+}
+
+func notConnected(err error) error {
+	if errors.Is(err, brokers.ErrUnknown) {
+		return apierror.New(http.StatusNotFound, "not_found", "there is no such connection")
+	}
+	return err
+}
