@@ -61,6 +61,10 @@ type Options struct {
 	// job; nil: nobody is.
 	Observe    func(reason string, took time.Duration)
 	ObserveJob func(job, outcome string, done int)
+	// ObserveTrace is told how each question was worked on, ObserveReserved now and then how
+	// many answers are reserved of quotas, on all nodes; nil: nobody is.
+	ObserveTrace    func(t *pipeline.Trace)
+	ObserveReserved func(n int)
 }
 
 // Server is the service. Make it with New.
@@ -100,7 +104,7 @@ func New(o Options) *Server {
 	asks := pipeline.New(retrieve.New(s.Corpus, s.retrieval), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
 		Deadline: o.Deadline, CompareMin: o.CompareMin, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 	})
-	var from api.Asker = asker{asks}
+	var from api.Asker = asker{asks, o.ObserveTrace}
 	if o.Remember > 0 {
 		from = &remembering{Asker: from, lasts: o.Remember, now: o.Now, version: s.Corpus.Version, outcomes: make(map[string]remembered)}
 	}
@@ -109,7 +113,7 @@ func New(o Options) *Server {
 		Running: o.Running, Queued: o.Queued, Deadline: o.Deadline, LogQueries: o.LogQueries, Observe: o.Observe,
 	})
 	work := []jobs.Job{
-		{Name: "reap", Every: reapEvery, Run: func(ctx context.Context) (int, error) { return 0, s.Accounts.Reap(ctx) }},
+		{Name: "reap", Every: reapEvery, Run: func(ctx context.Context) (int, error) { return 0, s.reap(ctx, o.ObserveReserved) }},
 		{Name: "purge", Every: purgeEvery, Run: func(ctx context.Context) (int, error) {
 			n, err := s.Accounts.Purge(ctx, purgeBatch)
 			return int(n), err
@@ -122,6 +126,18 @@ func New(o Options) *Server {
 	}
 	s.jobs = jobs.New(jobs.Options{Logger: o.Logger, Observe: o.ObserveJob, Jobs: work})
 	return s
+}
+
+// reap gives back what crashed processes have reserved, and tells what is reserved still.
+func (s *Server) reap(ctx context.Context, told func(n int)) error {
+	if err := s.Accounts.Reap(ctx); err != nil || told == nil {
+		return err
+	}
+	n, err := s.Accounts.Reserved(ctx)
+	if err == nil {
+		told(n)
+	}
+	return err
 }
 
 // embedTold is how often the making of vectors is told in the log.
@@ -178,6 +194,11 @@ func (s *Server) TracePage(ctx context.Context, w http.ResponseWriter, id string
 	return page.Serve(w, passages)
 }
 
+// Reencrypt seals what is stored of answers anew; see api.
+func (s *Server) Reencrypt(ctx context.Context, told func(looked int)) (resealed, unreadable int, err error) {
+	return s.api.Reencrypt(ctx, told)
+}
+
 // Start begins the work in the background.
 func (s *Server) Start() {
 	if s.end == nil {
@@ -222,11 +243,17 @@ func (s *Server) source(ctx context.Context, id string) (source api.Source, ok b
 }
 
 // asker is the pipeline as the API asks it.
-type asker struct{ *pipeline.Pipeline }
+type asker struct {
+	*pipeline.Pipeline
+	told func(t *pipeline.Trace) // nil: nobody is
+}
 
 // Ask implements api.Asker.
 func (a asker) Ask(ctx context.Context, query string, force bool, progress func(stage string)) api.Outcome {
 	o, trace := a.Pipeline.Ask(ctx, pipeline.Request{Text: query, Force: force}, progress)
+	if a.told != nil {
+		a.told(trace)
+	}
 	out := api.Outcome{Reason: o.Reason, Answer: o.Answer, References: references(o.References), Trace: trace}
 	for _, q := range o.Subqueries {
 		out.Subqueries = append(out.Subqueries, api.Subquery{Query: q.Query, Answer: q.Answer, References: references(q.References)})

@@ -16,7 +16,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer"
@@ -72,7 +71,8 @@ func init() {
 //	}
 //
 // Metrics: tollgate_answer_questions_total{outcome}, tollgate_answer_seconds,
-// tollgate_answer_waiting, tollgate_answer_jobs_….
+// tollgate_answer_stage_seconds{stage}, tollgate_answer_tokens_total{step,kind},
+// tollgate_answer_waiting, tollgate_answer_reserved, tollgate_answer_job_….
 type Handler struct {
 	// BaseURL is where the service is for clients; references to documents without a
 	// public address begin with it. Default: none, they begin with /v1/sources/.
@@ -178,7 +178,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 			DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Keyring: h.app.Keyring(answer.SchemaName),
 			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, CompareMin: h.CompareMin,
 			Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
-			Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline), Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries, Observe: observe, ObserveJob: jobMetrics.Observe,
+			Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline), Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries,
+			Observe: observe, ObserveJob: jobMetrics.Observe, ObserveTrace: observeTrace, ObserveReserved: observeReserved,
 		}
 		if dense, err := h.provisionDense(&n.dense); err != nil {
 			return nil, err
@@ -206,7 +207,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		n.server.Start()
 		return nil
 	})
-	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting), jobMetrics.Register(ctx))
+	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting, stageSeconds, tokens, reserved), jobMetrics.Register(ctx))
 }
 
 // longest is the longest deadline.
@@ -233,32 +234,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 	defer h.app.Acquire()()
 	h.server.ServeHTTP(w, r)
 	return nil
-}
-
-var jobMetrics = tollgate.NewJobMetrics("answer", "rows deleted")
-
-var (
-	questions = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "questions_total", Help: "Questions that were accepted, by what became of them.",
-	}, []string{"outcome"})
-	seconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "seconds", Help: "Time from a question to its answer.",
-		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
-	})
-	waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "waiting", Help: "Questions that are worked on, or wait to be.",
-	}, func() float64 {
-		n := 0
-		for node := range tollgate.Shared[*node](nodes) {
-			n += node.server.Waiting()
-		}
-		return float64(n)
-	})
-)
-
-func observe(outcome string, took time.Duration) {
-	questions.WithLabelValues(outcome).Inc()
-	seconds.Observe(took.Seconds())
 }
 
 // Interface guards

@@ -30,7 +30,7 @@ server, since paths such as data/tollgate.db count from the working directory.
 func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
-	cli.Group(root, ingestCommand(o), corpusCommands(o), keyCommands(o), sampleCommand(), evalCommand(o))
+	cli.Group(root, ingestCommand(o), corpusCommands(o), keyCommands(o), sampleCommand(), evalCommand(o), reencryptCommand(o))
 }
 
 // options are the flags that every subcommand takes.

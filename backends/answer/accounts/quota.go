@@ -236,6 +236,14 @@ func (a *Accounts) Reap(ctx context.Context) error {
 	return a.Write(ctx, func(c kernel.Conn) error { return reap(c, 0, a.Now()) })
 }
 
+// Reserved is how many answers are reserved, of all accounts.
+func (a *Accounts) Reserved(ctx context.Context) (n int, err error) {
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		return c.Row("SELECT COUNT(*) FROM answer_reservations WHERE lease > ?", a.Micros()).Scan(&n)
+	})
+	return n, err
+}
+
 // Quota is how an account stands.
 func (a *Accounts) Quota(ctx context.Context, caller *Caller) (q Quota, err error) {
 	now := a.Now()

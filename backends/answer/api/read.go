@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -84,45 +83,4 @@ func (a *API) source(w http.ResponseWriter, r *http.Request, _ *accounts.Caller,
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 		_, _ = w.Write([]byte(text)) // a client that has left is told nothing
 	}
-}
-
-// sealedMark begins what is sealed.
-const sealedMark = "sealed:"
-
-func associated(id string) []byte { return []byte("answer_answers/" + id) }
-
-func (a *API) seal(ctx context.Context, id string, text []byte) (string, error) {
-	if a.o.Keyring == nil {
-		return string(text), nil
-	}
-	ring, err := a.o.Keyring()
-	if err != nil {
-		return "", err
-	}
-	sealed, err := ring.Seal(ctx, text, associated(id))
-	return sealedMark + sealed, err
-}
-
-// stored is an answer as it was given, opened.
-func (a *API) stored(ctx context.Context, account int64, id string) (accounts.Answer, error) {
-	ans, err := a.o.Accounts.Answer(ctx, account, id)
-	for _, text := range []*string{&ans.Body, &ans.Trace} {
-		sealed, is := strings.CutPrefix(*text, sealedMark)
-		if !is || err != nil {
-			continue
-		}
-		if a.o.Keyring == nil {
-			return ans, errors.New("the answer is sealed, and there is no keyring to open it")
-		}
-		ring, err := a.o.Keyring()
-		if err != nil {
-			return ans, err
-		}
-		open, err := ring.Open(ctx, sealed, associated(id))
-		if err != nil {
-			return ans, err
-		}
-		*text = string(open)
-	}
-	return ans, err
 }

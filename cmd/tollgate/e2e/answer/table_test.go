@@ -117,6 +117,16 @@ func TestAnswersTable(t *testing.T) {
 			})
 		}
 		d.settled(1)
+		metrics, err := d.Admin(http.MethodGet, "/metrics", "", "")
+		for _, line := range []string{
+			`tollgate_answer_questions_total{outcome="Answered"} 1`, `tollgate_answer_questions_total{outcome="ServiceUnavailable"} 1`, `tollgate_answer_questions_total{outcome="ShouldUseScreener"} 2`,
+			`tollgate_answer_stage_seconds_count{stage="assemble"} 1`, `tollgate_answer_tokens_total{kind="prompt",step="judge"} `, `tollgate_answer_tokens_total{kind="completion",step="draft"} `,
+			`tollgate_answer_waiting 0`, `tollgate_answer_reserved 0`,
+		} {
+			if err != nil || !strings.Contains(metrics, "\n"+line) {
+				t.Errorf("no %s: %v", line, err)
+			}
+		}
 		t.Run("a full house", func(t *testing.T) {
 			o.say(but("draft", hang, honest))
 			asking := make(chan *e2e.Answer, 3)
@@ -164,6 +174,7 @@ func TestAnswersOutage(t *testing.T) {
 		pg.Stop()
 		enveloped(t, d.ask(asked), 503, "ServiceUnavailable")
 		enveloped(t, d.do(http.MethodGet, "/v1/quota", ""), 503, "ServiceUnavailable")
+		d.ready(http.StatusServiceUnavailable, "unavailable")
 		pg.Start()
 		d.recovers()
 		d.Stop()
@@ -199,6 +210,19 @@ func (d *desk) recovers() {
 		return nil
 	})
 	d.settled(2)
+	d.ready(http.StatusOK, "ok")
+}
+
+// ready waits until the node says what its balancer is to know.
+func (d *desk) ready(status int, database string) {
+	d.T.Helper()
+	e2e.Eventually(d.T, e2e.WaitLimit, "the node is "+database, func() error {
+		a := d.do(http.MethodGet, "/readyz", "")
+		if a.Status != status || gjson.Get(a.Body, "status").Str != database || gjson.Get(a.Body, "parts.database").Str != database || gjson.Get(a.Body, "parts.keyring").Str != "ok" {
+			return fmt.Errorf("%d %s %w", a.Status, a.Body, a.Err)
+		}
+		return nil
+	})
 }
 
 // TestAnswersReloadUnderWay: a question that is under way when the configuration changes is

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+)
+
+// sealedMark begins what is sealed.
+const sealedMark = "sealed:"
+
+func associated(id string) []byte { return []byte("answer_answers/" + id) }
+
+func (a *API) seal(ctx context.Context, id string, text []byte) (string, error) {
+	if a.o.Keyring == nil {
+		return string(text), nil
+	}
+	ring, err := a.o.Keyring()
+	if err != nil {
+		return "", err
+	}
+	sealed, err := ring.Seal(ctx, text, associated(id))
+	return sealedMark + sealed, err
+}
+
+// stored is an answer as it was given, opened.
+func (a *API) stored(ctx context.Context, account int64, id string) (accounts.Answer, error) {
+	ans, err := a.o.Accounts.Answer(ctx, account, id)
+	for _, text := range []*string{&ans.Body, &ans.Trace} {
+		sealed, is := strings.CutPrefix(*text, sealedMark)
+		if !is || err != nil {
+			continue
+		}
+		if a.o.Keyring == nil {
+			return ans, errors.New("the answer is sealed, and there is no keyring to open it")
+		}
+		ring, err := a.o.Keyring()
+		if err != nil {
+			return ans, err
+		}
+		open, err := ring.Open(ctx, sealed, associated(id))
+		if err != nil {
+			return ans, err
+		}
+		*text = string(open)
+	}
+	return ans, err
+}
+
+// resealBatch is how many answers are read at a time.
+const resealBatch = 100
+
+// Reencrypt seals the stored answers and traces that are under an older key with the newest
+// one, which all nodes seal with from then on. It can be cut short and begun again. It tells
+// how many texts it has sealed anew, and how many open with no key. told is called now and
+// then with how many answers were looked at.
+func (a *API) Reencrypt(ctx context.Context, told func(looked int)) (resealed, unreadable int, err error) {
+	ring, err := a.o.Keyring()
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := keyring.Advance(ctx, ring); err != nil {
+		return 0, 0, err
+	}
+	after, looked := "", 0
+	for {
+		list, err := a.o.Accounts.Stored(ctx, after, resealBatch)
+		if err != nil || len(list) == 0 {
+			return resealed, unreadable, err
+		}
+		for _, had := range list {
+			has, anew := had, 0
+			for _, text := range []*string{&has.Body, &has.Trace} {
+				sealed, is := strings.CutPrefix(*text, sealedMark)
+				if !is || ring.Current(sealed) {
+					continue
+				}
+				open, err := ring.Open(ctx, sealed, associated(had.ID))
+				if errors.Is(err, keyring.ErrOpen) {
+					unreadable++
+					continue
+				}
+				if err == nil {
+					*text, err = a.seal(ctx, had.ID, open)
+				}
+				if err != nil {
+					return resealed, unreadable, err
+				}
+				anew++
+			}
+			if anew > 0 {
+				if err := a.o.Accounts.Replace(ctx, had, has); err != nil {
+					return resealed, unreadable, err
+				}
+			}
+			resealed += anew
+		}
+		after = list[len(list)-1].ID
+		looked += len(list)
+		told(looked)
+	}
+}

@@ -1,0 +1,70 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
+	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
+)
+
+// What is stored is sealed; when a new key has sealed it anew the old one is needed no more.
+func TestReencrypt(t *testing.T) {
+	t.Parallel()
+	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
+		key := func(letter byte) []byte { return bytes.Repeat([]byte{letter}, keyring.MasterKeySize) }
+		var ring keyring.Keyring
+		use := func(keys ...[]byte) {
+			t.Helper()
+			var err error
+			if ring, err = keyring.NewAES(keys...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		use(key('a'))
+		r := newRig(t, k, func(o *api.Options) { o.Keyring = func() (keyring.Keyring, error) { return ring, nil } })
+		var ids []string
+		for range 3 {
+			ids = append(ids, gjson.Get(r.do("POST", "/v1/answer", asks("What was revenue?")).Body.String(), "result.id").Str)
+		}
+		r.do("POST", "/v1/answer", asks("reason ServiceUnavailable")) // nothing is stored of it
+		stored, err := r.accounts.Stored(t.Context(), "", 100)
+		sealed := 0
+		for _, ans := range stored {
+			if strings.HasPrefix(ans.Body, "sealed:") && strings.HasPrefix(ans.Trace, "sealed:") && !strings.Contains(ans.Body+ans.Trace, "evenue") {
+				sealed++
+			}
+		}
+		if err != nil || len(stored) != 4 || sealed != 3 {
+			t.Fatalf("%+v %v", stored, err)
+		}
+		again := func(resealed, unreadable int) {
+			t.Helper()
+			looked := 0
+			done, failed, err := r.Reencrypt(context.Background(), func(n int) { looked = n })
+			if err != nil || done != resealed || failed != unreadable || looked != 4 {
+				t.Errorf("%d sealed anew, %d unreadable, %d looked at, error %v", done, failed, looked, err)
+			}
+		}
+		again(0, 0)
+		use(key('b'), key('a'))
+		again(6, 0)
+		again(0, 0)
+		use(key('b'))
+		for _, id := range ids {
+			if w := r.do("GET", "/v1/answers/"+id, ""); w.Code != 200 || gjson.Get(w.Body.String(), "result.answer").Str == "" {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			if trace, err := r.Trace(t.Context(), id); err != nil || string(trace.Trace) != `{"stages":3}` {
+				t.Errorf("%+v %v", trace, err)
+			}
+		}
+		use(key('c'))
+		again(0, 6)
+	})
+}

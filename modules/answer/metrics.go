@@ -1,0 +1,60 @@
+package answer
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+var jobMetrics = tollgate.NewJobMetrics("answer", "rows deleted")
+
+var (
+	questions = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "answer", Name: "questions_total", Help: "Questions that were accepted, by what became of them.",
+	}, []string{"outcome"})
+	seconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Namespace: "tollgate", Subsystem: "answer", Name: "seconds", Help: "Time from a question to its answer.",
+		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
+	})
+	stageSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "tollgate", Subsystem: "answer", Name: "stage_seconds", Help: "Time that a stage of an answer takes.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+	}, []string{"stage"})
+	tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "answer", Name: "tokens_total", Help: "Tokens of models, by what they were asked for.",
+	}, []string{"step", "kind"})
+	reserved = prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: "tollgate", Subsystem: "answer", Name: "reserved", Help: "Answers that are reserved of quotas, on all nodes, as of the last run of the job reap.",
+	})
+	waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "tollgate", Subsystem: "answer", Name: "waiting", Help: "Questions that are worked on, or wait to be.",
+	}, func() float64 {
+		n := 0
+		for node := range tollgate.Shared[*node](nodes) {
+			n += node.server.Waiting()
+		}
+		return float64(n)
+	})
+)
+
+func observe(outcome string, took time.Duration) {
+	questions.WithLabelValues(outcome).Inc()
+	seconds.Observe(took.Seconds())
+}
+
+// observeTrace counts the stages and the models of a question. Their names are those of the
+// program.
+func observeTrace(t *pipeline.Trace) {
+	for _, s := range t.Stages {
+		stageSeconds.WithLabelValues(s.Name).Observe(s.Took.Seconds())
+	}
+	for _, c := range t.Calls {
+		tokens.WithLabelValues(c.Step, "prompt").Add(float64(max(c.Usage.Prompt, 0)))
+		tokens.WithLabelValues(c.Step, "completion").Add(float64(max(c.Usage.Completion, 0)))
+	}
+}
+
+func observeReserved(n int) { reserved.Set(float64(n)) }
