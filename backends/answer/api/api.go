@@ -109,6 +109,7 @@ type API struct {
 
 	running chan struct{} // places
 	house   chan struct{} // places of running and queued
+	waiters chan struct{} // places of those who wait for a question that was sent before
 
 	ctx  context.Context //nolint:containedctx // of the work that outlives its request
 	stop context.CancelFunc
@@ -129,7 +130,7 @@ func New(o Options) *API {
 	if o.Observe == nil {
 		o.Observe = func(string, time.Duration) {}
 	}
-	a := &API{o: o, running: make(chan struct{}, o.Running), house: make(chan struct{}, o.Running+o.Queued)}
+	a := &API{o: o, running: make(chan struct{}, o.Running), house: make(chan struct{}, o.Running+o.Queued), waiters: make(chan struct{}, o.Running+o.Queued)}
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	return a
 }

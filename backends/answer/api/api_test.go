@@ -305,6 +305,35 @@ func TestFullHouse(t *testing.T) {
 	all.Wait()
 }
 
+// Those who send a question again take nothing of their rate; no more of them wait than
+// questions may.
+func TestFullOfWaiters(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Running, o.Queued = 1, 1 })
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	again := func(ctx context.Context) int {
+		return r.doIn(ctx, "POST", "/v1/answer", asks("hang"), "Idempotency-Key", "k").Code
+	}
+	if w := r.do("POST", "/v1/answer", asks("hang"), "Idempotency-Key", "k", "Prefer", "respond-async"); w.Code != 202 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	var all sync.WaitGroup
+	var refused atomic.Int32
+	for range 3 {
+		all.Go(func() {
+			if again(ctx) == 503 {
+				refused.Add(1)
+				end() // the others wait
+			}
+		})
+	}
+	all.Wait()
+	if refused.Load() != 1 {
+		t.Errorf("%d are refused", refused.Load())
+	}
+}
+
 func TestRateOverHTTP(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Accounts = accounts.New(o.Kernel, accounts.Options{}) })

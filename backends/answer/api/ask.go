@@ -119,11 +119,7 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 		a.refuse(w, http.StatusBadRequest, "InvalidRequest")
 		return
 	}
-	select {
-	case a.house <- struct{}{}:
-	default:
-		w.Header().Set("Retry-After", "1")
-		a.refuse(w, http.StatusServiceUnavailable, ServiceUnavailable)
+	if !a.enter(w, a.house) {
 		return
 	}
 	id := newID(a.o.Kernel.Now())
@@ -162,6 +158,18 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	case ans := <-done:
 		a.told(w, ans)
 	case <-r.Context().Done(): // what is not detached ends by itself
+	}
+}
+
+// enter takes a place, or answers that there is none.
+func (a *API) enter(w http.ResponseWriter, places chan<- struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+		w.Header().Set("Retry-After", "1")
+		a.refuse(w, http.StatusServiceUnavailable, ServiceUnavailable)
+		return false
 	}
 }
 
@@ -230,6 +238,10 @@ func (a *API) later(w http.ResponseWriter, id string) {
 // wait answers with what becomes of a question that was sent before; at once where it is
 // known, or where the client would rather look for it.
 func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
+	if !a.enter(w, a.waiters) { // they take nothing of their rate
+		return
+	}
+	defer func() { <-a.waiters }()
 	ctx, cancel := context.WithTimeout(r.Context(), a.o.Deadline+settling)
 	defer cancel()
 	for {

@@ -28,7 +28,7 @@ func TestReencrypt(t *testing.T) {
 		}
 		use(key('a'))
 		r := newRig(t, k, func(o *api.Options) { o.Keyring = func() (keyring.Keyring, error) { return ring, nil } })
-		var ids []string
+		ids := make([]string, 0, 3)
 		for range 3 {
 			ids = append(ids, gjson.Get(r.do("POST", "/v1/answer", asks("What was revenue?")).Body.String(), "result.id").Str)
 		}

@@ -4,7 +4,9 @@ import (
 	"database/sql"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -25,8 +27,8 @@ type desk struct {
 // quick are the options of a desk whose rate is no limit, and that works each answer out.
 const quick = "\t\tquota 1000 month\n\t\trate 100000\n\t\tcache off\n"
 
-// newDesk is a desk on SQLite, or on the database that dsn names, with options in the place of
-// the shipped ones.
+// newDesk is a desk on SQLite, or on the database with the shipped corpus that dsn names, with
+// options in the place of the shipped ones.
 func newDesk(t *testing.T, dsn, options string) *desk {
 	t.Helper()
 	port := e2e.FreePort(t)
@@ -36,8 +38,15 @@ func newDesk(t *testing.T, dsn, options string) *desk {
 	}
 	d := &desk{base: "https://localhost:" + port, config: e2e.Shipped(t, "answer", replace...)}
 	d.Node = e2e.NewNode(t, d.config, "TOLLGATE_DOMAIN=localhost:"+port, "TOLLGATE_DSN="+dsn)
-	d.Tool("answer", "sample", "documents")
-	d.Tool("answer", "ingest", "documents/corpus")
+	if dsn == "" {
+		corpusFile.Do(func() {
+			fill(d.Node)
+			corpusText, _ = os.ReadFile(d.Path("data", "tollgate.db")) // an empty one has no documents
+		})
+		if err := os.WriteFile(d.Path("data", "tollgate.db"), corpusText, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	d.key = strings.TrimSpace(d.Tool("answer", "key", "create", "--label", "desk"))
 	driver, source := "sqlite", "file:"+d.Path("data", "tollgate.db")+"?_pragma=busy_timeout(10000)"
 	if dsn != "" {
@@ -61,8 +70,31 @@ func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, testenv.Postgres(t).DSN())
+		pg := corpusTemplate.Copy(t, func(dsn string) error {
+			fillPostgres(t, dsn)
+			return nil
+		})
+		test(t, pg.DSN())
 	})
+}
+
+// What desks begin as: the shipped corpus is taken in once an engine.
+var (
+	corpusFile     sync.Once
+	corpusText     []byte
+	corpusTemplate testenv.PostgresTemplate
+)
+
+// fill takes the shipped corpus in.
+func fill(n *e2e.Node) {
+	n.T.Helper()
+	n.Tool("answer", "sample", "documents")
+	n.Tool("answer", "ingest", "documents/corpus")
+}
+
+func fillPostgres(t *testing.T, dsn string) {
+	t.Helper()
+	fill(e2e.NewNode(t, e2e.Shipped(t, "answer", "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase postgres {env.TOLLGATE_DSN}\n"), "TOLLGATE_DSN="+dsn))
 }
 
 func (d *desk) begin() {

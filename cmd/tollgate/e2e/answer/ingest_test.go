@@ -22,6 +22,7 @@ func TestAnswersIngested(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {
 		d := newDesk(t, dsn, quick)
+		d.Tool("answer", "sample", "documents")
 		const (
 			ingest    = "/admin/answer/corpus/ingest"
 			documents = "/admin/answer/corpus/documents"

@@ -169,6 +169,7 @@ func TestAnswersOutage(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		pg := testenv.NewPostgres(t)
+		fillPostgres(t, pg.DSN())
 		d := newDesk(t, pg.DSN(), quick)
 		enveloped(t, d.ask(asked), 200, "Answered")
 		pg.Stop()
