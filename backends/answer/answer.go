@@ -176,6 +176,12 @@ func (s *Server) Trace(ctx context.Context, id string) (*api.Trace, error) {
 	return s.api.Trace(ctx, id)
 }
 
+// Recent are the newest answers, without their texts, before the one with an id; empty: the
+// newest of all.
+func (s *Server) Recent(ctx context.Context, before string, most int) ([]api.Trace, error) {
+	return s.api.Recent(ctx, before, most)
+}
+
 // TracePage is Trace as a page for people, with the texts of the passages that are still in
 // the corpus.
 func (s *Server) TracePage(ctx context.Context, w http.ResponseWriter, id string) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer"
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/answer/web"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -22,6 +23,7 @@ func init() {
 
 // Admin adds routes to Caddy's admin endpoint, for who may order the server anyway:
 //
+//   - GET /admin/answer/traces?before=&most=: the newest answers, without their texts.
 //   - GET /admin/answer/traces/{id}: what became of a question, and how: each stage, the
 //     passages that were found, what was computed, what the checks have found. It holds the
 //     question. Who accepts text/html gets a page with the texts of the passages.
@@ -47,6 +49,7 @@ func (Admin) CaddyModule() caddy.ModuleInfo {
 // Routes implements caddy.AdminRouter.
 func (Admin) Routes() []caddy.AdminRoute {
 	return []caddy.AdminRoute{
+		{Pattern: "/admin/answer/traces", Handler: caddy.AdminHandlerFunc(traces)},
 		{Pattern: "/admin/answer/traces/", Handler: caddy.AdminHandlerFunc(trace)},
 		{Pattern: "/admin/answer/keys", Handler: caddy.AdminHandlerFunc(keys)},
 		{Pattern: "/admin/answer/keys/", Handler: caddy.AdminHandlerFunc(revoke)},
@@ -79,6 +82,40 @@ func tell(w http.ResponseWriter, status int, answer any) error {
 	return nil
 }
 
+// mostTraces is how many answers are listed, unless fewer are wanted.
+const mostTraces = 100
+
+// page reports whether a browser asks.
+func page(w http.ResponseWriter, r *http.Request) bool {
+	w.Header().Set("Vary", "Accept")
+	return strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// traces lists the newest answers.
+func traces(w http.ResponseWriter, r *http.Request) error {
+	if err := method(r, http.MethodGet); err != nil {
+		return err
+	}
+	n, err := only()
+	if err != nil {
+		return err
+	}
+	most := mostTraces
+	if text := r.URL.Query().Get("most"); text != "" {
+		if most, err = strconv.Atoi(text); err != nil || most < 1 || most > mostTraces {
+			return refuse(http.StatusBadRequest, "most is a whole number from 1 to 100")
+		}
+	}
+	list, err := n.server.Recent(r.Context(), r.URL.Query().Get("before"), most)
+	switch {
+	case err != nil:
+		return err
+	case page(w, r):
+		return web.Recent(w, list, len(list) == most)
+	}
+	return tell(w, http.StatusOK, map[string]any{"answers": list})
+}
+
 // trace looks in all answer APIs of the process.
 func trace(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
@@ -92,8 +129,7 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 		}
 		return tell(w, http.StatusOK, found)
 	}
-	w.Header().Set("Vary", "Accept")
-	if strings.Contains(r.Header.Get("Accept"), "text/html") { // as browsers send it
+	if page(w, r) {
 		show = func(s *answer.Server) error { return s.TracePage(r.Context(), w, id) }
 	}
 	var failed error

@@ -297,3 +297,45 @@ func TestOnceAndAge(t *testing.T) {
 		}
 	})
 }
+
+// The newest answers are listed first, those of all accounts, a page at a time.
+func TestRecent(t *testing.T) {
+	t.Parallel()
+	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
+		a := accounts.New(k.Server, accounts.Options{})
+		for i := range 3 {
+			_, caller := made(t, a, accounts.NewKey{Label: fmt.Sprint("desk", i)})
+			if _, _, err := a.Accept(t.Context(), caller, fmt.Sprint("ans_", i), accounts.Once{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := a.Settle(t.Context(), accounts.Answer{ID: "ans_1", Code: 200, Body: "text"}, false); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := a.Reserved(t.Context()); err != nil || n != 2 {
+			t.Errorf("%d reserved, error %v", n, err)
+		}
+		ids := func(before string, most int) (all string) {
+			t.Helper()
+			list, err := a.Recent(t.Context(), before, most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, ans := range list {
+				all += ans.ID + " " + ans.Status + " " + ans.Body + ","
+			}
+			return all
+		}
+		for got, want := range map[string]string{
+			ids("", 2): "ans_2 pending ,ans_1 done ,", ids("ans_1", 2): "ans_0 pending ,", ids("ans_0", 2): "",
+		} {
+			if got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+		k.Clock.Move(accounts.Kept)
+		if got := ids("", 9); got != "" {
+			t.Errorf("after 30 days: %q", got)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // States of an answer.
@@ -83,6 +84,22 @@ func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans An
 		return Answer{}, ErrNone
 	}
 	return ans, err
+}
+
+// Recent are the newest answers, of all accounts and without their texts, before the one
+// with an id; empty: the newest of all.
+func (a *Accounts) Recent(ctx context.Context, before string, most int) (list []Answer, err error) {
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		list, err = store.List(c, func(r store.Row) (ans Answer, err error) {
+			var at int64
+			err = r.Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &at)
+			ans.At = instant(at)
+			return ans, err
+		}, "SELECT id, account_id, status, code, reason, created_at FROM answer_answers WHERE (id < ? OR ? = '') AND created_at > ? ORDER BY id DESC LIMIT ?",
+			before, before, a.Now().Add(-Kept).UnixMicro(), most)
+		return err
+	})
+	return list, err
 }
 
 // Purge removes answers that are too old and what is left of past minutes, at most most of

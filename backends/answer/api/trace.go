@@ -17,6 +17,17 @@ type Trace struct {
 	Trace   json.RawMessage `json:"trace,omitempty"`
 }
 
+// Recent are the newest answers, without their texts, before the one with an id; empty: the
+// newest of all.
+func (a *API) Recent(ctx context.Context, before string, most int) ([]Trace, error) {
+	list, err := a.o.Accounts.Recent(ctx, before, most)
+	traces := make([]Trace, len(list))
+	for i, ans := range list {
+		traces[i] = Trace{ID: ans.ID, Status: ans.Status, Reason: ans.Reason, At: ans.At.UTC(), Account: ans.Account}
+	}
+	return traces, err
+}
+
 // Trace is that of an answer, whoever asked. Its error is accounts.ErrNone where there is
 // none.
 func (a *API) Trace(ctx context.Context, id string) (*Trace, error) {

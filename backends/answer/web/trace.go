@@ -81,8 +81,13 @@ func (t *Trace) Found() (ids []int64) {
 // Serve writes the page with the passages that are still there.
 func (t *Trace) Serve(w http.ResponseWriter, passages []kernel.Passage) error {
 	t.Passages, t.Gone = passages, len(t.Found())-len(passages)
+	return serve(w, "trace", t)
+}
+
+// serve writes a page.
+func serve(w http.ResponseWriter, name string, data any) error {
 	var text bytes.Buffer
-	if err := tracePage.Execute(&text, t); err != nil {
+	if err := tracePages.ExecuteTemplate(&text, name, data); err != nil {
 		return err
 	}
 	h := w.Header()
@@ -96,6 +101,15 @@ func (t *Trace) Serve(w http.ResponseWriter, passages []kernel.Passage) error {
 	return nil
 }
 
+// Recent writes the page of the newest answers, whose traces are beside it. more tells that
+// there may be older ones.
+func Recent(w http.ResponseWriter, list []api.Trace, more bool) error {
+	return serve(w, "recent", struct {
+		Traces []api.Trace
+		More   bool
+	}{list, more})
+}
+
 //go:embed trace.css
 var traceSheet string
 
@@ -107,9 +121,9 @@ var (
 	traceSum   = sha256.Sum256([]byte(traceStyle))
 	// tracePolicy allows the style of the page and nothing else.
 	tracePolicy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(traceSum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	tracePage   = template.Must(template.New("trace").Funcs(template.FuncMap{
+	tracePages  = template.Must(template.New("traces").Funcs(template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(traceStyle) }, //nolint:gosec // files of the program
-		"pieces": pieces, "web": isWeb, "took": took, "share": share, "number": strconv.Itoa, "next": func(i int) int { return i + 1 },
+		"pieces": pieces, "web": isWeb, "took": took, "share": share, "next": func(i int) int { return i + 1 }, "last": func(list []api.Trace) string { return list[len(list)-1].ID },
 	}).Parse(traceText))
 )
 

@@ -82,6 +82,20 @@ func TestTrace(t *testing.T) {
 			t.Errorf("%s", policy)
 		}
 	}
+	w := httptest.NewRecorder()
+	list := []api.Trace{{ID: "ans_02", Status: "done", At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Account: 7}, {ID: "ans_01", Status: "failed", Reason: evil}}
+	if err := Recent(w, list, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<a href="traces/ans_02">`, `<a href="traces?before=ans_01">`, "2026-03-02 12:00:00 UTC", "&lt;script&gt;"} {
+		if !strings.Contains(w.Body.String(), want) || strings.Contains(w.Body.String(), "<script") {
+			t.Errorf("no %s in %s", want, w.Body)
+		}
+	}
+	w = httptest.NewRecorder()
+	if err := Recent(w, nil, false); err != nil || !strings.Contains(w.Body.String(), "Nothing was asked") {
+		t.Errorf("%v %s", err, w.Body)
+	}
 	for name, trace := range map[string]*api.Trace{"pending": {ID: "ans_02", Status: "pending"}, "no trace": {ID: "ans_03", Status: "failed", Reason: "Timeout"}} {
 		page, err := NewTrace(trace)
 		if err != nil {

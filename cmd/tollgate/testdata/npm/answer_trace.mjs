@@ -24,5 +24,8 @@ for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }],
       await tab.locator('.passages pre').first().waitFor({ state: 'visible' });
       await sound(tab, `${kind}-${name}`);
     }
+    await tab.goto(`${url}/list`);
+    assert.equal(await tab.getByRole('link', { name: /^ans_/ }).count(), 2);
+    await sound(tab, `list-${name}`);
   });
 }
