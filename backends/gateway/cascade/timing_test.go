@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -432,19 +433,24 @@ func TestSlowClient(t *testing.T) {
 	t.Parallel()
 	// More than is gathered in one write, and less.
 	for _, size := range []int{1, 2 * maxPending} {
-		r := newRig(t, setup{keys: []string{"alpha"}, options: Options{Idle: 100 * time.Millisecond}})
-		d := newDiary()
-		d.slowAt, d.slow, d.slept = "second", 300*time.Millisecond, make(chan struct{})
-		r.alpha.does(then(stream(text("first"), text("second"+strings.Repeat("x", size))), func(_ http.ResponseWriter, req *http.Request) {
-			select {
-			case <-d.slept:
-			case <-req.Context().Done():
-			}
-		}, stream(text("third"), finish, doneLine)))
-		result, err := r.engine.Answer(t.Context(), d, r.request("keychain-low", true, nil))
-		if err != nil || result.Code != "" || !strings.HasSuffix(d.whole.String(), doneLine) {
-			t.Errorf("%d bytes: %v, %+v", size, err, result)
+		t.Run(strconv.Itoa(size), func(t *testing.T) { slowClient(t, size) })
+	}
+}
+
+func slowClient(t *testing.T, size int) {
+	t.Parallel()
+	r := newRig(t, setup{keys: []string{"alpha"}, options: Options{Idle: time.Second}})
+	d := newDiary()
+	d.slowAt, d.slow, d.slept = "second", 3*time.Second, make(chan struct{})
+	r.alpha.does(then(stream(text("first"), text("second"+strings.Repeat("x", size))), func(_ http.ResponseWriter, req *http.Request) {
+		select {
+		case <-d.slept:
+		case <-req.Context().Done():
 		}
+	}, stream(text("third"), finish, doneLine)))
+	result, err := r.engine.Answer(t.Context(), d, r.request("keychain-low", true, nil))
+	if err != nil || result.Code != "" || !strings.HasSuffix(d.whole.String(), doneLine) {
+		t.Errorf("%d bytes: %v, %+v", size, err, result)
 	}
 }
 

@@ -151,7 +151,7 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 		}
 		s.changes.mu.Lock()
 		if s.changes.n == before {
-			s.accts.SetWithTTL(userID, account, 1, CacheTTL)
+			s.accts.SetWithTTL(userID, account, 1, s.ttl)
 		}
 		s.changes.mu.Unlock()
 		return account, nil

@@ -155,6 +155,7 @@ func TestChangeOnAnotherNode(t *testing.T) {
 		key := here.user(t, "alice")
 		if p.dialect == store.Postgres {
 			there.listens(t)
+			there.ttl = time.Hour // it sees what it hears of alone
 		}
 		for _, n := range []*node{here, there} {
 			if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
@@ -182,13 +183,6 @@ func TestChangeOnAnotherNode(t *testing.T) {
 			_, err := there.Authenticate(t.Context(), key.Key)
 			return err != nil && len(there.account(t, "alice").keys) == 1
 		})
-		limit := CacheTTL + 2*time.Second // a slow machine included
-		if p.dialect == store.Postgres {
-			limit = CacheTTL / 2 // it has heard of them
-		}
-		if took := time.Since(began); took > limit {
-			t.Errorf("the change was seen after %v", took)
-		}
 	})
 }
 
@@ -235,6 +229,7 @@ func TestChangesAreHeard(t *testing.T) {
 	first := here.user(t, "alice")
 	cat := testCatalog(t)
 	there.listens(t)
+	there.ttl = time.Hour // it sees what it hears of alone
 	limit := int64(7)
 	var made *NewKey
 	var pk *ProviderKey
@@ -288,14 +283,10 @@ func TestChangesAreHeard(t *testing.T) {
 		}
 		there.keys.Wait()
 		there.accts.Wait()
-		began := time.Now()
 		if err := change.make(); err != nil {
 			t.Fatalf("%s: %v", change.what, err)
 		}
 		eventually(t, change.what+" is seen", change.seen)
-		if took := time.Since(began); took > CacheTTL/2 {
-			t.Errorf("%s is seen after %v", change.what, took)
-		}
 	}
 }
 

@@ -181,7 +181,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, erro
 		cached := &cachedKey{id}
 		s.changes.mu.Lock()
 		if s.changes.n == before {
-			s.keys.SetWithTTL(hash, cached, 1, CacheTTL)
+			s.keys.SetWithTTL(hash, cached, 1, s.ttl)
 		}
 		s.changes.mu.Unlock()
 		return cached, nil

@@ -44,6 +44,7 @@ type Service struct {
 	now     func() time.Time
 	keys    *ristretto.Cache[string, *cachedKey]
 	accts   *ristretto.Cache[string, *Account]
+	ttl     time.Duration // of both: CacheTTL
 	flight  singleflight.Group
 	changes changes
 	used    usedKeys
@@ -80,7 +81,7 @@ func (s *Service) shared(ctx context.Context, key string, read func() (any, erro
 
 // New makes the service over a database with Schema registered.
 func New(db *store.DB, ring keyring.Keyring, logger *zap.Logger, now func() time.Time) (*Service, error) {
-	s := &Service{db: db, ring: ring, logger: logger, now: now, origin: random(20), spending: spending{writer: random(20)}}
+	s := &Service{db: db, ring: ring, logger: logger, now: now, ttl: CacheTTL, origin: random(20), spending: spending{writer: random(20)}}
 	var err error
 	s.keys, err = ristretto.NewCache(&ristretto.Config[string, *cachedKey]{
 		NumCounters: 1_000_000, MaxCost: 100_000, BufferItems: 64, IgnoreInternalCost: true, // 100,000 keys

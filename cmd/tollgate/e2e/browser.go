@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -49,11 +50,18 @@ func CheckConsole(t *testing.T, document, root, connect string) string {
 // browsers lets one test use a browser at a time: each takes a processor or two.
 var browsers sync.Mutex
 
-// Chromium finds the browser.
-func Chromium(t *testing.T) string {
+// RunBrowser runs one file of cases in a browser.
+func RunBrowser(t *testing.T, file string, env ...string) {
 	t.Helper()
+	program, browser := NodeProgram(t), chromium(t)
 	browsers.Lock()
-	t.Cleanup(browsers.Unlock)
+	defer browsers.Unlock()
+	RunNode(t, program, file, append(env, "CHROMIUM="+browser, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))...)
+}
+
+// chromium finds the browser.
+func chromium(t *testing.T) string {
+	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path

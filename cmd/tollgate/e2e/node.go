@@ -246,6 +246,16 @@ func (n *Node) AwaitExit() {
 	}
 }
 
+// Runs reports whether the gateway has not ended.
+func (n *Node) Runs() bool {
+	select {
+	case <-n.exited:
+		return false
+	default:
+		return true
+	}
+}
+
 // Kill ends the gateway at once, as a crash does. One that has ended stays so.
 func (n *Node) Kill() {
 	if n.Cmd == nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
@@ -69,8 +68,7 @@ func TestAnswersOperated(t *testing.T) {
 // headless Chromium.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	d := newDesk(t, "", "\t\tquota 1000 month\n")
-	e2e.RunNode(t, program, "answer.mjs", "CHROMIUM="+browser, "ANSWER_URL="+d.base, "ANSWER_KEY="+d.key, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
+	e2e.RunBrowser(t, "answer.mjs", "ANSWER_URL="+d.base, "ANSWER_KEY="+d.key)
 	d.Stop()
 }

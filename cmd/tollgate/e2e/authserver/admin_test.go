@@ -2,7 +2,6 @@ package authserver
 
 import (
 	"net/http"
-	"os"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
@@ -12,7 +11,6 @@ import (
 // testdata/npm/authserver_admin.mjs run in a headless Chromium.
 func TestAdminUI(t *testing.T) {
 	t.Parallel()
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	const key = "an administration key of at least 32 letters"
 	n, issuer, admin := newAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://127.0.0.1:PORT'}
@@ -26,7 +24,6 @@ resources:
   - {slug: files, uri: 'https://files.example', display_name: Files, scopes: [{name: read, description: See your files}]}
 `, "MASTER=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
 	answersWith(t, issuer+"/ready", http.StatusOK)
-	e2e.RunNode(t, program, "authserver_admin.mjs", "CHROMIUM="+browser, "AUTHSERVER_URL="+issuer, "AUTHSERVER_ADMIN="+admin, "AUTHSERVER_KEY="+key,
-		"SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
+	e2e.RunBrowser(t, "authserver_admin.mjs", "AUTHSERVER_URL="+issuer, "AUTHSERVER_ADMIN="+admin, "AUTHSERVER_KEY="+key)
 	n.Stop()
 }

@@ -26,7 +26,6 @@ func shipped(t *testing.T, name, port, admin string) *e2e.Node {
 // nothing else. The cases of testdata/npm/all.mjs run in a headless Chromium.
 func TestAll(t *testing.T) {
 	t.Parallel()
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	port, admin := e2e.FreePort(t), e2e.FreePort(t)
 	n := shipped(t, "all", port, admin).Start()
 	gateway := "https://localhost:" + port
@@ -40,7 +39,7 @@ func TestAll(t *testing.T) {
 	if a := e2e.Get(t, client, gateway+"/.well-known/oauth-protected-resource", ""); a.Status != http.StatusOK || !strings.Contains(a.Body, `"authorization_servers":["https://auth.localhost:`+port+`"]`) {
 		t.Errorf("the metadata: %d %s", a.Status, a.Body)
 	}
-	e2e.RunNode(t, program, "all.mjs", "CHROMIUM="+browser, "TOLLGATE_URL="+gateway, "AUTHSERVER_URL=https://auth.localhost:"+port,
-		"AUTHSERVER_ADMIN=http://localhost:"+admin, "AUTHSERVER_USER="+user, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
+	e2e.RunBrowser(t, "all.mjs", "TOLLGATE_URL="+gateway, "AUTHSERVER_URL=https://auth.localhost:"+port,
+		"AUTHSERVER_ADMIN=http://localhost:"+admin, "AUTHSERVER_USER="+user)
 	n.Stop()
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
@@ -102,7 +101,7 @@ resources:
 		`http_requests_total{method="POST",route="/login",status="303"}`: 1, `http_requests_total{method="POST",route="/login",status="422"}`: 1, `http_requests_total{method="POST",route="/login",status="429"}`: 1,
 		`http_requests_total{method="POST",route="/admin/keys/rotate",status="200"}`: 1, `http_requests_total{method="PATCH",route="/admin/clients/{id}/revoke",status="200"}`: 1,
 	}
-	e2e.Eventually(t, 5*time.Second, "all is counted", func() error { // the last is so behind its answer
+	e2e.Eventually(t, e2e.WaitLimit, "all is counted", func() error { // the last is so behind its answer
 		got := scraped(t, admin)
 		var wrong []error
 		for name, value := range want {

@@ -12,7 +12,6 @@ import (
 // testdata/npm/authserver_pages.mjs run in a headless Chromium without script.
 func TestAuthserverPages(t *testing.T) {
 	t.Parallel()
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	site := "http://127.0.0.1:" + e2e.FreePort(t)
 	n := e2e.NewNode(t, "{\n\tadmin unix/data/admin.sock\n\tpersist_config off\n\ttollgate {\n\t\tdatabase sqlite data/tollgate.db\n\t}\n}\n"+
 		site+" {\n\ttollgate authserver {\n\t\tconfig keys.yaml\n\t}\n}\n")
@@ -27,5 +26,5 @@ resources:
 	}
 	n.Start()
 	password := strings.TrimSpace(n.Tool("authserver", "user", "add", "ann@example.com", "--name", "Ann", "--generate"))
-	e2e.RunNode(t, program, "authserver_pages.mjs", "CHROMIUM="+browser, "AUTHSERVER_URL="+site, "AUTHSERVER_PASSWORD="+password, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
+	e2e.RunBrowser(t, "authserver_pages.mjs", "AUTHSERVER_URL="+site, "AUTHSERVER_PASSWORD="+password)
 }

@@ -31,7 +31,6 @@ const boardPeople = `{
 // testdata/npm/board_admin.mjs.
 func TestBoardAdministration(t *testing.T) {
 	t.Parallel()
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	port := e2e.FreePort(t)
 	site := "http://127.0.0.1:" + port
 	n := e2e.NewNode(t, e2e.Shipped(t, "board", "{$TOLLGATE_DOMAIN:localhost}", site))
@@ -40,7 +39,7 @@ func TestBoardAdministration(t *testing.T) {
 	}
 	n.Tool("board", "seed", "--fixture", "people.json")
 	n.Start()
-	e2e.RunNode(t, program, "board_admin.mjs", "CHROMIUM="+browser, "BOARD_URL="+site)
+	e2e.RunBrowser(t, "board_admin.mjs", "BOARD_URL="+site)
 
 	// What the pages did counts for the API too.
 	if a := e2e.Get(t, e2e.Client, site+kernel.Mount+"/forums", ""); a.Status != 200 || strings.Contains(a.Body, "Inner circle") {

@@ -14,7 +14,6 @@ import (
 // testdata/npm/board_pages.mjs run in a headless Chromium without script.
 func TestBoardPages(t *testing.T) {
 	t.Parallel()
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	b := newBoard(t)
 	people := b.Path("people.json")
 	// Who has a password can sign in.
@@ -23,7 +22,7 @@ func TestBoardPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Tool("board", "seed", "--fixture", people)
-	e2e.RunNode(t, program, "board_pages.mjs", "CHROMIUM="+browser, "BOARD_URL="+strings.TrimSuffix(b.api, "/api/v1"))
+	e2e.RunBrowser(t, "board_pages.mjs", "BOARD_URL="+strings.TrimSuffix(b.api, "/api/v1"))
 }
 
 // TestBoardPagesAndOthers: where pages are off, what is not the API goes to the

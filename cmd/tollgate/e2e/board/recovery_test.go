@@ -24,7 +24,6 @@ const boardForgetful = `{"users": [
 // without script.
 func TestBoardRecovery(t *testing.T) {
 	t.Parallel()
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	server := testenv.SMTP(t)
 	port := e2e.FreePort(t)
 	site := "http://127.0.0.1:" + port
@@ -47,7 +46,7 @@ func TestBoardRecovery(t *testing.T) {
 		}
 	}))
 	defer mails.Close()
-	e2e.RunNode(t, program, "board_recovery.mjs", "CHROMIUM="+browser, "BOARD_URL="+site, "MAILS_URL="+mails.URL)
+	e2e.RunBrowser(t, "board_recovery.mjs", "BOARD_URL="+site, "MAILS_URL="+mails.URL)
 	n.Stop()
 	logs := n.Logs.String()
 	for _, secret := range []string{"frank@example.com", "greta@example.com", "henry@example.com", "token="} {

@@ -1,7 +1,6 @@
 package cms
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -12,10 +11,9 @@ import (
 // Chromium without script.
 func TestAdminPages(t *testing.T) {
 	t.Parallel()
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	s := newSite(t)
 	password := strings.TrimSpace(s.Tool("cms", "install", "--admin", "ann"))
 	s.begin()
-	e2e.RunNode(t, program, "cms_admin.mjs", "CHROMIUM="+browser, "CMS_URL="+s.base, "CMS_PASSWORD="+password, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
+	e2e.RunBrowser(t, "cms_admin.mjs", "CMS_URL="+s.base, "CMS_PASSWORD="+password)
 	s.Stop()
 }

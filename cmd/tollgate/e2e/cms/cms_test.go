@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
@@ -58,7 +57,7 @@ func (s *site) do(method, path, body string, header ...string) *e2e.Answer {
 // answers waits until a GET is answered like this.
 func (s *site) answers(path string, status int, body string, header ...string) {
 	s.T.Helper()
-	e2e.Eventually(s.T, 10*time.Second, path, func() error {
+	e2e.Eventually(s.T, e2e.WaitLimit, path, func() error {
 		if a := s.do("GET", path, "", header...); a.Status != status || !strings.Contains(a.Body, body) {
 			return fmt.Errorf("%d %s", a.Status, a.Body)
 		}

@@ -20,7 +20,6 @@ import (
 // that this machine may read and on one whose queries need a token.
 func TestEventsPage(t *testing.T) {
 	t.Parallel()
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	n := newEvents(t, "")
 	n.unpack(e2e.Repo("backends/runevents/testdata/reports.tar.gz"), "reports")
 	n.Tool("events", "import", "reports")
@@ -47,7 +46,7 @@ func TestEventsPage(t *testing.T) {
 	closed := newEvents(t, "")
 	closed.Load(strings.Replace(closed.config, "\t\t# read user", "\t\tread user ada\n\t\tunreported_after 90m", 1))
 	token := strings.TrimSpace(closed.Tool("keychain", "token", "ada"))
-	e2e.RunNode(t, program, "events.mjs", "CHROMIUM="+browser, "EVENTS_URL="+n.base, "EVENTS_CLOSED_URL="+closed.base, "EVENTS_TOKEN="+token, "EVENTS_REPORT="+strings.ReplaceAll(odd, "odd.", "ahead."))
+	e2e.RunBrowser(t, "events.mjs", "EVENTS_URL="+n.base, "EVENTS_CLOSED_URL="+closed.base, "EVENTS_TOKEN="+token, "EVENTS_REPORT="+strings.ReplaceAll(odd, "odd.", "ahead."))
 }
 
 // unpack writes the files of an archive into a folder of the node.

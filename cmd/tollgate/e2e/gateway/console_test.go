@@ -26,7 +26,6 @@ import (
 // paste tokens and on one where they sign in with an OpenID provider.
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	up := e2e.NewUpstream(t)
 	g := e2e.NewGateway(t, "\t\tcatalog {\n\t\t\tprovider openai {\n\t\t\t\tbase_url "+up.URL+"/openai/v1\n\t\t\t}\n"+
 		"\t\t\tprovider groq {\n\t\t\t\tbase_url "+up.URL+"/groq/v1\n\t\t\t}\n"+
@@ -38,8 +37,7 @@ func TestConsole(t *testing.T) {
 	token := func(g *e2e.Gateway, user string) string {
 		return strings.TrimSpace(g.Tool("keychain", "token", user, "--json"))
 	}
-	e2e.RunNode(t, program, "console.mjs",
-		"CHROMIUM="+browser, "TOLLGATE_URL="+g.Base, "TOLLGATE_UPSTREAM="+up.URL, "TOLLGATE_TOKENS="+fmt.Sprintf("[%s,%s]", token(g, "ada"), token(g, "berta")),
+	e2e.RunBrowser(t, "console.mjs", "TOLLGATE_URL="+g.Base, "TOLLGATE_UPSTREAM="+up.URL, "TOLLGATE_TOKENS="+fmt.Sprintf("[%s,%s]", token(g, "ada"), token(g, "berta")),
 		"TOLLGATE_OIDC_URL="+signIn.Base, "TOLLGATE_OIDC_TOKEN="+token(signIn, "carla"), "IDENTITY_PROVIDER="+id.url)
 }
 

@@ -224,7 +224,7 @@ func TestTwoNodes(t *testing.T) {
 	nodes[0].Tool("keychain", "keys", "revoke", free.ID, "--user", "ada")
 	revoked := time.Now()
 	for i, n := range nodes {
-		e2e.Eventually(t, 5*time.Second, fmt.Sprintf("node %d refuses the revoked key", i+1), func() error {
+		e2e.Eventually(t, keychain.CacheTTL+30*time.Second, fmt.Sprintf("node %d refuses the revoked key", i+1), func() error {
 			if a := e2e.Ask(t.Context(), n.Base, free.Key, e2e.Prompt("keychain-high", false)); a.Status != http.StatusUnauthorized {
 				return fmt.Errorf("%s after the revocation: status %d", time.Since(revoked), a.Status)
 			}
