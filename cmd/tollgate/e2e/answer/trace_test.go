@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -62,7 +61,6 @@ func TestTracePage(t *testing.T) {
 	if a := d.operate(http.MethodGet, "/admin/answer/traces/ans_none", nil, "Accept", "text/html"); a.Status != http.StatusNotFound {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
-	program, browser := e2e.NodeProgram(t), e2e.Chromium(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // the socket, for a browser
 		page, ok := pages[r.URL.Path]
 		if !ok {
@@ -75,6 +73,6 @@ func TestTracePage(t *testing.T) {
 		_, _ = io.WriteString(w, page.Body)
 	}))
 	defer server.Close()
-	e2e.RunNode(t, program, "answer_trace.mjs", "CHROMIUM="+browser, "TRACE_URL="+server.URL, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
+	e2e.RunBrowser(t, "answer_trace.mjs", "TRACE_URL="+server.URL)
 	d.Stop()
 }
