@@ -35,6 +35,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -69,6 +70,9 @@ type Options struct {
 	Meter Meter
 	// Admin is the path of the administration, such as /admin. Default: there is none.
 	Admin string
+	// OIDC is a provider at which users of the administration may sign in, and OIDCLabel what it is called. Default: none.
+	OIDC      *oidclogin.Provider
+	OIDCLabel string
 }
 
 // Meter counts what happens.
@@ -159,6 +163,7 @@ func Offline(o Options) (*Server, error) {
 	if s.mount = o.Admin; s.mount != "" {
 		s.admin = admin.New(s.Server, admin.Options{
 			Mount: s.mount, Accounts: s.accounts, Auth: s.auth, Content: s.content, Files: s.files, Settings: s.settings, Routes: s.administered, Reload: s.Reload,
+			OIDC: o.OIDC, OIDCLabel: o.OIDCLabel,
 		})
 	}
 	return s, nil

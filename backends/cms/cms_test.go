@@ -97,7 +97,7 @@ const testRoutes = `
   'v2' => [['GET', 'posts', GoTest::class, 'echo', ['auth' => false]]],
 ];`
 
-func newSite(t *testing.T, db *store.DB, set settings.Settings) *site {
+func newSite(t *testing.T, db *store.DB, set settings.Settings, changes ...func(o *cms.Options)) *site {
 	t.Helper()
 	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
 	if err != nil {
@@ -113,14 +113,18 @@ func newSite(t *testing.T, db *store.DB, set settings.Settings) *site {
 		t.Fatalf("installed again %v: %v", made, err)
 	}
 	s.routes(testRoutes)
-	s.server, err = cms.New(cms.Options{
+	options := cms.Options{
 		Site: s.folder, DB: db, Key: func() []byte { return make([]byte, 32) }, Logger: zap.NewNop, Now: func() time.Time { return time.Unix(0, s.clock.Load()) },
 		Keyring:   func() (keyring.Keyring, error) { return ring, nil },
 		Passwords: password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}},
 		Address:   func(r *http.Request) string { return r.Header.Get("X-Test-Address") },
 		Admin:     "/admin",
 		Meter:     cms.Meter{Logged: func(outcome string) { s.logins = append(s.logins, outcome) }},
-	})
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	s.server, err = cms.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

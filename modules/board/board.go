@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/modules/oidc"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -62,6 +63,9 @@ type Handler struct {
 
 	// MembersOnly shows guests no page but those to sign in and to join.
 	MembersOnly bool `json:"members_only,omitempty"`
+
+	// OIDC is an OpenID provider at which members may sign in, beside the password. Default: none.
+	OIDC *oidc.Provider `json:"oidc,omitempty"`
 
 	// Mail sends what members follow by mail. Default: mails are only logged.
 	// One handler with it is enough for all on the same database; its base_url
@@ -120,7 +124,14 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	})
 	h.api = h.service.API()
 	if !h.NoPages {
-		h.site = web.New(h.service, web.Options{BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Conceal: conceal}, ctx.Logger())
+		options := web.Options{BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Conceal: conceal}
+		if h.OIDC != nil {
+			if options.OIDC, _, err = h.OIDC.Make(h.app, h.service.Key); err != nil {
+				return err
+			}
+			options.OIDCLabel = h.OIDC.Called()
+		}
+		h.site = web.New(h.service, options, ctx.Logger())
 	}
 	return h.work(ctx, shared)
 }

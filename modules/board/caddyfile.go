@@ -8,13 +8,14 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
+	"github.com/tollgate-gateway/tollgate/modules/oidc"
 )
 
 func init() {
 	directive.Register[Handler]("board")
 }
 
-var optionNames = []string{"base_url", "hold_first", "offline", "no_flood", "no_pages", "members_only", "attachments", "mail"}
+var optionNames = []string{"base_url", "hold_first", "offline", "no_flood", "no_pages", "members_only", "attachments", "oidc", "mail"}
 
 // UnmarshalCaddyfile reads the directive. Syntax:
 //
@@ -26,6 +27,9 @@ var optionNames = []string{"base_url", "hold_first", "offline", "no_flood", "no_
 //		no_pages
 //		members_only
 //		attachments <folder>|database
+//		oidc <issuer> <client_id> [<client_secret>] {
+//			...   # see oidc.Unmarshal
+//		}
 //		mail log
 //		mail smtp[s]://<host>[:<port>] {
 //			from     <address>
@@ -51,6 +55,14 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return err
 			}
 			h.Mail = m
+			continue
+		}
+		if option == "oidc" {
+			p, err := oidc.Unmarshal(d)
+			if err != nil {
+				return err
+			}
+			h.OIDC = p
 			continue
 		}
 		args := d.RemainingArgs()

@@ -6,13 +6,14 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
+	"github.com/tollgate-gateway/tollgate/modules/oidc"
 )
 
 func init() {
 	directive.Register[Handler](serviceName)
 }
 
-var optionNames = []string{"site", "admin"}
+var optionNames = []string{"site", "admin", "oidc"}
 
 // UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -21,6 +22,16 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	for d.NextBlock(0) {
+		if d.Val() == "oidc" {
+			if h.OIDC != nil {
+				return d.Errf("%s is given twice", d.Val())
+			}
+			var err error
+			if h.OIDC, err = oidc.Unmarshal(d); err != nil {
+				return err
+			}
+			continue
+		}
 		into := &h.Site
 		switch d.Val() {
 		case "site":

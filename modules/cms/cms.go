@@ -5,6 +5,7 @@ package cms
 import (
 	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,8 +21,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
+	"github.com/tollgate-gateway/tollgate/modules/oidc"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -50,6 +53,9 @@ const serviceName = "cms"
 //	cms [<matcher>] {
 //		site  <folder>       # site
 //		admin <path> | off   # /admin
+//		oidc  <issuer> <client_id> [<client_secret>] {
+//			...   # see oidc.Unmarshal
+//		}
 //	}
 type Handler struct {
 	// Site is the folder of the site; a relative path counts from the working directory, in a Caddyfile from its
@@ -58,6 +64,8 @@ type Handler struct {
 	// Admin is the path of the administration: pages for those whose roles permit it. "off": there is none.
 	// Default: /admin.
 	Admin string `json:"admin,omitempty"`
+	// OIDC is an OpenID provider at which users of the administration may sign in, beside the password. Default: none.
+	OIDC *oidc.Provider `json:"oidc,omitempty"`
 
 	app    *tollgate.App
 	server *cms.Server
@@ -93,6 +101,7 @@ var nodes = caddy.NewUsagePool()
 type nodeKey struct {
 	db          *store.DB
 	site, admin string
+	oidc        [sha256.Size]byte
 }
 
 // CaddyModule returns the Caddy module information.
@@ -121,14 +130,24 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	keys := h.app.Keys(serviceName)
+	var provider *oidclogin.Provider
+	var called string
+	key := nodeKey{db: db, site: site, admin: mount}
+	if h.OIDC != nil {
+		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
+			return err
+		}
+		called = h.OIDC.Called()
+	}
 	made := false
-	n, err := tollgate.Share(h.app, nodes, nodeKey{db, site, mount}, func() (*node, error) {
+	n, err := tollgate.Share(h.app, nodes, key, func() (*node, error) {
 		made = true
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		n.server, err = cms.New(cms.Options{
 			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: clientAddress, RequestID: requestID,
 			Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) }, Admin: mount,
+			OIDC: provider, OIDCLabel: called,
 		})
 		return n, err
 	}, (*node).close)

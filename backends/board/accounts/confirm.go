@@ -150,7 +150,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 // ofMember are the tables with what a member who was never in can have.
 var ofMember = []string{
 	"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads",
-	"board_api_tokens", "board_idempotency", "board_sessions", "board_mails", "board_links", "board_member_posts",
+	"board_api_tokens", "board_idempotency", "board_sessions", "board_identities", "board_mails", "board_links", "board_member_posts",
 }
 
 // PurgeUnconfirmed removes members who never opened the link of the registration:

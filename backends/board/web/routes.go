@@ -50,6 +50,8 @@ var routes = slices.Concat([]page{
 
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login},
+	{Method: get, Path: "/login/oidc", Admit: everybody, Serve: (*call).beginSignOn},
+	{Method: get, Path: "/login/oidc/callback", Secret: true, Admit: everybody, Serve: (*call).signOn},
 	{Method: post, Path: "/logout", Admit: everybody, Serve: (*call).logout},
 	{Method: get, Path: "/register", Admit: everybody, Serve: (*call).askRegister},
 	{Method: post, Path: "/register", Admit: everybody, Serve: (*call).register},

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -53,6 +54,9 @@ type Options struct {
 	BaseURL string
 	// MembersOnly shows guests how to sign in and nothing else.
 	MembersOnly bool
+	// OIDC is a provider at which members may sign in, and OIDCLabel what it is called. Default: none.
+	OIDC      *oidclogin.Provider
+	OIDCLabel string
 	// Conceal keeps a request whose address holds a secret out of the logs.
 	// Default: nothing does.
 	Conceal func(*http.Request)
@@ -191,6 +195,14 @@ func (f *frame) Unseen() (int, error) {
 // Joins reports whether who looks may become a member now.
 func (f *frame) Joins() bool {
 	return f.Settings.Registration != kernel.RegistrationClosed && f.call.service.Admit(f.call.actor) == nil
+}
+
+// SignOn is what the provider is called at which members may sign in; empty: there is none.
+func (f *frame) SignOn() string {
+	if f.call.options.OIDC == nil {
+		return ""
+	}
+	return f.call.options.OIDCLabel
 }
 
 // Mails reports whether the board sends mails.

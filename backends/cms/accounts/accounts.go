@@ -150,6 +150,7 @@ func (a *Accounts) Create(ctx context.Context, by *kernel.User, name string, cha
 	if err != nil {
 		return nil, err
 	}
+	set.confirmed = 1
 	now := a.Moment()
 	err = a.change(ctx, "", func(c kernel.Conn) error {
 		if err := may(c, by, 0, set.roles); err != nil {
@@ -184,6 +185,9 @@ func (a *Accounts) Update(ctx context.Context, by *kernel.User, id int64, change
 	set, err := a.settle(ctx, old.Name, change)
 	if err != nil {
 		return nil, err
+	}
+	if by == nil || by.ID != id {
+		set.confirmed = 1
 	}
 	own := by != nil && by.ID == id && change.Roles == nil && change.Status == nil
 	now := a.Moment()
@@ -317,6 +321,7 @@ type set struct {
 	Change
 	key, hash string
 	roles     []string
+	confirmed int64 // whether who sets an address is another one than who has it
 }
 
 // settle checks a change, and does the slow part of it.
@@ -363,7 +368,7 @@ func (a *Accounts) settle(ctx context.Context, name string, change Change) (*set
 
 func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 	if s.Email != nil {
-		_, err := c.Exec("UPDATE cms_users SET email = ?, email_key = NULLIF(?, '') WHERE id = ?", *s.Email, s.key, id)
+		_, err := c.Exec("UPDATE cms_users SET email = ?, email_key = NULLIF(?, ''), email_confirmed = CASE WHEN email_key = ? THEN email_confirmed ELSE ? END WHERE id = ?", *s.Email, s.key, s.key, s.confirmed, id)
 		if store.IsUniqueViolation(err) {
 			return kernel.Invalid("email", "taken", "another user has this address")
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
@@ -33,7 +34,7 @@ var look = sync.OnceValue(func() *pages.Look { return pages.NewLook("cms", embed
 // maxUpload is how large a form with a file is, in bytes; a field says how large its files are.
 const maxUpload = 128 << 20
 
-// Options are what the administration stands on. All are required.
+// Options are what the administration stands on. All are required but those with a default.
 type Options struct {
 	// Mount is the path of the administration, such as /admin.
 	Mount    string
@@ -45,6 +46,9 @@ type Options struct {
 	// Routes tell how the files of the site were read last, and Reload reads them anew.
 	Routes func() Routes
 	Reload func() error
+	// OIDC is a provider at which users may sign in, and OIDCLabel what it is called. Default: none.
+	OIDC      *oidclogin.Provider
+	OIDCLabel string
 }
 
 // Routes are how the files of a site were read last.
@@ -80,6 +84,8 @@ const (
 var table = []pages.Page[*call]{
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login},
+	{Method: get, Path: "/login/oidc", Admit: everybody, Serve: (*call).beginSignOn},
+	{Method: get, Path: "/login/oidc/callback", Secret: true, Admit: everybody, Serve: (*call).signOn},
 	{Method: post, Path: "/logout", Admit: everybody, Serve: (*call).logout},
 	{Method: get, Path: "/account", Serve: (*call).account},
 	{Method: post, Path: "/account", Serve: (*call).saveAccount},
@@ -133,12 +139,16 @@ type call struct {
 type frame struct {
 	User                                     string // empty: nobody has signed in
 	Admin, Templates, Users, Roles, Settings bool
+	SignOn                                   string // the provider at which users may sign in; empty: there is none
 }
 
 // begin finds who asks.
 func (a *admin) begin(p *pages.Call) (*call, error) {
 	c := &call{Call: p, admin: a}
 	f := new(frame)
+	if a.OIDC != nil {
+		f.SignOn = a.OIDCLabel
+	}
 	if cookie := p.Session(); cookie != "" {
 		user, _, err := a.Auth.Find(p.R, cookie)
 		if err != nil {
@@ -148,7 +158,7 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 	}
 	if u := c.by; u != nil {
 		c.SignedIn()
-		*f = frame{u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers), u.Superuser(), u.May(kernel.PermissionSettings)}
+		*f = frame{u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers), u.Superuser(), u.May(kernel.PermissionSettings), f.SignOn}
 	}
 	c.Name, c.Call.Site = "Site", f
 	return c, nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -26,6 +27,11 @@ func (c *call) login() error {
 	if err != nil {
 		return c.ShowForm(told(err), "login", "Sign in", form)
 	}
+	return c.signIn(user, epoch, form.Next)
+}
+
+// signIn begins a session, and leads on.
+func (c *call) signIn(user *kernel.User, epoch int64, next string) error {
 	header, err := c.Auth.Begin(c.R, user, epoch, c.Session(), false)
 	if err != nil {
 		return err
@@ -35,7 +41,7 @@ func (c *call) login() error {
 		return err
 	}
 	c.SignIn(cookie.Value, cookieLasts)
-	return c.Redirect(form.Next, "")
+	return c.Redirect(next, "")
 }
 
 func (c *call) logout() error {

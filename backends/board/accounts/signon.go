@@ -1,0 +1,194 @@
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"math/big"
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// SignOn signs in who comes from an OpenID provider, and returns the cookie of the new session. The session of the
+// former cookie ends.
+//
+// Whom the provider has sent before is the same member. A new person is the member whose address the provider
+// confirms, where that member has confirmed it here too: else somebody may have registered with the address of
+// another, and would share the account. Where nobody has the address the person joins, by the rules of the board.
+// Of the managed groups the member is in those that the provider names, and in no others.
+func (s *Service) SignOn(ctx context.Context, p *oidclogin.Person, managed []string, former string) (cookie string, err error) {
+	access, err := s.CurrentAccess(ctx)
+	if err != nil {
+		return "", err
+	}
+	try := func() error {
+		return s.Write(ctx, func(c store.Conn) error {
+			cookie = ""
+			user, err := s.memberOf(c, access, p)
+			if err != nil {
+				return err
+			}
+			if err := s.settleGroups(c, user, p.Groups, managed); err != nil {
+				return err
+			}
+			cookie, err = s.beginFor(c, user, p, former)
+			return err
+		})
+	}
+	if err = try(); store.IsUniqueViolation(err) { // another of the same person, or of the same name, was faster
+		err = try()
+	}
+	return cookie, err
+}
+
+// beginFor signs a member in, if that may be. The password counts as given when the provider has asked for its own.
+func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former string) (cookie string, err error) {
+	user, err := rights.ScanUser(c.Row("SELECT "+rights.UserColumns+" FROM board_users u WHERE u.id = ?", id))
+	if err != nil {
+		return "", err
+	}
+	now := s.Now()
+	if user.State == "awaiting" {
+		return "", nil // the person has joined, which stays
+	}
+	if err := (&rights.Actor{User: user}).CheckBlocked(kernel.MomentOf(now)); err != nil {
+		return "", err
+	}
+	if err := sessions.End(c, former); err != nil {
+		return "", err
+	}
+	if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now.UnixMicro(), id); err != nil {
+		return "", err
+	}
+	if cookie, err = sessions.Begin(c, id, now); err != nil {
+		return "", err
+	}
+	asked := int64(0)
+	if !p.AuthTime.IsZero() {
+		asked = min(p.AuthTime.UnixMicro(), now.UnixMicro())
+	}
+	_, err = c.Exec("UPDATE board_sessions SET confirmed_at = ? WHERE secret_hash = ?", asked, secret.Hash(cookie))
+	return cookie, err
+}
+
+// memberOf is the member that a person is, who may join by it.
+func (s *Service) memberOf(c store.Conn, access *rights.Access, p *oidclogin.Person) (id int64, err error) {
+	err = c.Row("SELECT user_id FROM board_identities WHERE issuer = ? AND subject = ?", p.Issuer, p.Subject).Scan(&id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	email, err := CheckEmail(p.Email)
+	if err != nil || !p.Confirmed {
+		return 0, apierror.New(http.StatusForbidden, "forbidden", "Your identity provider does not confirm a mail address of yours, so that nobody here can be you.")
+	}
+	var confirmed bool
+	var linked int
+	err = c.Row("SELECT u.id, u.email_confirmed, (SELECT count(*) FROM board_identities i WHERE i.user_id = u.id AND i.issuer = ?) FROM board_users u WHERE u.email_key = ?"+c.Lock(),
+		p.Issuer, mailaddress.Key(email)).Scan(&id, &confirmed, &linked)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		if id, err = s.join(c, access, p, email); err != nil {
+			return 0, err
+		}
+	case err != nil:
+		return 0, err
+	case linked > 0:
+		return 0, kernel.Conflict("another person of your identity provider had this mail address, and has the account here; an administrator can help")
+	case !confirmed:
+		return 0, kernel.Conflict("there is an account with your mail address whose owner has not confirmed it; sign in with its password and confirm the address, or ask an administrator")
+	}
+	_, err = c.Exec("INSERT INTO board_identities (issuer, subject, user_id) VALUES (?, ?, ?)", p.Issuer, p.Subject, id)
+	return id, err
+}
+
+// join makes a member of a person.
+func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person, email string) (id int64, err error) {
+	guest := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
+	if err := guest.CheckOffline(); err != nil {
+		return 0, err
+	}
+	u := NewUser{Email: email, Confirmed: true, State: "active", Groups: []string{access.Groups[access.Registered].Name}, Now: s.Moment()}
+	switch access.Settings.Registration {
+	case kernel.RegistrationClosed:
+		return 0, apierror.New(http.StatusForbidden, "forbidden", "this board takes no new members")
+	case kernel.RegistrationApproval:
+		u.State = "awaiting"
+	}
+	if u.Name, err = freeName(c, &access.Settings, p, email); err != nil {
+		return 0, err
+	}
+	if id, err = addMember(c, u); err != nil {
+		return 0, err
+	}
+	return id, s.EmitRegistered(c, id)
+}
+
+// freeName is what a person can be called: by one of the names at the provider, the one of the address, and else
+// like nobody.
+func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email string) (string, error) {
+	if err := namesFilled(c); err != nil {
+		return "", err
+	}
+	names := slices.Concat(p.Names, []string{email})
+	for range 3 {
+		n, _ := rand.Int(rand.Reader, big.NewInt(1_000_000_000)) // never fails
+		names = append(names, "member-"+n.String())
+	}
+	for _, name := range names {
+		name, _, _ = strings.Cut(name, "@")
+		name = text.Normal(strings.Join(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" <>\"'&/\\", r) }), " "))
+		if checkNewName(set, name) != nil {
+			continue
+		}
+		err := nameTaken(c, name)
+		if _, told := apierror.From(err); err == nil || !told {
+			return name, err
+		}
+	}
+	return "", kernel.Conflict("no name is free for you; try again")
+}
+
+// settleGroups puts a member into those of the managed groups that are named, and takes the member out of the
+// others.
+func (s *Service) settleGroups(c store.Conn, user int64, named, managed []string) error {
+	changed := int64(0)
+	for _, name := range managed {
+		var group int64
+		err := c.Row("SELECT id FROM board_groups WHERE name = ? AND kind <> 'guest'", name).Scan(&group)
+		if errors.Is(err, sql.ErrNoRows) {
+			s.Logger.Warn("single sign-on names a group that the board does not have", zap.String("group", name))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		query := "DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?"
+		for _, has := range named {
+			if has == name {
+				query = "INSERT INTO board_user_groups (user_id, group_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
+			}
+		}
+		n, err := c.Exec(query, user, group)
+		if err != nil {
+			return err
+		}
+		changed += n
+	}
+	if changed == 0 {
+		return nil
+	}
+	return rights.BumpPermissions(c)
+}

@@ -1,0 +1,178 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// signOn is a board whose members sign in at a provider.
+type signOn struct {
+	*site
+	at *oidclogintest.Provider
+}
+
+func newSignOn(t *testing.T, db *store.DB) *signOn {
+	t.Helper()
+	s := &signOn{at: oidclogintest.New(t)}
+	memory := counters.NewMemory(nil)
+	provider, err := oidclogin.New(oidclogin.Options{
+		Issuer: s.at.URL, ClientID: oidclogintest.ClientID, Secret: oidclogintest.Secret,
+		Groups: map[string][]string{"root": {"administrators"}, "staff": {"moderators", "nobodys"}},
+		Key:    func() []byte { return s.service.Key() }, Counters: func() counters.Store { return memory },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.site = newSite(t, db, Options{OIDC: provider, OIDCLabel: "Example"})
+	return s
+}
+
+// come signs a person in by a new browser, and is the page that the sign-in ends on.
+func (s *signOn) come(from string, claims map[string]any) (*pagestest.Browser, *pagestest.Page) {
+	s.t.Helper()
+	b := pagestest.New(s.t, s.server.URL, false)
+	return b, s.comeAgain(b, from, claims)
+}
+
+func (s *signOn) comeAgain(b *pagestest.Browser, from string, claims map[string]any) *pagestest.Page {
+	s.t.Helper()
+	s.at.Claims = claims
+	led := b.Get(from).Want(http.StatusSeeOther)
+	return b.Get("/login/oidc/callback?" + s.at.Visit(led.Header.Get("Location")).Encode())
+}
+
+func claims(sub, email string, more ...any) map[string]any {
+	c := map[string]any{"sub": sub, "email": email, "email_verified": true}
+	for i := 0; i+1 < len(more); i += 2 {
+		c[more[i].(string)] = more[i+1]
+	}
+	return c
+}
+
+func (s *signOn) groups(name string) int64 {
+	return s.number("SELECT count(*) FROM board_user_groups g JOIN board_users u ON u.id = g.user_id JOIN board_groups n ON n.id = g.group_id WHERE u.username = '" + name + "' AND n.name IN ('administrators', 'moderators')")
+}
+
+func TestSignOn(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSignOn(t, db)
+		set := func(registration string) {
+			s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', '" + registration + "') ON CONFLICT (name) DO UPDATE SET value = excluded.value")
+			s.exec("UPDATE board_permission_version SET version = version + 1")
+		}
+		set("open")
+		members := s.number("SELECT count(*) FROM board_users")
+		s.guest().Get("/login?next=/search").Want(http.StatusOK, "Sign in with Example", `href="/login/oidc?next=%2fsearch"`)
+
+		// Whose address is confirmed here and there is the member who has it, and stays that when the address changes.
+		b, p := s.come("/login/oidc?next=/account", claims("s-bob", "BOB@example.com"))
+		p.Want(http.StatusSeeOther).Leads("/account")
+		b.Get("/account").Want(http.StatusOK, "bob")
+		_, p = s.come("/login/oidc", claims("s-bob", "robert@example.com"))
+		p.Want(http.StatusSeeOther)
+		if n := s.number("SELECT count(*) FROM board_users"); n != members {
+			t.Errorf("%d members, want %d", n, members)
+		}
+		// Another person who has the address now does not get the account.
+		_, p = s.come("/login/oidc", claims("s-bob-2", "bob@example.com"))
+		p.Want(http.StatusConflict, "Another person")
+
+		// What is not confirmed, there or here, opens nothing.
+		_, p = s.come("/login/oidc", claims("s-eve", "eve@example.com", "email_verified", false))
+		p.Want(http.StatusForbidden, "does not confirm")
+		_, p = s.come("/login/oidc", claims("s-eve", ""))
+		p.Want(http.StatusForbidden)
+		s.exec("UPDATE board_users SET email_confirmed = 0 WHERE username = 'eve'")
+		_, p = s.come("/login/oidc", claims("s-eve", "eve@example.com"))
+		p.Want(http.StatusConflict, "has not confirmed it")
+		s.exec("UPDATE board_users SET state = 'banned', email_confirmed = 1 WHERE username = 'eve'")
+		_, p = s.come("/login/oidc", claims("s-eve", "eve@example.com"))
+		p.Want(http.StatusForbidden)
+
+		// Others join, as the board takes members.
+		_, p = s.come("/login/oidc", claims("s-new", "new@example.com", "preferred_username", "bob", "name", "Nina <New>"))
+		p.Want(http.StatusSeeOther)
+		if n := s.number("SELECT count(*) FROM board_users WHERE username = 'Nina New' AND email = 'new@example.com' AND email_confirmed = 1 AND password_hash = '' AND state = 'active'"); n != 1 {
+			t.Error("who is new is not a member")
+		}
+		set("approval")
+		for range 2 {
+			_, p = s.come("/login/oidc", claims("s-later", "later@example.com"))
+			p.Want(http.StatusSeeOther).Leads("/login")
+		}
+		set("closed")
+		_, p = s.come("/login/oidc", claims("s-last", "last@example.com"))
+		p.Want(http.StatusForbidden, "takes no new members")
+	})
+}
+
+func TestSignOnGroups(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSignOn(t, db)
+		for _, c := range []struct {
+			groups any
+			want   int64
+		}{{[]any{"root", "staff", "x"}, 2}, {"staff", 1}, {nil, 0}, {[]any{"administrators"}, 0}} {
+			_, p := s.come("/login/oidc", claims("s-bob", "bob@example.com", "groups", c.groups))
+			p.Want(http.StatusSeeOther)
+			if got := s.groups("bob"); got != c.want {
+				t.Errorf("%v: in %d groups, want %d", c.groups, got, c.want)
+			}
+		}
+	})
+}
+
+// TestSignOnAgain: pages that ask for the password are opened by being asked at the provider.
+func TestSignOnAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSignOn(t, db)
+		b, p := s.come("/login/oidc", claims("s-ada", "ada@example.com", "groups", "root"))
+		p.Want(http.StatusSeeOther)
+		b.Get("/admin").Want(http.StatusSeeOther).Leads("/confirm") // a session of the provider may be old
+		b.Get("/confirm?next=/admin").Want(http.StatusOK, "Sign in with Example once more")
+		asked := claims("s-ada", "ada@example.com", "groups", "root", "auth_time", time.Now().Unix())
+		s.clock.micros.Store(time.Now().UnixMicro())
+		s.comeAgain(b, "/login/oidc?again=1&next=/admin", asked).Want(http.StatusSeeOther).Leads("/admin")
+		b.Get("/admin").Want(http.StatusOK)
+	})
+}
+
+// TestSignOnOnce: a sign-in ends where it began, once.
+func TestSignOnOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSignOn(t, db)
+		s.at.Claims = claims("s-bob", "bob@example.com")
+		b := pagestest.New(t, s.server.URL, false)
+		back := s.at.Visit(b.Get("/login/oidc?next=https://evil.example.com/").Header.Get("Location"))
+		pagestest.New(t, s.server.URL, false).Get("/login/oidc/callback?"+back.Encode()).Want(http.StatusForbidden, "another browser")
+		if to := b.Get("/login/oidc/callback?" + back.Encode()).Want(http.StatusSeeOther).Header.Get("Location"); to != "/" {
+			t.Errorf("led to %q", to)
+		}
+		b.Get("/login/oidc/callback?" + back.Encode()).Want(http.StatusForbidden)
+		s.at.Down = true
+		other := pagestest.New(t, s.server.URL, false)
+		if back = s.at.Visit(other.Get("/login/oidc").Header.Get("Location")); back.Get("state") == "" {
+			t.Fatal("no state")
+		}
+		other.Get("/login/oidc/callback?" + back.Encode()).Want(http.StatusServiceUnavailable)
+		other.Get("/login/oidc/callback?" + url.Values{"state": {strings.Repeat("x", 50)}}.Encode()).Want(http.StatusForbidden)
+
+		plain := newSite(t, db, Options{})
+		plain.guest().Get("/login").Lacks("/login/oidc")
+		plain.guest().Get("/login/oidc").Want(http.StatusNotFound)
+		plain.guest().Get("/login/oidc/callback").Want(http.StatusNotFound)
+	})
+}

@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// browser is this one, as a sign-in at a provider knows it.
+func (c *call) browser(begins bool) oidclogin.Browser {
+	return oidclogin.Browser{Secret: c.Visit(begins), Redirect: c.Base() + "/login/oidc/callback"}
+}
+
+// beginSignOn leads to the provider.
+func (c *call) beginSignOn() error {
+	if c.OIDC == nil {
+		return pages.NotFound()
+	}
+	next := pages.Local(c.Query.Text("next"))
+	if c.by != nil {
+		return c.Redirect(next, "")
+	}
+	location, err := c.OIDC.Begin(c.ctx(), c.browser(true), oidclogin.Ask{Next: next})
+	if err != nil {
+		return err
+	}
+	http.Redirect(c.W, c.R, location, http.StatusSeeOther)
+	return nil
+}
+
+// signOn is where the provider leads back to.
+func (c *call) signOn() error {
+	if c.OIDC == nil {
+		return pages.NotFound()
+	}
+	person, err := c.OIDC.Finish(c.ctx(), c.browser(false), c.R.URL.Query())
+	if err != nil {
+		return err
+	}
+	user, epoch, err := c.Accounts.SignOn(c.ctx(), person, c.OIDC.Managed())
+	if err != nil {
+		return err
+	}
+	return c.signIn(user, epoch, pages.Local(person.Next))
+}

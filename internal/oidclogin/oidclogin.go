@@ -1,0 +1,309 @@
+// Package oidclogin signs people in to pages of this house at an OpenID provider: the code flow (OpenID Connect
+// Core 1.0, 3.1) with PKCE (RFC 7636) and a nonce. What is between the two requests of a sign-in is in the address
+// and good in one browser alone, so nothing is stored but that it was used. Who the person is here, is the service's
+// to say.
+package oidclogin
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
+)
+
+const (
+	// lasts is how long a person may take at the provider.
+	lasts = 15 * time.Minute
+	// leeway is for clocks that differ.
+	leeway = 30 * time.Second
+	// nextMost and codeMost bound what comes from outside, in bytes.
+	nextMost, codeMost = 1024, 4096
+	// knownFor is how long what a provider says of itself is believed.
+	knownFor = time.Hour
+	// fromProvider is who failed, in errors.
+	fromProvider = "the identity provider"
+)
+
+// Options of a provider. All are required but those with a default.
+type Options struct {
+	// Issuer is the provider, exactly as its tokens name it (iss): https, or http on this machine. It is the
+	// operator's word and may be in any network.
+	Issuer string
+	// ClientID is what the service is to the provider. Secret is for a confidential client. Default: a public one.
+	ClientID, Secret string
+	// Scopes to ask for, openid among them. Default: openid, profile, email.
+	Scopes []string
+	// Wishes are scopes that are asked for where the provider says that it has them.
+	Wishes []string
+	// Parameters are added to the address at the provider, beside those of the flow.
+	Parameters map[string]string
+	// Lasts is how long a person may take at the provider. Default: 15 min.
+	Lasts time.Duration
+	// GroupsClaim names the claim with the groups of a person. Default: groups.
+	GroupsClaim string
+	// Groups are the groups of the service that a group of the provider stands for. Default: none.
+	Groups map[string][]string
+	// Networks are those that are not public and that endpoints at other hosts than the issuer's may be in.
+	Networks []netip.Prefix
+	// Key is a secret of at least 32 bytes, the same on all nodes.
+	Key func() []byte
+	// Counters remember which sign-ins are over.
+	Counters func() counters.Store
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// Provider is one at which people sign in. It is safe for concurrent use, and asks nobody before the first sign-in.
+type Provider struct {
+	o      Options
+	client *http.Client
+	known  atomic.Pointer[known]
+}
+
+// known is what a provider says of itself (OpenID Connect Discovery 1.0, 3).
+type known struct {
+	provider *oidc.Provider
+	methods  []string
+	scopes   []string
+	tellsIss bool // RFC 9207
+	until    time.Time
+}
+
+// New checks the options and makes a provider.
+func New(o Options) (*Provider, error) {
+	issuer, err := url.Parse(o.Issuer)
+	if err != nil || !secure(issuer) || issuer.RawQuery != "" || issuer.Fragment != "" {
+		return nil, fmt.Errorf("the issuer %q is not an https URL", o.Issuer)
+	}
+	if o.ClientID == "" {
+		return nil, errors.New("the client id is empty")
+	}
+	if len(o.Scopes) == 0 {
+		o.Scopes = []string{oidc.ScopeOpenID, "profile", "email"}
+	}
+	if !slices.Contains(o.Scopes, oidc.ScopeOpenID) {
+		return nil, errors.New("scopes: openid must be one of them")
+	}
+	if o.GroupsClaim == "" {
+		o.GroupsClaim = "groups"
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Provider{o: o, client: newClient(issuer.Host, o.Networks)}, nil
+}
+
+func (p *Provider) lasts() time.Duration { return cmp.Or(p.o.Lasts, lasts) }
+
+// Issuer is the provider's name.
+func (p *Provider) Issuer() string { return p.o.Issuer }
+
+// Managed are the groups of the service that the provider decides on, sorted.
+func (p *Provider) Managed() []string {
+	var all []string
+	for _, groups := range p.o.Groups {
+		all = append(all, groups...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Browser is where a sign-in happens.
+type Browser struct {
+	// Secret is one that the browser alone has (a cookie), and that stays until it comes back.
+	Secret string
+	// Redirect is the address that it comes back to, as the provider knows it.
+	Redirect string
+}
+
+// Ask is what a sign-in is for.
+type Ask struct {
+	// Next is where the person goes on, for the service; at most 1024 bytes, else it is dropped.
+	Next string
+	// Again has the provider ask the person anew, who may be signed in there.
+	Again bool
+}
+
+// state is an Ask on its way through the provider.
+type state struct {
+	Ask
+	began time.Time
+}
+
+const stateHead = 8 + 16 + 1 // when it began, what makes it another one each time, whether again
+
+func (p *Provider) signer(label string) signed.Signer {
+	return signed.Signer{Key: p.o.Key(), Label: "oidclogin " + label, MACSize: 32}
+}
+
+func (p *Provider) sign(from Browser, ask Ask) string {
+	if len(ask.Next) > nextMost {
+		ask.Next = ""
+	}
+	payload := make([]byte, stateHead, stateHead+len(ask.Next))
+	binary.BigEndian.PutUint64(payload, uint64(p.o.Now().UnixMicro())) //nolint:gosec // it is after 1970
+	_, _ = rand.Read(payload[8:24])                                    // never fails
+	if ask.Again {
+		payload[24] = 1
+	}
+	return p.signer("state").Sign(append(payload, ask.Next...), p.o.Issuer, p.o.ClientID, from.Redirect, from.Secret)
+}
+
+func (p *Provider) open(from Browser, text string) (s state, ok bool) {
+	if from.Secret == "" || len(text) > 2*(stateHead+nextMost) {
+		return s, false
+	}
+	payload, ok := p.signer("state").Open(text, p.o.Issuer, p.o.ClientID, from.Redirect, from.Secret)
+	if !ok || len(payload) < stateHead {
+		return s, false
+	}
+	s.began = time.UnixMicro(int64(binary.BigEndian.Uint64(payload))) //nolint:gosec // sign wrote it
+	s.Next, s.Again = string(payload[stateHead:]), payload[24] == 1
+	age := p.o.Now().Sub(s.began)
+	return s, age < p.lasts() && age > -leeway
+}
+
+// nonce and verifier belong to a state and to its browser, which has never seen the verifier.
+func (p *Provider) nonce(from Browser, text string) string {
+	return p.signer("nonce").Sign(nil, text, from.Secret)
+}
+
+func (p *Provider) verifier(from Browser, text string) string {
+	return p.signer("verifier").Sign(nil, text, from.Secret)
+}
+
+// Begin is the address at the provider that the browser is led to. The error is an *apierror.Error with status 503
+// where the provider cannot be asked.
+func (p *Provider) Begin(ctx context.Context, from Browser, ask Ask) (location string, err error) {
+	k, err := p.discover(ctx)
+	if err != nil {
+		return "", err
+	}
+	text := p.sign(from, ask)
+	options := []oauth2.AuthCodeOption{oidc.Nonce(p.nonce(from, text)), oauth2.S256ChallengeOption(p.verifier(from, text))}
+	if ask.Again {
+		options = append(options, oauth2.SetAuthURLParam("max_age", "0")) // the token tells when the person was asked
+	}
+	for name, value := range p.o.Parameters {
+		options = append(options, oauth2.SetAuthURLParam(name, value))
+	}
+	return p.config(k, from).AuthCodeURL(text, options...), nil
+}
+
+func (p *Provider) config(k *known, from Browser) *oauth2.Config {
+	endpoint := k.provider.Endpoint()
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	if p.o.Secret == "" || !slices.Contains(k.methods, "client_secret_basic") && slices.Contains(k.methods, "client_secret_post") {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	scopes := slices.Clone(p.o.Scopes)
+	for _, wish := range p.o.Wishes {
+		if slices.Contains(k.scopes, wish) && !slices.Contains(scopes, wish) {
+			scopes = append(scopes, wish)
+		}
+	}
+	return &oauth2.Config{ClientID: p.o.ClientID, ClientSecret: p.o.Secret, Endpoint: endpoint, RedirectURL: from.Redirect, Scopes: scopes}
+}
+
+var (
+	errState   = apierror.New(http.StatusForbidden, "forbidden", "This sign-in has expired, is over, or began in another browser. Begin again.")
+	errDenied  = apierror.New(http.StatusForbidden, "forbidden", "The identity provider has not let you in.")
+	errRefused = apierror.New(http.StatusForbidden, "forbidden", "What the identity provider answered is not good. Begin again, and tell the operator if that does not help.")
+)
+
+// Finish is the person who comes back from the provider, with the query of that request. A state is used once. The
+// error is an *apierror.Error: 403 for what is refused, whose cause is for the log, and 503 where something cannot
+// be asked.
+func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (*Person, error) {
+	text, good := one(query, "state")
+	s, mine := p.open(from, text)
+	if !good || !mine {
+		return nil, errState
+	}
+	k, err := p.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if iss, good := one(query, "iss"); !good || iss != "" && iss != p.o.Issuer || iss == "" && k.tellsIss {
+		return nil, refused(errors.New("the answer is of another issuer"))
+	}
+	if query.Get("error") != "" {
+		return nil, errDenied
+	}
+	code, good := one(query, "code")
+	if !good || code == "" || len(code) > codeMost {
+		return nil, refused(errors.New("the answer has no code"))
+	}
+	if err := p.use(ctx, text); err != nil {
+		return nil, err
+	}
+	ctx = oidc.ClientContext(ctx, p.client)
+	token, err := p.config(k, from).Exchange(ctx, code, oauth2.VerifierOption(p.verifier(from, text)))
+	if err != nil {
+		if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.Response.StatusCode < http.StatusInternalServerError {
+			return nil, refused(fmt.Errorf("the code was refused: %s", answer.ErrorCode))
+		}
+		return nil, apierror.Unavailable(fromProvider, err)
+	}
+	claims, err := p.verify(ctx, k, s, token, p.nonce(from, text))
+	if err != nil {
+		return nil, err
+	}
+	person := p.person(claims)
+	person.Next, person.Again = s.Next, s.Again
+	return person, nil
+}
+
+// one is a parameter that is there once at most (RFC 6749, 3.1).
+func one(query url.Values, name string) (value string, ok bool) {
+	values := query[name]
+	return query.Get(name), len(values) < 2
+}
+
+// refused is errRefused with why.
+func refused(cause error) error {
+	e := *errRefused
+	e.Cause = cause
+	return &e
+}
+
+// use lets a state be used once.
+func (p *Provider) use(ctx context.Context, text string) error {
+	store := p.o.Counters()
+	if store == nil {
+		return apierror.Unavailable("the memory of sign-ins", errors.New("there are no counters"))
+	}
+	// The MAC tells states apart, and is no secret any more.
+	first, err := store.SetNX(ctx, "oidclogin:"+text[max(0, len(text)-43):], p.lasts()+leeway)
+	if err != nil {
+		return apierror.Unavailable("the memory of sign-ins", err)
+	}
+	if !first {
+		return errState
+	}
+	return nil
+}
+
+// secure tells whether an address is https, or on this machine.
+func secure(u *url.URL) bool {
+	host := u.Hostname()
+	ip, err := netip.ParseAddr(host)
+	here := host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback()
+	return host != "" && u.User == nil && (u.Scheme == "https" || u.Scheme == "http" && here)
+}

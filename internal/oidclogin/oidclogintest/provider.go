@@ -1,0 +1,116 @@
+// Package oidclogintest is an OpenID provider for tests, at which everybody is who the test says.
+package oidclogintest
+
+import (
+	"crypto/elliptic"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
+)
+
+// ClientID and Secret are of the one client.
+const (
+	ClientID = "pages"
+	Secret   = "not-a-guess"
+)
+
+// Provider is an OpenID provider. Its fields are for one goroutine, between sign-ins.
+type Provider struct {
+	URL string
+	// Claims are those of the ID token, over the ones that it always has; nil as a value takes one away.
+	Claims map[string]any
+	// UserInfo are the claims that the userinfo endpoint has; nil: there is no such endpoint.
+	UserInfo map[string]any
+	// Answer is added to what comes back to the browser.
+	Answer url.Values
+	// Down fails whatever is asked.
+	Down bool
+	// Asked counts discovery.
+	Asked int
+
+	tb    testing.TB
+	mu    sync.Mutex
+	codes map[string]url.Values
+}
+
+// New starts a provider, which ends with the test.
+func New(tb testing.TB) *Provider {
+	tb.Helper()
+	p := &Provider{tb: tb, codes: make(map[string]url.Values)}
+	key := jwkstest.NewEC(elliptic.P256())
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		p.Asked++
+		document := map[string]any{
+			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
+			"id_token_signing_alg_values_supported": []string{"ES256"}, "authorization_response_iss_parameter_supported": true,
+		}
+		if p.UserInfo != nil {
+			document["userinfo_endpoint"] = p.URL + "/userinfo"
+		}
+		answer(w, document)
+	})
+	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(jwkstest.Keys(jwkstest.JWK("k1", key))))
+	})
+	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, _ *http.Request) { answer(w, p.UserInfo) })
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
+		id, secret, _ := r.BasicAuth()
+		p.mu.Lock()
+		asked, known := p.codes[r.FormValue("code")]
+		delete(p.codes, r.FormValue("code"))
+		p.mu.Unlock()
+		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+		if !known || id != ClientID || secret != Secret || asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
+			asked.Get("code_challenge_method") != "S256" || asked.Get("redirect_uri") != r.FormValue("redirect_uri") {
+			w.WriteHeader(http.StatusBadRequest)
+			answer(w, map[string]any{"error": "invalid_grant"})
+			return
+		}
+		claims := map[string]any{"iss": p.URL, "aud": ClientID, "sub": "s-1", "nonce": asked.Get("nonce"), "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()}
+		maps.Copy(claims, p.Claims)
+		maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
+		answer(w, map[string]any{"access_token": "at", "token_type": "Bearer", "id_token": jwkstest.Sign(tb, "ES256", key, map[string]any{"kid": "k1"}, claims)})
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.Down {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	tb.Cleanup(server.Close)
+	p.URL = server.URL
+	return p
+}
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+// Visit is what a browser does that is led to the provider: the query with which it comes back.
+func (p *Provider) Visit(location string) url.Values {
+	p.tb.Helper()
+	u, err := url.Parse(location)
+	if err != nil || u.Scheme+"://"+u.Host != p.URL || u.Path != "/authorize" || u.Query().Get("client_id") != ClientID || u.Query().Get("response_type") != "code" {
+		p.tb.Fatalf("led to %q, not to the provider", location)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	code := "code-" + strconv.Itoa(len(p.codes)) + u.Query().Get("nonce")
+	p.codes[code] = u.Query()
+	back := url.Values{"code": {code}, "state": {u.Query().Get("state")}, "iss": {p.URL}}
+	maps.Copy(back, p.Answer)
+	return back
+}

@@ -1,0 +1,128 @@
+package oidclogin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+const (
+	// subjectMost is as long as a subject may be (OpenID Connect Core 1.0, 2), groupsMost as many groups count.
+	subjectMost, groupsMost = 255, 1000
+)
+
+// Person is who has signed in at a provider.
+type Person struct {
+	// Issuer and Subject are the person, whatever else changes.
+	Issuer, Subject string
+	// Email is an address; empty: none. The provider has confirmed that it is the person's, or not.
+	Email     string
+	Confirmed bool
+	// Names are those that the person may be called by, the best one first; they may be empty of what the service
+	// takes.
+	Names []string
+	// Groups are those of the service that the person's groups stand for, sorted.
+	Groups []string
+	// Claimed are the person's groups as the provider names them; nil: it says nothing of them.
+	Claimed []string
+	// AuthTime is when the provider asked the person last; zero: it does not say.
+	AuthTime time.Time
+	// Ask is what the sign-in was for.
+	Ask
+}
+
+// verify are the claims of the ID token, and those of the userinfo endpoint that it lacks.
+func (p *Provider) verify(ctx context.Context, k *known, s state, token *oauth2.Token, nonce string) (map[string]any, error) {
+	raw, _ := token.Extra("id_token").(string)
+	if raw == "" {
+		return nil, refused(errors.New("the answer has no id_token"))
+	}
+	id, err := k.provider.VerifierContext(ctx, &oidc.Config{ClientID: p.o.ClientID, Now: p.o.Now}).Verify(ctx, raw)
+	if err != nil {
+		return nil, refused(err)
+	}
+	claims := make(map[string]any)
+	if err := id.Claims(&claims); err != nil {
+		return nil, refused(err)
+	}
+	if azp, given := claims["azp"]; id.Nonce != nonce || given && azp != p.o.ClientID || !given && len(id.Audience) > 1 {
+		return nil, refused(errors.New("the id_token is of another sign-in or client"))
+	}
+	if id.Subject == "" || len(id.Subject) > subjectMost {
+		return nil, refused(errors.New("the id_token has no good subject"))
+	}
+	if asked := authTime(claims); s.Again && asked.Before(s.began.Add(-leeway)) {
+		return nil, refused(errors.New("the provider has not asked the person again"))
+	}
+	if p.lacks(claims) && k.provider.UserInfoEndpoint() != "" {
+		info, err := k.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
+		if err != nil {
+			return nil, refused(fmt.Errorf("userinfo: %w", err))
+		}
+		if info.Subject != id.Subject { // OpenID Connect Core 1.0, 5.3.2
+			return nil, refused(errors.New("userinfo is of another person"))
+		}
+		more := make(map[string]any)
+		if err := info.Claims(&more); err != nil {
+			return nil, refused(err)
+		}
+		if _, told := claims["email"]; told { // an address and whether it is confirmed are of one source
+			delete(more, "email_verified")
+		}
+		maps.Copy(more, claims)
+		claims = more
+	}
+	return claims, nil
+}
+
+// lacks reports whether claims are not in an ID token that may be told by userinfo.
+func (p *Provider) lacks(claims map[string]any) bool {
+	_, email := claims["email"]
+	_, groups := claims[p.o.GroupsClaim]
+	return !email || !groups && len(p.o.Groups) > 0
+}
+
+func authTime(claims map[string]any) time.Time {
+	if seconds, ok := claims["auth_time"].(float64); ok && seconds > 0 && seconds < 1<<40 {
+		return time.Unix(int64(seconds), 0)
+	}
+	return time.Time{}
+}
+
+func (p *Provider) person(claims map[string]any) *Person {
+	text := func(name string) string { value, _ := claims[name].(string); return value }
+	person := &Person{Issuer: p.o.Issuer, Subject: text("sub"), Email: text("email"), AuthTime: authTime(claims)}
+	switch confirmed := claims["email_verified"].(type) {
+	case bool:
+		person.Confirmed = confirmed
+	case string: // some providers
+		person.Confirmed = confirmed == "true"
+	}
+	for _, name := range []string{"preferred_username", "nickname", "name", "given_name"} {
+		if value := text(name); value != "" {
+			person.Names = append(person.Names, value)
+		}
+	}
+	var theirs []any
+	switch claim := claims[p.o.GroupsClaim].(type) {
+	case string:
+		theirs = []any{claim}
+	case []any:
+		theirs, person.Claimed = claim[:min(len(claim), groupsMost)], []string{}
+	}
+	for _, group := range theirs {
+		if name, ok := group.(string); ok {
+			person.Claimed = append(person.Claimed, name)
+			person.Groups = append(person.Groups, p.o.Groups[name]...)
+		}
+	}
+	slices.Sort(person.Groups)
+	person.Groups = slices.Compact(person.Groups)
+	return person
+}

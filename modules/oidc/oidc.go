@@ -1,0 +1,116 @@
+// Package oidc is the option oidc of services whose people sign in at an OpenID provider.
+package oidc
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+// Provider is an OpenID provider at which people sign in, and what the service is to it. {env.*} and {file.*} are
+// resolved in issuer, client_id and client_secret.
+type Provider struct {
+	// The issuer, exactly as its tokens name it.
+	Issuer string `json:"issuer,omitempty"`
+
+	// The client that the service is. The secret is for a confidential client. Default: a public one.
+	ClientID     string `json:"client_id,omitempty"`
+	ClientSecret string `json:"client_secret,omitempty"`
+
+	// Scopes to ask for. Default: openid, profile, email.
+	Scopes []string `json:"scopes,omitempty"`
+
+	// Label is what the provider is called on the page to sign in. Default: single sign-on.
+	Label string `json:"label,omitempty"`
+
+	// GroupsClaim is the claim with the groups of a person. Default: groups.
+	GroupsClaim string `json:"groups_claim,omitempty"`
+
+	// Groups are those of the service that a group of the provider stands for. Whoever signs in is in these, of all that
+	// are named, and in no others.
+	Groups map[string][]string `json:"groups,omitempty"`
+}
+
+// Unmarshal reads the option. Syntax:
+//
+//	oidc <issuer> <client_id> [<client_secret>] {
+//		scopes       <scope>...
+//		label        <text>
+//		groups_claim <claim>
+//		group        <theirs> <ours>...
+//	}
+func Unmarshal(d *caddyfile.Dispenser) (*Provider, error) {
+	p := new(Provider)
+	args := d.RemainingArgs()
+	if len(args) < 2 || len(args) > 3 {
+		return nil, d.ArgErr()
+	}
+	if p.Issuer, p.ClientID = args[0], args[1]; len(args) == 3 {
+		p.ClientSecret = args[2]
+	}
+	seen := make(map[string]bool)
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		option := d.Val()
+		args := d.RemainingArgs()
+		if seen[option] && option != "group" {
+			return nil, d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		switch {
+		case option == "scopes" && len(args) > 0:
+			p.Scopes = args
+		case option == "label" && len(args) == 1:
+			p.Label = args[0]
+		case option == "groups_claim" && len(args) == 1:
+			p.GroupsClaim = args[0]
+		case option == "group" && len(args) > 1:
+			if _, twice := p.Groups[args[0]]; twice {
+				return nil, d.Errf("group %s is given twice", args[0])
+			}
+			if p.Groups == nil {
+				p.Groups = make(map[string][]string)
+			}
+			p.Groups[args[0]] = args[1:]
+		case slices.Contains([]string{"scopes", "label", "groups_claim", "group"}, option):
+			return nil, d.ArgErr()
+		default:
+			return nil, d.Errf("oidc has no option %q; there are: scopes, label, groups_claim, group", option)
+		}
+	}
+	return p, nil
+}
+
+// Called is what the provider is called.
+func (p *Provider) Called() string { return cmp.Or(p.Label, "single sign-on") }
+
+// Make makes the provider, which asks nobody yet. key is a secret of the service, the same on all nodes; same tells
+// whether two providers are one.
+func (p *Provider) Make(app *tollgate.App, key func() []byte) (made *oidclogin.Provider, same [sha256.Size]byte, err error) {
+	resolved := *p
+	for _, text := range []*string{&resolved.Issuer, &resolved.ClientID, &resolved.ClientSecret} {
+		if *text, err = placeholder.Resolve(*text); err != nil {
+			return nil, same, fmt.Errorf("oidc: %w", err)
+		}
+	}
+	whole, err := json.Marshal(resolved)
+	if err != nil {
+		return nil, same, err
+	}
+	made, err = oidclogin.New(oidclogin.Options{
+		Issuer: resolved.Issuer, ClientID: resolved.ClientID, Secret: resolved.ClientSecret, Scopes: p.Scopes, GroupsClaim: p.GroupsClaim, Groups: p.Groups,
+		Networks: app.AllowedNetworks(), Key: key, Counters: func() counters.Store { return app.Counters() },
+	})
+	if err != nil {
+		return nil, same, fmt.Errorf("oidc: %w", err)
+	}
+	return made, sha256.Sum256(whole), nil
+}
