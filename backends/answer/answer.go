@@ -40,6 +40,9 @@ type Options struct {
 	BaseURL string
 	// Model writes and judges; nil: answers are extracted, by rules alone.
 	Model models.Model
+	// ExtractWhenDown has answers extracted while no model can be used, which are not
+	// remembered. Default: the service is unavailable.
+	ExtractWhenDown bool
 	// Dense makes vectors of meaning, by which passages are found, too; nil: words do. Those
 	// of the corpus are made in the background.
 	Dense retrieve.Embedder
@@ -102,7 +105,7 @@ func New(o Options) *Server {
 	k := &kernel.Server{DB: o.DB, Logger: o.Logger, Now: o.Now}
 	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), compareMin: o.CompareMin, retrieval: retrieve.Options{Dense: o.Dense, Web: o.Web}}
 	asks := pipeline.New(retrieve.New(s.Corpus, s.retrieval), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
-		Deadline: o.Deadline, CompareMin: o.CompareMin, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
+		Deadline: o.Deadline, CompareMin: o.CompareMin, ExtractWhenDown: o.ExtractWhenDown, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 	})
 	var from api.Asker = asker{asks, o.ObserveTrace}
 	if o.Remember > 0 {
@@ -145,7 +148,12 @@ const embedTold = 10 * time.Second
 
 // embed makes the vectors that passages lack.
 func (s *Server) embed(by retrieve.Embedder) func(ctx context.Context) (int, error) {
+	complete := int64(-1) // the version of the corpus of which all passages have one
 	return func(ctx context.Context) (int, error) {
+		version, err := s.Corpus.Version(ctx)
+		if err != nil || version == complete { // looking through a million passages takes its time
+			return 0, err
+		}
 		last := time.Now()
 		made, err := s.Corpus.Embed(ctx, by, func(made int) {
 			if time.Since(last) >= embedTold {
@@ -155,6 +163,9 @@ func (s *Server) embed(by retrieve.Embedder) func(ctx context.Context) (int, err
 		})
 		if made > 0 {
 			s.Corpus.Logger().Info("vectors of passages made", zap.String("model", by.Model()), zap.Int("made", made))
+		}
+		if err == nil {
+			complete = version
 		}
 		return made, err
 	}
@@ -260,7 +271,7 @@ func (a asker) Ask(ctx context.Context, query string, force bool, progress func(
 	if a.told != nil {
 		a.told(trace)
 	}
-	out := api.Outcome{Reason: o.Reason, Answer: o.Answer, References: references(o.References), Trace: trace}
+	out := api.Outcome{Reason: o.Reason, Answer: o.Answer, References: references(o.References), Makeshift: o.Extracted, Trace: trace}
 	for _, q := range o.Subqueries {
 		out.Subqueries = append(out.Subqueries, api.Subquery{Query: q.Query, Answer: q.Answer, References: references(q.References)})
 	}

@@ -14,7 +14,7 @@ import (
 const rememberMost = 1000
 
 // remembering answers a question again with what became of it a while ago, whoever asks,
-// while the corpus has not changed. Faults are not remembered. Each node remembers its
+// while the corpus has not changed. Faults and makeshifts are not remembered. Each node remembers its
 // own.
 type remembering struct {
 	api.Asker
@@ -49,6 +49,9 @@ func (r *remembering) Ask(ctx context.Context, query string, force bool, progres
 		return found
 	}
 	o := r.Asker.Ask(ctx, query, force, progress)
+	if o.Makeshift {
+		return o
+	}
 	switch o.Reason {
 	case "", api.ContentFiltered, api.NonInvestmentRelated, api.ShouldUseScreener, api.FailedToAnswer:
 		r.keep(key, o)

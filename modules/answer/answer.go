@@ -45,10 +45,11 @@ func init() {
 //		base_url    <url>
 //		model       <url>|cascade {
 //			key    <key>
-//			user   <user>   # whose models the cascade asks
+//			user   <user>   # whose models the cascade asks, or that of a gateway key
 //			low    <name>   # keychain-low
 //			medium <name>   # keychain-medium
 //			high   <name>   # keychain-high
+//			extract_when_down
 //		}
 //		dense       <url>|cascade {
 //			model <name>
@@ -119,6 +120,7 @@ type Handler struct {
 
 	app    *tollgate.App
 	server *answer.Server
+	shut   []func() // the doors into the cascade of this configuration
 }
 
 // CaddyModule returns the Caddy module information.
@@ -176,7 +178,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		}
 		o := answer.Options{
 			DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Keyring: h.app.Keyring(answer.SchemaName),
-			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, CompareMin: h.CompareMin,
+			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, ExtractWhenDown: h.Model != nil && h.Model.ExtractWhenDown, CompareMin: h.CompareMin,
 			Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
 			Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline), Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries,
 			Observe: observe, ObserveJob: jobMetrics.Observe, ObserveTrace: observeTrace, ObserveReserved: observeReserved,
@@ -210,6 +212,14 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting, stageSeconds, tokens, reserved), jobMetrics.Register(ctx))
 }
 
+// Cleanup has the service ask the cascade of this configuration no more.
+func (h *Handler) Cleanup() error {
+	for _, shut := range h.shut {
+		shut()
+	}
+	return nil
+}
+
 // longest is the longest deadline.
 const longest = caddy.Duration(115 * time.Second)
 
@@ -240,5 +250,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 var (
 	_ caddy.Provisioner           = (*Handler)(nil)
 	_ caddy.Validator             = (*Handler)(nil)
+	_ caddy.CleanerUpper          = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
 )

@@ -40,10 +40,10 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 		case "model":
 			h.Model = new(Model)
-			err = endpoint(d, &h.Model.URL, map[string]*string{"key": &h.Model.Key, "user": &h.Model.User, "low": &h.Model.Low, "medium": &h.Model.Medium, "high": &h.Model.High})
+			err = endpoint(d, &h.Model.URL, map[string]*string{"key": &h.Model.Key, "user": &h.Model.User, "low": &h.Model.Low, "medium": &h.Model.Medium, "high": &h.Model.High}, map[string]*bool{"extract_when_down": &h.Model.ExtractWhenDown})
 		case "dense":
 			h.Dense = new(Dense)
-			err = endpoint(d, &h.Dense.URL, map[string]*string{"key": &h.Dense.Key, "user": &h.Dense.User, "model": &h.Dense.Model})
+			err = endpoint(d, &h.Dense.URL, map[string]*string{"key": &h.Dense.Key, "user": &h.Dense.User, "model": &h.Dense.Model}, nil)
 		case "web_search":
 			err = h.unmarshalWebSearch(d)
 		case "rate":
@@ -114,16 +114,25 @@ func number(d *caddyfile.Dispenser, option string, into *int) (err error) {
 	return nil
 }
 
-// endpoint reads an option with an address and a block of words.
-func endpoint(d *caddyfile.Dispenser, address *string, words map[string]*string) error {
+// endpoint reads an option with an address and a block of words and flags.
+func endpoint(d *caddyfile.Dispenser, address *string, words map[string]*string, flags map[string]*bool) error {
 	option := d.Val()
 	if !d.AllArgs(address) {
 		return d.ArgErr()
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		if flag, ok := flags[d.Val()]; ok {
+			if *flag {
+				return d.Errf("%s is given twice", d.Val())
+			}
+			if *flag = true; d.NextArg() {
+				return d.ArgErr()
+			}
+			continue
+		}
 		place, ok := words[d.Val()]
 		if !ok {
-			return d.Errf("%s has no option %q; there are: %s", option, d.Val(), strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+			return d.Errf("%s has no option %q; there are: %s", option, d.Val(), strings.Join(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(words)), maps.Keys(flags)))), ", "))
 		}
 		if *place != "" {
 			return d.Errf("%s is given twice", d.Val())

@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -28,9 +29,10 @@ type Endpoint struct {
 	// URL is its base, such as http://localhost:8080/v1, or cascade: the models that the
 	// keys of User reach here, with their fallbacks and usage.
 	URL string `json:"url"`
-	// Key is sent as a bearer token. Default: none.
+	// Key is sent as a bearer token. Of the cascade it is a gateway key, whose user is asked
+	// and charged, with its budgets and allowed models. Default: none.
 	Key string `json:"key,omitempty"`
-	// User is whose models the cascade asks and who is charged. Required with it.
+	// User is whose models the cascade asks and who is charged. Required with it, or a Key.
 	User string `json:"user,omitempty"`
 }
 
@@ -42,6 +44,9 @@ type Model struct {
 	Low    string `json:"low,omitempty"`
 	Medium string `json:"medium,omitempty"`
 	High   string `json:"high,omitempty"`
+	// ExtractWhenDown has answers extracted while no model can be used. Default: they are
+	// a 503.
+	ExtractWhenDown bool `json:"extract_when_down,omitempty"`
 }
 
 // Dense is an endpoint for vectors of meaning, by which passages are found beside words.
@@ -65,16 +70,40 @@ type WebSearch struct {
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 }
 
-// door leads into the cascade of the newest configuration that has started.
+// door leads into the cascade of the newest configuration that runs. One that is refused
+// after it has begun to start leaves the one before it.
 type door struct {
-	newest atomic.Pointer[http.RoundTripper]
+	mu  sync.Mutex
+	all []*http.RoundTripper // the newest last
+}
+
+// open has it lead into a cascade, until it is shut.
+func (d *door) open(into *http.RoundTripper) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = append(d.all, into)
+}
+
+func (d *door) shut(into *http.RoundTripper) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = slices.DeleteFunc(d.all, func(one *http.RoundTripper) bool { return one == into })
+}
+
+func (d *door) newest() *http.RoundTripper {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.all) == 0 {
+		return nil
+	}
+	return d.all[len(d.all)-1]
 }
 
 var errClosed = errors.New("the gateway has not started yet")
 
 // RoundTrip implements http.RoundTripper.
 func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
-	into := d.newest.Load()
+	into := d.newest()
 	if into == nil {
 		return nil, errClosed
 	}
@@ -94,14 +123,15 @@ func (h *Handler) open(ctx caddy.Context, n *doors) error {
 		if one.of == nil || one.of.URL != Cascade {
 			continue
 		}
-		into, err := cascade.Inside(ctx, one.of.User)
+		into, err := cascade.Inside(ctx, one.of.User, one.of.Key)
 		if err != nil {
 			return err
 		}
 		h.app.OnStart(func() error {
-			one.door.newest.Store(&into)
+			one.door.open(&into)
 			return nil
 		})
+		h.shut = append(h.shut, func() { one.door.shut(&into) })
 	}
 	return nil
 }
@@ -138,10 +168,10 @@ func (e *Endpoint) check(option string) error {
 		return err
 	}
 	switch {
-	case e.URL == Cascade && e.User == "":
-		return fmt.Errorf("%s: user is missing: whose models the cascade asks", option)
-	case e.URL == Cascade && e.Key != "":
-		return fmt.Errorf("%s: the cascade takes no key", option)
+	case e.URL == Cascade && e.User == "" && e.Key == "":
+		return fmt.Errorf("%s: user is missing: whose models the cascade asks, or a gateway key", option)
+	case e.URL == Cascade && e.User != "" && e.Key != "":
+		return fmt.Errorf("%s: either a user or a key, which has its user", option)
 	case e.URL == Cascade:
 		return nil
 	case e.User != "":
@@ -162,6 +192,14 @@ func (e *Endpoint) at(path string, into *door) (string, *http.Client) {
 	return strings.TrimSuffix(e.URL, "/") + path, http.DefaultClient
 }
 
+// bearer is what is sent as a token: the cascade is told on the way in.
+func (e *Endpoint) bearer() string {
+	if e.URL == Cascade {
+		return ""
+	}
+	return e.Key
+}
+
 // provisionModel is the model of the option; nil: there is none.
 func (h *Handler) provisionModel(into *door) (models.Model, error) {
 	if h.Model == nil {
@@ -178,7 +216,7 @@ func (h *Handler) provisionModel(into *door) (models.Model, error) {
 	}
 	at, client := h.Model.at("/chat/completions", into)
 	return &models.Chat{
-		URL: at, Key: h.Model.Key, Client: client,
+		URL: at, Key: h.Model.bearer(), Client: client,
 		Names: map[models.Tier]string{
 			models.Low: name(h.Model.Low, "keychain-low"), models.Medium: name(h.Model.Medium, "keychain-medium"), models.High: name(h.Model.High, "keychain-high"),
 		},
@@ -197,7 +235,7 @@ func (h *Handler) provisionDense(into *door) (*models.Embeddings, error) {
 		return nil, errors.New("dense: model is missing: the name of the model that makes vectors")
 	}
 	at, client := h.Dense.at("/embeddings", into)
-	return &models.Embeddings{URL: at, Key: h.Dense.Key, Name: h.Dense.Model, Client: client}, nil
+	return &models.Embeddings{URL: at, Key: h.Dense.bearer(), Name: h.Dense.Model, Client: client}, nil
 }
 
 // provisionWeb is the provider of web search; nil: there is none.

@@ -50,6 +50,8 @@ type Outcome struct {
 	Answer     string // Markdown
 	References []Reference
 	Subqueries []Subquery
+	// Makeshift tells that a better one may come soon: a model was down.
+	Makeshift bool
 	// Trace is how it came about, for operators; it is kept as JSON.
 	Trace any
 }

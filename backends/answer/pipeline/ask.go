@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -296,6 +297,9 @@ func (p *Pipeline) evaluate(ctx context.Context, t *Trace, w *work, d draft.Draf
 			if p.model != nil {
 				judged, response, err := c.Judge(ctx, p.options.Judge, kept)
 				t.call("judge", response, err)
+				if p.options.ExtractWhenDown && errors.Is(err, models.ErrUnavailable) {
+					return decision, err
+				}
 				if scores = judged; err != nil {
 					scores = check.Scores{}
 				}

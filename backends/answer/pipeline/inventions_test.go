@@ -181,6 +181,18 @@ func TestBadModels(t *testing.T) {
 	if o, _ = asks(t, gone, pipeline.Options{}).Ask(t.Context(), pipeline.Request{Text: asked}, nil); o.Reason != pipeline.ServiceUnavailable {
 		t.Errorf("gone: %q %s", o.Reason, o.Answer)
 	}
+	unjudged := modelFunc(func(ctx context.Context, r models.Request) (models.Response, error) {
+		if r.Name == "judge" {
+			return gone(ctx, r)
+		}
+		return models.Response{Text: "Fenwick Industries had a lot of revenue of $412.5 million in fiscal 2025 [p1]."}, nil
+	})
+	for name, model := range map[string]models.Model{"gone": gone, "unjudged": unjudged} {
+		o, trace := asks(t, model, pipeline.Options{ExtractWhenDown: true}).Ask(t.Context(), pipeline.Request{Text: asked}, nil)
+		if o.Reason != pipeline.Answered || !o.Extracted || !strings.Contains(o.Answer, "$412.5 million") || strings.Contains(o.Answer, "a lot") || len(trace.Problems) == 0 || !strings.Contains(trace.Problems[0], "no key") {
+			t.Errorf("%s, extracted: %q %s %+v", name, o.Reason, o.Answer, trace)
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if o, _ = asks(t, nil, pipeline.Options{}).Ask(ctx, pipeline.Request{Text: asked}, nil); o.Reason != pipeline.Canceled {

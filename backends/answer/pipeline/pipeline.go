@@ -8,7 +8,7 @@
 //     that, FailedToAnswer.
 //   - A model that fails while it reads or judges is done without: the rules decide, and
 //     a judge that cannot be asked passes nothing. One that fails while it writes makes
-//     the service unavailable.
+//     the service unavailable, or has the answer extracted (ExtractWhenDown).
 package pipeline
 
 import (
@@ -56,6 +56,8 @@ type Outcome struct {
 	// Claims are the sentences of Answer with what they stand on, for those who look
 	// into answers. They are not sent to clients.
 	Claims []Claim
+	// Extracted tells that rules alone made it, because no model could be used.
+	Extracted bool
 }
 
 // Claim is a sentence of an answer.
@@ -99,6 +101,9 @@ type Options struct {
 	SourceURL func(url string) string
 	// Judge is another model than the writer, for the evaluation. Default: the writer.
 	Judge models.Model
+	// ExtractWhenDown answers by rules alone while no model can be used. Default: the
+	// service is unavailable then.
+	ExtractWhenDown bool
 }
 
 // Pipeline answers questions. It is used by many at once.
@@ -205,6 +210,11 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 	finished := make(chan done, 1)
 	go func() {
 		o, err := p.ask(ctx, r, t)
+		if p.options.ExtractWhenDown && errors.Is(err, models.ErrUnavailable) {
+			t.note(func() { t.Problems = append(t.Problems, err.Error()) })
+			o, err = p.byRules().ask(ctx, r, t)
+			o.Extracted = true
+		}
 		finished <- done{o, err}
 	}()
 	var d done
@@ -229,6 +239,13 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 		o.Subqueries = []Subquery{}
 	}
 	return o, t.copy()
+}
+
+// byRules is the pipeline without its models.
+func (p *Pipeline) byRules() *Pipeline {
+	rules := *p
+	rules.model, rules.options.Judge = nil, nil
+	return &rules
 }
 
 // reason is why an error ended a question.

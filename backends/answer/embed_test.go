@@ -1,0 +1,64 @@
+package answer
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+)
+
+// embedder makes vectors of one dimension. Its model is asked for whenever passages without
+// a vector are looked for.
+type embedder struct{ looked, made int }
+
+func (e *embedder) Model() string {
+	e.looked++
+	return "one"
+}
+
+func (e *embedder) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	e.made += len(texts)
+	vectors := make([][]float32, len(texts))
+	for i := range vectors {
+		vectors[i] = []float32{1}
+	}
+	return vectors, nil
+}
+
+// Passages without a vector are looked for when the corpus has changed, and only then.
+func TestEmbed(t *testing.T) {
+	t.Parallel()
+	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
+		s := New(Options{DB: k.DB, Logger: zap.NewNop, Now: time.Now})
+		defer s.Close()
+		e := new(embedder)
+		embed := s.embed(e)
+		run := func(want int, looks bool) {
+			t.Helper()
+			before := e.looked
+			made, err := embed(t.Context())
+			if err != nil || made != want || e.looked > before != looks {
+				t.Errorf("%d made, looked: %t, %v; want %d, %t", made, e.looked > before, err, want, looks)
+			}
+		}
+		put := func(url string) {
+			t.Helper()
+			if _, err := s.Corpus.Put(t.Context(), corpus.Source{Title: url, URL: url, Issuer: corpus.Company{Name: "Fenwick Industries"}, Pages: []corpus.Page{{Text: "Revenue was $1 million: " + url}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("corpus:a")
+		run(1, true)
+		run(0, false)
+		put("corpus:b")
+		run(1, true)
+		run(0, false)
+		if e.made != 2 {
+			t.Errorf("%d vectors", e.made)
+		}
+	})
+}

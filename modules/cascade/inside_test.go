@@ -1,0 +1,47 @@
+package cascade
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// A model has half of the time that is left, so that another one can be asked.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := &inside{Handler: new(Handler)}
+		i.options.Answer.High = time.Hour
+		for left, want := range map[time.Duration]time.Duration{0: time.Hour, time.Second: leastPatience, time.Minute: 30 * time.Second} {
+			ctx := t.Context()
+			if left > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, left)
+				defer cancel()
+			}
+			h, err := i.asking(ctx)
+			if err != nil || h.options.Answer.High != want {
+				t.Errorf("%s are left: %s, %v", left, h.options.Answer.High, err)
+			}
+		}
+		if i.options.Answer.High != time.Hour {
+			t.Error("the handler of all requests has changed")
+		}
+	})
+}
+
+// What a client of the service has shown is not what the service shows.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), caddyhttp.VarsCtxKey, map[string]any{"a": "b"}))
+	inner := apart{ctx}
+	if caddyhttp.GetVar(ctx, "a") != "b" || caddyhttp.GetVar(inner, "a") != nil {
+		t.Error("variables of the client's request are seen")
+	}
+	if cancel(); inner.Err() == nil {
+		t.Error("it goes on when the client has left")
+	}
+}
