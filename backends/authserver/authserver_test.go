@@ -74,7 +74,7 @@ func get(h http.Handler, method, path string) (*httptest.ResponseRecorder, map[s
 // background.
 func stored(t *testing.T, s *authserver.Server, path string, status int) (body map[string]any) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		w, body := get(s.Public(), http.MethodGet, path)
 		if w.Code == status {
 			return body

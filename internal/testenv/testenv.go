@@ -134,16 +134,6 @@ func (s *server) stop(keep bool) error {
 
 func (s *server) logFile() string { return filepath.Join(s.dir, "server.log") }
 
-// freePort returns a loopback port that nobody listens on.
-func freePort() (int, error) {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
 // lookUp finds a program in PATH or in one of the folders, of which the last
 // in the order of version numbers wins.
 func lookUp(program string, folders ...string) (string, bool) {

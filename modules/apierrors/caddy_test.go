@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,6 +22,8 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 	_ "github.com/caddyserver/caddy/v2/modules/filestorage"
 	_ "github.com/caddyserver/caddy/v2/modules/logging"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // site is filled with: storage folder, port, upstream, dead port, files.
@@ -37,7 +38,7 @@ const site = `
 		output discard
 	}
 }
-http://127.0.0.1:%d {
+http://127.0.0.1:%s {
 	bind 127.0.0.1
 	handle /chat/* {
 		api_errors chat_completions
@@ -52,7 +53,7 @@ http://127.0.0.1:%d {
 	}
 	handle /dead/* {
 		api_errors messages
-		reverse_proxy 127.0.0.1:%[4]d
+		reverse_proxy 127.0.0.1:%[4]s
 	}
 	handle_path /files/* {
 		api_errors problem
@@ -124,9 +125,9 @@ func TestUnderCaddy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(files, "x"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	port := freePort(t)
-	run(t, fmt.Sprintf(site, t.TempDir(), port, upstream.Listener.Addr(), freePort(t), files))
-	base := fmt.Sprintf("http://127.0.0.1:%d", port)
+	port := testenv.FreePort(t)
+	run(t, fmt.Sprintf(site, t.TempDir(), port, upstream.Listener.Addr(), testenv.FreePort(t), files))
+	base := fmt.Sprintf("http://127.0.0.1:%s", port)
 
 	tests := []struct {
 		name, method, path, body string
@@ -250,14 +251,4 @@ func run(t *testing.T, text string) {
 			t.Error(err)
 		}
 	})
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // loopback
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

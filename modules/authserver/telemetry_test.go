@@ -3,7 +3,6 @@ package authserver
 import (
 	"encoding/hex"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	tracesv1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/tollgate-gateway/tollgate/internal/otlp/otlptest"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
 )
@@ -29,12 +29,7 @@ func serve(t *testing.T, keys string) string {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10") // ms
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "10")
 	folder := t.TempDir()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := "127.0.0.1:" + testenv.FreePort(t)
 	for name, text := range map[string]string{
 		"keys.yaml": strings.ReplaceAll(keys, "FOLDER", folder),
 		"Caddyfile": "{\n\tadmin off\n\tskip_install_trust\n\torder authserver before respond\n\ttollgate {\n\t\tdatabase sqlite " + filepath.Join(folder, "x.db") + "\n\t}\n\tlog {\n\t\toutput discard\n\t}\n}\nhttp://" + address +
@@ -57,7 +52,7 @@ func serve(t *testing.T, keys string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = caddy.Stop() })
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		if status, _ := fetch(t, address, "/ready", ""); status == http.StatusOK {
 			return address
 		} else if time.Now().After(end) {

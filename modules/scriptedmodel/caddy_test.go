@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,18 +12,14 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite" // handle_path
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // TestInCaddy runs the handler in a Caddy server, whose wrapped writers the
 // faults must get through to the connection.
 func TestInCaddy(t *testing.T) {
-	var config net.ListenConfig
-	ln, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	ln.Close()
+	addr := "127.0.0.1:" + testenv.FreePort(t)
 	file := fmt.Sprintf(`{
 	admin off
 	persist_config off

@@ -2,7 +2,6 @@ package translate
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
@@ -195,14 +195,10 @@ func wantUntouched(status int, text string) func(*testing.T, *httptest.ResponseR
 // TestTranslateHastyServer puts reverse_proxy between the client and a server that
 // answers as soon as it has the head of the request.
 func TestTranslateHastyServer(t *testing.T) {
-	listen := func() net.Listener {
-		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
+	hasty, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	hasty := listen()
 	defer hasty.Close()
 	go func() {
 		for {
@@ -213,9 +209,7 @@ func TestTranslateHastyServer(t *testing.T) {
 			go refuseAtOnce(conn)
 		}
 	}()
-	front := listen()
-	address := front.Addr().String()
-	front.Close()
+	address := "127.0.0.1:" + testenv.FreePort(t)
 	startCaddy(t, fmt.Sprintf(`{
 	admin off
 	persist_config off

@@ -9,19 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // RefusesToStart runs the gateway, which ends at once, and returns what it said.
@@ -344,44 +343,10 @@ func Eventually(t *testing.T, limit time.Duration, what string, try func() error
 	}
 }
 
-// ports are those that this process gives away. It listens on the one before the first,
-// so that no other test takes from them at the same time.
-var ports = sync.OnceValue(func() *portRange {
-	for range 100 {
-		first := 15000 + 500*rand.Int64N(20)
-		held, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:"+strconv.FormatInt(first, 10))
-		if err != nil {
-			continue
-		}
-		p := &portRange{held: held}
-		p.last.Store(first)
-		return p
-	}
-	panic("no ports are free")
-})
-
-type portRange struct {
-	held net.Listener // until the process ends
-	last atomic.Int64
-}
-
-// FreePort returns a port on which nobody listens, below those that the system
-// gives to connections.
+// FreePort returns a port on which nobody listens, for this test alone.
 func FreePort(t *testing.T) string {
 	t.Helper()
-	for range 500 {
-		port := strconv.FormatInt(ports().last.Add(1), 10)
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:"+port)
-		if err != nil {
-			continue
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
-	}
-	t.Fatal("no port is free")
-	return ""
+	return testenv.FreePort(t)
 }
 
 // supervise kills what was started and not ended when its input ends, which it

@@ -1,0 +1,68 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// The ports that are given away are below those that the system gives to connections, in
+// blocks of which a process has one.
+const (
+	firstPort  = 15_000
+	portBlocks = 35
+	blockSize  = 500
+)
+
+// ports is the block of this process. It listens on the port before the first, so that no
+// other process takes from it at the same time.
+var ports = sync.OnceValue(func() *portBlock {
+	for range 100 * portBlocks {
+		held := firstPort + blockSize*rand.Int64N(portBlocks)
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", loopback(held))
+		if err != nil {
+			continue
+		}
+		b := &portBlock{held: l}
+		b.last.Store(held)
+		return b
+	}
+	panic("no ports are free")
+})
+
+type portBlock struct {
+	held net.Listener // until the process ends
+	last atomic.Int64
+}
+
+func loopback(port int64) string { return net.JoinHostPort("127.0.0.1", strconv.FormatInt(port, 10)) }
+
+// freePort is a loopback port on which nobody listens, and which nobody else gets while
+// this process runs: a server may end and begin on it again.
+func freePort() (int, error) {
+	for range blockSize - 1 {
+		port := ports().last.Add(1)
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", loopback(port))
+		if err != nil {
+			continue
+		}
+		return int(port), l.Close()
+	}
+	return 0, errors.New("no port is free")
+}
+
+// FreePort is a loopback port on which nobody listens, and which nobody else gets while
+// this process runs.
+func FreePort(tb testing.TB) string {
+	tb.Helper()
+	port, err := freePort()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return strconv.Itoa(port)
+}
