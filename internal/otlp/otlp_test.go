@@ -57,6 +57,10 @@ func TestTraces(t *testing.T) {
 	serve(parent)
 	_, ended := tracer.Begin(t.Context(), "of nothing")
 	ended(nil)
+	odd := httptest.NewRequest("hunter2", "/", nil) // a client can call it what it likes
+	odd.Header.Set("Traceparent", parent)
+	_, end := tracer.Serve(odd)
+	end("/users/{id}", 405)
 	if err := tracer.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +68,7 @@ func TestTraces(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 	spans := c.Spans()
-	if len(spans) != 3 || !c.Services()["test"] {
+	if len(spans) != 4 || !c.Services()["test"] {
 		t.Fatalf("%v of %v", spans, c.Services())
 	}
 	names := make(map[string]string)
@@ -83,7 +87,7 @@ func TestTraces(t *testing.T) {
 			}
 		}
 	}
-	if names["GET /users/{id}"] != parent[36:52] || names["db read"] != names["root"] || names["GET "+strings.TrimPrefix(other.URL, "http://")] == "" {
+	if names["GET /users/{id}"] != parent[36:52] || names["HTTP /users/{id}"] != parent[36:52] || names["db read"] != names["root"] || names["GET "+strings.TrimPrefix(other.URL, "http://")] == "" {
 		t.Errorf("%v", names)
 	}
 }

@@ -44,10 +44,11 @@ func (t *Tracer) Serve(r *http.Request) (_ *http.Request, end func(route string,
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = w3c.Extract(ctx, propagation.HeaderCarrier(r.Header))
 	}
-	ctx, span := t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("http.request.method", r.Method)))
+	name, method := methodOf(r)
+	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("http.request.method", method)))
 	return r.WithContext(ctx), func(route string, status int) {
 		if route != "" {
-			span.SetName(r.Method + " " + route)
+			span.SetName(name + " " + route)
 			span.SetAttributes(attribute.String("http.route", route))
 		}
 		span.SetAttributes(attribute.Int("http.response.status_code", status))
@@ -56,6 +57,17 @@ func (t *Tracer) Serve(r *http.Request) (_ *http.Request, end func(route string,
 		}
 		span.End()
 	}
+}
+
+// methodOf is the method of a request as spans are called by it, and as they have it. One
+// that is not known is any text of a client's (OpenTelemetry semantic conventions, HTTP
+// spans).
+func methodOf(r *http.Request) (name, method string) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace:
+		return r.Method, r.Method
+	}
+	return "HTTP", "_OTHER"
 }
 
 // Begin begins a part of what is followed. Where nothing is, it does nothing. The error
