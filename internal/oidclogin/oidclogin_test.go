@@ -150,9 +150,9 @@ func TestAgain(t *testing.T) {
 func TestUserInfo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.at.UserInfo = map[string]any{"sub": "s-1", "email": "ann@example.com", "email_verified": "true", "groups": "root", "name": "Ann"}
+	f.at.UserInfo = map[string]any{"sub": "s-1", "email": "ann@example.com", "email_verified": "true", "groups": "root", "name": "Ann", "preferred_username": "ann@example.com"}
 	person, err := f.Finish(t.Context(), browser, f.begin(Ask{}))
-	if err != nil || person.Email != "ann@example.com" || !person.Confirmed || !slices.Equal(person.Groups, []string{"admins"}) {
+	if err != nil || person.Email != "ann@example.com" || !person.Confirmed || !slices.Equal(person.Groups, []string{"admins"}) || !slices.Equal(person.Names, []string{"Ann", "ann@example.com"}) {
 		t.Errorf("%+v, error %v", person, err)
 	}
 	f.at.UserInfo["sub"] = "s-2"

@@ -1,11 +1,13 @@
 package oidclogin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -109,6 +111,10 @@ func (p *Provider) person(claims map[string]any) *Person {
 			person.Names = append(person.Names, value)
 		}
 	}
+	// Some providers give the mail address as the user name.
+	slices.SortStableFunc(person.Names, func(a, b string) int {
+		return cmp.Compare(strings.Count(a, "@"), strings.Count(b, "@"))
+	})
 	var theirs []any
 	switch claim := claims[p.o.GroupsClaim].(type) {
 	case string:
