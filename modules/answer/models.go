@@ -71,22 +71,31 @@ type WebSearch struct {
 }
 
 // door leads into the cascade of the newest configuration that runs. One that is refused
-// after it has begun to start leaves the one before it.
+// after it has begun to start leaves the one before it, and the last one stays: connections of
+// a configuration that was replaced may still bring questions.
 type door struct {
 	mu  sync.Mutex
 	all []*http.RoundTripper // the newest last
+	old *http.RoundTripper   // the last one, whose configuration has ended; nil: it has not
 }
 
 // open has it lead into a cascade, until it is shut.
 func (d *door) open(into *http.RoundTripper) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.old != nil {
+		d.all, d.old = nil, nil
+	}
 	d.all = append(d.all, into)
 }
 
 func (d *door) shut(into *http.RoundTripper) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if len(d.all) == 1 && d.all[0] == into {
+		d.old = into
+		return
+	}
 	d.all = slices.DeleteFunc(d.all, func(one *http.RoundTripper) bool { return one == into })
 }
 

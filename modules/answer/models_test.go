@@ -347,3 +347,33 @@ func TestCascadeKey(t *testing.T) { //nolint:paralleltest // Caddy runs one conf
 		t.Errorf("%d were asked", up.asked.Load())
 	}
 }
+
+// The newest that runs is asked, and the last one for as long as somebody asks.
+func TestDoor(t *testing.T) {
+	t.Parallel()
+	var d door
+	ways := make([]http.RoundTripper, 4)
+	at := func(want int) {
+		t.Helper()
+		if got := d.newest(); want < 0 && got != nil || want >= 0 && got != &ways[want] {
+			t.Errorf("it does not lead to %d", want)
+		}
+	}
+	at(-1)
+	d.shut(&ways[0]) // which has never started
+	at(-1)
+	d.open(&ways[0])
+	d.open(&ways[1])
+	at(1)
+	d.shut(&ways[1]) // it was refused
+	at(0)
+	d.open(&ways[2])
+	d.shut(&ways[0])
+	at(2)
+	d.shut(&ways[2])
+	at(2)
+	d.open(&ways[3])
+	at(3)
+	d.shut(&ways[3])
+	at(3)
+}
