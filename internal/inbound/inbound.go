@@ -46,6 +46,15 @@ func (p Pace) Body(w http.ResponseWriter, r *http.Request) *Body {
 	return b
 }
 
+// Long is Body for a request that may take longer than its server lets one come: the pace
+// stands in the place of the server's limit, and Done lifts it for what is done behind the
+// body, whose context would end with it.
+func (p Pace) Long(w http.ResponseWriter, r *http.Request) *Body {
+	b := p.Body(w, r)
+	b.last = time.Time{}
+	return b
+}
+
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {
 	b.arm()

@@ -155,3 +155,41 @@ func TestNoDeadlines(t *testing.T) {
 		t.Error("errors are told apart wrongly")
 	}
 }
+
+// A long request keeps its pace, not the time that its server lets requests come, and goes on
+// behind its body.
+func TestLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan error, 1)
+		server := &http.Server{ReadTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body := Default.Long(w, r)
+			_, err := io.ReadAll(body)
+			body.Done()
+			select {
+			case <-r.Context().Done():
+				err = r.Context().Err()
+			case <-time.After(time.Hour):
+			}
+			done <- err
+		})}
+		listener := make(pipes, 1)
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(listener) }()
+		client, conn := net.Pipe()
+		listener <- conn
+		go func() { _, _ = io.Copy(io.Discard, client) }()
+		_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n")
+		drip(20, 1)(client)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		_ = client.Close()
+		close(listener)
+		if err := <-ended; err == nil {
+			t.Error("the server ended without a reason")
+		}
+		_ = server.Close()
+		time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
+	})
+}

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
 const (
@@ -144,7 +146,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 		_ = out.Encode(line) // nobody to tell when the client is gone
 		_ = http.NewResponseController(w).Flush()
 	}
-	line := &told{Status: "running"}
+	line := &told{Status: "running", ingested: ingested{Problems: []string{}}}
 	last := time.Now()
 	say(line)
 	for _, path := range what.Paths {
@@ -193,11 +195,17 @@ func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(),
 	if err != nil {
 		media = ""
 	}
+	body := inbound.Default.Long(w, r) // the admin endpoint gives a request ten seconds
 	switch media {
 	case "application/json":
-		decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxIngestBody))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&what); err != nil {
+		text, err := io.ReadAll(io.LimitReader(body, maxIngestBody))
+		if err == nil {
+			body.Done()
+			decoder := json.NewDecoder(bytes.NewReader(text))
+			decoder.DisallowUnknownFields()
+			err = decoder.Decode(&what)
+		}
+		if err != nil {
 			return what, end, refuse(http.StatusBadRequest, "the body must be an object with paths, and perhaps issuer and workers: "+err.Error())
 		}
 		if n := len(what.Paths); n == 0 || n > mostPaths || what.Workers < 0 || what.Workers > mostWorkers {
@@ -210,19 +218,26 @@ func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(),
 			return what, end, err
 		}
 		end = func() { _ = os.RemoveAll(dir) }
-		path, err := keep(dir, http.MaxBytesReader(w, r.Body, maxUpload))
+		path, err := keep(dir, body)
+		switch {
+		case err == nil:
+			body.Done()
+		case errors.Is(err, errLong):
+			err = refuse(http.StatusRequestEntityTooLarge, err.Error())
+		case inbound.TooSlow(err):
+			err = refuse(http.StatusRequestTimeout, "the body comes too slowly")
+		}
 		if err != nil {
 			end()
-			if _, long := errors.AsType[*http.MaxBytesError](err); long {
-				return what, end, refuse(http.StatusRequestEntityTooLarge, "more than 1 GiB: send it in parts")
-			}
-			return what, end, err
+			return what, func() {}, err
 		}
 		what.Paths = []string{path}
 		return what, end, nil
 	}
 	return what, end, refuse(http.StatusUnsupportedMediaType, "send documents as application/jsonl, or the paths of files as application/json")
 }
+
+var errLong = errors.New("more than 1 GiB: send it in parts")
 
 // keep writes a body into a file that is named by what is in it: a document without a URL is
 // the same one when it is sent again.
@@ -232,9 +247,12 @@ func keep(dir string, body io.Reader) (path string, err error) {
 		return "", err
 	}
 	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(f, sum), body)
+	n, err := io.Copy(io.MultiWriter(f, sum), io.LimitReader(body, maxUpload+1))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", err
+	}
+	if n > maxUpload {
+		return "", errLong
 	}
 	path = filepath.Join(dir, "upload-"+hex.EncodeToString(sum.Sum(nil)[:8])+".jsonl")
 	return path, os.Rename(f.Name(), path)
