@@ -1,8 +1,10 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/netip"
@@ -35,6 +37,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -137,9 +141,13 @@ func (s *Server) wire() error {
 	}
 	r.devices = &device.Devices{Server: k, Authorize: r.authorize}
 	path := s.issuerPath()
+	upstream, err := s.upstream()
+	if err != nil {
+		return err
+	}
 	if r.pages, err = web.New(k, web.Options{
 		Login: r.login, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
-		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure, NoPassword: !c.OIDC.ShowLocalLogin,
+		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure, NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream,
 		Brand: s.brand(),
 	}); err != nil {
 		return err
@@ -187,6 +195,37 @@ func (s *Server) enterprise() *xaa.XAA {
 		},
 		Networks: s.networks, KeysTTL: c.JWKSCacheTTL, MaxAge: c.MaxAssertionAge, RequireResource: c.RequireResource, Strict: c.SubjectMode == config.Strict, Life: c.TokenExpiry,
 	})
+}
+
+// upstream is the provider at which people sign in beside; nil: there is none.
+func (s *Server) upstream() (*web.Upstream, error) {
+	c := &s.config.OIDC
+	if !c.Enabled {
+		return nil, nil //nolint:nilnil // see above
+	}
+	o := oidclogin.Options{
+		Issuer: c.Issuer, ClientID: c.ClientID, Secret: cmp.Or(c.ClientSecretRef.Secret, c.ClientSecret), Scopes: c.Scopes, Lasts: s.config.OAuth.StateMaxAge,
+		Networks: s.networks, Key: func() []byte { return s.kernel.Key }, Counters: func() counters.Store { return s.kernel.Counters }, Now: s.kernel.Now,
+	}
+	if c.IncludeGroupsScope {
+		o.Wishes = []string{"groups"}
+	}
+	if c.ConnectorID != "" {
+		o.Parameters = map[string]string{"connector_id": c.ConnectorID}
+	}
+	p, err := oidclogin.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("oidc: %w", err)
+	}
+	name := c.DisplayName
+	if name == "" {
+		issuer, err := url.Parse(c.Issuer)
+		if err != nil {
+			return nil, fmt.Errorf("oidc.issuer: %w", err)
+		}
+		name = issuer.Host
+	}
+	return &web.Upstream{Provider: p, Name: name, Redirect: c.RedirectURI, Lasts: s.config.OAuth.StateMaxAge}, nil
 }
 
 // everywhere is all networks.

@@ -48,6 +48,7 @@ var (
 	observed = histogramsOf(
 		metric{"token_issuance_duration_seconds", "", "Time of an answer of the token endpoint."},
 		metric{"introspection_duration_seconds", "", "Time of an answer about a token."},
+		metric{"oidc_exchange_duration_seconds", "", "Time of an answer of the upstream provider to a login."},
 		metric{"cimd_fetch_duration_seconds", "outcome", "Time of a fetch of a client's metadata document."},
 		metric{"kms_operation_duration_seconds", "op", "Time of a request to a key management server."},
 		metric{"db_operation_duration_seconds", "op", "Time of the database: a read, or a write with its commit."},

@@ -95,24 +95,7 @@ A list of resources to make where the database has none with their slug. A later
 ## ` + "`broker_providers`" + `
 
 A list of upstream providers, made in the same way: ` + "`slug`, `display_name`, `protocol` (`oauth`, `api_key` or `service_account`), `config_data`" + ` by protocol, read at first use.
-
-## Not in this version yet
-
-What these keys switch on is not built. Where it is on by default it is not offered to clients; a key that asks for it, or changes it, is an error at start.
-
 `)
-	for _, f := range []*Feature{cimd, dpop, exchange, xaa, agents, connect, oidc, kms, otlp} {
-		if f.Built {
-			continue
-		}
-		var names []string
-		for i := range keys {
-			if keys[i].Feature == f {
-				names = append(names, "`"+keys[i].Name+"`")
-			}
-		}
-		fmt.Fprintf(&w, "- %s: %s\n", f.Name, strings.Join(names, ", "))
-	}
 	return w.String()
 }
 

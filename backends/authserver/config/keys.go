@@ -15,8 +15,6 @@ type Key struct {
 	// Env is its environment variable. Empty: AUTHSERVER_ and the name in capitals, with
 	// _ for each point; none: there is none.
 	Env string
-	// Feature is what it belongs to; nil: the server itself.
-	Feature *Feature
 	// Secret: its value is never shown.
 	Secret bool
 	// Own: it is one more than the contract has.
@@ -128,35 +126,35 @@ var keys = []Key{
 		Rule: "name of the env var holding the key-encryption key; relevant only when data_encryption.driver is `aes_master`",
 	},
 	{
-		Name: "signing.kms_transit.address", Env: "AUTHSERVER_KMS_ADDR", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.Address }, check: required(keysInKMS, address),
+		Name: "signing.kms_transit.address", Env: "AUTHSERVER_KMS_ADDR", at: func(c *Config) any { return &c.Signing.KMSTransit.Address }, check: required(keysInKMS, address),
 		Rule: "key-management server address; required when key_store is `kms_transit`",
 	},
 	{
-		Name: "signing.kms_transit.approle.mount", Default: "approle", Env: "AUTHSERVER_KMS_APPROLE_MOUNT", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.Mount }, check: required(keysInKMS),
+		Name: "signing.kms_transit.approle.mount", Default: "approle", Env: "AUTHSERVER_KMS_APPROLE_MOUNT", at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.Mount }, check: required(keysInKMS),
 		Rule: "auth mount",
 	},
 	{
-		Name: "signing.kms_transit.approle.role_id", Env: "AUTHSERVER_KMS_APPROLE_ROLE_ID", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.RoleID },
+		Name: "signing.kms_transit.approle.role_id", Env: "AUTHSERVER_KMS_APPROLE_ROLE_ID", at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.RoleID },
 		Rule: "role to log in as; mutually exclusive with token",
 	},
 	{
-		Name: "signing.kms_transit.approle.secret_id", Env: "AUTHSERVER_KMS_APPROLE_SECRET_ID", Feature: kms, Secret: true, at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.SecretID }, check: required(appRole),
+		Name: "signing.kms_transit.approle.secret_id", Env: "AUTHSERVER_KMS_APPROLE_SECRET_ID", Secret: true, at: func(c *Config) any { return &c.Signing.KMSTransit.AppRole.SecretID }, check: required(appRole),
 		Rule: "required when role_id is set",
 	},
 	{
-		Name: "signing.kms_transit.key_name", Default: "authserver-signing", Env: "AUTHSERVER_KMS_TRANSIT_KEY_NAME", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.KeyName }, check: required(keysInKMS),
+		Name: "signing.kms_transit.key_name", Default: "authserver-signing", Env: "AUTHSERVER_KMS_TRANSIT_KEY_NAME", at: func(c *Config) any { return &c.Signing.KMSTransit.KeyName }, check: required(keysInKMS),
 		Rule: "name of the signing key",
 	},
 	{
-		Name: "signing.kms_transit.mount", Default: "transit", Env: "AUTHSERVER_KMS_TRANSIT_MOUNT", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.Mount }, check: required(keysInKMS),
+		Name: "signing.kms_transit.mount", Default: "transit", Env: "AUTHSERVER_KMS_TRANSIT_MOUNT", at: func(c *Config) any { return &c.Signing.KMSTransit.Mount }, check: required(keysInKMS),
 		Rule: "transit engine mount path",
 	},
 	{
-		Name: "signing.kms_transit.timeout", Default: "10s", Env: "AUTHSERVER_KMS_TIMEOUT", Feature: kms, at: func(c *Config) any { return &c.Signing.KMSTransit.Timeout }, check: positive,
+		Name: "signing.kms_transit.timeout", Default: "10s", Env: "AUTHSERVER_KMS_TIMEOUT", at: func(c *Config) any { return &c.Signing.KMSTransit.Timeout }, check: positive,
 		Rule: "HTTP request timeout",
 	},
 	{
-		Name: "signing.kms_transit.token", Env: "AUTHSERVER_KMS_TOKEN", Feature: kms, Secret: true, at: func(c *Config) any { return &c.Signing.KMSTransit.Token }, check: kmsToken,
+		Name: "signing.kms_transit.token", Env: "AUTHSERVER_KMS_TOKEN", Secret: true, at: func(c *Config) any { return &c.Signing.KMSTransit.Token }, check: kmsToken,
 		Rule: "static token; mutually exclusive with approle",
 	},
 
@@ -186,23 +184,23 @@ var keys = []Key{
 	},
 
 	{
-		Name: "cimd.allow_private_addresses", Default: "false", Feature: cimd, at: func(c *Config) any { return &c.CIMD.AllowPrivateAddresses }, check: onlyLocal(true),
+		Name: "cimd.allow_private_addresses", Default: "false", at: func(c *Config) any { return &c.CIMD.AllowPrivateAddresses }, check: onlyLocal(true),
 		Rule: "turns off address filtering on document fetches (URL check and dial); development only; validation refuses it unless server.issuer is localhost",
 	},
 	{
-		Name: "cimd.cache_ttl", Default: "1h", Feature: cimd, at: func(c *Config) any { return &c.CIMD.CacheTTL }, check: positive,
+		Name: "cimd.cache_ttl", Default: "1h", at: func(c *Config) any { return &c.CIMD.CacheTTL }, check: positive,
 		Rule: "how long a document is used at most, from 60s",
 	},
 	{
-		Name: "cimd.enabled", Default: "true", Feature: cimd, at: func(c *Config) any { return &c.CIMD.Enabled },
+		Name: "cimd.enabled", Default: "true", at: func(c *Config) any { return &c.CIMD.Enabled },
 		Rule: "clients known by the URL of their metadata document",
 	},
 	{
-		Name: "cimd.fetch_timeout", Default: "10s", Feature: cimd, at: func(c *Config) any { return &c.CIMD.FetchTimeout }, check: positive,
+		Name: "cimd.fetch_timeout", Default: "10s", at: func(c *Config) any { return &c.CIMD.FetchTimeout }, check: positive,
 		Rule: "whole time of a fetch",
 	},
 	{
-		Name: "cimd.require_https", Default: "true", Feature: cimd, at: func(c *Config) any { return &c.CIMD.RequireHTTPS }, check: onlyLocal(false),
+		Name: "cimd.require_https", Default: "true", at: func(c *Config) any { return &c.CIMD.RequireHTTPS }, check: onlyLocal(false),
 		Rule: "false, with an issuer on localhost only: `http` URLs too",
 	},
 
@@ -306,52 +304,52 @@ var keys = []Key{
 		Rule: "for this long the refresh token before the last one is answered with a new pair, at most 3 times, instead of ending its family",
 	},
 	{
-		Name: "oauth.state_max_age", Default: "10m", Feature: oidc, at: func(c *Config) any { return &c.OAuth.StateMaxAge }, check: positive,
+		Name: "oauth.state_max_age", Default: "10m", at: func(c *Config) any { return &c.OAuth.StateMaxAge }, check: positive,
 		Rule: "lifetime of the OIDC state cookie (Max-Age) and the freshness window checked at callback",
 	},
 
 	{
-		Name: "oidc.client_id", Feature: oidc, at: func(c *Config) any { return &c.OIDC.ClientID }, check: required(upstream),
+		Name: "oidc.client_id", at: func(c *Config) any { return &c.OIDC.ClientID }, check: required(upstream),
 		Rule: "required when oidc is enabled",
 	},
 	{
-		Name: "oidc.client_secret", Feature: oidc, Secret: true, at: func(c *Config) any { return &c.OIDC.ClientSecret }, check: oidcSecret,
+		Name: "oidc.client_secret", Secret: true, at: func(c *Config) any { return &c.OIDC.ClientSecret }, check: oidcSecret,
 		Rule: "mutually exclusive with client_secret_ref",
 	},
 	{
-		Name: "oidc.client_secret_env", Env: none, Feature: oidc, at: func(c *Config) any { return &c.OIDC.ClientSecretEnv }, check: oneName,
+		Name: "oidc.client_secret_env", Env: none, at: func(c *Config) any { return &c.OIDC.ClientSecretEnv }, check: oneName,
 		Rule: "deprecated earlier name of client_secret_ref, normalized into it at load",
 	},
 	{
-		Name: "oidc.client_secret_ref", Env: none, Feature: oidc, at: func(c *Config) any { return &c.OIDC.ClientSecretRef },
+		Name: "oidc.client_secret_ref", Env: none, at: func(c *Config) any { return &c.OIDC.ClientSecretRef },
 		Rule: "env var name holding the secret",
 	},
 	{
-		Name: "oidc.connector_id", Feature: oidc, at: func(c *Config) any { return &c.OIDC.ConnectorID },
+		Name: "oidc.connector_id", at: func(c *Config) any { return &c.OIDC.ConnectorID },
 		Rule: "optional upstream connector identifier",
 	},
 	{
-		Name: "oidc.display_name", Feature: oidc, at: func(c *Config) any { return &c.OIDC.DisplayName },
+		Name: "oidc.display_name", at: func(c *Config) any { return &c.OIDC.DisplayName },
 		Rule: "login button text",
 	},
 	{
-		Name: "oidc.enabled", Feature: oidc, at: func(c *Config) any { return &c.OIDC.Enabled }, check: needs(oidc),
+		Name: "oidc.enabled", at: func(c *Config) any { return &c.OIDC.Enabled },
 		Rule: "login by an upstream provider",
 	},
 	{
-		Name: "oidc.include_groups_scope", Default: "true", Feature: oidc, at: func(c *Config) any { return &c.OIDC.IncludeGroupsScope },
+		Name: "oidc.include_groups_scope", Default: "true", at: func(c *Config) any { return &c.OIDC.IncludeGroupsScope },
 		Rule: "include the `groups` scope if the upstream supports it",
 	},
 	{
-		Name: "oidc.issuer", Feature: oidc, at: func(c *Config) any { return &c.OIDC.Issuer }, check: required(upstream, address),
+		Name: "oidc.issuer", at: func(c *Config) any { return &c.OIDC.Issuer }, check: required(upstream, address),
 		Rule: "upstream issuer URL; required when oidc is enabled",
 	},
 	{
-		Name: "oidc.redirect_uri", Feature: oidc, at: func(c *Config) any { return &c.OIDC.RedirectURI }, check: required(upstream, address),
+		Name: "oidc.redirect_uri", at: func(c *Config) any { return &c.OIDC.RedirectURI }, check: required(upstream, address),
 		Rule: "callback redirect URI; required when oidc is enabled",
 	},
 	{
-		Name: "oidc.scopes", Default: "openid, email, profile", Feature: oidc, at: func(c *Config) any { return &c.OIDC.Scopes }, check: upstreamScopes,
+		Name: "oidc.scopes", Default: "openid, email, profile", at: func(c *Config) any { return &c.OIDC.Scopes }, check: upstreamScopes,
 		Rule: "scopes asked for upstream; must hold `openid`",
 	},
 	{
@@ -372,15 +370,15 @@ var keys = []Key{
 		Rule: "`debug`, `info`, `warn`, `error`",
 	},
 	{
-		Name: "observability.logging.outputs.insecure", Env: "AUTHSERVER_LOG_OTEL_INSECURE", Feature: otlp, at: func(c *Config) any { return &c.Observability.Logging.Outputs.Insecure },
+		Name: "observability.logging.outputs.insecure", Env: "AUTHSERVER_LOG_OTEL_INSECURE", at: func(c *Config) any { return &c.Observability.Logging.Outputs.Insecure },
 		Rule: "allow insecure gRPC for log export",
 	},
 	{
-		Name: "observability.logging.outputs.otel", Env: "AUTHSERVER_LOG_OTEL", Feature: otlp, at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTel },
+		Name: "observability.logging.outputs.otel", Env: "AUTHSERVER_LOG_OTEL", at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTel },
 		Rule: "export logs by OTLP",
 	},
 	{
-		Name: "observability.logging.outputs.otel_endpoint", Env: "AUTHSERVER_LOG_OTEL_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTelEndpoint }, check: required(pushedLogs, collector),
+		Name: "observability.logging.outputs.otel_endpoint", Env: "AUTHSERVER_LOG_OTEL_ENDPOINT", at: func(c *Config) any { return &c.Observability.Logging.Outputs.OTelEndpoint }, check: required(pushedLogs, collector),
 		Rule: "required when log otel output is on",
 	},
 	{
@@ -388,11 +386,11 @@ var keys = []Key{
 		Rule: "logs to the standard output",
 	},
 	{
-		Name: "observability.metrics.insecure", Env: "AUTHSERVER_METRICS_INSECURE", Feature: otlp, at: func(c *Config) any { return &c.Observability.Metrics.Insecure },
+		Name: "observability.metrics.insecure", Env: "AUTHSERVER_METRICS_INSECURE", at: func(c *Config) any { return &c.Observability.Metrics.Insecure },
 		Rule: "allow insecure gRPC for metrics export",
 	},
 	{
-		Name: "observability.metrics.otel_endpoint", Env: "AUTHSERVER_METRICS_OTEL_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Metrics.OTelEndpoint }, check: required(pushedMetrics, collector),
+		Name: "observability.metrics.otel_endpoint", Env: "AUTHSERVER_METRICS_OTEL_ENDPOINT", at: func(c *Config) any { return &c.Observability.Metrics.OTelEndpoint }, check: required(pushedMetrics, collector),
 		Rule: "required when provider is `otel` or `both`",
 	},
 	{
@@ -404,19 +402,19 @@ var keys = []Key{
 		Rule: "`prometheus`, `otel`, `none` (and `both`, which the endpoint rule refers to)",
 	},
 	{
-		Name: "observability.tracing.enabled", Default: "false", Env: "AUTHSERVER_TRACING_ENABLED", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.Enabled },
+		Name: "observability.tracing.enabled", Default: "false", Env: "AUTHSERVER_TRACING_ENABLED", at: func(c *Config) any { return &c.Observability.Tracing.Enabled },
 		Rule: "export traces by OTLP",
 	},
 	{
-		Name: "observability.tracing.endpoint", Env: "AUTHSERVER_TRACING_ENDPOINT", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.Endpoint }, check: required(traced, collector),
+		Name: "observability.tracing.endpoint", Env: "AUTHSERVER_TRACING_ENDPOINT", at: func(c *Config) any { return &c.Observability.Tracing.Endpoint }, check: required(traced, collector),
 		Rule: "required when tracing is enabled",
 	},
 	{
-		Name: "observability.tracing.insecure", Env: "AUTHSERVER_TRACING_INSECURE", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.Insecure },
+		Name: "observability.tracing.insecure", Env: "AUTHSERVER_TRACING_INSECURE", at: func(c *Config) any { return &c.Observability.Tracing.Insecure },
 		Rule: "allow insecure gRPC for traces",
 	},
 	{
-		Name: "observability.tracing.sample_rate", Default: "1.0", Env: "AUTHSERVER_TRACING_SAMPLE_RATE", Feature: otlp, at: func(c *Config) any { return &c.Observability.Tracing.SampleRate }, check: between(0, 1),
+		Name: "observability.tracing.sample_rate", Default: "1.0", Env: "AUTHSERVER_TRACING_SAMPLE_RATE", at: func(c *Config) any { return &c.Observability.Tracing.SampleRate }, check: between(0, 1),
 		Rule: "share of requests that are traced, 0 to 1",
 	},
 
@@ -433,31 +431,31 @@ var keys = []Key{
 		Rule: "`aes_master` or `kms_transit_encrypt`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.address", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ADDRESS", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Address }, check: required(sealedByKMS, address),
+		Name: "data_encryption.kms_transit_encrypt.address", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ADDRESS", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Address }, check: required(sealedByKMS, address),
 		Rule: "required when driver is `kms_transit_encrypt`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.approle.role_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ROLE_ID_ENV", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AppRole.RoleID }, check: required(sealerByAppRole),
+		Name: "data_encryption.kms_transit_encrypt.approle.role_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_ROLE_ID_ENV", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AppRole.RoleID }, check: required(sealerByAppRole),
 		Rule: "required when auth_method is `approle`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.approle.secret_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_SECRET_ID_ENV", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AppRole.SecretID }, check: required(sealerByAppRole),
+		Name: "data_encryption.kms_transit_encrypt.approle.secret_id_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_SECRET_ID_ENV", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AppRole.SecretID }, check: required(sealerByAppRole),
 		Rule: "required when auth_method is `approle`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.auth_method", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_AUTH_METHOD", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AuthMethod }, check: required(openedByKMS, oneOf("", "token", "approle")),
+		Name: "data_encryption.kms_transit_encrypt.auth_method", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_AUTH_METHOD", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.AuthMethod }, check: required(openedByKMS, oneOf("", "token", "approle")),
 		Rule: "`token` or `approle`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.key_name", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_KEY_NAME", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.KeyName }, check: required(openedByKMS),
+		Name: "data_encryption.kms_transit_encrypt.key_name", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_KEY_NAME", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.KeyName }, check: required(openedByKMS),
 		Rule: "required when driver is `kms_transit_encrypt`",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.mount_path", Default: "transit", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_MOUNT_PATH", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.MountPath }, check: required(openedByKMS),
+		Name: "data_encryption.kms_transit_encrypt.mount_path", Default: "transit", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_MOUNT_PATH", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.MountPath }, check: required(openedByKMS),
 		Rule: "transit engine mount path",
 	},
 	{
-		Name: "data_encryption.kms_transit_encrypt.token_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_TOKEN_ENV", Feature: kms, at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Token }, check: required(sealerByToken),
+		Name: "data_encryption.kms_transit_encrypt.token_env", Env: "AUTHSERVER_DATA_ENCRYPTION_KMS_TOKEN_ENV", at: func(c *Config) any { return &c.DataEncryption.KMSTransitEncrypt.Token }, check: required(sealerByToken),
 		Rule: "env var holding the token",
 	},
 
@@ -471,79 +469,79 @@ var keys = []Key{
 	},
 
 	{
-		Name: "dpop.enabled", Default: "true", Feature: dpop, at: func(c *Config) any { return &c.DPoP.Enabled },
+		Name: "dpop.enabled", Default: "true", at: func(c *Config) any { return &c.DPoP.Enabled },
 		Rule: "support only: a client that sends no proof still gets a bearer token",
 	},
 	{
-		Name: "dpop.nonce_ttl", Default: "60s", Feature: dpop, at: func(c *Config) any { return &c.DPoP.NonceTTL }, check: positive,
+		Name: "dpop.nonce_ttl", Default: "60s", at: func(c *Config) any { return &c.DPoP.NonceTTL }, check: positive,
 		Rule: "how long a nonce is good",
 	},
 	{
-		Name: "dpop.proof_lifetime", Default: "60s", Feature: dpop, at: func(c *Config) any { return &c.DPoP.ProofLifetime }, check: positive,
+		Name: "dpop.proof_lifetime", Default: "60s", at: func(c *Config) any { return &c.DPoP.ProofLifetime }, check: positive,
 		Rule: "maximum difference between now and the proof's `iat`",
 	},
 	{
-		Name: "dpop.require_nonce", Default: "false", Feature: dpop, at: func(c *Config) any { return &c.DPoP.RequireNonce },
+		Name: "dpop.require_nonce", Default: "false", at: func(c *Config) any { return &c.DPoP.RequireNonce },
 		Rule: "when true every proof must carry the server nonce",
 	},
 
 	{
-		Name: "token_exchange.allow_self_exchange", Default: "false", Feature: exchange, at: func(c *Config) any { return &c.TokenExchange.AllowSelfExchange },
+		Name: "token_exchange.allow_self_exchange", Default: "false", at: func(c *Config) any { return &c.TokenExchange.AllowSelfExchange },
 		Rule: "a client may exchange its own token for a narrower scope",
 	},
 	{
-		Name: "token_exchange.enabled", Default: "true", Feature: exchange, at: func(c *Config) any { return &c.TokenExchange.Enabled },
+		Name: "token_exchange.enabled", Default: "true", at: func(c *Config) any { return &c.TokenExchange.Enabled },
 		Rule: "the grant of RFC 8693",
 	},
 	{
-		Name: "token_exchange.max_chain_depth", Default: "5", Feature: exchange, at: func(c *Config) any { return &c.TokenExchange.MaxChainDepth }, check: exchanged(between(1, 10)),
+		Name: "token_exchange.max_chain_depth", Default: "5", at: func(c *Config) any { return &c.TokenExchange.MaxChainDepth }, check: exchanged(between(1, 10)),
 		Rule: "required when enabled; 1 to 10",
 	},
 	{
-		Name: "token_exchange.token_expiry", Default: "1h", Feature: exchange, at: func(c *Config) any { return &c.TokenExchange.TokenExpiry }, check: exchanged(positive),
+		Name: "token_exchange.token_expiry", Default: "1h", at: func(c *Config) any { return &c.TokenExchange.TokenExpiry }, check: exchanged(positive),
 		Rule: "required when enabled",
 	},
 
 	{
-		Name: "agents.enable_jwks_listing", Default: "false", Feature: agents, at: func(c *Config) any { return &c.Agents.EnableJWKSListing },
+		Name: "agents.enable_jwks_listing", Default: "false", at: func(c *Config) any { return &c.Agents.EnableJWKSListing },
 		Rule: "lists agents in the JWKS endpoint, which exposes client ids publicly",
 	},
 
 	{
-		Name: "connect.allowed_return_urls", Feature: connect, at: func(c *Config) any { return &c.Connect.AllowedReturnURLs }, check: returnURLs,
+		Name: "connect.allowed_return_urls", at: func(c *Config) any { return &c.Connect.AllowedReturnURLs }, check: returnURLs,
 		Rule: "where a user may be sent back to; an entry that ends in `/*` allows all below it",
 	},
 	{
-		Name: "connect.redirect_base_url", Feature: connect, at: func(c *Config) any { return &c.Connect.RedirectBaseURL }, check: address,
+		Name: "connect.redirect_base_url", at: func(c *Config) any { return &c.Connect.RedirectBaseURL }, check: address,
 		Rule: "base URL for OAuth callbacks",
 	},
 	{
-		Name: "connect.state_secret", Feature: connect, Secret: true, at: func(c *Config) any { return &c.Connect.StateSecret }, check: stateSecret,
+		Name: "connect.state_secret", Secret: true, at: func(c *Config) any { return &c.Connect.StateSecret }, check: stateSecret,
 		Rule: "HMAC key for state tokens; required, at least 32 characters",
 	},
 
 	{
-		Name: "xaa.enabled", Default: "true", Feature: xaa, at: func(c *Config) any { return &c.XAA.Enabled },
+		Name: "xaa.enabled", Default: "true", at: func(c *Config) any { return &c.XAA.Enabled },
 		Rule: "the grant of ID-JAG assertions",
 	},
 	{
-		Name: "xaa.jwks_cache_ttl", Default: "1h", Feature: xaa, at: func(c *Config) any { return &c.XAA.JWKSCacheTTL }, check: positive,
+		Name: "xaa.jwks_cache_ttl", Default: "1h", at: func(c *Config) any { return &c.XAA.JWKSCacheTTL }, check: positive,
 		Rule: "how long keys of an identity provider are used",
 	},
 	{
-		Name: "xaa.max_assertion_age", Default: "5m", Feature: xaa, at: func(c *Config) any { return &c.XAA.MaxAssertionAge }, check: positive,
+		Name: "xaa.max_assertion_age", Default: "5m", at: func(c *Config) any { return &c.XAA.MaxAssertionAge }, check: positive,
 		Rule: "maximum age of the ID-JAG `iat`",
 	},
 	{
-		Name: "xaa.require_resource", Default: "false", Feature: xaa, at: func(c *Config) any { return &c.XAA.RequireResource },
+		Name: "xaa.require_resource", Default: "false", at: func(c *Config) any { return &c.XAA.RequireResource },
 		Rule: "refuse exchanges that name no resource on the assertion or the request",
 	},
 	{
-		Name: "xaa.subject_mode", Default: "auto_map", Feature: xaa, at: func(c *Config) any { return &c.XAA.SubjectMode }, check: oneOf(AutoMap, Strict),
+		Name: "xaa.subject_mode", Default: "auto_map", at: func(c *Config) any { return &c.XAA.SubjectMode }, check: oneOf(AutoMap, Strict),
 		Rule: "`auto_map` or `strict`",
 	},
 	{
-		Name: "xaa.token_expiry", Default: "1h", Feature: xaa, at: func(c *Config) any { return &c.XAA.TokenExpiry }, check: positive,
+		Name: "xaa.token_expiry", Default: "1h", at: func(c *Config) any { return &c.XAA.TokenExpiry }, check: positive,
 		Rule: "TTL of XAA access tokens",
 	},
 

@@ -183,12 +183,10 @@ func (l *loader) rule(k *Key) {
 	if l.unread[k.Name] {
 		return
 	}
-	if k.check != nil {
-		if fault := k.check(l.Config, k.at(l.Config)); fault != "" {
-			l.fault(k, "%s", fault)
-		}
+	if k.check == nil {
+		return
 	}
-	if fault := k.untouched(l.Config); fault != "" {
+	if fault := k.check(l.Config, k.at(l.Config)); fault != "" {
 		l.fault(k, "%s", fault)
 	}
 }

@@ -75,7 +75,7 @@ func TestRules(t *testing.T) {
 		"logs":                       {"observability: {logging: {format: xml, level: trace}}", nil, []string{"observability.logging.format (AUTHSERVER_LOG_FORMAT): \"xml\" is none of: json, text", "observability.logging.level"}},
 		"the old name":               {"oidc: {client_secret_env: OLD, client_secret_ref: NEW}", vars{"OLD": "a", "NEW": "b"}, []string{"oidc.client_secret_env: is the earlier name of oidc.client_secret_ref, which is set too"}},
 		"a secret twice":             {"oidc: {client_secret: a, client_secret_ref: NEW}", vars{"NEW": "b"}, []string{"oidc.client_secret (AUTHSERVER_OIDC_CLIENT_SECRET): may not be set together with oidc.client_secret_ref"}},
-		"an upstream with nothing":   {"oidc: {enabled: true, scopes: [email]}", nil, []string{"oidc.client_id (AUTHSERVER_OIDC_CLIENT_ID): required when oidc is enabled", "oidc.enabled (AUTHSERVER_OIDC_ENABLED): login by an upstream provider: not built", "oidc.issuer", "oidc.redirect_uri", "oidc.scopes"}},
+		"an upstream with nothing":   {"oidc: {enabled: true, scopes: [email]}", nil, []string{"oidc.client_id (AUTHSERVER_OIDC_CLIENT_ID): required when oidc is enabled", "oidc.issuer", "oidc.redirect_uri", "oidc.scopes"}},
 		"an upstream, off":           {"oidc: {client_id: a, issuer: 'https://idp.example'}", nil, nil},
 		"keys elsewhere":             {"signing: {key_store: kms_transit}", nil, []string{"signing.kms_transit.address (AUTHSERVER_KMS_ADDR): required", "signing.kms_transit.token (AUTHSERVER_KMS_TOKEN): this or signing.kms_transit.approle.role_id is required"}},
 		"two ways to log in":         {"signing: {kms_transit: {token: a, approle: {role_id: b}}}", nil, []string{"signing.kms_transit.approle.secret_id", "signing.kms_transit.token"}},

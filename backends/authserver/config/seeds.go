@@ -134,9 +134,6 @@ func (l *loader) seeds() {
 		slugs[r.Slug], uris[r.URI] = true, true
 		return r.check()
 	})
-	if len(l.BrokerProviders) > 0 && !connect.Built {
-		l.faults = append(l.faults, "broker_providers: "+connect.missing())
-	}
 }
 
 // entries reads one list, each entry strictly.
@@ -281,8 +278,6 @@ func (r *Resource) check() error {
 	}
 	broker := r.BackendKind == "broker"
 	switch named := r.BrokerProviderID != "" || r.BrokerProviderSlug != ""; {
-	case broker && !connect.Built:
-		return errors.New(connect.missing())
 	case broker && !named:
 		return errors.New("broker_provider_slug: required when backend_kind is broker")
 	case !broker && named:

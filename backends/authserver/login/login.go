@@ -138,6 +138,26 @@ func (l *Login) SignIn(ctx context.Context, email, password, address, former str
 	return cookie, nil
 }
 
+// Enter begins a session of somebody whom another server has signed in, of which it returns
+// the cookie. The session of the former cookie ends. Who is disabled is refused.
+func (l *Login) Enter(ctx context.Context, u *users.User, address, former string) (cookie string, err error) {
+	if u.Active() {
+		cookie, err = l.begin(ctx, u, former)
+	}
+	if !u.Active() || errors.Is(err, users.ErrCredentials) {
+		l.Count(attempts, "failure")
+		return "", errDisabled
+	}
+	if err != nil {
+		return "", err
+	}
+	l.Count(attempts, "success")
+	l.Audit(ctx, kernel.Event{Action: "user.oidc_login", Actor: u.ID, Address: address})
+	return cookie, nil
+}
+
+var errDisabled = apierror.New(http.StatusForbidden, "forbidden", "Your account is disabled. Ask the operator.")
+
 // failed counts a login that failed.
 func (l *Login) failed(ctx context.Context, key lockout.Key, email, address string) error {
 	wait, locks := l.Lockout.Fail(key)

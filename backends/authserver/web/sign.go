@@ -20,11 +20,16 @@ type loginForm struct {
 	Application string
 	NoPassword  bool
 	Again       bool // also of who is signed in
+	// Upstream leads to another provider that is called UpstreamName; empty: there is none.
+	Upstream, UpstreamName string
 }
 
 // loginForm leads back to a path.
 func (c *call) loginForm(fields *pages.Fields) *loginForm {
 	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, fields.Text("redirect")), NoPassword: c.NoPassword, Again: fields.Flag("again")}
+	if form.Upstream = c.upstreamLink(form); form.Upstream != "" {
+		form.UpstreamName = c.Upstream.Name
+	}
 	path, query, _ := strings.Cut(form.Redirect, "?")
 	values, err := url.ParseQuery(query)
 	switch {

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
@@ -50,6 +51,9 @@ type Options struct {
 	SessionCookie string
 	SameSite      http.SameSite
 	Secure        bool
+	// Users are the people, and Upstream where they sign in beside; nil: nowhere.
+	Users    *users.Users
+	Upstream *Upstream
 	// NoPassword hides the form (oidc.show_local_login).
 	NoPassword bool
 	// Brand is a folder whose templates and files take the places of those here.
@@ -107,6 +111,8 @@ var routes = []pages.Page[*call]{
 	{Method: get, Path: "/{$}", Serve: (*call).home},
 	{Method: get, Path: "/login", Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Serve: (*call).login},
+	{Method: get, Path: upstreamStart, Serve: (*call).startUpstream},
+	{Method: get, Path: upstreamCallback, Serve: (*call).finishUpstream},
 	{Method: post, Path: "/logout", Serve: (*call).logout},
 	{Method: get, Path: openid.LogoutPath, Serve: (*call).endSession},
 	{Method: post, Path: openid.LogoutPath, Serve: (*call).endSessionForm, NoToken: true},
@@ -174,7 +180,7 @@ var sample = &authorize.Question{
 // samples are data of all pages, by which a brand is tried.
 var samples = map[string]any{
 	"home":          nil,
-	"login":         &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample"},
+	"login":         &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample", Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example"},
 	"logout":        &logoutForm{Application: "Sample"},
 	"signedout":     "Sample",
 	"consent":       &consentForm{sample, "transaction"},

@@ -1,0 +1,234 @@
+package authserver_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// federated is a server at which people of another provider sign in, whom claims name.
+type federated struct {
+	*live
+	at *oidclogintest.Provider
+}
+
+func newFederated(t *testing.T, db *store.DB, more string) *federated {
+	t.Helper()
+	f := &federated{at: oidclogintest.New(t)}
+	f.live = newLive(t, db, "oidc: {enabled: true, issuer: '"+f.at.URL+"', client_id: "+oidclogintest.ClientID+", client_secret: "+oidclogintest.Secret+", redirect_uri: 'https://as.example/oidc/callback', display_name: The Company"+more+"}")
+	return f
+}
+
+// browser is a new one.
+func (f *federated) browser() {
+	f.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.people = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// page is an answer to the browser.
+func (f *federated) page(path string) (status int, location string, cookies []*http.Cookie) {
+	f.t.Helper()
+	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.url+path, nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	response, err := f.people.Do(r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode, response.Header.Get("Location"), response.Cookies()
+}
+
+// visit goes to the provider and comes back with a query.
+func (f *federated) visit(redirect string) url.Values {
+	f.t.Helper()
+	status, to, _ := f.page("/oidc/start?redirect=" + url.QueryEscape(redirect))
+	if status != http.StatusFound {
+		f.t.Fatalf("%d %q", status, to)
+	}
+	return f.at.Visit(to)
+}
+
+// back is the status of the callback, and where it leads.
+func (f *federated) back(query url.Values) (int, string) {
+	f.t.Helper()
+	status, to, _ := f.page("/oidc/callback?" + query.Encode())
+	return status, to
+}
+
+// People of another provider sign in, and are who they were when they come again.
+func TestUpstream(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		f := newFederated(t, db, ", connector_id: corp")
+		if _, page := f.send(http.MethodGet, "/login?redirect=%2Fdevice", nil); !strings.Contains(page, `href="/oidc/start?redirect=%2Fdevice"`) || !strings.Contains(page, "Sign in with The Company") || !strings.Contains(page, `name="password"`) {
+			t.Errorf("%s", page)
+		}
+		f.at.Claims = map[string]any{"email": "bob@example.com", "email_verified": true, "name": "Bob Stone", "groups": []string{"staff", "ops", "staff"}}
+		status, to, cookies := f.page("/oidc/start?redirect=%2Fdevice%3Fuser_code%3DX")
+		at, err := url.Parse(to)
+		if err != nil || status != http.StatusFound || at.Query().Get("connector_id") != "corp" || at.Query().Get("code_challenge_method") != "S256" || at.Query().Get("nonce") == "" || at.Query().Get("scope") != "openid email profile" || at.Query().Get("redirect_uri") != "https://as.example/oidc/callback" {
+			t.Errorf("%d %q %v", status, to, err)
+		}
+		if len(cookies) != 1 || cookies[0].Name != "authserver_oidc_state" || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteLaxMode || cookies[0].MaxAge != 600 || cookies[0].Path != "/oidc" {
+			t.Errorf("%v", cookies)
+		}
+		if status, to := f.back(f.at.Visit(to)); status != http.StatusFound || to != "/device?user_code=X" {
+			t.Errorf("%d %q", status, to)
+		}
+		bob, err := f.users.FindEmail(t.Context(), "bob@example.com")
+		if err != nil || bob.Name != "Bob Stone" || bob.Provider != users.Upstream || !bob.EmailVerified || fmt.Sprint(bob.Groups) != "[staff ops]" {
+			t.Fatalf("%+v, error %v", bob, err)
+		}
+
+		// They are the same whatever their address is later; their groups follow.
+		f.browser()
+		f.at.Claims = map[string]any{"email": "robert@example.com", "email_verified": true, "groups": []string{}}
+		if status, to := f.back(f.visit("/")); status != http.StatusFound || to != "/" {
+			t.Errorf("%d %q", status, to)
+		}
+		if again, err := f.users.Find(t.Context(), bob.ID); err != nil || len(again.Groups) != 0 || again.Email != "bob@example.com" {
+			t.Errorf("%+v, error %v", again, err)
+		}
+
+		// An account without a password is linked by a confirmed address, others are not.
+		carol, err := f.users.Create(t.Context(), users.New{Email: "carol@example.com", Name: "Carol"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			name   string
+			claims map[string]any
+			status int
+		}{
+			{"with a password", map[string]any{"sub": "s-ann", "email": "ann@example.com", "email_verified": true}, 409},
+			{"not confirmed", map[string]any{"sub": "s-carol", "email": "carol@example.com", "email_verified": false}, 409},
+			{"confirmed", map[string]any{"sub": "s-carol", "email": "Carol@Example.com", "email_verified": true}, 302},
+			{"of another person", map[string]any{"sub": "s-other", "email": "carol@example.com", "email_verified": true}, 409},
+			{"no address", map[string]any{"sub": "s-none"}, 400},
+			{"not confirmed, but new", map[string]any{"sub": "s-dan", "email": "dan@example.com"}, 302},
+		} {
+			f.browser()
+			f.at.Claims = test.claims
+			if status, _ := f.back(f.visit("/")); status != test.status {
+				t.Errorf("%s: %d, want %d", test.name, status, test.status)
+			}
+		}
+		if linked, err := f.users.Find(t.Context(), carol.ID); err != nil || linked.Provider != users.Upstream || linked.Name != "Carol" {
+			t.Errorf("%+v, error %v", linked, err)
+		}
+
+		// Who is disabled stays out.
+		if _, err := f.users.Disable(t.Context(), carol.ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		f.browser()
+		f.at.Claims = map[string]any{"sub": "s-carol", "email": "carol@example.com", "email_verified": true}
+		if status, _ := f.back(f.visit("/")); status != 403 {
+			t.Errorf("disabled: %d", status)
+		}
+		events := fmt.Sprint(f.do("GET", "/admin/audit?action=user.oidc_login", "", 200), f.do("GET", "/admin/audit?action=user.oidc_login_failed", "", 200))
+		if strings.Count(events, "action:user.oidc_login ") != 4 || strings.Count(events, "action:user.oidc_login_failed") != 5 {
+			t.Errorf("%s", events)
+		}
+		// An application is let in as ever.
+		f.browser()
+		f.at.Claims = map[string]any{"email": "robert@example.com"}
+		if status, to := f.back(f.visit("/login?redirect=//evil.example")); status != http.StatusFound || strings.Contains(to, "//evil") && !strings.HasPrefix(to, "/login") {
+			t.Errorf("%d %q", status, to)
+		}
+	})
+}
+
+// None of these is let in, and the page says nothing of what was sent.
+func TestUpstreamAttacks(t *testing.T) {
+	t.Parallel()
+	f := newFederated(t, databases.SQLite(t), "")
+	base := map[string]any{"email": "bob@example.com", "email_verified": true}
+	for name, test := range map[string]struct {
+		claims map[string]any
+		change func(q url.Values)
+		status int
+	}{
+		"good":               {nil, nil, 302},
+		"another audience":   {map[string]any{"aud": "other"}, nil, 400},
+		"two audiences":      {map[string]any{"aud": []string{oidclogintest.ClientID, "other"}}, nil, 400},
+		"another party":      {map[string]any{"azp": "other"}, nil, 400},
+		"another issuer":     {map[string]any{"iss": "https://evil.example"}, nil, 400},
+		"another nonce":      {map[string]any{"nonce": "x"}, nil, 400},
+		"no nonce":           {map[string]any{"nonce": nil}, nil, 400},
+		"expired":            {map[string]any{"exp": time.Now().Add(-time.Hour).Unix()}, nil, 400},
+		"no subject":         {map[string]any{"sub": ""}, nil, 400},
+		"iss of another":     {nil, func(q url.Values) { q.Set("iss", "https://evil.example") }, 400},
+		"no iss":             {nil, func(q url.Values) { q.Del("iss") }, 400},
+		"an error":           {nil, func(q url.Values) { q.Set("error", "<script>alert(1)</script>") }, 400},
+		"another state":      {nil, func(q url.Values) { q.Set("state", q.Get("state")+"x") }, 400},
+		"no state":           {nil, func(q url.Values) { q.Del("state") }, 400},
+		"two states":         {nil, func(q url.Values) { q.Add("state", q.Get("state")) }, 400},
+		"another code":       {nil, func(q url.Values) { q.Set("code", "x") }, 400},
+		"a code that is big": {nil, func(q url.Values) { q.Set("code", strings.Repeat("x", 5000)) }, 400},
+	} {
+		f.browser()
+		f.at.Claims = make(map[string]any)
+		for _, claims := range []map[string]any{base, test.claims} {
+			maps.Copy(f.at.Claims, claims)
+		}
+		q := f.visit("/")
+		if test.change != nil {
+			test.change(q)
+		}
+		if status, _ := f.back(q); status != test.status {
+			t.Errorf("%s: %d, want %d", name, status, test.status)
+		}
+	}
+	f.at.Claims = base
+	f.browser()
+	q := f.visit("/")
+	mine := f.people
+	f.browser() // another one
+	if status, _ := f.back(q); status != 400 {
+		t.Errorf("another browser: %d", status)
+	}
+	f.people = mine
+	if status, _ := f.back(q); status != 302 {
+		t.Errorf("its own: %d", status)
+	}
+	if status, _ := f.back(q); status != 400 {
+		t.Errorf("again: %d", status)
+	}
+	f.browser()
+	f.at.Down = true
+	off := newFederated(t, databases.SQLite(t), "")
+	off.at.Down = true // it has started, and people with passwords sign in
+	if status, _, _ := off.page("/oidc/start"); status != 503 {
+		t.Errorf("down: %d", status)
+	}
+	if _, page := off.send(http.MethodGet, "/login", nil); !strings.Contains(page, `name="password"`) {
+		t.Errorf("%s", page)
+	}
+	none := newLive(t, databases.SQLite(t))
+	alone := &federated{live: none}
+	for _, path := range []string{"/oidc/start", "/oidc/callback?state=x"} {
+		if status, _, _ := alone.page(path); status != 404 {
+			t.Errorf("%s without a provider: %d", path, status)
+		}
+	}
+	only := newFederated(t, databases.SQLite(t), ", show_local_login: false")
+	if _, page := only.send(http.MethodGet, "/login", nil); strings.Contains(page, `name="password"`) || !strings.Contains(page, "Sign in with The Company") {
+		t.Errorf("%s", page)
+	}
+}
