@@ -281,7 +281,10 @@ func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources
 	switch {
 	case len(of) == 0:
 		of = said
-	case len(said) > 0 && slices.ContainsFunc(of, func(one *resources.Resource) bool { return !slices.Contains(said, one) }):
+	// By their ids: the catalog may have been read anew between the two.
+	case len(said) > 0 && slices.ContainsFunc(of, func(one *resources.Resource) bool {
+		return !slices.ContainsFunc(said, func(other *resources.Resource) bool { return one.ID == other.ID })
+	}):
 		return nil, kernel.Refuse(kernel.InvalidTarget, "the assertion is for another resource")
 	}
 	switch {
