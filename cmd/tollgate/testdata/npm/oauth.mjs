@@ -2,8 +2,11 @@
 // (DPoP) from the authorization server, at a service behind the edge, and in the hands of
 // a resource server that verifies them itself.
 import assert from 'node:assert/strict';
+import { webcrypto } from 'node:crypto';
 import { test } from 'node:test';
-import * as oauth from 'oauth4webapi';
+
+globalThis.crypto ??= webcrypto; // it is no global of Node.js 18
+const oauth = await import('oauth4webapi');
 
 function env(name) {
   assert.ok(process.env[name], `${name} is not set: this file is run by go test -run TestStrictClient`);

@@ -1,6 +1,7 @@
 // Another OpenID provider, that others have written, which people use from a browser: they
 // sign in at it, and connect an account of theirs at it.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { after } from 'node:test';
 import Provider from 'oidc-provider';
@@ -82,7 +83,7 @@ inBrowser('somebody signs in at the company, and is known here', {}, async (tab,
     grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:token-exchange'],
   }));
   const verifier = 'v'.repeat(43);
-  const challenge = Buffer.from(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))).toString('base64url');
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
   await tab.goto(`${BASE}/oauth/authorize?${new URLSearchParams({ response_type: 'code', client_id: client.client_id, redirect_uri: `${APP}/cb`, scope: 'who', resource: 'chat-api', state: 's', code_challenge: challenge, code_challenge_method: 'S256' })}`);
   await tab.getByRole('button', { name: 'Allow' }).click();
   await tab.getByRole('heading', { name: 'Back' }).waitFor();
