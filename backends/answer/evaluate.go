@@ -25,12 +25,15 @@ func (s *Server) Evaluate(ctx context.Context, all []eval.Question, model models
 	return eval.Run(ctx, eval.Setup{
 		Search: retrieve.New(s.Corpus, s.retrieval),
 		Asker: func(search pipeline.Searcher) eval.Asker {
-			return pipeline.New(search, s.Corpus.Issuers, model, s.Corpus.Now, pipeline.Options{CompareMin: s.compareMin})
+			return pipeline.New(search, s.Corpus.Issuers, model, s.Corpus.Now, pipeline.Options{CompareMin: s.compareMin, Unhurried: true, Deadline: patience})
 		},
 		Known:    func(ctx context.Context, url string) bool { _, err := s.Corpus.Document(ctx, url); return err == nil },
 		Progress: done,
 	}, all)
 }
+
+// patience is how long an answer may take in an evaluation.
+const patience = 10 * time.Minute
 
 // sampleDay is the day on which the shipped questions are asked.
 var sampleDay = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)

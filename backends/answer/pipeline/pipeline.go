@@ -101,6 +101,9 @@ type Options struct {
 	SourceURL func(url string) string
 	// Judge is another model than the writer, for the evaluation. Default: the writer.
 	Judge models.Model
+	// Unhurried gives each stage all of the time that is left: what an evaluation tells is
+	// not how busy the machine is.
+	Unhurried bool
 	// ExtractWhenDown answers by rules alone while no model can be used. Default: the
 	// service is unavailable then.
 	ExtractWhenDown bool
@@ -287,6 +290,9 @@ func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, l
 	}
 	t.progress(name)
 	begin := p.now()
+	if p.options.Unhurried {
+		limit = p.options.Deadline
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	decision, err := fn(ctx)
