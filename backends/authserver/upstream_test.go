@@ -172,6 +172,8 @@ func TestUpstreamAttacks(t *testing.T) {
 		"another nonce":      {map[string]any{"nonce": "x"}, nil, 400},
 		"no nonce":           {map[string]any{"nonce": nil}, nil, 400},
 		"expired":            {map[string]any{"exp": time.Now().Add(-time.Hour).Unix()}, nil, 400},
+		"of tomorrow":        {map[string]any{"iat": time.Now().Add(24 * time.Hour).Unix()}, nil, 400},
+		"of no time":         {map[string]any{"iat": nil}, nil, 400},
 		"no subject":         {map[string]any{"sub": ""}, nil, 400},
 		"iss of another":     {nil, func(q url.Values) { q.Set("iss", "https://evil.example") }, 400},
 		"no iss":             {nil, func(q url.Values) { q.Del("iss") }, 400},
@@ -196,6 +198,16 @@ func TestUpstreamAttacks(t *testing.T) {
 		}
 	}
 	f.at.Claims = base
+	for _, long := range []int{3000, 6000} { // such as a request with a state of 2,048 characters
+		f.browser()
+		to := "/consent?session_id=" + strings.Repeat("x", long)
+		if status, at := f.back(f.visit(to)); status != 302 || at != to {
+			t.Errorf("%d characters: %d %.40q", long, status, at)
+		}
+	}
+	if status, _, _ := f.page("/oidc/start?redirect=" + url.QueryEscape("/consent?session_id="+strings.Repeat("x", 20000))); status != 400 {
+		t.Errorf("more than can be kept: %d", status)
+	}
 	f.browser()
 	q := f.visit("/")
 	mine := f.people

@@ -157,8 +157,8 @@ func (p *Provider) sign(from Browser, ask Ask) string {
 		ask.Next = ""
 	}
 	payload := make([]byte, stateHead, stateHead+len(ask.Next))
-	binary.BigEndian.PutUint64(payload, uint64(p.o.Now().UnixMicro())) //nolint:gosec // it is after 1970
-	_, _ = rand.Read(payload[8:24])                                    // never fails
+	binary.BigEndian.PutUint64(payload, uint64(p.o.Now().UnixMicro()))
+	_, _ = rand.Read(payload[8:24]) // never fails
 	if ask.Again {
 		payload[24] = 1
 	}

@@ -19,6 +19,12 @@ const (
 	subjectMost, groupsMost = 255, 1000
 )
 
+// ahead is how far the clock of a provider may be ahead of ours.
+const ahead = 5 * time.Second
+
+// algorithms may sign ID tokens.
+var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512}
+
 // Person is who has signed in at a provider.
 type Person struct {
 	// Issuer and Subject are the person, whatever else changes.
@@ -45,9 +51,13 @@ func (p *Provider) verify(ctx context.Context, k *known, s state, token *oauth2.
 	if raw == "" {
 		return nil, refused(errors.New("the answer has no id_token"))
 	}
-	id, err := k.provider.VerifierContext(ctx, &oidc.Config{ClientID: p.o.ClientID, Now: p.o.Now}).Verify(ctx, raw)
+	// The keys are the provider's, which remembers them.
+	id, err := k.provider.Verifier(&oidc.Config{ClientID: p.o.ClientID, Now: p.o.Now, SupportedSigningAlgs: algorithms}).Verify(ctx, raw)
 	if err != nil {
 		return nil, refused(err)
+	}
+	if id.IssuedAt.Unix() <= 0 || id.IssuedAt.After(p.o.Now().Add(ahead)) {
+		return nil, refused(errors.New("the id_token does not say when it was issued, or will be"))
 	}
 	claims := make(map[string]any)
 	if err := id.Claims(&claims); err != nil {
@@ -87,7 +97,7 @@ func (p *Provider) verify(ctx context.Context, k *known, s state, token *oauth2.
 func (p *Provider) lacks(claims map[string]any) bool {
 	_, email := claims["email"]
 	_, groups := claims[p.o.GroupsClaim]
-	return !email || !groups && len(p.o.Groups) > 0
+	return !email || !groups && (len(p.o.Groups) > 0 || slices.Contains(p.o.Wishes, p.o.GroupsClaim))
 }
 
 func authTime(claims map[string]any) time.Time {

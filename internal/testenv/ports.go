@@ -23,7 +23,7 @@ const (
 // other process takes from it at the same time.
 var ports = sync.OnceValue(func() *portBlock {
 	for range 100 * portBlocks {
-		held := firstPort + blockSize*rand.Int64N(portBlocks)
+		held := firstPort + blockSize*rand.Int64N(portBlocks) //nolint:gosec // G404: where to begin
 		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", loopback(held))
 		if err != nil {
 			continue

@@ -290,7 +290,7 @@ func TestCascadeReload(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 	s.user("answer", keychain.KeyOptions{}, "openai")
 	s.answered(http.StatusOK, "As old has it")
 	before := s.node()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

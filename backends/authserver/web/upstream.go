@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,8 +31,9 @@ const (
 	upstreamCallback = "/oidc/callback"
 	// upstreamCookie holds what belongs to a sign-in that is under way.
 	upstreamCookie = "authserver_oidc_state"
-	// cookieMost bounds where a sign-in leads, so that the cookie is kept.
-	cookieMost = 3000
+	// cookiePart is what one cookie holds of it, so that browsers keep it, and cookieParts
+	// how many there may be: where a sign-in leads may be long.
+	cookiePart, cookieParts = 3500, 5
 )
 
 // startUpstream leads to the other provider.
@@ -40,26 +42,53 @@ func (c *call) startUpstream() error {
 		return pages.NotFound()
 	}
 	to := pages.LocalUpTo(maxRedirect, c.Query.Text("redirect"))
-	if len(to) > cookieMost {
-		to = "/"
-	}
 	from := oidclogin.Browser{Secret: secret.New(), Redirect: c.Upstream.Redirect}
 	location, err := c.Upstream.Provider.Begin(c.Context(), from, oidclogin.Ask{Again: c.Query.Flag("again")})
 	if err != nil {
 		return err
 	}
-	c.keepUpstream(c.Signer("oidc").Sign([]byte(from.Secret+" "+to)), c.Upstream.Lasts)
+	kept := c.Signer("oidc").Sign([]byte(from.Secret + " " + to))
+	if len(kept) > cookiePart*cookieParts {
+		return apierror.New(http.StatusBadRequest, kernel.InvalidRequest, "The application asks for more than can be kept while you sign in elsewhere. Sign in first, and then begin there again.")
+	}
+	c.keepUpstream(kept, c.Upstream.Lasts)
 	return c.leave(location)
 }
 
-// keepUpstream keeps the cookie for a time; none removes it.
-func (c *call) keepUpstream(value string, lasts time.Duration) {
-	age := int(lasts / time.Second)
-	if value == "" {
-		age = -1
+// partOf is the name of a part of the cookie.
+func partOf(i int) string {
+	if i == 0 {
+		return upstreamCookie
 	}
+	return upstreamCookie + "_" + strconv.Itoa(i)
+}
+
+// keepUpstream keeps the cookie for a time.
+func (c *call) keepUpstream(value string, lasts time.Duration) {
+	for i := 0; value != ""; i++ {
+		part := value[:min(len(value), cookiePart)]
+		value = value[len(part):]
+		c.upstreamPart(i, part, int(lasts/time.Second))
+	}
+}
+
+// keptUpstream is the cookie, which it removes.
+func (c *call) keptUpstream() string {
+	var all strings.Builder
+	for i := range cookieParts {
+		part, err := c.R.Cookie(partOf(i))
+		if err != nil {
+			break
+		}
+		all.WriteString(part.Value)
+		c.upstreamPart(i, "", -1)
+	}
+	return all.String()
+}
+
+func (c *call) upstreamPart(i int, value string, age int) {
 	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // G124: Secure wherever the site is https
-		Name: upstreamCookie, Value: value, Path: c.At("/oidc"), MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Name: partOf(i), Value: value, Path: c.At("/oidc"), MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: c.Options.Secure || strings.HasPrefix(c.Issuer, "https://"),
 	})
 }
@@ -71,13 +100,10 @@ func (c *call) finishUpstream() error {
 	}
 	var from oidclogin.Browser
 	to := "/"
-	if cookie, err := c.R.Cookie(upstreamCookie); err == nil {
-		if payload, ok := c.Signer("oidc").Open(cookie.Value); ok {
-			from.Redirect = c.Upstream.Redirect
-			from.Secret, to, _ = strings.Cut(string(payload), " ")
-		}
+	if payload, ok := c.Signer("oidc").Open(c.keptUpstream()); ok {
+		from.Redirect = c.Upstream.Redirect
+		from.Secret, to, _ = strings.Cut(string(payload), " ")
 	}
-	c.keepUpstream("", 0)
 	began := time.Now()
 	person, err := c.Upstream.Provider.Finish(c.Context(), from, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)
@@ -113,6 +139,9 @@ func (c *call) finishUpstream() error {
 	return c.leave(c.At(to))
 }
 
+// causeMost bounds what the audit feed has of why an answer was refused, which may quote it.
+const causeMost = 200
+
 // refusedUpstream notes that somebody was not let in. Nothing of what the provider said is
 // told.
 func (c *call) refusedUpstream(err error) error {
@@ -122,7 +151,8 @@ func (c *call) refusedUpstream(err error) error {
 	}
 	detail := []string{"reason", e.Code}
 	if e.Cause != nil {
-		detail = append(detail, "cause", e.Cause.Error())
+		cause := e.Cause.Error()
+		detail = append(detail, "cause", strings.ToValidUTF8(cause[:min(len(cause), causeMost)], ""))
 	}
 	c.Audit(c.Context(), kernel.Event{Action: "user.oidc_login_failed", Address: c.Address(c.R), Detail: detail})
 	return err
