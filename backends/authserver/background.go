@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
@@ -30,30 +28,8 @@ func (s *Server) ownJobs() []jobs.Job {
 		{Name: "seed", Every: time.Hour, Run: s.seed()},
 		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.rooms.keys.Refresh(ctx) }},
 		{Name: "sweep", Every: sweepEvery, Run: s.sweep},
-		{Name: "secrets", Every: 24 * time.Hour, Run: s.unusable},
+		{Name: "secrets", Every: 24 * time.Hour, Run: s.warn},
 	}
-}
-
-// unusable warns of clients whose secrets are of a pepper that is gone.
-func (s *Server) unusable(ctx context.Context) (int, error) {
-	n, err := s.rooms.clients.Unusable(ctx)
-	if n > 0 {
-		s.kernel.Logger().Warn(pepperGone, zap.Int("clients", n))
-	}
-	return 0, err
-}
-
-// pepperGone is told in the log, and by the administration.
-const pepperGone = "client_secret_pepper is not set, and there are clients whose secrets were stored under one: they cannot authenticate until it is set again, or they get new secrets"
-
-// warnings are what an operator should know by now.
-func (s *Server) warnings(ctx context.Context) ([]string, error) {
-	n, err := s.rooms.clients.Unusable(ctx)
-	told := s.config.Warnings()
-	if n > 0 {
-		told = append(told, pepperGone)
-	}
-	return told, err
 }
 
 // seed stores the clients and the resources of the configuration, once.

@@ -283,7 +283,7 @@ func (s *Server) administration() *admin.API {
 	o := admin.Options{
 		Clients: r.clients, Catalog: r.catalog, Users: r.users, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers, Connections: r.connected,
 		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
-		Version: s.version, Begun: s.begun, Config: s.effective, Warnings: s.warnings,
+		Version: s.version, Begun: s.begun, Config: s.effective, Notices: s.notices,
 	}
 	if c.Admin.RequestsPerSecond > 0 {
 		o.Limiter = kernel.NewLimiter(c.Admin.RequestsPerSecond, max(1, c.Admin.Burst), s.kernel.Now)

@@ -61,8 +61,8 @@ type Options struct {
 	Begun   time.Time
 	// Config is the configuration in effect, without secrets.
 	Config func() (map[string]string, error)
-	// Warnings are what an operator should know.
-	Warnings func(ctx context.Context) ([]string, error)
+	// Notices are what an operator should know.
+	Notices func(ctx context.Context) ([]Notice, error)
 	// Reseal seals anew what is not sealed with the present key; nil: nothing is sealed.
 	Reseal func(ctx context.Context) (encryption.Resealed, error)
 }

@@ -34,11 +34,11 @@ type brokerBody struct {
 	Config      *json.RawMessage `json:"config_data"`
 }
 
-func (a *API) tellBroker(c *call, p *brokers.Provider) map[string]any {
+func (a *API) tellBroker(p *brokers.Provider) map[string]any {
 	told := map[string]any{
 		"id": p.ID, "slug": p.Slug, "display_name": p.DisplayName, "protocol": p.Protocol, "config_data": p.Config, "created_at": stamp(p.CreatedAt), "updated_at": stamp(p.UpdatedAt),
 	}
-	if wrong, ok := errors.AsType[*brokers.ConfigError](a.Brokers.Usable(c.R.Context(), p)); ok {
+	if wrong, ok := errors.AsType[*brokers.ConfigError](a.Brokers.Usable(p)); ok {
 		told["config_fault"] = wrong.Fault
 	}
 	return told
@@ -56,7 +56,7 @@ func (a *API) brokers(c *call) (any, error) {
 	rest := all[min(offset, len(all)):]
 	rows := make([]map[string]any, min(limit, len(rest)))
 	for i := range rows {
-		rows[i] = a.tellBroker(c, rest[i])
+		rows[i] = a.tellBroker(rest[i])
 	}
 	return list("broker_providers", rows, limit, offset, len(rest) > limit), nil
 }
@@ -66,7 +66,7 @@ func (a *API) broker(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.tellBroker(c, p), nil
+	return a.tellBroker(p), nil
 }
 
 func (a *API) createBroker(c *call) (any, error) {
@@ -82,7 +82,7 @@ func (a *API) createBroker(c *call) (any, error) {
 	}
 	c.note("broker_provider.created", "", "provider", p.ID, "slug", p.Slug)
 	c.Status = http.StatusCreated
-	return a.tellBroker(c, p), nil
+	return a.tellBroker(p), nil
 }
 
 func (b *brokerBody) apply(p *brokers.Provider) {
@@ -110,7 +110,7 @@ func (a *API) patchBroker(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("broker_provider.patched", "", "provider", p.ID)
-	return a.tellBroker(c, p), nil
+	return a.tellBroker(p), nil
 }
 
 func (a *API) deleteBroker(c *call) (any, error) {

@@ -183,15 +183,21 @@ func (a *API) config(*call) (any, error) {
 	return map[string]any{"config": values}, nil
 }
 
-// notices are what an operator should know.
+// Notice is what an operator should know.
+type Notice struct {
+	Level   string `json:"level"` // warning
+	Message string `json:"message"`
+	// About is the path, below that of the API, of what it is about; empty: of nothing.
+	About string `json:"about,omitempty"`
+}
+
 func (a *API) notices(c *call) (any, error) {
-	warnings, err := a.Warnings(c.R.Context())
+	told, err := a.Notices(c.R.Context())
 	if err != nil {
 		return nil, err
 	}
-	told := make([]map[string]string, 0, len(warnings))
-	for _, text := range warnings {
-		told = append(told, map[string]string{"level": "warning", "message": text})
+	for i := range told {
+		told[i].Level = "warning"
 	}
-	return map[string]any{"notices": told}, nil
+	return map[string]any{"notices": append([]Notice{}, told...)}, nil
 }

@@ -92,7 +92,7 @@ func TestRows(t *testing.T) {
 		if p, err = b.Edit(ctx, p.ID, func(p *brokers.Provider) { p.Config = good(t, "client_secret", "") }); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Usable(ctx, p); err == nil {
+		if err := b.Usable(p); err == nil {
 			t.Error("without a secret it is usable")
 		}
 		// One that a resource uses stays.
@@ -172,7 +172,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		err := b.Usable(t.Context(), p)
+		err := b.Usable(p)
 		if (test.fault == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), test.fault) {
 			t.Errorf("%s: error %v, want %q", name, err, test.fault)
 		}

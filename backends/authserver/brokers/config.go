@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -90,16 +89,27 @@ func (p *Provider) decode(protocol string, into any) error {
 // OAuth is the configuration of a provider of that protocol, with its secret. The error is
 // a *ConfigError where it cannot be used.
 func (b *Brokers) OAuth(ctx context.Context, p *Provider) (*OAuthConfig, error) {
-	c := &OAuthConfig{slug: p.Slug}
+	c, err := b.oauth(p)
+	if err == nil && c.SecretRef == "" {
+		var text []byte
+		text, err = b.options.Encryptor.Open(ctx, p.secret, place(p.ID))
+		c.secret = string(text)
+	}
+	return c, err
+}
+
+// oauth is OAuth but for a secret that is sealed.
+func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
+	c = &OAuthConfig{slug: p.Slug}
 	if err := p.decode(OAuth, c); err != nil {
 		return nil, err
 	}
-	for member, address := range map[string]*string{"authorize_url": &c.AuthorizeURL, "token_url": &c.TokenURL, "revoke_url": &c.RevokeURL} {
-		if *address == "" && member == "revoke_url" {
+	for _, one := range [...]struct{ member, address string }{{"authorize_url", c.AuthorizeURL}, {"token_url", c.TokenURL}, {"revoke_url", c.RevokeURL}} {
+		if one.address == "" && one.member == "revoke_url" {
 			continue
 		}
-		if fault := b.checkURL(*address); fault != "" {
-			return nil, p.fault("%s %s", member, fault)
+		if fault := b.checkURL(one.address); fault != "" {
+			return nil, p.fault("%s %s", one.member, fault)
 		}
 	}
 	byDefault := func(text *string, value string) {
@@ -127,23 +137,18 @@ func (b *Brokers) OAuth(ctx context.Context, p *Provider) (*OAuthConfig, error) 
 			return nil, p.fault("extra_auth_params must not set %s", name)
 		}
 	}
-	var err error
-	c.secret, err = b.secret(ctx, p, c.SecretRef)
-	return c, err
-}
-
-// secret is the client secret of a provider.
-func (b *Brokers) secret(ctx context.Context, p *Provider, ref string) (string, error) {
 	switch {
-	case ref != "":
-		return b.variable(p, "client_secret_ref", ref)
+	case c.SecretRef != "":
+		c.secret, err = b.variable(p, "client_secret_ref", c.SecretRef)
 	case p.secret == "":
-		return "", p.fault("client_secret or client_secret_ref is missing")
+		err = p.fault("client_secret or client_secret_ref is missing")
 	case b.options.Encryptor == nil:
-		return "", p.fault("client_secret: %s", encryption.ErrNone)
+		err = p.fault("client_secret: %s", encryption.ErrNone)
 	}
-	text, err := b.options.Encryptor.Open(ctx, p.secret, place(p.ID))
-	return string(text), err
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // envPrefix begins the names of all variables that a provider may name, so that none of
@@ -210,18 +215,16 @@ func (b *Brokers) ServiceAccount(p *Provider) (*ServiceAccountConfig, error) {
 	return c, nil
 }
 
-// Usable is a *ConfigError where a provider cannot be used.
-func (b *Brokers) Usable(ctx context.Context, p *Provider) (err error) {
+// Usable is a *ConfigError where a provider cannot be used. It opens no secret: what keeps
+// one from being opened is no fault of the provider's.
+func (b *Brokers) Usable(p *Provider) (err error) {
 	switch p.Protocol {
 	case OAuth:
-		_, err = b.OAuth(ctx, p)
+		_, err = b.oauth(p)
 	case APIKey:
 		_, err = b.APIKey(p)
 	case ServiceAccount:
 		_, err = b.ServiceAccount(p)
-	}
-	if _, ok := errors.AsType[*ConfigError](err); !ok {
-		return nil // what cannot be opened now is no fault of the provider's
 	}
 	return err
 }

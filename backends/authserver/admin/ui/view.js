@@ -1,5 +1,5 @@
 // What the pages share: paged lists, facts, acts that ask first.
-import { announce, busy, errorBox, h, load, table, uid } from './parts/dom.js';
+import { announce, busy, errorBox, h, load, notice, table, uid } from './parts/dom.js';
 import { confirm } from './parts/dialog.js';
 import { field, select } from './parts/form.js';
 import { ago, number, time } from './parts/format.js';
@@ -89,6 +89,16 @@ export async function done(text, again) {
   announce(text);
   await again();
 }
+
+// pages are those of what a notice may be about, by its path in the API.
+const pages = { 'broker-providers': ['providers', 'Open the provider', 'All providers'], clients: ['clients', 'Open the client', 'All clients'] };
+
+// notices are what an operator should know, each with a way to what it is about.
+export const notices = (told) => told.map(({ message, about = '' }) => {
+  const [path, id] = about.split('/');
+  const [page, one, all] = pages[path] ?? [];
+  return notice('warn', h('p', null, message, page && [' ', id ? link(page, id, one) : h('a', { href: `#/${page}` }, all)]));
+});
 
 // moment is a time with how long ago it was.
 export const moment = (text) => (text ? h('span', { title: time(text) }, ago(text)) : null);

@@ -1,8 +1,8 @@
 import { call } from '../api.js';
-import { h, load, notice, table } from '../parts/dom.js';
+import { h, load, table } from '../parts/dom.js';
 import { number } from '../parts/format.js';
 import { state } from '../tones.js';
-import { card, facts, moment } from '../view.js';
+import { card, facts, moment, notices } from '../view.js';
 import { eventColumns } from './audit.js';
 
 export const title = 'Overview';
@@ -25,7 +25,7 @@ export function show({ body, signal, every }) {
   const refresh = () => Promise.all([
     load(notices, async () => {
       const told = (await call('GET', 'notices', { signal })).notices;
-      return told.length ? h('div.notices', null, told.map((n) => notice('warn', h('p', null, n.message)))) : [h('span', { hidden: true })];
+      return told.length ? h('div.notices', null, notices(told)) : [h('span', { hidden: true })];
     }),
     load(counts, async () => {
       const n = await call('GET', 'stats', { signal });

@@ -1,6 +1,6 @@
 import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
-import { code, h, load } from '../parts/dom.js';
+import { badge, code, h, load, notice } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { ask, card, done, facts, link, list, moment } from '../view.js';
 
@@ -30,6 +30,7 @@ function all({ body, actions, signal }) {
       { title: 'Name', class: 'name', cell: (p) => link('providers', p.id, p.display_name || p.slug) },
       { title: 'Slug', cell: (p) => code(p.slug) },
       { title: 'Protocol', cell: (p) => p.protocol },
+      { title: 'State', cell: (p) => (p.config_fault ? [badge('bad', 'cannot be used'), h('div.small.muted', null, p.config_fault)] : badge('good', 'usable')) },
       { title: 'Since', class: 'when', cell: (p) => moment(p.created_at) },
     ],
     fetch: (q, stop) => call('GET', 'broker-providers', { query: q, signal: stop }),
@@ -67,6 +68,13 @@ function edit(provider, then) {
   }));
 }
 
+// remedy is what to do about what is wrong with the settings of a provider.
+function remedy(fault) {
+  if (fault.includes('data_encryption.driver')) return 'Either set data_encryption.driver in the configuration and store the secret again, or name a variable by client_secret_ref. Until then users cannot connect it, and clients get no tokens of it.';
+  if (fault.includes('variable')) return 'Set the variable in the environment of the server and start it again, or name another one by Edit. Until then users cannot connect it, and clients get no tokens of it.';
+  return 'Mend the settings by Edit. Until then users cannot connect it, and clients get no tokens of it.';
+}
+
 function one({ body, actions, heading, id, signal }) {
   const place = h('div');
   const path = at('broker-providers', id);
@@ -81,6 +89,7 @@ function one({ body, actions, heading, id, signal }) {
       }),
     );
     return h('div.stack', null,
+      p.config_fault && notice('bad', h('p', null, h('strong', null, `It cannot be used: ${p.config_fault}.`)), h('p', null, remedy(p.config_fault))),
       card('Provider', facts([['Id', code(p.id), true], ['Slug', code(p.slug)], ['Protocol', p.protocol], ['Since', moment(p.created_at)], ['Changed', moment(p.updated_at)]])),
       card('Settings', h('pre.code', null, JSON.stringify(p.config_data, null, 2))));
   });

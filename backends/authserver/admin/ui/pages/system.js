@@ -1,8 +1,8 @@
 import { call } from '../api.js';
-import { code, h, load, notice, table } from '../parts/dom.js';
+import { code, h, load, table } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { state } from '../tones.js';
-import { card, done, facts, moment } from '../view.js';
+import { card, done, facts, moment, notices } from '../view.js';
 
 export const title = 'System';
 export const about = 'How the server is, what it was told, and how clients may register.';
@@ -28,8 +28,8 @@ export function show({ body, signal }) {
   });
   return Promise.all([
     load(status, async () => {
-      const [s, { notices }] = await Promise.all([call('GET', 'system/status', { signal }), call('GET', 'notices', { signal })]);
-      return h('div.stack', null, notices.map((n) => notice('warn', h('p', null, n.message))),
+      const [s, { notices: told }] = await Promise.all([call('GET', 'system/status', { signal }), call('GET', 'notices', { signal })]);
+      return h('div.stack', null, notices(told),
         card('Status', facts([['Version', s.version], ['Started', moment(s.started_at)], ...Object.entries(s.subsystems).map(([name, is]) => [name, state(is)])])));
     }),
     showMode(),

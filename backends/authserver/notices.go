@@ -1,0 +1,108 @@
+package authserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/admin"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+)
+
+// pepperGone is told in the log, and by the administration.
+const pepperGone = "client_secret_pepper is not set, and there are clients whose secrets were stored under one: they cannot authenticate until it is set again, or they get new secrets"
+
+// warn tells the log what of the database cannot be used with this configuration.
+func (s *Server) warn(ctx context.Context) (int, error) {
+	n, err := s.rooms.clients.Unusable(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if n > 0 {
+		s.kernel.Logger().Warn(pepperGone, zap.Int("clients", n))
+	}
+	missing, err := s.missing(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range missing {
+		s.kernel.Logger().Warn("sealed rows need a key that is not configured", zap.String("table", m.Table), zap.Int("rows", m.Rows), zap.String("key", m.Key), zap.String("remedy", remedy(m)))
+	}
+	return 0, nil
+}
+
+// missing are the sealed texts whose key is not configured.
+func (s *Server) missing(ctx context.Context) (all []encryption.Missing, err error) {
+	for _, one := range s.rooms.sealed {
+		found, err := encryption.FindMissing(ctx, s.kernel, one.by, one.columns)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// remedy is what to do about texts that nobody can open.
+func remedy(m encryption.Missing) string {
+	switch m.Key {
+	case encryption.KeyManagement:
+		return "configure data_encryption.kms_transit_encrypt, and run re-encrypt before it is taken out again"
+	case "":
+		return "restore them, or have them stored anew: they are damaged, or of another program"
+	}
+	return "name the variable with that key by data_encryption.aes_master.key_env, or by old_key_env beside a newer one; run re-encrypt before it is taken out again"
+}
+
+// noticesMost bounds how many providers are named one by one.
+const noticesMost = 10
+
+// notices are what an operator should know by now.
+func (s *Server) notices(ctx context.Context) (told []admin.Notice, err error) {
+	add := func(about, format string, args ...any) {
+		told = append(told, admin.Notice{Message: fmt.Sprintf(format, args...), About: about})
+	}
+	missing, err := s.missing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range missing {
+		key := "the key " + m.Key + ", which is not configured"
+		switch m.Key {
+		case encryption.KeyManagement:
+			key = "a key management server, which is not configured"
+		case "":
+			key = "no key that is known"
+		}
+		add("", "Rows of %s that nobody can read: %d. They are sealed with %s. What to do: %s.", m.Table, m.Rows, key, remedy(m))
+	}
+	n, err := s.rooms.clients.Unusable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if n > 0 {
+		add("clients", "%s", pepperGone)
+	}
+	all, err := s.rooms.brokers.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	faulty := 0
+	for _, p := range all {
+		if wrong, ok := errors.AsType[*brokers.ConfigError](s.rooms.brokers.Usable(p)); ok {
+			if faulty++; faulty <= noticesMost {
+				add("broker-providers/"+p.ID, "The provider %s cannot be used: %s.", p.Slug, wrong.Fault)
+			}
+		}
+	}
+	if more := faulty - noticesMost; more > 0 {
+		add("broker-providers", "%d more providers cannot be used.", more)
+	}
+	for _, text := range s.config.Warnings() {
+		add("", "%s", text)
+	}
+	return told, nil
+}
