@@ -20,6 +20,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login/lockout"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
@@ -155,6 +156,11 @@ func Offline(db *store.DB, now func() time.Time) *kernel.Server {
 func OfflineUsers(k *kernel.Server) *users.Users {
 	issued := tokens.New(k, tokens.Options{LongestLife: longestLife})
 	return &users.Users{Server: k, Gone: []func(c store.Conn, user string) error{issued.EndUser, device.EndUser}}
+}
+
+// OfflineFactors are the second factors, Offline: what a user has can be taken away.
+func OfflineFactors(k *kernel.Server) (*factors.Factors, error) {
+	return factors.New(k, factors.Options{})
 }
 
 // longestLife is beyond that of any access token.

@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/documents"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/exchange"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
@@ -49,6 +50,7 @@ type rooms struct {
 	keys      *keys.Keys
 	tokens    *tokens.Tokens
 	users     *users.Users
+	factors   *factors.Factors
 	login     *login.Login
 	consents  *consent.Consents
 	authorize *authorize.Authorize
@@ -124,11 +126,14 @@ func (s *Server) wire() error {
 	r.xaa = s.enterprise()
 	r.users.Gone = []func(c store.Conn, user string) error{r.tokens.EndUser, device.EndUser}
 
+	if r.factors, err = factors.New(k, factors.Options{Encryptor: r.encryptor}); err != nil {
+		return err
+	}
 	rules := loginRules(c)
-	rules.MaxAge, rules.FailClosed, rules.Lockout = c.Session.MaxAge, c.Session.FailClosed, s.lockout
+	rules.MaxAge, rules.FailClosed, rules.Lockout, rules.Factors = c.Session.MaxAge, c.Session.FailClosed, s.lockout, r.factors
 	r.login = login.New(k, r.users, rules)
 	r.consents = &consent.Consents{Server: k}
-	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes, DPoP: c.DPoP.Enabled}
+	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes, DPoP: c.DPoP.Enabled, SecondFactor: c.Session.SecondFactor == config.Required}
 	r.brokers = brokers.New(k, brokers.Options{Encryptor: r.encryptor, Networks: s.networks})
 	r.connected = connections.New(k, connections.Options{
 		Brokers: r.brokers, Catalog: r.catalog, Encryptor: r.encryptor, StateSecret: c.Connect.StateSecret, Base: c.Connect.RedirectBaseURL, ReturnURLs: c.Connect.AllowedReturnURLs,
@@ -146,7 +151,7 @@ func (s *Server) wire() error {
 		return err
 	}
 	if r.pages, err = web.New(k, web.Options{
-		Login: r.login, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
+		Login: r.login, Factors: r.factors, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
 		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure, NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream,
 		Brand: s.brand(),
 	}); err != nil {
@@ -157,7 +162,7 @@ func (s *Server) wire() error {
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})
-	s.jobs = slices.Concat(s.jobs, r.login.Jobs(), r.devices.Jobs(), s.ownJobs())
+	s.jobs = slices.Concat(s.jobs, r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(), s.ownJobs())
 	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.openid.Routes())
 	s.public.mount = path
 	if c.RateLimit.Enabled {
@@ -281,7 +286,7 @@ func (s *Server) openIDMetadata() map[string]any {
 func (s *Server) administration() *admin.API {
 	c, r := s.config, &s.rooms
 	o := admin.Options{
-		Clients: r.clients, Catalog: r.catalog, Users: r.users, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers, Connections: r.connected,
+		Clients: r.clients, Catalog: r.catalog, Users: r.users, Factors: r.factors, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers, Connections: r.connected,
 		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
 		Version: s.version, Begun: s.begun, Config: s.effective, Notices: s.notices,
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
@@ -26,7 +27,7 @@ type sealing struct {
 
 // sealedColumns are those that data_encryption seals, beside the signing keys. A room that
 // keeps secrets has its own here.
-var sealedColumns = []encryption.Column{brokers.Sealed, connections.Sealed}
+var sealedColumns = []encryption.Column{brokers.Sealed, connections.Sealed, factors.Sealed}
 
 // kmsOperation is the metric of what is asked of key management servers.
 const kmsOperation = "kms_operation_duration_seconds"

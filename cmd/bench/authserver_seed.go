@@ -69,7 +69,7 @@ func seedIssuing(ctx context.Context, db *store.DB) (made issuing, err error) {
 		return made, err
 	}
 	signIn := login.New(k, people, login.Options{MaxAge: 24 * time.Hour, Failures: 10, Window: time.Minute, Lock: time.Minute, Identities: 100})
-	made.cookie, err = signIn.SignIn(ctx, mail, pass, "127.0.0.1", "")
+	made.cookie, _, err = signIn.SignIn(ctx, login.Attempt{Email: mail, Password: pass, Address: "127.0.0.1"})
 	made.id, made.client = c.ID, "Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(c.ID)+":"+url.QueryEscape(secret)))+"\r\n"
 	return made, err
 }

@@ -36,6 +36,7 @@ type Call struct {
 	bound    string // the cookie that forms are bound to; empty: none yet
 	visit    string // the cookie of Visit; empty: none yet
 	ids      []id
+	scripts  string // what lets scripts run; empty: none do
 	images   string // further sources of images
 	forms    string // where forms may lead
 	begun    bool   // the layout has what it needs
@@ -79,12 +80,20 @@ func (c *Call) noStore() {
 	c.W.Header().Set("Cache-Control", "private, no-store")
 }
 
-func (c *Call) setPolicy() { c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms)) }
+func (c *Call) setPolicy() {
+	c.W.Header().Set("Content-Security-Policy", policy(c.scripts, c.images, c.forms))
+}
 
 // policy lets pages show what is theirs, and images and targets of forms from
 // further sources.
-func policy(images, forms string) string {
-	return "default-src 'none'; style-src 'self'; img-src 'self'" + images + "; form-action 'self'" + forms + "; frame-ancestors 'none'; base-uri 'none'"
+func policy(scripts, images, forms string) string {
+	return "default-src 'none'; " + scripts + "style-src 'self'; img-src 'self'" + images + "; form-action 'self'" + forms + "; frame-ancestors 'none'; base-uri 'none'"
+}
+
+// AllowScripts lets the page run the scripts of the look, for what nothing else can do.
+func (c *Call) AllowScripts() {
+	c.scripts = "script-src 'self'; "
+	c.setPolicy()
 }
 
 // AllowImages lets the page show images from a further source, such as https:.

@@ -85,7 +85,7 @@ func (l *Look) ErrorPage(mount string, e *apierror.Error) (http.Header, []byte) 
 		panic(err) // a test of each service runs it
 	}
 	return http.Header{
-		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("", "")}, "X-Content-Type-Options": {"nosniff"},
+		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("", "", "")}, "X-Content-Type-Options": {"nosniff"},
 		"Referrer-Policy": {"strict-origin"}, // the address may hold a secret
 	}, out.Bytes()
 }

@@ -3,6 +3,7 @@ package authserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -21,7 +22,7 @@ const operator = "admin"
 
 func userCommand(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the people who sign in"},
-		userAddCommand(o), userListCommand(o), userPasswordCommand(o),
+		userAddCommand(o), userListCommand(o), userPasswordCommand(o), userResetCommand(o),
 		userStatusCommand(o, "disable", "Keeps a user out: sessions, codes and tokens end", (*people).Disable),
 		userStatusCommand(o, "enable", "Lets a user in again; what has ended stays so", (*people).Enable))
 }
@@ -164,6 +165,29 @@ func userPasswordCommand(o *options) *cobra.Command {
 		return tell(s, u, made, "The password is changed.")
 	})
 	return cmd
+}
+
+// userResetCommand lets somebody in again who has lost what they prove to have.
+func userResetCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "reset-factors <email>", Args: cobra.ExactArgs(1),
+		Short: "Takes away a user's passkeys, authenticator apps and recovery codes",
+		RunE: o.runUsers(func(s *session, p *people, _ *cobra.Command, args []string) error {
+			u, err := p.FindEmail(s.Ctx, args[0])
+			if err != nil {
+				return err
+			}
+			room, err := authserver.OfflineFactors(s.Server)
+			if err != nil {
+				return err
+			}
+			n, err := room.Reset(s.Ctx, u.ID, operator)
+			if err != nil {
+				return err
+			}
+			return tell(s, u, "", fmt.Sprintf("%d are taken away. The password alone signs in.", n))
+		}),
+	}
 }
 
 // userStatusCommand is disable and enable.

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
@@ -38,6 +39,7 @@ type Options struct {
 	Clients  *clients.Clients
 	Catalog  *resources.Catalog
 	Users    *users.Users
+	Factors  *factors.Factors
 	Consents *consent.Consents
 	Keys     *keys.Keys
 	Tokens   *tokens.Tokens

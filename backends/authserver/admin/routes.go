@@ -33,6 +33,8 @@ func (a *API) Routes() []kernel.Route {
 		a.route(patch, "/users/{id}/enable", a.setUser(a.Users.Enable)),
 		a.route(get, "/users/{id}/tokens", a.userTokens),
 		a.route(del, "/users/{id}/tokens", a.signOut),
+		a.route(get, "/users/{id}/factors", a.userFactors),
+		a.route(del, "/users/{id}/factors", a.resetFactors),
 		a.route(get, "/users/{id}/grants", a.userGrants),
 		a.route(del, "/grants/consent/{id}", a.revokeConsent),
 

@@ -126,6 +126,49 @@ func (a *API) signOut(c *call) (any, error) {
 	return map[string]any{"user_id": id, "tokens_revoked": n}, nil
 }
 
+// factor is an app or a passkey as it is told. What is secret of it is not.
+type factor struct {
+	ID        string  `json:"id"`
+	Kind      string  `json:"kind"` // app, passkey
+	Name      string  `json:"name"`
+	CreatedAt string  `json:"created_at"`
+	UsedAt    *string `json:"used_at"`
+}
+
+// userFactors are what a user has beside a password.
+func (a *API) userFactors(c *call) (any, error) {
+	ctx, id := c.R.Context(), c.Path("id")
+	if _, err := a.Users.Find(ctx, id); err != nil {
+		return nil, err
+	}
+	list, err := a.Factors.Of(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	left, err := a.Factors.Left(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	told := make([]factor, len(list))
+	for i, one := range list {
+		told[i] = factor{ID: one.ID, Kind: one.Kind, Name: one.Name, CreatedAt: stamp(time.UnixMicro(one.CreatedAt))}
+		if one.UsedAt != 0 {
+			at := stamp(time.UnixMicro(one.UsedAt))
+			told[i].UsedAt = &at
+		}
+	}
+	return map[string]any{"factors": told, "recovery_codes": left}, nil
+}
+
+// resetFactors takes them all from a user, who has lost them.
+func (a *API) resetFactors(c *call) (any, error) {
+	n, err := a.Factors.Reset(c.R.Context(), c.Path("id"), by)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"user_id": c.Path("id"), "factors_removed": n}, nil
+}
+
 func (a *API) userGrants(c *call) (any, error) {
 	id := c.Path("id")
 	if _, err := a.Users.Find(c.R.Context(), id); err != nil {

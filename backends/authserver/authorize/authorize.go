@@ -43,6 +43,8 @@ type Authorize struct {
 	Own []resources.Scope
 	// DPoP binds codes to the keys that dpop_jkt names (RFC 9449 section 10).
 	DPoP bool
+	// SecondFactor: who signs in with a password gets nothing without one.
+	SecondFactor bool
 }
 
 // Seal makes of a request the transaction that a browser carries. visit is the secret of
@@ -97,6 +99,8 @@ type Step int
 const (
 	// SignIn: the person must sign in, or once more.
 	SignIn Step = iota
+	// Prove: the person must prove, or set up, a second factor.
+	Prove
 	// Consent: the person must be asked.
 	Consent
 	// Done: the answer is Location.
@@ -111,6 +115,12 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 			return 0, "", s.refusal(r, kernel.Refuse(loginRequired, "nobody is signed in"))
 		}
 		return SignIn, "", nil
+	}
+	if s.SecondFactor && !by.Two() {
+		if r.Silent {
+			return 0, "", s.refusal(r, kernel.Refuse(interactionRequired, "a second factor is needed"))
+		}
+		return Prove, "", nil
 	}
 	if r.Ask {
 		return Consent, "", nil
@@ -225,7 +235,7 @@ func (s *Authorize) grant(r *Request, by *login.Session, scope, consents []strin
 	return tokens.Grant{
 		Client: r.Client, User: by.User.ID, Scope: scope, Resources: r.Resources, Consents: consents,
 		RedirectURI: r.Redirect, RedirectGiven: r.RedirectGiven, Challenge: r.Challenge, Nonce: r.Nonce, JKT: r.JKT,
-		AuthTime: by.AuthTime, Session: by.ID,
+		AuthTime: by.AuthTime, Methods: by.Methods, Session: by.ID,
 	}
 }
 

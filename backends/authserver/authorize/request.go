@@ -23,6 +23,7 @@ const (
 	pushedNotSupported        = "request_uri_not_supported"
 	loginRequired             = "login_required"
 	consentRequired           = "consent_required"
+	interactionRequired       = "interaction_required"
 	maxState                  = 2048
 	maxNonce                  = 2048
 	maxHint                   = 254

@@ -143,9 +143,17 @@ type Session struct {
 	FailClosed bool
 	MaxAge     time.Duration
 	SameSite   string // lax, strict or none
-	Secret     string
-	Secure     bool // always with SameSite none
+	// SecondFactor is Optional or Required.
+	SecondFactor string
+	Secret       string
+	Secure       bool // always with SameSite none
 }
+
+// The values of Session.SecondFactor.
+const (
+	Optional = "optional"
+	Required = "required"
+)
 
 // RateLimit bounds requests of an address, and wrong passwords.
 type RateLimit struct {

@@ -221,6 +221,10 @@ var keys = []Key{
 		Rule: "`lax`, `strict`, `none`",
 	},
 	{
+		Name: "session.second_factor", Default: "optional", Own: true, at: func(c *Config) any { return &c.Session.SecondFactor }, check: oneOf(Optional, Required),
+		Rule: "`optional`: who has set up a passkey or an authenticator app is asked for it behind the password; `required`: without one who signs in with a password gets no further than to set one up",
+	},
+	{
 		Name: "session.secret", Secret: true, at: func(c *Config) any { return &c.Session.Secret }, check: required(public),
 		Rule: "required when server.issuer is not localhost",
 	},

@@ -7,16 +7,20 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login/lockout"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
 	"github.com/tollgate-gateway/tollgate/internal/session"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -36,6 +40,8 @@ type Options struct {
 	Window     time.Duration
 	Lock       time.Duration
 	Identities int
+	// Factors are what is asked for behind a password of who has some. Default: nothing is.
+	Factors *factors.Factors
 }
 
 // sessionsMost is how many browsers somebody may be signed in with.
@@ -91,6 +97,14 @@ type Session struct {
 	User *users.User
 	// AuthTime is when the password was given.
 	AuthTime time.Time
+	// Methods are how they have signed in, in the words of amr (RFC 8176). None: another
+	// server knows, or the database does not answer.
+	Methods []string
+}
+
+// Two reports whether who is signed in has proved a second factor, or need not here.
+func (s *Session) Two() bool {
+	return len(s.Methods) == 0 || slices.Contains(s.Methods, factors.ByTwo)
 }
 
 // errCredentials is the one answer to whoever is not let in.
@@ -109,33 +123,52 @@ func (l *Login) locked(wait time.Duration) error {
 	}
 }
 
-// SignIn checks who it is and begins a session, of which it returns the cookie. The
-// session of the former cookie ends. A refusal is 422, or 429 while the lockout holds.
-func (l *Login) SignIn(ctx context.Context, email, password, address, former string) (cookie string, err error) {
-	key := l.Lockout.Of(email, address)
+// Attempt is a try to sign in.
+type Attempt struct {
+	Email, Password string
+	// Address is the client's. Former is the cookie of the session that the browser has,
+	// which ends, and Browser the secret that its forms are bound to.
+	Address, Former, Browser string
+}
+
+// SignIn checks who it is, and begins a session, of which it returns the cookie. Of who has
+// second factors it returns instead what the form that asks for one carries: see Waiting. A
+// refusal is 422, or 429 while the lockout holds.
+func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, err error) {
+	key := l.Lockout.Of(a.Email, a.Address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
-		return "", l.locked(wait)
+		return "", "", l.locked(wait)
 	}
 	err = users.ErrCredentials
 	var u *users.User
-	if len(email) <= lockout.IdentityMost {
-		u, err = l.users.Verify(ctx, email, password)
+	if len(a.Email) <= lockout.IdentityMost {
+		u, err = l.users.Verify(ctx, a.Email, a.Password)
 	}
 	if err == nil {
-		cookie, err = l.begin(ctx, u, former)
+		if waiting, err = l.waits(ctx, u, a.Browser); waiting != "" {
+			return "", waiting, nil // what failed before still counts: this may be who guesses codes
+		}
+	}
+	if err == nil {
+		cookie, err = l.begin(ctx, u, a.Former, factors.ByPassword)
 	}
 	if errors.Is(err, users.ErrCredentials) {
-		return "", l.failed(ctx, key, email, address)
+		return "", "", l.failed(ctx, key, a.Email, a.Address)
 	}
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
+	return cookie, "", l.entered(ctx, key, u, cookie, a.Address)
+}
+
+// entered notes a login that went well, unless others have failed too often meanwhile.
+func (l *Login) entered(ctx context.Context, key lockout.Key, u *users.User, cookie, address string) error {
 	if wait := l.Lockout.Succeed(key); wait > 0 {
-		return "", errors.Join(l.locked(wait), l.end(ctx, cookie))
+		return errors.Join(l.locked(wait), l.end(ctx, cookie))
 	}
 	l.Count(attempts, "success")
 	l.Audit(ctx, kernel.Event{Action: "user.login", Actor: u.ID, Address: address})
-	return cookie, nil
+	return nil
 }
 
 // Enter begins a session of somebody whom another server has signed in, of which it returns
@@ -179,8 +212,8 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 }
 
 // begin makes a session of a user who is still the one whose password was checked:
-// hashing takes time.
-func (l *Login) begin(ctx context.Context, u *users.User, former string) (cookie string, err error) {
+// hashing takes time. methods are how they have signed in.
+func (l *Login) begin(ctx context.Context, u *users.User, former string, methods ...string) (cookie string, err error) {
 	now := l.Now()
 	var text string
 	err = l.Write(ctx, func(c store.Conn) error {
@@ -196,7 +229,10 @@ func (l *Login) begin(ctx context.Context, u *users.User, former string) (cookie
 				return err
 			}
 		}
-		text, err = l.sessions.Begin(c, u.ID, now)
+		if text, err = l.sessions.Begin(c, u.ID, now); err != nil || len(methods) == 0 {
+			return err
+		}
+		_, err = c.Exec("UPDATE authserver_sessions SET methods = ? WHERE secret_hash = ?", strings.Join(methods, " "), secret.Hash(text))
 		return err
 	})
 	if err != nil {
@@ -238,10 +274,15 @@ func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 			return err
 		}
 		u, err := users.In(c, found.User)
-		if err == nil && u.Active() {
-			s = &Session{found.ID, u, found.ConfirmedAt}
+		if err != nil || !u.Active() {
+			return err
 		}
-		return err
+		var methods string
+		if err := c.Row("SELECT methods FROM authserver_sessions WHERE id = ?", found.ID).Scan(&methods); err != nil {
+			return err
+		}
+		s = &Session{found.ID, u, found.ConfirmedAt, strings.Fields(methods)}
+		return nil
 	})
 	if err == nil || errors.Is(err, session.ErrNone) || users.IsNone(err) {
 		return s

@@ -65,7 +65,7 @@ func (s *OpenID) Metadata() map[string]any {
 		"userinfo_endpoint":    s.Issuer + UserInfoPath,
 		"end_session_endpoint": s.Issuer + LogoutPath,
 		"claims_supported": []string{
-			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "at_hash", "name", "preferred_username", "updated_at", "email", "email_verified", "groups",
+			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "amr", "nonce", "at_hash", "name", "preferred_username", "updated_at", "email", "email_verified", "groups",
 		},
 		"claim_types_supported":       []string{"normal"},
 		"prompt_values_supported":     []string{"none", "login", "consent"},
@@ -111,8 +111,10 @@ type claims struct {
 	Expires  int64  `json:"exp"`
 	IssuedAt int64  `json:"iat"`
 	AuthTime int64  `json:"auth_time,omitempty"`
-	Nonce    string `json:"nonce,omitempty"`
-	Token    string `json:"at_hash,omitempty"`
+	// Methods are of OpenID Connect Core 1.0 section 2, in the words of RFC 8176.
+	Methods []string `json:"amr,omitempty"`
+	Nonce   string   `json:"nonce,omitempty"`
+	Token   string   `json:"at_hash,omitempty"`
 }
 
 // IDToken makes the ID token that goes with an access token (OpenID Connect Core 3.1.3.6).
@@ -124,7 +126,7 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 	now := s.Now()
 	raw, err := json.Marshal(claims{
 		Person: person(u, g.Scope), Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
-		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), Nonce: g.Nonce, Token: half(accessToken),
+		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), Methods: g.Methods, Nonce: g.Nonce, Token: half(accessToken),
 	})
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)

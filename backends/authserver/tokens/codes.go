@@ -41,6 +41,8 @@ type Grant struct {
 	Nonce     string `json:"nonce,omitempty"`
 	// AuthTime is when the person signed in.
 	AuthTime time.Time `json:"auth_time"`
+	// Methods are how they did, in the words of amr (RFC 8176); none: it is not known here.
+	Methods []string `json:"amr,omitempty"`
 	// JKT is the thumbprint of the key that the code is bound to (dpop_jkt), and later
 	// the one that the refresh tokens of a public client are bound to. Empty: none.
 	JKT string `json:"jkt,omitempty"`

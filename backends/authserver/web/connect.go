@@ -20,6 +20,9 @@ func (c *call) connect() error {
 	if c.session == nil {
 		return c.ToLogin("/login")
 	}
+	if done, err := c.proves(c.Here()); done {
+		return err
+	}
 	to, err := c.Connections.Begin(c.Context(), connections.Start{
 		User: c.session.User.ID, Provider: c.R.PathValue("provider"), Resource: c.Query.Text("resource"), ReturnURL: c.Query.Text("return_url"), Scope: c.Query.Text("scope"),
 	})

@@ -44,7 +44,7 @@ func (c *call) begun(values url.Values) error {
 	if step == authorize.SignIn {
 		return c.toLogin(transaction)
 	}
-	return c.leave(c.At("/consent?" + url.Values{"session_id": {transaction}}.Encode()))
+	return c.leave(c.At(consentAt(transaction)))
 }
 
 // refuse tells the client, where it is to be told.
@@ -69,7 +69,15 @@ func (c *call) opened(transaction string) (r *authorize.Request, client *clients
 	if c.session == nil || c.session.AuthTime.UnixMicro() < r.SignedInSince {
 		return nil, nil, true, c.toLogin(transaction)
 	}
+	if done, err := c.proves(consentAt(transaction)); done {
+		return nil, nil, true, err
+	}
 	return r, client, false, nil
+}
+
+// consentAt is the page that asks what a transaction is for.
+func consentAt(transaction string) string {
+	return "/consent?" + url.Values{"session_id": {transaction}}.Encode()
 }
 
 func (c *call) askConsent() error {

@@ -36,6 +36,9 @@ func (c *call) device() error {
 	if c.session == nil {
 		return c.askDevice()
 	}
+	if done, err := c.proves(device.Path); done {
+		return err
+	}
 	signer := c.Signer("device")
 	if action := c.Form.Text("action"); action != "" {
 		code, ok := signer.Open(c.Form.Text("device"), c.Browser())

@@ -18,6 +18,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/documents"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
@@ -35,6 +37,7 @@ type site struct {
 	t        *testing.T
 	server   *httptest.Server
 	users    *users.Users
+	factors  *factors.Factors
 	login    *login.Login
 	clients  *clients.Clients
 	consents *consent.Consents
@@ -63,8 +66,19 @@ func challenge() string {
 
 // settings of a site; the zero ones are those of the configuration.
 type settings struct {
-	login login.Options
-	web   web.Options
+	login    login.Options
+	web      web.Options
+	required bool // a second factor
+}
+
+// sealer is data_encryption.
+func sealer(t *testing.T) encryption.Encryptor {
+	t.Helper()
+	master, err := encryption.NewMaster(strings.Repeat("0123456789abcdef", 4), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return master
 }
 
 func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
@@ -75,6 +89,11 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 	if o.login == (login.Options{}) {
 		o.login = login.Options{MaxAge: 24 * time.Hour, FailClosed: true, Failures: 3, Window: 10 * time.Minute, Lock: 15 * time.Minute, Identities: 1000}
 	}
+	var err error
+	if s.factors, err = factors.New(k.Server, factors.Options{Encryptor: sealer(t)}); err != nil {
+		t.Fatal(err)
+	}
+	o.login.Factors, o.web.Factors = s.factors, s.factors
 	s.login = login.New(k.Server, s.users, o.login)
 	s.clients = clients.New(k.Server, clients.Options{Hasher: quick, Documents: documents.New(k.Server, documents.Options{})})
 	s.catalog = resources.New(k.Server, resources.Options{Own: openid.Names()})
@@ -88,13 +107,14 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 		Clients: s.clients, Catalog: s.catalog, Keys: s.openid.Keys, IDToken: s.openid.IDToken,
 		User: func(context.Context, string) (tokens.User, error) { return tokens.User{Active: true}, nil },
 	})
-	o.web.Authorize = &authorize.Authorize{Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: s.tokens, Own: openid.Scopes}
+	o.web.Authorize = &authorize.Authorize{Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: s.tokens, Own: openid.Scopes, SecondFactor: o.required}
 	s.devices = &device.Devices{Server: k.Server, Authorize: o.web.Authorize}
 	o.web.OpenID, o.web.Device = s.openid, s.devices
 	if o.web.SessionCookie == "" {
 		o.web.SessionCookie = "authserver_session"
 	}
-	pages, err := web.New(k.Server, o.web)
+	var pages http.Handler
+	pages, err = web.New(k.Server, o.web)
 	if err != nil {
 		t.Fatal(err)
 	}

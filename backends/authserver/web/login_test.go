@@ -361,7 +361,7 @@ func TestDocumentedBrand(t *testing.T) {
 	form := b.get("/login").is(t, http.StatusOK, "Welcome back", `src="/assets/logo.svg?v=`, "Privacy")
 	b.post("/login", with(form.Fields(), "email", annMail, "password", "wrong horse")).is(t, http.StatusUnprocessableEntity, "Welcome back", "is wrong")
 	b.post("/login", with(b.get("/login").Fields(), "email", annMail, "password", annPass)).leads(t, "/")
-	for page := range strings.SplitSeq("login consent device deviceconsent devicedone logout signedout home error", " ") {
+	for page := range strings.SplitSeq("login second security app passkey recovery consent device deviceconsent devicedone logout signedout home error", " ") {
 		if !strings.Contains(string(text), "| `"+page+"` |") {
 			t.Errorf("the page %s is not told of", page)
 		}
@@ -391,7 +391,7 @@ func TestParallelGuesses(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 12 {
 			all.Go(func() {
-				_, err := s.login.SignIn(t.Context(), annMail, "guess "+strconv.Itoa(i), "192.0.2.1", "")
+				_, _, err := s.login.SignIn(t.Context(), login.Attempt{Email: annMail, Password: "guess " + strconv.Itoa(i), Address: "192.0.2.1"})
 				switch e, _ := apierror.From(err); {
 				case e == nil:
 					t.Errorf("guess %d: %v", i, err)
@@ -409,7 +409,7 @@ func TestParallelGuesses(t *testing.T) {
 			t.Errorf("%d are refused, %d wait, %d locks", refused.Load(), locked.Load(), s.Events.Count("auth.locked_out"))
 		}
 		for address, want := range map[string]int{"192.0.2.1": http.StatusTooManyRequests, "192.0.2.2": 0} {
-			cookie, err := s.login.SignIn(t.Context(), annMail, annPass, address, "")
+			cookie, _, err := s.login.SignIn(t.Context(), login.Attempt{Email: annMail, Password: annPass, Address: address})
 			if e, _ := apierror.From(err); (e == nil) != (want == 0) || (cookie == "") != (want != 0) {
 				t.Errorf("from %s: %v", address, err)
 			}

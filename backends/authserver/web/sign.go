@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
@@ -70,12 +71,22 @@ func (c *call) login() error {
 	}
 	form := c.loginForm(&c.Form)
 	form.Email = c.Form.Text("email")
-	cookie, err := c.Login.SignIn(c.Context(), form.Email, c.Form.Text("password"), c.Address(c.R), c.Session())
+	cookie, waiting, err := c.Login.SignIn(c.Context(), c.attempt())
 	if err != nil {
 		return c.ShowForm(err, "login", "Sign in", form)
 	}
+	if waiting != "" {
+		return c.askSecond(nil, form, waiting)
+	}
 	c.SignIn(cookie, c.Login.MaxAge())
 	return c.leave(c.At(form.Redirect))
+}
+
+// attempt is a try to sign in by the form that was sent.
+func (c *call) attempt() login.Attempt {
+	return login.Attempt{
+		Email: c.Form.Text("email"), Password: c.Form.Text("password"), Address: c.Address(c.R), Former: c.Session(), Browser: c.Browser(),
+	}
 }
 
 // logout signs out, and leads on where that was asked for by a client.
@@ -105,7 +116,7 @@ func (c *call) end() error {
 
 // toLogin leads to the login, and from there back to a transaction.
 func (c *call) toLogin(transaction string) error {
-	back := url.Values{"redirect": {"/consent?" + url.Values{"session_id": {transaction}}.Encode()}}
+	back := url.Values{"redirect": {consentAt(transaction)}}
 	if c.session != nil {
 		back.Set("again", "1")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
@@ -37,6 +38,7 @@ var look = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver"
 // Options are the settings of the pages.
 type Options struct {
 	Login     *login.Login
+	Factors   *factors.Factors
 	Authorize *authorize.Authorize
 	OpenID    *openid.OpenID
 	Device    *device.Devices
@@ -111,6 +113,15 @@ var routes = []pages.Page[*call]{
 	{Method: get, Path: "/{$}", Serve: (*call).home},
 	{Method: get, Path: "/login", Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Serve: (*call).login},
+	{Method: get, Path: "/login/second", Serve: (*call).againFirst},
+	{Method: post, Path: "/login/second", Serve: (*call).second},
+	{Method: get, Path: securityPath, Serve: (*call).security},
+	{Method: get, Path: securityPath + "/app", Serve: (*call).askApp},
+	{Method: post, Path: securityPath + "/app", Serve: (*call).addApp},
+	{Method: get, Path: securityPath + "/passkey", Serve: (*call).askPasskey},
+	{Method: post, Path: securityPath + "/passkey", Serve: (*call).addPasskey},
+	{Method: post, Path: securityPath + "/remove", Serve: (*call).removeFactor},
+	{Method: post, Path: securityPath + "/recovery", Serve: (*call).newRecovery},
 	{Method: get, Path: upstreamStart, Serve: (*call).startUpstream},
 	{Method: get, Path: upstreamCallback, Serve: (*call).finishUpstream},
 	{Method: post, Path: "/logout", Serve: (*call).logout},
@@ -181,6 +192,11 @@ var sample = &authorize.Question{
 var samples = map[string]any{
 	"home":          nil,
 	"login":         &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample", Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example"},
+	"second":        &secondForm{&loginForm{Redirect: "/", Application: "Sample"}, "waiting", &factors.Challenge{Options: "{}", Signed: "challenge"}, true},
+	"security":      &security{Redirect: "/consent", Factors: []*factors.Factor{{ID: "id", Kind: factors.App, Name: "Telephone"}}, Left: 10, Apps: true, Passkeys: true, Required: true},
+	"app":           &appForm{&factors.Draft{Secret: "ABCD EFGH", QR: factors.QR{Size: 9, Path: "M4 4h1v1h-1z"}, Signed: "draft"}, "/consent", "Telephone"},
+	"passkey":       &passkeyForm{&factors.Challenge{Options: "{}", Signed: "challenge"}, "/consent", "Telephone"},
+	"recovery":      &recoveryCodes{[]string{"abcd-efgh-ijkl-mnop"}, "/consent"},
 	"logout":        &logoutForm{Application: "Sample"},
 	"signedout":     "Sample",
 	"consent":       &consentForm{sample, "transaction"},

@@ -79,8 +79,9 @@ type Node struct {
 	Logs *Output  // standard error
 	Out  *Output  // standard output
 
-	Cmd    *exec.Cmd
-	exited chan struct{}
+	Cmd     *exec.Cmd
+	exited  chan struct{}
+	clients []*http.Client // of Trusting
 }
 
 // NewNode makes the working directory with config as its Caddyfile. env adds
@@ -205,6 +206,9 @@ func (n *Node) Load(config string) {
 	awaitEnd(before)
 	// Those to the servers before end with them, perhaps under a request.
 	Client.CloseIdleConnections()
+	for _, client := range n.clients {
+		client.CloseIdleConnections()
+	}
 }
 
 // Tool runs a command of the binary in the working directory and returns what
@@ -301,7 +305,9 @@ func (n *Node) Trusting() *http.Client {
 	})
 	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 	n.T.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: time.Minute}
+	client := &http.Client{Transport: transport, Timeout: time.Minute}
+	n.clients = append(n.clients, client)
+	return client
 }
 
 // Output collects what a process writes.

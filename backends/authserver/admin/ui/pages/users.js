@@ -1,6 +1,6 @@
 import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
-import { code, h, load } from '../parts/dom.js';
+import { code, h, load, table } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { state } from '../tones.js';
 import { act, ask, card, done, facts, link, list, moment } from '../view.js';
@@ -92,6 +92,29 @@ function one({ body, actions, heading, id, signal }) {
       ['Id', code(u.id), true], ['Name', u.name], ['Role', u.role], ['Status', state(u.status)], ['Signs in by', u.provider], ['Since', moment(u.created_at)],
     ]));
   });
-  body.append(place, h('h2', null, 'Grants'), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, h('p', null, h('a', { href: `#/audit?actor=${encodeURIComponent(id)}` }, 'What they did: the audit')));
+  body.append(place, factorList(path, signal), h('h2', null, 'Grants'), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, h('p', null, h('a', { href: `#/audit?actor=${encodeURIComponent(id)}` }, 'What they did: the audit')));
   return refresh();
+}
+
+const kinds = { app: 'Authenticator app', passkey: 'Passkey' };
+
+// factorList is what a user proves to have beside a password.
+function factorList(path, signal) {
+  const place = h('div');
+  const show = () => load(place, async () => {
+    const { factors, recovery_codes: left } = await call('GET', `${path}/factors`, { signal });
+    if (!factors.length) return card('Second factors', h('p', null, 'None: the password alone signs in.'));
+    return card('Second factors', h('div.stack', null, table('Second factors', [
+      { title: 'Name', class: 'name', cell: (f) => f.name },
+      { title: 'Kind', cell: (f) => kinds[f.kind] ?? f.kind },
+      { title: 'Set up', class: 'when', cell: (f) => moment(f.created_at) },
+      { title: 'Used', class: 'when', cell: (f) => moment(f.used_at) ?? 'never' },
+    ], factors), h('p', null, `Recovery codes left: ${left}`)),
+    ask('Reset', 'Take all second factors away?', 'For who has lost them. The password alone signs in then.', async () => {
+      await call('DELETE', `${path}/factors`);
+      await done('The second factors are taken away', show);
+    }));
+  });
+  show();
+  return place;
 }

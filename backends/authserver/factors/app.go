@@ -1,0 +1,217 @@
+package factors
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base32"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/boombuler/barcode/qr"
+	"github.com/pquerna/otp/hotp"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// The numbers that all apps take (RFC 6238 section 4): six digits of HMAC-SHA-1, anew every
+// 30 seconds. The clock of a telephone may be one step off.
+const (
+	codeDigits = 6
+	codePeriod = 30
+	codeSkew   = 1
+	// secretSize is in bytes (RFC 4226 section 4, R6): base32 of it needs no padding.
+	secretSize = 20
+)
+
+// Draft is an app that is being set up: nothing is stored until a code of it was typed.
+type Draft struct {
+	// Secret is what to type into the app, in groups of four.
+	Secret string
+	// QR is what to point its camera at.
+	QR QR
+	// Signed is what the form carries.
+	Signed string
+}
+
+var errNoApps = apierror.New(http.StatusServiceUnavailable, "temporarily_unavailable",
+	"Apps cannot be used here: their secrets have to be stored encrypted, and data_encryption.driver is not set. Ask the operator.")
+
+// NewApp begins to set up an app for a user, in a browser.
+func (f *Factors) NewApp(u *users.User, browser string) (*Draft, error) {
+	if f.encryptor == nil {
+		return nil, errNoApps
+	}
+	raw := make([]byte, secretSize)
+	_, _ = rand.Read(raw) // never fails
+	return f.draft(base32.StdEncoding.EncodeToString(raw), f.Now(), u, browser)
+}
+
+// draft is one with a secret.
+func (f *Factors) draft(secret string, begun time.Time, u *users.User, browser string) (*Draft, error) {
+	code, err := newQR(appURL(f.name, u.Email, secret))
+	if err != nil {
+		return nil, err
+	}
+	payload := strconv.FormatInt(begun.UnixMicro(), 10) + " " + secret
+	return &Draft{Secret: groups(secret, " "), QR: code, Signed: f.Signer("app").Sign([]byte(payload), browser, u.ID)}, nil
+}
+
+// Draft is the one that a form carries; it is an error where it is another's, or too old.
+func (f *Factors) Draft(signed string, u *users.User, browser string) (*Draft, error) {
+	secret, begun, err := f.open(signed, u, browser)
+	if err != nil {
+		return nil, err
+	}
+	return f.draft(secret, begun, u, browser)
+}
+
+var errOldForm = apierror.New(http.StatusBadRequest, "bad_request", "This form is out of date. Go back to the page that shows your apps and passkeys, and begin there.")
+
+func (f *Factors) open(signed string, u *users.User, browser string) (secret string, begun time.Time, err error) {
+	payload, ok := f.Signer("app").Open(signed, browser, u.ID)
+	at, secret, _ := strings.Cut(string(payload), " ")
+	micros, err := strconv.ParseInt(at, 10, 64)
+	if begun = time.UnixMicro(micros); !ok || err != nil || f.Now().Sub(begun) >= lasts {
+		return "", begun, errOldForm
+	}
+	return secret, begun, nil
+}
+
+// AddApp stores the app of a draft, whose present code proves that it has the secret.
+func (f *Factors) AddApp(ctx context.Context, u *users.User, browser, signed, called, code string) (recovery []string, err error) {
+	if f.encryptor == nil {
+		return nil, errNoApps
+	}
+	secret, _, err := f.open(signed, u, browser)
+	if err != nil {
+		return nil, err
+	}
+	step, ok := stepOf(secret, compact(code), f.Now(), 0)
+	if !ok {
+		return nil, &apierror.Error{
+			Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: "code", Message: "this is not the code that the app shows now",
+			Details: []apierror.Detail{{Field: "code", Reason: "invalid", Message: "this is not the code that the app shows now; look whether the clock of the telephone is right"}},
+		}
+	}
+	one := &Factor{ID: kernel.NewID(), Kind: App, Name: called, step: step}
+	if one.secret, err = f.encryptor.Seal(ctx, []byte(secret), place(one.ID)); err != nil {
+		return nil, err
+	}
+	return f.add(ctx, u.ID, one, "")
+}
+
+// stepOf is the step of time whose code this is: behind the last one that was used, so that
+// a code is good once.
+func stepOf(secret, code string, now time.Time, last int64) (step int64, ok bool) {
+	present := now.Unix() / codePeriod
+	for s := present - codeSkew; s <= present+codeSkew; s++ {
+		want, err := hotp.GenerateCode(secret, uint64(s)) //nolint:gosec // the time is behind 1970
+		if err == nil && subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1 && s > last {
+			step, ok = s, true
+		}
+	}
+	return step, ok
+}
+
+// code checks the code of an app.
+func (f *Factors) code(ctx context.Context, user, code string) error {
+	list, err := f.Of(ctx, user)
+	if err != nil {
+		return err
+	}
+	for _, one := range list {
+		if one.Kind != App {
+			continue
+		}
+		if f.encryptor == nil {
+			return errNoApps
+		}
+		secret, err := f.encryptor.Open(ctx, one.secret, place(one.ID))
+		if err != nil {
+			return fmt.Errorf("opening the secret of an app: %w", err)
+		}
+		step, ok := stepOf(string(secret), code, f.Now(), one.step)
+		if !ok {
+			continue
+		}
+		used, err := f.use(ctx, "UPDATE authserver_factors SET step = ?, used_at = ? WHERE id = ? AND step < ?", step, f.Micros(), one.ID, step)
+		if err != nil || used {
+			return err
+		}
+	}
+	return ErrWrong
+}
+
+// use runs a statement that uses something up, and reports whether it was there to be.
+func (f *Factors) use(ctx context.Context, statement string, args ...any) (used bool, err error) {
+	err = f.Write(ctx, func(c store.Conn) error {
+		n, err := c.Exec(statement, args...)
+		used = n > 0
+		return err
+	})
+	return used, err
+}
+
+// compact is a code as it is compared: without the spaces and hyphens that make it readable.
+func compact(code string) string {
+	return strings.ToUpper(strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' || r == '\t' || r == '\u00a0' {
+			return -1
+		}
+		return r
+	}, code[:min(len(code), 100)]))
+}
+
+// groups is a text in groups of four characters.
+func groups(text, between string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); i += 4 {
+		if i > 0 {
+			out.WriteString(between)
+		}
+		out.WriteString(text[i:min(i+4, len(text))])
+	}
+	return out.String()
+}
+
+// QR is a code of squares: Path draws the dark ones, each of 1 by 1, as the path of an SVG
+// of Size by Size.
+type QR struct {
+	Size int
+	Path string
+}
+
+// quiet is how many light squares are around a code (ISO/IEC 18004 section 9.1).
+const quiet = 4
+
+func newQR(content string) (QR, error) {
+	code, err := qr.Encode(content, qr.M, qr.Auto)
+	if err != nil {
+		return QR{}, fmt.Errorf("drawing a code: %w", err)
+	}
+	size := code.Bounds().Dx()
+	var path strings.Builder
+	for y := range size {
+		for x := range size {
+			if r, _, _, _ := code.At(x, y).RGBA(); r == 0 {
+				fmt.Fprintf(&path, "M%d %dh1v1h-1z", x+quiet, y+quiet)
+			}
+		}
+	}
+	return QR{size + 2*quiet, path.String()}, nil
+}
+
+// appURL is what apps read from a code of squares. Some take a plus for a space, and others
+// do not.
+func appURL(issuer, account, secret string) string {
+	escape := func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+	return "otpauth://totp/" + escape(issuer) + ":" + escape(account) + "?secret=" + secret + "&issuer=" + escape(issuer)
+}

@@ -1,0 +1,312 @@
+// Package factors is what people prove to have beside their password: an authenticator app
+// (RFC 6238), passkeys (Web Authentication Level 3), and recovery codes for who has lost
+// both. They are asked for behind a password alone: who signs in at another provider proves
+// there what that asks for.
+package factors
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/attempts"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// The kinds of factors.
+const (
+	App     = "app"
+	Passkey = "passkey"
+)
+
+// The words of amr (RFC 8176 section 2) for how somebody has signed in.
+const (
+	ByPassword = "pwd"
+	ByCode     = "otp" // of an app, or for recovery
+	ByKey      = "pop" // a passkey
+	ByTwo      = "mfa"
+)
+
+const (
+	// most is how many factors somebody may have.
+	most = 20
+	// nameMost bounds the name of one, in characters.
+	nameMost = 60
+	// lasts is how long an app or a passkey may take to be set up or used.
+	lasts = 10 * time.Minute
+)
+
+// guesses are of a user, from wherever they come: a code has six digits.
+var guesses = attempts.Limit{Table: "authserver_attempts", What: "second factor", Most: 5, Within: 15 * time.Minute}
+
+// Factor is an app or a passkey.
+type Factor struct {
+	ID, Kind, Name string
+	// Times are Unix microseconds. UsedAt 0: never.
+	CreatedAt, UsedAt int64
+
+	secret     string
+	step       int64
+	credential string
+}
+
+// Factors is the room.
+type Factors struct {
+	*kernel.Server
+	encryptor encryption.Encryptor
+	party     *webauthn.WebAuthn // nil: browsers would not make passkeys for this address
+	name      string
+}
+
+// Options of the room.
+type Options struct {
+	// Encryptor seals the secrets of apps; nil: nobody can have one.
+	Encryptor encryption.Encryptor
+	// Name is what apps and browsers call this server. Default: the host of the issuer.
+	Name string
+}
+
+// Sealed is where the secrets of apps are.
+var Sealed = encryption.Column{Table: "authserver_factors", ID: "id", Column: "secret"}
+
+func place(id string) []byte { return encryption.Place(Sealed.Table, id, Sealed.Column) }
+
+// New makes the room. Passkeys are bound to the host of the issuer, which must be a name:
+// browsers make none for addresses in numbers, nor without https but on localhost.
+func New(s *kernel.Server, o Options) (*Factors, error) {
+	issuer, err := url.Parse(s.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	f := &Factors{Server: s, encryptor: o.Encryptor, name: o.Name}
+	if f.name == "" {
+		f.name = issuer.Host
+	}
+	host := issuer.Hostname()
+	if _, err := netip.ParseAddr(host); err == nil || issuer.Scheme != "https" && host != "localhost" {
+		return f, nil
+	}
+	f.party, err = webauthn.New(&webauthn.Config{
+		RPID: host, RPDisplayName: f.name, RPOrigins: []string{issuer.Scheme + "://" + issuer.Host}, AttestationPreference: protocol.PreferNoAttestation,
+		AuthenticatorSelection: protocol.AuthenticatorSelection{ResidentKey: protocol.ResidentKeyRequirementPreferred, UserVerification: protocol.VerificationDiscouraged},
+		Timeouts:               webauthn.TimeoutsConfig{Login: webauthn.TimeoutConfig{Timeout: lasts}, Registration: webauthn.TimeoutConfig{Timeout: lasts}},
+	})
+	return f, err
+}
+
+// Apps reports whether somebody can have an app: its secret is stored sealed, or not at all.
+func (f *Factors) Apps() bool { return f.encryptor != nil }
+
+// Passkeys reports whether somebody can have one.
+func (f *Factors) Passkeys() bool { return f.party != nil }
+
+const columns = "id, kind, name, secret, step, credential, created_at, used_at"
+
+func scan(r store.Row) (one *Factor, err error) {
+	one = new(Factor)
+	return one, r.Scan(&one.ID, &one.Kind, &one.Name, &one.secret, &one.step, &one.credential, &one.CreatedAt, &one.UsedAt)
+}
+
+// in are the factors of a user, the oldest first.
+func in(c store.Conn, user string) ([]*Factor, error) {
+	return store.List(c, scan, "SELECT "+columns+" FROM authserver_factors WHERE user_id = ? ORDER BY created_at, id LIMIT ?", text.Storable(user), most)
+}
+
+// Of are the factors of a user, the oldest first.
+func (f *Factors) Of(ctx context.Context, user string) (list []*Factor, err error) {
+	err = f.Read(ctx, func(c store.Conn) (err error) {
+		list, err = in(c, user)
+		return err
+	})
+	return list, err
+}
+
+// Kinds are those that a user has.
+type Kinds struct{ App, Passkey bool }
+
+// Any reports whether there is one.
+func (k Kinds) Any() bool { return k.App || k.Passkey }
+
+// KindsOf are those among some factors.
+func KindsOf(list []*Factor) (k Kinds) {
+	for _, one := range list {
+		k.App = k.App || one.Kind == App
+		k.Passkey = k.Passkey || one.Kind == Passkey
+	}
+	return k
+}
+
+var (
+	errNone  = apierror.New(http.StatusNotFound, "not_found", "there is no such app or passkey")
+	errMany  = apierror.New(http.StatusConflict, "conflict", "you have as many apps and passkeys as one may; remove one first")
+	errTaken = apierror.New(http.StatusConflict, "conflict", "this passkey is there already")
+)
+
+// add stores a factor, and recovery codes with the first one.
+func (f *Factors) add(ctx context.Context, user string, one *Factor, handle string) (codes []string, err error) {
+	if one.Name, err = name(one.Name); err != nil {
+		return nil, err
+	}
+	err = f.Write(ctx, func(c store.Conn) error {
+		codes = nil
+		var there string
+		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(&there); err != nil { // one at a time
+			return err
+		}
+		before, err := in(c, user)
+		if err != nil {
+			return err
+		}
+		if len(before) >= most {
+			return errMany
+		}
+		_, err = c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			one.ID, user, one.Kind, one.Name, one.secret, one.step, one.credential, handle, f.Micros())
+		if store.IsUniqueViolation(err) {
+			return errTaken
+		}
+		if err == nil && len(before) == 0 {
+			codes, err = renew(c, user)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.note(ctx, "user.factor_added", user, user, one.Kind)
+	return codes, nil
+}
+
+func name(typed string) (string, error) {
+	name := text.Storable(text.Normal(typed))
+	if name == "" || len([]rune(name)) > nameMost || !text.IsLine(name) {
+		return "", &apierror.Error{
+			Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: "name", Message: "the name must be one line of 1 to 60 characters",
+			Details: []apierror.Detail{{Field: "name", Reason: "invalid", Message: "the name must be one line of 1 to 60 characters"}},
+		}
+	}
+	return name, nil
+}
+
+// Remove takes a factor from a user. With the last one the recovery codes go.
+func (f *Factors) Remove(ctx context.Context, user, id string) error {
+	var kind string
+	err := f.Write(ctx, func(c store.Conn) error {
+		list, err := in(c, user)
+		if err != nil {
+			return err
+		}
+		kind = ""
+		for _, one := range list {
+			if one.ID == id {
+				kind = one.Kind
+			}
+		}
+		if kind == "" {
+			return errNone
+		}
+		if _, err := c.Exec("DELETE FROM authserver_factors WHERE id = ? AND user_id = ?", id, user); err != nil || len(list) > 1 {
+			return err
+		}
+		_, err = c.Exec("DELETE FROM authserver_recovery WHERE user_id = ?", user)
+		return err
+	})
+	if err == nil {
+		f.note(ctx, "user.factor_removed", user, user, kind)
+	}
+	return err
+}
+
+// Reset takes all factors from a user, who has lost them. by is who does, for the audit.
+func (f *Factors) Reset(ctx context.Context, user, by string) (n int64, err error) {
+	err = f.Write(ctx, func(c store.Conn) (err error) {
+		if _, err := users.In(c, user); err != nil {
+			return err
+		}
+		if n, err = c.Exec("DELETE FROM authserver_factors WHERE user_id = ?", user); err != nil {
+			return err
+		}
+		if _, err = c.Exec("DELETE FROM authserver_recovery WHERE user_id = ?", user); err != nil {
+			return err
+		}
+		return guesses.Of(user).Forget(c)
+	})
+	if err == nil {
+		f.note(ctx, "user.factors_reset", by, user, "")
+	}
+	return n, err
+}
+
+func (f *Factors) note(ctx context.Context, action, by, user, kind string) {
+	e := kernel.Event{Action: action, Actor: by, Detail: []string{"user", user}}
+	if kind != "" {
+		e.Detail = append(e.Detail, "kind", kind)
+	}
+	f.Audit(ctx, e)
+}
+
+// ErrWrong is the one answer to a code or a passkey that is not good.
+var ErrWrong = errors.New("the code or the passkey is not right")
+
+// Proof is what somebody gives: a code of an app or for recovery, or what a browser says for
+// a passkey, with the challenge that it was asked by.
+type Proof struct{ Code, Assertion, Challenge string }
+
+// Check looks at a proof of a user, for a browser, and returns the word for it in amr. It is
+// ErrWrong where it is not good, and a *apierror.Error of 429 while too many were not.
+func (f *Factors) Check(ctx context.Context, u *users.User, browser string, p Proof) (method string, err error) {
+	count := guesses.Of(u.ID)
+	var wait time.Duration
+	err = f.Write(ctx, func(c store.Conn) (err error) {
+		wait, err = count.Try(c, f.Now())
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if wait > 0 {
+		return "", &apierror.Error{
+			Status: http.StatusTooManyRequests, Code: "locked_out", RetryAfter: wait, Message: "too many codes were wrong; wait before you try again",
+		}
+	}
+	method, err = f.check(ctx, u, browser, p)
+	switch {
+	case errors.Is(err, ErrWrong):
+		f.note(ctx, "user.second_factor_failed", u.ID, u.ID, "")
+		return "", err
+	case err != nil: // it was no guess
+		return "", errors.Join(err, f.Write(ctx, count.GiveBack))
+	}
+	return method, f.Write(ctx, count.Forget)
+}
+
+func (f *Factors) check(ctx context.Context, u *users.User, browser string, p Proof) (method string, err error) {
+	if p.Assertion != "" {
+		return ByKey, f.assert(ctx, u, browser, p)
+	}
+	digits := compact(p.Code)
+	if len(digits) == codeDigits {
+		return ByCode, f.code(ctx, u.ID, digits)
+	}
+	return ByCode, f.recover(ctx, u.ID, digits)
+}
+
+// Jobs are the work in the background.
+func (f *Factors) Jobs() []jobs.Job {
+	return []jobs.Job{{Name: "attempts", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
+		n, err := f.DB.Purge(ctx, 1000, "DELETE FROM authserver_attempts WHERE key IN (SELECT key FROM authserver_attempts WHERE ends_at <= ? LIMIT ?)", f.Micros())
+		return int(n), err
+	}}}
+}

@@ -1,0 +1,222 @@
+package factors
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// maxAnswer bounds what a browser says for a passkey, in bytes.
+const maxAnswer = 64 << 10
+
+// Challenge is what a browser is asked.
+type Challenge struct {
+	// Options are those of navigator.credentials.create or get, as JSON (Web Authentication
+	// Level 3, sections 5.1.8 and 5.1.9).
+	Options string
+	// Signed is what the form carries.
+	Signed string
+}
+
+// asked is what Signed holds.
+type asked struct {
+	Begun   int64                `json:"begun"`
+	Session webauthn.SessionData `json:"session"`
+}
+
+// holder is a user as the library sees one.
+type holder struct {
+	*users.User
+	credentials []webauthn.Credential
+}
+
+func (h *holder) WebAuthnID() []byte                         { return []byte(h.ID) }
+func (h *holder) WebAuthnName() string                       { return h.Email }
+func (h *holder) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
+func (h *holder) WebAuthnDisplayName() string {
+	if h.Name != "" {
+		return h.Name
+	}
+	return h.Email
+}
+
+// holder is a user with the passkeys, and the factors that these are.
+func (f *Factors) holder(ctx context.Context, u *users.User) (*holder, []*Factor, error) {
+	list, err := f.Of(ctx, u.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	h := &holder{User: u}
+	var keys []*Factor
+	for _, one := range list {
+		if one.Kind != Passkey {
+			continue
+		}
+		var credential webauthn.Credential
+		if err := json.Unmarshal([]byte(one.credential), &credential); err != nil {
+			return nil, nil, fmt.Errorf("reading a passkey: %w", err)
+		}
+		h.credentials, keys = append(h.credentials, credential), append(keys, one)
+	}
+	return h, keys, nil
+}
+
+var errNoPasskeys = apierror.New(http.StatusServiceUnavailable, "temporarily_unavailable",
+	"Passkeys cannot be used here: browsers make none for this address. Ask the operator.")
+
+// The labels of what forms carry.
+const (
+	making = "passkey-new"
+	using  = "passkey"
+)
+
+// sign makes what a form carries of what was asked.
+func (f *Factors) sign(label string, options any, session *webauthn.SessionData, user, browser string) (*Challenge, error) {
+	raw, err := json.Marshal(options)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := json.Marshal(asked{f.Micros(), *session})
+	if err != nil {
+		return nil, err
+	}
+	return &Challenge{string(raw), f.Signer(label).Sign(kept, browser, user)}, nil
+}
+
+// opened is what a form carries. It is good once, on all nodes.
+func (f *Factors) opened(ctx context.Context, label, signed, user, browser string) (*webauthn.SessionData, error) {
+	raw, ok := f.Signer(label).Open(signed, browser, user)
+	var a asked
+	if !ok || json.Unmarshal(raw, &a) != nil || f.Now().Sub(time.UnixMicro(a.Begun)) >= lasts {
+		return nil, errOldForm
+	}
+	first, err := f.Counters.SetNX(ctx, "authserver:passkey:"+a.Session.Challenge, lasts)
+	if err != nil {
+		return nil, apierror.Unavailable("the server", err)
+	}
+	if !first {
+		return nil, errOldForm
+	}
+	return &a.Session, nil
+}
+
+// NewPasskey asks a browser to make one for a user.
+func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string) (*Challenge, error) {
+	if f.party == nil {
+		return nil, errNoPasskeys
+	}
+	h, _, err := f.holder(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	has := make([]protocol.CredentialDescriptor, len(h.credentials))
+	for i := range h.credentials {
+		has[i] = h.credentials[i].Descriptor()
+	}
+	options, session, err := f.party.BeginRegistration(h, webauthn.WithExclusions(has))
+	if err != nil {
+		return nil, fmt.Errorf("asking for a passkey: %w", err)
+	}
+	return f.sign(making, options.Response, session, u.ID, browser)
+}
+
+// AddPasskey stores the passkey that a browser has made.
+func (f *Factors) AddPasskey(ctx context.Context, u *users.User, browser, signed, called, made string) (recovery []string, err error) {
+	if f.party == nil {
+		return nil, errNoPasskeys
+	}
+	session, err := f.opened(ctx, making, signed, u.ID, browser)
+	if err != nil {
+		return nil, err
+	}
+	var credential *webauthn.Credential
+	parsed, err := parse(made, protocol.ParseCredentialCreationResponseBytes)
+	if err == nil {
+		credential, err = f.party.CreateCredential(&holder{User: u}, *session, parsed)
+	}
+	if err != nil {
+		return nil, &apierror.Error{Status: http.StatusUnprocessableEntity, Code: "validation_failed", Message: "the passkey that the browser has made cannot be used here", Cause: err}
+	}
+	raw, err := json.Marshal(credential)
+	if err != nil {
+		return nil, err
+	}
+	return f.add(ctx, u.ID, &Factor{ID: kernel.NewID(), Kind: Passkey, Name: called, credential: string(raw)}, base64.RawURLEncoding.EncodeToString(credential.ID))
+}
+
+// parse reads what a browser says.
+func parse[T any](said string, read func([]byte) (T, error)) (parsed T, err error) {
+	if len(said) > maxAnswer {
+		return parsed, errors.New("it is too long")
+	}
+	return read([]byte(said))
+}
+
+// Ask asks a browser for a passkey of a user; nil: there is none.
+func (f *Factors) Ask(ctx context.Context, u *users.User, browser string) (*Challenge, error) {
+	if f.party == nil {
+		return nil, nil //nolint:nilnil // see above
+	}
+	h, _, err := f.holder(ctx, u)
+	if err != nil || len(h.credentials) == 0 {
+		return nil, err
+	}
+	options, session, err := f.party.BeginLogin(h)
+	if err != nil {
+		return nil, fmt.Errorf("asking for a passkey: %w", err)
+	}
+	return f.sign(using, options.Response, session, u.ID, browser)
+}
+
+// assert checks what a browser says for a passkey.
+func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p Proof) error {
+	if f.party == nil {
+		return errNoPasskeys
+	}
+	session, err := f.opened(ctx, using, p.Challenge, u.ID, browser)
+	if err != nil {
+		return err
+	}
+	h, keys, err := f.holder(ctx, u)
+	if err != nil {
+		return err
+	}
+	parsed, err := parse(p.Assertion, protocol.ParseCredentialRequestResponseBytes)
+	if err != nil {
+		return ErrWrong
+	}
+	used, err := f.party.ValidateLogin(h, *session, parsed)
+	if err != nil {
+		return ErrWrong
+	}
+	if used.Authenticator.CloneWarning { // its counter went back: there are two of it (section 6.1.1)
+		return ErrWrong
+	}
+	raw, err := json.Marshal(used)
+	if err != nil {
+		return err
+	}
+	for i := range h.credentials {
+		if string(h.credentials[i].ID) != string(used.ID) {
+			continue
+		}
+		there, err := f.use(ctx, "UPDATE authserver_factors SET credential = ?, used_at = ? WHERE id = ? AND credential = ?", string(raw), f.Micros(), keys[i].ID, keys[i].credential)
+		if err != nil || there {
+			return err
+		}
+	}
+	return ErrWrong
+}
+
+var _ webauthn.User = (*holder)(nil)

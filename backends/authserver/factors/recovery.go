@@ -1,0 +1,82 @@
+package factors
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// recoveryCodes is how many somebody gets, and recoveryLong how many characters one has:
+	// 80 random bits, so that the digest needs no slow hash.
+	recoveryCodes = 10
+	recoveryLong  = 16
+)
+
+func recoveryDigest(code string) string {
+	sum := sha256.Sum256([]byte(code))
+	return hex.EncodeToString(sum[:])
+}
+
+// renew puts new codes in the place of those that a user has.
+func renew(c store.Conn, user string) (codes []string, err error) {
+	if _, err := c.Exec("DELETE FROM authserver_recovery WHERE user_id = ?", user); err != nil {
+		return nil, err
+	}
+	for range recoveryCodes {
+		code := rand.Text()[:recoveryLong]
+		if _, err := c.Exec("INSERT INTO authserver_recovery (user_id, digest) VALUES (?, ?)", user, recoveryDigest(code)); err != nil {
+			return nil, err
+		}
+		codes = append(codes, strings.ToLower(groups(code, "-")))
+	}
+	return codes, nil
+}
+
+// Renew makes new recovery codes for a user, which are shown this once. Those before end.
+func (f *Factors) Renew(ctx context.Context, user string) (codes []string, err error) {
+	err = f.Write(ctx, func(c store.Conn) error {
+		list, err := in(c, user)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return errNone
+		}
+		codes, err = renew(c, user)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.note(ctx, "user.recovery_codes_made", user, user, "")
+	return codes, nil
+}
+
+// Left is how many recovery codes a user has.
+func (f *Factors) Left(ctx context.Context, user string) (n int64, err error) {
+	err = f.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT COUNT(*) FROM authserver_recovery WHERE user_id = ?", user).Scan(&n)
+	})
+	return n, err
+}
+
+// recover uses a recovery code up.
+func (f *Factors) recover(ctx context.Context, user, code string) error {
+	if len(code) != recoveryLong {
+		return ErrWrong
+	}
+	used, err := f.use(ctx, "DELETE FROM authserver_recovery WHERE user_id = ? AND digest = ?", user, recoveryDigest(code))
+	if err != nil {
+		return err
+	}
+	if !used {
+		return ErrWrong
+	}
+	f.note(ctx, "user.recovery_code_used", user, user, "")
+	return nil
+}

@@ -1,0 +1,103 @@
+package login
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// secondLasts is how long somebody may take for the second factor.
+const secondLasts = 10 * time.Minute
+
+// Waiting is somebody whose password was right, and who has not given a second factor yet.
+type Waiting struct {
+	User  *users.User
+	Kinds factors.Kinds
+}
+
+// passed is what the form carries of them.
+type passed struct {
+	User    string `json:"user"`
+	Changed int64  `json:"changed"` // the user is still the same
+	At      int64  `json:"at"`
+}
+
+// waits makes what the form carries of a user who has second factors; empty: there are none.
+func (l *Login) waits(ctx context.Context, u *users.User, browser string) (waiting string, err error) {
+	if l.options.Factors == nil {
+		return "", nil
+	}
+	list, err := l.options.Factors.Of(ctx, u.ID)
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	raw, err := json.Marshal(passed{u.ID, u.UpdatedAt, l.Micros()})
+	return l.Signer("second").Sign(raw, browser), err
+}
+
+var errWaited = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials", "This took too long, or your account has changed meanwhile. Sign in once more.")
+
+// Waiting is who a form is of.
+func (l *Login) Waiting(ctx context.Context, waiting, browser string) (*Waiting, error) {
+	raw, ok := l.Signer("second").Open(waiting, browser)
+	var p passed
+	if !ok || json.Unmarshal(raw, &p) != nil || l.Now().Sub(time.UnixMicro(p.At)) >= secondLasts || l.options.Factors == nil {
+		return nil, errWaited
+	}
+	u, err := l.users.Find(ctx, p.User)
+	if users.IsNone(err) || err == nil && (!u.Active() || u.UpdatedAt != p.Changed) {
+		return nil, errWaited
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := l.options.Factors.Of(ctx, u.ID)
+	return &Waiting{User: u, Kinds: factors.KindsOf(list)}, err
+}
+
+// Second checks the second factor of who waits, and begins a session, of which it returns the
+// cookie. A refusal is 422, or 429 after too many.
+func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a Attempt) (cookie string, err error) {
+	method, err := l.options.Factors.Check(ctx, w.User, a.Browser, proof)
+	if errors.Is(err, factors.ErrWrong) {
+		l.Count(attempts, "failure")
+		return "", apierror.New(http.StatusUnprocessableEntity, "invalid_credentials", "%v", err)
+	}
+	if err != nil {
+		return "", err
+	}
+	cookie, err = l.begin(ctx, w.User, a.Former, factors.ByPassword, method, factors.ByTwo)
+	if errors.Is(err, users.ErrCredentials) {
+		return "", errWaited
+	}
+	if err != nil {
+		return "", err
+	}
+	return cookie, l.entered(ctx, l.Lockout.Of(w.User.Email, a.Address), w.User, cookie, a.Address)
+}
+
+// Proved notes that who is signed in has proved a second factor, which they have set up just
+// now.
+func (l *Login) Proved(ctx context.Context, s *Session, method string) error {
+	return l.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE authserver_sessions SET methods = ? WHERE id = ? AND methods <> ''", strings.Join([]string{factors.ByPassword, method, factors.ByTwo}, " "), s.ID)
+		return err
+	})
+}
+
+// fresh is how long after signing in somebody may change how they sign in.
+const fresh = 15 * time.Minute
+
+// Fresh reports whether who is signed in has proved it shortly before, and all that is asked
+// of them.
+func (l *Login) Fresh(s *Session, k factors.Kinds) bool {
+	return l.Now().Sub(s.AuthTime) < fresh && (s.Two() || !k.Any())
+}

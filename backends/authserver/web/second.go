@@ -1,0 +1,74 @@
+package web
+
+import (
+	"net/url"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
+)
+
+// secondForm asks for a second factor.
+type secondForm struct {
+	*loginForm
+	// Waiting is who it is of, signed for this browser.
+	Waiting string
+	// Challenge asks the browser for a passkey; nil: there is none.
+	Challenge *factors.Challenge
+	// App: there is an authenticator app.
+	App bool
+}
+
+// askSecond asks for the second factor of who waits, for the first time or after a refusal.
+func (c *call) askSecond(refusal error, form *loginForm, waiting string) error {
+	w, err := c.Login.Waiting(c.Context(), waiting, c.Browser())
+	if err != nil {
+		return c.ShowForm(err, "login", "Sign in", form)
+	}
+	shown := &secondForm{loginForm: form, Waiting: waiting, App: w.Kinds.App}
+	if w.Kinds.Passkey {
+		if shown.Challenge, err = c.Factors.Ask(c.Context(), w.User, c.Browser()); err != nil {
+			return err
+		}
+		c.AllowScripts()
+	}
+	return c.ShowForm(refusal, "second", "Sign in", shown)
+}
+
+// second takes the second factor.
+func (c *call) second() error {
+	if c.NoPassword {
+		return c.leave(c.At("/login"))
+	}
+	form, waiting := c.loginForm(&c.Form), c.Form.Text("waiting")
+	w, err := c.Login.Waiting(c.Context(), waiting, c.Browser())
+	if err != nil {
+		return c.ShowForm(err, "login", "Sign in", form)
+	}
+	proof := factors.Proof{Code: c.Form.Text("code"), Assertion: c.Form.Text("answer"), Challenge: c.Form.Text("challenge")}
+	cookie, err := c.Login.Second(c.Context(), w, proof, c.attempt())
+	if err != nil {
+		return c.askSecond(err, form, waiting)
+	}
+	c.SignIn(cookie, c.Login.MaxAge())
+	return c.leave(c.At(form.Redirect))
+}
+
+// againFirst is the address of the form for the second factor without one who waits.
+func (c *call) againFirst() error { return c.leave(c.At("/login")) }
+
+// proves leads who has to set up a second factor first to where they can; done: it did. Who
+// has one, and signed in before it was there, signs in once more.
+func (c *call) proves(back string) (done bool, err error) {
+	if !c.Authorize.SecondFactor || c.session == nil || c.session.Two() {
+		return false, nil
+	}
+	list, err := c.Factors.Of(c.Context(), c.session.User.ID)
+	if err != nil {
+		return true, err
+	}
+	to := url.Values{"redirect": {back}}
+	if len(list) > 0 {
+		to.Set("again", "1")
+		return true, c.leave(c.At("/login?" + to.Encode()))
+	}
+	return true, c.leave(c.At(securityPath + "?" + to.Encode()))
+}

@@ -1,0 +1,179 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// security is how somebody signs in: all that can be set up, and what is.
+type security struct {
+	Redirect  string // where they go on to; empty: nowhere
+	Factors   []*factors.Factor
+	Left      int64 // recovery codes
+	Apps      bool  // can be set up
+	Passkeys  bool
+	Required  bool // one has to be there
+	Elsewhere bool // they sign in at another provider
+}
+
+// securityPath is where somebody looks after their second factors.
+const securityPath = "/security"
+
+// own admits who may change how they sign in; done: there is an answer already. list are the
+// factors that they have.
+func (c *call) own() (list []*factors.Factor, done bool, err error) {
+	if c.session == nil {
+		return nil, true, c.ToLogin("/login")
+	}
+	if list, err = c.Factors.Of(c.Context(), c.session.User.ID); err != nil {
+		return nil, true, err
+	}
+	if len(c.session.Methods) == 0 && c.session.User.Provider != users.Local {
+		return nil, true, c.Show("security", "Your sign-in", &security{Elsewhere: true})
+	}
+	if len(c.session.Methods) == 0 || !c.Login.Fresh(c.session, factors.KindsOf(list)) {
+		return nil, true, c.leave(c.At("/login?" + url.Values{"again": {"1"}, "redirect": {c.securityHere()}}.Encode()))
+	}
+	return list, false, nil
+}
+
+// securityHere is the page with the factors, and from there where somebody goes on to.
+func (c *call) securityHere() string {
+	to := c.onward()
+	if to == "" {
+		return securityPath
+	}
+	return securityPath + "?" + url.Values{"redirect": {to}}.Encode()
+}
+
+// onward is where somebody goes on to from the page with the factors; empty: nowhere.
+func (c *call) onward() string {
+	fields := &c.Query
+	if c.R.Method == http.MethodPost {
+		fields = &c.Form
+	}
+	if to := pages.LocalUpTo(maxRedirect, fields.Text("redirect")); to != "/" {
+		return to
+	}
+	return ""
+}
+
+func (c *call) security() error {
+	list, done, err := c.own()
+	if done {
+		return err
+	}
+	left, err := c.Factors.Left(c.Context(), c.session.User.ID)
+	if err != nil {
+		return err
+	}
+	return c.Show("security", "Your sign-in", &security{
+		Redirect: c.onward(), Factors: list, Left: left, Apps: c.Factors.Apps(), Passkeys: c.Factors.Passkeys(), Required: c.Authorize.SecondFactor,
+	})
+}
+
+// appForm sets up an app.
+type appForm struct {
+	*factors.Draft
+	Redirect, Called string
+}
+
+func (c *call) askApp() error {
+	if _, done, err := c.own(); done {
+		return err
+	}
+	draft, err := c.Factors.NewApp(c.session.User, c.Browser())
+	if err != nil {
+		return err
+	}
+	return c.Show("app", "Set up an app", &appForm{draft, c.onward(), "Authenticator app"})
+}
+
+func (c *call) addApp() error {
+	if _, done, err := c.own(); done {
+		return err
+	}
+	signed, called := c.Form.Text("draft"), c.Form.Text("name")
+	recovery, err := c.Factors.AddApp(c.Context(), c.session.User, c.Browser(), signed, called, c.Form.Text("code"))
+	if err != nil {
+		draft, old := c.Factors.Draft(signed, c.session.User, c.Browser())
+		if old != nil {
+			return old
+		}
+		return c.ShowForm(err, "app", "Set up an app", &appForm{draft, c.onward(), called})
+	}
+	return c.added(factors.ByCode, recovery, "The app is set up.")
+}
+
+// passkeyForm sets up a passkey.
+type passkeyForm struct {
+	*factors.Challenge
+	Redirect, Called string
+}
+
+func (c *call) askPasskey() error {
+	if _, done, err := c.own(); done {
+		return err
+	}
+	return c.newPasskey(nil, "Passkey")
+}
+
+func (c *call) newPasskey(refusal error, called string) error {
+	challenge, err := c.Factors.NewPasskey(c.Context(), c.session.User, c.Browser())
+	if err != nil {
+		return err
+	}
+	c.AllowScripts()
+	return c.ShowForm(refusal, "passkey", "Set up a passkey", &passkeyForm{challenge, c.onward(), called})
+}
+
+func (c *call) addPasskey() error {
+	if _, done, err := c.own(); done {
+		return err
+	}
+	called := c.Form.Text("name")
+	recovery, err := c.Factors.AddPasskey(c.Context(), c.session.User, c.Browser(), c.Form.Text("challenge"), called, c.Form.Text("answer"))
+	if err != nil {
+		return c.newPasskey(err, called)
+	}
+	return c.added(factors.ByKey, recovery, "The passkey is set up.")
+}
+
+// recoveryCodes are shown once.
+type recoveryCodes struct {
+	Codes    []string
+	Redirect string
+}
+
+// added goes on from a factor that is set up: it counts for this session, too.
+func (c *call) added(method string, recovery []string, notice string) error {
+	if err := c.Login.Proved(c.Context(), c.session, method); err != nil {
+		return err
+	}
+	if len(recovery) == 0 {
+		return c.Redirect(c.securityHere(), notice)
+	}
+	return c.Show("recovery", "Recovery codes", &recoveryCodes{recovery, c.onward()})
+}
+
+func (c *call) removeFactor() error {
+	if _, done, err := c.own(); done {
+		return err
+	}
+	return c.Then(c.Factors.Remove(c.Context(), c.session.User.ID, c.Form.Text("id")), c.securityHere(), "It is removed.")
+}
+
+func (c *call) newRecovery() error {
+	if _, done, err := c.own(); done {
+		return err
+	}
+	codes, err := c.Factors.Renew(c.Context(), c.session.User.ID)
+	if err != nil {
+		return err
+	}
+	return c.Show("recovery", "Recovery codes", &recoveryCodes{codes, c.onward()})
+}

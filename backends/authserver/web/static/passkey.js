@@ -1,0 +1,54 @@
+// A form with data-passkey asks the browser for a passkey (Web Authentication Level 3,
+// section 5.1) before it is sent: create makes one, get uses one. data-options are the
+// options, and what the browser says goes into the field answer.
+
+const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
+
+const text = (buffer) => buffer && btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+
+function asked(options) {
+  options.challenge = bytes(options.challenge);
+  if (options.user) options.user.id = bytes(options.user.id);
+  for (const list of [options.excludeCredentials, options.allowCredentials]) {
+    for (const one of list ?? []) one.id = bytes(one.id);
+  }
+  return { publicKey: options };
+}
+
+function answer(made) {
+  const said = made.response;
+  return JSON.stringify({
+    id: made.id,
+    rawId: text(made.rawId),
+    type: made.type,
+    authenticatorAttachment: made.authenticatorAttachment ?? undefined,
+    clientExtensionResults: {},
+    response: {
+      clientDataJSON: text(said.clientDataJSON),
+      attestationObject: text(said.attestationObject),
+      transports: said.getTransports?.(),
+      authenticatorData: said.attestationObject ? undefined : text(said.authenticatorData),
+      signature: text(said.signature),
+      userHandle: text(said.userHandle) || undefined,
+    },
+  });
+}
+
+for (const form of document.querySelectorAll('form[data-passkey]')) {
+  form.hidden = !navigator.credentials;
+  const problem = form.querySelector('[role=alert][hidden]');
+  const button = form.querySelector('button');
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    problem.hidden = true;
+    try {
+      const made = await navigator.credentials[form.dataset.passkey](asked(JSON.parse(form.dataset.options)));
+      form.elements.answer.value = answer(made);
+      form.submit();
+    } catch {
+      problem.hidden = false;
+      button.disabled = false;
+    }
+  });
+}
