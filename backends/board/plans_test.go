@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
 // TestPlans holds every list to its index: no scan, no sort, no temporary table.
@@ -91,38 +92,13 @@ func (s *site) plan(statement string) (string, error) {
 	for i := range args {
 		args[i] = "1" // either engine makes a number of it where it needs one
 	}
-	onPostgres := s.service.DB.Dialect() == store.Postgres
-	explain, settings := "EXPLAIN QUERY PLAN ", []string(nil)
-	if onPostgres {
-		// A table of a few rows would be scanned; the question is whether the index
-		// can give the rows in order.
-		explain = "EXPLAIN (FORMAT JSON) "
-		settings = []string{"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off"}
-	}
-	var plan strings.Builder
-	err := s.service.Write(s.t.Context(), func(c store.Conn) error {
-		plan.Reset()
-		for _, setting := range settings {
-			if _, err := c.Exec(setting); err != nil {
-				return err
-			}
+	plan, err := storetest.Plan(s.t, s.service.DB, true, statement, args...)
+	lines := strings.SplitAfter(plan, "\n")
+	for i, line := range lines {
+		// To look into the index of words counts as a scan of it.
+		if strings.Contains(line, "VIRTUAL TABLE INDEX") && strings.Contains(line, ":M") {
+			lines[i] = "SEARCH words\n"
 		}
-		return c.All(explain+statement, args, func(r store.Row) error {
-			var line string
-			var skip any
-			var err error
-			if onPostgres {
-				err = r.Scan(&line)
-			} else {
-				err = r.Scan(&skip, &skip, &skip, &line)
-			}
-			// To look into the index of words counts as a scan of it.
-			if strings.Contains(line, "VIRTUAL TABLE INDEX") && strings.Contains(line, ":M") {
-				line = "SEARCH words"
-			}
-			plan.WriteString(line + "\n")
-			return err
-		})
-	})
-	return plan.String(), err
+	}
+	return strings.Join(lines, ""), err
 }

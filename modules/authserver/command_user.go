@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
@@ -126,7 +127,7 @@ func userListCommand(o *options) *cobra.Command {
 	limit := cmd.Flags().Int("limit", 1000, "How many")
 	offset := cmd.Flags().Int("offset", 0, "How many are left out at the beginning")
 	cmd.RunE = o.runUsers(func(s *session, p *people, _ *cobra.Command, _ []string) error {
-		list, err := p.List(s.Ctx, "", *limit, *offset)
+		list, err := p.List(s.Ctx, "", kernel.Page{Limit: *limit, Offset: *offset, Newest: true})
 		if err != nil {
 			return err
 		}

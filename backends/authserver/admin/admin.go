@@ -32,6 +32,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Options of the API. The rooms are required.
@@ -106,9 +107,61 @@ func (c *call) page() (limit, offset int, err error) {
 	return limit, offset, err
 }
 
+// rows is the page of a list that has places: also behind the row of a cursor, which costs
+// the same wherever that is, and in an order that may be chosen.
+func (c *call) rows(order string) (p kernel.Page, err error) {
+	if p.Limit, p.Offset, err = c.page(); err != nil {
+		return p, err
+	}
+	if order, err = c.Choice("order", order, oldest, newest); err != nil {
+		return p, err
+	}
+	p.Newest = order == newest
+	if text := c.Text("cursor"); text != "" {
+		var ok bool
+		if p.After, ok = kernel.ParsePlace(text); !ok || p.Offset > 0 {
+			return p, apierror.New(http.StatusBadRequest, "invalid_value", "cursor must be next of the page before, unchanged, without offset")
+		}
+	}
+	p.Limit++ // tells whether there are more
+	return p, nil
+}
+
+// The orders of a list.
+const oldest, newest = "oldest", "newest"
+
+// countMost is how many rows of a list are counted.
+const countMost = 10_000
+
+// answer is a page of rows as they are told: with next where there are more, and with how
+// many there are on all pages where that is asked for.
+func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U, count func(most int) (int, error)) (map[string]any, error) {
+	found, more := store.Cut(found, p.Limit-1)
+	rows := make([]U, len(found))
+	for i, one := range found {
+		rows[i] = tell(one)
+	}
+	told := list(name, rows, p.Limit-1, p.Offset, more)
+	if more {
+		told["next"] = found[len(found)-1].Place().String()
+	}
+	counted, err := c.Choice("count", "false", "true")
+	if err != nil || counted == "false" {
+		return told, err
+	}
+	total := len(found)
+	if more || p.Offset > 0 || p.After != (kernel.Place{}) {
+		if total, err = count(countMost + 1); err != nil {
+			return nil, err
+		}
+	}
+	told["total"], told["total_capped"] = min(total, countMost), total > countMost
+	return told, nil
+}
+
 // search is q, which names hold a part of.
 func (c *call) search() (string, error) {
-	text := c.Text("q")
+	text := text.Storable(c.Text("q"))
 	if len(text) > maxSearch {
 		return "", apierror.New(http.StatusBadRequest, "invalid_value", "q has at most %d bytes", maxSearch)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // client is one as it is told.
@@ -60,7 +59,7 @@ func tellClient(c *clients.Client) client {
 }
 
 func (a *API) clients(c *call) (any, error) {
-	limit, offset, err := c.page()
+	p, err := c.rows(oldest)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +73,12 @@ func (a *API) clients(c *call) (any, error) {
 	if f.Text, err = c.search(); err != nil {
 		return nil, err
 	}
-	found, err := a.Clients.List(c.R.Context(), f, limit+1, offset)
+	ctx := c.R.Context()
+	found, err := a.Clients.List(ctx, f, p)
 	if err != nil {
 		return nil, err
 	}
-	found, more := store.Cut(found, limit)
-	told := make([]client, len(found))
-	for i, one := range found {
-		told[i] = tellClient(one)
-	}
-	return list("clients", told, limit, offset, more), nil
+	return answer(c, "clients", found, p, tellClient, func(most int) (int, error) { return a.Clients.Total(ctx, f, most) })
 }
 
 func (a *API) client(c *call) (any, error) {

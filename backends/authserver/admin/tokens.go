@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
-	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // issuance is one as it is told.
@@ -65,7 +65,7 @@ func (c *call) filter() (f tokens.IssuanceFilter, err error) {
 }
 
 func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any, error) {
-	limit, offset, err := c.page()
+	p, err := c.rows(newest)
 	if err != nil {
 		return nil, err
 	}
@@ -74,21 +74,17 @@ func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any,
 			f.Resource = r.ID // of a slug
 		}
 	}
-	found, err := a.Tokens.Issuances(c.R.Context(), f, limit+1, offset)
+	ctx := c.R.Context()
+	found, err := a.Tokens.Issuances(ctx, f, p)
 	if err != nil {
 		return nil, err
 	}
-	found, more := store.Cut(found, limit)
-	told := make([]issuance, len(found))
-	for i, one := range found {
-		told[i] = tellIssuance(one)
-	}
-	return list(name, told, limit, offset, more), nil
+	return answer(c, name, found, p, tellIssuance, func(most int) (int, error) { return a.Tokens.TotalIssuances(ctx, f, most) })
 }
 
 // one is the issuance of a filter.
 func (a *API) one(c *call, f tokens.IssuanceFilter) (i tokens.Issuance, err error) {
-	found, err := a.Tokens.Issuances(c.R.Context(), f, 1, 0)
+	found, err := a.Tokens.Issuances(c.R.Context(), f, kernel.Page{Limit: 1})
 	if err == nil && len(found) == 0 {
 		err = notFound("token")
 	}

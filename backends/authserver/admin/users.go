@@ -28,7 +28,7 @@ func tellUser(u *users.User) user {
 }
 
 func (a *API) users(c *call) (any, error) {
-	limit, offset, err := c.page()
+	p, err := c.rows(newest)
 	if err != nil {
 		return nil, err
 	}
@@ -36,16 +36,12 @@ func (a *API) users(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.Users.List(c.R.Context(), text, limit+1, offset)
+	ctx := c.R.Context()
+	found, err := a.Users.List(ctx, text, p)
 	if err != nil {
 		return nil, err
 	}
-	found, more := store.Cut(found, limit)
-	told := make([]user, len(found))
-	for i, one := range found {
-		told[i] = tellUser(one)
-	}
-	return list("users", told, limit, offset, more), nil
+	return answer(c, "users", found, p, tellUser, func(most int) (int, error) { return a.Users.Total(ctx, text, most) })
 }
 
 func (a *API) user(c *call) (any, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
@@ -63,7 +64,7 @@ func TestRows(t *testing.T) {
 			t.Errorf("a public client has the secret %q, error %v", secret, err)
 		}
 		for filter, want := range map[clients.Filter]int{{}: 2, {Source: clients.DCR}: 1, {Status: clients.Revoked}: 1, {Status: clients.Revoked, Source: clients.DCR}: 0, {Text: "tW"}: 1, {Text: two.ID[3:]}: 1, {Text: "t_o"}: 0, {Text: "%"}: 0, {Text: "!"}: 0} {
-			if list, err := cs.List(ctx, filter, 10, 0); err != nil || len(list) != want {
+			if list, err := cs.List(ctx, filter, kernel.Page{Limit: 10}); err != nil || len(list) != want {
 				t.Errorf("%+v: %d clients, error %v", filter, len(list), err)
 			}
 		}
@@ -123,7 +124,7 @@ func TestSeed(t *testing.T) {
 			}
 			all.Wait()
 		}
-		if list, err := cs.List(ctx, clients.Filter{}, 10, 0); err != nil || len(list) != 6 {
+		if list, err := cs.List(ctx, clients.Filter{}, kernel.Page{Limit: 10}); err != nil || len(list) != 6 {
 			t.Errorf("%d clients, error %v", len(list), err)
 		}
 	})

@@ -54,21 +54,72 @@ func (cs *Clients) read(ctx context.Context, id string) (c *Client, err error) {
 // Filter narrows List.
 type Filter struct {
 	Status, Source string
-	// Text is in the name or the id, whichever case its letters have.
+	// Text is the id, or in the name or the id, whichever case its letters have.
 	Text string
 }
 
-// List is a page of clients, the first ones first.
-func (cs *Clients) List(ctx context.Context, f Filter, limit, offset int) (list []*Client, err error) {
+// Listing has the clients of a filter.
+func (f Filter) Listing() kernel.Listing {
+	l := f.listing()
+	if f.Text != "" {
+		like := kernel.Containing(f.Text)
+		l.And("(lower(name) LIKE ? ESCAPE '!' OR lower(id) LIKE ? ESCAPE '!')", like, like)
+	}
+	return l
+}
+
+// listing is Listing whatever the text.
+func (f Filter) listing() kernel.Listing {
+	l := kernel.Listing{Columns: columns, Table: "authserver_clients", At: "issued_at", ID: "id"}
+	if f.Status != "" {
+		l.And("status = ?", f.Status)
+	}
+	if f.Source != "" {
+		l.And("source = ?", f.Source)
+	}
+	return l
+}
+
+// find is Listing, or, where the text is the id of a client, that one alone: who has an id
+// means that, and need not wait for all names to be read.
+func (f Filter) find(c store.Conn) (kernel.Listing, error) {
+	if f.Text == "" {
+		return f.Listing(), nil
+	}
+	exact := f.listing()
+	exact.And("id = ?", f.Text)
+	if n, err := kernel.CountRows(c, exact, 1); err != nil || n > 0 {
+		return exact, err
+	}
+	return f.Listing(), nil
+}
+
+// List is a page of clients.
+func (cs *Clients) List(ctx context.Context, f Filter, p kernel.Page) (list []*Client, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
-		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_clients"+
-			" WHERE (? = '' OR status = ?) AND (? = '' OR source = ?) AND (? = '' OR lower(name) LIKE ? ESCAPE '!' OR lower(id) LIKE ? ESCAPE '!')"+
-			" ORDER BY issued_at, id LIMIT ? OFFSET ?",
-			f.Status, f.Status, f.Source, f.Source, f.Text, kernel.Containing(f.Text), kernel.Containing(f.Text), limit, offset)
+		l, err := f.find(c)
+		if err == nil {
+			list, err = kernel.Rows(c, l, p, scan)
+		}
 		return err
 	})
 	return list, err
 }
+
+// Total is how many List has on all pages, at most so many.
+func (cs *Clients) Total(ctx context.Context, f Filter, most int) (n int, err error) {
+	err = cs.Read(ctx, func(c store.Conn) error {
+		l, err := f.find(c)
+		if err == nil {
+			n, err = kernel.CountRows(c, l, most)
+		}
+		return err
+	})
+	return n, err
+}
+
+// Place is that of a client in a list.
+func (c *Client) Place() kernel.Place { return kernel.Place{At: c.IssuedAt.UnixMicro(), ID: c.ID} }
 
 // Create stores a client. It gives it an id unless it has one, an active status, and a
 // secret, in clear, where its method needs one: it is shown this once.

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -88,43 +89,56 @@ type IssuanceFilter struct {
 	ID   int64
 }
 
-// Issuances is a page of them, the latest first.
-func (t *Tokens) Issuances(ctx context.Context, f IssuanceFilter, limit, offset int) (list []Issuance, err error) {
+// Listing has the issuances of a filter that are so at a time, in Unix microseconds.
+func (f IssuanceFilter) Listing(now int64) kernel.Listing {
+	l := kernel.Listing{Columns: "id, " + issuanceColumns + ", revoked_at", Table: "authserver_issuances", ID: "id"}
+	if f.ID != 0 {
+		l.And("id = ?", f.ID)
+	}
+	if f.User != "" {
+		l.And("user_id = ? AND user_id <> ''", f.User) // as its index has it
+	}
+	if f.Client != "" {
+		l.And("client_id = ?", f.Client)
+	}
+	if f.JTI != "" {
+		l.And("jti = ?", f.JTI)
+	}
+	if f.Resource != "" {
+		l.And("' ' || resource_id || ' ' LIKE ?", "% "+escapeLike(f.Resource)+" %")
+	}
+	if !f.Since.IsZero() {
+		l.And("issued_at >= ?", f.Since.UnixMicro())
+	}
+	if f.Live {
+		l.And("revoked_at = 0 AND expires_at > ?", now)
+	}
+	return l
+}
+
+// Issuances is a page of them.
+func (t *Tokens) Issuances(ctx context.Context, f IssuanceFilter, p kernel.Page) (list []Issuance, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return nil, err
 	}
-	where, args := []string{"1 = 1"}, []any{}
-	add := func(condition string, values ...any) {
-		where, args = append(where, condition), append(args, values...)
-	}
-	if f.ID != 0 {
-		add("id = ?", f.ID)
-	}
-	if f.User != "" {
-		add("user_id = ?", f.User)
-	}
-	if f.Client != "" {
-		add("client_id = ?", f.Client)
-	}
-	if f.JTI != "" {
-		add("jti = ?", f.JTI)
-	}
-	if f.Resource != "" {
-		add("' ' || resource_id || ' ' LIKE ?", "% "+escapeLike(f.Resource)+" %")
-	}
-	if !f.Since.IsZero() {
-		add("issued_at >= ?", f.Since.UnixMicro())
-	}
-	if f.Live {
-		add("revoked_at = 0 AND expires_at > ?", t.Micros())
-	}
 	err = t.Read(ctx, func(c store.Conn) error {
-		list, err = store.List(c, scanIssuance, "SELECT id, "+issuanceColumns+", revoked_at FROM authserver_issuances WHERE "+strings.Join(where, " AND ")+
-			" ORDER BY id DESC LIMIT ? OFFSET ?", append(args, limit, offset)...)
+		list, err = kernel.Rows(c, f.Listing(t.Micros()), p, scanIssuance)
 		return err
 	})
 	return list, err
 }
+
+// TotalIssuances is how many Issuances has on all pages, at most so many.
+func (t *Tokens) TotalIssuances(ctx context.Context, f IssuanceFilter, most int) (n int, err error) {
+	err = t.Read(ctx, func(c store.Conn) error {
+		n, err = kernel.CountRows(c, f.Listing(t.Micros()), most)
+		return err
+	})
+	return n, err
+}
+
+// Place is that of an issuance in a list.
+func (i Issuance) Place() kernel.Place { return kernel.Place{At: i.ID} }
 
 // escapeLike leaves out what LIKE would take for more than itself: no id has it.
 func escapeLike(text string) string { return strings.NewReplacer("%", "", "_", "").Replace(text) }

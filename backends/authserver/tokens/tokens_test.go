@@ -38,7 +38,7 @@ func TestRedeem(t *testing.T) {
 		if !s.live(t, answer.AccessToken) {
 			t.Error("the token is not live")
 		}
-		list, err := s.Issuances(t.Context(), tokens.IssuanceFilter{User: "ann", Resource: s.files.ID, Live: true}, 10, 0)
+		list, err := s.Issuances(t.Context(), tokens.IssuanceFilter{User: "ann", Resource: s.files.ID, Live: true}, kernel.Page{Limit: 10, Newest: true})
 		if err != nil || len(list) != 1 || list[0].JTI != jti || list[0].Client != s.client.ID {
 			t.Errorf("%+v, error %v", list, err)
 		}
@@ -313,7 +313,7 @@ func TestRefresh(t *testing.T) {
 		if n := s.Events.Count("family.revoked"); n != 1 {
 			t.Errorf("%d events", n)
 		}
-		if list, err := s.Issuances(t.Context(), tokens.IssuanceFilter{Live: true}, 10, 0); err != nil || len(list) != 0 {
+		if list, err := s.Issuances(t.Context(), tokens.IssuanceFilter{Live: true}, kernel.Page{Limit: 10, Newest: true}); err != nil || len(list) != 0 {
 			t.Errorf("%+v, error %v", list, err)
 		}
 		// Each use begins the time anew, and it ends.

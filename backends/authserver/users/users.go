@@ -118,22 +118,63 @@ func (s *Users) FindEmail(ctx context.Context, email string) (u *User, err error
 	return u, err
 }
 
-// List is a page of all, the newest first.
-func (s *Users) List(ctx context.Context, text string, limit, offset int) (list []*User, err error) {
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		list, err = store.List(c, func(r store.Row) (*User, error) { return scan(r) },
-			"SELECT "+columns+" FROM authserver_users WHERE (? = '' OR lower(email) LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!')"+
-				" ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?", text, kernel.Containing(text), kernel.Containing(text), limit, offset)
+// Listing has the users whose mail address or name has a text; empty: all.
+func Listing(text string) kernel.Listing {
+	l := listing()
+	if text != "" {
+		like := kernel.Containing(text)
+		l.And("(lower(email) LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!')", like, like)
+	}
+	return l
+}
+
+func listing() kernel.Listing {
+	return kernel.Listing{Columns: columns, Table: "authserver_users", At: "created_at", ID: "id"}
+}
+
+// find is Listing, or, where the text is the mail address or the id of a user, that one
+// alone.
+func find(c store.Conn, text string) (kernel.Listing, error) {
+	if text == "" {
+		return Listing(text), nil
+	}
+	for column, value := range map[string]string{"id": text, "email_key": mailaddress.Key(text)} {
+		exact := listing()
+		exact.And(column+" = ?", value)
+		if n, err := kernel.CountRows(c, exact, 1); err != nil || n > 0 {
+			return exact, err
+		}
+	}
+	return Listing(text), nil
+}
+
+// List is a page of those whose mail address or id a text is, or else of those whose
+// mail address or name has it; empty: of all.
+func (s *Users) List(ctx context.Context, text string, p kernel.Page) (list []*User, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		l, err := find(c, text)
+		if err == nil {
+			list, err = kernel.Rows(c, l, p, func(r store.Row) (*User, error) { return scan(r) })
+		}
 		return err
 	})
 	return list, err
 }
 
-// Count is how many there are.
-func (s *Users) Count(ctx context.Context) (n int64, err error) {
-	err = s.Read(ctx, func(c store.Conn) error { return c.Row("SELECT COUNT(*) FROM authserver_users").Scan(&n) })
+// Total is how many List has on all pages, at most so many.
+func (s *Users) Total(ctx context.Context, text string, most int) (n int, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		l, err := find(c, text)
+		if err == nil {
+			n, err = kernel.CountRows(c, l, most)
+		}
+		return err
+	})
 	return n, err
 }
+
+// Place is that of a user in a list.
+func (u *User) Place() kernel.Place { return kernel.Place{At: u.CreatedAt, ID: u.ID} }
 
 // New is a user to be made.
 type New struct {

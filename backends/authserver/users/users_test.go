@@ -106,18 +106,18 @@ func TestUsers(t *testing.T) {
 		if err != nil || found.ID != ann.ID || found.Name != "Ann" || !slices.Equal(found.Groups, []string{"staff"}) {
 			t.Errorf("found %+v: %v", found, err)
 		}
-		if list, err := p.List(ctx, "", 10, 0); err != nil || len(list) != 2 || list[0].ID != bob.ID || !list[0].EmailVerified || list[1].ID != ann.ID {
+		if list, err := p.List(ctx, "", kernel.Page{Limit: 10, Newest: true}); err != nil || len(list) != 2 || list[0].ID != bob.ID || !list[0].EmailVerified || list[1].ID != ann.ID {
 			t.Errorf("listed %+v: %v", list, err)
 		}
-		if list, err := p.List(ctx, "", 10, 1); err != nil || len(list) != 1 || list[0].ID != ann.ID {
+		if list, err := p.List(ctx, "", kernel.Page{Limit: 10, Offset: 1, Newest: true}); err != nil || len(list) != 1 || list[0].ID != ann.ID {
 			t.Errorf("listed %+v: %v", list, err)
 		}
 		for text, want := range map[string]int{"ANN": 1, "@example": 2, "example_com": 0, "%": 0, "carol": 0} {
-			if list, err := p.List(ctx, text, 10, 0); err != nil || len(list) != want {
+			if list, err := p.List(ctx, text, kernel.Page{Limit: 10, Newest: true}); err != nil || len(list) != want {
 				t.Errorf("%q: %d users, %v", text, len(list), err)
 			}
 		}
-		if n, err := p.Count(ctx); n != 2 || err != nil {
+		if n, err := p.Total(ctx, "", 10); n != 2 || err != nil {
 			t.Errorf("counted %d: %v", n, err)
 		}
 		p.signs("ann@example.com", "correct horse", true)

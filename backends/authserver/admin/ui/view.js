@@ -5,41 +5,74 @@ import { field, select } from './parts/form.js';
 import { ago, number, time } from './parts/format.js';
 
 const size = 50; // rows a page
+const pause = 300; // ms without a key until what was typed is looked for
+
+// order is a filter of lists that go by time.
+export const order = { name: 'order', label: 'Order', options: [['newest', 'Newest first'], ['oldest', 'Oldest first']] };
 
 // list is a paged list of the API. fetch gets the query and a signal and returns the
 // answer; rows is the name of its member. filters are [{name, label, options, hint}]:
-// without options a text. It has show() to load anew.
+// without options a text, which is looked for as it is typed. given are values of
+// filters. It has show() to load anew.
 export function list({ caption, columns, fetch, rows, empty, filters = [], given = {}, signal, note }) {
   const place = h('div');
   const pager = h('div.pager');
   const values = { ...given };
-  let offset = 0;
+  let pages = [{}]; // where the pages up to the present one begin
+  let total = null; // rows of all pages, as the first one told
   let fixed = {}; // what keeps the pages of one feed together
-  const show = () => load(place, async () => {
-    const answer = await fetch({ ...values, ...(offset ? fixed : {}), limit: size, offset }, signal);
+  let running = Promise.resolve();
+  let stop = new AbortController();
+  const show = () => {
+    stop.abort(); // what is asked for is asked for no more
+    const mine = new AbortController();
+    stop = mine;
+    const before = running;
+    running = (async () => {
+      await before;
+      if (!mine.signal.aborted) await load(place, () => turned(AbortSignal.any([signal, mine.signal])));
+    })();
+    return running;
+  };
+  const turned = async (until) => {
+    const offset = (pages.length - 1) * size;
+    const answer = await fetch({ ...values, ...(offset ? fixed : { count: 'true' }), limit: size, ...pages.at(-1) }, until);
     fixed = note?.(answer) ?? {};
     const found = answer[rows];
-    pager.replaceChildren(...(offset || answer.has_more ? [
-      h('button', { type: 'button', 'aria-disabled': offset === 0 && 'true', onclick: () => turn(-size) }, 'Previous'),
-      h('button', { type: 'button', 'aria-disabled': !answer.has_more && 'true', onclick: () => turn(size, answer.has_more) }, 'Next'),
-      h('span.where', null, found.length ? `${number(offset + 1)} to ${number(offset + found.length)}` : 'no more'),
-    ] : []));
+    if (!offset) total = 'total' in answer ? `${number(answer.total)}${answer.total_capped ? '+' : ''}` : null;
+    const next = answer.has_more && (answer.next ? { cursor: answer.next } : { offset: offset + size });
+    pager.replaceChildren(...(offset || next ? [
+      h('button', { type: 'button', 'aria-disabled': !offset && 'true', onclick: () => offset && turn([{}]) }, 'First'),
+      h('button', { type: 'button', 'aria-disabled': !offset && 'true', onclick: () => offset && turn(pages.slice(0, -1)) }, 'Previous'),
+      h('button', { type: 'button', 'aria-disabled': !next && 'true', onclick: () => next && turn([...pages, next]) }, 'Next'),
+      h('span.where', { role: 'status' }, found.length ? [`${number(offset + 1)} to ${number(offset + found.length)}`, total && ` of ${total}`] : 'no more'),
+    ] : [total && found.length > 1 && h('span.where', { role: 'status' }, `${total} in all`)].filter(Boolean)));
     return table(caption, columns, found, empty);
-  });
-  const turn = (by, more = true) => {
-    if (!more || offset + by < 0) return;
-    offset += by;
+  };
+  const turn = (to) => {
+    pages = to;
     show().then(() => place.scrollIntoView({ block: 'nearest' }));
   };
   const change = (name, value) => {
-    if (values[name] === value) return;
+    if ((values[name] ?? '') === value) return;
     values[name] = value;
-    offset = 0;
+    pages = [{}];
     show();
   };
   const inputs = filters.map((f) => {
     const input = f.options ? select(f.options, values[f.name] ?? '') : h('input', { value: values[f.name] ?? '', type: f.type ?? 'search', autocomplete: 'off', spellcheck: 'false' });
-    input.addEventListener('change', () => change(f.name, f.read ? f.read(input.value) : input.value.trim()));
+    const changed = () => change(f.name, f.read ? f.read(input.value) : input.value.trim());
+    let typed = 0;
+    input.addEventListener('change', () => {
+      clearTimeout(typed);
+      changed();
+    });
+    if (input.type === 'search') {
+      input.addEventListener('input', () => {
+        clearTimeout(typed);
+        typed = setTimeout(changed, pause);
+      });
+    }
     return field(f.label, input, { hint: f.hint });
   });
   const head = inputs.length > 0 && h('div.card.filters', null, h('form', { onsubmit: (event) => event.preventDefault() }, h('div.fields', null, inputs)));

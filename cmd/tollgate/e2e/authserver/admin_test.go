@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // TestAdminUI is the administration as people use it: the cases of
@@ -26,4 +27,33 @@ resources:
 	answersWith(t, issuer+"/ready", http.StatusOK)
 	e2e.RunBrowser(t, "authserver_admin.mjs", "AUTHSERVER_URL="+issuer, "AUTHSERVER_ADMIN="+admin, "AUTHSERVER_KEY="+key)
 	n.Stop()
+}
+
+// TestAdminUIMany is the administration of 100,000 clients and users: the cases of
+// testdata/npm/authserver_admin_many.mjs.
+func TestAdminUIMany(t *testing.T) {
+	t.Parallel()
+	const key = "an administration key of at least 32 letters"
+	onBoth(t, func(t *testing.T, d tables) {
+		n, issuer, admin := prepareAuthserver(t, `
+server: {address: '127.0.0.1:PORT', issuer: 'http://127.0.0.1:PORT'}
+admin: {address: '127.0.0.1:ADMIN', api_key: '`+key+`'}
+`+d.storage+"\n")
+		const numbers, padded, at = " WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)", "substr(CAST(1000000 + i AS TEXT), 2)", "1700000000000000 + i * 1000000"
+		if err := d.open(t, n).Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec("INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, issued_at, updated_at)" + numbers +
+				" SELECT 'client-' || " + padded + ", 'Application ' || " + padded + ", 'none', '[\"http://127.0.0.1/cb\"]', '[\"authorization_code\"]', '[\"code\"]', 'active', 'dcr', " + at + ", " + at + " FROM n")
+			if err == nil {
+				_, err = c.Exec("INSERT INTO authserver_users (id, email, email_key, name, created_at, updated_at)" + numbers +
+					" SELECT 'user-' || " + padded + ", 'person' || i || '@example.com', 'person' || i || '@example.com', 'Person ' || i, " + at + ", " + at + " FROM n")
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		n.Start()
+		answersWith(t, issuer+"/ready", http.StatusOK)
+		e2e.RunBrowser(t, "authserver_admin_many.mjs", "AUTHSERVER_ADMIN="+admin, "AUTHSERVER_KEY="+key)
+		n.Stop()
+	})
 }

@@ -35,7 +35,7 @@ async function enter(tab, page = '') {
   await tab.goto(`${admin}/admin/ui/#/${page}`);
 }
 
-const pages = [['', 'Overview'], ['clients', 'Clients'], ['users', 'Users'], ['resources', 'Resources'], ['idps', 'Trusted identity providers'], ['grants', 'Grants'], ['tokens', 'Tokens'], ['audit', 'Audit'], ['keys', 'Keys'], ['system', 'System']];
+const pages = [['', 'Overview'], ['clients', 'Clients'], ['users', 'Users'], ['resources', 'Resources'], ['providers', 'Providers'], ['idps', 'Trusted identity providers'], ['grants', 'Grants'], ['tokens', 'Tokens'], ['audit', 'Audit'], ['keys', 'Keys'], ['system', 'System']];
 
 // token is one of the client credentials grant.
 async function token(id, secret) {
@@ -169,6 +169,35 @@ inBrowser('a resource has scopes and a policy', {}, async (tab) => {
   await button(exchange, 'Remove').click();
   await button(dialog(tab), 'Remove').click();
   await exchange.getByText('Nobody.').waitFor();
+});
+
+inBrowser('a provider that cannot be used says why, also on the overview', {}, async (tab) => {
+  await enter(tab, 'providers');
+  await button(tab, 'Create provider').click();
+  await dialog(tab).getByLabel('Slug').fill('mail');
+  await dialog(tab).getByLabel('Name', { exact: true }).fill('Mail');
+  await dialog(tab).getByLabel('Settings').fill(JSON.stringify({ client_id: 'c', client_secret_ref: 'CONNECTOR_MAIL', authorize_url: 'https://mail.example/authorize', token_url: 'https://mail.example/token' }));
+  await button(dialog(tab), 'Create provider').click();
+  const fault = 'client_secret_ref: the variable CONNECTOR_MAIL is not set';
+  await tab.getByRole('row', { name: 'Mail' }).getByText(fault).waitFor();
+  await sound(tab, 'authserver-admin-providers');
+  await tab.goto(`${admin}/admin/ui/#/`);
+  const notice = tab.locator('.notice', { hasText: `The provider mail cannot be used: ${fault}.` });
+  await notice.waitFor();
+  await sound(tab, 'authserver-admin-notices');
+  await notice.getByRole('link', { name: 'Open the provider' }).click();
+  await at(tab, 'Mail');
+  await tab.getByText(`It cannot be used: ${fault}.`).waitFor();
+  await tab.getByText('Set the variable in the environment of the server').waitFor();
+  await sound(tab, 'authserver-admin-provider');
+  await button(tab, 'Edit').click();
+  await dialog(tab).getByLabel('Settings').fill(JSON.stringify({ client_id: 'c', client_secret: 'a secret', authorize_url: 'https://mail.example/authorize', token_url: 'https://mail.example/token' }));
+  await button(dialog(tab), 'Save').click();
+  await tab.getByText('It cannot be used').waitFor({ state: 'detached' });
+  await tab.goto(`${admin}/admin/ui/#/`);
+  await at(tab, 'Overview');
+  await still(tab);
+  assert.equal(await notice.count(), 0);
 });
 
 inBrowser('an identity provider is trusted, by a policy', {}, async (tab) => {

@@ -3,7 +3,7 @@ import { dialog } from '../parts/dialog.js';
 import { badge, code, copyButton, h, load, notice } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { state } from '../tones.js';
-import { act, area, ask, card, done, facts, lines, link, list, moment, words } from '../view.js';
+import { act, area, ask, card, done, facts, lines, link, list, moment, order, words } from '../view.js';
 import { tokenList } from './tokens.js';
 
 export const title = 'Clients';
@@ -23,7 +23,7 @@ function all({ body, actions, signal, query }) {
     rows: 'clients',
     empty: 'No such client.',
     signal,
-    given: { q: query.get('q') ?? '' },
+    given: { q: query.get('q') ?? '', order: 'newest' },
     columns: [
       { title: 'Name', class: 'name', cell: (c) => link('clients', c.id, c.name || c.id) },
       { title: 'Id', cell: (c) => code(c.id) },
@@ -32,9 +32,10 @@ function all({ body, actions, signal, query }) {
       { title: 'Since', class: 'when', cell: (c) => moment(c.issued_at) },
     ],
     filters: [
-      { name: 'q', label: 'Name or id', hint: 'A part of it.' },
+      { name: 'q', label: 'Name or id', hint: 'A part of it, or the whole id.' },
       { name: 'status', label: 'Status', options: [['', 'All'], ['active', 'Active'], ['suspended', 'Suspended'], ['revoked', 'Revoked']] },
       { name: 'source', label: 'Source', options: [['', 'All'], ...Object.entries(sources)] },
+      order,
     ],
     fetch: (q, stop) => call('GET', 'clients', { query: q, signal: stop }),
   });

@@ -3,7 +3,7 @@ import { dialog } from '../parts/dialog.js';
 import { code, h, load, table } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { state } from '../tones.js';
-import { act, ask, card, done, facts, link, list, moment } from '../view.js';
+import { act, ask, card, done, facts, link, list, moment, order } from '../view.js';
 import { grantList } from './grants.js';
 import { tokenList } from './tokens.js';
 
@@ -22,8 +22,8 @@ function all({ body, actions, signal, query }) {
     rows: 'users',
     empty: 'No such user.',
     signal,
-    given: { q: query.get('q') ?? '' },
-    filters: [{ name: 'q', label: 'Mail address or name', hint: 'A part of it.' }],
+    given: { q: query.get('q') ?? '', order: 'newest' },
+    filters: [{ name: 'q', label: 'Mail address or name', hint: 'A part of it, or the whole address or id.' }, order],
     columns: [
       { title: 'Mail address', class: 'name', cell: (u) => link('users', u.id, u.email) },
       { title: 'Name', cell: (u) => u.name },

@@ -1,0 +1,195 @@
+package admin_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
+)
+
+// many is how many clients, users and issuances there are.
+const many = 100_000
+
+// crowded are databases with many of all. The i-th client is client-00000i, its user
+// personi@example.com; some of them share the time at which they were made.
+var crowded = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}, Fill: func(ctx context.Context, db *store.DB) error {
+	return db.Write(ctx, func(c store.Conn) error {
+		const numbers, padded, at = " WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < ?)", "substr(CAST(1000000 + i AS TEXT), 2)", "1700000000000000 + i / 7"
+		for _, statement := range []string{
+			"INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, issued_at, updated_at)" + numbers +
+				" SELECT 'client-' || " + padded + ", 'Application ' || " + padded + ", 'none', '[]', '[]', '[]', CASE WHEN i % 1000 = 0 THEN 'suspended' ELSE 'active' END, 'dcr', " + at + ", 0 FROM n",
+			"INSERT INTO authserver_users (id, email, email_key, name, created_at, updated_at)" + numbers +
+				" SELECT 'user-' || " + padded + ", 'Person' || i || '@example.com', 'person' || i || '@example.com', 'Person ' || i, " + at + ", 0 FROM n",
+			"INSERT INTO authserver_issuances (jti, user_id, client_id, issued_at, expires_at)" + numbers +
+				" SELECT 'jti-' || i, 'user-' || " + padded + ", 'client-' || " + padded + ", " + at + ", 9000000000000000 FROM n",
+		} {
+			if _, err := c.Exec(statement, many); err != nil {
+				return err
+			}
+		}
+		if c.Dialect() == store.Postgres { // as it does by itself before long
+			_, err := c.Exec("ANALYZE authserver_clients, authserver_users, authserver_issuances")
+			return err
+		}
+		return nil
+	})
+}}
+
+// TestManyPlans holds the statements of the lists to their indexes, with many rows: a page
+// is read from where it begins, and no page sorts or reads all.
+func TestManyPlans(t *testing.T) {
+	t.Parallel()
+	crowded.OnBoth(t, func(t *testing.T, db *store.DB) {
+		place := kernel.Place{At: 1700000000007000, ID: "client-050000"}
+		pages := map[string]kernel.Page{
+			"the first page": {Limit: 51}, "the next": {Limit: 51, After: place}, "the newest": {Limit: 51, Newest: true}, "the next newest": {Limit: 51, Newest: true, After: place},
+		}
+		filter := tokens.IssuanceFilter{Live: true}
+		for name, test := range map[string]struct {
+			kernel.Listing
+			index string // on PostgreSQL; SQLite names the rows of a number by themselves
+		}{
+			"clients":           {clients.Filter{}.Listing(), "authserver_clients_issued"},
+			"active clients":    {clients.Filter{Status: clients.Active}.Listing(), "authserver_clients_issued"},
+			"users":             {users.Listing(""), "authserver_users_created"},
+			"tokens":            {filter.Listing(0), "authserver_issuances_pkey"},
+			"tokens of a user":  {tokens.IssuanceFilter{User: "user-000001"}.Listing(0), "authserver_issuances_user"},
+			"tokens of clients": {tokens.IssuanceFilter{Client: "client-000001"}.Listing(0), "authserver_issuances_client"},
+		} {
+			for which, page := range pages {
+				if page.After != (kernel.Place{}) && test.At == "" {
+					page.After = kernel.Place{At: many / 2}
+				}
+				statement, args := test.Page(page)
+				plan, err := storetest.Plan(t, db, false, statement, args...)
+				if err != nil {
+					t.Fatalf("%s, %s: %v", name, which, err)
+				}
+				want, bad := test.index, []string{"Seq Scan", `"Bitmap`}
+				if strings.Contains(name, " of ") { // so few that they may be sorted
+					bad = bad[:1]
+				} else {
+					bad = append(bad, `"Sort"`)
+				}
+				if db.Dialect() == store.SQLite {
+					bad = []string{"TEMP B-TREE"}
+					switch {
+					case test.At != "" && page.After != (kernel.Place{}):
+						want = "SEARCH " + test.Table + " USING INDEX " + want + " (" // from where the page begins
+					case strings.HasSuffix(want, "_pkey") && page.After != (kernel.Place{}):
+						want = "SEARCH " + test.Table + " USING INTEGER PRIMARY KEY (rowid"
+					case strings.HasSuffix(want, "_pkey"):
+						want = "SCAN " + test.Table
+					}
+				}
+				if !strings.Contains(plan, want) {
+					t.Errorf("%s, %s: not by %s:\n%s", name, which, want, plan)
+				}
+				for _, word := range bad {
+					if strings.Contains(plan, word) {
+						t.Errorf("%s, %s: %s in\n%s", name, which, word, plan)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestManyPages: with many rows all are found once, from the first page to the last, in
+// either order, and what is counted is bounded.
+func TestManyPages(t *testing.T) {
+	t.Parallel()
+	crowded.OnBoth(t, func(t *testing.T, db *store.DB) {
+		a := newAPI(t, authtest.On(t, db), "", nil)
+		ids := func(told map[string]any, name string) (ids []string) {
+			for _, row := range told[name].([]any) {
+				ids = append(ids, row.(map[string]any)["id"].(string))
+			}
+			return ids
+		}
+		for _, test := range []struct{ name, query, first, last string }{
+			{"clients", "&order=newest", "client-100000", "client-000001"},
+			{"users", "&order=oldest", "user-000001", "user-100000"},
+			{"issuances", "", "100000", "1"},
+		} {
+			seen, cursor := make(map[string]bool, many), ""
+			first, last := "", ""
+			for page := 0; page == 0 || cursor != ""; page++ {
+				told := a.do("GET", "/"+test.name+"?limit=1000"+test.query+"&cursor="+url.QueryEscape(cursor), "", 200)
+				for _, id := range ids(told, test.name) {
+					if first == "" {
+						first = id
+					}
+					last, seen[id] = id, true
+				}
+				next, more := told["next"].(string)
+				if more != told["has_more"].(bool) || page > many/1000 {
+					t.Fatalf("%s: page %d: %q, has_more %v", test.name, page, next, told["has_more"])
+				}
+				cursor = next
+			}
+			if len(seen) != many || first != test.first || last != test.last {
+				t.Errorf("%s%s: %d from %s to %s", test.name, test.query, len(seen), first, last)
+			}
+		}
+		for query, want := range map[string]struct {
+			total  float64
+			capped bool
+			page   int
+			first  string
+		}{
+			"clients?count=true":                                    {10_000, true, 50, "client-000001"},
+			"clients?count=true&status=suspended&limit=1000":        {100, false, 100, "client-001000"},
+			"clients?count=true&status=suspended":                   {100, false, 50, "client-001000"},
+			"clients?count=true&status=suspended&offset=60":         {100, false, 40, "client-061000"},
+			"clients?count=true&q=APPLICATION+0999":                 {100, false, 50, "client-099900"},
+			"clients?count=true&q=client-099999":                    {1, false, 1, "client-099999"},
+			"clients?count=true&q=client-099999&status=suspended":   {0, false, 0, ""},
+			"users?count=true":                                      {10_000, true, 50, "user-100000"},
+			"users?count=true&q=pERSON777@example.com":              {1, false, 1, "user-000777"},
+			"users?count=true&q=user-000777":                        {1, false, 1, "user-000777"},
+			"users?count=true&q=Person+9999":                        {11, false, 11, "user-099999"},
+			"tokens?count=true":                                     {10_000, true, 50, "100000"},
+			"tokens?count=true&client=client-000777":                {1, false, 1, "777"},
+			"issuances?count=true&user=user-000778&limit=1":         {1, false, 1, "778"},
+			"issuances?count=true&jti=jti-5&order=oldest":           {1, false, 1, "5"},
+			"issuances?count=true&resource=nothing&order=oldest":    {0, false, 0, ""},
+			"clients?count=true&q=nobody%00":                        {0, false, 0, ""},
+			"users?count=true&q=nobody%00":                          {0, false, 0, ""},
+			"clients?count=true&limit=1&status=active&order=newest": {10_000, true, 1, "client-099999"},
+		} {
+			told := a.do("GET", "/"+query, "", 200)
+			found := ids(told, query[:strings.Index(query, "?")])
+			if told["total"] != want.total || told["total_capped"] != want.capped || len(found) != want.page || want.page > 0 && found[0] != want.first {
+				t.Errorf("%s: total %v, capped %v, %d from %v", query, told["total"], told["total_capped"], len(found), found[:min(1, len(found))])
+			}
+		}
+		for name, want := range map[string]float64{"clients": 10_000, "users": 10_000, "users_active": 10_000, "tokens_live": 10_000, "resources": 0} {
+			if got := a.do("GET", "/stats?most=10000", "", 200)[name]; got != want {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+		if got := fmt.Sprint(a.do("GET", "/stats", "", 200)); !strings.Contains(got, "clients:100000 clients_active:99900") || !strings.Contains(got, "tokens_live:100000") {
+			t.Error(got)
+		}
+		next := a.do("GET", "/clients?limit=1", "", 200)["next"].(string)
+		for _, bad := range []string{"clients?cursor=x", "clients?cursor=" + next + "&offset=1", "clients?order=up", "clients?count=1", "stats?most=-1", "stats?most=x", "users?cursor=" + strings.Repeat("A", 5000)} {
+			a.do("GET", "/"+bad, "", 400)
+		}
+		// A page goes on behind a row that is gone by now.
+		a.do("DELETE", "/clients/client-000001?force=true", "", 204)
+		if got := ids(a.do("GET", "/clients?limit=1&cursor="+next, "", 200), "clients"); len(got) != 1 || got[0] != "client-000002" {
+			t.Errorf("behind a row that is gone: %v", got)
+		}
+	})
+}
