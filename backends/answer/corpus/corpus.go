@@ -209,8 +209,8 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 			err = c.Later("INSERT INTO answer_search (rowid, scope, title, section, text) VALUES (?, ?, ?, ?, ?)", ids[i], scope, s.Title, one.section, one.text)
 		} else {
 			err = c.Later("INSERT INTO answer_search (chunk_id, document_id, words) VALUES (?, ?, setweight(to_tsvector('english', ?), 'A') || "+
-				"setweight(to_tsvector('english', ?), 'B') || to_tsvector('english', ?) || to_tsvector('simple', ?))",
-				ids[i], document, s.Title, one.section, one.text, scope)
+				"setweight(to_tsvector('english', ?), 'B') || to_tsvector('english', ?) || to_tsvector('simple', ?) || array_to_tsvector(CAST(? AS text[])))",
+				ids[i], document, s.Title, one.section, one.text, scope, spanWords(ids[i]))
 		}
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
 package retrieve
 
-// Look has a retriever look among so many of the latest passages first.
-func (r *Retriever) Look(windows ...int64) { r.windows = windows }
+// Enough has a retriever be content with so many of the latest passages.
+func (r *Retriever) Enough(n int) { r.enough = n }

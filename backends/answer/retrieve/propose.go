@@ -160,10 +160,8 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f ker
 	return ids, nil
 }
 
-// windows are among how many of the latest passages PostgreSQL looks first: its index
-// gives all passages with a word in no order, and each one is fetched to know its number.
-// Where there are too few among the latest, the word is rare enough to look among more.
-var windows = []int64{8_192, 131_072}
+// enough is how many of the latest passages with a word are looked at instead of more.
+const enough = mostProposed / 2
 
 // having are the latest passages with all words of one of the lists, within the filters.
 // last is the number of the last passage.
@@ -226,17 +224,28 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 		b.WriteString(" AND words @@ to_tsquery('simple', ?)")
 		args = append(args, strings.Join(list, " | "))
 	}
-	b.WriteString(" AND chunk_id > ? OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?")
-	for _, window := range r.windows {
-		if last <= 2*window {
+	list := func(more string, args ...any) ([]int64, error) {
+		return store.List(c, scanID, b.String()+more+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?", append(args, mostProposed)...)
+	}
+	// The index gives all passages with a word in no order, and each one is fetched to know
+	// its number. So the latest stretches of passages are looked at first, from short to
+	// long, but for those in which too few are to be expected.
+	expected := r.enough
+	for _, span := range corpus.Spans {
+		latest, ok := corpus.Latest(span, last)
+		if !ok {
 			break
 		}
-		ids, err := store.List(c, scanID, b.String(), append(args, last-window, mostProposed)...)
-		if err != nil || len(ids) == mostProposed {
-			return ids, err
+		if expected >= r.enough {
+			ids, err := list(" AND words @@ CAST(? AS tsquery)", append(args, latest)...)
+			if err != nil || len(ids) >= r.enough {
+				return ids, err
+			}
+			expected = len(ids)
 		}
+		expected *= corpus.SpanFactor
 	}
-	return store.List(c, scanID, b.String(), append(args, 0, mostProposed)...)
+	return list("", args...)
 }
 
 // quoted are words as both indexes take them. They keep no places of words, or none that

@@ -41,14 +41,14 @@ type Retriever struct {
 	corpus  *corpus.Corpus
 	options Options
 	sample  sample
-	windows []int64
+	enough  int
 }
 
 // New makes a retriever.
 func New(c *corpus.Corpus, o Options) *Retriever {
 	o.Most = cmp.Or(o.Most, 12)
 	o.MostTokens = cmp.Or(o.MostTokens, 8_000)
-	return &Retriever{corpus: c, options: o, windows: windows}
+	return &Retriever{corpus: c, options: o, enough: enough}
 }
 
 // Query is what is looked for.
