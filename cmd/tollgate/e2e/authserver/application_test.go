@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -23,6 +24,8 @@ type application struct {
 	t          *testing.T
 	id, secret string // no secret: it is a public one
 	ann        *e2e.Person
+	// resource and scope are what it asks for. Default: the notes, to be read.
+	resource, scope string
 }
 
 // register makes a public client, as it makes itself.
@@ -42,13 +45,19 @@ func register(t *testing.T, base string) *application {
 // create makes a client with a secret, as an administrator does.
 func create(t *testing.T, admin, name string, ann *e2e.Person) *application {
 	t.Helper()
+	return createFor(t, admin, name, ann, notes, "notes:read")
+}
+
+// createFor is create of a client that asks for a scope of a resource.
+func createFor(t *testing.T, admin, name string, ann *e2e.Person, resource, scope string) *application {
+	t.Helper()
 	var made struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 	}
-	administer(t, admin, http.MethodPost, "/admin/clients", `{"client_name":"`+name+`","redirect_uris":["`+back+`"],"scope":"notes:read",`+
+	administer(t, admin, http.MethodPost, "/admin/clients", `{"client_name":"`+name+`","redirect_uris":["`+back+`"],"scope":"`+scope+`",`+
 		`"token_endpoint_auth_method":"client_secret_post","grant_types":["authorization_code","refresh_token","client_credentials","urn:ietf:params:oauth:grant-type:token-exchange"]}`, &made)
-	return &application{t: t, id: made.ID, secret: made.Secret, ann: ann}
+	return &application{t: t, id: made.ID, secret: made.Secret, ann: ann, resource: resource, scope: scope}
 }
 
 // administer calls the administration API; into may be nil.
@@ -85,7 +94,7 @@ func (c *application) post(base, path string, pairs ...string) *e2e.Answer {
 
 // exchange narrows a token of the client.
 func (c *application) exchange(base, token string) *e2e.Answer {
-	return c.post(base, "/oauth/token", "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange", "resource", notes,
+	return c.post(base, "/oauth/token", "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange", "resource", cmp.Or(c.resource, notes),
 		"subject_token", token, "subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
 }
 
@@ -93,7 +102,7 @@ func (c *application) exchange(base, token string) *e2e.Answer {
 func (c *application) authorize(base string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base + "/oauth/authorize?" + url.Values{
-		"response_type": {"code"}, "client_id": {c.id}, "redirect_uri": {back}, "scope": {"notes:read"}, "resource": {notes}, "state": {"s"},
+		"response_type": {"code"}, "client_id": {c.id}, "redirect_uri": {back}, "scope": {cmp.Or(c.scope, "notes:read")}, "resource": {cmp.Or(c.resource, notes)}, "state": {"s"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
 	}.Encode()
 }
