@@ -34,7 +34,7 @@ the configuration.
 				return err
 			}
 			defer func() { err = errors.Join(err, end()) }()
-			done, err := server.Reseal(s.Ctx, func(done encryption.Resealed) { s.Note("%d looked at", done.Scanned) })
+			done, err := server.Reseal(s.Ctx, func(done encryption.Resealed) { s.Note("%d looked at, %d sealed anew", done.Scanned, done.Rewritten) })
 			if err != nil {
 				return err
 			}
