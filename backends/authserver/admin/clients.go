@@ -21,12 +21,18 @@ type client struct {
 	Scope      string   `json:"scope"`
 	Agent      bool     `json:"agent"`
 	AgentText  string   `json:"agent_description"`
-	Status     string   `json:"status"`
-	Source     string   `json:"registration_source"`
-	URL        string   `json:"cimd_url,omitempty"`
-	FreshUntil string   `json:"cimd_fresh_until,omitempty"`
-	IssuedAt   string   `json:"issued_at"`
-	UpdatedAt  string   `json:"updated_at"`
+
+	// Of one that is read alone.
+	JWKS    clients.RawJSON `json:"jwks,omitempty"`
+	JWKSURI string          `json:"jwks_uri,omitempty"`
+	Logout  []string        `json:"post_logout_redirect_uris,omitempty"`
+
+	Status     string `json:"status"`
+	Source     string `json:"registration_source"`
+	URL        string `json:"cimd_url,omitempty"`
+	FreshUntil string `json:"cimd_fresh_until,omitempty"`
+	IssuedAt   string `json:"issued_at"`
+	UpdatedAt  string `json:"updated_at"`
 }
 
 // made is a client that was just made: what was sent, as it is, and what was added.
@@ -86,7 +92,9 @@ func (a *API) client(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tellClient(found), nil
+	told := tellClient(found)
+	told.JWKS, told.JWKSURI, told.Logout = found.Metadata.JWKS, found.Metadata.JWKSURI, found.Metadata.Logout
+	return told, nil
 }
 
 func (a *API) createClient(c *call) (any, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -182,6 +183,29 @@ func TestManyPages(t *testing.T) {
 		if got := fmt.Sprint(a.do("GET", "/stats", "", 200)); !strings.Contains(got, "clients:100000 clients_active:99900") || !strings.Contains(got, "tokens_live:100000") {
 			t.Error(got)
 		}
+		// Names of what rows mention, for people.
+		a.do("POST", "/resources", `{"slug":"files","uri":"https://files.example"}`, 201)
+		files := a.do("GET", "/resources/files", "", 200)["id"].(string)
+		if err := db.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec("UPDATE authserver_issuances SET resource_id = ?, agent_chain = 'client-000001 gone' WHERE id = 778", files+" other")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{
+			"clients": map[string]any{"client-000778": "Application 000778", "client-000001": "Application 000001"}, "users": map[string]any{"user-000778": "Person778@example.com"}, "resources": map[string]any{files: "files"},
+		}
+		if got := a.do("GET", "/issuances?jti=jti-778&names=true", "", 200)["names"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("names: %v, want %v", got, want)
+		}
+		if got := a.do("GET", "/issuances?jti=jti-778", "", 200); got["names"] != nil {
+			t.Errorf("names that nobody asked for: %v", got)
+		}
+		if got := a.do("GET", "/tokens?limit=1000&names=true", "", 200)["names"].(map[string]any)["users"].(map[string]any); len(got) < 1000 || got["user-099500"] != "Person99500@example.com" {
+			t.Errorf("%d names", len(got))
+		}
+		a.do("GET", "/issuances?names=1", "", 400)
+
 		next := a.do("GET", "/clients?limit=1", "", 200)["next"].(string)
 		for _, bad := range []string{"clients?cursor=x", "clients?cursor=" + next + "&offset=1", "clients?order=up", "clients?count=1", "stats?most=-1", "stats?most=x", "users?cursor=" + strings.Repeat("A", 5000)} {
 			a.do("GET", "/"+bad, "", 400)

@@ -121,13 +121,15 @@ func (a *API) audit(c *call) (any, error) {
 		Trace     string `json:"trace_id"`
 		CreatedAt string `json:"created_at"`
 	}
-	told := make([]event, len(found))
+	told, m := make([]event, len(found)), newMentioned()
 	for i, r := range found {
+		add(m.clients, r.Client)
+		add(m.users, r.Actor)
 		told[i] = event{r.ID, r.Action, r.Actor, r.Client, r.Address, r.Detail, r.Trace, stamp(r.CreatedAt)}
 	}
 	answer := list("events", told, limit, offset, more)
 	answer["since"], answer["until"] = stamp(q.Since), stamp(q.Until)
-	return answer, nil
+	return a.names(c, answer, m)
 }
 
 // stats are how many there are. With most no more are counted of each, which is quick

@@ -79,7 +79,21 @@ func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any,
 	if err != nil {
 		return nil, err
 	}
-	return answer(c, name, found, p, tellIssuance, func(most int) (int, error) { return a.Tokens.TotalIssuances(ctx, f, most) })
+	told, err := answer(c, name, found, p, tellIssuance, func(most int) (int, error) { return a.Tokens.TotalIssuances(ctx, f, most) })
+	if err != nil {
+		return nil, err
+	}
+	m := newMentioned()
+	for _, one := range found {
+		m.issuance(one)
+	}
+	return a.names(c, told, m)
+}
+
+func (m mentioned) issuance(i tokens.Issuance) {
+	add(m.clients, i.Client, i.ConsentClient, i.Agent, i.Chain)
+	add(m.users, i.User)
+	add(m.resources, i.Resource)
 }
 
 // one is the issuance of a filter.

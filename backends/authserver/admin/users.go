@@ -174,8 +174,10 @@ func (a *API) userGrants(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := make([]map[string]any, len(grants))
+	told, m := make([]map[string]any, len(grants)), newMentioned()
 	for i, g := range grants {
+		add(m.clients, g.Client)
+		add(m.resources, g.Resource)
 		told[i] = map[string]any{
 			"id": g.ID, "user_id": g.User, "client_id": g.Client, "resource_id": g.Resource, "scopes": words(g.Scope),
 			"created_at": stamp(time.UnixMicro(g.CreatedAt)), "updated_at": stamp(time.UnixMicro(g.UpdatedAt)),
@@ -185,7 +187,7 @@ func (a *API) userGrants(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"consent_grants": told, "broker_grants": connected}, nil
+	return a.names(c, map[string]any{"consent_grants": told, "broker_grants": connected}, m)
 }
 
 // revokeConsent takes a grant back, with all that was issued by it.

@@ -221,7 +221,11 @@ func (a *API) mappings(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return told("subject_mappings", found, limit, offset, tellMapping), nil
+	m := newMentioned()
+	for _, one := range found {
+		add(m.users, one.User)
+	}
+	return a.names(c, told("subject_mappings", found, limit, offset, tellMapping), m)
 }
 
 func (a *API) createMapping(c *call) (any, error) {

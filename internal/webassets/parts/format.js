@@ -3,6 +3,7 @@
 const whole = new Intl.NumberFormat('en-US');
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const dayAlone = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 const thisYear = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
@@ -19,6 +20,8 @@ export function duration(ms) {
   if (ms < 60000) return `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
   return `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`;
 }
+
+export const day = (text) => (text ? dayAlone.format(new Date(text)) : '–');
 
 export const time = (text) => (text ? dayAndTime.format(new Date(text)) : '–');
 

@@ -2,10 +2,19 @@
 import { announce, busy, errorBox, h, load, notice, table, uid } from './parts/dom.js';
 import { confirm } from './parts/dialog.js';
 import { field, select } from './parts/form.js';
-import { ago, number, time } from './parts/format.js';
+import { ago, day, number, time } from './parts/format.js';
 
 const size = 50; // rows a page
 const pause = 300; // ms without a key until what was typed is looked for
+
+// What is called by an id, as answers with names=true tell.
+const names = new Map();
+
+export function learn(told) {
+  for (const [page, known] of Object.entries(told ?? {})) {
+    for (const [id, name] of Object.entries(known)) if (name) names.set(`${page}/${id}`, name);
+  }
+}
 
 // order is a filter of lists that go by time.
 export const order = { name: 'order', label: 'Order', options: [['newest', 'Newest first'], ['oldest', 'Oldest first']] };
@@ -38,6 +47,7 @@ export function list({ caption, columns, fetch, rows, empty, filters = [], given
     const offset = (pages.length - 1) * size;
     const answer = await fetch({ ...values, ...(offset ? fixed : { count: 'true' }), limit: size, ...pages.at(-1) }, until);
     fixed = note?.(answer) ?? {};
+    learn(answer.names);
     const found = answer[rows];
     if (!offset) total = 'total' in answer ? `${number(answer.total)}${answer.total_capped ? '+' : ''}` : null;
     const next = answer.has_more && (answer.next ? { cursor: answer.next } : { offset: offset + size });
@@ -133,14 +143,28 @@ export const notices = (told) => told.map(({ message, about = '' }) => {
   return notice('warn', h('p', null, message, page && [' ', id ? link(page, id, one) : h('a', { href: `#/${page}` }, all)]));
 });
 
-// moment is a time with how long ago it was.
-export const moment = (text) => (text ? h('span', { title: time(text) }, ago(text)) : null);
+const month = 30 * 24 * 3600 * 1000; // ms
 
-// link leads to a page of something.
-export const link = (page, id, text = id) => (id ? h('a', { href: `#/${page}/${encodeURIComponent(id)}` }, text) : null);
+// moment is a time: how long ago it was, or when where that says more.
+export const moment = (text) => (text ? h('span', { title: time(text) }, Math.abs(new Date(text) - Date.now()) < month ? ago(text) : day(text)) : null);
+
+// link leads to a page of something, by its name where that is known.
+export const link = (page, id, text = names.get(`${page}/${id}`) ?? id) => (id ? h('a', { href: `#/${page}/${encodeURIComponent(id)}`, title: text === id ? null : id }, text) : null);
+
+// links are those of ids with blanks between.
+export const links = (page, ids) => (ids ? ids.split(' ').map((id, i) => [i > 0 && ' ', link(page, id)]) : null);
+
+// parts are the names of what the server consists of.
+const parts = { db: 'Database', keys: 'Signing keys' };
+
+// status is what the server says of itself.
+export const status = (s, state) => facts([['Version', s.version], ['Started', moment(s.started_at)], ...Object.entries(s.subsystems).map(([name, is]) => [parts[name] ?? name, state(is)])]);
 
 // lines are a text with one value a line, as a list.
 export const lines = (input) => input.value.split('\n').map((line) => line.trim()).filter(Boolean);
+
+// instant is what an input of a day and a time says, as the API takes it.
+export const instant = (text) => (text ? new Date(text).toISOString() : '');
 
 // words are a text with values between blanks, as a list.
 export const words = (input) => input.value.split(/\s+/).filter(Boolean);

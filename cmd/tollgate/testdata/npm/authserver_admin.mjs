@@ -115,7 +115,12 @@ inBrowser('a client is made, works, is suspended and deleted', {}, async (tab) =
   await button(tab, 'Inspect').click();
   await tab.getByText(`"client_id": "${id}"`).waitFor();
   await tab.getByText('has not revoked it').waitFor();
+  await tab.getByRole('link', { name: 'Weekly job' }).first().waitFor(); // a name, not an id
   await sound(tab, 'authserver-admin-tokens');
+  await tab.getByRole('link', { name: 'Open it' }).click();
+  await at(tab, 'A token');
+  await tab.getByRole('link', { name: 'files' }).waitFor();
+  await sound(tab, 'authserver-admin-token');
 
   await tab.goto(`${admin}/admin/ui/#/clients/${id}`);
   await at(tab, 'Weekly job');
@@ -200,6 +205,59 @@ inBrowser('a provider that cannot be used says why, also on the overview', {}, a
   assert.equal(await notice.count(), 0);
 });
 
+inBrowser('a user is given a key of a provider, which is taken away again', {}, async (tab) => {
+  const { users: [ann] } = await ask('GET', 'users?q=ann@example.com');
+  await enter(tab, `users/${ann.id}`);
+  await at(tab, 'ann@example.com');
+  const connections = tab.locator('section', { has: tab.getByRole('heading', { name: 'Connections' }) });
+  await connections.getByText('This user has connected nothing.').waitFor();
+  await button(connections, 'Store an API key').click();
+  await dialog(tab).getByText('There is no provider of the protocol api_key.').waitFor();
+  await button(dialog(tab), 'Close').click();
+  await ask('POST', 'broker-providers', { slug: 'weather', display_name: 'Weather', protocol: 'api_key', config_data: { header_name: 'X-Key' } });
+  await button(connections, 'Store an API key').click();
+  await button(dialog(tab), 'Store').click();
+  await dialog(tab).getByText('Paste the key first.').waitFor();
+  await dialog(tab).getByLabel('Key').fill('k-123');
+  await button(dialog(tab), 'Store').click();
+  await connections.getByRole('link', { name: 'weather' }).waitFor();
+  await sound(tab, 'authserver-admin-connections');
+  assert.equal((await ask('GET', `users/${ann.id}/grants`)).broker_grants.length, 1);
+  await button(connections, 'Remove').click();
+  await button(dialog(tab), 'Remove').click();
+  await connections.getByText('This user has connected nothing.').waitFor();
+
+  // A resource hands on what that provider gives: it is chosen by its name.
+  await tab.goto(`${admin}/admin/ui/#/resources`);
+  await button(tab, 'Create resource').click();
+  await dialog(tab).getByLabel('Slug').fill('weather');
+  await dialog(tab).getByLabel('Kind').selectOption('broker');
+  await dialog(tab).getByLabel('Provider').selectOption('Weather');
+  await button(dialog(tab), 'Create resource').click();
+  await tab.getByRole('link', { name: 'weather' }).waitFor();
+  assert.equal((await ask('GET', 'resources/weather')).backend_kind, 'broker');
+});
+
+inBrowser('an agent is made, with its keys', {}, async (tab) => {
+  await enter(tab, 'clients');
+  await button(tab, 'Create client').click();
+  await dialog(tab).getByLabel('Name').fill('Agent');
+  await dialog(tab).getByLabel('Authentication').selectOption('private_key_jwt');
+  await dialog(tab).getByLabel('Grants').fill('client_credentials');
+  await dialog(tab).getByLabel('Public keys').fill('{"keys":');
+  await button(dialog(tab), 'Create client').click();
+  await dialog(tab).getByText('This is neither an address nor a key set').waitFor();
+  await dialog(tab).getByLabel('Public keys').fill('https://agent.example/keys.json');
+  await dialog(tab).getByLabel('Agent', { exact: true }).selectOption('Yes');
+  await dialog(tab).getByLabel('What the agent is for').fill('Books journeys');
+  await button(dialog(tab), 'Create client').click();
+  await tab.getByRole('link', { name: 'Agent', exact: true }).click();
+  await at(tab, 'Agent');
+  await tab.getByText('https://agent.example/keys.json').waitFor();
+  await tab.getByText('Books journeys').waitFor();
+  await sound(tab, 'authserver-admin-agent');
+});
+
 inBrowser('an identity provider is trusted, by a policy', {}, async (tab) => {
   await enter(tab, 'idps');
   await button(tab, 'Create identity provider').click();
@@ -207,13 +265,25 @@ inBrowser('an identity provider is trusted, by a policy', {}, async (tab) => {
   await dialog(tab).getByLabel('Issuer').fill('https://idp.example');
   await button(dialog(tab), 'Create').click();
   await tab.getByText('https://idp.example', { exact: true }).waitFor();
-  const { idps: [idp] } = await ask('GET', 'idps');
   await button(tab, 'Create policy').click();
   await dialog(tab).getByLabel('Name').fill('Files for all');
-  await dialog(tab).getByLabel('Identity provider').fill(idp.id);
+  await button(dialog(tab), 'Create').click();
+  await dialog(tab).getByText('Choose one.').waitFor();
+  await dialog(tab).getByLabel('Identity provider').selectOption('Acme');
   await dialog(tab).getByLabel('Resources').fill('files');
   await button(dialog(tab), 'Create').click();
   await tab.getByText('Files for all').waitFor();
+  const { idps: [idp] } = await ask('GET', 'idps');
+  assert.equal((await ask('GET', 'xaa/policies')).policies[0].idp_id, idp.id);
+  await button(tab, 'Create subject mapping').click();
+  await dialog(tab).getByLabel('Identity provider').selectOption('Acme');
+  await dialog(tab).getByLabel('Its subject').fill('ann-there');
+  await dialog(tab).getByLabel('User').fill('nobody@example.com');
+  await button(dialog(tab), 'Create').click();
+  await dialog(tab).getByText('There is no user with this mail address.').waitFor();
+  await dialog(tab).getByLabel('User').fill('Ann@example.com');
+  await button(dialog(tab), 'Create').click();
+  await tab.getByRole('link', { name: 'ann@example.com' }).waitFor();
   await sound(tab, 'authserver-admin-idps');
 });
 
@@ -239,6 +309,9 @@ inBrowser('keys are rotated, data is encrypted anew, the audit tells of it', {},
   await button(tab, 'Save').click();
   await still(tab);
   assert.equal((await ask('GET', 'settings/dcr')).mode, 'admin_only');
+  await button(tab, 'As the configuration says').click();
+  await tab.waitForFunction(() => document.querySelector('main select')?.value === 'open');
+  assert.equal((await ask('GET', 'settings/dcr')).mode, 'open');
   await ask('PATCH', 'settings/dcr', { mode: 'open' });
 });
 
@@ -262,6 +335,8 @@ inBrowser('a long list has pages, and finds', {}, async (tab) => {
   await tab.getByRole('link', { name: 'Many 59' }).waitFor();
   await still(tab);
   assert.equal(await tab.getByRole('row').count(), 2);
+  await tab.goto(`${admin}/admin/ui/#/audit`); // which knows them by their names
+  await tab.getByRole('link', { name: 'Many 59', exact: true }).waitFor();
 });
 
 for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }], ['phone', { viewport: { width: 390, height: 844 } }]]) {

@@ -1,6 +1,6 @@
 import { call } from '../api.js';
-import { badge, code } from '../parts/dom.js';
-import { link, list, moment } from '../view.js';
+import { badge } from '../parts/dom.js';
+import { instant, link, list, moment } from '../view.js';
 
 export const title = 'Audit';
 export const about = 'What was done, and what was refused. Newest first.';
@@ -10,7 +10,7 @@ const tone = (action) => (/denied|failed|locked_out|reuse/.test(action) ? 'bad' 
 export const eventColumns = [
   { title: 'When', class: 'when', cell: (e) => moment(e.created_at) },
   { title: 'Action', cell: (e) => badge(tone(e.action), e.action) },
-  { title: 'By', cell: (e) => e.actor_id && (e.actor_id === 'admin' ? 'admin' : code(e.actor_id)) },
+  { title: 'By', cell: (e) => (e.actor_id && !/^[0-9a-f-]{36}$/.test(e.actor_id) ? e.actor_id : link('users', e.actor_id)) },
   { title: 'Client', cell: (e) => link('clients', e.client_id) },
   { title: 'From', class: 'when', cell: (e) => e.ip },
   { title: 'Detail', class: 'detail', cell: (e) => e.detail },
@@ -28,9 +28,10 @@ export function show({ body, query, signal }) {
       { name: 'action', label: 'Action', hint: 'All of a kind: its beginning with a dot, as in user.' },
       { name: 'actor_id', label: 'By', hint: 'The id of a user, or admin.' },
       { name: 'client_id', label: 'Client' },
-      { name: 'since', label: 'Since', type: 'datetime-local', read: (text) => (text ? new Date(text).toISOString() : '') },
+      { name: 'since', label: 'Since', type: 'datetime-local', read: instant, hint: 'Empty: for as long as the configuration says.' },
+      { name: 'until', label: 'Until', type: 'datetime-local', read: instant },
     ],
-    fetch: (q, stop) => call('GET', 'audit', { query: q, signal: stop }),
+    fetch: (q, stop) => call('GET', 'audit', { query: { ...q, names: 'true' }, signal: stop }),
     note: ({ since, until }) => ({ since, until }),
   }));
 }

@@ -62,12 +62,22 @@ function edit(client, then) {
   const redirects = area(client?.redirect_uris);
   const allowed = area(client?.grant_types ?? ['authorization_code', 'refresh_token'], 4);
   const scope = h('input', { value: client?.scope ?? '', autocomplete: 'off', spellcheck: 'false' });
+  const keys = h('textarea.code', { rows: 4, spellcheck: 'false' });
+  const back = area([], 2);
+  const agent = select([['', 'No'], ['true', 'Yes']], '');
+  const purpose = h('input', { autocomplete: 'off', maxlength: 255 });
   dialog(client ? `Edit ${client.name || client.id}` : 'Create a client', (close) => form([
     field('Name', name, { name: 'client_name' }),
     !client && field('Authentication', method, { name: 'token_endpoint_auth_method' }),
     field('Redirect URIs', redirects, { name: 'redirect_uris', wide: true, hint: 'One a line, whole. Needed for authorization_code.' }),
     field('Grants', allowed, { name: 'grant_types', wide: true, hint: `One a line, of: ${grants.join(', ')}.` }),
     field('Scope ceiling', scope, { name: 'scope', wide: true, hint: 'The most it may ask for, between blanks. Empty: what its resources have.' }),
+    ...(client ? [] : [
+      field('Public keys', keys, { name: 'jwks', wide: true, hint: 'For a signed assertion: the address of its JSON Web Key Set, or the set itself.' }),
+      field('Addresses after sign-out', back, { name: 'post_logout_redirect_uris', wide: true, hint: 'One a line. Where a browser may be sent when its user has signed out.' }),
+      field('Agent', agent, { name: 'agent', hint: 'Tokens then name it as an agent. It stays so.' }),
+      field('What the agent is for', purpose, { name: 'agent_description' }),
+    ]),
   ].filter(Boolean), [
     h('button', { type: 'button', onclick: close }, 'Cancel'),
     h('button.primary', { type: 'submit' }, client ? 'Save' : 'Create client'),
@@ -78,11 +88,25 @@ function edit(client, then) {
     if (!client) {
       values.token_endpoint_auth_method = method.value;
       if (values.grant_types.includes('authorization_code')) values.response_types = ['code'];
+      Object.assign(values, keysOf(keys.value.trim()));
+      if (lines(back).length) values.post_logout_redirect_uris = lines(back);
+      if (agent.value) Object.assign(values, { agent: true, agent_description: purpose.value.trim() });
     }
     const told = client ? await call('PATCH', at('clients', client.id), { body: values }) : await call('POST', 'clients', { body: values });
     close();
     await then(told);
   }));
+}
+
+// keysOf are public keys as they were typed: an address, or a set.
+function keysOf(text) {
+  if (!text) return {};
+  if (/^https?:/.test(text)) return { jwks_uri: text };
+  try {
+    return { jwks: JSON.parse(text) };
+  } catch (error) {
+    throw mistake('jwks', `This is neither an address nor a key set: ${error.message}`);
+  }
 }
 
 function one({ body, actions, heading, id, signal }) {
@@ -120,6 +144,8 @@ function one({ body, actions, heading, id, signal }) {
         ['Id', code(c.id), true], ['Status', state(c.status)], ['Source', sources[c.registration_source]], ['Authentication', c.token_endpoint_auth_method],
         ['Since', moment(c.issued_at)], ['Changed', moment(c.updated_at)], ['Document good until', moment(c.cimd_fresh_until)],
         ['Grants', c.grant_types.join(', '), true], ['Redirect URIs', c.redirect_uris.map((u) => h('div', null, code(u))), true],
+        ['Public keys', c.jwks_uri ? code(c.jwks_uri) : c.jwks && h('details', null, h('summary', null, `${c.jwks.keys?.length ?? 0} of its own`), h('pre.code', null, JSON.stringify(c.jwks, null, 2))), true],
+        ['Addresses after sign-out', c.post_logout_redirect_uris?.map((u) => h('div', null, code(u))), true],
         ['Scope ceiling', c.scope || 'none: whatever its resources have', true], ['Agent', c.agent && (c.agent_description || 'yes')],
       ])),
     ].filter(Boolean);

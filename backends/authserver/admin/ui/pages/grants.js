@@ -1,18 +1,20 @@
 import { at, call } from '../api.js';
+import { dialog } from '../parts/dialog.js';
 import { h, load, table } from '../parts/dom.js';
-import { field, form, mistake } from '../parts/form.js';
-import { ask, card, done, link, moment } from '../view.js';
+import { field, form, mistake, select } from '../parts/form.js';
+import { act, ask, card, done, learn, link, moment } from '../view.js';
 
 export const title = 'Grants';
 export const about = 'What users have allowed clients, and the connections they made.';
 
 // grantList are the grants of a user.
 export function grantList(user, signal) {
-  const place = h('div');
+  const place = h('div.stack');
   const refresh = () => load(place, async () => {
-    const { consent_grants: consents, broker_grants: connections } = await call('GET', `${at('users', user)}/grants`, { signal });
-    return h('div.stack', null,
-      table('Consents', [
+    const { consent_grants: consents, broker_grants: connections, names } = await call('GET', `${at('users', user)}/grants`, { query: { names: 'true' }, signal });
+    learn(names);
+    return [
+      card('Consents', table('Consents', [
         { title: 'Client', cell: (g) => link('clients', g.client_id) },
         { title: 'Resource', cell: (g) => link('resources', g.resource_id) },
         { title: 'Scope', cell: (g) => g.scopes.join(' ') },
@@ -23,21 +25,53 @@ export function grantList(user, signal) {
             await done('The grant is revoked', refresh);
           }, 'button.quiet.danger'),
         },
-      ], consents, 'This user has allowed nothing.'),
-      connections.length > 0 && table('Connections', [
-        { title: 'Provider', cell: (g) => g.provider ?? link('providers', g.provider_id) },
-        { title: 'Scope', cell: (g) => (g.scopes_granted ?? g.scopes ?? []).join(' ') },
+      ], consents, 'This user has allowed nothing.')),
+      card('Connections', table('Connections', [
+        { title: 'Provider', cell: (g) => link('providers', g.provider_id, g.provider) },
+        { title: 'Scope', cell: (g) => [g.scopes_granted.join(' '), g.upstream_scopes.length > 0 && h('div.small.muted', null, `there: ${g.upstream_scopes.join(' ')}`)] },
         { title: 'Since', class: 'when', cell: (g) => moment(g.created_at) },
+        { title: 'Changed', class: 'when', cell: (g) => moment(g.updated_at) },
+        { title: 'Token ends', class: 'when', cell: (g) => moment(g.expires_at) ?? 'not known' },
         {
           title: '', class: 'row-actions', cell: (g) => ask('Remove', 'Remove this connection?', 'What the provider gave is deleted here. The user has to connect again.', async () => {
             await call('DELETE', at('grants/broker', g.id));
             await done('The connection is removed', refresh);
           }, 'button.quiet.danger'),
         },
-      ], connections));
+      ], connections, 'This user has connected nothing.'),
+      act('Store an API key', () => storeKey(user, refresh, signal))),
+    ];
   });
   refresh();
-  return h('div.page', null, place);
+  return place;
+}
+
+// storeKey gives a user a key for a provider that hands out keys, not tokens.
+async function storeKey(user, then, signal) {
+  const { broker_providers: providers } = await call('GET', 'broker-providers', { query: { limit: 1000 }, signal });
+  const taking = providers.filter((p) => p.protocol === 'api_key');
+  dialog('Store an API key', (close) => {
+    if (!taking.length) {
+      return [
+        h('p', null, 'There is no provider of the protocol api_key. ', h('a', { href: '#/providers', onclick: close }, 'Create one'), ' first.'),
+        h('div.buttons', null, h('button', { type: 'button', onclick: close }, 'Close')),
+      ];
+    }
+    const provider = select(taking.map((p) => [p.id, p.display_name || p.slug]), taking[0].id);
+    const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', autofocus: true });
+    return form([
+      field('Provider', provider, { name: 'provider' }),
+      field('Key', key, { name: 'api_key', hint: 'It is stored encrypted, and takes the place of the one before.' }),
+    ], [
+      h('button', { type: 'button', onclick: close }, 'Cancel'),
+      h('button.primary', { type: 'submit' }, 'Store'),
+    ], async () => {
+      if (!key.value.trim()) throw mistake('api_key', 'Paste the key first.');
+      await call('PUT', at(`${at('users', user)}/connections`, provider.value), { body: { api_key: key.value.trim() } });
+      close();
+      await done('The key is stored', then);
+    });
+  });
 }
 
 export function show({ body, signal }) {

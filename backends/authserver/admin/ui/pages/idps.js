@@ -1,7 +1,7 @@
 import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
-import { badge, code, h } from '../parts/dom.js';
-import { field, form, select } from '../parts/form.js';
+import { badge, code, h, load } from '../parts/dom.js';
+import { field, form, mistake, select } from '../parts/form.js';
 import { act, area, ask, done, lines, link, list, moment } from '../view.js';
 
 export const title = 'Trusted identity providers';
@@ -9,6 +9,11 @@ export const about = 'Identity providers whose assertions (ID-JAG) are taken for
 
 const truth = [['true', 'Enabled'], ['false', 'Disabled']];
 const enabled = (row) => badge(row.enabled ? 'good' : 'warn', row.enabled ? 'enabled' : 'disabled');
+// The identity providers that there are, by their ids.
+let idps = [];
+const called = (id) => idps.find((i) => i.id === id)?.name || id;
+const choice = (id) => select([...(id ? [] : [['', 'Choose one']]), ...idps.map((i) => [i.id, i.name || i.issuer])], id ?? '');
+
 const text = (value, attributes) => h('input', { value: value ?? '', autocomplete: 'off', spellcheck: 'false', ...attributes });
 
 // kinds are the three lists of the page: what a row is made of, how it is shown.
@@ -38,7 +43,7 @@ const kinds = [
     name: 'policies', path: 'xaa/policies', title: 'Policies', one: 'policy',
     columns: [
       { title: 'Name', class: 'name', cell: (r) => r.name },
-      { title: 'Identity provider', cell: (r) => code(r.idp_id) },
+      { title: 'Identity provider', cell: (r) => called(r.idp_id) },
       { title: 'Clients', cell: (r) => (r.client_ids.length ? r.client_ids.join(' ') : 'all') },
       { title: 'Resources', cell: (r) => (r.resources.length ? r.resources.join(' ') : 'all') },
       { title: 'Scopes', cell: (r) => (r.scopes.length ? r.scopes.join(' ') : 'all') },
@@ -46,7 +51,7 @@ const kinds = [
     ],
     fields: (r) => ({
       name: [text(r.name), 'Name'],
-      idp_id: [text(r.idp_id), 'Identity provider', 'Its id.'],
+      idp_id: [choice(r.idp_id), 'Identity provider'],
       client_ids: [area(r.client_ids), 'Clients', 'One a line. Empty: all.'],
       resources: [area(r.resources), 'Resources', 'One a line. Empty: all.'],
       scopes: [area(r.scopes), 'Scopes', 'One a line. Empty: all.'],
@@ -56,43 +61,69 @@ const kinds = [
   {
     name: 'subject_mappings', path: 'xaa/subject-mappings', title: 'Subject mappings', one: 'subject mapping', fixed: true,
     columns: [
-      { title: 'Identity provider', cell: (r) => code(r.idp_id) },
+      { title: 'Identity provider', cell: (r) => called(r.idp_id) },
       { title: 'Its subject', cell: (r) => code(r.idp_subject) },
       { title: 'User', cell: (r) => link('users', r.local_user_id) },
       { title: 'Since', class: 'when', cell: (r) => moment(r.created_at) },
     ],
     fields: () => ({
-      idp_id: [text(''), 'Identity provider', 'Its id.'],
+      idp_id: [choice(), 'Identity provider'],
       idp_subject: [text(''), 'Its subject', 'The sub of its assertions.'],
-      local_user_id: [text(''), 'User', 'The id of a user here.'],
+      local_user_id: [text(''), 'User', 'The mail address or the id of a user here.'],
     }),
   },
 ];
 
 export function show({ body, signal }) {
-  for (const kind of kinds) {
-    const found = list({
-      caption: kind.title,
-      rows: kind.name,
-      empty: `There is no ${kind.one}.`,
-      signal,
-      columns: [...kind.columns, {
-        title: '', class: 'row-actions', cell: (row) => [
-          kind.more?.(row, found.show),
-          !kind.fixed && h('button.quiet', { type: 'button', onclick: () => edit(kind, row, found.show) }, 'Edit'),
-          ask('Delete', `Delete the ${kind.one}?`, 'This cannot be undone.', async () => {
-            await call('DELETE', at(kind.path, row.id));
-            await done('It is deleted', found.show);
-          }, 'button.quiet.danger'),
-        ],
-      }],
-      fetch: (q, stop) => call('GET', kind.path, { query: q, signal: stop }).catch((error) => {
-        if (error.status === 404) throw Object.assign(new Error('Set xaa.enabled to true to have them.'), { title: 'Enterprise-managed authorization is off.' });
-        throw error;
-      }),
-    });
-    body.append(h('div.cardhead', null, h('h2', null, kind.title), h('button.push', { type: 'button', onclick: () => edit(kind, null, found.show) }, `Create ${kind.one}`)), found);
-  }
+  const place = h('div.stack');
+  body.append(place);
+  const learnIdPs = async () => {
+    ({ idps } = await call('GET', 'idps', { query: { limit: 1000 }, signal }));
+  };
+  return load(place, async () => {
+    await learnIdPs().catch(off);
+    return kinds.map((kind) => section(kind, learnIdPs, signal));
+  });
+}
+
+// section is one of the lists of the page.
+function section(kind, learnIdPs, signal) {
+  const found = list({
+    caption: kind.title,
+    rows: kind.name,
+    empty: `There is no ${kind.one}.`,
+    signal,
+    columns: [...kind.columns, {
+      title: '', class: 'row-actions', cell: (row) => [
+        kind.more?.(row, found.show),
+        !kind.fixed && h('button.quiet', { type: 'button', onclick: () => edit(kind, row, found.show) }, 'Edit'),
+        ask('Delete', `Delete the ${kind.one}?`, 'This cannot be undone.', async () => {
+          await call('DELETE', at(kind.path, row.id));
+          await done('It is deleted', found.show);
+        }, 'button.quiet.danger'),
+      ],
+    }],
+    filters: kind.path !== 'idps' && idps.length > 1 ? [{ name: 'idp_id', label: 'Identity provider', options: [['', 'All'], ...idps.map((i) => [i.id, i.name || i.issuer])] }] : [],
+    fetch: async (q, stop) => {
+      if (kind.path === 'idps') await learnIdPs();
+      return call('GET', kind.path, { query: { ...q, names: 'true' }, signal: stop });
+    },
+  });
+  return [h('div.cardhead', null, h('h2', null, kind.title), h('button.push', { type: 'button', onclick: () => edit(kind, null, found.show) }, `Create ${kind.one}`)), found];
+}
+
+function off(error) {
+  if (error.status === 404) throw Object.assign(new Error('Set xaa.enabled to true to have them.'), { title: 'Enterprise-managed authorization is off.' });
+  throw error;
+}
+
+// userOf is the id of the user with a mail address, or the text itself.
+async function userOf(text) {
+  if (!text.includes('@')) return text;
+  const { users } = await call('GET', 'users', { query: { q: text, limit: 2 } });
+  const user = users.find((u) => u.email.toLowerCase() === text.toLowerCase());
+  if (!user) throw mistake('local_user_id', 'There is no user with this mail address.');
+  return user.id;
 }
 
 function edit(kind, row, then) {
@@ -104,7 +135,9 @@ function edit(kind, row, then) {
       h('button.primary', { type: 'submit' }, row ? 'Save' : 'Create'),
     ],
     async () => {
-      const body = Object.fromEntries(fields.map(([name, [input]]) => [name, input.tagName === 'TEXTAREA' ? lines(input) : input.tagName === 'SELECT' ? input.value === 'true' : input.value.trim()]));
+      const body = Object.fromEntries(fields.map(([name, [input]]) => [name, input.tagName === 'TEXTAREA' ? lines(input) : input.tagName === 'SELECT' && name === 'enabled' ? input.value === 'true' : input.value.trim()]));
+      if (body.idp_id === '') throw mistake('idp_id', 'Choose one.');
+      if (body.local_user_id) body.local_user_id = await userOf(body.local_user_id);
       if (row) await call('PUT', at(kind.path, row.id), { body });
       else await call('POST', kind.path, { body });
       close();

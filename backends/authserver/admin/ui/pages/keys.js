@@ -17,7 +17,7 @@ export function show({ body, actions, signal }) {
     { title: 'Made', class: 'when', cell: (k) => moment(k.created_at) },
   ], (await call('GET', 'keys', { signal })).keys));
   actions.append(
-    ask('Encrypt anew', 'Encrypt anew what is stored?', 'Everything that was encrypted with an older key is written with the present one. It may take a while, and can be repeated.', async () => {
+    ask('Encrypt anew', 'Encrypt anew what is stored?', 'Everything that was encrypted with an older key is written with the present one. It may take a while, and can be repeated. For many rows there is tollgate authserver re-encrypt, which tells how far it is.', async () => {
       const told = await call('POST', 'encryption/re-encrypt');
       said.replaceChildren(notice('good', h('p', { role: 'status' }, `${number(told.scanned)} looked at, ${number(told.rewritten)} written, ${number(told.failed)} failed.`)));
     }, 'button'),

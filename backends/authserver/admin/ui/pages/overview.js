@@ -2,7 +2,7 @@ import { call } from '../api.js';
 import { h, load, table } from '../parts/dom.js';
 import { number } from '../parts/format.js';
 import { state } from '../tones.js';
-import { card, facts, moment, notices } from '../view.js';
+import { card, learn, notices, status as told } from '../view.js';
 import { eventColumns } from './audit.js';
 
 export const title = 'Overview';
@@ -28,8 +28,8 @@ export function show({ body, signal, every }) {
   body.append(remarks, counts, status, recent);
   const refresh = () => Promise.all([
     load(remarks, async () => {
-      const told = (await call('GET', 'notices', { signal })).notices;
-      return told.length ? h('div.notices', null, notices(told)) : [h('span', { hidden: true })];
+      const found = (await call('GET', 'notices', { signal })).notices;
+      return found.length ? h('div.notices', null, notices(found)) : [h('span', { hidden: true })];
     }),
     load(counts, async () => {
       const n = await call('GET', 'stats', { query: { most: countMost + 1 }, signal });
@@ -37,10 +37,11 @@ export function show({ body, signal, every }) {
     }),
     load(status, async () => {
       const s = await call('GET', 'system/status', { signal });
-      return card('Server', facts([['Version', s.version], ['Started', moment(s.started_at)], ...Object.entries(s.subsystems).map(([name, is]) => [name, state(is)])]));
+      return card('Server', told(s, state));
     }),
     load(recent, async () => {
-      const { events } = await call('GET', 'audit', { query: { limit: 8 }, signal });
+      const { events, names } = await call('GET', 'audit', { query: { limit: 8, names: 'true' }, signal });
+      learn(names);
       return card('Last events', table('Last events', eventColumns, events, 'Nothing has happened lately.'), h('a', { href: '#/audit' }, 'All'));
     }),
   ]);

@@ -2,7 +2,7 @@ import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
 import { busy, code, h, load, table } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { ask, card, done, facts, link, list, moment } from '../view.js';
+import { act, ask, card, done, facts, link, list, moment } from '../view.js';
 
 export const title = 'Resources';
 export const about = 'Services that tokens are for, their scopes, and who may exchange tokens for them.';
@@ -24,11 +24,11 @@ function all({ body, actions, signal }) {
       { title: 'Slug', cell: (r) => code(r.slug) },
       { title: 'Address', cell: (r) => r.uri && code(r.uri) },
       { title: 'Scopes', cell: (r) => r.scopes.map((s) => s.name).join(' ') },
-      { title: 'Kind', cell: (r) => r.backend_kind },
+      { title: 'Kind', cell: (r) => Object.fromEntries(kinds)[r.backend_kind] },
     ],
     fetch: (q, stop) => call('GET', 'resources', { query: q, signal: stop }),
   });
-  actions.append(h('button.primary', { type: 'button', onclick: () => edit(null, found.show) }, 'Create resource'));
+  actions.append(act('Create resource', () => edit(null, found.show), 'button.primary'));
   body.append(found);
 }
 
@@ -46,26 +46,27 @@ function read(text) {
   });
 }
 
-function edit(resource, then) {
+async function edit(resource, then) {
+  const { broker_providers: providers } = await call('GET', 'broker-providers', { query: { limit: 1000 } });
   const slug = h('input', { value: resource?.slug ?? '', autocomplete: 'off', spellcheck: 'false', autofocus: true });
   const name = h('input', { value: resource?.display_name ?? '', autocomplete: 'off' });
   const uri = h('input', { type: 'url', value: resource?.uri ?? '', autocomplete: 'off', spellcheck: 'false' });
   const kind = select(kinds, resource?.backend_kind ?? 'mint');
-  const provider = h('input', { value: resource?.broker_provider_id ?? '', autocomplete: 'off', spellcheck: 'false' });
+  const provider = select([['', 'None'], ...providers.map((p) => [p.id, p.display_name || p.slug])], resource?.broker_provider_id ?? '');
   const scopes = h('textarea', { rows: 5, spellcheck: 'false', value: written(resource?.scopes) });
   dialog(resource ? `Edit ${resource.display_name || resource.slug}` : 'Create a resource', (close) => form([
     field('Slug', slug, { name: 'slug', hint: 'A short name, as in files.' }),
     field('Name', name, { name: 'display_name', hint: 'As users see it.' }),
     field('Address', uri, { name: 'uri', wide: true, hint: 'An absolute URI: the audience of its tokens.' }),
     field('Kind', kind, { name: 'backend_kind' }),
-    field('Provider', provider, { name: 'broker_provider_id', hint: 'The id of a provider, for its tokens.' }),
+    field('Provider', provider, { name: 'broker_provider_id', hint: 'Whose tokens are handed on.' }),
     field('Scopes', scopes, { name: 'scopes', wide: true, hint: 'One a line: its name, the provider’s names in brackets where there is one, and what users read.' }),
   ], [
     h('button', { type: 'button', onclick: close }, 'Cancel'),
     h('button.primary', { type: 'submit' }, resource ? 'Save' : 'Create resource'),
   ], async () => {
     const values = { slug: slug.value.trim(), display_name: name.value.trim(), uri: uri.value.trim(), backend_kind: kind.value, scopes: read(scopes.value) };
-    if (provider.value.trim() || resource?.broker_provider_id) values.broker_provider_id = provider.value.trim();
+    if (provider.value || resource?.broker_provider_id) values.broker_provider_id = provider.value;
     if (resource) await call('PATCH', at('resources', resource.id), { body: values });
     else await call('POST', 'resources', { body: values });
     close();
@@ -75,9 +76,9 @@ function edit(resource, then) {
 
 // policies are the lists of who may what.
 const policies = [
-  { path: 'exchange/allowed-clients', of: (p) => p?.exchange?.allowed_client_ids, member: 'client_id', title: 'Clients that may exchange tokens for it', label: 'Client id' },
-  { path: 'runtime/client-ids', of: (p) => p?.runtime?.client_ids, member: 'client_id', title: 'Clients that are it: they may introspect its tokens', label: 'Client id' },
-  { path: 'connect/allowed-return-urls', of: (p) => p?.connect?.allowed_return_urls, member: 'url', title: 'Addresses to come back to from connecting', label: 'URL' },
+  { path: 'exchange/allowed-clients', of: (p) => p?.exchange?.allowed_client_ids, member: 'client_id', title: 'Clients that may exchange tokens for it', label: 'Client id', none: 'Nobody.' },
+  { path: 'runtime/client-ids', of: (p) => p?.runtime?.client_ids, member: 'client_id', title: 'Clients that are it: they may introspect its tokens', label: 'Client id', none: 'Nobody.' },
+  { path: 'connect/allowed-return-urls', of: (p) => p?.connect?.allowed_return_urls, member: 'url', title: 'Addresses to come back to from connecting', label: 'URL', none: 'None but those of the configuration.' },
 ];
 
 function one({ body, actions, heading, id, signal }) {
@@ -87,7 +88,7 @@ function one({ body, actions, heading, id, signal }) {
     const r = await call('GET', path, { signal });
     heading.textContent = r.display_name || r.slug;
     actions.replaceChildren(
-      h('button', { type: 'button', onclick: () => edit(r, refresh) }, 'Edit'),
+      act('Edit', () => edit(r, refresh)),
       ask('Delete', 'Delete the resource?', 'No more tokens are issued for it. This cannot be undone.', async () => {
         await call('DELETE', path);
         location.hash = '#/resources';
@@ -95,7 +96,7 @@ function one({ body, actions, heading, id, signal }) {
     );
     return [
       card('Resource', facts([
-        ['Id', code(r.id), true], ['Slug', code(r.slug)], ['Kind', r.backend_kind], ['Address', r.uri && code(r.uri), true],
+        ['Id', code(r.id), true], ['Slug', code(r.slug)], ['Kind', Object.fromEntries(kinds)[r.backend_kind]], ['Address', r.uri && code(r.uri), true],
         ['Provider', link('providers', r.broker_provider_id)], ['Since', moment(r.created_at)], ['Changed', moment(r.updated_at)],
       ])),
       card('Scopes', table('Scopes', [
@@ -121,7 +122,7 @@ function policy(resource, p, path, refresh) {
         if (p.member === 'url') await call('DELETE', `${path}/policy/${p.path}`, { query: { url: value } });
         else await call('DELETE', at(`${path}/policy/${p.path}`, value));
         await done('The entry is removed', refresh);
-      }, 'button.quiet.danger')))) : h('p.muted.small', null, 'Nobody.'),
+      }, 'button.quiet.danger')))) : h('p.muted.small', null, p.none),
     h('form.adder', {
       novalidate: true,
       onsubmit(event) {

@@ -2,7 +2,7 @@ import { call } from '../api.js';
 import { code, h, load, table } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { state } from '../tones.js';
-import { card, done, facts, moment, notices } from '../view.js';
+import { act, card, done, notices, status as shown } from '../view.js';
 
 export const title = 'System';
 export const about = 'How the server is, what it was told, and how clients may register.';
@@ -24,13 +24,16 @@ export function show({ body, signal }) {
         await call('PATCH', 'settings/dcr', { body: { mode: chosen.value } });
         await done('Saved', showMode);
       },
-    ));
+    ), act('As the configuration says', async () => {
+      await call('PATCH', 'settings/dcr', { body: { mode: '' } });
+      await done('It is as the configuration says', showMode);
+    }));
   });
   return Promise.all([
     load(status, async () => {
       const [s, { notices: told }] = await Promise.all([call('GET', 'system/status', { signal }), call('GET', 'notices', { signal })]);
-      return h('div.stack', null, notices(told),
-        card('Status', facts([['Version', s.version], ['Started', moment(s.started_at)], ...Object.entries(s.subsystems).map(([name, is]) => [name, state(is)])])));
+      return h('div.stack', null, told.length > 0 && h('div.notices', null, notices(told)),
+        card('Status', shown(s, state)));
     }),
     showMode(),
     load(config, async () => {

@@ -2,46 +2,79 @@ import { at, call } from '../api.js';
 import { badge, code, h, load } from '../parts/dom.js';
 import { field, form, mistake } from '../parts/form.js';
 import { time } from '../parts/format.js';
-import { ask, card, done, facts, link, list, moment } from '../view.js';
+import { ask, card, done, facts, instant, learn, link, links, list, moment } from '../view.js';
 
 export const title = 'Tokens';
 export const about = 'Access tokens that were issued, and what one says.';
+
+export function show(page) {
+  return page.id ? one(page) : all(page);
+}
+
+// ends says when a token does, or that it has.
+const ends = (t) => (t.revoked_at ? badge('bad', 'revoked') : new Date(t.expires_at) < Date.now() ? badge('plain', 'expired') : moment(t.expires_at));
+
+// revoke is a button for a token that is good.
+const revoke = (t, then, kind) => !t.revoked_at && new Date(t.expires_at) > Date.now()
+  && ask('Revoke', 'Revoke this token?', `It is refused from now on, and so is every token exchanged from it. Its id: ${t.jti}`, async () => {
+    await call('DELETE', at('tokens', t.jti));
+    await done('The token is revoked', then);
+  }, kind);
 
 // tokenList are issuances. given are filters; all of them also those that have ended.
 export function tokenList(signal, given, filters = [], { ended = false } = {}) {
   const found = list({
     caption: 'Tokens',
     rows: ended ? 'issuances' : 'tokens',
-    empty: 'No such token.',
+    empty: filters.length ? 'No such token.' : 'There is none.',
     signal,
     given,
     filters,
     columns: [
-      { title: 'Issued', class: 'when', cell: (t) => moment(t.issued_at) },
-      { title: 'Client', cell: (t) => link('clients', t.client_id) },
-      { title: 'User', cell: (t) => link('users', t.subject_user_id) },
-      { title: 'Scope', cell: (t) => [t.scopes.join(' '), t.agent_chain?.length > 0 && h('div.small.muted', null, `by ${t.agent_chain.join(' → ')}`)] },
-      { title: 'Resource', cell: (t) => link('resources', t.resource_id) },
-      { title: 'Ends', class: 'when', cell: (t) => (t.revoked_at ? badge('bad', 'revoked') : new Date(t.expires_at) < Date.now() ? badge('plain', 'expired') : moment(t.expires_at)) },
-      {
-        title: '', class: 'row-actions', cell: (t) => !t.revoked_at && new Date(t.expires_at) > Date.now()
-          && ask('Revoke', 'Revoke this token?', `It is refused from now on, and so is every token exchanged from it. Its id: ${t.jti}`, async () => {
-            await call('DELETE', at('tokens', t.jti));
-            await done('The token is revoked', found.show);
-          }, 'button.quiet.danger'),
-      },
-    ],
-    fetch: (q, stop) => call('GET', ended ? 'issuances' : 'tokens', { query: q, signal: stop }),
+      { title: 'Issued', class: 'when', cell: (t) => h('a', { href: `#/tokens/${t.id}` }, moment(t.issued_at)) },
+      !given.client && { title: 'Client', cell: (t) => link('clients', t.client_id) },
+      !given.user && { title: 'User', cell: (t) => link('users', t.subject_user_id) },
+      { title: 'Scope', cell: (t) => [t.scopes.join(' '), t.agent_chain?.length > 0 && h('div.small.muted', null, 'by ', chain(t))] },
+      { title: 'Resource', cell: (t) => links('resources', t.resource_id) },
+      { title: 'Ends', class: 'when', cell: ends },
+      { title: '', class: 'row-actions', cell: (t) => revoke(t, found.show, 'button.quiet.danger') },
+    ].filter(Boolean),
+    fetch: (q, stop) => call('GET', ended ? 'issuances' : 'tokens', { query: { ...q, names: 'true' }, signal: stop }),
   });
   return found;
 }
 
-export function show({ body, signal }) {
-  body.append(inspector(signal), h('h2', null, 'Issued'), tokenList(signal, {}, [
-    { name: 'client', label: 'Client' },
-    { name: 'user', label: 'User' },
+// chain are the agents that a token went through, the oldest first.
+const chain = (t) => t.agent_chain.map((id, i) => [i > 0 && ' → ', link('clients', id)]);
+
+const kinds = { mint: 'of this server', broker: 'of a provider' };
+
+function one({ body, actions, heading, id, signal }) {
+  const place = h('div');
+  const refresh = () => load(place, async () => {
+    const t = await call('GET', at('issuances', id), { signal });
+    learn((await call('GET', 'issuances', { query: { jti: t.jti, limit: 1, names: 'true' }, signal })).names);
+    heading.textContent = 'A token';
+    actions.replaceChildren(...[revoke(t, refresh, 'button.danger')].filter(Boolean));
+    return card('Token', facts([
+      ['Token id (jti)', code(t.jti), true], ['Issued', moment(t.issued_at)], ['Ends', moment(t.expires_at)], ['Revoked', moment(t.revoked_at)],
+      ['Client', link('clients', t.client_id)], ['User', link('users', t.subject_user_id)], ['Resource', links('resources', t.resource_id)], ['Scope', t.scopes.join(' '), true],
+      ['Kind', kinds[t.backend_kind] ?? t.backend_kind], ['Consent was given to', t.consent_client_id !== t.client_id && link('clients', t.consent_client_id)],
+      ['Exchanged from', t.parent_jti && h('a', { href: `#/tokens?jti=${encodeURIComponent(t.parent_jti)}` }, t.parent_jti)],
+      ['Bound to a key (DPoP)', t.dpop_jkt && code(t.dpop_jkt), true], ['Agent', link('clients', t.agent_id)], ['Through agents', t.agent_chain?.length > 0 && chain(t), true],
+    ]));
+  });
+  body.append(place);
+  return refresh();
+}
+
+function all({ body, signal, query }) {
+  body.append(inspector(signal), h('h2', null, 'Issued'), tokenList(signal, { jti: query.get('jti') ?? '' }, [
+    { name: 'client', label: 'Client', hint: 'Its id.' },
+    { name: 'user', label: 'User', hint: 'Their id.' },
     { name: 'resource', label: 'Resource', hint: 'Its id or slug.' },
     { name: 'jti', label: 'Token id (jti)' },
+    { name: 'since', label: 'Since', type: 'datetime-local', read: instant },
   ], { ended: true }));
 }
 
@@ -72,7 +105,7 @@ function inspector(signal) {
       await load(said, async () => {
         const { issuances } = await call('GET', 'issuances', { query: { jti: claims.jti, limit: 1 }, signal });
         const [known] = issuances;
-        return h('p', null, !known ? 'This server has not issued a token with this id, or knows it no longer.' : known.revoked_at ? ['It was revoked ', moment(known.revoked_at), '.'] : 'This server has issued a token with this id, and has not revoked it.');
+        return h('p', null, !known ? 'This server has not issued a token with this id, or knows it no longer.' : known.revoked_at ? ['It was revoked ', moment(known.revoked_at), '.'] : ['This server has issued a token with this id, and has not revoked it.', ' ', h('a', { href: `#/tokens/${known.id}` }, 'Open it')]);
       });
     }),
     shown,

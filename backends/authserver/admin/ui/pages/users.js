@@ -92,7 +92,7 @@ function one({ body, actions, heading, id, signal }) {
       ['Id', code(u.id), true], ['Name', u.name], ['Role', u.role], ['Status', state(u.status)], ['Signs in by', u.provider], ['Since', moment(u.created_at)],
     ]));
   });
-  body.append(place, factorList(path, signal), h('h2', null, 'Grants'), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, h('p', null, h('a', { href: `#/audit?actor=${encodeURIComponent(id)}` }, 'What they did: the audit')));
+  body.append(place, factorList(path, signal), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, h('p', null, h('a', { href: `#/audit?actor=${encodeURIComponent(id)}` }, 'What they did: the audit')));
   return refresh();
 }
 
