@@ -83,6 +83,7 @@ type Server struct {
 	public, admin *site
 	jobs          []jobs.Job
 
+	survey  survey
 	seeding atomic.Bool // clients and resources of the configuration are to be stored
 
 	mu  sync.Mutex

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -17,21 +19,62 @@ const pepperGone = "client_secret_pepper is not set, and there are clients whose
 
 // warn tells the log what of the database cannot be used with this configuration.
 func (s *Server) warn(ctx context.Context) (int, error) {
-	n, err := s.rooms.clients.Unusable(ctx)
+	missing, clients, err := s.surveyed(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if n > 0 {
-		s.kernel.Logger().Warn(pepperGone, zap.Int("clients", n))
-	}
-	missing, err := s.missing(ctx)
-	if err != nil {
-		return 0, err
+	if clients > 0 {
+		s.kernel.Logger().Warn(pepperGone, zap.Int("clients", clients))
 	}
 	for _, m := range missing {
 		s.kernel.Logger().Warn("sealed rows need a key that is not configured", zap.String("table", m.Table), zap.Int("rows", m.Rows), zap.String("key", m.Key), zap.String("remedy", remedy(m)))
 	}
 	return 0, nil
+}
+
+// surveyAge is how long what a look at all rows has found is told of again: an overview asks
+// often, and little changes by itself.
+const surveyAge = time.Minute
+
+// survey is what was found in all rows.
+type survey struct {
+	mu      sync.Mutex
+	at      time.Time // zero: nobody has looked
+	round   int       // what was begun before the last forget is not remembered
+	missing []encryption.Missing
+	clients int // whose secrets cannot be used
+}
+
+// forget has all rows looked at again.
+func (v *survey) forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.at = time.Time{}
+	v.round++
+}
+
+// surveyed is what is found in all rows, or was lately.
+func (s *Server) surveyed(ctx context.Context) (missing []encryption.Missing, clients int, err error) {
+	v, now := &s.survey, s.kernel.Now()
+	v.mu.Lock()
+	missing, clients = v.missing, v.clients
+	known, round := !v.at.IsZero() && now.Sub(v.at) < surveyAge, v.round
+	v.mu.Unlock()
+	if known {
+		return missing, clients, nil
+	}
+	if clients, err = s.rooms.clients.Unusable(ctx); err == nil {
+		missing, err = s.missing(ctx)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.round == round {
+		v.at, v.missing, v.clients = now, missing, clients
+	}
+	return missing, clients, nil
 }
 
 // missing are the sealed texts whose key is not configured.
@@ -65,7 +108,7 @@ func (s *Server) notices(ctx context.Context) (told []admin.Notice, err error) {
 	add := func(about, format string, args ...any) {
 		told = append(told, admin.Notice{Message: fmt.Sprintf(format, args...), About: about})
 	}
-	missing, err := s.missing(ctx)
+	missing, clients, err := s.surveyed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +122,7 @@ func (s *Server) notices(ctx context.Context) (told []admin.Notice, err error) {
 		}
 		add("", "Rows of %s that nobody can read: %d. They are sealed with %s. What to do: %s.", m.Table, m.Rows, key, remedy(m))
 	}
-	n, err := s.rooms.clients.Unusable(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if n > 0 {
+	if clients > 0 {
 		add("clients", "%s", pepperGone)
 	}
 	all, err := s.rooms.brokers.All(ctx)

@@ -108,6 +108,25 @@ func TestKeyTakenTooEarly(t *testing.T) {
 		}
 		s, logs = begin(sealed)
 		quiet(s, logs)
+
+		// To encrypt anew has the rows looked at again, which else is not done each time.
+		if w := admin(first, http.MethodPost, "/admin/broker-providers", `{"slug":"late","protocol":"oauth","config_data":{"client_secret":"s"}}`); w.Code != http.StatusCreated {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		s, _ = begin(sealed)
+		const unread = "Rows of authserver_brokers that nobody can read: 1."
+		if text := notices(s); !strings.Contains(text, unread) {
+			t.Error(text)
+		}
+		if w := admin(s, http.MethodDelete, "/admin/broker-providers/late", ""); w.Code != http.StatusNoContent {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		if text := notices(s); !strings.Contains(text, unread) {
+			t.Errorf("all rows are looked at each time: %s", text)
+		}
+		if w := admin(s, http.MethodPost, "/admin/encryption/re-encrypt", ""); w.Code != http.StatusOK || strings.Contains(notices(s), unread) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
 	})
 }
 

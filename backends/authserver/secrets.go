@@ -125,6 +125,7 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 	if s.rooms.encryptor == nil {
 		return all, encryption.ErrNone
 	}
+	defer s.survey.forget()
 	for _, one := range s.rooms.sealed {
 		before := all
 		add := func(done encryption.Resealed) {
