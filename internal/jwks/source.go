@@ -121,6 +121,9 @@ func (s *Source) Limit(fresh, gap time.Duration) {
 	s.fresh, s.mostFresh, s.gap = fresh, fresh, gap
 }
 
+// Clock has the source go by a clock of its owner. It is called before the source is used.
+func (s *Source) Clock(now func() time.Time) { s.now = now }
+
 // Refresh fetches the keys now. The error is that of the fetch, or of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.mu.Lock()

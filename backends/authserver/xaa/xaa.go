@@ -115,6 +115,7 @@ func (x *XAA) source(idp *IdP) *jwks.Source {
 	}
 	made := jwks.NewForeignSource(at, x.options.Networks, x.Logger)
 	made.Limit(x.options.KeysTTL, keysGap)
+	made.Clock(x.Now)
 	if x.ended {
 		made.Close()
 	}
