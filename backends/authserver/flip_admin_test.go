@@ -3,35 +3,35 @@ package authserver_test
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// adminFlips are of the administration API.
-func adminFlips() map[string]flip {
-	asked := func(f *flipped) int { return f.admin(http.MethodGet, "/clients", "").Code }
-	return map[string]flip{
-		"admin.api_key": {nil, "0123456789abcdef0123456789abcdef", func(t *testing.T, key keys) string {
-			t.Helper()
-			return admin(begin(t, keys{"server.issuer": "http://localhost:9000"}, key).server, http.MethodGet, "/admin/clients", "").Result().Status
-		}, "200 OK", "401 Unauthorized"},
-		"admin.audit_default_lookback": {nil, "1h", func(t *testing.T, key keys) string {
-			t.Helper()
-			f := begin(t, key)
-			f.client(nil)
-			f.clock.Pass(2 * time.Hour)
-			if strings.Contains(f.admin(http.MethodGet, "/audit", "").Body.String(), `"client.`) {
-				return "listed"
-			}
-			return "too old"
-		}, "listed", "too old"},
-		"admin.audit_max_lookback": {nil, "48h", func(t *testing.T, key keys) string {
-			t.Helper()
-			f := begin(t, key)
-			return f.admin(http.MethodGet, "/audit?since="+url.QueryEscape(f.clock.Now().Add(-100*time.Hour).UTC().Format(time.RFC3339)), "").status()
-		}, "200", "400"},
-		"admin.requests_per_second": {nil, 0.001, passed(asked, false, keys{"admin.burst": 2}), "300", "2"},
-		"admin.burst":               {nil, 3, passed(asked, false, keys{"admin.requests_per_second": 0.001}), "1", "3"},
-	}
+// flipsOfAdmin are of the administration.
+var flipsOfAdmin = map[string]flip{
+	"admin.api_key": {other: "0123456789abcdef0123456789abcdef", want: [2]string{"200", "401"}, see: func(t *testing.T, s settings) string {
+		return newLab(t, s).status(http.MethodGet, "/admin/stats", "", "Authorization", "")
+	}},
+	"admin.audit_default_lookback": {other: "72h", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		l.registers()
+		l.ask(http.MethodGet, "/admin/audit", "") // what was told is stored
+		l.clock.Pass(48 * time.Hour)
+		return strconv.FormatBool(strings.Contains(l.ask(http.MethodGet, "/admin/audit", "").Body.String(), "client."))
+	}},
+	"admin.audit_max_lookback": {other: "2000h", want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		since := l.clock.Now().Add(-1000 * time.Hour).UTC().Format(time.RFC3339)
+		return l.status(http.MethodGet, "/admin/audit?"+url.Values{"since": {since}}.Encode(), "")
+	}},
+	"admin.requests_per_second": {other: "1", with: settings{"admin.burst": "3"}, want: [2]string{"all", "3"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return until(20, http.StatusOK, func() int { return l.ask(http.MethodGet, "/admin/stats", "").Code })
+	}},
+	"admin.burst": {other: "5", with: settings{"admin.requests_per_second": "1"}, want: [2]string{"1", "5"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return until(20, http.StatusOK, func() int { return l.ask(http.MethodGet, "/admin/stats", "").Code })
+	}},
 }

@@ -1,355 +1,263 @@
 package authserver_test
 
 import (
-	"cmp"
-	"context"
-	"crypto/rand"
 	"encoding/json"
+	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
-	"net/url"
-	"os"
-	"slices"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
-	"golang.org/x/oauth2"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
-	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 )
 
-// keys are a configuration: values by the names of keys. nil is a key that is not there,
-// which has its default.
-type keys map[string]any
-
-// flip is how the effect of a key is seen: of two configurations that differ in its value
-// alone, a client or an operator sees different things.
+// flip is how a key of the configuration is seen to be alive: a server that has one value
+// of it, and one that has another, are not the same to those who use them.
 type flip struct {
-	one, other any // values of the key
-	// see runs the server with the key, and whatever else it needs, and returns what is
-	// seen.
-	see func(t *testing.T, key keys) string
-	// want and but are what is seen with one and with other. Empty: it is not told.
-	want, but string
+	// first is the value that it has before, other the one that it has then, as YAML.
+	// first empty: the key is left out.
+	first, other string
+	// with are further keys, without which this one says nothing.
+	with settings
+	// see is what somebody sees of a server with these settings.
+	see func(t *testing.T, s settings) string
+	// want is what is seen with first, and with other.
+	want [2]string
 }
 
-// flips are those of this service. The keys of the process around it, its listeners,
-// storage and telemetry, are flipped where they act.
-func flips(t *testing.T) map[string]flip {
-	t.Helper()
-	all := make(map[string]flip)
-	for _, section := range []map[string]flip{
-		issuerFlips(), signingFlips(t), registrationFlips(), documentFlips(), sessionFlips(t), limitFlips(), adminFlips(), oauthFlips(), upstreamFlips(t), encryptionFlips(t), grantFlips(), proofFlips(), connectFlips(),
-		enterpriseFlips(),
-	} {
-		for name, one := range section {
-			if _, twice := all[name]; twice {
-				t.Errorf("%s is in two sections", name)
-			}
-			all[name] = one
-		}
-	}
-	return all
-}
+// settings are values of keys, as YAML. $URL is the address of the server, $DIR a folder.
+type settings map[string]string
 
-// TestFlip: each key of the configuration is alive: who changes it sees a difference.
-func TestFlip(t *testing.T) {
+// TestKeys flips every key of the table but those that act outside the rooms, which are
+// flipped where they act.
+func TestKeys(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("config/testdata/process-keys.txt")
-	if err != nil {
-		t.Fatal(err)
+	all := make(map[string]flip)
+	for _, some := range []map[string]flip{flipsOfClients, flipsOfPeople, flipsOfUpstream, flipsOfKeys, flipsOfTokens, flipsOfAdmin} {
+		maps.Copy(all, some)
 	}
-	elsewhere, all, known := strings.Fields(string(text)), flips(t), make(map[string]bool)
 	for _, key := range config.Keys() {
-		known[key.Name] = true
-		if slices.Contains(elsewhere, key.Name) {
-			continue
+		f, ok := all[key.Name]
+		if delete(all, key.Name); ok == authtest.Outside(key.Name) {
+			t.Errorf("%s: flipped here is %v", key.Name, ok)
 		}
-		one, ok := all[key.Name]
 		if !ok {
-			t.Errorf("%s: nobody has seen an effect of it", key.Name)
 			continue
 		}
 		t.Run(key.Name, func(t *testing.T) {
 			t.Parallel()
-			seen := one.see(t, keys{key.Name: one.one})
-			then := one.see(t, keys{key.Name: one.other})
-			if seen == then || one.want != "" && seen != one.want || one.but != "" && then != one.but {
-				t.Errorf("with %v: %q, want %q; with %v: %q, want %q", one.one, seen, one.want, one.other, then, one.but)
+			for i, value := range []string{f.first, f.other} {
+				s := maps.Clone(f.with)
+				if s == nil {
+					s = make(settings)
+				}
+				s[key.Name] = value
+				if got := f.see(t, s); got != f.want[i] {
+					t.Errorf("with %q: %q is seen, want %q", value, got, f.want[i])
+				}
+			}
+			if f.want[0] == f.want[1] {
+				t.Errorf("%q makes no difference", f.want[0])
 			}
 		})
 	}
 	for name := range all {
-		if !known[name] || slices.Contains(elsewhere, name) {
-			t.Errorf("%s is no key of this service", name)
-		}
+		t.Errorf("%s is no key", name)
 	}
 }
 
-// people are databases with a user.
-var people = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}, Fill: func(ctx context.Context, db *store.DB) error {
-	k := authserver.Offline(db, time.Now)
-	defer k.Close()
-	_, err := authserver.OfflineUsers(k).Create(ctx, users.New{Email: "ann@example.com", Name: "Ann", Password: "correct horse", EmailVerified: true}, "")
-	return err
-}}
+// The secrets that keys may name.
+var flipSecrets = map[string]string{
+	"MASTER": strings.Repeat("0a", 32), "OTHER": strings.Repeat("0b", 32), "RIGHT": "not-a-guess", "WRONG": "a guess",
+	"ROOT": transittest.Root, "ROLE": transittest.RoleID, "SECRET": transittest.SecretID,
+}
 
-// flipped is a server with a configuration, which is watched.
-type flipped struct {
+// lab is a server that is made of settings.
+type lab struct {
 	*live
-	clock *authtest.Clock
-	db    *store.DB
-	log   *observer.ObservedLogs
+	db     *store.DB
+	clock  *authtest.Clock
+	logs   *observer.ObservedLogs
+	folder string // $DIR
+	failed error  // of the start
 }
 
-// variables of the process: names for secrets.
-var variables = map[string]string{
-	"MASTER": strings.Repeat("0a", 32), "OTHER_MASTER": strings.Repeat("0b", 32), "BAD": "a guess",
-	"KMS_TOKEN": transittest.Root, "KMS_ROLE": transittest.RoleID, "KMS_SECRET": transittest.SecretID, "OIDC_SECRET": oidclogintest.Secret,
-}
-
-// trust has the server reach this machine.
-var trust = keys{"server.allow_networks": []string{"127.0.0.0/8"}}
-
-// start runs a server on a database, nil: a new one. The error is what keeps it from
-// starting. The later of several values of a key counts. The issuer is the address of the
-// server unless a key says otherwise.
-func start(t *testing.T, db *store.DB, sets ...keys) (*flipped, error) {
+// newLab is one on a database of its own.
+func newLab(t *testing.T, s settings) *lab {
 	t.Helper()
-	f := &flipped{live: &live{t: t}, clock: authtest.NewClock(), db: db}
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.server.Public().ServeHTTP(w, r) }))
+	return newLabOn(t, databases.SQLite(t), s)
+}
+
+// newLabOn is one on a database that there is.
+func newLabOn(t *testing.T, db *store.DB, s settings) *lab {
+	t.Helper()
+	core, logs := observer.New(zapcore.InfoLevel)
+	l := &lab{live: &live{t: t}, db: db, clock: authtest.NewClock(), logs: logs, folder: t.TempDir()}
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.server.Public().ServeHTTP(w, r) }))
 	t.Cleanup(listener.Close)
-	f.url = listener.URL
-	set := keys{
-		"server.issuer": f.url, "signing.key_path": t.TempDir(), "admin.api_key": "0123456789abcdef0123456789abcdef",
-		"resources": []map[string]any{
-			{"slug": "files", "uri": "https://files.example", "scopes": []map[string]any{{"name": "read"}, {"name": "write"}}},
-			{"slug": "mail", "uri": "https://mail.example", "scopes": []map[string]any{{"name": "send"}}},
-		},
+	l.url = listener.URL
+	all := settings{
+		"server.issuer": "$URL", "signing.key_path": "$DIR", "rate_limit.enabled": "false", "admin.api_key": "0123456789abcdef0123456789abcdef",
+		"resources": `[{"slug":"files","uri":"https://files.example","backend_kind":"mint","display_name":"Files","scopes":[{"name":"read"},{"name":"write"}]}]`,
 	}
-	for _, more := range sets {
-		maps.Copy(set, more)
+	maps.Copy(all, s)
+	text := strings.NewReplacer("$URL", l.url, "$DIR", l.folder).Replace(all.text(t))
+	cfg, err := config.Parse([]byte(text), func(name string) (string, bool) { v, ok := flipSecrets[name]; return v, ok })
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
 	}
-	cfg, err := config.Parse(set.text(t), func(name string) (string, bool) {
-		value, ok := variables[name]
-		return value, ok
+	shared := counters.NewMemory(l.clock.Now)
+	logger := zap.New(core)
+	l.server, err = authserver.New(authserver.Options{
+		Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Now: l.clock.Now, Logger: func() *zap.Logger { return logger },
 	})
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	if f.db == nil {
-		f.db = people.SQLite(t)
-	}
-	core, logs := observer.New(zapcore.DebugLevel)
-	f.log = logs
-	shared := counters.NewMemory(f.clock.Now)
-	process := make([]byte, 32) // as of another one
-	_, _ = rand.Read(process)   // never fails
-	if f.server, err = authserver.New(authserver.Options{Config: cfg, DB: f.db, Counters: shared, Key: process, Logger: func() *zap.Logger { return zap.New(core) }, Now: f.clock.Now}); err != nil {
-		return nil, err
-	}
+	k := authserver.Offline(db, l.clock.Now)
 	t.Cleanup(func() {
-		f.server.Close()
-		_ = shared.Close()
+		l.server.Close()
+		k.Close()
+		if err := shared.Close(); err != nil {
+			t.Error(err)
+		}
 	})
-	if err := f.server.Start(); err != nil {
-		return nil, err
+	if l.failed = l.server.Start(); l.failed != nil {
+		return l
 	}
-	for f.server.Ready(t.Context()) != nil { // until the resources are stored
-		time.Sleep(time.Millisecond)
+	for all["signing.key_store"] != config.KMSTransit && l.server.Ready(t.Context()) != nil { // until the resources are stored
+		runtime.Gosched()
 	}
-	k := authserver.Offline(f.db, time.Now)
-	t.Cleanup(k.Close)
-	f.users = authserver.OfflineUsers(k)
-	if f.ann, err = f.users.FindEmail(t.Context(), "ann@example.com"); err != nil {
-		return nil, err
+	l.users = authserver.OfflineUsers(k)
+	if l.ann, err = l.users.FindEmail(t.Context(), "ann@example.com"); users.IsNone(err) {
+		l.ann, err = l.users.Create(t.Context(), users.New{Email: "ann@example.com", Name: "Ann", Password: "correct horse"}, "")
 	}
-	f.browser()
-	return f, nil
-}
-
-// begin is start where it must start.
-func begin(t *testing.T, sets ...keys) *flipped {
-	t.Helper()
-	f, err := start(t, nil, sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	l.browser()
+	return l
 }
 
-// refusal is the error of a start with a key, and "starts" without one.
-func refusal(err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return "starts"
-}
-
-// text is the file of keys.
-func (k keys) text(t *testing.T) []byte {
-	t.Helper()
-	root := make(map[string]any)
-	for name, value := range k {
-		if value == nil {
-			continue
-		}
-		at, words := root, strings.Split(name, ".")
-		for _, word := range words[:len(words)-1] {
-			if at[word] == nil {
-				at[word] = make(map[string]any)
-			}
-			at, _ = at[word].(map[string]any)
-		}
-		at[words[len(words)-1]] = value
-	}
-	text, err := json.Marshal(root) // which is YAML
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// with is keys with others above them.
-func (k keys) with(others ...keys) keys {
-	all := maps.Clone(k)
-	for _, more := range others {
-		maps.Copy(all, more)
-	}
-	return all
-}
-
-// browser is a new one, without cookies.
-func (f *flipped) browser() {
-	f.t.Helper()
+// browser is a new one.
+func (l *lab) browser() {
+	l.t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
-		f.t.Fatal(err)
+		l.t.Fatal(err)
 	}
-	f.people = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	l.people = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// answer is one to a program or a browser, with its status.
-type answer struct {
-	*httptest.ResponseRecorder
-	body map[string]any
-}
-
-// ask sends a request to a site; header are pairs.
-func ask(h http.Handler, method, path, body string, header ...string) answer {
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	if body != "" {
-		kind := "application/x-www-form-urlencoded"
-		if body[0] == '{' {
-			kind = "application/json"
+// text is the settings as a file. JSON is YAML.
+func (s settings) text(t *testing.T) string {
+	t.Helper()
+	file := make(map[string]any)
+	for key, value := range s {
+		if value == "" {
+			continue
 		}
-		r.Header.Set("Content-Type", kind)
+		at := file
+		names := strings.Split(key, ".")
+		for _, name := range names[:len(names)-1] {
+			below, ok := at[name].(map[string]any)
+			if !ok {
+				below = make(map[string]any)
+				at[name] = below
+			}
+			at = below
+		}
+		var read any = value
+		if json.Valid([]byte(value)) && strings.ContainsAny(value[:1], "[{tf123456789") {
+			read = json.RawMessage(value)
+		}
+		at[names[len(names)-1]] = read
+	}
+	text, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// ask sends a request to a site and returns the answer; header are names and values. What is
+// posted is a form, or JSON for the administration.
+func (l *lab) ask(method, path, body string, header ...string) *httptest.ResponseRecorder {
+	l.t.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.RemoteAddr, r.Host = "127.0.0.1:1234", "localhost"
+	h := l.server.Public()
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if strings.HasPrefix(path, "/admin/") {
+		h = l.server.Admin()
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer 0123456789abcdef0123456789abcdef")
 	}
 	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Add(header[i], header[i+1])
-	}
-	a := answer{ResponseRecorder: httptest.NewRecorder()}
-	h.ServeHTTP(a, r)
-	_ = json.Unmarshal(a.Body.Bytes(), &a.body)
-	return a
-}
-
-// status of an answer, as text.
-func (a answer) status() string { return strconv.Itoa(a.Code) }
-
-// says is the error of an answer, else its status.
-func (a answer) says() string {
-	code, _ := a.body["error"].(string)
-	return cmp.Or(code, a.status())
-}
-
-// public asks the public site.
-func (f *flipped) public(method, path, body string, header ...string) answer {
-	return ask(f.server.Public(), method, path, body, header...)
-}
-
-// admin asks the administration with its key.
-func (f *flipped) admin(method, path, body string) answer {
-	return ask(f.server.Admin(), method, "/admin"+path, body, "Authorization", "Bearer 0123456789abcdef0123456789abcdef")
-}
-
-// metadata is a member of the metadata document, as text.
-func metadata(member string) func(t *testing.T, key keys) string {
-	return func(t *testing.T, key keys) string {
-		t.Helper()
-		text, err := json.Marshal(begin(t, key).public(http.MethodGet, "/.well-known/oauth-authorization-server", "").body[member])
-		if err != nil {
-			t.Fatal(err)
+		if r.Header.Set(header[i], header[i+1]); header[i+1] == "" {
+			r.Header.Del(header[i])
 		}
-		return string(text)
 	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
 }
 
-// client registers one, with more members.
-func (f *flipped) client(members map[string]any) (id, secret string) {
-	f.t.Helper()
-	all := map[string]any{
-		"client_name": "App", "redirect_uris": []string{"https://app.example/cb"}, "grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
-		"token_endpoint_auth_method": "none", "scope": "openid read write",
+// status is that of an answer.
+func (l *lab) status(method, path, body string, header ...string) string {
+	l.t.Helper()
+	return strconv.Itoa(l.ask(method, path, body, header...).Code)
+}
+
+// member is one of the answer to a program.
+func member(t *testing.T, w *httptest.ResponseRecorder, name string) string {
+	t.Helper()
+	var body map[string]any
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
 	}
-	maps.Copy(all, members)
-	text, err := json.Marshal(all)
+	return fmt.Sprint(body[name])
+}
+
+// page is a page for the browser, whatever its status.
+func (l *lab) page(path string) (response *http.Response, text string) {
+	l.t.Helper()
+	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.url+path, nil)
 	if err != nil {
-		f.t.Fatal(err)
+		l.t.Fatal(err)
 	}
-	made := f.admin(http.MethodPost, "/clients", string(text))
-	if made.Code != http.StatusCreated {
-		f.t.Fatalf("%d %s", made.Code, made.Body)
+	response, err = l.people.Do(r)
+	if err != nil {
+		l.t.Fatal(err)
 	}
-	id, _ = made.body["client_id"].(string)
-	secret, _ = made.body["client_secret"].(string)
-	return id, secret
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return response, string(raw)
 }
 
-// app is a client that nobody authenticates, as x/oauth2 knows it.
-func (f *flipped) app() *oauth2.Config {
-	f.t.Helper()
-	id, _ := f.client(nil)
-	return &oauth2.Config{
-		ClientID: id, RedirectURL: "https://app.example/cb", Scopes: []string{"read"},
-		Endpoint: oauth2.Endpoint{AuthURL: f.url + "/oauth/authorize", TokenURL: f.url + "/oauth/token", AuthStyle: oauth2.AuthStyleInParams},
+// row is a text of the database.
+func (l *lab) row(query string) (text string) {
+	l.t.Helper()
+	if err := l.db.Read(l.t.Context(), func(c store.Conn) error { return c.Row(query).Scan(&text) }); err != nil {
+		l.t.Fatalf("%s: %v", query, err)
 	}
-}
-
-// signedIn is an app with tokens of ann's.
-func (f *flipped) signedIn() (*oauth2.Config, answer) {
-	f.t.Helper()
-	c := f.app()
-	tokens := f.public(http.MethodPost, "/oauth/token", f.redeem(c).Encode())
-	if tokens.Code != http.StatusOK {
-		f.t.Fatalf("%d %s", tokens.Code, tokens.Body)
-	}
-	return c, tokens
-}
-
-// renew uses a refresh token.
-func (f *flipped) renew(c *oauth2.Config, tokens answer) answer {
-	token, _ := tokens.body["refresh_token"].(string)
-	return f.public(http.MethodPost, "/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {c.ClientID}}.Encode())
-}
-
-// seconds is expires_in of an answer.
-func (a answer) seconds() string {
-	n, _ := a.body["expires_in"].(float64)
-	return time.Duration(n * float64(time.Second)).String()
+	return text
 }

@@ -7,75 +7,146 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
 )
 
-// upstreamFlips are of people who sign in at another provider.
-func upstreamFlips(t *testing.T) map[string]flip {
+// provider tells where it is, and what it can.
+type provider struct {
+	*httptest.Server
+	asked atomic.Int64
+}
+
+func newProvider(t *testing.T) *provider {
 	t.Helper()
-	one, other := oidclogintest.New(t), oidclogintest.New(t)
-	var grouped *httptest.Server // a provider that knows the scope groups
-	grouped = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	p := new(provider)
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		p.asked.Add(1)
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{
-			"issuer": grouped.URL, "authorization_endpoint": grouped.URL + "/authorize", "token_endpoint": grouped.URL + "/token", "jwks_uri": grouped.URL + "/keys", "scopes_supported": []string{"openid", "email", "groups"},
+			"issuer": p.URL, "authorization_endpoint": p.URL + "/auth", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys", "scopes_supported": []string{"openid", "groups"},
+			"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"ES256"},
 		})
 	}))
-	t.Cleanup(grouped.Close)
-	base := trust.with(keys{
-		"oidc.enabled": true, "oidc.issuer": one.URL, "oidc.client_id": oidclogintest.ClientID, "oidc.redirect_uri": "https://as.example/oidc/callback", "oidc.display_name": "The Company",
-	})
-	// led is where a person is led to, as a member of it.
-	led := func(more keys, member func(to *url.URL) string) func(t *testing.T, key keys) string {
-		return func(t *testing.T, key keys) string {
-			t.Helper()
-			to, err := url.Parse(begin(t, base, more, key).visit("/oidc/start?redirect=/").location)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return member(to)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// elsewhere are the keys for a sign-in at another provider.
+var elsewhere = settings{"oidc.enabled": "true", "oidc.client_id": oidclogintest.ClientID, "oidc.client_secret": oidclogintest.Secret, "oidc.redirect_uri": "https://as.example/oidc/callback"}
+
+// and are further settings.
+func (s settings) and(more settings) settings {
+	all := make(settings)
+	for _, some := range []settings{s, more} {
+		for key, value := range some {
+			all[key] = value
 		}
 	}
-	query := func(name string) func(to *url.URL) string {
-		return func(to *url.URL) string { return to.Query().Get(name) }
+	return all
+}
+
+// begun is where a sign-in at another provider begins.
+func begun(t *testing.T, s settings) *httptest.ResponseRecorder {
+	t.Helper()
+	if s["oidc.issuer"] == "" {
+		s["oidc.issuer"] = newProvider(t).URL
 	}
-	// back is the status of who comes back from the provider, which is asked by a secret.
-	back := func(t *testing.T, key keys) string {
+	return newLab(t, s).ask(http.MethodGet, "/oidc/start?redirect=/", "")
+}
+
+// sends is a parameter that the other provider is sent.
+func sends(name string) func(t *testing.T, s settings) string {
+	return func(t *testing.T, s settings) string {
 		t.Helper()
-		at := oidclogintest.New(t)
-		at.Claims = map[string]any{"email": "bob@example.com", "email_verified": true}
-		f := begin(t, base, keys{"oidc.issuer": at.URL}, key)
-		return strconv.Itoa(f.visit("/oidc/callback?" + at.Visit(f.visit("/oidc/start?redirect=/").location).Encode()).status)
+		return query(begun(t, s).Header().Get("Location")).Get(name)
 	}
-	return map[string]flip{
-		"oidc.enabled": {nil, true, func(t *testing.T, key keys) string {
-			t.Helper()
-			return strconv.Itoa(begin(t, base, key).visit("/oidc/start").status)
-		}, "404", "302"},
-		"oidc.issuer":               {one.URL, other.URL, led(nil, func(to *url.URL) string { return to.Scheme + "://" + to.Host }), one.URL, other.URL},
-		"oidc.client_id":            {"here", "there", led(nil, query("client_id")), "here", "there"},
-		"oidc.redirect_uri":         {"https://as.example/a", "https://as.example/b", led(nil, query("redirect_uri")), "https://as.example/a", "https://as.example/b"},
-		"oidc.connector_id":         {nil, "corp", led(nil, query("connector_id")), "", "corp"},
-		"oidc.scopes":               {nil, []string{"openid", "offline_access"}, led(nil, query("scope")), "openid email profile", "openid offline_access"},
-		"oidc.include_groups_scope": {nil, false, led(keys{"oidc.issuer": grouped.URL}, query("scope")), "openid email profile groups", "openid email profile"},
-		"oidc.client_secret":        {"wrong", oidclogintest.Secret, back, "400", "302"},
-		"oidc.client_secret_ref":    {"BAD", "OIDC_SECRET", back, "400", "302"},
-		"oidc.client_secret_env":    {"BAD", "OIDC_SECRET", back, "400", "302"},
-		"oidc.display_name": {nil, "The Firm", func(t *testing.T, key keys) string {
-			t.Helper()
-			return strconv.FormatBool(strings.Contains(begin(t, base, key).public(http.MethodGet, "/login", "").Body.String(), "Sign in with The Firm"))
-		}, "false", "true"},
-		"oidc.show_local_login": {nil, false, func(t *testing.T, key keys) string {
-			t.Helper()
-			f := begin(t, base, key)
-			text := f.public(http.MethodGet, "/login", "").Body.String()
-			return strconv.FormatBool(strings.Contains(text, `name="password"`)) + " " + strconv.FormatBool(f.public(http.MethodPost, "/login", "email=a").Code == http.StatusNotFound)
-		}, "true false", "false true"},
-		"oauth.state_max_age": {nil, "1m", func(t *testing.T, key keys) string {
-			t.Helper()
-			return strconv.Itoa(begin(t, base, key).visit("/oidc/start").cookies[0].MaxAge)
-		}, "600", "60"},
+}
+
+// comesBack reports whether somebody whom the other provider sends back is signed in.
+func comesBack(t *testing.T, s settings) string {
+	t.Helper()
+	p := oidclogintest.New(t)
+	p.Claims = map[string]any{"sub": "u1", "email": "new@example.com", "email_verified": true}
+	s["oidc.issuer"] = p.URL
+	l := newLab(t, s)
+	response, _ := l.page("/oidc/start?redirect=/")
+	response, _ = l.page("/oidc/callback?" + p.Visit(response.Header.Get("Location")).Encode())
+	return strconv.FormatBool(response.StatusCode == http.StatusFound)
+}
+
+// connecting are the keys for a connection to another provider.
+var connecting = settings{
+	"data_encryption.driver": "aes_master", "data_encryption.aes_master.key_env": "MASTER", "connect.state_secret": strings.Repeat("s", 32), "connect.allowed_return_urls": `["https://app.example/done"]`,
+	"broker_providers": `[{"slug":"chat","display_name":"Chat","protocol":"oauth","config_data":{"client_id":"c","client_secret":"s","authorize_url":"https://chat.example/authorize","token_url":"https://chat.example/token"}}]`,
+	"resources":        `[{"slug":"chat-api","backend_kind":"broker","broker_provider_slug":"chat","scopes":[{"name":"listen","upstream":"listen"}]}]`,
+}
+
+// connects is where a person is led who connects another provider.
+func (l *lab) connects(path string) *url.URL {
+	l.t.Helper()
+	l.signsIn()
+	response, _ := l.page(path)
+	to, err := url.Parse(response.Header.Get("Location"))
+	if err != nil {
+		l.t.Fatal(err)
 	}
+	if to.Path == "" {
+		to.Path = strconv.Itoa(response.StatusCode)
+	}
+	return to
+}
+
+// flipsOfUpstream are of other providers: those at which people sign in, and those that they
+// connect.
+var flipsOfUpstream = map[string]flip{
+	"oidc.enabled": {first: "false", other: "true", with: elsewhere, want: [2]string{"404", "302"}, see: func(t *testing.T, s settings) string {
+		return strconv.Itoa(begun(t, s).Code)
+	}},
+	"oidc.client_id":            {first: "one", other: "two", with: elsewhere, want: [2]string{"one", "two"}, see: sends("client_id")},
+	"oidc.redirect_uri":         {first: "https://as.example/oidc/callback", other: "https://other.example/oidc/callback", with: elsewhere, want: [2]string{"https://as.example/oidc/callback", "https://other.example/oidc/callback"}, see: sends("redirect_uri")},
+	"oidc.scopes":               {other: `["openid","email"]`, with: elsewhere, want: [2]string{"openid email profile groups", "openid email groups"}, see: sends("scope")},
+	"oidc.include_groups_scope": {other: "false", with: elsewhere, want: [2]string{"openid email profile groups", "openid email profile"}, see: sends("scope")},
+	"oidc.connector_id":         {other: "ldap", with: elsewhere, want: [2]string{"", "ldap"}, see: sends("connector_id")},
+	"oidc.issuer": {first: "one", other: "two", with: elsewhere, want: [2]string{"1 0", "0 1"}, see: func(t *testing.T, s settings) string {
+		one, two := newProvider(t), newProvider(t)
+		s["oidc.issuer"] = map[string]string{"one": one.URL, "two": two.URL}[s["oidc.issuer"]]
+		begun(t, s)
+		return strconv.FormatInt(one.asked.Load(), 10) + " " + strconv.FormatInt(two.asked.Load(), 10)
+	}},
+	"oidc.client_secret":     {first: oidclogintest.Secret, other: "a guess", with: elsewhere, want: [2]string{"true", "false"}, see: comesBack},
+	"oidc.client_secret_ref": {first: "RIGHT", other: "WRONG", with: elsewhere.and(settings{"oidc.client_secret": ""}), want: [2]string{"true", "false"}, see: comesBack},
+	"oidc.client_secret_env": {first: "RIGHT", other: "WRONG", with: elsewhere.and(settings{"oidc.client_secret": ""}), want: [2]string{"true", "false"}, see: comesBack},
+	"oidc.display_name": {first: "Corp", other: "The Company", with: elsewhere.and(settings{"oidc.issuer": "https://id.example"}), want: [2]string{"Corp", "The Company"}, see: func(t *testing.T, s settings) string {
+		_, name, _ := strings.Cut(newLab(t, s).ask(http.MethodGet, "/login", "").Body.String(), "Sign in with ")
+		name, _, _ = strings.Cut(name, "<")
+		return name
+	}},
+	"oidc.show_local_login": {other: "false", with: elsewhere.and(settings{"oidc.issuer": "https://id.example"}), want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+		return strconv.FormatBool(strings.Contains(newLab(t, s).ask(http.MethodGet, "/login", "").Body.String(), `name="password"`))
+	}},
+	"oauth.state_max_age": {other: "1m", with: elsewhere, want: [2]string{"600", "60"}, see: func(t *testing.T, s settings) string {
+		return strconv.Itoa(begun(t, s).Result().Cookies()[0].MaxAge) //nolint:bodyclose // of a recorder
+	}},
+
+	"connect.allowed_return_urls": {first: `["https://app.example/done"]`, other: `["https://app.example/in/*"]`, with: connecting, want: [2]string{"/authorize", "400"}, see: func(t *testing.T, s settings) string {
+		return newLab(t, s).connects("/connect/chat?return_url=https://app.example/done").Path
+	}},
+	"connect.redirect_base_url": {other: "https://other.example", with: connecting, want: [2]string{"127.0.0.1", "other.example"}, see: func(t *testing.T, s settings) string {
+		to, err := url.Parse(newLab(t, s).connects("/connect/chat").Query().Get("redirect_uri"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return to.Hostname()
+	}},
+	"connect.state_secret": {first: strings.Repeat("s", 32), other: strings.Repeat("o", 32), with: connecting, want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+		one := newLab(t, s)
+		state := one.connects("/connect/chat").Query().Get("state")
+		two := newLabOn(t, one.db, connecting)
+		two.signsIn()
+		_, text := two.page("/connect/chat/callback?error=access_denied&state=" + url.QueryEscape(state))
+		return strconv.FormatBool(!strings.Contains(text, "<h1>"))
+	}},
 }

@@ -1,0 +1,223 @@
+package authserver_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
+)
+
+const publicClient = `{"client_name":"App","redirect_uris":["https://app.example/cb"],"grant_types":["authorization_code","refresh_token"],"response_types":["code"],"token_endpoint_auth_method":"none"}`
+
+// registers registers a public client.
+func (l *lab) registers() *httptest.ResponseRecorder {
+	l.t.Helper()
+	return l.ask(http.MethodPost, "/oauth/register", publicClient, "Content-Type", "application/json")
+}
+
+// app is a public client that was registered.
+func (l *lab) app() *oauth2.Config {
+	l.t.Helper()
+	return &oauth2.Config{
+		ClientID: member(l.t, l.registers(), "client_id"), RedirectURL: "https://app.example/cb", Scopes: []string{"openid", "read"},
+		Endpoint: oauth2.Endpoint{AuthURL: l.url + "/oauth/authorize", TokenURL: l.url + "/oauth/token"},
+	}
+}
+
+// until is how many of so many calls are answered before one is answered otherwise.
+func until(most, status int, call func() int) string {
+	for i := range most {
+		if call() != status {
+			return strconv.Itoa(i)
+		}
+	}
+	return "all"
+}
+
+// slow is a site that answers when it is asked for half a second, or is given up.
+func slow(answer func(w http.ResponseWriter, r *http.Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(500 * time.Millisecond):
+			answer(w, r)
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// documentAsked is the status of an authorization request of a client that is known by a document.
+func documentAsked(t *testing.T, s settings) string {
+	t.Helper()
+	l := newLab(t, s)
+	site := newDocumentSite(t, `"client_name":"App","redirect_uris":["https://app.example/cb"]`)
+	return l.asksAs(site.URL + "/c.json")
+}
+
+// asksAs is the status of an authorization request of a client.
+func (l *lab) asksAs(client string) string {
+	l.t.Helper()
+	return l.status(http.MethodGet, "/oauth/authorize?"+url.Values{
+		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {"https://app.example/cb"}, "scope": {"read"}, "code_challenge": {strings.Repeat("v", 43)}, "code_challenge_method": {"S256"},
+	}.Encode(), "")
+}
+
+var nearDocuments = settings{"cimd.require_https": "false", "cimd.allow_private_addresses": "true"}
+
+// flipsOfClients are of how clients come to be known.
+var flipsOfClients = map[string]flip{
+	"server.allow_networks": {other: `["127.0.0.0/8"]`, with: settings{"cimd.require_https": "false"}, want: [2]string{"400", "302"}, see: documentAsked},
+	"server.allowed_origins": {other: `["https://app.example"]`, want: [2]string{"", "https://app.example"}, see: func(t *testing.T, s settings) string {
+		return newLab(t, s).ask(http.MethodGet, "/.well-known/openid-configuration", "", "Origin", "https://app.example").Header().Get("Access-Control-Allow-Origin")
+	}},
+	"server.issuer": {first: "http://localhost:9000", other: "http://localhost:9100", want: [2]string{"http://localhost:9000", "http://localhost:9100"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return member(t, l.ask(http.MethodGet, "/.well-known/openid-configuration", ""), "issuer")
+	}},
+
+	"dcr.approved_redirects": {other: `["https://app.example/cb"]`, with: settings{"dcr.mode": "approved_redirects"}, want: [2]string{"400", "201"}, see: func(t *testing.T, s settings) string {
+		return strconv.Itoa(newLab(t, s).registers().Code)
+	}},
+	"dcr.mode": {other: "admin_only", want: [2]string{"201", "403"}, see: func(t *testing.T, s settings) string {
+		return strconv.Itoa(newLab(t, s).registers().Code)
+	}},
+	"dcr.rate_limit": {other: "2", want: [2]string{"10", "2"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		until(100, http.StatusCreated, func() int { return l.registers().Code })
+		l.clock.Pass(time.Second)
+		return until(100, http.StatusCreated, func() int { return l.registers().Code })
+	}},
+	"dcr.rate_limit_burst": {other: "3", want: [2]string{"20", "3"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return until(100, http.StatusCreated, func() int { return l.registers().Code })
+	}},
+	"dcr.default_token_expiry": {other: "5m", want: [2]string{"900", "300"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return member(t, l.ask(http.MethodPost, "/oauth/token", l.redeem(l.app()).Encode()), "expires_in")
+	}},
+	"dcr.default_refresh_expiry": {other: "1h", want: [2]string{"200", "400"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		app := l.app()
+		token := member(t, l.ask(http.MethodPost, "/oauth/token", l.redeem(app).Encode()), "refresh_token")
+		l.clock.Pass(2 * time.Hour)
+		return l.refreshes(app, token)
+	}},
+
+	"cimd.allow_private_addresses": {other: "true", with: settings{"cimd.require_https": "false"}, want: [2]string{"400", "302"}, see: documentAsked},
+	"cimd.enabled":                 {other: "false", with: nearDocuments, want: [2]string{"302", "400"}, see: documentAsked},
+	"cimd.require_https":           {other: "false", with: settings{"cimd.allow_private_addresses": "true"}, want: [2]string{"400", "302"}, see: documentAsked},
+	"cimd.cache_ttl": {other: "10m", with: nearDocuments, want: [2]string{"1", "2"}, see: func(t *testing.T, s settings) string {
+		l, site := newLab(t, s), newDocumentSite(t, `"client_name":"App","redirect_uris":["https://app.example/cb"]`)
+		l.asksAs(site.URL + "/c.json")
+		l.clock.Pass(30 * time.Minute)
+		l.asksAs(site.URL + "/c.json")
+		return strconv.FormatInt(site.fetches.Load(), 10)
+	}},
+	"cimd.fetch_timeout": {other: "50ms", with: nearDocuments, want: [2]string{"302", "400"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		var site *httptest.Server
+		site = httptest.NewServer(slow(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"client_id":"` + site.URL + `/c.json","client_name":"App","redirect_uris":["https://app.example/cb"]}`))
+		}))
+		t.Cleanup(site.Close)
+		return l.asksAs(site.URL + "/c.json")
+	}},
+
+	"client_secret_pepper": {other: "a pepper of thirty-two characters", want: [2]string{"argon2id", "hmac"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		l.machine()
+		stored := l.row("SELECT secret FROM authserver_clients")
+		for _, scheme := range []string{"argon2id", "hmac"} {
+			if strings.Contains(stored, scheme) {
+				return scheme
+			}
+		}
+		return stored
+	}},
+	"agents.enable_jwks_listing": {other: "true", want: [2]string{"<nil>", "[]"}, see: func(t *testing.T, s settings) string {
+		return member(t, newLab(t, s).ask(http.MethodGet, "/.well-known/jwks.json", ""), "agents")
+	}},
+
+	"xaa.enabled": {other: "false", want: [2]string{"200", "404"}, see: func(t *testing.T, s settings) string {
+		return newLab(t, s).status(http.MethodGet, "/admin/idps", "")
+	}},
+	"xaa.jwks_cache_ttl": {other: "10m", with: nearby, want: [2]string{"1", "2"}, see: func(t *testing.T, s settings) string {
+		a := newAsserting(t, s)
+		a.redeem(nil)
+		a.clock.Pass(30 * time.Minute)
+		a.redeem(nil)
+		return strconv.Itoa(a.idp.Count())
+	}},
+	"xaa.max_assertion_age": {other: "1m", with: nearby, want: [2]string{"200", "400"}, see: func(t *testing.T, s settings) string {
+		a := newAsserting(t, s)
+		return strconv.Itoa(a.redeem(map[string]any{"iat": a.clock.Now().Add(-2 * time.Minute).Unix()}).Code)
+	}},
+	"xaa.require_resource": {other: "true", with: nearby, want: [2]string{"200", "400"}, see: func(t *testing.T, s settings) string {
+		return strconv.Itoa(newAsserting(t, s).redeem(map[string]any{"resource": nil}).Code)
+	}},
+	"xaa.subject_mode": {other: "strict", with: nearby, want: [2]string{"200", "400"}, see: func(t *testing.T, s settings) string {
+		return strconv.Itoa(newAsserting(t, s).redeem(nil).Code)
+	}},
+	"xaa.token_expiry": {other: "10m", with: nearby, want: [2]string{"3600", "600"}, see: func(t *testing.T, s settings) string {
+		return member(t, newAsserting(t, s).redeem(nil), "expires_in")
+	}},
+}
+
+// refreshes is the status of a refresh of a public client.
+func (l *lab) refreshes(app *oauth2.Config, token string) string {
+	l.t.Helper()
+	return l.status(http.MethodPost, "/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {app.ClientID}}.Encode())
+}
+
+// machine makes a client with a secret, and is the form for a token of its own.
+func (l *lab) machine() url.Values {
+	l.t.Helper()
+	made := l.ask(http.MethodPost, "/admin/clients", `{"client_name":"Robot","grant_types":["client_credentials","`+exchangeGrant+`"],"scope":"read write","token_endpoint_auth_method":"client_secret_post"}`)
+	return url.Values{"grant_type": {"client_credentials"}, "client_id": {member(l.t, made, "client_id")}, "client_secret": {member(l.t, made, "client_secret")}, "scope": {"read"}}
+}
+
+// asserting is a lab with an identity provider and a client that brings its assertions.
+type asserting struct {
+	*lab
+	idp  *jwkstest.Provider
+	form url.Values // but for the assertion
+	n    int
+}
+
+var nearby = settings{"server.allow_networks": `["127.0.0.0/8"]`}
+
+func newAsserting(t *testing.T, s settings) *asserting {
+	t.Helper()
+	a := &asserting{lab: newLab(t, s), idp: jwkstest.New(t, jwkstest.JWK("k", enterpriseKey))}
+	if made := a.ask(http.MethodPost, "/admin/idps", `{"name":"Corp","issuer":"`+a.idp.URL+`"}`); made.Code != http.StatusCreated {
+		t.Fatalf("%d %s", made.Code, made.Body)
+	}
+	made := a.ask(http.MethodPost, "/admin/clients", `{"client_name":"Agent","grant_types":["urn:ietf:params:oauth:grant-type:jwt-bearer"],"scope":"read","agent":true,"token_endpoint_auth_method":"client_secret_post"}`)
+	a.form = url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "client_id": {member(t, made, "client_id")}, "client_secret": {member(t, made, "client_secret")}}
+	return a
+}
+
+// redeem is the answer to an assertion of now, with changes; nil takes one away.
+func (a *asserting) redeem(changes map[string]any) *httptest.ResponseRecorder {
+	a.t.Helper()
+	a.n++
+	now := a.clock.Now()
+	claims := map[string]any{
+		"iss": a.idp.URL, "sub": "u1", "aud": a.url, "client_id": a.form.Get("client_id"), "jti": strconv.Itoa(a.n), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
+		"scope": "read", "resource": "https://files.example",
+	}
+	for name, value := range changes {
+		if claims[name] = value; value == nil {
+			delete(claims, name)
+		}
+	}
+	a.form.Set("assertion", jwkstest.Sign(a.t, "ES256", enterpriseKey, map[string]any{"kid": "k", "typ": "oauth-id-jag+jwt"}, claims))
+	return a.ask(http.MethodPost, "/oauth/token", a.form.Encode())
+}

@@ -1,0 +1,197 @@
+package authserver_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
+)
+
+// heard is a key management server, and what it was asked.
+type heard struct {
+	*httptest.Server
+	mu   sync.Mutex
+	said []string // path, token and body of each request
+}
+
+// newHeard is one that answers when it has been asked for so long, or was given up.
+func newHeard(t *testing.T, wait time.Duration) *heard {
+	t.Helper()
+	at, err := url.Parse(transittest.New(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, onward := new(heard), httputil.NewSingleHostReverseProxy(at)
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		h.mu.Lock()
+		h.said = append(h.said, r.URL.Path+" "+r.Header.Get("X-Vault-Token")+" "+string(body))
+		h.mu.Unlock()
+		select {
+		case <-time.After(wait):
+		case <-r.Context().Done():
+			return
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		onward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// has reports whether a request had a text.
+func (h *heard) has(text string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strconv.FormatBool(strings.Contains(strings.Join(h.said, "\n"), text))
+}
+
+// signedAfar is a look at a server whose signing keys are a key management server's: whether
+// that heard a text.
+func signedAfar(text string) func(t *testing.T, s settings) string {
+	return func(t *testing.T, s settings) string {
+		t.Helper()
+		h := newHeard(t, 0)
+		s["signing.kms_transit.address"] = h.URL
+		newLab(t, s)
+		return h.has(text)
+	}
+}
+
+var (
+	afar    = settings{"signing.key_store": "kms_transit", "signing.kms_transit.token": transittest.Root}
+	byRoles = settings{"signing.key_store": "kms_transit", "signing.kms_transit.approle.role_id": transittest.RoleID, "signing.kms_transit.approle.secret_id": transittest.SecretID}
+	sealed  = settings{"data_encryption.driver": "aes_master", "data_encryption.aes_master.key_env": "MASTER"}
+	// sealedAfar has data encrypted by a key management server.
+	sealedAfar = settings{
+		"data_encryption.driver": "kms_transit_encrypt", "data_encryption.kms_transit_encrypt.auth_method": "token", "data_encryption.kms_transit_encrypt.key_name": "data", "data_encryption.kms_transit_encrypt.token_env": "ROOT",
+	}
+	sealedByRoles = settings{
+		"data_encryption.driver": "kms_transit_encrypt", "data_encryption.kms_transit_encrypt.auth_method": "approle", "data_encryption.kms_transit_encrypt.key_name": "data",
+		"data_encryption.kms_transit_encrypt.approle.role_id_env": "ROLE", "data_encryption.kms_transit_encrypt.approle.secret_id_env": "SECRET",
+	}
+)
+
+const chat = `{"slug":"chat","display_name":"Chat","protocol":"oauth","config_data":{"client_id":"c","client_secret":"s","authorize_url":"https://chat.example/authorize","token_url":"https://chat.example/token"}}`
+
+// seals stores what is secret of a provider.
+func (l *lab) seals() *httptest.ResponseRecorder {
+	l.t.Helper()
+	return l.ask(http.MethodPost, "/admin/broker-providers", chat)
+}
+
+// encryptedAfar is a look at a server whose data a key management server encrypts: whether
+// that heard a text.
+func encryptedAfar(text string) func(t *testing.T, s settings) string {
+	return func(t *testing.T, s settings) string {
+		t.Helper()
+		h := newHeard(t, 0)
+		s["data_encryption.kms_transit_encrypt.address"] = h.URL
+		newLab(t, s).seals()
+		return h.has(text)
+	}
+}
+
+// sealer is the name of the variable whose master key a sealed text is of.
+func sealer(t *testing.T, text string) string {
+	t.Helper()
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(raw) < 5 {
+		t.Fatalf("%q: %v", text, err)
+	}
+	for name, secret := range flipSecrets {
+		key, err := hex.DecodeString(secret)
+		if sum := sha256.Sum256(key); err == nil && string(sum[:4]) == string(raw[1:5]) {
+			return name
+		}
+	}
+	return "none"
+}
+
+// flipsOfKeys are of the keys that sign tokens, and those that encrypt what is stored.
+var flipsOfKeys = map[string]flip{
+	"signing.algorithm": {other: "RS256", want: [2]string{"EC", "RSA"}, see: func(t *testing.T, s settings) string {
+		var set struct{ Keys []struct{ Kty string } }
+		if err := json.Unmarshal(newLab(t, s).ask(http.MethodGet, "/.well-known/jwks.json", "").Body.Bytes(), &set); err != nil || len(set.Keys) != 1 {
+			t.Fatal(set, err)
+		}
+		return set.Keys[0].Kty
+	}},
+	"signing.key_path": {first: "one", other: "two", want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+		one, two := t.TempDir(), t.TempDir()
+		s["signing.key_path"] = map[string]string{"one": one, "two": two}[s["signing.key_path"]]
+		newLab(t, s)
+		return holds(t, one) + " " + holds(t, two)
+	}},
+	"signing.key_store": {other: "postgres_key", with: sealed, want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+		return holds(t, newLab(t, s).folder)
+	}},
+	"signing.postgres_key.encryption_key_env": {other: "OTHER", with: sealed.and(settings{"signing.key_store": "postgres_key"}), want: [2]string{"MASTER", "OTHER"}, see: func(t *testing.T, s settings) string {
+		return sealer(t, newLab(t, s).row("SELECT private FROM authserver_keys"))
+	}},
+	"signing.kms_transit.address": {first: "one", other: "two", with: afar, want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+		one, two := newHeard(t, 0), newHeard(t, 0)
+		s["signing.kms_transit.address"] = map[string]string{"one": one.URL, "two": two.URL}[s["signing.kms_transit.address"]]
+		newLab(t, s)
+		return one.has("/transit/") + " " + two.has("/transit/")
+	}},
+	"signing.kms_transit.approle.mount":     {other: "machines", with: byRoles, want: [2]string{"false", "true"}, see: signedAfar("/auth/machines/login")},
+	"signing.kms_transit.approle.role_id":   {first: transittest.RoleID, other: "another role", with: byRoles, want: [2]string{"false", "true"}, see: signedAfar("another role")},
+	"signing.kms_transit.approle.secret_id": {first: transittest.SecretID, other: "another secret", with: byRoles, want: [2]string{"false", "true"}, see: signedAfar("another secret")},
+	"signing.kms_transit.key_name":          {other: "own-key", with: afar, want: [2]string{"false", "true"}, see: signedAfar("/transit/keys/own-key")},
+	"signing.kms_transit.mount":             {other: "own-mount", with: afar, want: [2]string{"false", "true"}, see: signedAfar("/own-mount/keys/")},
+	"signing.kms_transit.token":             {first: transittest.Root, other: "another-token", with: afar, want: [2]string{"false", "true"}, see: signedAfar("another-token")},
+	"signing.kms_transit.timeout": {other: "50ms", with: afar, want: [2]string{"0", "1"}, see: func(t *testing.T, s settings) string {
+		s["signing.kms_transit.address"] = newHeard(t, 500*time.Millisecond).URL
+		return strconv.Itoa(newLab(t, s).logs.FilterMessageSnippet("the key management server does not answer").Len())
+	}},
+
+	"data_encryption.driver": {other: "aes_master", with: settings{"data_encryption.aes_master.key_env": "MASTER"}, want: [2]string{"422", "201"}, see: func(t *testing.T, s settings) string {
+		return strconv.Itoa(newLab(t, s).seals().Code)
+	}},
+	"data_encryption.aes_master.key_env": {first: "MASTER", other: "OTHER", with: sealed, want: [2]string{"MASTER", "OTHER"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		l.seals()
+		return sealer(t, l.row("SELECT secret FROM authserver_brokers"))
+	}},
+	"data_encryption.aes_master.old_key_env": {other: "MASTER", with: sealed.and(settings{"data_encryption.aes_master.key_env": "OTHER"}), want: [2]string{"1", "0"}, see: func(t *testing.T, s settings) string {
+		one := newLab(t, sealed)
+		one.seals()
+		return member(t, newLabOn(t, one.db, s).ask(http.MethodPost, "/admin/encryption/re-encrypt", ""), "failed")
+	}},
+	"data_encryption.kms_transit_encrypt.address": {first: "one", other: "two", with: sealedAfar, want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+		one, two := newHeard(t, 0), newHeard(t, 0)
+		s["data_encryption.kms_transit_encrypt.address"] = map[string]string{"one": one.URL, "two": two.URL}[s["data_encryption.kms_transit_encrypt.address"]]
+		newLab(t, s).seals()
+		return one.has("/encrypt/") + " " + two.has("/encrypt/")
+	}},
+	"data_encryption.kms_transit_encrypt.auth_method":           {first: "token", other: "approle", with: sealedAfar.and(sealedByRoles), want: [2]string{"false", "true"}, see: encryptedAfar("/login")},
+	"data_encryption.kms_transit_encrypt.approle.role_id_env":   {first: "ROLE", other: "WRONG", with: sealedByRoles, want: [2]string{"false", "true"}, see: encryptedAfar(`"a guess"`)},
+	"data_encryption.kms_transit_encrypt.approle.secret_id_env": {first: "SECRET", other: "WRONG", with: sealedByRoles, want: [2]string{"false", "true"}, see: encryptedAfar(`"a guess"`)},
+	"data_encryption.kms_transit_encrypt.key_name":              {first: "data", other: "own-key", with: sealedAfar, want: [2]string{"false", "true"}, see: encryptedAfar("/encrypt/own-key")},
+	"data_encryption.kms_transit_encrypt.mount_path":            {other: "own-mount", with: sealedAfar, want: [2]string{"false", "true"}, see: encryptedAfar("/own-mount/")},
+	"data_encryption.kms_transit_encrypt.token_env":             {first: "ROOT", other: "WRONG", with: sealedAfar, want: [2]string{"false", "true"}, see: encryptedAfar(" a guess ")},
+}
+
+// holds reports whether there is anything in a folder.
+func holds(t *testing.T, folder string) string {
+	t.Helper()
+	found, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.FormatBool(len(found) > 0)
+}

@@ -1,0 +1,168 @@
+package authserver_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// signsIn signs Ann in, and returns the cookie of the session.
+func (l *lab) signsIn() *http.Cookie {
+	l.t.Helper()
+	_, text := l.page("/login")
+	fields := url.Values{"email": {"ann@example.com"}, "password": {"correct horse"}}
+	for _, match := range field.FindAllStringSubmatch(text, -1) {
+		fields.Add(match[1], match[2])
+	}
+	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.url+"/login", strings.NewReader(fields.Encode()))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := l.people.Do(r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	for _, c := range response.Cookies() {
+		if c.MaxAge > 1 && c.HttpOnly {
+			return c
+		}
+	}
+	l.t.Fatalf("signing in is %s, with %v", response.Status, response.Cookies())
+	return nil
+}
+
+// guesses is the answer to a wrong password of somebody.
+func (l *lab) guesses(email string) *httptest.ResponseRecorder {
+	l.t.Helper()
+	form := l.ask(http.MethodGet, "/login", "")
+	fields := url.Values{"email": {email}, "password": {"wrong horse"}}
+	for _, match := range field.FindAllStringSubmatch(form.Body.String(), -1) {
+		fields.Add(match[1], match[2])
+	}
+	cookies := make([]string, 0, 1)
+	for _, c := range form.Result().Cookies() { //nolint:bodyclose // of a recorder
+		cookies = append(cookies, c.Name+"="+c.Value)
+	}
+	return l.ask(http.MethodPost, "/login", fields.Encode(), "Cookie", strings.Join(cookies, "; "))
+}
+
+// knows reports whether a browser with a cookie is signed in.
+func (l *lab) knows(c *http.Cookie) string {
+	l.t.Helper()
+	w := l.ask(http.MethodGet, "/", "", "Cookie", c.Name+"="+c.Value)
+	return strconv.FormatBool(strings.Contains(w.Body.String(), "You are signed in"))
+}
+
+// flipsOfPeople are of how people sign in here.
+var flipsOfPeople = map[string]flip{
+	"session.cookie_name": {other: "own", want: [2]string{"authserver_session", "own"}, see: func(t *testing.T, s settings) string { return newLab(t, s).signsIn().Name }},
+	"session.max_age": {other: "1h", want: [2]string{"86400", "3600"}, see: func(t *testing.T, s settings) string {
+		return strconv.Itoa(newLab(t, s).signsIn().MaxAge)
+	}},
+	"session.same_site": {other: "strict", want: [2]string{"lax", "strict"}, see: func(t *testing.T, s settings) string {
+		return map[http.SameSite]string{http.SameSiteLaxMode: "lax", http.SameSiteStrictMode: "strict"}[newLab(t, s).signsIn().SameSite]
+	}},
+	"session.secure": {other: "true", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		w := newLab(t, s).ask(http.MethodGet, "/login", "")
+		return strconv.FormatBool(strings.Contains(w.Header().Get("Set-Cookie"), "; Secure"))
+	}},
+	"session.fail_closed": {other: "false", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		cookie := l.signsIn()
+		if err := l.db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return l.knows(cookie)
+	}},
+	"session.secret": {other: "a secret that two servers share", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		one := newLab(t, s)
+		cookie := one.signsIn()
+		return newLabOn(t, one.db, settings{"session.secret": "a secret that two servers share"}).knows(cookie)
+	}},
+	"session.second_factor": {other: "required", want: [2]string{"/consent", "/security"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		app := l.app()
+		l.signsIn()
+		to := app.AuthCodeURL("s", oauth2.S256ChallengeOption(oauth2.GenerateVerifier()))
+		for range 2 {
+			response, _ := l.page(strings.TrimPrefix(to, l.url))
+			if response.StatusCode == http.StatusOK {
+				break
+			}
+			to = response.Header.Get("Location")
+		}
+		path, _, _ := strings.Cut(to, "?")
+		return path
+	}},
+
+	"rate_limit.auth_fail_max": {other: "2", want: [2]string{"10", "2"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return until(100, http.StatusUnprocessableEntity, func() int { return l.guesses("ann@example.com").Code })
+	}},
+	"rate_limit.auth_fail_window": {other: "1m", with: settings{"rate_limit.auth_fail_max": "2"}, want: [2]string{"429", "422"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		l.guesses("ann@example.com")
+		l.clock.Pass(5 * time.Minute)
+		l.guesses("ann@example.com")
+		return strconv.Itoa(l.guesses("ann@example.com").Code)
+	}},
+	"rate_limit.auth_lockout": {other: "1m", with: settings{"rate_limit.auth_fail_max": "1"}, want: [2]string{"900", "60"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		l.guesses("ann@example.com")
+		return l.guesses("ann@example.com").Header().Get("Retry-After")
+	}},
+	"rate_limit.max_tracked_identities": {other: "1", want: [2]string{"0", "1"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		l.guesses("ann@example.com")
+		l.guesses("bob@example.com")
+		return strconv.Itoa(l.logs.FilterMessageSnippet("the lockout tracks as many").Len())
+	}},
+	"rate_limit.enabled": {other: "false", with: settings{"rate_limit.burst": "1"}, want: [2]string{"429", "200"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		l.ask(http.MethodGet, "/login", "")
+		return l.status(http.MethodGet, "/login", "")
+	}},
+	"rate_limit.burst": {other: "5", with: settings{"rate_limit.enabled": "true"}, want: [2]string{"200", "5"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return until(1000, http.StatusOK, func() int { return l.ask(http.MethodGet, "/login", "").Code })
+	}},
+	"rate_limit.requests_per_second": {other: "2", with: settings{"rate_limit.enabled": "true"}, want: [2]string{"100", "2"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		drain := func() string {
+			return until(1000, http.StatusOK, func() int { return l.ask(http.MethodGet, "/login", "").Code })
+		}
+		drain()
+		l.clock.Pass(time.Second)
+		return drain()
+	}},
+
+	"pages.folder": {other: "$DIR", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		if s["pages.folder"] != "" {
+			s["pages.folder"] = brandFolder(t)
+		}
+		return strconv.FormatBool(strings.Contains(newLab(t, s).ask(http.MethodGet, "/", "").Body.String(), "Our house"))
+	}},
+}
+
+// brandFolder is one with a page of its own.
+func brandFolder(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "templates"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "templates", "home.html"), []byte(`{{define "main"}}<h1>Our house</h1>{{end}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}

@@ -1,0 +1,134 @@
+package authserver_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+)
+
+// proved is the answer to a token request with a proof that was made so long ago, and a nonce.
+func (l *lab) proved(p *prover, form url.Values, ago time.Duration, nonce string) told {
+	l.t.Helper()
+	claims := map[string]any{"jti": secret.New(), "htm": http.MethodPost, "htu": l.url + "/oauth/token", "iat": l.clock.Now().Add(-ago).Unix()}
+	if nonce != "" {
+		claims["nonce"] = nonce
+	}
+	return l.token(form, jwkstest.Sign(l.t, "ES256", p.key, map[string]any{"typ": "dpop+jwt", "jwk": json.RawMessage(jwkstest.JWK("", p.key))}, claims))
+}
+
+// flipsOfTokens are of what is issued, and to whom.
+var flipsOfTokens = map[string]flip{
+	"oauth.code_expiry": {other: "5m", want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		form := l.redeem(l.app())
+		l.clock.Pass(90 * time.Second)
+		return l.status(http.MethodPost, "/oauth/token", form.Encode())
+	}},
+	"oauth.default_client_scope": {other: "read", want: [2]string{"<nil>", "read"}, see: func(t *testing.T, s settings) string {
+		return member(t, newLab(t, s).registers(), "scope")
+	}},
+	"oauth.require_scope": {other: "false", want: [2]string{"invalid_scope", ""}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		app := l.app()
+		app.Scopes = nil
+		response, _ := l.page("/oauth/authorize?" + query(app.AuthCodeURL("s", oauth2.S256ChallengeOption(oauth2.GenerateVerifier()), oauth2.SetAuthURLParam("resource", "https://files.example"))).Encode())
+		return query(response.Header.Get("Location")).Get("error")
+	}},
+	"oauth.refresh_reuse_grace": {other: "30s", want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		app := l.app()
+		token := member(t, l.ask(http.MethodPost, "/oauth/token", l.redeem(app).Encode()), "refresh_token")
+		l.refreshes(app, token)
+		return l.refreshes(app, token)
+	}},
+	"client_credentials.enabled": {other: "false", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+		return offers(t, newLab(t, s), "client_credentials")
+	}},
+	"client_credentials.token_expiry": {other: "5m", want: [2]string{"3600", "300"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return member(t, l.ask(http.MethodPost, "/oauth/token", l.machine().Encode()), "expires_in")
+	}},
+
+	"dpop.enabled": {other: "false", want: [2]string{"DPoP", "Bearer"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return l.proved(l.prover(), l.machine(), 0, "").text("token_type")
+	}},
+	"dpop.proof_lifetime": {other: "5m", want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return strconv.Itoa(l.proved(l.prover(), l.machine(), 2*time.Minute, "").status)
+	}},
+	"dpop.require_nonce": {other: "true", want: [2]string{"200", "400"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		return strconv.Itoa(l.proved(l.prover(), l.machine(), 0, "").status)
+	}},
+	"dpop.nonce_ttl": {other: "10m", with: settings{"dpop.require_nonce": "true"}, want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		p, form := l.prover(), l.machine()
+		nonce := l.proved(p, form, 0, "").Get("DPoP-Nonce")
+		l.clock.Pass(5 * time.Minute)
+		return strconv.Itoa(l.proved(p, form, 0, nonce).status)
+	}},
+
+	"token_exchange.enabled": {other: "false", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+		return offers(t, newLab(t, s), exchangeGrant)
+	}},
+	"token_exchange.allow_self_exchange": {other: "true", want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		app := l.party("app", false)
+		return strconv.Itoa(app.exchange(app.signIn("read", "files"), "scope", "read").status)
+	}},
+	"token_exchange.token_expiry": {other: "5m", with: settings{"token_exchange.allow_self_exchange": "true", "dcr.default_token_expiry": "3h"}, want: [2]string{"3600", "300"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		app := l.party("app", false)
+		return strconv.Itoa(int(app.exchange(app.signIn("read", "files"), "scope", "read").body["expires_in"].(float64)))
+	}},
+	"token_exchange.max_chain_depth": {other: "2", want: [2]string{"5", "2"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		text := l.party("app", false).signIn("read", "files")
+		two := [2]*party{l.party("one", false, "files"), l.party("two", false, "files")}
+		for _, p := range two {
+			p.signIn("read", "files")
+		}
+		n := -1
+		return until(100, http.StatusOK, func() int {
+			n++
+			answer := two[n%2].exchange(text, "resource", "files", "scope", "read")
+			text = answer.text("access_token")
+			return answer.status
+		})
+	}},
+}
+
+// query is that of an address.
+func query(address string) url.Values {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	return u.Query()
+}
+
+// offers reports whether the metadata have a grant.
+func offers(t *testing.T, l *lab, grant string) string {
+	t.Helper()
+	var metadata struct {
+		Grants []string `json:"grant_types_supported"`
+	}
+	if err := json.Unmarshal(l.ask(http.MethodGet, "/.well-known/oauth-authorization-server", "").Body.Bytes(), &metadata); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range metadata.Grants {
+		if one == grant {
+			return "true"
+		}
+	}
+	return "false"
+}
