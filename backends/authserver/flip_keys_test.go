@@ -139,7 +139,7 @@ var flipsOfKeys = map[string]flip{
 	"signing.key_store": {other: "postgres_key", with: sealed, want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
 		return holds(t, newLab(t, s).folder)
 	}},
-	"signing.postgres_key.encryption_key_env": {other: "OTHER", with: sealed.and(settings{"signing.key_store": "postgres_key"}), want: [2]string{"MASTER", "OTHER"}, see: func(t *testing.T, s settings) string {
+	"signing.postgres_key.encryption_key_env": {other: "OTHER", with: sealed.And(settings{"signing.key_store": "postgres_key"}), want: [2]string{"MASTER", "OTHER"}, see: func(t *testing.T, s settings) string {
 		return sealer(t, newLab(t, s).row("SELECT private FROM authserver_keys"))
 	}},
 	"signing.kms_transit.address": {first: "one", other: "two", with: afar, want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
@@ -167,7 +167,7 @@ var flipsOfKeys = map[string]flip{
 		l.seals()
 		return sealer(t, l.row("SELECT secret FROM authserver_brokers"))
 	}},
-	"data_encryption.aes_master.old_key_env": {other: "MASTER", with: sealed.and(settings{"data_encryption.aes_master.key_env": "OTHER"}), want: [2]string{"1", "0"}, see: func(t *testing.T, s settings) string {
+	"data_encryption.aes_master.old_key_env": {other: "MASTER", with: sealed.And(settings{"data_encryption.aes_master.key_env": "OTHER"}), want: [2]string{"1", "0"}, see: func(t *testing.T, s settings) string {
 		one := newLab(t, sealed)
 		one.seals()
 		return member(t, newLabOn(t, one.db, s).ask(http.MethodPost, "/admin/encryption/re-encrypt", ""), "failed")
@@ -178,7 +178,7 @@ var flipsOfKeys = map[string]flip{
 		newLab(t, s).seals()
 		return one.has("/encrypt/") + " " + two.has("/encrypt/")
 	}},
-	"data_encryption.kms_transit_encrypt.auth_method":           {first: "token", other: "approle", with: sealedAfar.and(sealedByRoles), want: [2]string{"false", "true"}, see: encryptedAfar("/login")},
+	"data_encryption.kms_transit_encrypt.auth_method":           {first: "token", other: "approle", with: sealedAfar.And(sealedByRoles), want: [2]string{"false", "true"}, see: encryptedAfar("/login")},
 	"data_encryption.kms_transit_encrypt.approle.role_id_env":   {first: "ROLE", other: "WRONG", with: sealedByRoles, want: [2]string{"false", "true"}, see: encryptedAfar(`"a guess"`)},
 	"data_encryption.kms_transit_encrypt.approle.secret_id_env": {first: "SECRET", other: "WRONG", with: sealedByRoles, want: [2]string{"false", "true"}, see: encryptedAfar(`"a guess"`)},
 	"data_encryption.kms_transit_encrypt.key_name":              {first: "data", other: "own-key", with: sealedAfar, want: [2]string{"false", "true"}, see: encryptedAfar("/encrypt/own-key")},

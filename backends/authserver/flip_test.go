@@ -40,8 +40,8 @@ type flip struct {
 	want [2]string
 }
 
-// settings are values of keys, as YAML. $URL is the address of the server, $DIR a folder.
-type settings map[string]string
+// settings are values of keys. $URL is the address of the server, $DIR a folder.
+type settings = authtest.Settings
 
 // TestKeys flips every key of the table but those that act outside the rooms, which are
 // flipped where they act.
@@ -116,7 +116,7 @@ func newLabOn(t *testing.T, db *store.DB, s settings) *lab {
 		"resources": `[{"slug":"files","uri":"https://files.example","backend_kind":"mint","display_name":"Files","scopes":[{"name":"read"},{"name":"write"}]}]`,
 	}
 	maps.Copy(all, s)
-	text := strings.NewReplacer("$URL", l.url, "$DIR", l.folder).Replace(all.text(t))
+	text := strings.NewReplacer("$URL", l.url, "$DIR", l.folder).Replace(all.Text(t))
 	cfg, err := config.Parse([]byte(text), func(name string) (string, bool) { v, ok := flipSecrets[name]; return v, ok })
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -162,37 +162,6 @@ func (l *lab) browser() {
 		l.t.Fatal(err)
 	}
 	l.people = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
-
-// text is the settings as a file. JSON is YAML.
-func (s settings) text(t *testing.T) string {
-	t.Helper()
-	file := make(map[string]any)
-	for key, value := range s {
-		if value == "" {
-			continue
-		}
-		at := file
-		names := strings.Split(key, ".")
-		for _, name := range names[:len(names)-1] {
-			below, ok := at[name].(map[string]any)
-			if !ok {
-				below = make(map[string]any)
-				at[name] = below
-			}
-			at = below
-		}
-		var read any = value
-		if json.Valid([]byte(value)) && strings.ContainsAny(value[:1], "[{tf123456789") {
-			read = json.RawMessage(value)
-		}
-		at[names[len(names)-1]] = read
-	}
-	text, err := json.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // ask sends a request to a site and returns the answer; header are names and values. What is

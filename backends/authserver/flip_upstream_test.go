@@ -37,17 +37,6 @@ func newProvider(t *testing.T) *provider {
 // elsewhere are the keys for a sign-in at another provider.
 var elsewhere = settings{"oidc.enabled": "true", "oidc.client_id": oidclogintest.ClientID, "oidc.client_secret": oidclogintest.Secret, "oidc.redirect_uri": "https://as.example/oidc/callback"}
 
-// and are further settings.
-func (s settings) and(more settings) settings {
-	all := make(settings)
-	for _, some := range []settings{s, more} {
-		for key, value := range some {
-			all[key] = value
-		}
-	}
-	return all
-}
-
 // begun is where a sign-in at another provider begins.
 func begun(t *testing.T, s settings) *httptest.ResponseRecorder {
 	t.Helper()
@@ -117,15 +106,17 @@ var flipsOfUpstream = map[string]flip{
 		return strconv.FormatInt(one.asked.Load(), 10) + " " + strconv.FormatInt(two.asked.Load(), 10)
 	}},
 	"oidc.client_secret":     {first: oidclogintest.Secret, other: "a guess", with: elsewhere, want: [2]string{"true", "false"}, see: comesBack},
-	"oidc.client_secret_ref": {first: "RIGHT", other: "WRONG", with: elsewhere.and(settings{"oidc.client_secret": ""}), want: [2]string{"true", "false"}, see: comesBack},
-	"oidc.client_secret_env": {first: "RIGHT", other: "WRONG", with: elsewhere.and(settings{"oidc.client_secret": ""}), want: [2]string{"true", "false"}, see: comesBack},
-	"oidc.display_name": {first: "Corp", other: "The Company", with: elsewhere.and(settings{"oidc.issuer": "https://id.example"}), want: [2]string{"Corp", "The Company"}, see: func(t *testing.T, s settings) string {
+	"oidc.client_secret_ref": {first: "RIGHT", other: "WRONG", with: elsewhere.And(settings{"oidc.client_secret": ""}), want: [2]string{"true", "false"}, see: comesBack},
+	"oidc.client_secret_env": {first: "RIGHT", other: "WRONG", with: elsewhere.And(settings{"oidc.client_secret": ""}), want: [2]string{"true", "false"}, see: comesBack},
+	"oidc.display_name": {first: "Corp", other: "The Company", with: elsewhere.And(settings{"oidc.issuer": "https://id.example"}), want: [2]string{"Corp", "The Company"}, see: func(t *testing.T, s settings) string {
 		_, name, _ := strings.Cut(newLab(t, s).ask(http.MethodGet, "/login", "").Body.String(), "Sign in with ")
 		name, _, _ = strings.Cut(name, "<")
 		return name
 	}},
-	"oidc.show_local_login": {other: "false", with: elsewhere.and(settings{"oidc.issuer": "https://id.example"}), want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
-		return strconv.FormatBool(strings.Contains(newLab(t, s).ask(http.MethodGet, "/login", "").Body.String(), `name="password"`))
+	"oidc.show_local_login": {other: "false", with: elsewhere.And(settings{"oidc.issuer": "https://id.example"}), want: [2]string{"true 403", "false 404"}, see: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		form := strings.Contains(l.ask(http.MethodGet, "/login", "").Body.String(), `name="password"`)
+		return strconv.FormatBool(form) + " " + l.status(http.MethodPost, "/login", "email=ann@example.com")
 	}},
 	"oauth.state_max_age": {other: "1m", with: elsewhere, want: [2]string{"600", "60"}, see: func(t *testing.T, s settings) string {
 		return strconv.Itoa(begun(t, s).Result().Cookies()[0].MaxAge) //nolint:bodyclose // of a recorder

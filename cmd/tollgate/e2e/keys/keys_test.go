@@ -1,0 +1,224 @@
+package keys
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+type settings = authtest.Settings
+
+// flip is a key with two values, and what is seen with each.
+type flip struct {
+	first, other string
+	with         settings
+	see          func(t *testing.T, s settings) string
+	want         [2]string
+}
+
+// soon is how long something is waited for that may not come.
+const soon = 3 * time.Second
+
+// TestKeys flips every key that acts outside the rooms; the test of the rooms flips the
+// others.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	all := make(map[string]flip)
+	for _, some := range []map[string]flip{flipsOfListeners, flipsOfStorage, flipsOfTelemetry} {
+		maps.Copy(all, some)
+	}
+	for _, key := range config.Keys() {
+		f, ok := all[key.Name]
+		if delete(all, key.Name); ok != authtest.Outside(key.Name) {
+			t.Errorf("%s: flipped here is %v", key.Name, ok)
+		}
+		if !ok {
+			continue
+		}
+		t.Run(key.Name, func(t *testing.T) {
+			t.Parallel()
+			for i, value := range []string{f.first, f.other} {
+				s := f.with.And(settings{key.Name: value})
+				if got := f.see(t, s); got != f.want[i] {
+					t.Errorf("with %q: %q is seen, want %q", value, got, f.want[i])
+				}
+			}
+			if f.want[0] == f.want[1] {
+				t.Errorf("%q makes no difference", f.want[0])
+			}
+		})
+	}
+	for name := range all {
+		t.Errorf("%s is no key", name)
+	}
+}
+
+// server is one with settings, in a process of its own.
+type server struct {
+	*e2e.Node
+	t                     *testing.T
+	publicPort, adminPort string
+}
+
+// run starts one.
+func run(t *testing.T, s settings, env ...string) *server {
+	t.Helper()
+	n := &server{t: t, publicPort: e2e.FreePort(t), adminPort: e2e.FreePort(t)}
+	n.Node = e2e.NewNode(t, "", env...)
+	n.Env = append(n.Env, "CADDY_ADMIN=unix/"+n.Path("data", "admin.sock"))
+	n.Args = []string{"--config", "config.yaml", "--adapter", "authserver"}
+	all := settings{
+		"server.address": "127.0.0.1:" + n.publicPort, "server.issuer": "http://localhost:" + n.publicPort, "admin.address": "127.0.0.1:" + n.adminPort,
+		"cimd.require_https": "false", "cimd.allow_private_addresses": "true", "rate_limit.enabled": "false",
+	}
+	if err := os.WriteFile(n.Path("config.yaml"), []byte(all.And(s).Text(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	if s["server.address"] == "" {
+		e2e.Eventually(t, e2e.StartLimit, "the server is ready", func() error {
+			if a := n.get(n.publicPort, "/ready"); a.Err != nil || a.Status != http.StatusOK {
+				return fmt.Errorf("%d %w", a.Status, a.Err)
+			}
+			return nil
+		})
+	}
+	return n
+}
+
+// get asks a port for a path. Nobody may answer.
+func (n *server) get(port, path string) *e2e.Answer { return n.getBy(e2e.Client, port, path) }
+
+func (n *server) getBy(client *http.Client, port, path string) *e2e.Answer {
+	request, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, "http://127.0.0.1:"+port+path, nil)
+	if err != nil {
+		return &e2e.Answer{Err: err}
+	}
+	return e2e.Read(client.Do(request)) //nolint:bodyclose // Read does
+}
+
+// answers reports whether somebody answers at a port.
+func (n *server) answers(port, path string) string {
+	n.t.Helper()
+	deadline := time.Now().Add(soon)
+	for {
+		if a := n.get(port, path); a.Err == nil {
+			return "true"
+		}
+		if time.Now().After(deadline) {
+			return "false"
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// file reports whether there is a file in the folder of the server.
+func (n *server) file(parts ...string) string {
+	_, err := os.Stat(n.Path(parts...))
+	return strconv.FormatBool(err == nil)
+}
+
+// dial connects to the public port, and sends something.
+func (n *server) dial(text string) net.Conn {
+	n.t.Helper()
+	c, err := new(net.Dialer).DialContext(n.t.Context(), "tcp", "127.0.0.1:"+n.publicPort)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { _ = c.Close() })
+	if _, err := c.Write([]byte(text)); err != nil {
+		n.t.Fatal(err)
+	}
+	return c
+}
+
+// left reports whether a connection is closed by the server soon.
+func left(t *testing.T, c net.Conn) string {
+	t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(soon)); err != nil {
+		t.Fatal(err)
+	}
+	for buffer := make([]byte, 4096); ; {
+		if _, err := c.Read(buffer); err != nil {
+			timeout, ok := err.(net.Error) //nolint:errorlint // of a connection
+			return strconv.FormatBool(!ok || !timeout.Timeout())
+		}
+	}
+}
+
+// held is a request that the server cannot answer before something else has answered it, for
+// so long.
+func (n *server) held(long time.Duration) (answer chan *e2e.Answer, arrived chan struct{}) {
+	n.t.Helper()
+	arrived = make(chan struct{}, 10)
+	var document *httptest.Server
+	document = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		select {
+		case <-time.After(long):
+		case <-r.Context().Done():
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"client_id":"` + document.URL + `/c.json","client_name":"App","redirect_uris":["https://app.example/cb"]}`))
+	}))
+	n.t.Cleanup(document.Close)
+	answer = make(chan *e2e.Answer, 1)
+	client := &http.Client{Transport: new(http.Transport), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	n.t.Cleanup(client.CloseIdleConnections)
+	go func() {
+		answer <- n.getBy(client, n.publicPort, "/oauth/authorize?"+url.Values{
+			"response_type": {"code"}, "client_id": {document.URL + "/c.json"}, "redirect_uri": {"https://app.example/cb"}, "scope": {"x"},
+			"code_challenge": {strings.Repeat("v", 43)}, "code_challenge_method": {"S256"},
+		}.Encode())
+	}()
+	return answer, arrived
+}
+
+// flipsOfListeners are of where the server listens, and how long it waits.
+var flipsOfListeners = map[string]flip{
+	"server.address": {first: "one", other: "two", want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+		one, two := e2e.FreePort(t), e2e.FreePort(t)
+		s["server.address"] = "127.0.0.1:" + map[string]string{"one": one, "two": two}[s["server.address"]]
+		n := run(t, s)
+		return n.answers(one, "/livez") + " " + n.answers(two, "/livez")
+	}},
+	"admin.address": {first: "one", other: "two", want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+		one, two := e2e.FreePort(t), e2e.FreePort(t)
+		s["admin.address"] = "127.0.0.1:" + map[string]string{"one": one, "two": two}[s["admin.address"]]
+		n := run(t, s)
+		return n.answers(one, "/admin/stats") + " " + n.answers(two, "/admin/stats")
+	}},
+	"admin.enabled": {other: "false", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+		n := run(t, s)
+		return n.answers(n.adminPort, "/admin/stats")
+	}},
+	"server.read_timeout": {other: "100ms", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		return left(t, run(t, s).dial("GET /livez HTTP/1.1\r\nHo"))
+	}},
+	"server.idle_timeout": {other: "100ms", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		return left(t, run(t, s).dial("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+	}},
+	"server.write_timeout": {other: "100ms", want: [2]string{"302", "0"}, see: func(t *testing.T, s settings) string {
+		answer, _ := run(t, s).held(time.Second)
+		return strconv.Itoa((<-answer).Status)
+	}},
+	"server.shutdown_wait": {other: "100ms", want: [2]string{"302", "0"}, see: func(t *testing.T, s settings) string {
+		n := run(t, s)
+		answer, arrived := n.held(7 * time.Second) // longer than the process takes to end without a wait
+		<-arrived
+		n.Stop()
+		return strconv.Itoa((<-answer).Status)
+	}},
+}

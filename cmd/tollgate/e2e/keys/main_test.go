@@ -1,0 +1,12 @@
+// Package keys flips the keys of the authorization server that act outside its rooms, with
+// the built binary: its listeners, its database, and what it tells of itself.
+package keys
+
+import (
+	"os"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+func TestMain(m *testing.M) { os.Exit(e2e.Run(m)) }

@@ -1,0 +1,185 @@
+package keys
+
+import (
+	"bufio"
+	"crypto/elliptic"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// postgres are the keys for a database there.
+func postgres(t *testing.T, s settings) (settings, *sql.DB) {
+	t.Helper()
+	dsn := testenv.Postgres(t).DSN()
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return s.And(settings{"storage.driver": "postgres", "storage.postgres.dsn": dsn}), db
+}
+
+// processes are the connections of others to a database.
+func processes(t *testing.T, db *sql.DB) (list []int) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var pid int
+		if err := rows.Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, pid)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// within reports whether something comes soon.
+func within(happens func() bool) string {
+	for end := time.Now().Add(2 * soon); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if happens() {
+			return "true"
+		}
+	}
+	return "false"
+}
+
+// crowd has so many connections be used at once: a table is locked, and all wait for it.
+func (n *server) crowd(db *sql.DB, many int, during func()) {
+	n.t.Helper()
+	tx, err := db.BeginTx(n.t.Context(), nil)
+	if err == nil {
+		_, err = tx.ExecContext(n.t.Context(), "LOCK TABLE authserver_users IN ACCESS EXCLUSIVE MODE")
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	done := make(chan struct{}, many)
+	for range many {
+		go func() {
+			n.get(n.adminPort, "/admin/users")
+			done <- struct{}{}
+		}()
+	}
+	during()
+	if err := tx.Rollback(); err != nil {
+		n.t.Fatal(err)
+	}
+	for range many {
+		<-done
+	}
+}
+
+// flipsOfStorage are of where the data are, and what may be used once.
+var flipsOfStorage = map[string]flip{
+	"storage.driver": {other: "postgres", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+		with, _ := postgres(t, nil)
+		return run(t, with.And(s)).file("data", "authserver.db")
+	}},
+	"storage.postgres.dsn": {first: "one", other: "two", want: [2]string{"1 0", "0 1"}, see: func(t *testing.T, s settings) string {
+		one, first := postgres(t, nil)
+		two, second := postgres(t, nil)
+		run(t, map[string]settings{"one": one, "two": two}[s["storage.postgres.dsn"]])
+		var found [2]int
+		for i, db := range []*sql.DB{first, second} {
+			if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM pg_tables WHERE tablename = 'authserver_users'").Scan(&found[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return strconv.Itoa(found[0]) + " " + strconv.Itoa(found[1])
+	}},
+	"storage.postgres.max_conns": {other: "3", with: settings{"storage.postgres.min_conns": "1"}, want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) (more string) {
+		with, db := postgres(t, s)
+		n := run(t, with)
+		n.crowd(db, 10, func() {
+			more = within(func() bool { return len(processes(t, db)) > 6 }) // some of ours, and theirs
+		})
+		return more
+	}},
+	"storage.postgres.min_conns": {other: "20", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		with, db := postgres(t, s)
+		run(t, with)
+		return strconv.FormatBool(len(processes(t, db)) >= 20)
+	}},
+	"storage.postgres.max_conn_idle_time": {other: "100ms", with: settings{"storage.postgres.min_conns": "15"}, want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		with, db := postgres(t, s)
+		n := run(t, with)
+		n.crowd(db, 20, func() { within(func() bool { return len(processes(t, db)) > 15 }) })
+		return within(func() bool { return len(processes(t, db)) < 10 })
+	}},
+	"storage.postgres.max_conn_lifetime": {other: "100ms", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		with, db := postgres(t, s)
+		n := run(t, with)
+		db.SetMaxOpenConns(1)
+		n.get(n.adminPort, "/admin/users")
+		before := processes(t, db)
+		return within(func() bool {
+			n.get(n.adminPort, "/admin/users")
+			left := slices.DeleteFunc(slices.Clone(before), func(pid int) bool { return !slices.Contains(processes(t, db), pid) })
+			return len(left) <= len(before)/2 // some are of no pool
+		})
+	}},
+	"storage.sqlite.path": {other: "data/own.db", want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+		n := run(t, s)
+		return n.file("data", "authserver.db") + " " + n.file("data", "own.db")
+	}},
+	"storage.sqlite.wal": {other: "false", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+		return run(t, s).file("data", "authserver.db-wal")
+	}},
+
+	"counters.redis_env": {other: "REDIS", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+		at, err := url.Parse(testenv.NewRedis(t).URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := run(t, s, "REDIS="+at.String())
+		key := jwkstest.NewEC(elliptic.P256()) // a proof is good once (RFC 9449 section 11.1)
+		proof := jwkstest.Sign(t, "ES256", key, map[string]any{"typ": "dpop+jwt", "jwk": json.RawMessage(jwkstest.JWK("", key))}, map[string]any{
+			"jti": rand.Text(), "htm": http.MethodPost, "htu": "http://localhost:" + n.publicPort + "/oauth/token", "iat": time.Now().Unix(),
+		})
+		made := e2e.Do(t, e2e.Client, http.MethodPost, "http://127.0.0.1:"+n.adminPort+"/admin/clients", "", `{"client_name":"Robot","grant_types":["client_credentials"],"scope":"x","token_endpoint_auth_method":"client_secret_post"}`, "Content-Type", "application/json")
+		var robot struct {
+			ID     string `json:"client_id"`
+			Secret string `json:"client_secret"`
+		}
+		if err := json.Unmarshal([]byte(made.Body), &robot); err != nil {
+			t.Fatal(err, made.Body)
+		}
+		form := url.Values{"grant_type": {"client_credentials"}, "client_id": {robot.ID}, "client_secret": {robot.Secret}}.Encode()
+		e2e.Do(t, e2e.Client, http.MethodPost, "http://127.0.0.1:"+n.publicPort+"/oauth/token", "", form, "Content-Type", "application/x-www-form-urlencoded", "DPoP", proof)
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", at.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := c.Write([]byte("DBSIZE\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		size, err := bufio.NewReader(c).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strconv.FormatBool(strings.TrimSpace(size) != ":0")
+	}},
+}
