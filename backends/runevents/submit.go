@@ -88,8 +88,8 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 		return outcomeBusy
 	}
 	s.submissions.Go(func() {
-		defer release()
 		_, err := s.Process(ctx, c.Command)
+		release() // before the answer: who has it finds the room free
 		done <- err
 	})
 	s.closing.RUnlock()

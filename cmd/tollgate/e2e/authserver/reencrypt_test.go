@@ -127,22 +127,32 @@ resources:
 			_, current := openAll(t, db, fresh, provider.ID, writers)
 			return current
 		}
-		// The administration: its server is killed as soon as some rows are done.
-		before := current()
+		// The administration: its server is killed when some rows are done, and while somebody
+		// else holds a row that it still has to do.
 		answered := make(chan *e2e.Answer, 1)
 		go func() {
 			answered <- askAdmin(t, http.MethodPost, admin+"/admin/encryption/re-encrypt", "")
 		}()
 		e2e.Eventually(t, e2e.WaitLimit, "some rows are sealed anew", func() error {
-			if current() <= before+writers {
-				return errors.New("none is")
-			}
-			return nil
+			return db.Write(t.Context(), func(c store.Conn) error {
+				var sealed string
+				_, err := c.Exec("UPDATE authserver_connections SET updated_at = updated_at WHERE user_id = ?", fmt.Sprintf("user-%06d", rows/2))
+				if err == nil {
+					err = c.Row("SELECT credential FROM authserver_connections WHERE user_id = ?", fmt.Sprintf("user-%06d", rows/100)).Scan(&sealed)
+				}
+				if err != nil || stopped {
+					return err
+				}
+				if !fresh.Current(sealed) {
+					return errors.New("none is")
+				}
+				down.Store(true)
+				runs.Lock()
+				stopped = true
+				n.Kill()
+				return nil
+			})
 		})
-		down.Store(true)
-		runs.Lock()
-		stopped = true
-		n.Kill()
 		a := <-answered
 		done := current()
 		t.Logf("killed the server when %d of %d rows were done; it answered %d", done, rows, a.Status)
@@ -175,7 +185,7 @@ resources:
 		if sum.Scanned != rows+1 || sum.Failed != 0 || current() != rows { // and the signing key
 			t.Errorf("%+v, %d of %d rows are done", sum, current(), rows)
 		}
-		before = sum.Rewritten
+		before := sum.Rewritten
 		if finish(); sum.Rewritten != 0 {
 			t.Errorf("again: %+v after %d", sum, before)
 		}
