@@ -195,13 +195,26 @@ func (n *Node) Admin(method, path, contentType, body string) (string, error) {
 	return string(text), err
 }
 
-// Load loads a configuration through the admin API, and waits until the servers before
-// take no more connections.
+// Load loads a configuration through the admin API, and waits as Change does.
 func (n *Node) Load(config string) {
 	n.T.Helper()
-	before := n.sentinels()
-	if _, err := n.Admin(http.MethodPost, "/load", "text/caddyfile", config); err != nil {
+	if err := n.Change(func() error {
+		_, err := n.Admin(http.MethodPost, "/load", "text/caddyfile", config)
+		return err
+	}); err != nil {
 		n.T.Fatal(err)
+	}
+}
+
+// Change does what gives the gateway another configuration, and waits until the servers
+// before take no more connections, where that went well.
+func (n *Node) Change(how func() error) error {
+	before := n.sentinels()
+	if err := how(); err != nil {
+		for _, c := range before {
+			_ = c.Close()
+		}
+		return err
 	}
 	awaitEnd(before)
 	// Those to the servers before end with them, perhaps under a request.
@@ -209,6 +222,7 @@ func (n *Node) Load(config string) {
 	for _, client := range n.clients {
 		client.CloseIdleConnections()
 	}
+	return nil
 }
 
 // Tool runs a command of the binary in the working directory and returns what

@@ -61,13 +61,14 @@ func answersWith(t *testing.T, target string, status int) *e2e.Answer {
 
 // reloadKeys has a server take its file of keys anew.
 func reloadKeys(n *e2e.Node) error {
-	cmd := exec.CommandContext(n.T.Context(), e2e.Binary, "reload", "--config", "config.yaml", "--adapter", "authserver", "--address", "unix/"+n.Path("data", "admin.sock"))
-	cmd.Dir, cmd.Env = n.Dir, n.Env
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return errors.New(string(out))
-	}
-	return nil
+	return n.Change(func() error {
+		cmd := exec.CommandContext(n.T.Context(), e2e.Binary, "reload", "--config", "config.yaml", "--adapter", "authserver", "--address", "unix/"+n.Path("data", "admin.sock"))
+		cmd.Dir, cmd.Env = n.Dir, n.Env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return errors.New(string(out))
+		}
+		return nil
+	})
 }
 
 // TestAuthserverLocked: who is locked out stays so when a key changes that is no rule of

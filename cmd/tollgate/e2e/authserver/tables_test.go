@@ -15,6 +15,8 @@ import (
 type tables struct {
 	storage string // the key of the configuration
 	open    func(t *testing.T, n *e2e.Node) *store.DB
+	// hold has whoever changes the connection of a user wait until release.
+	hold func(t *testing.T, db *store.DB, user string) (release func())
 }
 
 // onBoth runs a test with a database of each engine.
@@ -41,7 +43,7 @@ func onBoth(t *testing.T, test func(t *testing.T, d tables)) {
 			t.Helper()
 			db, err := store.NewSQLite(store.SQLiteOptions{Path: n.Path("authserver.db")}, zap.NewNop())
 			return start(t, db, err)
-		}})
+		}, holdSQLite})
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
@@ -50,6 +52,55 @@ func onBoth(t *testing.T, test func(t *testing.T, d tables)) {
 			t.Helper()
 			db, err := store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())
 			return start(t, db, err)
-		}})
+		}, holdPostgres})
 	})
+}
+
+// holdSQLite is a trigger that counts without an end: a lock of SQLite is one of all rows.
+// Release it when the process that waits is gone.
+func holdSQLite(t *testing.T, db *store.DB, user string) (release func()) {
+	t.Helper()
+	exec := func(statement string) {
+		t.Helper()
+		if err := db.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec(statement)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("CREATE TRIGGER held BEFORE UPDATE ON authserver_connections WHEN OLD.user_id = '" + user + `'
+		BEGIN SELECT count(*) FROM (WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n); END`)
+	return func() {
+		t.Helper()
+		exec("DROP TRIGGER held")
+	}
+}
+
+// holdPostgres is a lock of the row.
+func holdPostgres(t *testing.T, db *store.DB, user string) (release func()) {
+	t.Helper()
+	held, leave, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- db.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec("UPDATE authserver_connections SET updated_at = updated_at WHERE user_id = ?", user)
+			if err == nil {
+				close(held)
+				<-leave
+			}
+			return err
+		})
+	}()
+	select {
+	case <-held:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		close(leave)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
 }
