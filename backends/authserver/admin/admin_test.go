@@ -130,7 +130,10 @@ func TestClients(t *testing.T) {
 		if got := a.do("GET", "/clients?q=m", "", 200)["clients"].([]any); len(got) != 1 {
 			t.Errorf("%v", got)
 		}
-		for _, bad := range []string{"q=" + strings.Repeat("x", 201), "limit=0", "limit=1001", "limit=x", "offset=-1", "offset=100001", "status=x", "source=x"} {
+		if got := a.do("GET", "/clients?agent=true", "", 200)["clients"].([]any); len(got) != 0 {
+			t.Errorf("%v", got)
+		}
+		for _, bad := range []string{"q=" + strings.Repeat("x", 201), "limit=0", "limit=1001", "limit=x", "offset=-1", "offset=100001", "status=x", "source=x", "agent=x"} {
 			a.do("GET", "/clients?"+bad, "", 400)
 		}
 		one = a.do("PATCH", "/clients/"+id, `{"client_name":"N","scope":"read"}`, 200)

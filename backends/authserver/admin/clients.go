@@ -76,6 +76,9 @@ func (a *API) clients(c *call) (any, error) {
 	if f.Source, err = c.Choice("source", "", clients.Admin, clients.DCR, clients.Document); err != nil {
 		return nil, err
 	}
+	if f.Agent, err = c.Choice("agent", "", "true", "false"); err != nil {
+		return nil, err
+	}
 	if f.Text, err = c.search(); err != nil {
 		return nil, err
 	}

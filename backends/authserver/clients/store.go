@@ -54,6 +54,7 @@ func (cs *Clients) read(ctx context.Context, id string) (c *Client, err error) {
 // Filter narrows List.
 type Filter struct {
 	Status, Source string
+	Agent          string // true or false
 	// Text is the id, or in the name or the id, whichever case its letters have.
 	Text string
 }
@@ -76,6 +77,12 @@ func (f Filter) listing() kernel.Listing {
 	}
 	if f.Source != "" {
 		l.And("source = ?", f.Source)
+	}
+	switch f.Agent {
+	case "true":
+		l.And("agent = 1")
+	case "false":
+		l.And("agent = 0")
 	}
 	return l
 }

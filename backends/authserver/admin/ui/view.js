@@ -22,14 +22,18 @@ export const order = { name: 'order', label: 'Order', options: [['newest', 'Newe
 // list is a paged list of the API. fetch gets the query and a signal and returns the
 // answer; rows is the name of its member. filters are [{name, label, options, hint}]:
 // without options a text, which is looked for as it is typed. given are values of
-// filters. It has show() to load anew.
+// filters. It has show() to load anew. What is looked for and the page stay with the entry
+// of the browser's history: who comes back finds the list as it was.
 export function list({ caption, columns, fetch, rows, empty, filters = [], given = {}, signal, note }) {
   const place = h('div');
   const pager = h('div.pager');
-  const values = { ...given };
-  let pages = [{}]; // where the pages up to the present one begin
-  let total = null; // rows of all pages, as the first one told
-  let fixed = {}; // what keeps the pages of one feed together
+  const entry = `${location.hash} ${caption}`; // an answer that comes late is not kept for the page that follows
+  const kept = history.state?.[entry];
+  const values = { ...given, ...kept?.values }; // as they are typed
+  let pages = kept?.pages ?? [{}]; // where the pages up to the present one begin
+  let total = kept?.total ?? null; // rows of all pages, as the first one told
+  let fixed = kept?.fixed ?? {}; // what keeps the pages of one feed together
+  const query = () => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, filters.find((f) => f.name === name)?.read?.(value) ?? value]));
   let running = Promise.resolve();
   let stop = new AbortController();
   const show = () => {
@@ -45,11 +49,12 @@ export function list({ caption, columns, fetch, rows, empty, filters = [], given
   };
   const turned = async (until) => {
     const offset = (pages.length - 1) * size;
-    const answer = await fetch({ ...values, ...(offset ? fixed : { count: 'true' }), limit: size, ...pages.at(-1) }, until);
+    const answer = await fetch({ ...query(), ...(offset ? fixed : { count: 'true' }), limit: size, ...pages.at(-1) }, until);
     fixed = note?.(answer) ?? {};
     learn(answer.names);
     const found = answer[rows];
     if (!offset) total = 'total' in answer ? `${number(answer.total)}${answer.total_capped ? '+' : ''}` : null;
+    history.replaceState({ ...history.state, [entry]: { values, pages, total, fixed } }, '');
     const next = answer.has_more && (answer.next ? { cursor: answer.next } : { offset: offset + size });
     pager.replaceChildren(...(offset || next ? [
       h('button', { type: 'button', 'aria-disabled': !offset && 'true', onclick: () => offset && turn([{}]) }, 'First'),
@@ -71,7 +76,7 @@ export function list({ caption, columns, fetch, rows, empty, filters = [], given
   };
   const inputs = filters.map((f) => {
     const input = f.options ? select(f.options, values[f.name] ?? '') : h('input', { value: values[f.name] ?? '', type: f.type ?? 'search', autocomplete: 'off', spellcheck: 'false' });
-    const changed = () => change(f.name, f.read ? f.read(input.value) : input.value.trim());
+    const changed = () => change(f.name, input.value.trim());
     let typed = 0;
     input.addEventListener('change', () => {
       clearTimeout(typed);

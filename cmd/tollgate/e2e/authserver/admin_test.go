@@ -38,6 +38,7 @@ func TestAdminUIMany(t *testing.T) {
 		n, issuer, admin := prepareAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://127.0.0.1:PORT'}
 admin: {address: '127.0.0.1:ADMIN', api_key: '`+key+`'}
+xaa: {enabled: false}
 `+d.storage+"\n")
 		const numbers, padded, at = " WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)", "substr(CAST(1000000 + i AS TEXT), 2)", "1700000000000000 + i * 1000000"
 		if err := d.open(t, n).Write(t.Context(), func(c store.Conn) error {

@@ -235,7 +235,12 @@ inBrowser('a user is given a key of a provider, which is taken away again', {}, 
   await dialog(tab).getByLabel('Provider').selectOption('Weather');
   await button(dialog(tab), 'Create resource').click();
   await tab.getByRole('link', { name: 'weather' }).waitFor();
-  assert.equal((await ask('GET', 'resources/weather')).backend_kind, 'broker');
+  const { backend_kind: kind, broker_provider_id: provider } = await ask('GET', 'resources/weather');
+  assert.equal(kind, 'broker');
+  await tab.goto(`${admin}/admin/ui/#/providers/${provider}`);
+  await at(tab, 'Weather');
+  await tab.getByRole('link', { name: 'weather', exact: true }).click();
+  await at(tab, 'weather');
 });
 
 inBrowser('an agent is made, with its keys', {}, async (tab) => {
@@ -255,6 +260,13 @@ inBrowser('an agent is made, with its keys', {}, async (tab) => {
   await at(tab, 'Agent');
   await tab.getByText('https://agent.example/keys.json').waitFor();
   await tab.getByText('Books journeys').waitFor();
+  await tab.goBack();
+  await at(tab, 'Clients');
+  await tab.getByLabel('Kind').selectOption('Agents');
+  await still(tab);
+  assert.equal(await tab.getByRole('row').count(), 2);
+  await tab.getByRole('link', { name: 'Agent', exact: true }).click();
+  await at(tab, 'Agent');
   await sound(tab, 'authserver-admin-agent');
 });
 
@@ -305,6 +317,11 @@ inBrowser('keys are rotated, data is encrypted anew, the audit tells of it', {},
   assert.equal(await tab.getByText('encryption.reencrypted').count(), 0);
   await tab.goto(`${admin}/admin/ui/#/system`);
   await at(tab, 'System');
+  await tab.getByText('keys, without secrets').click();
+  await tab.getByLabel('Key', { exact: true }).fill('token_exchange.');
+  await tab.getByText('token_exchange.max_chain_depth').waitFor();
+  assert.equal(await tab.getByText('server.issuer').count(), 0);
+  await sound(tab, 'authserver-admin-config');
   await tab.getByLabel('Who may register a client').selectOption('admin_only');
   await button(tab, 'Save').click();
   await still(tab);

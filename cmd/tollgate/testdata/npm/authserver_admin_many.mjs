@@ -64,6 +64,23 @@ for (const [name, options] of [['wide', {}], ['phone', { viewport: { width: 390,
     await at(tab, 'Application 100000');
     await tab.goto(`${admin}/admin/ui/#/clients`);
 
+    // Who comes back finds the list as it was.
+    await tab.getByLabel('Status').selectOption('active');
+    await tab.getByText('1 to 50 of').waitFor();
+    await button(tab, 'Next').click();
+    await tab.getByText('51 to 100 of 10,000+').waitFor();
+    await tab.getByRole('link', { name: 'Application 099940' }).click();
+    await at(tab, 'Application 099940');
+    await tab.goBack();
+    await tab.getByText('51 to 100 of 10,000+').waitFor();
+    assert.match(await first(tab), /Application 099950/);
+    assert.equal(await tab.getByLabel('Status').inputValue(), 'active');
+    await button(tab, 'Previous').click();
+    await tab.getByText('1 to 50 of 10,000+').waitFor();
+    await tab.reload();
+    await tab.getByText('1 to 50 of 10,000+').waitFor();
+    assert.equal(await tab.getByLabel('Status').inputValue(), 'active');
+
     // What is typed is found without another key; of many keys the last one counts.
     await tab.getByLabel('Name or id').pressSequentially('application 0999', { delay: 5 });
     await tab.getByText('1 to 50 of 100').waitFor();
@@ -87,4 +104,11 @@ inBrowser('users are turned over and searched', {}, async (tab) => {
   await tab.getByRole('link', { name: 'person77777@example.com' }).click();
   await at(tab, 'person77777@example.com');
   await sound(tab, 'authserver-admin-many-user');
+});
+
+inBrowser('what is off says so', {}, async (tab) => {
+  await enter(tab, 'idps');
+  await tab.getByText('Enterprise-managed authorization is off.').waitFor();
+  await tab.getByText('Set xaa.enabled to true to have them.').waitFor();
+  await sound(tab, 'authserver-admin-off');
 });

@@ -35,6 +35,7 @@ function all({ body, actions, signal, query }) {
       { name: 'q', label: 'Name or id', hint: 'A part of it, or the whole id.' },
       { name: 'status', label: 'Status', options: [['', 'All'], ['active', 'Active'], ['suspended', 'Suspended'], ['revoked', 'Revoked']] },
       { name: 'source', label: 'Source', options: [['', 'All'], ...Object.entries(sources)] },
+      { name: 'agent', label: 'Kind', options: [['', 'All'], ['true', 'Agents'], ['false', 'No agents']] },
       order,
     ],
     fetch: (q, stop) => call('GET', 'clients', { query: q, signal: stop }),

@@ -1,6 +1,6 @@
 import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
-import { badge, code, h, load, notice } from '../parts/dom.js';
+import { badge, code, h, load, notice, table } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { ask, card, done, facts, link, list, moment } from '../view.js';
 
@@ -79,7 +79,8 @@ function one({ body, actions, heading, id, signal }) {
   const place = h('div');
   const path = at('broker-providers', id);
   const refresh = () => load(place, async () => {
-    const p = await call('GET', path, { signal });
+    const [p, { resources }] = await Promise.all([call('GET', path, { signal }), call('GET', 'resources', { query: { limit: 1000 }, signal })]);
+    const using = resources.filter((r) => r.broker_provider_id === p.id);
     heading.textContent = p.display_name || p.slug;
     actions.replaceChildren(
       h('button', { type: 'button', onclick: () => edit(p, refresh) }, 'Edit'),
@@ -91,7 +92,11 @@ function one({ body, actions, heading, id, signal }) {
     return h('div.stack', null,
       p.config_fault && notice('bad', h('p', null, h('strong', null, `It cannot be used: ${p.config_fault}.`)), h('p', null, remedy(p.config_fault))),
       card('Provider', facts([['Id', code(p.id), true], ['Slug', code(p.slug)], ['Protocol', p.protocol], ['Since', moment(p.created_at)], ['Changed', moment(p.updated_at)]])),
-      card('Settings', h('pre.code', null, JSON.stringify(p.config_data, null, 2))));
+      card('Settings', h('pre.code', null, JSON.stringify(p.config_data, null, 2))),
+      card('Resources that hand its tokens on', table('Resources', [
+        { title: 'Name', cell: (r) => link('resources', r.id, r.display_name || r.slug) },
+        { title: 'Scopes', cell: (r) => r.scopes.map((s) => s.name).join(' ') },
+      ], using, 'None: clients get no token of it until there is one.')));
   });
   body.append(place);
   return refresh();

@@ -38,10 +38,15 @@ export function show({ body, signal }) {
     showMode(),
     load(config, async () => {
       const rows = Object.entries((await call('GET', 'system/config', { signal })).config).sort(([a], [b]) => (a < b ? -1 : 1));
-      return card('Configuration in effect', h('details', null, h('summary', null, `${rows.length} keys, without secrets`), table('Configuration', [
+      const found = h('div');
+      const part = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false' });
+      const fill = () => found.replaceChildren(table('Configuration', [
         { title: 'Key', cell: ([key]) => code(key) },
         { title: 'Value', cell: ([, value]) => code(value) },
-      ], rows)));
+      ], rows.filter(([key]) => key.includes(part.value.trim())), 'There is no such key.'));
+      part.addEventListener('input', fill);
+      fill();
+      return card('Configuration in effect', h('details', null, h('summary', null, `${rows.length} keys, without secrets`), field('Key', part, { hint: 'A part of it, such as token_exchange.' }), found));
     }),
   ]);
 }
