@@ -11,17 +11,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
+	"github.com/tollgate-gateway/tollgate/internal/imagemeta/imagetest"
 )
 
 // photos are images that tell a secret, by the names of their files.
 func photos(t *testing.T) map[string]string {
 	t.Helper()
-	jpeg, gif := picture(t, "jpeg", 3, 2), picture(t, "gif", 3, 2)
+	jpeg, gif := imagetest.Picture(t, "jpeg", 3, 2), imagetest.Picture(t, "gif", 3, 2)
 	const exif = "Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00secret place"
 	return map[string]string{
 		"photo.jpg":  jpeg[:2] + "\xff\xe1\x00" + string(rune(len(exif)+2)) + exif + jpeg[2:],
 		"moving.gif": gif[:len(gif)-1] + "\x21\xfe\x06secret\x00;",
-		"web.webp":   webps(t)["lossless"][:52] + "EXIF\x06\x00\x00\x00secret",
+		"web.webp":   imagetest.WebPs()["lossless"][:52] + "EXIF\x06\x00\x00\x00secret",
 	}
 }
 
@@ -43,7 +44,7 @@ func TestImagesTellNothing(t *testing.T) {
 				t.Error("the photo is not turned any more")
 			}
 		}
-		broken := picture(t, "jpeg", 3, 2)
+		broken := imagetest.Picture(t, "jpeg", 3, 2)
 		s.upload("alice", posts, "broken.jpg", broken[:len(broken)-30]).want(422, "validation_failed", "image")
 	})
 }
@@ -83,7 +84,7 @@ func TestStoredImages(t *testing.T) {
 		}
 		store("photo.jpg", photos(t)["photo.jpg"])
 		store("again.jpg", photos(t)["photo.jpg"])
-		store("clean.jpg", picture(t, "jpeg", 3, 2))
+		store("clean.jpg", imagetest.Picture(t, "jpeg", 3, 2))
 		store("broken.jpg", photos(t)["photo.jpg"][:80])
 		store("first.jpg", photos(t)["photo.jpg"][:90])
 		s.do("", "GET", path("/attachments/%d", ids["first.jpg"]), "").want(404, "not_found") // before the job, too

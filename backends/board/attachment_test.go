@@ -1,12 +1,7 @@
 package board
 
 import (
-	"bytes"
 	"fmt"
-	"image"
-	"image/gif"
-	"image/jpeg"
-	"image/png"
 	"io"
 	"net/url"
 	"os"
@@ -18,37 +13,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/imagemeta/imagetest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
-
-// picture is an image of a size in a format.
-func picture(tb testing.TB, format string, width, height int) string {
-	tb.Helper()
-	var out bytes.Buffer
-	img := image.NewGray(image.Rect(0, 0, width, height))
-	err := map[string]func(io.Writer) error{
-		"png":  func(w io.Writer) error { return png.Encode(w, img) },
-		"jpeg": func(w io.Writer) error { return jpeg.Encode(w, img, nil) },
-		"gif":  func(w io.Writer) error { return gif.Encode(w, img, nil) },
-	}[format](&out)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return out.String()
-}
-
-// webps are an image of 3 by 2 in each kind of WebP.
-func webps(tb testing.TB) map[string]string {
-	tb.Helper()
-	header := func(kind, body string) string {
-		return "RIFF\x30\x00\x00\x00WEBP" + kind + "\x20\x00\x00\x00" + body + strings.Repeat("\x00", 30)
-	}
-	return map[string]string{
-		"lossy":    header("VP8 ", "\x00\x00\x00\x9d\x01\x2a\x03\x00\x02\x00"),
-		"lossless": header("VP8L", "\x2f\x02\x40\x00\x00"),
-		"extended": "RIFF\x24\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x01\x00\x00VP8L\x06\x00\x00\x00\x2f\x02\x40\x00\x00\x00",
-	}
-}
 
 // upload sends a file as a member.
 func (s *site) upload(as, posts, name, content string) *answer {
@@ -86,7 +53,7 @@ func TestAttachments(t *testing.T) {
 	t.Parallel()
 	onBothStores(t, func(t *testing.T, s *site) {
 		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
-		content := picture(t, "png", 3, 2)
+		content := imagetest.Picture(t, "png", 3, 2)
 		f := data[api.AttachmentInfo](s.upload("alice", posts, `C:\dir\Ünï "x".PNG`, content).want(201))
 		if f.Name != `Ünï "x".PNG` || f.MediaType != "image/png" || f.Size != int64(len(content)) || *f.Width != 3 || *f.Height != 2 {
 			t.Errorf("%+v", f)
@@ -282,7 +249,7 @@ func TestAttachmentRefused(t *testing.T) {
 	s := editable(newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true}))
 	s.exec("INSERT INTO board_settings (name, value) VALUES ('attachment_kib', '10'), ('attachments_max', '7')")
 	posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
-	huge := []byte(picture(t, "png", 1, 1))
+	huge := []byte(imagetest.Picture(t, "png", 1, 1))
 	copy(huge[16:], "\x00\x00\x80\x00\x00\x00\x80\x00") // 32768 by 32768
 	for _, test := range []struct{ name, content, reason string }{
 		{"", "x", "required"},
@@ -300,9 +267,9 @@ func TestAttachmentRefused(t *testing.T) {
 		{"x.txt", "", "required"},
 		{"x.txt", "<html><script>", "type"},
 		{"x.png", "GIF89a", "type"},
-		{"x.png", picture(t, "gif", 1, 1), "type"},
-		{"x.jpg", picture(t, "png", 1, 1), "type"},
-		{"x.png", picture(t, "png", 1, 1)[:12], "image"},
+		{"x.png", imagetest.Picture(t, "gif", 1, 1), "type"},
+		{"x.jpg", imagetest.Picture(t, "png", 1, 1), "type"},
+		{"x.png", imagetest.Picture(t, "png", 1, 1)[:12], "image"},
 		{"x.png", string(huge), "image"},
 		{"x.pdf", "%PD", "type"},
 		{"x.txt", "\x00\x01\x02", "type"},
@@ -313,9 +280,9 @@ func TestAttachmentRefused(t *testing.T) {
 	}
 	for i := range 4 {
 		format := []string{"png", "gif", "jpeg", "jpeg"}[i]
-		s.upload("alice", posts, fmt.Sprintf("%d.%s", i, []string{"png", "gif", "jpg", "jpeg"}[i]), picture(t, format, 2, 2)).want(201)
+		s.upload("alice", posts, fmt.Sprintf("%d.%s", i, []string{"png", "gif", "jpg", "jpeg"}[i]), imagetest.Picture(t, format, 2, 2)).want(201)
 	}
-	for name, content := range webps(t) {
+	for name, content := range imagetest.WebPs() {
 		if f := data[api.AttachmentInfo](s.upload("alice", posts, name+".webp", content).want(201)); *f.Width != 3 || *f.Height != 2 {
 			t.Errorf("%s: %d by %d", name, *f.Width, *f.Height)
 		}

@@ -45,10 +45,13 @@ func putBuffer(p *[]byte, b []byte) {
 }
 
 // chat answers POST /v1/chat/completions.
-func (c *call) chat() {
+func (c *call) chat() { c.answer(parseRequest) }
+
+// answer reads a request, and plays what its script says.
+func (c *call) answer(parse func(body string) (*request, error)) {
 	body, sum, err := c.readBody()
 	if err == nil {
-		c.req, err = parseRequest(body)
+		c.req, err = parse(body)
 	}
 	if err == nil {
 		c.req.sum = sum

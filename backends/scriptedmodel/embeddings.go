@@ -23,22 +23,7 @@ const (
 
 // embeddings answers POST /v1/embeddings: texts with words in common have vectors that
 // point the same way, and a text always has the same one.
-func (c *call) embeddings() {
-	body, sum, err := c.readBody()
-	if err == nil {
-		c.req, err = parseEmbeddings(body)
-	}
-	if err == nil {
-		c.req.sum = sum
-		err = c.plan()
-	}
-	if err != nil {
-		c.scr = nil
-		c.fail(err)
-		return
-	}
-	c.play()
-}
+func (c *call) embeddings() { c.answer(parseEmbeddings) }
 
 // parseEmbeddings reads the fields that matter and ignores all others.
 func parseEmbeddings(body string) (*request, error) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
+	"github.com/tollgate-gateway/tollgate/internal/imagemeta/imagetest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
@@ -105,7 +106,7 @@ func TestStore(t *testing.T) {
 		if w, err := s.get(f, "bytes=262140-262149"); err != nil || w.Code != http.StatusPartialContent || w.Body.String() != large[262140:262150] {
 			t.Errorf("%d %q %v", w.Code, w.Body, err)
 		}
-		image := s.put("a.png", picture(t, "png", 3, 2))
+		image := s.put("a.png", imagetest.Picture(t, "png", 3, 2))
 		if image.Width != 3 || image.Height != 2 || !image.Inline() || f.Inline() {
 			t.Errorf("%+v", image)
 		}
@@ -173,8 +174,8 @@ func TestReceive(t *testing.T) {
 		{"a.html", strings.NewReader("x"), refused("name", "type")},
 		{"a.txt", strings.NewReader(""), refused("file", "required")},
 		{"a.txt", strings.NewReader("<html>"), refused("file", "type")},
-		{"a.png", strings.NewReader(picture(t, "png", 1, 1)[:20]), refused("file", "image")},
-		{"a.jpg", strings.NewReader(picture(t, "jpeg", 8, 8)[:300]), refused("file", "image")},
+		{"a.png", strings.NewReader(imagetest.Picture(t, "png", 1, 1)[:20]), refused("file", "image")},
+		{"a.jpg", strings.NewReader(imagetest.Picture(t, "jpeg", 8, 8)[:300]), refused("file", "image")},
 		{"a.txt", strings.NewReader(strings.Repeat("x", 1001)), ErrTooLarge},
 		{"a.txt", http.MaxBytesReader(nil, io.NopCloser(strings.NewReader("twelve bytes")), 5), ErrTooLarge},
 		{"a.txt", io.MultiReader(strings.NewReader("abc"), brokenReader{}), ErrIncomplete},

@@ -77,7 +77,12 @@ func NewAES(masterKeys ...[]byte) (*AES, error) {
 }
 
 func (k *masterKey) aead(salt []byte) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, k.secret, salt, "tollgate keyring text", 32)
+	return AEAD(k.secret, salt, "tollgate keyring text")
+}
+
+// AEAD is AES-256-GCM with a key that HKDF-SHA256 derives from a secret, for what info says.
+func AEAD(secret, salt []byte, info string) (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, secret, salt, info, 32)
 	if err != nil {
 		return nil, err
 	}

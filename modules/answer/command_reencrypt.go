@@ -1,8 +1,6 @@
 package answer
 
 import (
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,11 +35,7 @@ nothing left to do, the older master key can be taken out of the keyring.
 			if err != nil {
 				return err
 			}
-			err = s.Answer(map[string]int{"resealed": resealed, "unreadable": unreadable}, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%d texts were sealed anew.\n", resealed) })
-			if err == nil && unreadable > 0 {
-				err = fmt.Errorf("%d texts open with none of the configured master keys; they are gone after 30 days", unreadable)
-			}
-			return err
+			return s.Resealed(resealed, unreadable, "they are gone after 30 days")
 		}),
 	}
 }

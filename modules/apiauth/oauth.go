@@ -218,19 +218,7 @@ func (o *OAuth) check() error {
 
 // keys are those of the issuer.
 func (o *OAuth) keys() (jwks.Finder, error) {
-	at, name := jwks.Address{JWKS: o.JWKSURL}, "jwks_url"
-	if at.JWKS == "" {
-		at.Issuer, name = o.Issuer, "issuer"
-	}
-	if err := at.Check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	source, err := takeSource(at)
-	if err != nil {
-		return nil, err
-	}
-	o.pooled = &at
-	return source, nil
+	return pooled(o.Issuer, o.JWKSURL, &o.pooled)
 }
 
 // Cleanup gives the keys back. Requests that are under way may go on with them.

@@ -282,20 +282,7 @@ func (u *UserJWT) provisionKeys() (jwks.Finder, error) {
 		}
 		return fixed, nil
 	case u.Issuer != "":
-		at := jwks.Address{JWKS: u.JWKSURL}
-		name := "jwks_url"
-		if at.JWKS == "" {
-			at.Issuer, name = u.Issuer, "issuer"
-		}
-		if err := at.Check(); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		source, err := takeSource(at)
-		if err != nil {
-			return nil, err
-		}
-		u.pooled = &at
-		return source, nil
+		return pooled(u.Issuer, u.JWKSURL, &u.pooled)
 	}
 	return nil, nil
 }

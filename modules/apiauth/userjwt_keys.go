@@ -2,6 +2,7 @@ package apiauth
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
@@ -19,6 +20,24 @@ type pooledSource struct{ *jwks.Source }
 func (s pooledSource) Destruct() error {
 	s.Close()
 	return nil
+}
+
+// pooled are the keys of an issuer, or those at jwksURL. Whoever cleans up gives back what
+// stands at kept.
+func pooled(issuer, jwksURL string, kept **jwks.Address) (jwks.Finder, error) {
+	at, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
+	if at.JWKS == "" {
+		at.Issuer, name = issuer, "issuer"
+	}
+	if err := at.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	source, err := takeSource(at)
+	if err != nil {
+		return nil, err
+	}
+	*kept = &at
+	return source, nil
 }
 
 // takeSource is the source of an address, shared with all that use it; each take

@@ -1,7 +1,6 @@
 package board
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,11 +37,7 @@ older master key can be taken out of the keyring.
 			if err != nil {
 				return err
 			}
-			err = answer(s, map[string]any{"resealed": resealed, "unreadable": unreadable}, "", fmt.Sprintf("%d secrets were sealed anew.", resealed))
-			if err == nil && unreadable > 0 {
-				err = fmt.Errorf("%d secrets open with none of the configured master keys; give those webhooks new ones", unreadable)
-			}
-			return err
+			return s.Resealed(resealed, unreadable, "give those webhooks new ones")
 		}),
 	}
 }

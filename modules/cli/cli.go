@@ -102,6 +102,16 @@ func (s *Session) Answer(value any, text func(w io.Writer)) error {
 	return encoder.Encode(value)
 }
 
+// Resealed tells of secrets that were sealed with the current master key. The error is of
+// those that none of the keys opens: remedy says what is to be done about them.
+func (s *Session) Resealed(resealed, unreadable int, remedy string) error {
+	err := s.Answer(map[string]int{"resealed": resealed, "unreadable": unreadable}, func(io.Writer) { s.Note("%d secrets were sealed anew.", resealed) })
+	if err == nil && unreadable > 0 {
+		err = fmt.Errorf("%d secrets open with none of the configured master keys; %s", unreadable, remedy)
+	}
+	return err
+}
+
 // Table is Answer with rows, whose columns are aligned.
 func (s *Session) Table(value any, rows func(w io.Writer)) error {
 	return s.Answer(value, func(out io.Writer) {

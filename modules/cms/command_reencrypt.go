@@ -1,8 +1,6 @@
 package cms
 
 import (
-	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
@@ -50,11 +48,7 @@ older master key can be taken out of the keyring.
 			if err != nil {
 				return err
 			}
-			err = s.Answer(map[string]any{"resealed": resealed, "unreadable": unreadable}, func(io.Writer) { s.Note("%d secrets were sealed anew.", resealed) })
-			if err == nil && unreadable > 0 {
-				err = fmt.Errorf("%d secrets open with none of the configured master keys; give those webhooks new ones", unreadable)
-			}
-			return err
+			return s.Resealed(resealed, unreadable, "give those webhooks new ones")
 		}),
 	}
 }

@@ -128,29 +128,11 @@ func near(t terms.Term, words set) bool {
 		return false
 	}
 	for w := range words {
-		if len(w) >= 5 && w[0] == t[0] && slip(string(w), string(t)) {
+		if len(w) >= 5 && w[0] == t[0] && terms.Slip(string(w), string(t)) {
 			return true
 		}
 	}
 	return false
-}
-
-// slip reports whether one letter is added, left out, changed or swapped with the next.
-func slip(a, b string) bool {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	if len(a)-len(b) > 1 || a == b {
-		return false
-	}
-	i := 0
-	for i < len(b) && a[i] == b[i] {
-		i++
-	}
-	if len(a) > len(b) {
-		return a[i+1:] == b[i:]
-	}
-	return a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
 // find is the series that a subject names and that has all periods; false: there is

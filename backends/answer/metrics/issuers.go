@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -261,7 +262,7 @@ func (d *Directory) at(s string, tokens []token, small bool) (IssuerMention, int
 		var issuers []int64
 		near := 0
 		for _, known := range d.initial[key[:1]] {
-			if slip(known, key) {
+			if terms.Slip(known, key) {
 				near++
 				issuers = d.keys[known]
 			}
@@ -286,7 +287,7 @@ func (d *Directory) nearHead(key string) (issuer int64) {
 		return 0
 	}
 	for _, known := range d.headInitial[key[:1]] {
-		if slip(known, key) {
+		if terms.Slip(known, key) {
 			if issuer != 0 {
 				return 0
 			}
@@ -321,22 +322,4 @@ func capital(word string) bool {
 		return unicode.IsUpper(r)
 	}
 	return false
-}
-
-// slip reports whether one letter is added, left out, changed or swapped with the next.
-func slip(a, b string) bool {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	if len(a)-len(b) > 1 || a == b {
-		return false
-	}
-	i := 0
-	for i < len(b) && a[i] == b[i] {
-		i++
-	}
-	if len(a) > len(b) {
-		return a[i+1:] == b[i:]
-	}
-	return a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }

@@ -5,9 +5,7 @@ package encryption
 
 import (
 	"context"
-	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -88,15 +86,7 @@ func parse(text string) (k masterKey, err error) {
 }
 
 func (k *masterKey) aead(place []byte) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, k.secret, []byte(label), string(place), 32)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
+	return keyring.AEAD(k.secret, []byte(label), string(place))
 }
 
 // Seal implements Encryptor.
