@@ -203,14 +203,14 @@ func member(t *testing.T, w *httptest.ResponseRecorder, name string) string {
 	return fmt.Sprint(body[name])
 }
 
-// page is a page for the browser, whatever its status.
-func (l *lab) page(path string) (response *http.Response, text string) {
+// page is a page for the browser: where it is led instead, else its status, and its text.
+func (l *lab) page(path string) (to, text string) {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.url+path, nil)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	response, err = l.people.Do(r)
+	response, err := l.people.Do(r)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -219,7 +219,10 @@ func (l *lab) page(path string) (response *http.Response, text string) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return response, string(raw)
+	if to = response.Header.Get("Location"); to == "" {
+		to = strconv.Itoa(response.StatusCode)
+	}
+	return to, string(raw)
 }
 
 // row is a text of the database.

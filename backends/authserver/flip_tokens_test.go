@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -39,8 +40,8 @@ var flipsOfTokens = map[string]flip{
 		l := newLab(t, s)
 		app := l.app()
 		app.Scopes = nil
-		response, _ := l.page("/oauth/authorize?" + query(app.AuthCodeURL("s", oauth2.S256ChallengeOption(oauth2.GenerateVerifier()), oauth2.SetAuthURLParam("resource", "https://files.example"))).Encode())
-		return query(response.Header.Get("Location")).Get("error")
+		to, _ := l.page("/oauth/authorize?" + query(app.AuthCodeURL("s", oauth2.S256ChallengeOption(oauth2.GenerateVerifier()), oauth2.SetAuthURLParam("resource", "https://files.example"))).Encode())
+		return query(to).Get("error")
 	}},
 	"oauth.refresh_reuse_grace": {other: "30s", want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
@@ -125,10 +126,5 @@ func offers(t *testing.T, l *lab, grant string) string {
 	if err := json.Unmarshal(l.ask(http.MethodGet, "/.well-known/oauth-authorization-server", "").Body.Bytes(), &metadata); err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range metadata.Grants {
-		if one == grant {
-			return "true"
-		}
-	}
-	return "false"
+	return strconv.FormatBool(slices.Contains(metadata.Grants, grant))
 }

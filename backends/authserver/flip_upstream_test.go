@@ -61,9 +61,9 @@ func comesBack(t *testing.T, s settings) string {
 	p.Claims = map[string]any{"sub": "u1", "email": "new@example.com", "email_verified": true}
 	s["oidc.issuer"] = p.URL
 	l := newLab(t, s)
-	response, _ := l.page("/oidc/start?redirect=/")
-	response, _ = l.page("/oidc/callback?" + p.Visit(response.Header.Get("Location")).Encode())
-	return strconv.FormatBool(response.StatusCode == http.StatusFound)
+	to, _ := l.page("/oidc/start?redirect=/")
+	to, _ = l.page("/oidc/callback?" + p.Visit(to).Encode())
+	return strconv.FormatBool(strings.HasPrefix(to, "/"))
 }
 
 // connecting are the keys for a connection to another provider.
@@ -77,13 +77,10 @@ var connecting = settings{
 func (l *lab) connects(path string) *url.URL {
 	l.t.Helper()
 	l.signsIn()
-	response, _ := l.page(path)
-	to, err := url.Parse(response.Header.Get("Location"))
+	location, _ := l.page(path)
+	to, err := url.Parse(location)
 	if err != nil {
 		l.t.Fatal(err)
-	}
-	if to.Path == "" {
-		to.Path = strconv.Itoa(response.StatusCode)
 	}
 	return to
 }
@@ -119,7 +116,7 @@ var flipsOfUpstream = map[string]flip{
 		return strconv.FormatBool(form) + " " + l.status(http.MethodPost, "/login", "email=ann@example.com")
 	}},
 	"oauth.state_max_age": {other: "1m", with: elsewhere, want: [2]string{"600", "60"}, see: func(t *testing.T, s settings) string {
-		return strconv.Itoa(begun(t, s).Result().Cookies()[0].MaxAge) //nolint:bodyclose // of a recorder
+		return strconv.Itoa(begun(t, s).Result().Cookies()[0].MaxAge)
 	}},
 
 	"connect.allowed_return_urls": {first: `["https://app.example/done"]`, other: `["https://app.example/in/*"]`, with: connecting, want: [2]string{"/authorize", "400"}, see: func(t *testing.T, s settings) string {
