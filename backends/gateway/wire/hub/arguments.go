@@ -18,7 +18,7 @@ func Object(arguments []byte) (object []byte, ok bool) {
 	if IsObject(object) {
 		return object, true
 	}
-	object = repaired(object)
+	object = Closed(object)
 	return object, IsObject(object)
 }
 
@@ -28,8 +28,8 @@ func IsObject(text []byte) bool {
 	return s.Kind() == jsontext.Object && s.Skip() == nil && s.End() == nil
 }
 
-// repaired closes the strings and brackets that are open at the end of a text.
-func repaired(text []byte) []byte {
+// Closed is a text with the strings and brackets closed that are open at its end.
+func Closed(text []byte) []byte {
 	var a Arguments
 	a.Pass(text)
 	return append(text, a.Closing()...)

@@ -217,6 +217,11 @@ func (c *call) mend() bool {
 	if c.input != nil {
 		return c.input.mend()
 	}
+	text := jsontext.AppendUnquoted(nil, c.text)
+	if closed := hub.Closed(text); hub.IsObject(closed) { // to the letter what a stream closes
+		c.text = jsontext.AppendEscaped(c.text, closed[len(text):])
+		return true
+	}
 	object, ok := hub.Object(c.text)
 	if ok {
 		c.text = jsontext.AppendEscaped(c.text[:0], object)
