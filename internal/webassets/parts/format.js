@@ -3,6 +3,7 @@
 const whole = new Intl.NumberFormat('en-US');
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const dayAndSecond = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 const dayAlone = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 const thisYear = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
@@ -24,6 +25,12 @@ export function duration(ms) {
 export const day = (text) => (text ? dayAlone.format(new Date(text)) : '–');
 
 export const time = (text) => (text ? dayAndTime.format(new Date(text)) : '–');
+
+// exact is a time to the second, with its zone.
+export const exact = (text) => (text ? dayAndSecond.format(new Date(text)) : '–');
+
+// zone is that of the times that are written and typed.
+export const zone = () => dayAndTime.resolvedOptions().timeZone;
 
 // when leaves the year away where it is the present one.
 export function when(text) {

@@ -2,7 +2,7 @@
 import { announce, busy, errorBox, h, load, notice, table, uid } from './parts/dom.js';
 import { confirm } from './parts/dialog.js';
 import { field, select } from './parts/form.js';
-import { ago, day, number, time } from './parts/format.js';
+import { ago, day, exact, number, zone } from './parts/format.js';
 
 const size = 50; // rows a page
 const pause = 300; // ms without a key until what was typed is looked for
@@ -22,9 +22,10 @@ export const order = { name: 'order', label: 'Order', options: [['newest', 'Newe
 // list is a paged list of the API. fetch gets the query and a signal and returns the
 // answer; rows is the name of its member. filters are [{name, label, options, hint}]:
 // without options a text, which is looked for as it is typed. given are values of
-// filters. It has show() to load anew. What is looked for and the page stay with the entry
+// filters. empty is said where there is nothing at all, missing where nothing is found. It
+// has show() to load anew. What is looked for and the page stay with the entry
 // of the browser's history: who comes back finds the list as it was.
-export function list({ caption, columns, fetch, rows, empty, filters = [], given = {}, signal, note }) {
+export function list({ caption, columns, fetch, rows, empty, missing = empty, filters = [], given = {}, signal, note }) {
   const place = h('div');
   const pager = h('div.pager');
   const entry = `${location.hash} ${caption}`; // an answer that comes late is not kept for the page that follows
@@ -62,7 +63,8 @@ export function list({ caption, columns, fetch, rows, empty, filters = [], given
       h('button', { type: 'button', 'aria-disabled': !next && 'true', onclick: () => next && turn([...pages, next]) }, 'Next'),
       h('span.where', { role: 'status' }, found.length ? [`${number(offset + 1)} to ${number(offset + found.length)}`, total && ` of ${total}`] : 'no more'),
     ] : [total && found.length > 1 && h('span.where', { role: 'status' }, `${total} in all`)].filter(Boolean)));
-    return table(caption, columns, found, empty);
+    const asked = filters.some((f) => f.name !== order.name && values[f.name]);
+    return table(caption, columns, found, asked ? missing : empty);
   };
   const turn = (to) => {
     pages = to;
@@ -88,7 +90,7 @@ export function list({ caption, columns, fetch, rows, empty, filters = [], given
         typed = setTimeout(changed, pause);
       });
     }
-    return field(f.label, input, { hint: f.hint });
+    return field(f.label, input, { hint: input.type === 'datetime-local' ? [`In the zone ${zone()}.`, f.hint].filter(Boolean).join(' ') : f.hint });
   });
   const head = inputs.length > 0 && h('div.card.filters', null, h('form', { onsubmit: (event) => event.preventDefault() }, h('div.fields', null, inputs)));
   show();
@@ -151,7 +153,10 @@ export const notices = (told) => told.map(({ message, about = '' }) => {
 const month = 30 * 24 * 3600 * 1000; // ms
 
 // moment is a time: how long ago it was, or when where that says more.
-export const moment = (text) => (text ? h('span', { title: time(text) }, Math.abs(new Date(text) - Date.now()) < month ? ago(text) : day(text)) : null);
+export const moment = (text) => (text ? h('span', { title: exact(text) }, Math.abs(new Date(text) - Date.now()) < month ? ago(text) : day(text)) : null);
+
+// stamp is a time where it matters most: how long ago it was, and exactly.
+export const stamp = (text) => (text ? [h('div', null, ago(text)), h('div.small.muted', null, exact(text))] : null);
 
 // link leads to a page of something, by its name where that is known.
 export const link = (page, id, text = names.get(`${page}/${id}`) ?? id) => (id ? h('a', { href: `#/${page}/${encodeURIComponent(id)}`, title: text === id ? null : id }, text) : null);

@@ -110,5 +110,6 @@ inBrowser('what is off says so', {}, async (tab) => {
   await enter(tab, 'idps');
   await tab.getByText('Enterprise-managed authorization is off.').waitFor();
   await tab.getByText('Set xaa.enabled to true to have them.').waitFor();
+  assert.equal(await button(tab, 'Try again').count(), 0);
   await sound(tab, 'authserver-admin-off');
 });

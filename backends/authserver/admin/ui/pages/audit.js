@@ -1,6 +1,6 @@
 import { call } from '../api.js';
 import { badge } from '../parts/dom.js';
-import { instant, link, list, moment } from '../view.js';
+import { instant, link, list, moment, stamp } from '../view.js';
 
 export const title = 'Audit';
 export const about = 'What was done, and what was refused. Newest first.';
@@ -10,7 +10,7 @@ const tone = (action) => (/denied|failed|locked_out|reuse/.test(action) ? 'bad' 
 export const eventColumns = [
   { title: 'When', class: 'when', cell: (e) => moment(e.created_at) },
   { title: 'Action', cell: (e) => badge(tone(e.action), e.action) },
-  { title: 'By', cell: (e) => (e.actor_id && !/^[0-9a-f-]{36}$/.test(e.actor_id) ? e.actor_id : link('users', e.actor_id)) },
+  { title: 'By', class: 'by', cell: (e) => (e.actor_id && !/^[0-9a-f-]{36}$/.test(e.actor_id) ? e.actor_id : link('users', e.actor_id)) },
   { title: 'Client', cell: (e) => link('clients', e.client_id) },
   { title: 'From', class: 'when', cell: (e) => e.ip },
   { title: 'Detail', class: 'detail', cell: (e) => e.detail },
@@ -19,13 +19,14 @@ export const eventColumns = [
 export function show({ body, query, signal }) {
   body.append(list({
     caption: 'Events',
-    columns: eventColumns,
+    columns: eventColumns.map((c) => (c.title === 'When' ? { ...c, cell: (e) => stamp(e.created_at) } : c)),
     rows: 'events',
-    empty: 'No such event.',
+    empty: 'Nothing has happened lately.',
+    missing: 'No such event.',
     signal,
     given: { action: query.get('action') ?? '', actor_id: query.get('actor') ?? '', client_id: query.get('client') ?? '' },
     filters: [
-      { name: 'action', label: 'Action', hint: 'All of a kind: its beginning with a dot, as in user.' },
+      { name: 'action', label: 'Action', hint: 'A kind ends with a dot: user.' },
       { name: 'actor_id', label: 'By', hint: 'The id of a user, or admin.' },
       { name: 'client_id', label: 'Client' },
       { name: 'since', label: 'Since', type: 'datetime-local', read: instant, hint: 'Empty: for as long as the configuration says.' },

@@ -3,7 +3,7 @@ import { dialog } from '../parts/dialog.js';
 import { badge, code, copyButton, h, load, notice } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { state } from '../tones.js';
-import { act, area, ask, card, done, facts, lines, link, list, moment, order, words } from '../view.js';
+import { act, area, ask, card, done, facts, lines, link, list, moment, order, stamp, words } from '../view.js';
 import { tokenList } from './tokens.js';
 
 export const title = 'Clients';
@@ -21,7 +21,8 @@ function all({ body, actions, signal, query }) {
   const found = list({
     caption: 'Clients',
     rows: 'clients',
-    empty: 'No such client.',
+    empty: 'There is no client yet: create one, or have it register itself.',
+    missing: 'No such client.',
     signal,
     given: { q: query.get('q') ?? '', order: 'newest' },
     columns: [
@@ -143,7 +144,7 @@ function one({ body, actions, heading, id, signal }) {
       c.status !== 'active' && notice('warn', h('p', null, `The client is ${c.status}.`)),
       card('Client', facts([
         ['Id', code(c.id), true], ['Status', state(c.status)], ['Source', sources[c.registration_source]], ['Authentication', c.token_endpoint_auth_method],
-        ['Since', moment(c.issued_at)], ['Changed', moment(c.updated_at)], ['Document good until', moment(c.cimd_fresh_until)],
+        ['Since', stamp(c.issued_at)], ['Changed', stamp(c.updated_at)], ['Document good until', stamp(c.cimd_fresh_until)],
         ['Grants', c.grant_types.join(', '), true], ['Redirect URIs', c.redirect_uris.map((u) => h('div', null, code(u))), true],
         ['Public keys', c.jwks_uri ? code(c.jwks_uri) : c.jwks && h('details', null, h('summary', null, `${c.jwks.keys?.length ?? 0} of its own`), h('pre.code', null, JSON.stringify(c.jwks, null, 2))), true],
         ['Addresses after sign-out', c.post_logout_redirect_uris?.map((u) => h('div', null, code(u))), true],

@@ -1,10 +1,10 @@
 import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
-import { badge, code, h, load } from '../parts/dom.js';
+import { badge, code, h, load, notice } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { act, area, ask, done, lines, link, list, moment } from '../view.js';
+import { act, area, ask, done, lines, link, links, list, moment } from '../view.js';
 
-export const title = 'Trusted identity providers';
+export const title = 'Trusted issuers';
 export const about = 'Identity providers whose assertions (ID-JAG) are taken for tokens, and for what.';
 
 const truth = [['true', 'Enabled'], ['false', 'Disabled']];
@@ -21,11 +21,9 @@ const kinds = [
   {
     name: 'idps', path: 'idps', title: 'Identity providers', one: 'identity provider',
     columns: [
-      { title: 'Name', class: 'name', cell: (r) => r.name },
+      { title: 'Name', class: 'name', cell: (r) => [r.name, h('div.small', null, code(r.issuer))] },
       { title: 'Id', cell: (r) => code(r.id) },
-      { title: 'Issuer', cell: (r) => code(r.issuer) },
-      { title: 'State', cell: enabled },
-      { title: 'Changed', class: 'when', cell: (r) => moment(r.updated_at) },
+      { title: 'State', class: 'when', cell: (r) => [enabled(r), h('div.small.muted', null, 'changed ', moment(r.updated_at))] },
     ],
     fields: (r) => ({
       name: [text(r.name), 'Name'],
@@ -44,7 +42,7 @@ const kinds = [
     columns: [
       { title: 'Name', class: 'name', cell: (r) => r.name },
       { title: 'Identity provider', cell: (r) => called(r.idp_id) },
-      { title: 'Clients', cell: (r) => (r.client_ids.length ? r.client_ids.join(' ') : 'all') },
+      { title: 'Clients', cell: (r) => links('clients', r.client_ids.join(' ')) ?? 'all' },
       { title: 'Resources', cell: (r) => (r.resources.length ? r.resources.join(' ') : 'all') },
       { title: 'Scopes', cell: (r) => (r.scopes.length ? r.scopes.join(' ') : 'all') },
       { title: 'State', cell: enabled },
@@ -81,7 +79,12 @@ export function show({ body, signal }) {
     ({ idps } = await call('GET', 'idps', { query: { limit: 1000 }, signal }));
   };
   return load(place, async () => {
-    await learnIdPs().catch(off);
+    try {
+      await learnIdPs();
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      return notice('warn', h('p', null, h('strong', null, 'Enterprise-managed authorization is off.'), ' Set xaa.enabled to true to have them.'));
+    }
     return kinds.map((kind) => section(kind, learnIdPs, signal));
   });
 }
@@ -112,11 +115,6 @@ function section(kind, learnIdPs, signal) {
   return [h('div.cardhead', null, h('h2', null, kind.title), h('button.push', { type: 'button', onclick: () => edit(kind, null, found.show) }, `Create ${kind.one}`)), found];
 }
 
-function off(error) {
-  if (error.status === 404) throw Object.assign(new Error('Set xaa.enabled to true to have them.'), { title: 'Enterprise-managed authorization is off.' });
-  throw error;
-}
-
 // userOf is the id of the user with a mail address, or the text itself.
 async function userOf(text) {
   if (!text.includes('@')) return text;
@@ -128,7 +126,7 @@ async function userOf(text) {
 
 function edit(kind, row, then) {
   const fields = Object.entries(kind.fields(row ?? {}));
-  dialog(row ? `Edit ${row.name || row.id}` : `Create: ${kind.one}`, (close) => form(
+  dialog(row ? `Edit ${row.name || row.id}` : `Create ${kind.one}`, (close) => form(
     fields.map(([name, [input, label, hint]]) => field(label, input, { name, hint, wide: input.tagName === 'TEXTAREA' })),
     [
       h('button', { type: 'button', onclick: close }, 'Cancel'),

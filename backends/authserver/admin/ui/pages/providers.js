@@ -2,7 +2,7 @@ import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
 import { badge, code, h, load, notice, table } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { ask, card, done, facts, link, list, moment } from '../view.js';
+import { ask, card, done, facts, link, list, moment, stamp } from '../view.js';
 
 export const title = 'Providers';
 export const about = 'Services that users connect, whose tokens clients get by exchange.';
@@ -29,7 +29,7 @@ function all({ body, actions, signal }) {
     columns: [
       { title: 'Name', class: 'name', cell: (p) => link('providers', p.id, p.display_name || p.slug) },
       { title: 'Slug', cell: (p) => code(p.slug) },
-      { title: 'Protocol', cell: (p) => p.protocol },
+      { title: 'Protocol', cell: (p) => Object.fromEntries(protocols)[p.protocol] },
       { title: 'State', cell: (p) => (p.config_fault ? [badge('bad', 'cannot be used'), h('div.small.muted', null, p.config_fault)] : badge('good', 'usable')) },
       { title: 'Since', class: 'when', cell: (p) => moment(p.created_at) },
     ],
@@ -91,7 +91,7 @@ function one({ body, actions, heading, id, signal }) {
     );
     return h('div.stack', null,
       p.config_fault && notice('bad', h('p', null, h('strong', null, `It cannot be used: ${p.config_fault}.`)), h('p', null, remedy(p.config_fault))),
-      card('Provider', facts([['Id', code(p.id), true], ['Slug', code(p.slug)], ['Protocol', p.protocol], ['Since', moment(p.created_at)], ['Changed', moment(p.updated_at)]])),
+      card('Provider', facts([['Id', code(p.id), true], ['Slug', code(p.slug)], ['Protocol', Object.fromEntries(protocols)[p.protocol]], ['Since', stamp(p.created_at)], ['Changed', stamp(p.updated_at)]])),
       card('Settings', h('pre.code', null, JSON.stringify(p.config_data, null, 2))),
       card('Resources that hand its tokens on', table('Resources', [
         { title: 'Name', cell: (r) => link('resources', r.id, r.display_name || r.slug) },

@@ -2,7 +2,7 @@ import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
 import { busy, code, h, load, table } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { act, ask, card, done, facts, link, list, moment } from '../view.js';
+import { act, ask, card, done, facts, link, list, stamp } from '../view.js';
 
 export const title = 'Resources';
 export const about = 'Services that tokens are for, their scopes, and who may exchange tokens for them.';
@@ -86,6 +86,7 @@ function one({ body, actions, heading, id, signal }) {
   const path = at('resources', id);
   const refresh = () => load(place, async () => {
     const r = await call('GET', path, { signal });
+    const provider = r.broker_provider_id && await call('GET', at('broker-providers', r.broker_provider_id), { signal });
     heading.textContent = r.display_name || r.slug;
     actions.replaceChildren(
       act('Edit', () => edit(r, refresh)),
@@ -97,13 +98,13 @@ function one({ body, actions, heading, id, signal }) {
     return [
       card('Resource', facts([
         ['Id', code(r.id), true], ['Slug', code(r.slug)], ['Kind', Object.fromEntries(kinds)[r.backend_kind]], ['Address', r.uri && code(r.uri), true],
-        ['Provider', link('providers', r.broker_provider_id)], ['Since', moment(r.created_at)], ['Changed', moment(r.updated_at)],
+        ['Provider', provider && link('providers', provider.id, provider.display_name || provider.slug)], ['Since', stamp(r.created_at)], ['Changed', stamp(r.updated_at)],
       ])),
       card('Scopes', table('Scopes', [
         { title: 'Name', cell: (s) => code(s.name) },
         { title: 'What users read', cell: (s) => s.description },
-        { title: 'At the provider', cell: (s) => [s.upstream].flat().filter(Boolean).join(' ') },
-      ], r.scopes, 'It has no scopes.')),
+        r.backend_kind === 'broker' && { title: 'At the provider', cell: (s) => [s.upstream].flat().filter(Boolean).join(' ') },
+      ].filter(Boolean), r.scopes, 'It has no scopes.')),
       ...policies.map((p) => policy(r, p, path, refresh)),
     ];
   });

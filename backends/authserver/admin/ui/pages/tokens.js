@@ -1,8 +1,8 @@
 import { at, call } from '../api.js';
 import { badge, code, h, load } from '../parts/dom.js';
 import { field, form, mistake } from '../parts/form.js';
-import { time } from '../parts/format.js';
-import { ask, card, done, facts, instant, learn, link, links, list, moment } from '../view.js';
+import { exact } from '../parts/format.js';
+import { ask, card, done, facts, instant, learn, link, links, list, moment, stamp } from '../view.js';
 
 export const title = 'Tokens';
 export const about = 'Access tokens that were issued, and what one says.';
@@ -26,7 +26,8 @@ export function tokenList(signal, given, filters = [], { ended = false } = {}) {
   const found = list({
     caption: 'Tokens',
     rows: ended ? 'issuances' : 'tokens',
-    empty: filters.length ? 'No such token.' : 'There is none.',
+    empty: ended ? 'No token was issued yet.' : 'No token is good now.',
+    missing: 'No such token.',
     signal,
     given,
     filters,
@@ -57,9 +58,9 @@ function one({ body, actions, heading, id, signal }) {
     heading.textContent = 'A token';
     actions.replaceChildren(...[revoke(t, refresh, 'button.danger')].filter(Boolean));
     return card('Token', facts([
-      ['Token id (jti)', code(t.jti), true], ['Issued', moment(t.issued_at)], ['Ends', moment(t.expires_at)], ['Revoked', moment(t.revoked_at)],
+      ['Token id (jti)', code(t.jti), true], ['Issued', stamp(t.issued_at)], ['Ends', stamp(t.expires_at)], ['Revoked', stamp(t.revoked_at)], ['Kind', kinds[t.backend_kind] ?? t.backend_kind],
       ['Client', link('clients', t.client_id)], ['User', link('users', t.subject_user_id)], ['Resource', links('resources', t.resource_id)], ['Scope', t.scopes.join(' '), true],
-      ['Kind', kinds[t.backend_kind] ?? t.backend_kind], ['Consent was given to', t.consent_client_id !== t.client_id && link('clients', t.consent_client_id)],
+      ['Consent was given to', t.consent_client_id !== t.client_id && link('clients', t.consent_client_id)],
       ['Exchanged from', t.parent_jti && h('a', { href: `#/tokens?jti=${encodeURIComponent(t.parent_jti)}` }, t.parent_jti)],
       ['Bound to a key (DPoP)', t.dpop_jkt && code(t.dpop_jkt), true], ['Agent', link('clients', t.agent_id)], ['Through agents', t.agent_chain?.length > 0 && chain(t), true],
     ]));
@@ -98,7 +99,7 @@ function inspector(signal) {
       shown.append(
         h('div', null, h('h3', null, 'Header'), h('pre.code', null, JSON.stringify(header, null, 2))),
         h('div', null, h('h3', null, 'Claims'), h('pre.code', null, JSON.stringify(claims, null, 2))),
-        facts([['Issued', claims.iat && time(claims.iat * 1000)], ['Ends', claims.exp && h(claims.exp * 1000 < Date.now() ? 'span.expired' : 'span', null, time(claims.exp * 1000))], ['Bound to a key (DPoP)', claims.cnf?.jkt && code(claims.cnf.jkt)]]),
+        facts([['Issued', claims.iat && exact(claims.iat * 1000)], ['Ends', claims.exp && h(claims.exp * 1000 < Date.now() ? 'span.expired' : 'span', null, exact(claims.exp * 1000))], ['Bound to a key (DPoP)', claims.cnf?.jkt && code(claims.cnf.jkt)]]),
         said,
       );
       if (typeof claims.jti !== 'string') return;

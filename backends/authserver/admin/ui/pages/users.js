@@ -3,7 +3,7 @@ import { dialog } from '../parts/dialog.js';
 import { code, h, load, table } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { state } from '../tones.js';
-import { act, ask, card, done, facts, link, list, moment, order } from '../view.js';
+import { act, ask, card, done, facts, link, list, moment, order, stamp } from '../view.js';
 import { grantList } from './grants.js';
 import { tokenList } from './tokens.js';
 
@@ -20,7 +20,8 @@ function all({ body, actions, signal, query }) {
   const found = list({
     caption: 'Users',
     rows: 'users',
-    empty: 'No such user.',
+    empty: 'There is no user yet.',
+    missing: 'No such user.',
     signal,
     given: { q: query.get('q') ?? '', order: 'newest' },
     filters: [{ name: 'q', label: 'Mail address or name', hint: 'A part of it, or the whole address or id.' }, order],
@@ -89,7 +90,7 @@ function one({ body, actions, heading, id, signal }) {
       }),
     ]);
     return card('User', facts([
-      ['Id', code(u.id), true], ['Name', u.name], ['Role', u.role], ['Status', state(u.status)], ['Signs in by', u.provider], ['Since', moment(u.created_at)],
+      ['Id', code(u.id), true], ['Name', u.name], ['Role', u.role], ['Status', state(u.status)], ['Signs in by', u.provider], ['Since', stamp(u.created_at)],
     ]));
   });
   body.append(place, factorList(path, signal), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, h('p', null, h('a', { href: `#/audit?actor=${encodeURIComponent(id)}` }, 'What they did: the audit')));
