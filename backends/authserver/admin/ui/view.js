@@ -170,6 +170,12 @@ const parts = { db: 'Database', keys: 'Signing keys' };
 // status is what the server says of itself.
 export const status = (s, state) => facts([['Version', s.version], ['Started', moment(s.started_at)], ...Object.entries(s.subsystems).map(([name, is]) => [parts[name] ?? name, state(is)])]);
 
+// more leads from one of a kind to its tokens that have ended, too, and to the audit, which
+// calls it by acts.
+export const more = (kind, id, text, acts = kind) => h('p.buttons', null,
+  h('a', { href: `#/tokens?${kind}=${encodeURIComponent(id)}` }, 'All tokens, ended ones too'),
+  h('a', { href: `#/audit?${acts}=${encodeURIComponent(id)}` }, text));
+
 // lines are a text with one value a line, as a list.
 export const lines = (input) => input.value.split('\n').map((line) => line.trim()).filter(Boolean);
 

@@ -28,7 +28,7 @@ async function sound(tab, picture) {
 function crooked(tab) {
   return tab.evaluate(() => {
     const found = [];
-    for (const a of document.querySelectorAll('nav a')) if (a.checkVisibility() && a.offsetHeight > 44) found.push(`two lines: ${a.textContent}`);
+    for (const a of document.querySelectorAll('nav a')) if (a.checkVisibility() && a.offsetHeight > 48) found.push(`two lines: ${a.textContent}`);
     const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
       const text = texts.currentNode;
@@ -74,6 +74,7 @@ inBrowser('the key is asked for, and kept in the tab alone', {}, async (tab, con
   await tab.goto(`${admin}/admin/ui/`);
   await at(tab, 'Authorization server');
   await sound(tab, 'authserver-admin-door');
+  assert.ok((await tab.getByLabel('Administration key').boundingBox()).width > 300, 'there is no room for a key');
   await tab.getByLabel('Administration key').fill('wrong');
   await button(tab, 'Sign in').click();
   await tab.getByText('This is not the key.').waitFor();
@@ -114,6 +115,7 @@ inBrowser('a client is made, works, is suspended and deleted', {}, async (tab) =
   await dialog(tab).getByLabel('Scope ceiling').fill('read');
   await button(dialog(tab), 'Create client').click();
   const secret = await dialog(tab).getByLabel('Client secret').inputValue();
+  await sound(tab, 'authserver-admin-secret');
   const id = await dialog(tab).locator('code').innerText();
   await button(dialog(tab), 'I have copied it').click();
   const issued = await token(id, secret);
@@ -123,6 +125,14 @@ inBrowser('a client is made, works, is suspended and deleted', {}, async (tab) =
   await at(tab, 'Nightly <b>job</b>');
   await button(tab, 'Revoke').nth(1).waitFor(); // of the token
   await sound(tab, 'authserver-admin-client');
+  await tab.getByRole('link', { name: 'All tokens, ended ones too' }).click();
+  await at(tab, 'Tokens');
+  assert.equal(await tab.getByLabel('Client').inputValue(), id);
+  await still(tab);
+  assert.equal(await tab.getByRole('row').count(), 2);
+  await tab.getByText('Its signature is not checked.').waitFor();
+  await tab.goBack();
+  await at(tab, 'Nightly <b>job</b>');
   await button(tab, 'Suspend').click();
   await button(dialog(tab), 'Suspend').click();
   await tab.getByText('The client is suspended.').waitFor();
@@ -411,7 +421,11 @@ inBrowser('a long list has pages, and finds', {}, async (tab) => {
 
 for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }], ['phone', { viewport: { width: 390, height: 844 } }]]) {
   inBrowser(`all pages are sound: ${name}`, options, async (tab) => {
+    await tab.goto(`${admin}/admin/ui/`);
+    await at(tab, 'Authorization server');
+    await sound(tab, `authserver-admin-${name}-door`);
     await enter(tab);
+    await tab.reload();
     const { clients: [client] } = await ask('GET', 'clients?agent=true&limit=1');
     const { users: [user] } = await ask('GET', 'users?limit=1');
     const { issuances: [issued] } = await ask('GET', 'issuances?limit=1');
@@ -423,6 +437,14 @@ for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }],
       await at(tab, heading);
       await sound(tab, picture);
       assert.equal(await tab.locator('.notice.bad').count(), 0, `${path} complains`);
+      if (name === 'phone' && path === 'keys') {
+        await button(tab, 'Menu').click();
+        await sound(tab, 'authserver-admin-phone-menu');
+        await button(tab, 'Menu').click();
+        await button(tab, 'Rotate').click();
+        await sound(tab, 'authserver-admin-phone-question');
+        await button(dialog(tab), 'Cancel').click();
+      }
       if (name === 'dark') assert.ok((await darkness(tab)).dark > 0.5, `${path} is not dark`);
       for (const opens of await tab.getByRole('main').getByRole('button', { name: /^Create|^Edit|^Store/ }).all()) {
         const does = await opens.textContent();

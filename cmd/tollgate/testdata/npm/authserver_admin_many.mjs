@@ -104,6 +104,22 @@ inBrowser('users are turned over and searched', {}, async (tab) => {
   await tab.getByRole('link', { name: 'person77777@example.com' }).click();
   await at(tab, 'person77777@example.com');
   await sound(tab, 'authserver-admin-many-user');
+  await tab.getByRole('link', { name: 'All tokens, ended ones too' }).click();
+  await at(tab, 'Tokens');
+  assert.equal(await tab.getByLabel('User').inputValue(), 'user-077777');
+
+  // Grants are of one user, who may have to be chosen.
+  await tab.goto(`${admin}/admin/ui/#/grants`);
+  await tab.getByLabel('Mail address').fill('person777');
+  await button(tab, 'Show').click();
+  await tab.getByText('Many users have this in their address or name, among them').waitFor();
+  assert.equal(await tab.getByRole('link', { name: /^person777/ }).count(), 20);
+  await tab.getByLabel('Mail address').fill('person7777');
+  await button(tab, 'Show').click();
+  await tab.getByText('Several users have this in their address or name').waitFor();
+  await sound(tab, 'authserver-admin-many-grants');
+  await tab.getByRole('link', { name: 'person77771@example.com' }).click();
+  await at(tab, 'person77771@example.com');
 });
 
 inBrowser('what is off says so', {}, async (tab) => {

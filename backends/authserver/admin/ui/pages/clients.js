@@ -3,7 +3,7 @@ import { dialog } from '../parts/dialog.js';
 import { badge, code, copyButton, h, load, notice } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { state } from '../tones.js';
-import { act, area, ask, card, done, facts, lines, link, list, moment, order, stamp, words } from '../view.js';
+import { act, area, ask, card, done, facts, lines, link, list, moment, more, order, stamp, words } from '../view.js';
 import { tokenList } from './tokens.js';
 
 export const title = 'Clients';
@@ -152,7 +152,7 @@ function one({ body, actions, heading, id, signal }) {
       ])),
     ].filter(Boolean);
   });
-  body.append(place, h('h2', null, 'Live tokens'), tokenList(signal, { client: id }), h('p', null, h('a', { href: `#/audit?client=${encodeURIComponent(id)}` }, 'What it did: the audit')));
+  body.append(place, h('h2', null, 'Live tokens'), tokenList(signal, { client: id }), more('client', id, 'What it did: the audit'));
   place.className = 'stack';
   return refresh();
 }

@@ -78,16 +78,18 @@ export function show({ body, signal }) {
   const who = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false' });
   const shown = h('div.page');
   body.append(card('Of a user', form(
-    [field('Mail address', who, { name: 'who', wide: true, hint: 'Or a part of it, as long as it is one user’s.' })],
+    [field('Mail address', who, { name: 'who', wide: true, hint: 'Or a part of it.' })],
     [h('button.primary', { type: 'submit' }, 'Show')],
     async () => {
       shown.replaceChildren();
       const text = who.value.trim();
       if (!text) throw mistake('who', 'Whose?');
-      const { users } = await call('GET', 'users', { query: { q: text, limit: 2 }, signal });
+      const { users, has_more: others } = await call('GET', 'users', { query: { q: text, limit: 20 }, signal });
       const user = users.find((u) => u.email.toLowerCase() === text.toLowerCase()) ?? (users.length === 1 ? users[0] : null);
-      if (!user) throw mistake('who', users.length ? 'Several users have this in their address.' : 'There is no such user.');
-      shown.replaceChildren(h('h2', null, link('users', user.id, user.email)), grantList(user.id, signal));
+      if (!users.length) throw mistake('who', 'There is no such user.');
+      shown.replaceChildren(...(user
+        ? [h('h2', null, link('users', user.id, user.email)), grantList(user.id, signal)]
+        : [card(others ? 'Many users have this in their address or name, among them' : 'Several users have this in their address or name', h('ul.entries', null, users.map((u) => h('li', null, link('users', u.id, u.email)))))]));
     },
   )), shown);
   who.focus();

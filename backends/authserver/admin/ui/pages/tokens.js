@@ -33,8 +33,8 @@ export function tokenList(signal, given, filters = [], { ended = false } = {}) {
     filters,
     columns: [
       { title: 'Issued', class: 'when', cell: (t) => h('a', { href: `#/tokens/${t.id}` }, moment(t.issued_at)) },
-      !given.client && { title: 'Client', cell: (t) => link('clients', t.client_id) },
-      !given.user && { title: 'User', cell: (t) => link('users', t.subject_user_id) },
+      (ended || !given.client) && { title: 'Client', cell: (t) => link('clients', t.client_id) },
+      (ended || !given.user) && { title: 'User', cell: (t) => link('users', t.subject_user_id) },
       { title: 'Scope', cell: (t) => [t.scopes.join(' '), t.agent_chain?.length > 0 && h('div.small.muted', null, 'by ', chain(t))] },
       { title: 'Resource', cell: (t) => links('resources', t.resource_id) },
       { title: 'Ends', class: 'when', cell: ends },
@@ -70,7 +70,7 @@ function one({ body, actions, heading, id, signal }) {
 }
 
 function all({ body, signal, query }) {
-  body.append(inspector(signal), h('h2', null, 'Issued'), tokenList(signal, { jti: query.get('jti') ?? '' }, [
+  body.append(inspector(signal), h('h2', null, 'Issued'), tokenList(signal, Object.fromEntries(['client', 'user', 'resource', 'jti'].map((name) => [name, query.get(name) ?? ''])), [
     { name: 'client', label: 'Client', hint: 'Its id.' },
     { name: 'user', label: 'User', hint: 'Their id.' },
     { name: 'resource', label: 'Resource', hint: 'Its id or slug.' },
@@ -84,7 +84,7 @@ function inspector(signal) {
   const input = h('textarea.code', { rows: 3, spellcheck: 'false' });
   const shown = h('div.stack');
   return card('Inspector', [
-    form([field('Access token or id token', input, { name: 'token', wide: true, hint: 'It is taken apart in this tab and not sent; only its id is looked up.' })], [h('button.primary', { type: 'submit' }, 'Inspect')], async () => {
+    form([field('Access token or id token', input, { name: 'token', wide: true, hint: 'It is taken apart in this tab and not sent; only its id is looked up. Its signature is not checked.' })], [h('button.primary', { type: 'submit' }, 'Inspect')], async () => {
       shown.replaceChildren();
       const parts = input.value.trim().split('.');
       let header;

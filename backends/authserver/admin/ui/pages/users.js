@@ -3,7 +3,7 @@ import { dialog } from '../parts/dialog.js';
 import { code, h, load, table } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { state } from '../tones.js';
-import { act, ask, card, done, facts, link, list, moment, order, stamp } from '../view.js';
+import { act, ask, card, done, facts, link, list, moment, more, order, stamp } from '../view.js';
 import { grantList } from './grants.js';
 import { tokenList } from './tokens.js';
 
@@ -93,7 +93,7 @@ function one({ body, actions, heading, id, signal }) {
       ['Id', code(u.id), true], ['Name', u.name], ['Role', u.role], ['Status', state(u.status)], ['Signs in by', u.provider], ['Since', stamp(u.created_at)],
     ]));
   });
-  body.append(place, factorList(path, signal), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, h('p', null, h('a', { href: `#/audit?actor=${encodeURIComponent(id)}` }, 'What they did: the audit')));
+  body.append(place, factorList(path, signal), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, more('user', id, 'What they did: the audit', 'actor'));
   return refresh();
 }
 
