@@ -151,12 +151,13 @@ export const notices = (told) => told.map(({ message, about = '' }) => {
 });
 
 const month = 30 * 24 * 3600 * 1000; // ms
+const near = (text) => Math.abs(new Date(text) - Date.now()) < month;
 
 // moment is a time: how long ago it was, or when where that says more.
-export const moment = (text) => (text ? h('span', { title: exact(text) }, Math.abs(new Date(text) - Date.now()) < month ? ago(text) : day(text)) : null);
+export const moment = (text) => (text ? h('span', { title: exact(text) }, near(text) ? ago(text) : day(text)) : null);
 
-// stamp is a time where it matters most: how long ago it was, and exactly.
-export const stamp = (text) => (text ? [h('div', null, ago(text)), h('div.small.muted', null, exact(text))] : null);
+// stamp is a time where it matters most: exactly, and how long ago it was where that says more.
+export const stamp = (text) => (text ? [near(text) && h('div', null, ago(text)), h(near(text) ? 'div.small.muted' : 'div', null, exact(text))] : null);
 
 // link leads to a page of something, by its name where that is known.
 export const link = (page, id, text = names.get(`${page}/${id}`) ?? id) => (id ? h('a', { href: `#/${page}/${encodeURIComponent(id)}`, title: text === id ? null : id }, text) : null);

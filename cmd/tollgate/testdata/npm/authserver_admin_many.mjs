@@ -94,7 +94,7 @@ for (const [name, options] of [['wide', {}], ['phone', { viewport: { width: 390,
   });
 }
 
-inBrowser('users are turned over and searched', {}, async (tab) => {
+inBrowser('users are turned over and searched', { timezoneId: 'UTC' }, async (tab) => {
   await enter(tab, 'users');
   await tab.getByText('1 to 50 of 10,000+').waitFor();
   await button(tab, 'Next').click();
@@ -104,6 +104,8 @@ inBrowser('users are turned over and searched', {}, async (tab) => {
   await tab.getByRole('link', { name: 'person77777@example.com' }).click();
   await at(tab, 'person77777@example.com');
   await sound(tab, 'authserver-admin-many-user');
+  await tab.getByText('15 Nov 2023, 19:49:37 UTC').waitFor();
+  assert.equal(await tab.getByText('days ago').count(), 0);
   await tab.getByRole('link', { name: 'All tokens, ended ones too' }).click();
   await at(tab, 'Tokens');
   assert.equal(await tab.getByLabel('User').inputValue(), 'user-077777');
