@@ -23,7 +23,7 @@ missing() {
 	has npm || printf 'npm '
 	has puppet || printf 'puppet-agent '
 	has_terminus || printf 'puppet-terminus-puppetdb '
-	has chromium || has chromium-browser || has google-chrome || printf 'chromium '
+	has chromium-headless-shell || has chromium || has chromium-browser || has google-chrome || printf 'chromium-headless-shell '
 }
 
 packages=$(missing)
@@ -40,5 +40,8 @@ $sudo apt-get update
 # Releases that dropped Redis have Valkey in its place.
 apt-cache show redis-server >/dev/null 2>&1 ||
 	packages=$(echo "$packages" | sed 's/redis-server/valkey-server/')
+# Not all have the Chromium without windows, which takes half of the processor's time.
+apt-cache show chromium-headless-shell >/dev/null 2>&1 ||
+	packages=$(echo "$packages" | sed 's/chromium-headless-shell/chromium/')
 # shellcheck disable=SC2086 # a list of words
 $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages

@@ -41,12 +41,24 @@ function request(client, redirect, more = {}) {
   return `${url}/oauth/authorize?${new URLSearchParams({ response_type: 'code', client_id: client, redirect_uri: redirect, scope: 'openid email read write', state: 's0', code_challenge: challenge, code_challenge_method: 'S256', ...more })}`;
 }
 
-// arrives has the browser find a page where answers go, which is nobody's site, and returns what waits for one.
-async function arrives(tab, redirect) {
-  await tab.context().route((to) => to.href.startsWith(redirect), (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>The App</title><h1>Back</h1>' }));
+// leaves returns what waits until the browser is led to an address, where nobody is, and tells the whole of it.
+function leaves(tab, address) {
+  const led = [];
+  tab.on('request', (request) => {
+    if (request.isNavigationRequest() && request.url().startsWith(address)) led.push(request.url());
+  });
   return async () => {
-    await at(tab, 'Back');
-    const answer = new URL(tab.url()).searchParams;
+    await tab.waitForURL((to) => to.protocol === 'chrome-error:');
+    assert.equal(led.length, 1, `${led}`);
+    return led.pop();
+  };
+}
+
+// arrives returns what waits for an answer to an application.
+function arrives(tab, redirect) {
+  const left = leaves(tab, redirect);
+  return async () => {
+    const answer = new URL(await left()).searchParams;
     assert.equal(answer.get('state'), 's0');
     assert.equal(answer.get('iss'), url);
     return answer;
@@ -55,7 +67,7 @@ async function arrives(tab, redirect) {
 
 inBrowser('somebody signs in on a phone and lets an application in', phone, async (tab) => {
   const redirect = 'https://app.example/cb';
-  const back = await arrives(tab, redirect);
+  const back = arrives(tab, redirect);
   const client = await register({ client_name: 'Photo Album', redirect_uris: [redirect] });
   await tab.goto(request(client, redirect));
   await sound(tab, 'Sign in', 'login-phone');
@@ -96,7 +108,7 @@ inBrowser('somebody signs in on a phone and lets an application in', phone, asyn
 
 inBrowser('a program on this device is told of, in the dark', dark, async (tab) => {
   const redirect = 'http://127.0.0.1:1/cb';
-  const back = await arrives(tab, 'http://127.0.0.1:1/cb');
+  const back = arrives(tab, 'http://127.0.0.1:1/cb');
   const client = await register({ client_name: 'A program with a rather long name that does not fit on one line, and <b>marks</b>', redirect_uris: ['http://127.0.0.1/cb'], application_type: 'native' });
   await tab.goto(request(client, redirect));
   await sound(tab, 'Sign in', 'login-dark');
@@ -131,15 +143,14 @@ inBrowser('a device is connected by its code', phone, async (tab) => {
 
 inBrowser('an application has somebody signed out', { javaScriptEnabled: false }, async (tab) => {
   const bye = 'https://app.example/bye';
-  await arrives(tab, bye);
+  const left = leaves(tab, bye);
   const client = await register({ client_name: 'Photo Album', redirect_uris: ['https://app.example/cb'], post_logout_redirect_uris: [bye] });
   await tab.goto(`${url}/login`);
   await signIn(tab);
   await tab.goto(`${url}/oauth/logout?${new URLSearchParams({ client_id: client, post_logout_redirect_uri: bye, state: 's0' })}`);
   await sound(tab, 'Sign out?', 'logout');
   await button(tab, 'Sign out').click();
-  await at(tab, 'Back');
-  assert.equal(tab.url(), `${bye}?state=s0`);
+  assert.equal(await left(), `${bye}?state=s0`);
   await tab.goto(`${url}/oauth/logout`);
   await sound(tab, 'You are signed out', 'signedout');
 });

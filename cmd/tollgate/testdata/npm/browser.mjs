@@ -1,10 +1,12 @@
 // A headless Chromium for the cases of the console. What a page complains of,
 // its Content-Security-Policy above all, fails the case that opened it.
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+// It finds this machine alone.
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1'] });
 after(() => browser.close());
 
 // page opens a tab of its own. complaints collects what went wrong in it; loading
@@ -37,6 +39,17 @@ export function inBrowser(name, options, run) {
       await context.close();
     }
   });
+}
+
+// application is where people come back to, a page called Back, on a port or on a free one.
+export async function application(port = 0) {
+  const server = createServer((request, answer) => answer.setHeader('Content-Type', 'text/html').end('<!doctype html><html lang="en"><title>The App</title><h1>Back</h1>'));
+  await new Promise((listening) => server.listen(port, '127.0.0.1', listening));
+  after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${server.address().port}`;
 }
 
 // settled waits until the page of the address is there and nothing loads.

@@ -1,11 +1,11 @@
 // Passkeys, authenticator apps and recovery codes, as people use them.
 import assert from 'node:assert/strict';
 import { createHash, createHmac, randomBytes } from 'node:crypto';
-import { defects, faint, inBrowser } from './browser.mjs';
+import { application, defects, faint, inBrowser } from './browser.mjs';
 
 const base = process.env.BASE;
 const shots = process.env.SHOTS; // a folder for pictures of the pages; none where it is not set
-const redirect = 'http://127.0.0.1:1/cb';
+const redirect = `${await application()}/cb`;
 
 const button = (tab, name) => tab.locator('main').getByRole('button', { name, exact: true });
 
@@ -36,8 +36,8 @@ function code(secret, steps) {
   return String((mac.readUInt32BE(mac[19] & 15) & 0x7fffffff) % 1000000).padStart(6, '0');
 }
 
-// application is one that asks for somebody to sign in.
-async function application() {
+// register adds an application that asks for somebody to sign in.
+async function register() {
   const registered = await fetch(`${base}/oauth/register`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ client_name: 'Photo Album', redirect_uris: [redirect], token_endpoint_auth_method: 'none' }) });
   assert.equal(registered.status, 201, await registered.clone().text());
   const { client_id } = await registered.json();
@@ -54,17 +54,13 @@ async function application() {
   return { ask, claims };
 }
 
-async function arrives(tab) {
-  await tab.context().route((to) => to.href.startsWith(redirect), (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>The App</title><h1>Back</h1>' }));
-  return () => tab.getByRole('heading', { level: 1, name: 'Back' }).waitFor();
-}
+const back = (tab) => tab.getByRole('heading', { level: 1, name: 'Back' }).waitFor();
 
 inBrowser('a passkey is set up on the way to an application, and used from then on', {}, async (tab, context) => {
   const cdp = await context.newCDPSession(tab);
   await cdp.send('WebAuthn.enable');
   const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', { options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } });
-  const app = await application();
-  const back = await arrives(tab);
+  const app = await register();
   await tab.goto(app.ask());
   await signIn(tab, 'ann@example.com', process.env.PASSWORD);
   await sound(tab, 'Your sign-in', 'required');
@@ -79,7 +75,7 @@ inBrowser('a passkey is set up on the way to an application, and used from then 
   await tab.getByRole('link', { name: 'I have kept them' }).click();
   await tab.getByRole('heading', { name: 'Photo Album' }).waitFor();
   await button(tab, 'Allow').click();
-  await back();
+  await back(tab);
   assert.deepEqual((await app.claims(tab)).amr, ['pwd', 'pop', 'mfa']);
 
   await tab.goto(app.ask({ prompt: 'login' }));
@@ -92,7 +88,7 @@ inBrowser('a passkey is set up on the way to an application, and used from then 
   await tab.getByRole('alert').getByText('The passkey could not be used').waitFor();
   await tab.getByLabel('Recovery code').fill(codes[7]);
   await button(tab, 'Sign in').click();
-  await back();
+  await back(tab);
   assert.deepEqual((await app.claims(tab)).amr, ['pwd', 'otp', 'mfa']);
   await tab.goto(`${base}/security`);
   await sound(tab, 'Your sign-in', 'security');

@@ -2,18 +2,14 @@
 // sign in at it, and connect an account of theirs at it.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { createServer } from 'node:http';
 import { after } from 'node:test';
 import Provider from 'oidc-provider';
-import { inBrowser } from './browser.mjs';
+import { application, inBrowser } from './browser.mjs';
 
 const { PROVIDER, BASE, ADMIN, APP, SHOTS } = process.env;
 const back = `${APP}/done`;
 
-// The application that people come back to.
-const app = createServer((request, answer) => answer.setHeader('Content-Type', 'text/html').end('<!doctype html><html lang="en"><title>App</title><h1>Back</h1>'));
-app.listen(new URL(APP).port, '127.0.0.1');
-after(() => app.close());
+await application(new URL(APP).port);
 
 const provider = new Provider(PROVIDER, {
   clients: [
