@@ -109,8 +109,7 @@ func Do[T any](c store.Conn, t *Table, user any, once Once, now time.Time, fn fu
 	if err != nil {
 		return done, err
 	}
-	_, err = c.Exec(t.answer, string(text), user, once.Key)
-	return done, err
+	return done, c.Later(t.answer, string(text), user, once.Key)
 }
 
 func (t *Table) before(now time.Time) int64 { return now.Add(-t.kept).UnixMicro() }

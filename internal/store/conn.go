@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Conn is what a function of [DB.Read] or [DB.Write] runs its statements on: the
@@ -15,8 +13,8 @@ type Conn struct {
 	ctx context.Context //nolint:containedctx // a Conn lives as long as one call of Read or Write
 	db  *DB
 	q   querier
-	// later is what waits for the end of a Write; nil: nothing waits.
-	later *pgx.Batch
+	// ahead sends several statements at a time; nil: each is run at once.
+	ahead *pipeline
 }
 
 // querier is what *sql.DB and *sql.Tx have in common.
@@ -50,11 +48,11 @@ func (c Conn) Exec(query string, args ...any) (changed int64, err error) {
 // then, in their order; on SQLite, to which there is no way to go, at once. Its error
 // is the Write's, whose change is taken back then.
 func (c Conn) Later(query string, args ...any) error {
-	if c.later == nil {
+	if c.ahead == nil {
 		_, err := c.Exec(query, args...)
 		return err
 	}
-	c.later.Queue(c.db.Rebind(query), args...)
+	c.ahead.later.Queue(c.db.Rebind(query), args...)
 	return nil
 }
 

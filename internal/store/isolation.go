@@ -1,9 +1,6 @@
 package store
 
-import (
-	"context"
-	"database/sql"
-)
+import "context"
 
 type committedKey struct{}
 
@@ -31,10 +28,14 @@ func ReleaseEarly(ctx context.Context) context.Context {
 // releasesEarly reports whether the context of a write asks for that.
 func releasesEarly(ctx context.Context) bool { return ctx.Value(earlyKey{}) != nil }
 
-// isolation is the level that the context of a write asks for.
-func isolation(ctx context.Context) sql.IsolationLevel {
+// begin is the statement that begins a write, as its context asks for.
+func begin(ctx context.Context) string {
+	statement := "begin isolation level serializable"
 	if ctx.Value(committedKey{}) != nil {
-		return sql.LevelReadCommitted
+		statement = "begin isolation level read committed"
 	}
-	return sql.LevelSerializable
+	if releasesEarly(ctx) {
+		statement += "; set local synchronous_commit = off"
+	}
+	return statement
 }

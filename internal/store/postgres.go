@@ -94,6 +94,7 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 		maxIdle:  cmp.Or(o.MaxIdleTime, connMaxIdle),
 		maxLife:  cmp.Or(o.MaxLifetime, connMaxLife),
 		slots:    semaphore.NewWeighted(int64(o.MaxConns)),
+		flushes:  newRounds(),
 		patience: writePatience,
 		logger:   logger,
 	}, logger), nil
@@ -110,6 +111,7 @@ type postgres struct {
 	pool     *sql.DB
 	// slots lets a write that lost its races run alone: it takes them all.
 	slots    *semaphore.Weighted
+	flushes  *rounds // of what is committed
 	patience time.Duration
 }
 
@@ -295,43 +297,21 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 		return &beginError{err}
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: isolation(ctx)})
-	if err != nil {
+	if _, err := conn.ExecContext(ctx, begin(ctx)); err != nil {
 		return &beginError{err}
 	}
-	defer func() { _ = tx.Rollback() }() // after an error and in a panic; nothing after Commit
-	var later pgx.Batch
-	if err := fn(ctx, tx, &later); err != nil {
+	ahead := &pipeline{conn: conn}
+	defer ahead.rollback(ctx) // after an error and in a panic; nothing after a commit
+	if err := fn(ctx, conn, ahead); err != nil {
 		return err
 	}
-	early := releasesEarly(ctx)
-	if early {
-		later.Queue("SET LOCAL synchronous_commit = off")
-	}
-	if err := send(ctx, conn, &later); err != nil {
+	if err := ahead.commit(ctx); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
-		if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
-			// Its end has rolled the transaction back before it could be committed.
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("committing: %w", err)
-	}
-	if early {
-		return p.flush(ctx, conn)
+	if releasesEarly(ctx) {
+		return p.flushes.join(func() error { return p.flush(ctx, conn) })
 	}
 	return nil
-}
-
-// send runs the statements of a batch in the transaction that the connection is in.
-func send(ctx context.Context, conn *sql.Conn, batch *pgx.Batch) error {
-	if batch.Len() == 0 {
-		return nil
-	}
-	return conn.Raw(func(driver any) error {
-		return driver.(*stdlib.Conn).Conn().SendBatch(ctx, batch).Close()
-	})
 }
 
 // flush returns when all that was committed before is durable: the log is written

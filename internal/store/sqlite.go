@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3"
 	"go.uber.org/zap"
 	sqlitedriver "modernc.org/sqlite" // registers the driver "sqlite"
@@ -333,7 +332,7 @@ func (s *sqlite) probeEvery() time.Duration { return fileCheck }
 // probeWrite writes a number of the file's head that nobody uses, which takes
 // as much of the disk as any small write, also when it was the same before.
 func (s *sqlite) probeWrite(ctx context.Context) error {
-	return s.write(ctx, func(ctx context.Context, tx *sql.Tx, _ *pgx.Batch) error {
+	return s.write(ctx, func(ctx context.Context, tx querier, _ *pipeline) error {
 		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")
 		return err
 	})

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
 )
 
@@ -78,9 +77,9 @@ type engine interface {
 	close() error
 }
 
-// writeFunc is called by an engine with a transaction, and the batch of what
-// is left for its end; nil: what is left is run at once.
-type writeFunc = func(ctx context.Context, tx *sql.Tx, later *pgx.Batch) error
+// writeFunc is called by an engine with a transaction, and what sends several
+// statements of it at a time; nil: each is run at once.
+type writeFunc = func(ctx context.Context, tx querier, ahead *pipeline) error
 
 // verdict is what an error says about the database it came from.
 type verdict int
@@ -173,8 +172,8 @@ func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
-	err := db.engine.write(ctx, func(ctx context.Context, tx *sql.Tx, later *pgx.Batch) error {
-		return fn(Conn{context.WithValue(ctx, writingKey{}, db), db, tx, later})
+	err := db.engine.write(ctx, func(ctx context.Context, tx querier, ahead *pipeline) error {
+		return fn(Conn{context.WithValue(ctx, writingKey{}, db), db, tx, ahead})
 	})
 	if err == nil {
 		db.health.written()

@@ -213,10 +213,10 @@ func (s *Service) notifyFollowers(c store.Conn, a *rights.Actor, t *Thread, post
 	if to.some && len(to.ids) == 0 {
 		return nil
 	}
-	n, err := c.Exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
+	err := c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
 		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?"+to.sql(),
 		append([]any{kind, t.ID, post, a.User.Name, s.Moment(), target, id, a.ID()}, to.ids...)...)
-	if err != nil || n == 0 {
+	if err != nil {
 		return err
 	}
 	return s.queueMail(c, a, t.ID, post, target, id, to)

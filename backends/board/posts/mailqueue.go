@@ -13,7 +13,7 @@ import (
 // waits for the same thread already is widened.
 func (s *Service) queueMail(c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, to audience) error {
 	now := s.Now()
-	_, err := c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
+	return c.Later("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
 		" SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
 		" CASE s.mode WHEN 'daily' THEN CAST(? AS BIGINT) WHEN 'weekly' THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END, CAST(? AS BIGINT)"+
 		" FROM board_subscriptions s JOIN board_users u ON u.id = s.user_id"+
@@ -25,7 +25,6 @@ func (s *Service) queueMail(c store.Conn, a *rights.Actor, thread, post int64, t
 			target, thread, post, post, MailDue("daily", now).UnixMicro(), MailDue("weekly", now).UnixMicro(), MailDue("instant", now).UnixMicro(), now.UnixMicro(),
 			target, id, a.ID(),
 		}, to.ids...)...)
-	return err
 }
 
 // Subscribed is the mode of a subscription; empty: there is none.

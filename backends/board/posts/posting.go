@@ -68,10 +68,11 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 		return Posted{}, err
 	}
 	return s.withFiles(ctx, a, request.Files, once, func(c store.Conn) (done Posted, err error) {
-		f, err := ForumFor(c, a, in)
+		look, err := s.lookAtForum(c, a, in)
 		if err != nil {
 			return done, err
 		}
+		f := look.forum
 		if err := s.mayStart(a, f); err != nil {
 			return done, err
 		}
@@ -81,7 +82,7 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 		if err := checkPrefix(access, f, request.Prefix); err != nil {
 			return done, err
 		}
-		w, err := s.author(c, a, f, nil, body)
+		w, err := s.author(c, a, look, body)
 		if err != nil {
 			return done, err
 		}
@@ -102,11 +103,8 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 		if err != nil {
 			return done, err
 		}
-		p, err := s.insert(c, a, t, w)
+		p, err := s.insert(c, a, t, w, request.Files)
 		if err != nil {
-			return done, err
-		}
-		if err := announce(c, a, t, p, request.Files, w.now); err != nil {
 			return done, err
 		}
 		w.rights |= rights.ForumView | rights.ThreadPost
@@ -124,30 +122,23 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request NewReply, once Once) (Posted, error) {
 	body := compose(a.Rights.Settings, request.Message)
 	return s.withFiles(ctx, a, request.Files, once, func(c store.Conn) (done Posted, err error) {
-		// Holding the thread makes its posts visible in the order of their ids.
-		t, err := ThreadFor(c, a, in, c.Lock())
+		look, err := s.lookAtThread(c, a, in)
 		if err != nil {
 			return done, err
 		}
-		f, err := ForumFor(c, a, t.Forum)
-		if err != nil {
-			return done, err
-		}
+		f, t := look.forum, look.thread
 		if err := s.mayReply(a, f, t); err != nil {
 			return done, err
 		}
 		if body.err != nil {
 			return done, body.err
 		}
-		w, err := s.author(c, a, f, t, body)
+		w, err := s.author(c, a, look, body)
 		if err != nil {
 			return done, err
 		}
-		p, err := s.insert(c, a, t, w)
+		p, err := s.insert(c, a, t, w, request.Files)
 		if err != nil {
-			return done, err
-		}
-		if err := announce(c, a, t, p, request.Files, w.now); err != nil {
 			return done, err
 		}
 		w.rights |= rights.ThreadView | rights.ReplyPost
@@ -222,50 +213,44 @@ type Writing struct {
 	visibility int64
 	held       string      // why
 	rights     rights.Mask // by which it passes
+	id         int64       // 0: its row gives it
+	followed   bool        // somebody else is to be told
 	Filters    []wordFilter
 }
 
 // author passes the actor through the rules of posting, and spends of its flood
-// control last. Without a thread it starts one.
-func (s *Service) author(c store.Conn, a *rights.Actor, f *Forum, t *Thread, body composed) (w Writing, err error) {
-	w = Writing{now: s.Moment()}
-	starts := t == nil
+// control last.
+func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed) (w Writing, err error) {
+	w = Writing{now: s.Moment(), Filters: at.filters, id: at.id, followed: at.followed}
+	f, starts := at.forum, at.thread == nil
 	set := a.Rights.Settings
-	if w.Filters, err = WordFilters(c); err != nil {
-		return w, err
-	}
 	if err := w.compose(set, f, body); err != nil {
 		return w, err
 	}
 	bad := w.holds(body.text)
 	w.hash = BodyHash(w.text)
-	if t != nil {
-		if err := duplicate(c, a, t, w); err != nil {
-			return w, err
-		}
+	if slices.Contains(at.recent, w.hash) {
+		return w, kernel.Invalid("message", "duplicate", "you have just posted the same text in this thread")
 	}
-	var full [3]kernel.Moment // when each limit is full again
-	var posts, moderated int64
-	err = c.Row("SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+c.Lock(), a.ID()).
-		Scan(&full[0], &full[1], &full[2], &posts, &moderated)
-	if err != nil {
-		return w, err
+	if at.missing != nil {
+		return w, at.missing
 	}
 	if set.Flood && !a.Has(f.ID, rights.FloodBypass) {
-		if err := spend(set, &full, f, posts, starts, w.now); err != nil {
+		full := &at.full
+		if err := spend(set, full, f, at.posts, starts, w.now); err != nil {
 			return w, err
 		}
-		if err := withinDay(c, a, w.now); err != nil {
-			return w, err
+		if free := at.oldest.Add(24 * time.Hour); at.oldest != 0 && free > w.now {
+			return w, kernel.Flooded(free.Sub(w.now))
 		}
 		err := c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", full[0], full[1], full[2], a.ID())
 		if err != nil {
 			return w, err
 		}
 	}
-	if moderated != 0 {
+	if at.moderated {
 		w.hold(0, "author_moderated")
-	} else if why := heldBecause(a, f, w, posts, starts, bad); why != "" {
+	} else if why := heldBecause(a, f, w, at.posts, starts, bad); why != "" {
 		w.hold(a.In(f.ID).Mask, why)
 	}
 	return w, nil
@@ -298,22 +283,6 @@ func spend(s *kernel.Settings, full *[3]kernel.Moment, f *Forum, posts int64, st
 	return nil
 }
 
-// withinDay holds the actor to the posts a day that its groups allow.
-func withinDay(c store.Conn, a *rights.Actor, now kernel.Moment) error {
-	if a.Rights.PerDay == 0 {
-		return nil
-	}
-	var since kernel.Moment
-	err := c.Row("SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)", a.ID(), a.Rights.PerDay-1).Scan(&since)
-	if err != nil {
-		return err
-	}
-	if free := since.Add(24 * time.Hour); since != 0 && free > now {
-		return kernel.Flooded(free.Sub(now))
-	}
-	return nil
-}
-
 // heldBecause is why a post of an author who does not pass by the queue goes
 // there; empty: it does not.
 func heldBecause(a *rights.Actor, f *Forum, w Writing, posts int64, starts, bad bool) string {
@@ -337,29 +306,19 @@ func heldBecause(a *rights.Actor, f *Forum, w Writing, posts int64, starts, bad 
 	return ""
 }
 
-// duplicate refuses what the same author has just written in the same thread.
-func duplicate(c store.Conn, a *rights.Actor, t *Thread, w Writing) error {
-	var n int
-	err := c.Row("SELECT count(*) FROM (SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20) i"+
-		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ? AND p.body_hash = ?",
-		a.ID(), t.ID, w.now.Add(-time.Duration(a.Rights.Settings.DuplicateSeconds)*time.Second), w.hash).Scan(&n)
-	if err == nil && n > 0 {
-		return kernel.Invalid("message", "duplicate", "you have just posted the same text in this thread")
-	}
-	return err
-}
-
 // BodyHash is by what the same text is known again.
 func BodyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// insert adds a post to its thread, and everything that counts it but the forum.
-func (s *Service) insert(c store.Conn, a *rights.Actor, t *Thread, w Writing) (id int64, err error) {
-	err = c.Row("INSERT INTO board_post_ids (thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
-		t.ID, t.Forum, kernel.Null(a.ID()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now).Scan(&id)
-	if err != nil {
+// insert adds a post to its thread, with its files and everything that counts it but
+// the forum.
+func (s *Service) insert(c store.Conn, a *rights.Actor, t *Thread, w Writing, files []*attachments.Received) (id int64, err error) {
+	if id, err = insertID(c, a, t, w, len(files) > 0); err != nil {
+		return 0, err
+	}
+	if err := announce(c, a, t, id, files, w.now); err != nil {
 		return 0, err
 	}
 	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
@@ -391,7 +350,7 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *Thread, w Writing) (i
 			return 0, err
 		}
 	}
-	if shown == 1 {
+	if shown == 1 && w.followed {
 		if err := s.notify(c, a, t, id, starts); err != nil {
 			return 0, err
 		}
@@ -401,6 +360,18 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *Thread, w Writing) (i
 		return 0, err
 	}
 	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.ID())
+	return id, err
+}
+
+// insertID gives a post its id; at once where rows that refer to it follow.
+func insertID(c store.Conn, a *rights.Actor, t *Thread, w Writing, atOnce bool) (int64, error) {
+	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	values := []any{kernel.Null(w.id), t.ID, t.Forum, kernel.Null(a.ID()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now}
+	if w.id != 0 && !atOnce {
+		return w.id, c.Later(statement, values...)
+	}
+	var id int64
+	err := c.Row(statement+" RETURNING id", values...).Scan(&id)
 	return id, err
 }
 
@@ -456,16 +427,17 @@ type wordFilter struct {
 }
 
 // WordFilters are the filters of words that administrators have set.
-func WordFilters(c store.Conn) (list []wordFilter, err error) {
-	err = c.All("SELECT pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r store.Row) error {
-		var f wordFilter
-		var action string
-		err := r.Scan(&f.pattern, &f.replacement, &action)
-		f.hold = action == "hold"
-		list = append(list, f)
-		return err
-	})
-	return list, err
+func WordFilters(c store.Conn) ([]wordFilter, error) {
+	return store.List(c, scanFilter, filtersInOrder)
+}
+
+const filtersInOrder = "SELECT pattern, replacement, action FROM board_word_filters ORDER BY id"
+
+func scanFilter(r store.Row) (f wordFilter, err error) {
+	var action string
+	err = r.Scan(&f.pattern, &f.replacement, &action)
+	f.hold = action == "hold"
+	return f, err
 }
 
 func (w *Writing) holds(text string) bool {

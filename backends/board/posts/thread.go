@@ -132,25 +132,42 @@ func ScanPost(r store.Row) (*Post, error) {
 
 // ForumFor reads a forum that the actor sees.
 func ForumFor(c store.Conn, a *rights.Actor, id int64) (*Forum, error) {
-	f := a.In(id)
-	if !f.Visible {
-		return nil, kernel.NotFound()
-	}
-	if !f.Seen {
-		a.Looked(id)
+	if err := seesForum(a, id); err != nil {
+		return nil, err
 	}
 	return ReadForum(c, id)
 }
 
+// seesForum refuses who does not see a forum.
+func seesForum(a *rights.Actor, id int64) error {
+	f := a.In(id)
+	if !f.Visible {
+		return kernel.NotFound()
+	}
+	if !f.Seen {
+		a.Looked(id)
+	}
+	return nil
+}
+
+const forumByID = "SELECT " + forumColumns + " FROM board_forums f WHERE f.id = ?"
+
 // ReadForum reads a forum by its id.
 func ReadForum(c store.Conn, id int64) (*Forum, error) {
-	f, err := scanForum(c.Row("SELECT "+forumColumns+" FROM board_forums f WHERE f.id = ?", id))
+	f, err := scanForum(c.Row(forumByID, id))
 	return f, kernel.OrNotFound(err)
 }
 
 // ThreadFor reads a thread that the actor sees.
 func ThreadFor(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, error) {
-	t, err := ScanThread(c.Row("SELECT "+ThreadColumns+" FROM board_threads t WHERE t.id = ?"+lock, id))
+	return seenThread(a, c.Row(threadByID+lock, id))
+}
+
+const threadByID = "SELECT " + ThreadColumns + " FROM board_threads t WHERE t.id = ?"
+
+// seenThread reads a thread, unless the actor does not see it.
+func seenThread(a *rights.Actor, r store.Row) (*Thread, error) {
+	t, err := ScanThread(r)
 	if err != nil {
 		return nil, kernel.OrNotFound(err)
 	}

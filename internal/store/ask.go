@@ -1,0 +1,114 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Questions are queries none of which depends on what another one finds; see
+// [Conn.Ask]. The zero value has none.
+type Questions struct{ list []question }
+
+type question struct {
+	query string
+	args  []any
+	one   bool
+	scan  func(r Row) error
+}
+
+// Row adds a query for one row. The Scan of that is sql.ErrNoRows where there is none.
+func (q *Questions) Row(scan func(r Row) error, query string, args ...any) {
+	q.list = append(q.list, question{query, args, true, scan})
+}
+
+// All adds a query; scan is called for each of its rows. Limit them in the query.
+func (q *Questions) All(scan func(r Row) error, query string, args ...any) {
+	q.list = append(q.list, question{query, args, false, scan})
+}
+
+// Ask runs queries in their order: those of a Write on PostgreSQL in one message,
+// others one after another. The first error, of a query or a scan, ends it; queries
+// behind that may have run.
+func (c Conn) Ask(q *Questions) error {
+	if c.ahead == nil {
+		return c.askEach(q.list)
+	}
+	var batch pgx.Batch
+	for _, one := range q.list {
+		batch.Queue(c.db.Rebind(one.query), one.args...).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				if err := one.scan(pgxRow{rows}); err != nil || one.one {
+					return err
+				}
+			}
+			if err := rows.Err(); err != nil || !one.one {
+				return err
+			}
+			return one.scan(noRow{})
+		})
+	}
+	return c.ahead.send(c.ctx, &batch)
+}
+
+func (c Conn) askEach(list []question) error {
+	for _, q := range list {
+		if err := c.ask(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c Conn) ask(q question) error {
+	if !q.one {
+		return c.All(q.query, q.args, q.scan)
+	}
+	rows, err := c.Rows(q.query, q.args...) // a *sql.Row that nobody scans keeps its connection
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		return q.scan(rows)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return q.scan(noRow{})
+}
+
+// noRow is the row that there is not.
+type noRow struct{}
+
+func (noRow) Scan(...any) error { return sql.ErrNoRows }
+
+var errNullTruth = errors.New("a bool cannot be NULL")
+
+// pgxRow reads a row as database/sql does: a number is a bool too.
+type pgxRow struct{ rows pgx.Rows }
+
+func (r pgxRow) Scan(into ...any) error {
+	into = slices.Clone(into)
+	for i, to := range into {
+		if to, ok := to.(*bool); ok {
+			into[i] = truth{to}
+		}
+	}
+	return r.rows.Scan(into...)
+}
+
+type truth struct{ to *bool }
+
+// Scan implements sql.Scanner.
+func (t truth) Scan(value any) error {
+	var b sql.NullBool
+	err := b.Scan(value)
+	if err == nil && !b.Valid {
+		err = errNullTruth
+	}
+	*t.to = b.Bool
+	return err
+}

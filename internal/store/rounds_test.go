@@ -1,0 +1,48 @@
+package store
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// Who comes while a round goes on shares the next one, with its error; none gets what
+// was begun before.
+func TestRounds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			r       = newRounds()
+			waiters sync.WaitGroup
+			calls   int
+			failed  = errors.New("failed")
+			first   = make(chan struct{})
+		)
+		waiters.Go(func() {
+			if err := r.join(func() error { <-first; return nil }); err != nil {
+				t.Errorf("the first: %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 5 {
+			waiters.Go(func() {
+				if err := r.join(func() error { calls++; return failed }); !errors.Is(err, failed) {
+					t.Errorf("of the second round: %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		if calls != 0 {
+			t.Error("two rounds go on at a time")
+		}
+		close(first)
+		waiters.Wait()
+		if calls != 1 {
+			t.Errorf("5 who waited called %d times, want once", calls)
+		}
+		if err := r.join(func() error { return nil }); err != nil {
+			t.Errorf("after a round that failed: %v", err)
+		}
+	})
+}
