@@ -105,6 +105,30 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%+v, error %v", again, err)
 		}
 
+		// What a provider leaves out that has told it before is empty, and what it never tells is
+		// the operator's.
+		for i, groups := range []any{[]string{"staff"}, nil, nil} {
+			f.browser()
+			f.at.Claims = map[string]any{"email": "bob@example.com", "groups": groups}
+			f.back(f.visit("/"))
+			want := map[int]string{0: "[staff]", 1: "[]", 2: "[]"}[i]
+			if again, err := f.users.Find(t.Context(), bob.ID); err != nil || fmt.Sprint(again.Groups) != want {
+				t.Errorf("%d: %+v, error %v", i, again, err)
+			}
+		}
+		own, err := f.users.Create(t.Context(), users.New{Email: "eve@example.com", Groups: []string{"mine"}}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			f.browser()
+			f.at.Claims = map[string]any{"sub": "s-eve", "email": "eve@example.com", "email_verified": true}
+			f.back(f.visit("/"))
+		}
+		if own, err = f.users.Find(t.Context(), own.ID); err != nil || own.Provider != users.Upstream || fmt.Sprint(own.Groups) != "[mine]" {
+			t.Errorf("%+v, error %v", own, err)
+		}
+
 		// An account without a password is linked by a confirmed address, others are not.
 		carol, err := f.users.Create(t.Context(), users.New{Email: "carol@example.com", Name: "Carol"}, "")
 		if err != nil {
@@ -141,9 +165,13 @@ func TestUpstream(t *testing.T) {
 		if status, _ := f.back(f.visit("/")); status != 403 {
 			t.Errorf("disabled: %d", status)
 		}
-		events := fmt.Sprint(f.do("GET", "/admin/audit?action=user.oidc_login", "", 200), f.do("GET", "/admin/audit?action=user.oidc_login_failed", "", 200))
-		if strings.Count(events, "action:user.oidc_login ") != 4 || strings.Count(events, "action:user.oidc_login_failed") != 5 {
+		refused := fmt.Sprint(f.do("GET", "/admin/audit?action=user.oidc_login_failed", "", 200))
+		events := fmt.Sprint(f.do("GET", "/admin/audit?action=user.oidc_login", "", 200), refused)
+		if strings.Count(events, "action:user.oidc_login ") != 9 || strings.Count(events, "action:user.oidc_login_failed") != 5 {
 			t.Errorf("%s", events)
+		}
+		if !strings.Contains(refused, "actor_id:"+carol.ID) {
+			t.Errorf("nobody knows who was disabled: %s", refused)
 		}
 		// An application is let in as ever.
 		f.browser()
@@ -221,6 +249,14 @@ func TestUpstreamAttacks(t *testing.T) {
 	}
 	if status, _ := f.back(q); status != 400 {
 		t.Errorf("again: %d", status)
+	}
+	for _, path := range []string{"/token", "/keys", "/userinfo"} {
+		lost := newFederated(t, databases.SQLite(t), "")
+		lost.at.UserInfo = map[string]any{"sub": "s-1"}
+		q, lost.at.Lost = lost.visit("/"), path
+		if status, _ := lost.back(q); status != 503 {
+			t.Errorf("%s is lost: %d", path, status)
+		}
 	}
 	f.browser()
 	f.at.Down = true

@@ -3,6 +3,7 @@ package oidclogin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -47,10 +48,40 @@ func (f *fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 		by = f.own
 	}
 	answer, err := by.RoundTrip(r)
-	if err == nil {
-		answer.Body = &bounded{answer.Body, answerMost}
+	if err == nil && answer.StatusCode >= http.StatusInternalServerError {
+		err = errors.New("it answered " + answer.Status)
+		_ = answer.Body.Close()
 	}
-	return answer, err
+	if err != nil {
+		return nil, &downError{err}
+	}
+	answer.Body = &bounded{answer.Body, answerMost}
+	return answer, nil
+}
+
+// downError is why a provider could not be asked, which is nobody's fault who signs in.
+type downError struct{ error }
+
+func (e *downError) Unwrap() error { return e.error }
+
+// failed is the error of what was asked of the provider: unavailable where it could not be, else refused.
+func failed(what string, err error) error {
+	if _, down := errors.AsType[*downError](err); down {
+		return apierror.Unavailable(fromProvider, fmt.Errorf("%s: %w", what, err))
+	}
+	return refused(fmt.Errorf("%s: %w", what, err))
+}
+
+// keySet keeps why a signature could not be checked, of which the library tells the words alone.
+type keySet struct {
+	oidc.KeySet
+	err error
+}
+
+// VerifySignature implements oidc.KeySet.
+func (k *keySet) VerifySignature(ctx context.Context, token string) (payload []byte, err error) {
+	payload, k.err = k.KeySet.VerifySignature(ctx, token)
+	return payload, k.err
 }
 
 // bounded is a body whose end is an error where there is more.
@@ -68,26 +99,39 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// discover is what the provider says of itself, which is asked when somebody signs in. What was known serves on
-// while the provider is down: its keys are asked for apart.
+// discover is what the provider says of itself, which is asked when somebody signs in, once for all who do. What was
+// known serves on for staleFor while it is asked again, so that nobody waits, and while the provider is down.
 func (p *Provider) discover(ctx context.Context) (*known, error) {
 	now, old := p.o.Now(), p.known.Load()
 	if old != nil && now.Before(old.until) {
 		return old, nil
 	}
-	k, err := p.fetch(ctx, now)
-	if err != nil && old != nil {
+	asked := p.asking.DoChan("", func() (any, error) {
+		k, err := p.fetch(now)
+		if err == nil {
+			p.known.Store(k)
+		}
+		return k, err
+	})
+	if old != nil && now.Before(old.until.Add(staleFor)) {
 		return old, nil
 	}
-	if err != nil {
-		return nil, apierror.Unavailable(fromProvider, err)
+	select {
+	case answer := <-asked:
+		if answer.Err != nil {
+			return nil, apierror.Unavailable(fromProvider, answer.Err)
+		}
+		return answer.Val.(*known), nil
+	case <-ctx.Done():
+		return nil, apierror.Unavailable(fromProvider, ctx.Err())
 	}
-	p.known.Store(k)
-	return k, nil
 }
 
-func (p *Provider) fetch(ctx context.Context, now time.Time) (*known, error) {
-	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.o.Issuer)
+// fetch outlives who asks first: others wait for it, too.
+func (p *Provider) fetch(now time.Time) (*known, error) {
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.Background(), p.client), fetchTimeout)
+	defer cancel()
+	provider, err := oidc.NewProvider(ctx, p.o.Issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +139,7 @@ func (p *Provider) fetch(ctx context.Context, now time.Time) (*known, error) {
 		Methods  []string `json:"token_endpoint_auth_methods_supported"`
 		Scopes   []string `json:"scopes_supported"`
 		TellsIss bool     `json:"authorization_response_iss_parameter_supported"`
+		Keys     string   `json:"jwks_uri"`
 	}
 	if err := provider.Claims(&more); err != nil {
 		return nil, err
@@ -103,5 +148,6 @@ func (p *Provider) fetch(ctx context.Context, now time.Time) (*known, error) {
 	if err != nil || !secure(authorization) {
 		return nil, errors.New("the authorization endpoint of the identity provider is not https")
 	}
-	return &known{provider, more.Methods, more.Scopes, more.TellsIss, now.Add(knownFor)}, nil
+	keys := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), p.client), more.Keys)
+	return &known{provider, keys, more.Methods, more.Scopes, more.TellsIss, now.Add(knownFor)}, nil
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
@@ -36,6 +37,8 @@ const (
 	nextMost, codeMost = 1024, 4096
 	// knownFor is how long what a provider says of itself is believed.
 	knownFor = time.Hour
+	// staleFor is how long it serves on after that, where the provider cannot be asked.
+	staleFor = 24 * time.Hour
 	// fromProvider is who failed, in errors.
 	fromProvider = "the identity provider"
 )
@@ -74,11 +77,13 @@ type Provider struct {
 	o      Options
 	client *http.Client
 	known  atomic.Pointer[known]
+	asking singleflight.Group
 }
 
 // known is what a provider says of itself (OpenID Connect Discovery 1.0, 3).
 type known struct {
 	provider *oidc.Provider
+	keys     oidc.KeySet // which remembers them
 	methods  []string
 	scopes   []string
 	tellsIss bool // RFC 9207

@@ -1,16 +1,23 @@
 package oidclogin
 
 import (
+	"crypto/elliptic"
+	"crypto/x509"
+	"encoding/json"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
 )
 
@@ -59,7 +66,7 @@ func TestSignIn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.at.Claims = map[string]any{"email": "ann@example.com", "email_verified": true, "name": "Ann B.", "preferred_username": "ann", "groups": []any{"staff", "others", 7}}
-	if f.at.Asked != 0 {
+	if f.at.Asked(oidclogintest.Discovery) != 0 {
 		t.Error("the provider was asked before anybody signed in")
 	}
 	back := f.begin(Ask{Next: "/threads/1?page=2"})
@@ -75,8 +82,8 @@ func TestSignIn(t *testing.T) {
 	if !slices.Equal(f.Managed(), []string{"admins", "editors", "readers"}) {
 		t.Errorf("managed: %v", f.Managed())
 	}
-	if f.begin(Ask{}); f.at.Asked != 1 {
-		t.Errorf("asked %d times what the provider is", f.at.Asked)
+	if f.begin(Ask{}); f.at.Asked(oidclogintest.Discovery) != 1 {
+		t.Errorf("asked %d times what the provider is", f.at.Asked(oidclogintest.Discovery))
 	}
 }
 
@@ -129,6 +136,64 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// TestForged: an ID token that the provider has not signed is refused.
+func TestForged(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	foreign := jwkstest.NewEC(elliptic.P256())
+	public, err := x509.MarshalPKIXPublicKey(f.at.Key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := func(algorithm string, key any, header map[string]any) func(map[string]any) string {
+		return func(claims map[string]any) string { return jwkstest.Sign(t, algorithm, key, header, claims) }
+	}
+	known := map[string]any{"kid": f.at.KeyID}
+	for name, sign := range map[string]func(map[string]any) string{
+		"none":        signed("none", jwt.UnsafeAllowNoneSignatureType, known),
+		"public key":  signed("HS256", public, known),
+		"secret":      signed("HS256", []byte(oidclogintest.Secret), known),
+		"foreign key": signed("ES256", foreign, known),
+		"unknown kid": signed("ES256", foreign, map[string]any{"kid": "k9"}),
+		"without kid": signed("ES256", foreign, nil),
+		"its own key": signed("ES256", foreign, map[string]any{"kid": "k9", "jwk": json.RawMessage(jwkstest.JWK("k9", foreign)), "jku": "https://evil.example.com/keys"}),
+		"in the future": func(claims map[string]any) string {
+			claims["iat"] = f.now.Add(time.Hour).Unix()
+			return jwkstest.Sign(t, "ES256", f.at.Key, known, claims)
+		},
+		"another text": func(claims map[string]any) string {
+			token := jwkstest.Sign(t, "ES256", f.at.Key, known, claims)
+			claims["sub"] = "s-2"
+			other := jwkstest.Sign(t, "ES256", f.at.Key, known, claims)
+			return other[:strings.LastIndexByte(other, '.')] + token[strings.LastIndexByte(token, '.'):]
+		},
+		"nothing": func(map[string]any) string { return "a.b" },
+	} {
+		f.at.Sign = sign
+		person, err := f.Finish(t.Context(), browser, f.begin(Ask{}))
+		if e, ok := apierror.From(err); !ok || e.Status != http.StatusForbidden {
+			t.Errorf("%s: %+v, error %v", name, person, err)
+		}
+	}
+}
+
+// TestRotation: a provider may sign with another key from one sign-in to the next.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i, kid := range []string{"k1", "k1", "k2", "k2"} {
+		if kid != f.at.KeyID {
+			f.at.Key, f.at.KeyID = jwkstest.NewEC(elliptic.P256()), kid
+		}
+		if _, err := f.Finish(t.Context(), browser, f.begin(Ask{})); err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if n := f.at.Asked("/keys"); n != 2 {
+		t.Errorf("keys were asked for %d times", n)
+	}
+}
+
 // TestAgain: a provider that was to ask the person anew must tell that it did.
 func TestAgain(t *testing.T) {
 	t.Parallel()
@@ -178,6 +243,46 @@ func TestDown(t *testing.T) {
 	f.now = f.now.Add(2 * knownFor)
 	if _, err := f.Begin(t.Context(), browser, Ask{}); err != nil {
 		t.Errorf("what was known does not serve on: %v", err)
+	}
+	f.now = f.now.Add(staleFor)
+	if _, err := f.Begin(t.Context(), browser, Ask{}); !unavailable(err) {
+		t.Errorf("what was known serves for ever: error %v", err)
+	}
+}
+
+// TestLost: what cannot be asked when somebody comes back is nobody's fault who signs in.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/keys", "/userinfo", "/token"} {
+		f := newFixture(t)
+		f.at.UserInfo = map[string]any{"sub": "s-1"}
+		back := f.begin(Ask{})
+		f.at.Lost = path
+		f.refuses(browser, back, http.StatusServiceUnavailable)
+		f.at.Lost = ""
+		if _, err := f.Finish(t.Context(), browser, f.begin(Ask{})); err != nil {
+			t.Errorf("%s is there again: %v", path, err)
+		}
+	}
+}
+
+// TestAskedBeside: nobody waits while the provider is asked again what it is.
+func TestAskedBeside(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.begin(Ask{})
+	f.now = f.now.Add(2 * knownFor)
+	hold := make(chan struct{})
+	f.at.Hold(hold)
+	for range 5 {
+		f.begin(Ask{})
+	}
+	close(hold)
+	for f.known.Load().until.Before(f.now) {
+		runtime.Gosched()
+	}
+	if n := f.at.Asked(oidclogintest.Discovery); n != 2 {
+		t.Errorf("it was asked %d times", n)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -51,10 +50,10 @@ func (p *Provider) verify(ctx context.Context, k *known, s state, token *oauth2.
 	if raw == "" {
 		return nil, refused(errors.New("the answer has no id_token"))
 	}
-	// The keys are the provider's, which remembers them.
-	id, err := k.provider.Verifier(&oidc.Config{ClientID: p.o.ClientID, Now: p.o.Now, SupportedSigningAlgs: algorithms}).Verify(ctx, raw)
+	keys := &keySet{KeySet: k.keys}
+	id, err := oidc.NewVerifier(p.o.Issuer, keys, &oidc.Config{ClientID: p.o.ClientID, Now: p.o.Now, SupportedSigningAlgs: algorithms}).Verify(ctx, raw)
 	if err != nil {
-		return nil, refused(err)
+		return nil, failed("the id_token", cmp.Or(keys.err, err))
 	}
 	if id.IssuedAt.Unix() <= 0 || id.IssuedAt.After(p.o.Now().Add(ahead)) {
 		return nil, refused(errors.New("the id_token does not say when it was issued, or will be"))
@@ -75,7 +74,7 @@ func (p *Provider) verify(ctx context.Context, k *known, s state, token *oauth2.
 	if p.lacks(claims) && k.provider.UserInfoEndpoint() != "" {
 		info, err := k.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 		if err != nil {
-			return nil, refused(fmt.Errorf("userinfo: %w", err))
+			return nil, failed("userinfo", err)
 		}
 		if info.Subject != id.Subject { // OpenID Connect Core 1.0, 5.3.2
 			return nil, refused(errors.New("userinfo is of another person"))

@@ -26,7 +26,7 @@ var (
 		metric{"tokens_refreshed_total", "", "Refresh tokens that were used."},
 		metric{"tokens_revoked_total", "reason", "Tokens and families that were revoked."},
 		metric{"auth_denied_total", "reason", "Clients that were refused."},
-		metric{"login_attempts_total", "outcome", "Logins with a password."},
+		metric{"login_attempts_total", "outcome", "Logins, those at another provider too."},
 		metric{"lockout_engaged_total", "", "Identities that were locked."},
 		metric{"consent_decisions_total", "decision", "What people decided."},
 		metric{"refresh_token_reuse_total", "", "Refresh tokens that were used twice."},

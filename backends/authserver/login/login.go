@@ -112,11 +112,11 @@ func errCredentials() error {
 	return apierror.New(http.StatusUnprocessableEntity, "invalid_credentials", "%v", users.ErrCredentials)
 }
 
-// attempts is the metric of what becomes of logins.
-const attempts = "login_attempts_total"
+// Attempts is the metric of what becomes of logins.
+const Attempts = "login_attempts_total"
 
 func (l *Login) locked(wait time.Duration) error {
-	l.Count(attempts, "locked_out")
+	l.Count(Attempts, "locked_out")
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "locked_out", RetryAfter: wait,
 		Message: "too many logins failed; wait before you try again",
@@ -166,25 +166,25 @@ func (l *Login) entered(ctx context.Context, key lockout.Key, u *users.User, coo
 	if wait := l.Lockout.Succeed(key); wait > 0 {
 		return errors.Join(l.locked(wait), l.end(ctx, cookie))
 	}
-	l.Count(attempts, "success")
+	l.Count(Attempts, "success")
 	l.Audit(ctx, kernel.Event{Action: "user.login", Actor: u.ID, Address: address})
 	return nil
 }
 
 // Enter begins a session of somebody whom another server has signed in, of which it returns
-// the cookie. The session of the former cookie ends. Who is disabled is refused.
+// the cookie. The session of the former cookie ends. Who is disabled is refused, which is
+// the caller's to note with what else is.
 func (l *Login) Enter(ctx context.Context, u *users.User, address, former string) (cookie string, err error) {
 	if u.Active() {
 		cookie, err = l.begin(ctx, u, former)
 	}
 	if !u.Active() || errors.Is(err, users.ErrCredentials) {
-		l.Count(attempts, "failure")
 		return "", errDisabled
 	}
 	if err != nil {
 		return "", err
 	}
-	l.Count(attempts, "success")
+	l.Count(Attempts, "success")
 	l.Audit(ctx, kernel.Event{Action: "user.oidc_login", Actor: u.ID, Address: address})
 	return cookie, nil
 }
@@ -197,7 +197,7 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 	if wait > 0 {
 		return l.locked(wait)
 	}
-	l.Count(attempts, "failure")
+	l.Count(Attempts, "failure")
 	e := kernel.Event{Action: "user.login_failed", Address: address}
 	if typed, err := mailaddress.Parse(email); err == nil { // else it may be a password in the wrong field
 		e.Detail = []string{"email", typed}

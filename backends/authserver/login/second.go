@@ -68,7 +68,7 @@ func (l *Login) Waiting(ctx context.Context, waiting, browser string) (*Waiting,
 func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a Attempt) (cookie string, err error) {
 	method, err := l.options.Factors.Check(ctx, w.User, a.Browser, proof)
 	if errors.Is(err, factors.ErrWrong) {
-		l.Count(attempts, "failure")
+		l.Count(Attempts, "failure")
 		return "", apierror.New(http.StatusUnprocessableEntity, "invalid_credentials", "%v", err)
 	}
 	if err != nil {

@@ -34,7 +34,9 @@ var (
 
 // Known is the user that a person of another server is: the one they were before, or the
 // one with their address, where that server has confirmed it and the account has no
-// password, or else a new one. Their groups become those that the server tells.
+// password, or else a new one. Their groups become those that the server tells. One that has
+// told them before, and is silent of them now, means that there are none: many leave out what
+// is empty. What the operator gave to somebody of whom it never told stays.
 func (s *Users) Known(ctx context.Context, p Person) (u *User, err error) {
 	groups := p.groups()
 	var id, action string
@@ -48,16 +50,7 @@ func (s *Users) Known(ctx context.Context, p Person) (u *User, err error) {
 			return err
 		}
 		id = u.ID
-		if groups == nil || slices.Equal(u.Groups, groups) {
-			return nil
-		}
-		raw, err := json.Marshal(groups)
-		if err != nil {
-			return err
-		}
-		u.Groups, u.UpdatedAt = groups, s.Micros()
-		_, err = c.Exec("UPDATE authserver_users SET user_groups = ?, updated_at = ? WHERE id = ?", string(raw), u.UpdatedAt, u.ID)
-		return err
+		return s.regroup(c, u, groups)
 	})
 	if err != nil {
 		return nil, err
@@ -67,6 +60,26 @@ func (s *Users) Known(ctx context.Context, p Person) (u *User, err error) {
 		s.note(ctx, action, "", id)
 	}
 	return u, nil
+}
+
+// regroup gives a user the groups that another server tells; nil: it says nothing of them.
+func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
+	var told int
+	if err := c.Row("SELECT groups_told FROM authserver_users WHERE id = ?", u.ID).Scan(&told); err != nil {
+		return err
+	}
+	if groups == nil && told == 0 || slices.Equal(u.Groups, groups) && (groups == nil || told == 1) {
+		return nil
+	}
+	raw, err := json.Marshal(slices.Concat([]string{}, groups))
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(u.Groups, groups) {
+		u.Groups, u.UpdatedAt = groups, s.Micros()
+	}
+	_, err = c.Exec("UPDATE authserver_users SET user_groups = ?, groups_told = 1, updated_at = ? WHERE id = ?", string(raw), u.UpdatedAt, u.ID)
+	return err
 }
 
 // groups are those that can be kept; nil: nothing is said of them.

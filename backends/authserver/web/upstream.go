@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
@@ -113,7 +114,7 @@ func (c *call) finishUpstream() error {
 			answer.Status = http.StatusBadRequest
 			err = &answer
 		}
-		return c.refusedUpstream(err)
+		return c.refusedUpstream(err, "")
 	}
 	called := ""
 	if len(person.Names) > 0 {
@@ -129,11 +130,11 @@ func (c *call) finishUpstream() error {
 		Issuer: person.Issuer, Subject: person.Subject, Email: person.Email, EmailVerified: person.Confirmed, Name: called, Groups: person.Claimed,
 	})
 	if err != nil {
-		return c.refusedUpstream(err)
+		return c.refusedUpstream(err, "")
 	}
 	cookie, err := c.Login.Enter(c.Context(), u, c.Address(c.R), c.Session())
 	if err != nil {
-		return c.refusedUpstream(err)
+		return c.refusedUpstream(err, u.ID)
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
 	return c.leave(c.At(to))
@@ -142,19 +143,22 @@ func (c *call) finishUpstream() error {
 // causeMost bounds what the audit feed has of why an answer was refused, which may quote it.
 const causeMost = 200
 
-// refusedUpstream notes that somebody was not let in. Nothing of what the provider said is
-// told.
-func (c *call) refusedUpstream(err error) error {
+// refusedUpstream notes that somebody was not let in, and who it is where that is known.
+// Nothing of what the provider said is told.
+func (c *call) refusedUpstream(err error, user string) error {
 	e, ok := apierror.From(err)
 	if !ok {
 		return err
+	}
+	if e.Status < http.StatusInternalServerError {
+		c.Count(login.Attempts, "failure")
 	}
 	detail := []string{"reason", e.Code}
 	if e.Cause != nil {
 		cause := e.Cause.Error()
 		detail = append(detail, "cause", strings.ToValidUTF8(cause[:min(len(cause), causeMost)], ""))
 	}
-	c.Audit(c.Context(), kernel.Event{Action: "user.oidc_login_failed", Address: c.Address(c.R), Detail: detail})
+	c.Audit(c.Context(), kernel.Event{Action: "user.oidc_login_failed", Actor: user, Address: c.Address(c.R), Detail: detail})
 	return err
 }
 

@@ -2,6 +2,7 @@
 package oidclogintest
 
 import (
+	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/sha256"
 	"encoding/base64"
@@ -33,24 +34,45 @@ type Provider struct {
 	UserInfo map[string]any
 	// Answer is added to what comes back to the browser.
 	Answer url.Values
-	// Down fails whatever is asked.
+	// Down fails whatever is asked, Lost what is asked at one path.
 	Down bool
-	// Asked counts discovery.
-	Asked int
+	Lost string
+	// Sign makes the ID token of claims. Default: ES256 with Key.
+	Sign func(claims map[string]any) string
+	// Key is what the provider signs with, and KeyID its name: who gives it others rotates.
+	Key   *ecdsa.PrivateKey
+	KeyID string
 
 	tb    testing.TB
 	mu    sync.Mutex
 	codes map[string]url.Values
+	asked map[string]int
+	held  <-chan struct{}
 }
+
+// Asked counts the requests for a path.
+func (p *Provider) Asked(path string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked[path]
+}
+
+// Hold keeps answers back until done is closed.
+func (p *Provider) Hold(done <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = done
+}
+
+// Discovery is the path of what the provider says of itself.
+const Discovery = "/.well-known/openid-configuration"
 
 // New starts a provider, which ends with the test.
 func New(tb testing.TB) *Provider {
 	tb.Helper()
-	p := &Provider{tb: tb, codes: make(map[string]url.Values)}
-	key := jwkstest.NewEC(elliptic.P256())
+	p := &Provider{tb: tb, codes: make(map[string]url.Values), asked: make(map[string]int), Key: jwkstest.NewEC(elliptic.P256()), KeyID: "k1"}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		p.Asked++
+	mux.HandleFunc("GET "+Discovery, func(w http.ResponseWriter, _ *http.Request) {
 		document := map[string]any{
 			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
 			"id_token_signing_alg_values_supported": []string{"ES256"}, "authorization_response_iss_parameter_supported": true,
@@ -61,7 +83,7 @@ func New(tb testing.TB) *Provider {
 		answer(w, document)
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(jwkstest.Keys(jwkstest.JWK("k1", key))))
+		_, _ = w.Write([]byte(jwkstest.Keys(jwkstest.JWK(p.KeyID, p.Key))))
 	})
 	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, _ *http.Request) { answer(w, p.UserInfo) })
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
@@ -80,10 +102,23 @@ func New(tb testing.TB) *Provider {
 		claims := map[string]any{"iss": p.URL, "aud": ClientID, "sub": "s-1", "nonce": asked.Get("nonce"), "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()}
 		maps.Copy(claims, p.Claims)
 		maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
-		answer(w, map[string]any{"access_token": "at", "token_type": "Bearer", "id_token": jwkstest.Sign(tb, "ES256", key, map[string]any{"kid": "k1"}, claims)})
+		sign := p.Sign
+		if sign == nil {
+			sign = func(claims map[string]any) string {
+				return jwkstest.Sign(tb, "ES256", p.Key, map[string]any{"kid": p.KeyID}, claims)
+			}
+		}
+		answer(w, map[string]any{"access_token": "at", "token_type": "Bearer", "id_token": sign(claims)})
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.Down {
+		p.mu.Lock()
+		p.asked[r.URL.Path]++
+		held := p.held
+		p.mu.Unlock()
+		if held != nil {
+			<-held
+		}
+		if p.Down || p.Lost == r.URL.Path {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
