@@ -241,8 +241,13 @@ func FuzzMatchRedirect(f *testing.F) {
 	c := &clients.Client{Redirects: []string{"http://127.0.0.1:7/cb"}}
 	f.Add("http://127.0.0.1:50000/cb")
 	f.Add("http://127.0.0.1:@x/cb")
+	f.Add("") // the only one
 	f.Fuzz(func(t *testing.T, uri string) {
-		if _, ok := c.MatchRedirect(uri); !ok {
+		to, ok := c.MatchRedirect(uri)
+		if uri == "" && to != c.Redirects[0] {
+			t.Fatalf("%q", to)
+		}
+		if !ok || uri == "" {
 			return
 		}
 		rest, ok := strings.CutPrefix(uri, "http://127.0.0.1")
