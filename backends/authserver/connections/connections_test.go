@@ -1,6 +1,7 @@
 package connections_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,7 @@ type upstream struct {
 	mu       sync.Mutex
 	present  string // the refresh token that is good
 	life     int
+	scope    string // that is granted; empty: r:a r:b
 	status   int // of answers to refreshes; 0: it works
 	renewals int
 	revoked  []string
@@ -69,7 +71,7 @@ func newUpstream(t *testing.T) *upstream {
 			}
 		}
 		u.present = fmt.Sprint("refresh-", u.renewals)
-		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprint("access-", u.renewals), "refresh_token": u.present, "expires_in": u.life, "scope": "r:a r:b"})
+		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprint("access-", u.renewals), "refresh_token": u.present, "expires_in": u.life, "scope": cmp.Or(u.scope, "r:a r:b")})
 	})
 	mux.HandleFunc("POST /revoke", func(_ http.ResponseWriter, r *http.Request) {
 		u.mu.Lock()
@@ -371,6 +373,23 @@ func TestStoredBeforeUse(t *testing.T) {
 				t.Errorf("the provider was asked %d times", u.renewals)
 			}
 		})
+	})
+}
+
+// A provider may grant less when it renews: nobody gets a token that is good for less than they
+// asked for.
+func TestRenewedForLess(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		n, u := newNode(t, k, nil), newUpstream(t)
+		ann, r := n.fill(t, u)
+		n.connect(t, ann)
+		n.Clock.Pass(time.Hour)
+		u.set(func() { u.scope = "r:a" })
+		for _, when := range []string{"as it is renewed", "afterwards"} {
+			_, err := n.Exchange(t.Context(), ann, r, []string{"read"})
+			lacking(t, when, err, kernel.ScopeInsufficient, authtest.Issuer+"/connect/chat")
+		}
 	})
 }
 

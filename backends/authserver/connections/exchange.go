@@ -91,7 +91,8 @@ func (x *Connections) personal(ctx context.Context, user string, p *brokers.Prov
 	if err != nil {
 		return what, err
 	}
-	if p.Protocol == brokers.OAuth && !within(upstream(r, scope), one.Scope) {
+	short := func() bool { return p.Protocol == brokers.OAuth && !within(upstream(r, scope), one.Scope) }
+	if short() {
 		return what, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
 	}
 	if one, err = x.fresh(ctx, p, one); errors.Is(err, errRevoked) {
@@ -99,6 +100,9 @@ func (x *Connections) personal(ctx context.Context, user string, p *brokers.Prov
 	}
 	if err != nil {
 		return what, err
+	}
+	if short() { // the provider has granted less this time
+		return what, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
 	}
 	return x.open(ctx, one)
 }
