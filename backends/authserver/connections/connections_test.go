@@ -34,7 +34,7 @@ type upstream struct {
 	present  string // the refresh token that is good
 	life     int
 	scope    string // that is granted; empty: r:a r:b
-	status   int // of answers to refreshes; 0: it works
+	status   int    // of answers to refreshes; 0: it works
 	renewals int
 	revoked  []string
 	hold     chan struct{} // not nil: refreshes wait for its end
