@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
 func made(t *testing.T, a *accounts.Accounts, n accounts.NewKey) (string, *accounts.Caller) {
@@ -167,6 +168,55 @@ func TestQuota(t *testing.T) {
 			t.Errorf("%+v, error %v", q, err)
 		}
 	})
+}
+
+// On PostgreSQL those who ask at once wait for each other's commit, none is tried again:
+// on a slow disk the repetitions would take longer than an answer is kept for.
+func TestTriedOnce(t *testing.T) {
+	t.Parallel()
+	k := answertest.Postgres(t)
+	a := accounts.New(k.Server, accounts.Options{Rate: 1000})
+	_, caller := made(t, a, accounts.NewKey{Limit: 1000})
+	const askers = 60
+	err := k.Write(t.Context(), func(c kernel.Conn) error {
+		for _, statement := range []string{
+			"CREATE SEQUENCE tries", // which counts what is rolled back, too
+			"CREATE FUNCTION tried() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('tries'); RETURN NULL; END $$",
+			"CREATE TRIGGER tried BEFORE UPDATE ON answer_accounts FOR EACH STATEMENT EXECUTE FUNCTION tried()",
+		} {
+			if _, err := c.Exec(statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range []func(id string) error{
+		func(id string) error {
+			_, _, err := a.Accept(t.Context(), caller, id, accounts.Once{})
+			return err
+		},
+		func(id string) error {
+			return a.Settle(t.Context(), accounts.Answer{ID: id, Code: 200, Body: "b"}, false)
+		},
+	} {
+		var all sync.WaitGroup
+		for n := range askers {
+			all.Go(func() {
+				if err := step(fmt.Sprint("ans_", n)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		var tries int
+		err := k.Read(t.Context(), func(c kernel.Conn) error { return c.Row("SELECT last_value FROM tries").Scan(&tries) })
+		if err != nil || tries != (i+1)*askers {
+			t.Errorf("%d tries for %d, error %v", tries, (i+1)*askers, err)
+		}
+	}
 }
 
 // What a crashed process has reserved comes back when its lease ends, into the window that

@@ -43,7 +43,7 @@ var (
 // an answer is used, everything else is free. again frees its Idempotency-Key, so that a
 // fault is not kept.
 func (a *Accounts) Settle(ctx context.Context, ended Answer, again bool) error {
-	return a.Write(ctx, func(c kernel.Conn) error {
+	return a.Write(store.ReadCommitted(ctx), func(c kernel.Conn) error {
 		var account, began int64
 		err := c.Row("SELECT account_id, began FROM answer_reservations WHERE answer = ?", ended.ID).Scan(&account, &began)
 		if errors.Is(err, sql.ErrNoRows) {

@@ -56,12 +56,13 @@ const onceKept = 24 * time.Hour
 // answer, or neither. Where the same Idempotency-Key has been sent before it takes nothing
 // and earlier is the id of that answer. Errors: *RefusedError, ErrMismatch.
 func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once Once) (rate Rate, earlier string, err error) {
-	err = a.Write(ctx, func(c kernel.Conn) error {
+	// Nobody is told before it is durable, so that the next may go on before that.
+	err = a.Write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c kernel.Conn) error {
 		earlier = ""
-		now := a.Now()
 		if err := lock(c, caller.Account); err != nil {
 			return err
 		}
+		now := a.Now()
 		if err := reap(c, caller.Account, now); err != nil { // what a crash has left stands for no answer
 			return err
 		}
@@ -114,7 +115,9 @@ func nullable(text string) any {
 	return text
 }
 
-// lock keeps others from the account until the transaction ends.
+// lock keeps others from the account until the transaction ends. A write that begins with it
+// is at the level read committed: who asks at once waits for the one before, where PostgreSQL
+// would else refuse all but one and have them try again.
 func lock(c kernel.Conn, account int64) error {
 	_, err := c.Exec("UPDATE answer_accounts SET name = name WHERE id = ?", account)
 	return err

@@ -24,8 +24,9 @@ const (
 	maxBody  = 16 << 10
 	maxDepth = 8
 	maxQuery = 2000 // characters
-	// settling is how long storing an answer may take when its request has ended.
-	settling = 10 * time.Second
+	// settling is how long storing an answer may take when its request has ended. The
+	// reservation holds for longer.
+	settling = 30 * time.Second
 	// lookAgain is how often somebody who waits for an answer looks for it.
 	lookAgain = 100 * time.Millisecond
 )
