@@ -42,11 +42,11 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (Outcome, error
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%w: %w", errStore, err)
 	}
-	err = p.stage(ctx, t, "question", 0, readingLimit, func(ctx context.Context) (string, error) {
+	err = p.stage(ctx, t, "question", 0, readingLimit, func(share context.Context) (string, error) {
 		if q, err = p.reader.Read(ctx, r.Text); err != nil {
 			return "", fmt.Errorf("%w: %w", errStore, err)
 		}
-		who := p.judged(ctx, t, q)
+		who := p.judged(share, t, q)
 		return fmt.Sprintf("%s, by %s: %s, %s, %s", cmp.Or(string(q.Verdict), "to be answered"), who,
 			several(len(q.Issuers), "issuer"), several(len(q.Periods), "period"), several(len(q.Metrics), "metric")), nil
 	})
@@ -84,8 +84,8 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (Outcome, error
 
 // find looks for passages and facts, and computes.
 func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error {
-	query := retrieve.Query{Text: w.q.Sought(), Filters: w.filters, Wide: wide}
-	err := p.stage(ctx, t, "search", w.part, searchLimit, func(ctx context.Context) (string, error) {
+	query := retrieve.Query{Text: w.q.Sought(), Filters: w.filters, Wide: wide, Outside: p.share(searchLimit)}
+	err := p.stage(ctx, t, "search", w.part, p.options.Deadline, func(ctx context.Context) (string, error) {
 		result, err := p.search.Search(ctx, query)
 		if err != nil {
 			return "", err

@@ -182,7 +182,8 @@ func (t *Trace) note(fn func()) {
 	fn()
 }
 
-// Shares of the deadline that stages may take.
+// Shares of the deadline that stages may take: what others are asked for in them, which an
+// answer can do without. The corpus has until the deadline.
 const (
 	readingLimit  = 3 * time.Second
 	planningLimit = 8 * time.Second
@@ -283,6 +284,14 @@ func (t *Trace) copy() *Trace {
 	}
 }
 
+// share is how long a stage may take for that a limit is set.
+func (p *Pipeline) share(limit time.Duration) time.Duration {
+	if p.options.Unhurried {
+		return p.options.Deadline
+	}
+	return limit
+}
+
 // stage runs a stage within its share of the time.
 func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, limit time.Duration, fn func(ctx context.Context) (decision string, err error)) error {
 	if err := ctx.Err(); err != nil {
@@ -290,10 +299,7 @@ func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, l
 	}
 	t.progress(name)
 	begin := p.now()
-	if p.options.Unhurried {
-		limit = p.options.Deadline
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, p.share(limit))
 	defer cancel()
 	decision, err := fn(ctx)
 	s := Stage{Name: name, Part: part, Took: p.now().Sub(begin), Decision: decision}

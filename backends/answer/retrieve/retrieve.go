@@ -60,6 +60,9 @@ type Query struct {
 	Most, MostTokens int
 	// Wide looks beyond the period and the kind from the beginning.
 	Wide bool
+	// Outside is how long providers of vectors and of the web's pages are waited for; 0: as
+	// long as for the corpus.
+	Outside time.Duration
 }
 
 // Result is what was found.
@@ -91,9 +94,15 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	if q.Wide {
 		f.Periods, f.Kinds = nil, nil
 	}
+	outside := ctx
+	if q.Outside > 0 {
+		limited, cancel := context.WithTimeout(ctx, q.Outside)
+		defer cancel()
+		outside = limited
+	}
 	var meaning []float32
 	if r.options.Dense != nil {
-		made, err := r.options.Dense.Embed(ctx, []string{q.Text})
+		made, err := r.options.Dense.Embed(outside, []string{q.Text})
 		if err != nil || len(made) != 1 { // words do without
 			r.corpus.Logger().Warn("vectors of meaning", zap.Error(err))
 		} else {
@@ -142,7 +151,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	lists := []ranking{{ranked, lexicalList}, {r.byNames(w, ranked), namesList}}
 	lists = append(lists, others...)
 	if r.options.Web != nil {
-		if found, err := r.fromWeb(ctx, q.Text); err != nil { // the corpus may do
+		if found, err := r.fromWeb(outside, q.Text); err != nil { // the corpus may do
 			r.corpus.Logger().Warn("web search", zap.Error(err))
 		} else {
 			lists = append(lists, ranking{found, webList})

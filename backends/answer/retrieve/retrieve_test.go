@@ -206,6 +206,29 @@ func TestDense(t *testing.T) {
 	})
 }
 
+// hung are providers that answer nothing.
+type hung struct{ meaning }
+
+func (hung) Embed(ctx context.Context, _ []string) ([][]float32, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (hung) Search(ctx context.Context, _ string, _ int) ([]retrieve.WebPage, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Who is outside and says nothing is not waited for; the corpus is read to its end.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	c, _ := fill(t, answertest.SQLite(t))
+	got, err := retrieve.New(c, retrieve.Options{Dense: hung{}, Web: hung{}}).Search(t.Context(), retrieve.Query{Text: "demand for pumps", Outside: time.Millisecond})
+	if err != nil || len(got.Passages) < 3 {
+		t.Errorf("%+v, %v", got.Passages, err)
+	}
+}
+
 // Where the latest passages with a word are too few, those before them are found, too.
 func TestLatest(t *testing.T) {
 	t.Parallel()
