@@ -17,12 +17,9 @@ const (
 	queueLength  = 1024
 	batchReports = 256
 	batchEvents  = 16384
-	// batchWait bounds the wait for reports that are being read. One commit of
-	// many writes fewer pages, and flushes the disk less often, than many of few.
+	// batchWait bounds the wait for reports that are being read, or on their way. One
+	// commit of many writes fewer pages, and flushes the disk less often, than many of few.
 	batchWait = 10 * time.Millisecond
-	// crowdWait bounds the wait for reports that are on their way, when the last batch
-	// tells that their senders are many. It is shorter than most flushes of a disk.
-	crowdWait = 2 * time.Millisecond
 )
 
 // job is a report on its way into the database.
@@ -47,29 +44,42 @@ func (s *Service) enqueue(r *report) (<-chan error, error) {
 	}
 }
 
+// crowd is what a batch tells of the next.
+type crowd struct {
+	senders int           // whose reports it stored, or left waiting
+	took    time.Duration // to store it
+}
+
 // write is the goroutine that stores reports: those that wait at the same time
 // share a transaction.
 func (s *Service) write() {
 	w := &writer{Service: s, partitions: s.newPartitions()}
 	jobs := make([]*job, 0, batchReports)
+	var last crowd
 	for j := range s.queue {
-		crowd := len(jobs) > 1
-		jobs = s.gather(append(jobs[:0], j), crowd)
+		jobs = s.gather(append(jobs[:0], j), last)
+		began := time.Now()
 		w.settle(jobs)
+		last = crowd{len(jobs) + len(s.queue), time.Since(began)}
 		clear(jobs)
 	}
 }
 
-// gather adds the reports that wait, those that are being read by now and, in a
-// crowd, those that come soon.
-func (s *Service) gather(jobs []*job, crowd bool) []*job {
+// gather adds the reports that wait, those that are being read by now and those of
+// senders who were here just before: who was answered by the last batch sends the next
+// report while the others' waits. They are waited for no longer than a batch of
+// their own would take.
+func (s *Service) gather(jobs []*job, last crowd) []*job {
 	var timeout, soon <-chan time.Time
-	if crowd {
-		timer := time.NewTimer(crowdWait)
+	if last.senders > 1 {
+		timer := time.NewTimer(min(last.took, batchWait))
 		defer timer.Stop()
 		soon = timer.C
 	}
 	for events := len(jobs[0].report.events); len(jobs) < batchReports && events < batchEvents; {
+		if len(jobs) >= last.senders {
+			soon = nil
+		}
 		var more *job
 		select {
 		case more = <-s.queue:
