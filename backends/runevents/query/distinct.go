@@ -13,24 +13,37 @@ type window struct {
 // in the window match the query are left out before that: whichever of them is
 // the youngest, the query would refuse it.
 func (s *scope) youngest(w *window) string {
-	start, end := s.c.arg(w.start), s.c.arg(w.end)
-	bounds := []string{"a.at BETWEEN " + start + " AND " + end}
+	within := " BETWEEN " + s.c.arg(w.start) + " AND " + s.c.arg(w.end)
+	bounds := []string{"a.at" + within}
 	for _, l := range w.latest {
 		bounds = append(bounds, latest("a.report", l.truth))
 	}
-	matching := ""
+	const columns = "a.at, a.report, a.seq, a.node, a.resource, a.change, a.status, a.corrective_change"
+	with, resource, from := "", "b.type, b.title", "run_events a JOIN run_resources b ON b.id = a.resource JOIN run_changes d ON d.id = a.change WHERE "+strings.Join(bounds, " AND ")
 	if s.q.where != nil {
 		m := s.c.open(s.q)
-		resource := m.column("e", "node") + " AS node, " + m.column("s", "type") + " AS type, " + m.column("s", "title") + " AS title"
-		where := m.where() + " AND " + m.column("e", "at") + " BETWEEN " + start + " AND " + end
-		matching = "WITH matching AS MATERIALIZED (SELECT DISTINCT " + resource + " FROM " + m.from() + where + ") "
-		bounds = append(bounds,
-			// The index of resources finds what the second bound then looks at.
-			"a.resource IN (SELECT x.id FROM run_resources x WHERE x.title IN (SELECT title FROM matching))",
-			"(a.node, b.type, b.title) IN (SELECT node, type, title FROM matching)")
+		matching := "SELECT DISTINCT " + m.column("e", "node") + " AS node, " + m.column("e", "resource") + " AS resource"
+		where := m.where() + " AND " + m.column("e", "at") + within
+		near := "SELECT " + columns + ", k.same FROM kin k CROSS JOIN run_events a WHERE a.resource = k.resource AND " + strings.Join(bounds, " AND ")
+		with = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + where + ")" + related + s.c.near(near)
+		resource, from = "a.same", "near a CROSS JOIN wanted w CROSS JOIN run_changes d WHERE w.node = a.node AND w.same = a.same AND d.id = a.change"
 	}
-	return "(" + matching + "SELECT * FROM (SELECT a.at, a.report, a.seq, a.node, a.resource, a.change, a.status, a.corrective_change," +
-		" RANK() OVER (PARTITION BY a.node, b.type, b.title, d.property, d.name ORDER BY a.at DESC) AS place" +
-		" FROM run_events a JOIN run_resources b ON b.id = a.resource JOIN run_changes d ON d.id = a.change" +
-		" WHERE " + strings.Join(bounds, " AND ") + ") ranked WHERE place = 1) e"
+	return "(" + with + "SELECT * FROM (SELECT " + columns +
+		", RANK() OVER (PARTITION BY a.node, " + resource + ", d.property, d.name ORDER BY a.at DESC) AS place FROM " + from + ") ranked WHERE place = 1) e"
+}
+
+// related gives one number to the rows of a resource, which differ in where catalogs
+// place it, and says whose events are wanted. Numbers are compared faster than texts.
+const related = `, picked AS MATERIALIZED (SELECT id, type, title FROM run_resources WHERE id IN (SELECT resource FROM matching))` +
+	`, kin AS MATERIALIZED (SELECT x.id AS resource, MIN(p.id) AS same FROM picked p JOIN run_resources x ON substr(x.title, 1, 100) = substr(p.title, 1, 100)` +
+	` AND x.title = p.title AND x.type = p.type GROUP BY x.id)` +
+	`, wanted AS MATERIALIZED (SELECT DISTINCT m.node, k.same FROM matching m JOIN kin k ON k.resource = m.resource)`
+
+// near names the events of the resources. SQLite reads them one after another in the
+// order that the statement says; PostgreSQL would look all of them up for each node.
+func (c *compiler) near(events string) string {
+	if c.postgres() {
+		return ", near AS MATERIALIZED (" + events + ") "
+	}
+	return ", near AS NOT MATERIALIZED (" + events + ") "
 }

@@ -80,6 +80,11 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s: want %s alone\n%s\n%s", name, c.index, plan, statement)
 			}
 		}
+		distinct := []string{"distinct_resources", "true", "distinct_start_time", "2026-03-03", "distinct_end_time", "2026-03-04", "query", `["=","status","failure"]`}
+		if _, plan := b.Explain(t, request("/events", distinct...), "events", query.Scope{}); sqlite && !strings.Contains(plan, "SEARCH x USING INDEX run_resources_title") ||
+			!sqlite && !strings.Contains(plan, "CTE Scan on near") {
+			t.Errorf("distinct resources are not found by their titles, or looked up for each node:\n%s", plan)
+		}
 		if sqlite {
 			_, plan := b.Explain(t, request("/events", "order_by", `[{"field":"timestamp"}]`, "limit", "10"), "events", query.Scope{})
 			if strings.Contains(plan, "TEMP B-TREE") {
