@@ -91,8 +91,12 @@ func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, m
 	return body, nil
 }
 
-// enlarge makes twice the room, and never more than what may come.
+// enlarge makes twice the room, and never more than what may come. What has filled the
+// first room of an unknown length gets that of a known one: most need no third.
 func (s *Share) enlarge(ctx context.Context, body []byte, first, room int64) ([]byte, error) {
+	if len(body) >= firstUnknown {
+		first = firstKnown
+	}
 	grown := min(max(2*int64(cap(body)), first), room)
 	if err := s.Grow(ctx, grown); err != nil {
 		return nil, err
