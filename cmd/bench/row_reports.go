@@ -70,7 +70,7 @@ func (b *bench) reportLines(ctx context.Context, templates []template) ([]line, 
 		}
 	}
 	var lines []line
-	for _, senders := range []int{1, conns} {
+	for _, senders := range []int{1, conns, 4 * conns} {
 		side := func(to site) *load { return &load{to: to, next: runs.to(to), check: isTaken, conns: senders} }
 		p, err := b.compare(ctx, s, b.rounds, side(plain), side(events))
 		if err != nil {
