@@ -38,11 +38,37 @@ var (
 // keeps few statements prepared, and preparing one costs more than running it: there
 // are only those of a power of two rows. On PostgreSQL a round trip costs more.
 func chunkRows(d store.Dialect, n int) int {
-	n = min(n, statementRows)
 	if d == store.SQLite {
-		n = 1 << (bits.Len(uint(n)) - 1)
+		return fewRows(n)
 	}
-	return n
+	return min(n, statementRows)
+}
+
+// fewRows is the like for statements that are sent together, of which few are kept
+// prepared on both engines.
+func fewRows(n int) int { return 1 << (bits.Len(uint(min(n, statementRows))) - 1) }
+
+// returning runs the statements that write rows, and calls scan for each that they return.
+func (b *batch) returning(statements []string, columns int, args []any, scan func(r store.Row) error) error {
+	var q store.Questions
+	for len(args) > 0 {
+		n := fewRows(len(args) / columns)
+		q.All(scan, statements[n], args[:n*columns]...)
+		args = args[n*columns:]
+	}
+	return b.Ask(&q)
+}
+
+// later runs the statements that write rows when nothing more depends on it.
+func (b *batch) later(statements []string, columns int, args []any) error {
+	for len(args) > 0 {
+		n := fewRows(len(args) / columns)
+		if err := b.Later(statements[n], args[:n*columns]...); err != nil {
+			return err
+		}
+		args = args[n*columns:]
+	}
+	return nil
 }
 
 // manyRows are statements of 1, 2 … rows at their index.

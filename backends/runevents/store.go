@@ -3,6 +3,7 @@ package runevents
 import (
 	"cmp"
 	"context"
+	"crypto/sha1" //nolint:gosec // the wire format names reports by SHA-1
 	"database/sql"
 	"embed"
 	"errors"
@@ -24,18 +25,23 @@ const SchemaName = "events"
 func Schema() store.Schema { return store.Embedded(SchemaName, migrations) }
 
 // Statements of the writer. Connections keep them prepared by their text.
+var (
+	// Whoever finds the row of a node holds it until the commit.
+	insertNodes = manyRows("INSERT INTO run_nodes (certname) VALUES ", 1,
+		" ON CONFLICT (certname) DO UPDATE SET latest_timestamp = run_nodes.latest_timestamp"+
+			" RETURNING certname, id, deactivated_at IS NOT NULL OR expired_at IS NOT NULL")
+	insertReports = manyRows(`INSERT INTO run_reports (hash, node, environment, status, type, noop, noop_pending, corrective_change, puppet_version,
+		report_format, configuration_version, start_time, end_time, producer_timestamp, receive_time, producer, transaction_uuid, catalog_uuid,
+		code_id, job_id, cached_catalog_status) VALUES `, 21, " ON CONFLICT (hash) DO NOTHING RETURNING hash, id")
+	insertDetails = manyRows("INSERT INTO run_report_details (at, report, logs, metrics) VALUES ", 4, "")
+)
+
+// What a batch tells of a node.
 const (
 	// A report that is younger than what took its node away brings it back.
-	nodeStatement = `INSERT INTO run_nodes (certname) VALUES (?) ON CONFLICT (certname) DO UPDATE SET
-		deactivated_at = CASE WHEN run_nodes.deactivated_at < ? THEN NULL ELSE run_nodes.deactivated_at END,
-		expired_at = CASE WHEN run_nodes.expired_at < ? THEN NULL ELSE run_nodes.expired_at END
-		RETURNING id`
+	returnStatement = `UPDATE run_nodes SET deactivated_at = CASE WHEN deactivated_at < ? THEN NULL ELSE deactivated_at END,
+		expired_at = CASE WHEN expired_at < ? THEN NULL ELSE expired_at END WHERE id = ?`
 	latestStatement = `UPDATE run_nodes SET latest_report = ?, latest_timestamp = ? WHERE id = ? AND (latest_timestamp IS NULL OR latest_timestamp < ?)`
-	reportStatement = `INSERT INTO run_reports (hash, node, environment, status, type, noop, noop_pending, corrective_change, puppet_version,
-		report_format, configuration_version, start_time, end_time, producer_timestamp, receive_time, producer, transaction_uuid, catalog_uuid,
-		code_id, job_id, cached_catalog_status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (hash) DO NOTHING RETURNING id`
-	detailsStatement = `INSERT INTO run_report_details (at, report, logs, metrics) VALUES (?, ?, ?, ?)`
 )
 
 // Dictionaries of texts, by the statement that finds or adds one.
@@ -105,18 +111,13 @@ func (b *batch) store(reports []*report) error {
 	if err := b.internWords(reports); err != nil {
 		return fmt.Errorf("storing words: %w", err)
 	}
-	fresh := make([]stored, 0, len(reports))
-	for _, r := range reports {
-		s, err := b.insert(r)
-		switch {
-		case errors.Is(err, sql.ErrNoRows): // it was sent before
-		case err != nil:
-			return fmt.Errorf("storing a report: %w", err)
-		default:
-			fresh = append(fresh, s)
-			b.reports++
-			b.events += len(r.events)
-		}
+	nodes, err := b.internNodes(reports)
+	if err != nil {
+		return fmt.Errorf("storing nodes: %w", err)
+	}
+	fresh, err := b.insertReports(reports, nodes)
+	if err != nil {
+		return fmt.Errorf("storing reports: %w", err)
 	}
 	if err := b.internResources(fresh); err != nil {
 		return fmt.Errorf("storing resources: %w", err)
@@ -130,13 +131,73 @@ func (b *batch) store(reports []*report) error {
 	return nil
 }
 
-// insert writes the row of a report; sql.ErrNoRows: it is there.
-func (b *batch) insert(r *report) (s stored, err error) {
-	s.report = r
-	at := r.producerTimestamp
-	if err := b.Row(nodeStatement, r.certname, at, at).Scan(&s.node); err != nil {
-		return s, fmt.Errorf("node: %w", err)
+// internNodes finds or adds the nodes of the reports, which come in the order of
+// their names, and brings back those that were taken away before their youngest report.
+func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
+	nodes, youngest := make(map[string]int64, len(reports)), make(map[string]int64, len(reports))
+	var args []any
+	for _, r := range reports {
+		at, twice := youngest[r.certname]
+		if !twice {
+			args = append(args, r.certname)
+		}
+		if !twice || at < r.producerTimestamp {
+			youngest[r.certname] = r.producerTimestamp
+		}
 	}
+	err := b.returning(insertNodes, 1, args, func(r store.Row) error {
+		var certname string
+		var id int64
+		var gone bool
+		err := r.Scan(&certname, &id, &gone)
+		if nodes[certname] = id; !gone {
+			delete(youngest, certname)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, certname := range slices.Sorted(maps.Keys(youngest)) {
+		at := youngest[certname]
+		if err := b.Later(returnStatement, at, at, nodes[certname]); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}
+
+// insertReports writes the reports that are not there yet, and tells which.
+func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]stored, error) {
+	ids := make(map[[sha1.Size]byte]int64, len(reports))
+	args := make([]any, 0, 21*len(reports))
+	for _, r := range reports {
+		args = b.reportRow(args, r, nodes[r.certname])
+	}
+	var hash []byte
+	err := b.returning(insertReports, 21, args, func(r store.Row) error {
+		var id int64
+		err := r.Scan(&hash, &id)
+		ids[[sha1.Size]byte(hash)] = id
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	fresh := make([]stored, 0, len(ids))
+	for _, r := range reports {
+		if id, ok := ids[r.hash]; ok {
+			delete(ids, r.hash) // another of the same batch was sent before
+			fresh = append(fresh, stored{r, id, nodes[r.certname]})
+			b.reports++
+			b.events += len(r.events)
+		}
+	}
+	return fresh, b.describe(fresh)
+}
+
+// reportRow adds what stands in the row of a report.
+func (b *batch) reportRow(args []any, r *report, node int64) []any {
 	// Of a text that may be missing.
 	id := func(dictionary string, text sql.NullString) any {
 		if !text.Valid {
@@ -145,25 +206,35 @@ func (b *batch) insert(r *report) (s stored, err error) {
 		row, _ := b.words.get(word{dictionary, text.String})
 		return row.id
 	}
-	args := []any{
-		r.hash[:], s.node, id(environments, present(r.environment)), id(words, r.status), id(words, present(r.kind)),
+	return append(args,
+		r.hash[:], node, id(environments, present(r.environment)), id(words, r.status), id(words, present(r.kind)),
 		bit(r.noop), bit(r.noopPending), bit(r.correctiveChange), id(words, present(r.puppetVersion)), r.format, r.configurationVersion,
-		r.start, r.end, at, r.receiveTime, id(producers, r.producer), text(r.transactionUUID), text(r.catalogUUID), id(words, r.codeID),
-		text(r.jobID), id(words, r.cachedCatalogStatus),
+		r.start, r.end, r.producerTimestamp, r.receiveTime, id(producers, r.producer), text(r.transactionUUID), text(r.catalogUUID), id(words, r.codeID),
+		text(r.jobID), id(words, r.cachedCatalogStatus))
+}
+
+// describe writes the bulk of the reports, and which is the latest of its node.
+func (b *batch) describe(fresh []stored) error {
+	details := make([]any, 0, 4*len(fresh))
+	latest := make(map[int64]stored, len(fresh))
+	for _, r := range fresh {
+		details = append(details, r.producerTimestamp, r.id, r.logs, r.metrics)
+		if before, ok := latest[r.node]; r.kind != "plan" && (!ok || before.producerTimestamp < r.producerTimestamp) {
+			latest[r.node] = r
+		}
 	}
-	if err := b.Row(reportStatement, args...).Scan(&s.id); err != nil {
-		return s, err
+	if err := b.later(insertDetails, 4, details); err != nil {
+		return fmt.Errorf("details: %w", err)
 	}
-	if err := b.Later(detailsStatement, at, s.id, r.logs, r.metrics); err != nil {
-		return s, fmt.Errorf("details: %w", err)
+	for _, r := range fresh { // in one order
+		if latest[r.node].id != r.id {
+			continue
+		}
+		if err := b.Later(latestStatement, r.id, r.producerTimestamp, r.node, r.producerTimestamp); err != nil {
+			return fmt.Errorf("latest report: %w", err)
+		}
 	}
-	if r.kind == "plan" {
-		return s, nil
-	}
-	if err := b.Later(latestStatement, s.id, at, s.node, at); err != nil {
-		return s, fmt.Errorf("latest report: %w", err)
-	}
-	return s, nil
+	return nil
 }
 
 func present(text string) sql.NullString { return sql.NullString{String: text, Valid: true} }

@@ -2,7 +2,9 @@ package runevents
 
 import (
 	"encoding/hex"
+	"fmt"
 	"testing"
+	"time"
 )
 
 // TestReal stores all real reports, at once and twice.
@@ -46,5 +48,59 @@ func TestReal(t *testing.T) {
 		if n := s.number(t, `SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.hash = ? AND e.status = 4`, id); n != 4 {
 			t.Errorf("the report has %d skipped events, want 4", n)
 		}
+	})
+}
+
+// TestBatch: reports of one node that share a transaction leave what they would leave one
+// after another, and one that is in it twice is stored once.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		s := p.start(t)
+		for _, gone := range []string{"back.example.com", "gone.example.com"} {
+			body := fmt.Sprintf(`{"certname":%q,"producer_timestamp":"2026-03-02T10:00:30.000Z"}`, gone)
+			if _, err := s.Process(t.Context(), Command{deactivateNode, 3, gone, []byte(body)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		made := func(certname, second string, more ...string) *report {
+			body := least(append([]string{"a.example.com", certname, "10:00:10.000", "10:00:" + second + ".000"}, more...)...)
+			r, err := parseReport(8, body, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		batch := []*report{
+			made("two.example.com", "12"), made("two.example.com", "14"), made("two.example.com", "13"), made("two.example.com", "14"),
+			made("plan.example.com", "12"), made("plan.example.com", "20", `"resources":`, `"type":"plan","resources":`),
+			made("back.example.com", "40"), made("back.example.com", "20"), made("gone.example.com", "29"), made("new.example.com", "11"),
+		}
+		reports, events := 0, 0
+		for range 2 {
+			w := &writer{Service: s, partitions: s.newPartitions()}
+			if err := w.partitions.cover(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.caches.store(t.Context(), s.db, batch, func(r, e int) { reports, events = reports+r, events+e }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if reports != 9 || events != 9 {
+			t.Errorf("%d reports and %d events were stored, want 9", reports, events)
+		}
+		latest := `SELECT r.producer_timestamp FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report WHERE n.latest_timestamp = r.producer_timestamp AND n.certname = ?`
+		for certname, second := range map[string]int64{"two.example.com": 14, "plan.example.com": 12, "back.example.com": 40, "gone.example.com": 29, "new.example.com": 11} {
+			if at := time.UnixMilli(s.number(t, latest, certname)).UTC(); int64(at.Second()) != second {
+				t.Errorf("the latest report of %s is of %s, want second %d", certname, at, second)
+			}
+		}
+		if n := s.number(t, `SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL AND certname = 'gone.example.com'`); n != 1 {
+			t.Error("an older report has brought its node back")
+		}
+		if n := s.number(t, `SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL`); n != 1 {
+			t.Errorf("%d nodes are away, want 1", n)
+		}
+		s.whole(t)
 	})
 }
