@@ -14,7 +14,7 @@ type window struct {
 // the youngest, the query would refuse it.
 func (s *scope) youngest(w *window) string {
 	within := " BETWEEN " + s.c.arg(w.start) + " AND " + s.c.arg(w.end)
-	bounds := []string{"a.at" + within}
+	bounds := append(make([]string, 0, 1+len(w.latest)), "a.at"+within)
 	for _, l := range w.latest {
 		bounds = append(bounds, latest("a.report", l.truth))
 	}
