@@ -72,36 +72,36 @@ var nearDocuments = settings{"cimd.require_https": "false", "cimd.allow_private_
 
 // flipsOfClients are of how clients come to be known.
 var flipsOfClients = map[string]flip{
-	"server.allow_networks": {other: `["127.0.0.0/8"]`, with: settings{"cimd.require_https": "false"}, want: [2]string{"400", "302"}, see: documentAsked},
-	"server.allowed_origins": {other: `["https://app.example"]`, want: [2]string{"", "https://app.example"}, see: func(t *testing.T, s settings) string {
+	"server.allow_networks": {Other: `["127.0.0.0/8"]`, With: settings{"cimd.require_https": "false"}, Want: [2]string{"400", "302"}, See: documentAsked},
+	"server.allowed_origins": {Other: `["https://app.example"]`, Want: [2]string{"", "https://app.example"}, See: func(t *testing.T, s settings) string {
 		return newLab(t, s).ask(http.MethodGet, "/.well-known/openid-configuration", "", "Origin", "https://app.example").Header().Get("Access-Control-Allow-Origin")
 	}},
-	"server.issuer": {first: "http://localhost:9000", other: "http://localhost:9100", want: [2]string{"http://localhost:9000", "http://localhost:9100"}, see: func(t *testing.T, s settings) string {
+	"server.issuer": {First: "http://localhost:9000", Other: "http://localhost:9100", Want: [2]string{"http://localhost:9000", "http://localhost:9100"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		return member(t, l.ask(http.MethodGet, "/.well-known/openid-configuration", ""), "issuer")
 	}},
 
-	"dcr.approved_redirects": {other: `["https://app.example/cb"]`, with: settings{"dcr.mode": "approved_redirects"}, want: [2]string{"400", "201"}, see: func(t *testing.T, s settings) string {
+	"dcr.approved_redirects": {Other: `["https://app.example/cb"]`, With: settings{"dcr.mode": "approved_redirects"}, Want: [2]string{"400", "201"}, See: func(t *testing.T, s settings) string {
 		return strconv.Itoa(newLab(t, s).registers().Code)
 	}},
-	"dcr.mode": {other: "admin_only", want: [2]string{"201", "403"}, see: func(t *testing.T, s settings) string {
+	"dcr.mode": {Other: "admin_only", Want: [2]string{"201", "403"}, See: func(t *testing.T, s settings) string {
 		return strconv.Itoa(newLab(t, s).registers().Code)
 	}},
-	"dcr.rate_limit": {other: "2", want: [2]string{"10", "2"}, see: func(t *testing.T, s settings) string {
+	"dcr.rate_limit": {Other: "2", Want: [2]string{"10", "2"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		until(100, http.StatusCreated, func() int { return l.registers().Code })
 		l.clock.Pass(time.Second)
 		return until(100, http.StatusCreated, func() int { return l.registers().Code })
 	}},
-	"dcr.rate_limit_burst": {other: "3", want: [2]string{"20", "3"}, see: func(t *testing.T, s settings) string {
+	"dcr.rate_limit_burst": {Other: "3", Want: [2]string{"20", "3"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		return until(100, http.StatusCreated, func() int { return l.registers().Code })
 	}},
-	"dcr.default_token_expiry": {other: "5m", want: [2]string{"900", "300"}, see: func(t *testing.T, s settings) string {
+	"dcr.default_token_expiry": {Other: "5m", Want: [2]string{"900", "300"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		return member(t, l.ask(http.MethodPost, "/oauth/token", l.redeem(l.app()).Encode()), "expires_in")
 	}},
-	"dcr.default_refresh_expiry": {other: "1h", want: [2]string{"200", "400"}, see: func(t *testing.T, s settings) string {
+	"dcr.default_refresh_expiry": {Other: "1h", Want: [2]string{"200", "400"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		app := l.app()
 		token := member(t, l.ask(http.MethodPost, "/oauth/token", l.redeem(app).Encode()), "refresh_token")
@@ -109,17 +109,17 @@ var flipsOfClients = map[string]flip{
 		return l.refreshes(app, token)
 	}},
 
-	"cimd.allow_private_addresses": {other: "true", with: settings{"cimd.require_https": "false"}, want: [2]string{"400", "302"}, see: documentAsked},
-	"cimd.enabled":                 {other: "false", with: nearDocuments, want: [2]string{"302", "400"}, see: documentAsked},
-	"cimd.require_https":           {other: "false", with: settings{"cimd.allow_private_addresses": "true"}, want: [2]string{"400", "302"}, see: documentAsked},
-	"cimd.cache_ttl": {other: "10m", with: nearDocuments, want: [2]string{"1", "2"}, see: func(t *testing.T, s settings) string {
+	"cimd.allow_private_addresses": {Other: "true", With: settings{"cimd.require_https": "false"}, Want: [2]string{"400", "302"}, See: documentAsked},
+	"cimd.enabled":                 {Other: "false", With: nearDocuments, Want: [2]string{"302", "400"}, See: documentAsked},
+	"cimd.require_https":           {Other: "false", With: settings{"cimd.allow_private_addresses": "true"}, Want: [2]string{"400", "302"}, See: documentAsked},
+	"cimd.cache_ttl": {Other: "10m", With: nearDocuments, Want: [2]string{"1", "2"}, See: func(t *testing.T, s settings) string {
 		l, site := newLab(t, s), newDocumentSite(t, `"client_name":"App","redirect_uris":["https://app.example/cb"]`)
 		l.asksAs(site.URL + "/c.json")
 		l.clock.Pass(30 * time.Minute)
 		l.asksAs(site.URL + "/c.json")
 		return strconv.FormatInt(site.fetches.Load(), 10)
 	}},
-	"cimd.fetch_timeout": {other: "50ms", with: nearDocuments, want: [2]string{"302", "400"}, see: func(t *testing.T, s settings) string {
+	"cimd.fetch_timeout": {Other: "50ms", With: nearDocuments, Want: [2]string{"302", "400"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		var site *httptest.Server
 		site = httptest.NewServer(slow(func(w http.ResponseWriter, _ *http.Request) {
@@ -130,7 +130,7 @@ var flipsOfClients = map[string]flip{
 		return l.asksAs(site.URL + "/c.json")
 	}},
 
-	"client_secret_pepper": {other: "a pepper of thirty-two characters", want: [2]string{"argon2id", "hmac"}, see: func(t *testing.T, s settings) string {
+	"client_secret_pepper": {Other: "a pepper of thirty-two characters", Want: [2]string{"argon2id", "hmac"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		l.machine()
 		stored := l.row("SELECT secret FROM authserver_clients")
@@ -141,31 +141,31 @@ var flipsOfClients = map[string]flip{
 		}
 		return stored
 	}},
-	"agents.enable_jwks_listing": {other: "true", want: [2]string{"<nil>", "[]"}, see: func(t *testing.T, s settings) string {
+	"agents.enable_jwks_listing": {Other: "true", Want: [2]string{"<nil>", "[]"}, See: func(t *testing.T, s settings) string {
 		return member(t, newLab(t, s).ask(http.MethodGet, "/.well-known/jwks.json", ""), "agents")
 	}},
 
-	"xaa.enabled": {other: "false", want: [2]string{"200", "404"}, see: func(t *testing.T, s settings) string {
+	"xaa.enabled": {Other: "false", Want: [2]string{"200", "404"}, See: func(t *testing.T, s settings) string {
 		return newLab(t, s).status(http.MethodGet, "/admin/idps", "")
 	}},
-	"xaa.jwks_cache_ttl": {other: "10m", with: nearby, want: [2]string{"1", "2"}, see: func(t *testing.T, s settings) string {
+	"xaa.jwks_cache_ttl": {Other: "10m", With: nearby, Want: [2]string{"1", "2"}, See: func(t *testing.T, s settings) string {
 		a := newAsserting(t, s)
 		a.redeem(nil)
 		a.clock.Pass(30 * time.Minute)
 		a.redeem(nil)
 		return strconv.Itoa(a.idp.Count())
 	}},
-	"xaa.max_assertion_age": {other: "1m", with: nearby, want: [2]string{"200", "400"}, see: func(t *testing.T, s settings) string {
+	"xaa.max_assertion_age": {Other: "1m", With: nearby, Want: [2]string{"200", "400"}, See: func(t *testing.T, s settings) string {
 		a := newAsserting(t, s)
 		return strconv.Itoa(a.redeem(map[string]any{"iat": a.clock.Now().Add(-2 * time.Minute).Unix()}).Code)
 	}},
-	"xaa.require_resource": {other: "true", with: nearby, want: [2]string{"200", "400"}, see: func(t *testing.T, s settings) string {
+	"xaa.require_resource": {Other: "true", With: nearby, Want: [2]string{"200", "400"}, See: func(t *testing.T, s settings) string {
 		return strconv.Itoa(newAsserting(t, s).redeem(map[string]any{"resource": nil}).Code)
 	}},
-	"xaa.subject_mode": {other: "strict", with: nearby, want: [2]string{"200", "400"}, see: func(t *testing.T, s settings) string {
+	"xaa.subject_mode": {Other: "strict", With: nearby, Want: [2]string{"200", "400"}, See: func(t *testing.T, s settings) string {
 		return strconv.Itoa(newAsserting(t, s).redeem(nil).Code)
 	}},
-	"xaa.token_expiry": {other: "10m", with: nearby, want: [2]string{"3600", "600"}, see: func(t *testing.T, s settings) string {
+	"xaa.token_expiry": {Other: "10m", With: nearby, Want: [2]string{"3600", "600"}, See: func(t *testing.T, s settings) string {
 		return member(t, newAsserting(t, s).redeem(nil), "expires_in")
 	}},
 }

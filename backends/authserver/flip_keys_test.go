@@ -123,67 +123,67 @@ func sealer(t *testing.T, text string) string {
 
 // flipsOfKeys are of the keys that sign tokens, and those that encrypt what is stored.
 var flipsOfKeys = map[string]flip{
-	"signing.algorithm": {other: "RS256", want: [2]string{"EC", "RSA"}, see: func(t *testing.T, s settings) string {
+	"signing.algorithm": {Other: "RS256", Want: [2]string{"EC", "RSA"}, See: func(t *testing.T, s settings) string {
 		var set struct{ Keys []struct{ Kty string } }
 		if err := json.Unmarshal(newLab(t, s).ask(http.MethodGet, "/.well-known/jwks.json", "").Body.Bytes(), &set); err != nil || len(set.Keys) != 1 {
 			t.Fatal(set, err)
 		}
 		return set.Keys[0].Kty
 	}},
-	"signing.key_path": {first: "one", other: "two", want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+	"signing.key_path": {First: "one", Other: "two", Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
 		one, two := t.TempDir(), t.TempDir()
 		s["signing.key_path"] = map[string]string{"one": one, "two": two}[s["signing.key_path"]]
 		newLab(t, s)
 		return holds(t, one) + " " + holds(t, two)
 	}},
-	"signing.key_store": {other: "postgres_key", with: sealed, want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+	"signing.key_store": {Other: "postgres_key", With: sealed, Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		return holds(t, newLab(t, s).folder)
 	}},
-	"signing.postgres_key.encryption_key_env": {other: "OTHER", with: sealed.And(settings{"signing.key_store": "postgres_key"}), want: [2]string{"MASTER", "OTHER"}, see: func(t *testing.T, s settings) string {
+	"signing.postgres_key.encryption_key_env": {Other: "OTHER", With: sealed.And(settings{"signing.key_store": "postgres_key"}), Want: [2]string{"MASTER", "OTHER"}, See: func(t *testing.T, s settings) string {
 		return sealer(t, newLab(t, s).row("SELECT private FROM authserver_keys"))
 	}},
-	"signing.kms_transit.address": {first: "one", other: "two", with: afar, want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+	"signing.kms_transit.address": {First: "one", Other: "two", With: afar, Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
 		one, two := newHeard(t, 0), newHeard(t, 0)
 		s["signing.kms_transit.address"] = map[string]string{"one": one.URL, "two": two.URL}[s["signing.kms_transit.address"]]
 		newLab(t, s)
 		return one.has("/transit/") + " " + two.has("/transit/")
 	}},
-	"signing.kms_transit.approle.mount":     {other: "machines", with: byRoles, want: [2]string{"false", "true"}, see: signedAfar("/auth/machines/login")},
-	"signing.kms_transit.approle.role_id":   {first: transittest.RoleID, other: "another role", with: byRoles, want: [2]string{"false", "true"}, see: signedAfar("another role")},
-	"signing.kms_transit.approle.secret_id": {first: transittest.SecretID, other: "another secret", with: byRoles, want: [2]string{"false", "true"}, see: signedAfar("another secret")},
-	"signing.kms_transit.key_name":          {other: "own-key", with: afar, want: [2]string{"false", "true"}, see: signedAfar("/transit/keys/own-key")},
-	"signing.kms_transit.mount":             {other: "own-mount", with: afar, want: [2]string{"false", "true"}, see: signedAfar("/own-mount/keys/")},
-	"signing.kms_transit.token":             {first: transittest.Root, other: "another-token", with: afar, want: [2]string{"false", "true"}, see: signedAfar("another-token")},
-	"signing.kms_transit.timeout": {other: "50ms", with: afar, want: [2]string{"0", "1"}, see: func(t *testing.T, s settings) string {
+	"signing.kms_transit.approle.mount":     {Other: "machines", With: byRoles, Want: [2]string{"false", "true"}, See: signedAfar("/auth/machines/login")},
+	"signing.kms_transit.approle.role_id":   {First: transittest.RoleID, Other: "another role", With: byRoles, Want: [2]string{"false", "true"}, See: signedAfar("another role")},
+	"signing.kms_transit.approle.secret_id": {First: transittest.SecretID, Other: "another secret", With: byRoles, Want: [2]string{"false", "true"}, See: signedAfar("another secret")},
+	"signing.kms_transit.key_name":          {Other: "own-key", With: afar, Want: [2]string{"false", "true"}, See: signedAfar("/transit/keys/own-key")},
+	"signing.kms_transit.mount":             {Other: "own-mount", With: afar, Want: [2]string{"false", "true"}, See: signedAfar("/own-mount/keys/")},
+	"signing.kms_transit.token":             {First: transittest.Root, Other: "another-token", With: afar, Want: [2]string{"false", "true"}, See: signedAfar("another-token")},
+	"signing.kms_transit.timeout": {Other: "50ms", With: afar, Want: [2]string{"0", "1"}, See: func(t *testing.T, s settings) string {
 		s["signing.kms_transit.address"] = newHeard(t, 500*time.Millisecond).URL
 		return strconv.Itoa(newLab(t, s).logs.FilterMessageSnippet("the key management server does not answer").Len())
 	}},
 
-	"data_encryption.driver": {other: "aes_master", with: settings{"data_encryption.aes_master.key_env": "MASTER"}, want: [2]string{"422", "201"}, see: func(t *testing.T, s settings) string {
+	"data_encryption.driver": {Other: "aes_master", With: settings{"data_encryption.aes_master.key_env": "MASTER"}, Want: [2]string{"422", "201"}, See: func(t *testing.T, s settings) string {
 		return strconv.Itoa(newLab(t, s).seals().Code)
 	}},
-	"data_encryption.aes_master.key_env": {first: "MASTER", other: "OTHER", with: sealed, want: [2]string{"MASTER", "OTHER"}, see: func(t *testing.T, s settings) string {
+	"data_encryption.aes_master.key_env": {First: "MASTER", Other: "OTHER", With: sealed, Want: [2]string{"MASTER", "OTHER"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		l.seals()
 		return sealer(t, l.row("SELECT secret FROM authserver_brokers"))
 	}},
-	"data_encryption.aes_master.old_key_env": {other: "MASTER", with: sealed.And(settings{"data_encryption.aes_master.key_env": "OTHER"}), want: [2]string{"1", "0"}, see: func(t *testing.T, s settings) string {
+	"data_encryption.aes_master.old_key_env": {Other: "MASTER", With: sealed.And(settings{"data_encryption.aes_master.key_env": "OTHER"}), Want: [2]string{"1", "0"}, See: func(t *testing.T, s settings) string {
 		one := newLab(t, sealed)
 		one.seals()
 		return member(t, newLabOn(t, one.db, s).ask(http.MethodPost, "/admin/encryption/re-encrypt", ""), "failed")
 	}},
-	"data_encryption.kms_transit_encrypt.address": {first: "one", other: "two", with: sealedAfar, want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+	"data_encryption.kms_transit_encrypt.address": {First: "one", Other: "two", With: sealedAfar, Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
 		one, two := newHeard(t, 0), newHeard(t, 0)
 		s["data_encryption.kms_transit_encrypt.address"] = map[string]string{"one": one.URL, "two": two.URL}[s["data_encryption.kms_transit_encrypt.address"]]
 		newLab(t, s).seals()
 		return one.has("/encrypt/") + " " + two.has("/encrypt/")
 	}},
-	"data_encryption.kms_transit_encrypt.auth_method":           {first: "token", other: "approle", with: sealedAfar.And(sealedByRoles), want: [2]string{"false", "true"}, see: encryptedAfar("/login")},
-	"data_encryption.kms_transit_encrypt.approle.role_id_env":   {first: "ROLE", other: "WRONG", with: sealedByRoles, want: [2]string{"false", "true"}, see: encryptedAfar(`"a guess"`)},
-	"data_encryption.kms_transit_encrypt.approle.secret_id_env": {first: "SECRET", other: "WRONG", with: sealedByRoles, want: [2]string{"false", "true"}, see: encryptedAfar(`"a guess"`)},
-	"data_encryption.kms_transit_encrypt.key_name":              {first: "data", other: "own-key", with: sealedAfar, want: [2]string{"false", "true"}, see: encryptedAfar("/encrypt/own-key")},
-	"data_encryption.kms_transit_encrypt.mount_path":            {other: "own-mount", with: sealedAfar, want: [2]string{"false", "true"}, see: encryptedAfar("/own-mount/")},
-	"data_encryption.kms_transit_encrypt.token_env":             {first: "ROOT", other: "WRONG", with: sealedAfar, want: [2]string{"false", "true"}, see: encryptedAfar(" a guess ")},
+	"data_encryption.kms_transit_encrypt.auth_method":           {First: "token", Other: "approle", With: sealedAfar.And(sealedByRoles), Want: [2]string{"false", "true"}, See: encryptedAfar("/login")},
+	"data_encryption.kms_transit_encrypt.approle.role_id_env":   {First: "ROLE", Other: "WRONG", With: sealedByRoles, Want: [2]string{"false", "true"}, See: encryptedAfar(`"a guess"`)},
+	"data_encryption.kms_transit_encrypt.approle.secret_id_env": {First: "SECRET", Other: "WRONG", With: sealedByRoles, Want: [2]string{"false", "true"}, See: encryptedAfar(`"a guess"`)},
+	"data_encryption.kms_transit_encrypt.key_name":              {First: "data", Other: "own-key", With: sealedAfar, Want: [2]string{"false", "true"}, See: encryptedAfar("/encrypt/own-key")},
+	"data_encryption.kms_transit_encrypt.mount_path":            {Other: "own-mount", With: sealedAfar, Want: [2]string{"false", "true"}, See: encryptedAfar("/own-mount/")},
+	"data_encryption.kms_transit_encrypt.token_env":             {First: "ROOT", Other: "WRONG", With: sealedAfar, Want: [2]string{"false", "true"}, See: encryptedAfar(" a guess ")},
 }
 
 // holds reports whether there is anything in a folder.

@@ -65,18 +65,18 @@ func (l *lab) knows(c *http.Cookie) string {
 
 // flipsOfPeople are of how people sign in here.
 var flipsOfPeople = map[string]flip{
-	"session.cookie_name": {other: "own", want: [2]string{"authserver_session", "own"}, see: func(t *testing.T, s settings) string { return newLab(t, s).signsIn().Name }},
-	"session.max_age": {other: "1h", want: [2]string{"86400", "3600"}, see: func(t *testing.T, s settings) string {
+	"session.cookie_name": {Other: "own", Want: [2]string{"authserver_session", "own"}, See: func(t *testing.T, s settings) string { return newLab(t, s).signsIn().Name }},
+	"session.max_age": {Other: "1h", Want: [2]string{"86400", "3600"}, See: func(t *testing.T, s settings) string {
 		return strconv.Itoa(newLab(t, s).signsIn().MaxAge)
 	}},
-	"session.same_site": {other: "strict", want: [2]string{"lax", "strict"}, see: func(t *testing.T, s settings) string {
+	"session.same_site": {Other: "strict", Want: [2]string{"lax", "strict"}, See: func(t *testing.T, s settings) string {
 		return map[http.SameSite]string{http.SameSiteLaxMode: "lax", http.SameSiteStrictMode: "strict"}[newLab(t, s).signsIn().SameSite]
 	}},
-	"session.secure": {other: "true", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+	"session.secure": {Other: "true", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		w := newLab(t, s).ask(http.MethodGet, "/login", "")
 		return strconv.FormatBool(strings.Contains(w.Header().Get("Set-Cookie"), "; Secure"))
 	}},
-	"session.fail_closed": {other: "false", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+	"session.fail_closed": {Other: "false", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		cookie := l.signsIn()
 		if err := l.db.Close(); err != nil {
@@ -84,12 +84,12 @@ var flipsOfPeople = map[string]flip{
 		}
 		return l.knows(cookie)
 	}},
-	"session.secret": {other: "a secret that two servers share", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+	"session.secret": {Other: "a secret that two servers share", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		one := newLab(t, s)
 		cookie := one.signsIn()
 		return newLabOn(t, one.db, settings{"session.secret": "a secret that two servers share"}).knows(cookie)
 	}},
-	"session.second_factor": {other: "required", want: [2]string{"/consent", "/security"}, see: func(t *testing.T, s settings) string {
+	"session.second_factor": {Other: "required", Want: [2]string{"/consent", "/security"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		app := l.app()
 		l.signsIn()
@@ -105,38 +105,38 @@ var flipsOfPeople = map[string]flip{
 		return path
 	}},
 
-	"rate_limit.auth_fail_max": {other: "2", want: [2]string{"10", "2"}, see: func(t *testing.T, s settings) string {
+	"rate_limit.auth_fail_max": {Other: "2", Want: [2]string{"10", "2"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		return until(100, http.StatusUnprocessableEntity, func() int { return l.guesses("ann@example.com").Code })
 	}},
-	"rate_limit.auth_fail_window": {other: "1m", with: settings{"rate_limit.auth_fail_max": "2"}, want: [2]string{"429", "422"}, see: func(t *testing.T, s settings) string {
+	"rate_limit.auth_fail_window": {Other: "1m", With: settings{"rate_limit.auth_fail_max": "2"}, Want: [2]string{"429", "422"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		l.guesses("ann@example.com")
 		l.clock.Pass(5 * time.Minute)
 		l.guesses("ann@example.com")
 		return strconv.Itoa(l.guesses("ann@example.com").Code)
 	}},
-	"rate_limit.auth_lockout": {other: "1m", with: settings{"rate_limit.auth_fail_max": "1"}, want: [2]string{"900", "60"}, see: func(t *testing.T, s settings) string {
+	"rate_limit.auth_lockout": {Other: "1m", With: settings{"rate_limit.auth_fail_max": "1"}, Want: [2]string{"900", "60"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		l.guesses("ann@example.com")
 		return l.guesses("ann@example.com").Header().Get("Retry-After")
 	}},
-	"rate_limit.max_tracked_identities": {other: "1", want: [2]string{"0", "1"}, see: func(t *testing.T, s settings) string {
+	"rate_limit.max_tracked_identities": {Other: "1", Want: [2]string{"0", "1"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		l.guesses("ann@example.com")
 		l.guesses("bob@example.com")
 		return strconv.Itoa(l.logs.FilterMessageSnippet("the lockout tracks as many").Len())
 	}},
-	"rate_limit.enabled": {other: "false", with: settings{"rate_limit.burst": "1"}, want: [2]string{"429", "200"}, see: func(t *testing.T, s settings) string {
+	"rate_limit.enabled": {Other: "false", With: settings{"rate_limit.burst": "1"}, Want: [2]string{"429", "200"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		l.ask(http.MethodGet, "/login", "")
 		return l.status(http.MethodGet, "/login", "")
 	}},
-	"rate_limit.burst": {other: "5", with: settings{"rate_limit.enabled": "true"}, want: [2]string{"200", "5"}, see: func(t *testing.T, s settings) string {
+	"rate_limit.burst": {Other: "5", With: settings{"rate_limit.enabled": "true"}, Want: [2]string{"200", "5"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		return until(1000, http.StatusOK, func() int { return l.ask(http.MethodGet, "/login", "").Code })
 	}},
-	"rate_limit.requests_per_second": {other: "2", with: settings{"rate_limit.enabled": "true"}, want: [2]string{"100", "2"}, see: func(t *testing.T, s settings) string {
+	"rate_limit.requests_per_second": {Other: "2", With: settings{"rate_limit.enabled": "true"}, Want: [2]string{"100", "2"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		drain := func() string {
 			return until(1000, http.StatusOK, func() int { return l.ask(http.MethodGet, "/login", "").Code })
@@ -146,7 +146,7 @@ var flipsOfPeople = map[string]flip{
 		return drain()
 	}},
 
-	"pages.folder": {other: "$DIR", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+	"pages.folder": {Other: "$DIR", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		if s["pages.folder"] != "" {
 			s["pages.folder"] = brandFolder(t)
 		}

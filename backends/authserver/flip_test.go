@@ -26,59 +26,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 )
 
-// flip is how a key of the configuration is seen to be alive: a server that has one value
-// of it, and one that has another, are not the same to those who use them.
-type flip struct {
-	// first is the value that it has before, other the one that it has then, as YAML.
-	// first empty: the key is left out.
-	first, other string
-	// with are further keys, without which this one says nothing.
-	with settings
-	// see is what somebody sees of a server with these settings.
-	see func(t *testing.T, s settings) string
-	// want is what is seen with first, and with other.
-	want [2]string
-}
-
-// settings are values of keys. $URL is the address of the server, $DIR a folder.
-type settings = authtest.Settings
+type (
+	flip = authtest.Flip
+	// settings are values of keys. $URL is the address of the server, $DIR a folder.
+	settings = authtest.Settings
+)
 
 // TestKeys flips every key of the table but those that act outside the rooms, which are
 // flipped where they act.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	all := make(map[string]flip)
-	for _, some := range []map[string]flip{flipsOfClients, flipsOfPeople, flipsOfUpstream, flipsOfKeys, flipsOfTokens, flipsOfAdmin} {
-		maps.Copy(all, some)
-	}
-	for _, key := range config.Keys() {
-		f, ok := all[key.Name]
-		if delete(all, key.Name); ok == authtest.Outside(key.Name) {
-			t.Errorf("%s: flipped here is %v", key.Name, ok)
-		}
-		if !ok {
-			continue
-		}
-		t.Run(key.Name, func(t *testing.T) {
-			t.Parallel()
-			for i, value := range []string{f.first, f.other} {
-				s := maps.Clone(f.with)
-				if s == nil {
-					s = make(settings)
-				}
-				s[key.Name] = value
-				if got := f.see(t, s); got != f.want[i] {
-					t.Errorf("with %q: %q is seen, want %q", value, got, f.want[i])
-				}
-			}
-			if f.want[0] == f.want[1] {
-				t.Errorf("%q makes no difference", f.want[0])
-			}
-		})
-	}
-	for name := range all {
-		t.Errorf("%s is no key", name)
-	}
+	authtest.Flips(t, false, flipsOfClients, flipsOfPeople, flipsOfUpstream, flipsOfKeys, flipsOfTokens, flipsOfAdmin)
 }
 
 // The secrets that keys may name.

@@ -27,50 +27,50 @@ func (l *lab) proved(p *prover, form url.Values, ago time.Duration, nonce string
 
 // flipsOfTokens are of what is issued, and to whom.
 var flipsOfTokens = map[string]flip{
-	"oauth.code_expiry": {other: "5m", want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+	"oauth.code_expiry": {Other: "5m", Want: [2]string{"400", "200"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		form := l.redeem(l.app())
 		l.clock.Pass(90 * time.Second)
 		return l.status(http.MethodPost, "/oauth/token", form.Encode())
 	}},
-	"oauth.default_client_scope": {other: "read", want: [2]string{"<nil>", "read"}, see: func(t *testing.T, s settings) string {
+	"oauth.default_client_scope": {Other: "read", Want: [2]string{"<nil>", "read"}, See: func(t *testing.T, s settings) string {
 		return member(t, newLab(t, s).registers(), "scope")
 	}},
-	"oauth.require_scope": {other: "false", want: [2]string{"invalid_scope", ""}, see: func(t *testing.T, s settings) string {
+	"oauth.require_scope": {Other: "false", Want: [2]string{"invalid_scope", ""}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		app := l.app()
 		app.Scopes = nil
 		to, _ := l.page("/oauth/authorize?" + query(app.AuthCodeURL("s", oauth2.S256ChallengeOption(oauth2.GenerateVerifier()), oauth2.SetAuthURLParam("resource", "https://files.example"))).Encode())
 		return query(to).Get("error")
 	}},
-	"oauth.refresh_reuse_grace": {other: "30s", want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+	"oauth.refresh_reuse_grace": {Other: "30s", Want: [2]string{"400", "200"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		app := l.app()
 		token := member(t, l.ask(http.MethodPost, "/oauth/token", l.redeem(app).Encode()), "refresh_token")
 		l.refreshes(app, token)
 		return l.refreshes(app, token)
 	}},
-	"client_credentials.enabled": {other: "false", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+	"client_credentials.enabled": {Other: "false", Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		return offers(t, newLab(t, s), "client_credentials")
 	}},
-	"client_credentials.token_expiry": {other: "5m", want: [2]string{"3600", "300"}, see: func(t *testing.T, s settings) string {
+	"client_credentials.token_expiry": {Other: "5m", Want: [2]string{"3600", "300"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		return member(t, l.ask(http.MethodPost, "/oauth/token", l.machine().Encode()), "expires_in")
 	}},
 
-	"dpop.enabled": {other: "false", want: [2]string{"DPoP", "Bearer"}, see: func(t *testing.T, s settings) string {
+	"dpop.enabled": {Other: "false", Want: [2]string{"DPoP", "Bearer"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		return l.proved(l.prover(), l.machine(), 0, "").text("token_type")
 	}},
-	"dpop.proof_lifetime": {other: "5m", want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+	"dpop.proof_lifetime": {Other: "5m", Want: [2]string{"400", "200"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		return strconv.Itoa(l.proved(l.prover(), l.machine(), 2*time.Minute, "").status)
 	}},
-	"dpop.require_nonce": {other: "true", want: [2]string{"200", "400"}, see: func(t *testing.T, s settings) string {
+	"dpop.require_nonce": {Other: "true", Want: [2]string{"200", "400"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		return strconv.Itoa(l.proved(l.prover(), l.machine(), 0, "").status)
 	}},
-	"dpop.nonce_ttl": {other: "10m", with: settings{"dpop.require_nonce": "true"}, want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+	"dpop.nonce_ttl": {Other: "10m", With: settings{"dpop.require_nonce": "true"}, Want: [2]string{"400", "200"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		p, form := l.prover(), l.machine()
 		nonce := l.proved(p, form, 0, "").Get("DPoP-Nonce")
@@ -78,20 +78,20 @@ var flipsOfTokens = map[string]flip{
 		return strconv.Itoa(l.proved(p, form, 0, nonce).status)
 	}},
 
-	"token_exchange.enabled": {other: "false", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+	"token_exchange.enabled": {Other: "false", Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		return offers(t, newLab(t, s), exchangeGrant)
 	}},
-	"token_exchange.allow_self_exchange": {other: "true", want: [2]string{"400", "200"}, see: func(t *testing.T, s settings) string {
+	"token_exchange.allow_self_exchange": {Other: "true", Want: [2]string{"400", "200"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		app := l.party("app", false)
 		return strconv.Itoa(app.exchange(app.signIn("read", "files"), "scope", "read").status)
 	}},
-	"token_exchange.token_expiry": {other: "5m", with: settings{"token_exchange.allow_self_exchange": "true", "dcr.default_token_expiry": "3h"}, want: [2]string{"3600", "300"}, see: func(t *testing.T, s settings) string {
+	"token_exchange.token_expiry": {Other: "5m", With: settings{"token_exchange.allow_self_exchange": "true", "dcr.default_token_expiry": "3h"}, Want: [2]string{"3600", "300"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		app := l.party("app", false)
 		return strconv.Itoa(int(app.exchange(app.signIn("read", "files"), "scope", "read").body["expires_in"].(float64)))
 	}},
-	"token_exchange.max_chain_depth": {other: "2", want: [2]string{"5", "2"}, see: func(t *testing.T, s settings) string {
+	"token_exchange.max_chain_depth": {Other: "2", Want: [2]string{"5", "2"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		text := l.party("app", false).signIn("read", "files")
 		two := [2]*party{l.party("one", false, "files"), l.party("two", false, "files")}

@@ -88,48 +88,48 @@ func (l *lab) connects(path string) *url.URL {
 // flipsOfUpstream are of other providers: those at which people sign in, and those that they
 // connect.
 var flipsOfUpstream = map[string]flip{
-	"oidc.enabled": {first: "false", other: "true", with: elsewhere, want: [2]string{"404", "302"}, see: func(t *testing.T, s settings) string {
+	"oidc.enabled": {First: "false", Other: "true", With: elsewhere, Want: [2]string{"404", "302"}, See: func(t *testing.T, s settings) string {
 		return strconv.Itoa(begun(t, s).Code)
 	}},
-	"oidc.client_id":            {first: "one", other: "two", with: elsewhere, want: [2]string{"one", "two"}, see: sends("client_id")},
-	"oidc.redirect_uri":         {first: "https://as.example/oidc/callback", other: "https://other.example/oidc/callback", with: elsewhere, want: [2]string{"https://as.example/oidc/callback", "https://other.example/oidc/callback"}, see: sends("redirect_uri")},
-	"oidc.scopes":               {other: `["openid","email"]`, with: elsewhere, want: [2]string{"openid email profile groups", "openid email groups"}, see: sends("scope")},
-	"oidc.include_groups_scope": {other: "false", with: elsewhere, want: [2]string{"openid email profile groups", "openid email profile"}, see: sends("scope")},
-	"oidc.connector_id":         {other: "ldap", with: elsewhere, want: [2]string{"", "ldap"}, see: sends("connector_id")},
-	"oidc.issuer": {first: "one", other: "two", with: elsewhere, want: [2]string{"1 0", "0 1"}, see: func(t *testing.T, s settings) string {
+	"oidc.client_id":            {First: "one", Other: "two", With: elsewhere, Want: [2]string{"one", "two"}, See: sends("client_id")},
+	"oidc.redirect_uri":         {First: "https://as.example/oidc/callback", Other: "https://other.example/oidc/callback", With: elsewhere, Want: [2]string{"https://as.example/oidc/callback", "https://other.example/oidc/callback"}, See: sends("redirect_uri")},
+	"oidc.scopes":               {Other: `["openid","email"]`, With: elsewhere, Want: [2]string{"openid email profile groups", "openid email groups"}, See: sends("scope")},
+	"oidc.include_groups_scope": {Other: "false", With: elsewhere, Want: [2]string{"openid email profile groups", "openid email profile"}, See: sends("scope")},
+	"oidc.connector_id":         {Other: "ldap", With: elsewhere, Want: [2]string{"", "ldap"}, See: sends("connector_id")},
+	"oidc.issuer": {First: "one", Other: "two", With: elsewhere, Want: [2]string{"1 0", "0 1"}, See: func(t *testing.T, s settings) string {
 		one, two := newProvider(t), newProvider(t)
 		s["oidc.issuer"] = map[string]string{"one": one.URL, "two": two.URL}[s["oidc.issuer"]]
 		begun(t, s)
 		return strconv.FormatInt(one.asked.Load(), 10) + " " + strconv.FormatInt(two.asked.Load(), 10)
 	}},
-	"oidc.client_secret":     {first: oidclogintest.Secret, other: "a guess", with: elsewhere, want: [2]string{"true", "false"}, see: comesBack},
-	"oidc.client_secret_ref": {first: "RIGHT", other: "WRONG", with: elsewhere.And(settings{"oidc.client_secret": ""}), want: [2]string{"true", "false"}, see: comesBack},
-	"oidc.client_secret_env": {first: "RIGHT", other: "WRONG", with: elsewhere.And(settings{"oidc.client_secret": ""}), want: [2]string{"true", "false"}, see: comesBack},
-	"oidc.display_name": {first: "Corp", other: "The Company", with: elsewhere.And(settings{"oidc.issuer": "https://id.example"}), want: [2]string{"Corp", "The Company"}, see: func(t *testing.T, s settings) string {
+	"oidc.client_secret":     {First: oidclogintest.Secret, Other: "a guess", With: elsewhere, Want: [2]string{"true", "false"}, See: comesBack},
+	"oidc.client_secret_ref": {First: "RIGHT", Other: "WRONG", With: elsewhere.And(settings{"oidc.client_secret": ""}), Want: [2]string{"true", "false"}, See: comesBack},
+	"oidc.client_secret_env": {First: "RIGHT", Other: "WRONG", With: elsewhere.And(settings{"oidc.client_secret": ""}), Want: [2]string{"true", "false"}, See: comesBack},
+	"oidc.display_name": {First: "Corp", Other: "The Company", With: elsewhere.And(settings{"oidc.issuer": "https://id.example"}), Want: [2]string{"Corp", "The Company"}, See: func(t *testing.T, s settings) string {
 		_, name, _ := strings.Cut(newLab(t, s).ask(http.MethodGet, "/login", "").Body.String(), "Sign in with ")
 		name, _, _ = strings.Cut(name, "<")
 		return name
 	}},
-	"oidc.show_local_login": {other: "false", with: elsewhere.And(settings{"oidc.issuer": "https://id.example"}), want: [2]string{"true 403", "false 404"}, see: func(t *testing.T, s settings) string {
+	"oidc.show_local_login": {Other: "false", With: elsewhere.And(settings{"oidc.issuer": "https://id.example"}), Want: [2]string{"true 403", "false 404"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		form := strings.Contains(l.ask(http.MethodGet, "/login", "").Body.String(), `name="password"`)
 		return strconv.FormatBool(form) + " " + l.status(http.MethodPost, "/login", "email=ann@example.com")
 	}},
-	"oauth.state_max_age": {other: "1m", with: elsewhere, want: [2]string{"600", "60"}, see: func(t *testing.T, s settings) string {
+	"oauth.state_max_age": {Other: "1m", With: elsewhere, Want: [2]string{"600", "60"}, See: func(t *testing.T, s settings) string {
 		return strconv.Itoa(begun(t, s).Result().Cookies()[0].MaxAge)
 	}},
 
-	"connect.allowed_return_urls": {first: `["https://app.example/done"]`, other: `["https://app.example/in/*"]`, with: connecting, want: [2]string{"/authorize", "400"}, see: func(t *testing.T, s settings) string {
+	"connect.allowed_return_urls": {First: `["https://app.example/done"]`, Other: `["https://app.example/in/*"]`, With: connecting, Want: [2]string{"/authorize", "400"}, See: func(t *testing.T, s settings) string {
 		return newLab(t, s).connects("/connect/chat?return_url=https://app.example/done").Path
 	}},
-	"connect.redirect_base_url": {other: "https://other.example", with: connecting, want: [2]string{"127.0.0.1", "other.example"}, see: func(t *testing.T, s settings) string {
+	"connect.redirect_base_url": {Other: "https://other.example", With: connecting, Want: [2]string{"127.0.0.1", "other.example"}, See: func(t *testing.T, s settings) string {
 		to, err := url.Parse(newLab(t, s).connects("/connect/chat").Query().Get("redirect_uri"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return to.Hostname()
 	}},
-	"connect.state_secret": {first: strings.Repeat("s", 32), other: strings.Repeat("o", 32), with: connecting, want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+	"connect.state_secret": {First: strings.Repeat("s", 32), Other: strings.Repeat("o", 32), With: connecting, Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		one := newLab(t, s)
 		state := one.connects("/connect/chat").Query().Get("state")
 		two := newLabOn(t, one.db, connecting)

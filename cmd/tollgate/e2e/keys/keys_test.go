@@ -2,7 +2,6 @@ package keys
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,19 +13,13 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
-	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-type settings = authtest.Settings
-
-// flip is a key with two values, and what is seen with each.
-type flip struct {
-	first, other string
-	with         settings
-	see          func(t *testing.T, s settings) string
-	want         [2]string
-}
+type (
+	flip     = authtest.Flip
+	settings = authtest.Settings
+)
 
 // soon is how long something is waited for that may not come.
 const soon = 3 * time.Second
@@ -35,34 +28,7 @@ const soon = 3 * time.Second
 // others.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	all := make(map[string]flip)
-	for _, some := range []map[string]flip{flipsOfListeners, flipsOfStorage, flipsOfTelemetry} {
-		maps.Copy(all, some)
-	}
-	for _, key := range config.Keys() {
-		f, ok := all[key.Name]
-		if delete(all, key.Name); ok != authtest.Outside(key.Name) {
-			t.Errorf("%s: flipped here is %v", key.Name, ok)
-		}
-		if !ok {
-			continue
-		}
-		t.Run(key.Name, func(t *testing.T) {
-			t.Parallel()
-			for i, value := range []string{f.first, f.other} {
-				s := f.with.And(settings{key.Name: value})
-				if got := f.see(t, s); got != f.want[i] {
-					t.Errorf("with %q: %q is seen, want %q", value, got, f.want[i])
-				}
-			}
-			if f.want[0] == f.want[1] {
-				t.Errorf("%q makes no difference", f.want[0])
-			}
-		})
-	}
-	for name := range all {
-		t.Errorf("%s is no key", name)
-	}
+	authtest.Flips(t, true, flipsOfListeners, flipsOfStorage, flipsOfTelemetry)
 }
 
 // server is one with settings, in a process of its own.
@@ -188,33 +154,33 @@ func (n *server) held(long time.Duration) (answer chan *e2e.Answer, arrived chan
 
 // flipsOfListeners are of where the server listens, and how long it waits.
 var flipsOfListeners = map[string]flip{
-	"server.address": {first: "one", other: "two", want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+	"server.address": {First: "one", Other: "two", Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
 		one, two := e2e.FreePort(t), e2e.FreePort(t)
 		s["server.address"] = "127.0.0.1:" + map[string]string{"one": one, "two": two}[s["server.address"]]
 		n := run(t, s)
 		return n.answers(one, "/livez") + " " + n.answers(two, "/livez")
 	}},
-	"admin.address": {first: "one", other: "two", want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+	"admin.address": {First: "one", Other: "two", Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
 		one, two := e2e.FreePort(t), e2e.FreePort(t)
 		s["admin.address"] = "127.0.0.1:" + map[string]string{"one": one, "two": two}[s["admin.address"]]
 		n := run(t, s)
 		return n.answers(one, "/admin/stats") + " " + n.answers(two, "/admin/stats")
 	}},
-	"admin.enabled": {other: "false", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+	"admin.enabled": {Other: "false", Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		n := run(t, s)
 		return n.answers(n.adminPort, "/admin/stats")
 	}},
-	"server.read_timeout": {other: "100ms", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+	"server.read_timeout": {Other: "100ms", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		return left(t, run(t, s).dial("GET /livez HTTP/1.1\r\nHo"))
 	}},
-	"server.idle_timeout": {other: "100ms", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+	"server.idle_timeout": {Other: "100ms", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		return left(t, run(t, s).dial("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 	}},
-	"server.write_timeout": {other: "100ms", want: [2]string{"302", "0"}, see: func(t *testing.T, s settings) string {
+	"server.write_timeout": {Other: "100ms", Want: [2]string{"302", "0"}, See: func(t *testing.T, s settings) string {
 		answer, _ := run(t, s).held(time.Second)
 		return strconv.Itoa((<-answer).Status)
 	}},
-	"server.shutdown_wait": {other: "100ms", want: [2]string{"302", "0"}, see: func(t *testing.T, s settings) string {
+	"server.shutdown_wait": {Other: "100ms", Want: [2]string{"302", "0"}, See: func(t *testing.T, s settings) string {
 		n := run(t, s)
 		answer, arrived := n.held(7 * time.Second) // longer than the process takes to end without a wait
 		<-arrived

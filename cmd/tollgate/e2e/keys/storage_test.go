@@ -93,11 +93,11 @@ func (n *server) crowd(db *sql.DB, many int, during func()) {
 
 // flipsOfStorage are of where the data are, and what may be used once.
 var flipsOfStorage = map[string]flip{
-	"storage.driver": {other: "postgres", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+	"storage.driver": {Other: "postgres", Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		with, _ := postgres(t, nil)
 		return run(t, with.And(s)).file("data", "authserver.db")
 	}},
-	"storage.postgres.dsn": {first: "one", other: "two", want: [2]string{"1 0", "0 1"}, see: func(t *testing.T, s settings) string {
+	"storage.postgres.dsn": {First: "one", Other: "two", Want: [2]string{"1 0", "0 1"}, See: func(t *testing.T, s settings) string {
 		one, first := postgres(t, nil)
 		two, second := postgres(t, nil)
 		run(t, map[string]settings{"one": one, "two": two}[s["storage.postgres.dsn"]])
@@ -109,7 +109,7 @@ var flipsOfStorage = map[string]flip{
 		}
 		return strconv.Itoa(found[0]) + " " + strconv.Itoa(found[1])
 	}},
-	"storage.postgres.max_conns": {other: "3", with: settings{"storage.postgres.min_conns": "1"}, want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) (more string) {
+	"storage.postgres.max_conns": {Other: "3", With: settings{"storage.postgres.min_conns": "1"}, Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) (more string) {
 		with, db := postgres(t, s)
 		n := run(t, with)
 		n.crowd(db, 10, func() {
@@ -117,18 +117,18 @@ var flipsOfStorage = map[string]flip{
 		})
 		return more
 	}},
-	"storage.postgres.min_conns": {other: "20", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+	"storage.postgres.min_conns": {Other: "20", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		with, db := postgres(t, s)
 		run(t, with)
 		return strconv.FormatBool(len(processes(t, db)) >= 20)
 	}},
-	"storage.postgres.max_conn_idle_time": {other: "100ms", with: settings{"storage.postgres.min_conns": "15"}, want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+	"storage.postgres.max_conn_idle_time": {Other: "100ms", With: settings{"storage.postgres.min_conns": "15"}, Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		with, db := postgres(t, s)
 		n := run(t, with)
 		n.crowd(db, 20, func() { within(func() bool { return len(processes(t, db)) > 15 }) })
 		return within(func() bool { return len(processes(t, db)) < 10 })
 	}},
-	"storage.postgres.max_conn_lifetime": {other: "100ms", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+	"storage.postgres.max_conn_lifetime": {Other: "100ms", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		with, db := postgres(t, s)
 		n := run(t, with)
 		db.SetMaxOpenConns(1)
@@ -140,15 +140,15 @@ var flipsOfStorage = map[string]flip{
 			return len(left) <= len(before)/2 // some are of no pool
 		})
 	}},
-	"storage.sqlite.path": {other: "data/own.db", want: [2]string{"true false", "false true"}, see: func(t *testing.T, s settings) string {
+	"storage.sqlite.path": {Other: "data/own.db", Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
 		n := run(t, s)
 		return n.file("data", "authserver.db") + " " + n.file("data", "own.db")
 	}},
-	"storage.sqlite.wal": {other: "false", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+	"storage.sqlite.wal": {Other: "false", Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		return run(t, s).file("data", "authserver.db-wal")
 	}},
 
-	"counters.redis_env": {other: "REDIS", want: [2]string{"false", "true"}, see: func(t *testing.T, s settings) string {
+	"counters.redis_env": {Other: "REDIS", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		at, err := url.Parse(testenv.NewRedis(t).URL())
 		if err != nil {
 			t.Fatal(err)

@@ -47,47 +47,47 @@ const nowhere = "127.0.0.1:1"
 
 // flipsOfTelemetry are of what the server tells of itself.
 var flipsOfTelemetry = map[string]flip{
-	"observability.logging.add_source": {other: "true", want: [2]string{"false", "true"}, see: lines(`"caller":"`)},
-	"observability.logging.format":     {other: "text", want: [2]string{"true", "false"}, see: lines(`"level":"info"`)},
-	"observability.logging.level":      {other: "error", want: [2]string{"true", "false"}, see: lines(`"level":"info","ts":`)},
-	"observability.logging.outputs.stdout": {other: "false", want: [2]string{"true", "false"}, see: func(t *testing.T, s settings) string {
+	"observability.logging.add_source": {Other: "true", Want: [2]string{"false", "true"}, See: lines(`"caller":"`)},
+	"observability.logging.format":     {Other: "text", Want: [2]string{"true", "false"}, See: lines(`"level":"info"`)},
+	"observability.logging.level":      {Other: "error", Want: [2]string{"true", "false"}, See: lines(`"level":"info","ts":`)},
+	"observability.logging.outputs.stdout": {Other: "false", Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
 		n := run(t, s)
 		n.Stop()
 		return strconv.FormatBool(strings.Contains(n.Out.String(), `"level":"info"`))
 	}},
 	"observability.logging.outputs.otel": {
-		other: "true", with: settings{"observability.logging.outputs.otel_endpoint": "COLLECTOR", "observability.logging.outputs.insecure": "true"}, want: [2]string{"false", "true"}, see: sent(hasLogs),
+		Other: "true", With: settings{"observability.logging.outputs.otel_endpoint": "COLLECTOR", "observability.logging.outputs.insecure": "true"}, Want: [2]string{"false", "true"}, See: sent(hasLogs),
 	},
 	"observability.logging.outputs.otel_endpoint": {
-		first: nowhere, other: "COLLECTOR", with: settings{"observability.logging.outputs.otel": "true", "observability.logging.outputs.insecure": "true"}, want: [2]string{"false", "true"}, see: sent(hasLogs),
+		First: nowhere, Other: "COLLECTOR", With: settings{"observability.logging.outputs.otel": "true", "observability.logging.outputs.insecure": "true"}, Want: [2]string{"false", "true"}, See: sent(hasLogs),
 	},
 	"observability.logging.outputs.insecure": {
-		other: "true", with: settings{"observability.logging.outputs.otel": "true", "observability.logging.outputs.otel_endpoint": "COLLECTOR"}, want: [2]string{"false", "true"}, see: sent(hasLogs),
+		Other: "true", With: settings{"observability.logging.outputs.otel": "true", "observability.logging.outputs.otel_endpoint": "COLLECTOR"}, Want: [2]string{"false", "true"}, See: sent(hasLogs),
 	},
-	"observability.metrics.path": {other: "/own", want: [2]string{"404", "200"}, see: func(t *testing.T, s settings) string {
+	"observability.metrics.path": {Other: "/own", Want: [2]string{"404", "200"}, See: func(t *testing.T, s settings) string {
 		n := run(t, s)
 		return strconv.Itoa(n.get(n.adminPort, "/own").Status)
 	}},
-	"observability.metrics.provider": {other: "none", want: [2]string{"200", "404"}, see: func(t *testing.T, s settings) string {
+	"observability.metrics.provider": {Other: "none", Want: [2]string{"200", "404"}, See: func(t *testing.T, s settings) string {
 		n := run(t, s)
 		return strconv.Itoa(n.get(n.adminPort, "/metrics").Status)
 	}},
 	"observability.metrics.otel_endpoint": {
-		first: nowhere, other: "COLLECTOR", with: settings{"observability.metrics.provider": "otel", "observability.metrics.insecure": "true"}, want: [2]string{"false", "true"}, see: sent(hasMetrics),
+		First: nowhere, Other: "COLLECTOR", With: settings{"observability.metrics.provider": "otel", "observability.metrics.insecure": "true"}, Want: [2]string{"false", "true"}, See: sent(hasMetrics),
 	},
 	"observability.metrics.insecure": {
-		other: "true", with: settings{"observability.metrics.provider": "otel", "observability.metrics.otel_endpoint": "COLLECTOR"}, want: [2]string{"false", "true"}, see: sent(hasMetrics),
+		Other: "true", With: settings{"observability.metrics.provider": "otel", "observability.metrics.otel_endpoint": "COLLECTOR"}, Want: [2]string{"false", "true"}, See: sent(hasMetrics),
 	},
 	"observability.tracing.enabled": {
-		other: "true", with: settings{"observability.tracing.endpoint": "COLLECTOR", "observability.tracing.insecure": "true"}, want: [2]string{"false", "true"}, see: sent(hasSpans),
+		Other: "true", With: settings{"observability.tracing.endpoint": "COLLECTOR", "observability.tracing.insecure": "true"}, Want: [2]string{"false", "true"}, See: sent(hasSpans),
 	},
 	"observability.tracing.endpoint": {
-		first: nowhere, other: "COLLECTOR", with: settings{"observability.tracing.enabled": "true", "observability.tracing.insecure": "true"}, want: [2]string{"false", "true"}, see: sent(hasSpans),
+		First: nowhere, Other: "COLLECTOR", With: settings{"observability.tracing.enabled": "true", "observability.tracing.insecure": "true"}, Want: [2]string{"false", "true"}, See: sent(hasSpans),
 	},
 	"observability.tracing.insecure": {
-		other: "true", with: settings{"observability.tracing.enabled": "true", "observability.tracing.endpoint": "COLLECTOR"}, want: [2]string{"false", "true"}, see: sent(hasSpans),
+		Other: "true", With: settings{"observability.tracing.enabled": "true", "observability.tracing.endpoint": "COLLECTOR"}, Want: [2]string{"false", "true"}, See: sent(hasSpans),
 	},
 	"observability.tracing.sample_rate": {
-		first: "0", other: "1", with: settings{"observability.tracing.enabled": "true", "observability.tracing.endpoint": "COLLECTOR", "observability.tracing.insecure": "true"}, want: [2]string{"false", "true"}, see: sent(hasSpans),
+		First: "0", Other: "1", With: settings{"observability.tracing.enabled": "true", "observability.tracing.endpoint": "COLLECTOR", "observability.tracing.insecure": "true"}, Want: [2]string{"false", "true"}, See: sent(hasSpans),
 	},
 }
