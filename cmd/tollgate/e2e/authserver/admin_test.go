@@ -13,7 +13,7 @@ import (
 func TestAdminUI(t *testing.T) {
 	t.Parallel()
 	const key = "an administration key of at least 32 letters"
-	n, issuer, admin := newAuthserver(t, `
+	n, issuer, admin := e2e.NewAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://127.0.0.1:PORT'}
 admin: {address: '127.0.0.1:ADMIN', api_key: '`+key+`'}
 storage: {driver: sqlite, sqlite: {path: authserver.db}}
@@ -24,7 +24,7 @@ data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}
 resources:
   - {slug: files, uri: 'https://files.example', display_name: Files, scopes: [{name: read, description: See your files}]}
 `, "MASTER=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
-	answersWith(t, issuer+"/ready", http.StatusOK)
+	e2e.AnswersWith(t, issuer+"/ready", http.StatusOK)
 	e2e.RunBrowser(t, "authserver_admin.mjs", "AUTHSERVER_URL="+issuer, "AUTHSERVER_ADMIN="+admin, "AUTHSERVER_KEY="+key)
 	n.Stop()
 }
@@ -35,7 +35,7 @@ func TestAdminUIMany(t *testing.T) {
 	t.Parallel()
 	const key = "an administration key of at least 32 letters"
 	onBoth(t, func(t *testing.T, d tables) {
-		n, issuer, admin := prepareAuthserver(t, `
+		n, issuer, admin := e2e.PrepareAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://127.0.0.1:PORT'}
 admin: {address: '127.0.0.1:ADMIN', api_key: '`+key+`'}
 xaa: {enabled: false}
@@ -53,7 +53,7 @@ xaa: {enabled: false}
 			t.Fatal(err)
 		}
 		n.Start()
-		answersWith(t, issuer+"/ready", http.StatusOK)
+		e2e.AnswersWith(t, issuer+"/ready", http.StatusOK)
 		e2e.RunBrowser(t, "authserver_admin_many.mjs", "AUTHSERVER_ADMIN="+admin, "AUTHSERVER_KEY="+key)
 		n.Stop()
 	})

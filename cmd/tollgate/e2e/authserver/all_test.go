@@ -18,7 +18,7 @@ func shipped(t *testing.T, name, port, admin string) *e2e.Node {
 	}
 	config := e2e.Shipped(t, name, "skip_install_trust", "skip_install_trust\n\tauto_https disable_redirects", ":9001", ":"+admin)
 	n := e2e.NewNode(t, config, "TOLLGATE_DOMAIN=localhost:"+port)
-	writeKeys(n, string(keys))
+	n.WriteKeys(string(keys))
 	return n
 }
 
@@ -30,7 +30,7 @@ func TestAll(t *testing.T) {
 	n := shipped(t, "all", port, admin).Start()
 	gateway := "https://localhost:" + port
 	client := n.Trusting()
-	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
+	e2e.AnswersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
 	user := strings.TrimSpace(n.Tool("authserver", "user", "add", "ann@example.com", "--name", "Ann", "--generate", "--json"))
 	refused := e2e.Get(t, client, gateway+"/users/ann/keychain-keys", "")
 	if want := `Bearer scope="gateway", resource_metadata="` + gateway + `/.well-known/oauth-protected-resource"`; refused.Status != http.StatusUnauthorized || refused.Header.Get("WWW-Authenticate") != want {

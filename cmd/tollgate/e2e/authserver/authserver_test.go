@@ -3,7 +3,6 @@ package authserver
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,51 +12,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
-
-// newAuthserver runs the authorization server on a file of keys alone. The text has
-// PORT and ADMIN in the places of two free ports.
-func newAuthserver(t *testing.T, text string, env ...string) (n *e2e.Node, public, admin string) {
-	t.Helper()
-	n, public, admin = prepareAuthserver(t, text, env...)
-	n.Start()
-	return n, public, admin
-}
-
-// prepareAuthserver is newAuthserver before the start.
-func prepareAuthserver(t *testing.T, text string, env ...string) (n *e2e.Node, public, admin string) {
-	t.Helper()
-	ports := []string{e2e.FreePort(t), e2e.FreePort(t)}
-	n = e2e.NewNode(t, "", env...)
-	n.Env = append(n.Env, "CADDY_ADMIN=unix/"+n.Path("data", "admin.sock"))
-	n.Args = []string{"--config", "config.yaml", "--adapter", "authserver"}
-	text = strings.NewReplacer("PORT", ports[0], "ADMIN", ports[1]).Replace(text)
-	writeKeys(n, text)
-	return n, "http://localhost:" + ports[0], "http://localhost:" + ports[1]
-}
-
-// writeKeys writes the file of keys.
-func writeKeys(n *e2e.Node, text string) {
-	n.T.Helper()
-	if err := os.WriteFile(n.Path("config.yaml"), []byte(text), 0o600); err != nil {
-		n.T.Fatal(err)
-	}
-}
-
-// answersWith waits for a status of a path.
-func answersWith(t *testing.T, target string, status int) *e2e.Answer {
-	t.Helper()
-	var a *e2e.Answer
-	e2e.Eventually(t, e2e.StartLimit, fmt.Sprintf("%d of %s", status, target), func() error {
-		if a = e2e.Get(t, e2e.Client, target, ""); a.Err != nil {
-			return a.Err
-		}
-		if a.Status != status {
-			return fmt.Errorf("%d %s", a.Status, a.Body)
-		}
-		return nil
-	})
-	return a
-}
 
 // reloadKeys has a server take its file of keys anew.
 func reloadKeys(n *e2e.Node) error {
@@ -75,8 +29,8 @@ func reloadKeys(n *e2e.Node) error {
 // the lockout.
 func TestAuthserverLocked(t *testing.T) {
 	t.Parallel()
-	n, public, _ := newAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\nrate_limit: {auth_fail_max: 2}\n")
-	answersWith(t, public+"/ready", http.StatusOK)
+	n, public, _ := e2e.NewAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\nrate_limit: {auth_fail_max: 2}\n")
+	e2e.AnswersWith(t, public+"/ready", http.StatusOK)
 	for _, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity, http.StatusTooManyRequests} {
 		if got := guess(t, public); got != want {
 			t.Fatalf("a wrong password: %d, want %d", got, want)
@@ -86,7 +40,7 @@ func TestAuthserverLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeKeys(n, string(text)+"dcr: {mode: admin_only}\n")
+	n.WriteKeys(string(text) + "dcr: {mode: admin_only}\n")
 	if err := reloadKeys(n); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +58,8 @@ func TestAuthserverLocked(t *testing.T) {
 func TestAuthserverAlone(t *testing.T) {
 	t.Parallel()
 	const text = "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\n"
-	n, public, admin := newAuthserver(t, text)
-	if a := answersWith(t, public+"/health", http.StatusOK); !strings.Contains(a.Body, `"db":"ok"`) {
+	n, public, admin := e2e.NewAuthserver(t, text)
+	if a := e2e.AnswersWith(t, public+"/health", http.StatusOK); !strings.Contains(a.Body, `"db":"ok"`) {
 		t.Errorf("health: %s", a.Body)
 	}
 	if a := e2e.Get(t, e2e.Client, public+"/nothing", ""); a.Status != http.StatusNotFound || a.Header.Get("Content-Type") != "application/json" || !strings.Contains(a.Body, `"error":"invalid_request"`) {
@@ -132,17 +86,17 @@ func TestAuthserverAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeKeys(n, string(config)+"dcr: {mode: closed}\nwhat: 1\n")
+	n.WriteKeys(string(config) + "dcr: {mode: closed}\nwhat: 1\n")
 	if err := reload(); err == nil || !strings.Contains(err.Error(), "dcr.mode (AUTHSERVER_DCR_MODE)") || !strings.Contains(err.Error(), "what: there is no such key") {
 		t.Errorf("a reload with faults: %v", err)
 	}
-	answersWith(t, admin+"/metrics", http.StatusOK)
-	writeKeys(n, string(config)+"observability: {metrics: {provider: none}}\n")
+	e2e.AnswersWith(t, admin+"/metrics", http.StatusOK)
+	n.WriteKeys(string(config) + "observability: {metrics: {provider: none}}\n")
 	if err := reload(); err != nil {
 		t.Fatal(err)
 	}
-	answersWith(t, admin+"/metrics", http.StatusNotFound)
-	answersWith(t, public+"/ready", http.StatusOK)
+	e2e.AnswersWith(t, admin+"/metrics", http.StatusNotFound)
+	e2e.AnswersWith(t, public+"/ready", http.StatusOK)
 	n.Stop()
 }
 
@@ -157,7 +111,7 @@ func TestAuthserverCheck(t *testing.T) {
 		out, _ := cmd.Output()
 		return string(out), cmd.ProcessState.ExitCode()
 	}
-	writeKeys(n, "server: {issuer: 'https://as.example'}\nwhat: 1\n")
+	n.WriteKeys("server: {issuer: 'https://as.example'}\nwhat: 1\n")
 	out, code := run(nil, "--config", "config.yaml")
 	want := `admin.api_key (AUTHSERVER_ADMIN_API_KEY): required when admin is enabled and server.issuer is not localhost
 server.read_timeout (AUTHSERVER_SERVER_READ_TIMEOUT): "30" is not a duration with a unit, such as 30s, 15m or 24h
@@ -181,7 +135,7 @@ what: there is no such key (line 2)
 	if out, code = run(good, "--json"); code != 0 || json.Unmarshal([]byte(out), &answer) != nil || answer.Keys["server.address"] != ":9000" || len(answer.Warnings) == 0 {
 		t.Errorf("as JSON: exit status %d, %s", code, out)
 	}
-	writeKeys(n, "clients: [{client_id: a}, {client_id: b, redirect_uris: ['javascript:x']}]\nresources: [{slug: A, uri: 'https://a.example'}]\n")
+	n.WriteKeys("clients: [{client_id: a}, {client_id: b, redirect_uris: ['javascript:x']}]\nresources: [{slug: A, uri: 'https://a.example'}]\n")
 	if out, code = run(good, "--config", "config.yaml"); code != 1 || strings.Count(out, "\n") != 3 || !strings.Contains(out, `clients[1] "b": `) || !strings.Contains(out, "resources[0]: ") {
 		t.Errorf("seeds: exit status %d, %s", code, out)
 	}
@@ -200,10 +154,10 @@ func TestAuthserverShipped(t *testing.T) {
 	}
 	config := e2e.Shipped(t, "authserver", "{$TOLLGATE_DOMAIN:localhost}", "http://localhost:"+port, ":9001", ":"+admin)
 	n := e2e.NewNode(t, config, "AUTHSERVER_SERVER_ISSUER=http://localhost:"+port, "TOLLGATE_AUTHSERVER_KEYS=config.yaml")
-	writeKeys(n, string(keys))
+	n.WriteKeys(string(keys))
 	n.Start()
-	answersWith(t, "http://localhost:"+port+"/health", http.StatusOK)
-	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
+	e2e.AnswersWith(t, "http://localhost:"+port+"/health", http.StatusOK)
+	e2e.AnswersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
 	if a := e2e.Get(t, e2e.Client, "http://localhost:"+port+"/nothing", ""); a.Status != http.StatusOK || a.Body != "" { // of Caddy: another handler may follow
 		t.Errorf("nothing: %d %s", a.Status, a.Body)
 	}

@@ -20,8 +20,8 @@ signing: {key_path: data/signing}
 resources:
   - {slug: notes, uri: '` + notes + `', display_name: Notes, scopes: [{name: 'notes:read'}]}
 `
-	first, base, admin := newAuthserver(t, text)
-	answersWith(t, base+"/ready", http.StatusOK)
+	first, base, admin := e2e.NewAuthserver(t, text)
+	e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	addAnn(first, "--config", "config.yaml", "--adapter", "authserver")
 	app := create(t, admin, "Reader", newAnn(t))
 	tokens := app.grants(app.redeem(base, app.code(base)))
@@ -33,13 +33,13 @@ resources:
 	first.Stop()
 
 	restored := func(from string) (n *e2e.Node, base string) {
-		n, base, _ = prepareAuthserver(t, text)
+		n, base, _ = e2e.PrepareAuthserver(t, text)
 		n.Tool(append([]string{"restore", first.Path(from)}, flags...)...)
 		return n, base
 	}
 	second, base := restored("whole")
 	second.Start()
-	answersWith(t, base+"/ready", http.StatusOK)
+	e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	if !app.active(base, tokens.Access) {
 		t.Error("a token is not active where its key was restored")
 	}
@@ -53,7 +53,7 @@ resources:
 		t.Errorf("a backup without keys has %v", entries)
 	}
 	third.Start()
-	answersWith(t, base+"/ready", http.StatusOK)
+	e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	if app.active(base, tokens.Access) {
 		t.Error("a token is active without its key")
 	}

@@ -104,10 +104,10 @@ resources:
   - {slug: chat-api, backend_kind: broker, broker_provider_slug: chat, scopes: [{name: 'notes:read', upstream: read}]}
 `
 	env := []string{"MASTER=" + strings.Repeat("0123456789abcdef", 4), "CONNECTOR_CHAT=a secret of chat, long enough"}
-	one, here, admin := newAuthserver(t, text, env...)
-	two, there, _ := newAuthserver(t, text, env...)
+	one, here, admin := e2e.NewAuthserver(t, text, env...)
+	two, there, _ := e2e.NewAuthserver(t, text, env...)
 	for _, base := range []string{here, there} {
-		answersWith(t, base+"/ready", http.StatusOK)
+		e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	}
 	addAnn(one, "--config", "config.yaml", "--adapter", "authserver")
 	app := createFor(t, admin, "Assistant", newAnn(t), "chat-api", "notes:read")
@@ -178,7 +178,7 @@ resources:
 		one.Kill()
 		all.Wait()
 		one.Start()
-		answersWith(t, here+"/ready", http.StatusOK)
+		e2e.AnswersWith(t, here+"/ready", http.StatusOK)
 	}
 	if _, err := takes(app.exchange(here, subject)); err != nil {
 		t.Errorf("after a crash: %v", err)

@@ -17,7 +17,7 @@ import (
 // tokens that were used are not, nor is what was revoked.
 func TestAuthserverKilled(t *testing.T) {
 	t.Parallel()
-	n, base, admin := newAuthserver(t, `
+	n, base, admin := e2e.NewAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}
 admin: {address: '127.0.0.1:ADMIN'}
 session: {secret: a secret that outlives the process}
@@ -25,7 +25,7 @@ rate_limit: {enabled: false}
 resources:
   - {slug: notes, uri: '`+notes+`', display_name: Notes, scopes: [{name: 'notes:read'}]}
 `)
-	answersWith(t, base+"/ready", http.StatusOK)
+	e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	addAnn(n, "--config", "config.yaml", "--adapter", "authserver")
 	app := register(t, base)
 	robot := create(t, admin, "Robot", app.ann)
@@ -129,7 +129,7 @@ resources:
 	n.Kill()
 	traffic.Wait()
 	n.Start()
-	answersWith(t, base+"/ready", http.StatusOK)
+	e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 
 	app.grants(app.refresh(base, newest))
 	app.grants(app.redeem(base, keptCode))

@@ -36,14 +36,14 @@ http://localhost:%[1]s {
 	}
 	const global = "{\n\tadmin unix/data/admin.sock\n\tpersist_config off\n\tstorage file_system data/caddy\n\tgrace_period 30s\n}\n"
 	n := e2e.NewNode(t, global+"http://localhost:"+as+" {\n\ttollgate authserver {\n\t\tconfig config.yaml\n\t}\n}\n"+service(here))
-	writeKeys(n, fmt.Sprintf(`
+	n.WriteKeys(fmt.Sprintf(`
 server: {issuer: %q}
 resources:
   - {slug: notes, uri: "http://localhost:%s/mcp", display_name: Notes, scopes: [{name: "notes:read"}, {name: "notes:write"}]}
 `, issuer, here))
 	n.Start()
 	other := e2e.NewNode(t, global+service(there)).Start()
-	answersWith(t, issuer+"/ready", http.StatusOK)
+	e2e.AnswersWith(t, issuer+"/ready", http.StatusOK)
 	var made struct{ ID string }
 	add := addAnn(n, "--json")
 	if err := json.Unmarshal([]byte(add), &made); err != nil || made.ID == "" {

@@ -70,7 +70,7 @@ func TestMCP(t *testing.T) {
 	n := shipped(t, "mcp", port, admin)
 	n.Env = append(n.Env, "TOLLGATE_UPSTREAM="+strings.TrimPrefix(upstream.URL, "http://"))
 	n.Start()
-	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
+	e2e.AnswersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
 	var user struct{ ID string }
 	if err := json.Unmarshal([]byte(addAnn(n, "--json")), &user); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestMCPDocument(t *testing.T) {
 	n := shipped(t, "mcp", port, admin)
 	n.Env = append(n.Env, "TOLLGATE_UPSTREAM="+strings.TrimPrefix(upstream.URL, "http://"), "SSL_CERT_FILE="+roots, "AUTHSERVER_CIMD_ALLOW_PRIVATE_ADDRESSES=true")
 	n.Start()
-	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
+	e2e.AnswersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
 	addAnn(n)
 	trusting := n.Trusting()
 	ann := newAnn(t)
@@ -229,7 +229,7 @@ func TestMCPEnterprise(t *testing.T) {
 	n := shipped(t, "mcp", port, admin)
 	n.Env = append(n.Env, "TOLLGATE_UPSTREAM="+strings.TrimPrefix(upstream.URL, "http://"), "AUTHSERVER_SERVER_ALLOW_NETWORKS=127.0.0.0/8")
 	n.Start()
-	answersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
+	e2e.AnswersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)
 	var user struct{ ID string }
 	if err := json.Unmarshal([]byte(addAnn(n, "--json")), &user); err != nil {
 		t.Fatal(err)

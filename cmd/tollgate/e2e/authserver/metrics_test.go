@@ -28,14 +28,14 @@ func scraped(t *testing.T, admin string) map[string]float64 {
 // TestAuthserverMetrics: what happens is counted, each thing once.
 func TestAuthserverMetrics(t *testing.T) {
 	t.Parallel()
-	n, base, admin := newAuthserver(t, `
+	n, base, admin := e2e.NewAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}
 admin: {address: '127.0.0.1:ADMIN'}
 rate_limit: {auth_fail_max: 1}
 resources:
   - {slug: notes, uri: '`+notes+`', display_name: Notes, scopes: [{name: 'notes:read'}]}
 `)
-	answersWith(t, base+"/ready", http.StatusOK)
+	e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	var user struct{ ID string }
 	if err := json.Unmarshal([]byte(addAnn(n, "--json", "--config", "config.yaml", "--adapter", "authserver")), &user); err != nil {
 		t.Fatal(err)

@@ -43,10 +43,10 @@ resources:
   - {slug: notes, uri: '` + notes + `', display_name: Notes, scopes: [{name: 'notes:read'}]}
 `
 	master, redis := "MASTER="+strings.Repeat("0123456789abcdef", 4), "REDIS="+testenv.Redis(t).URL()
-	one, here, admin := newAuthserver(t, text, master, redis)
-	two, there, otherAdmin := newAuthserver(t, text, master, redis)
+	one, here, admin := e2e.NewAuthserver(t, text, master, redis)
+	two, there, otherAdmin := e2e.NewAuthserver(t, text, master, redis)
 	for _, base := range []string{here, there} {
-		answersWith(t, base+"/ready", http.StatusOK)
+		e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	}
 	var user struct{ ID string }
 	add := addAnn(one, "--json", "--config", "config.yaml", "--adapter", "authserver")

@@ -28,7 +28,7 @@ func TestReencryptKilled(t *testing.T) {
 	onBoth(t, func(t *testing.T, d tables) {
 		const rows, writers = 6000, 5 // of each writer is a row that changes meanwhile
 		older, newer := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
-		n, base, admin := newAuthserver(t, `
+		n, base, admin := e2e.NewAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}
 admin: {address: '127.0.0.1:ADMIN'}
 session: {secret: a secret that outlives the process}
@@ -38,7 +38,7 @@ data_encryption: {driver: aes_master, aes_master: {key_env: OLD}}
 resources:
   - {slug: notes, uri: '`+notes+`', display_name: Notes, scopes: [{name: 'notes:read'}]}
 `+d.storage+"\n", "OLD="+older, "NEW="+newer)
-		answersWith(t, base+"/ready", http.StatusOK)
+		e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 		robot := create(t, admin, "Robot", nil)
 		kid := func() string {
 			t.Helper()
@@ -62,9 +62,9 @@ resources:
 				t.Fatal(err)
 			}
 			n.Stop()
-			writeKeys(n, strings.Replace(string(text), from, to, 1))
+			n.WriteKeys(strings.Replace(string(text), from, to, 1))
 			n.Start()
-			answersWith(t, base+"/ready", http.StatusOK)
+			e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 		}
 		rekey("key_env: OLD", "key_env: NEW, old_key_env: OLD")
 		both, fresh := masterKey(t, newer, older), masterKey(t, newer, "")
@@ -152,7 +152,7 @@ resources:
 		}
 		release()
 		n.Start()
-		answersWith(t, base+"/ready", http.StatusOK)
+		e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 		down.Store(false)
 		stopped = false
 		runs.Unlock()

@@ -42,12 +42,12 @@ http://localhost:%s {
 }
 `, public, admin, edge, issuer, service))
 	resources := fmt.Sprintf("\nresources: [{slug: notes, uri: %q, scopes: [{name: 'notes:read'}]}]\n", service)
-	writeKeys(n, fmt.Sprintf("server: {issuer: %q}", issuer)+resources)
+	n.WriteKeys(fmt.Sprintf("server: {issuer: %q}", issuer) + resources)
 	n.Start()
-	wary, base, wariest := newAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\ndpop: {require_nonce: true}"+resources)
+	wary, base, wariest := e2e.NewAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\ndpop: {require_nonce: true}"+resources)
 	env := append(make([]string, 0, 7), "ISSUER="+issuer, "SERVICE="+service, "OTHER="+base)
 	for name, of := range map[string][2]string{"": {issuer, "http://localhost:" + admin}, "OTHER_": {base, wariest}} {
-		answersWith(t, of[0]+"/ready", http.StatusOK)
+		e2e.AnswersWith(t, of[0]+"/ready", http.StatusOK)
 		var made struct {
 			ID     string `json:"client_id"`
 			Secret string `json:"client_secret"`

@@ -1,4 +1,4 @@
-package authserver
+package signin
 
 import (
 	"net/http"
@@ -13,13 +13,13 @@ import (
 // has in it, and codes of an app.
 func TestSecondFactors(t *testing.T) {
 	t.Parallel()
-	n, base, _ := newAuthserver(t, `
+	n, base, _ := e2e.NewAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}
 admin: {address: ':ADMIN'}
 session: {second_factor: required}
 data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}
 `, "MASTER="+strings.Repeat("0123456789abcdef", 4))
-	answersWith(t, base+"/ready", http.StatusOK)
+	e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	password := func(email string) string {
 		return strings.TrimSpace(n.Tool("authserver", "user", "add", email, "--generate", "--config", "config.yaml"))
 	}

@@ -1,4 +1,4 @@
-package authserver
+package signin
 
 import (
 	"net/http"
@@ -14,7 +14,7 @@ import (
 func TestUpstreamProvider(t *testing.T) {
 	t.Parallel()
 	provider, app := "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t)
-	n, base, admin := newAuthserver(t, `
+	n, base, admin := e2e.NewAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT', allow_networks: [127.0.0.0/8]}
 admin: {address: ':ADMIN'}
 rate_limit: {enabled: false}
@@ -40,7 +40,7 @@ broker_providers:
 resources:
   - {slug: chat-api, backend_kind: broker, broker_provider_slug: chat, scopes: [{name: who, upstream: [openid, offline_access]}]}
 `, "MASTER="+strings.Repeat("0123456789abcdef", 4), "CONNECTOR_CHAT=a secret of chat, long enough")
-	answersWith(t, base+"/ready", http.StatusOK)
+	e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	e2e.RunBrowser(t, "upstream.mjs", "PROVIDER="+provider, "BASE="+base, "ADMIN="+admin, "APP="+app, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
 	n.Stop()
 }

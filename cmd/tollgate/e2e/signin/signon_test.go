@@ -1,4 +1,4 @@
-package authserver
+package signin
 
 import (
 	"os"

@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// NewAuthserver runs the authorization server on a file of keys alone. The text has
+// PORT and ADMIN in the places of two free ports.
+func NewAuthserver(t *testing.T, text string, env ...string) (n *Node, public, admin string) {
+	t.Helper()
+	n, public, admin = PrepareAuthserver(t, text, env...)
+	n.Start()
+	return n, public, admin
+}
+
+// PrepareAuthserver is NewAuthserver before the start.
+func PrepareAuthserver(t *testing.T, text string, env ...string) (n *Node, public, admin string) {
+	t.Helper()
+	ports := []string{FreePort(t), FreePort(t)}
+	n = NewNode(t, "", env...)
+	n.Env = append(n.Env, "CADDY_ADMIN=unix/"+n.Path("data", "admin.sock"))
+	n.Args = []string{"--config", "config.yaml", "--adapter", "authserver"}
+	text = strings.NewReplacer("PORT", ports[0], "ADMIN", ports[1]).Replace(text)
+	n.WriteKeys(text)
+	return n, "http://localhost:" + ports[0], "http://localhost:" + ports[1]
+}
+
+// WriteKeys writes the file of keys of an authorization server.
+func (n *Node) WriteKeys(text string) {
+	n.T.Helper()
+	if err := os.WriteFile(n.Path("config.yaml"), []byte(text), 0o600); err != nil {
+		n.T.Fatal(err)
+	}
+}
+
+// AnswersWith waits for a status of a path.
+func AnswersWith(t *testing.T, target string, status int) *Answer {
+	t.Helper()
+	var a *Answer
+	Eventually(t, StartLimit, fmt.Sprintf("%d of %s", status, target), func() error {
+		if a = Get(t, Client, target, ""); a.Err != nil {
+			return a.Err
+		}
+		if a.Status != status {
+			return fmt.Errorf("%d %s", a.Status, a.Body)
+		}
+		return nil
+	})
+	return a
+}

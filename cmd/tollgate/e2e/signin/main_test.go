@@ -1,0 +1,12 @@
+// Package signin has the tests of people who sign in at the authorization server, in a
+// headless Chromium.
+package signin
+
+import (
+	"os"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+func TestMain(m *testing.M) { os.Exit(e2e.Run(m)) }
