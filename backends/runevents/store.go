@@ -174,12 +174,14 @@ func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]stor
 	for _, r := range reports {
 		args = b.reportRow(args, r, nodes[r.certname])
 	}
-	var hash []byte
 	err := b.returning(insertReports, 21, args, func(r store.Row) error {
+		var hash []byte
 		var id int64
-		err := r.Scan(&hash, &id)
+		if err := r.Scan(&hash, &id); err != nil {
+			return err
+		}
 		ids[[sha1.Size]byte(hash)] = id
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
