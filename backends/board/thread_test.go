@@ -1,6 +1,7 @@
 package board
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestThreadColumns(t *testing.T) {
 			{Forum: 2, Title: "plain", Slug: "plain", AuthorName: "alice", LastPoster: "bob", Next: 1},
 			{
 				Forum: 2, Title: "1 2 3 ", Slug: "", AuthorName: " ä é ", Visibility: 2, Sticky: true, Locked: true, Replies: 1 << 40, Views: 3, First: 4, Last: 5,
-				LastPoster: "名 \x1f\n", Created: 1_700_000_000_000_000, LastAt: -1, Next: 1 << 60,
+				LastPoster: "名 \x1f\n", Created: 1_700_000_000_000_000, LastAt: -1, Next: math.MaxInt64,
 			},
 			{Forum: 1, Title: "", Slug: "", AuthorName: "", LastPoster: "", Next: 7},
 		} {
@@ -49,13 +50,17 @@ func TestThreadColumns(t *testing.T) {
 func TestThreadTextThatIsNone(t *testing.T) {
 	t.Parallel()
 	numbers := strings.Repeat("0 ", 14)
-	for _, value := range []any{nil, int64(1), "", "1 2 3", numbers + "1 1 1 ab", numbers + "-1 1 1 abc", numbers + "1 1 x abc", numbers + "9223372036854775807 1 1 abc"} {
+	for _, value := range []any{
+		nil, int64(1), "", "1 2 3", numbers + "1 1 1 a b", numbers + "1 1 1 a b ", numbers + "-1 1 1 a b c d", numbers + "1 1 x a b c d", numbers + "1 1  a b c d",
+		numbers + "1 1 - a b c d", numbers + "1 1 1x a b c d", numbers + "1 1 9223372036854775807 a b c d", numbers + "9223372036854775807 1 1 a b c d",
+		numbers + "1 1 9999999999999999999 a b c d", numbers + "1 1 10000000000000000001 a b c d", numbers + "1 1 18446744073709551617 a b c d", numbers + "1 1 1",
+	} {
 		if err := new(posts.Thread).Scan(value); err == nil {
 			t.Errorf("%v was taken for a thread", value)
 		}
 	}
 	var got posts.Thread
-	if err := got.Scan(numbers + "1 1 1 abcd"); err != nil || got.Title != "a" || got.LastPoster != "d" {
+	if err := got.Scan(numbers + "1 1 1 a b c d"); err != nil || got.Title != "a" || got.Slug != "b" || got.AuthorName != "c" || got.LastPoster != "d" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -34,7 +33,7 @@ type Thread struct {
 // SQLite, than to write and read a number.
 const ThreadColumns = "concat_ws(' ', t.id, t.forum_id, COALESCE(t.author_id, 0), COALESCE(t.prefix_id, 0), t.visibility, t.is_sticky, t.is_locked," +
 	" t.reply_count, t.view_count, t.first_post_id, t.last_post_id, t.created_at, t.last_post_at, t.next_number," +
-	" octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title || t.slug || t.author_name || t.last_poster_name)"
+	" octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title, t.slug, t.author_name, t.last_poster_name)"
 
 // ScanThread reads a thread.
 func ScanThread(r store.Row) (*Thread, error) {
@@ -54,22 +53,39 @@ func (t *Thread) Scan(value any) error {
 		&t.Replies, &t.Views, &t.First, &t.Last, (*int64)(&t.Created), (*int64)(&t.LastAt), &t.Next,
 		&title, &slug, &author,
 	} {
-		var number string
-		var err error
-		number, rest, _ = strings.Cut(rest, " ")
-		if *into, err = strconv.ParseInt(number, 10, 64); err != nil {
-			return fmt.Errorf("the numbers of a thread: %w", err)
+		if *into, rest, ok = cutNumber(rest); !ok {
+			return errors.New("the numbers of a thread are not numbers")
 		}
 	}
 	size := int64(len(rest))
-	if min(title, slug, author) < 0 || max(title, slug, author) > size || title+slug+author > size {
+	if min(title, slug, author) < 0 || max(title, slug, author) > size || title+slug+author+3 > size {
 		return errors.New("the texts of a thread are shorter than their lengths")
 	}
-	t.Title, rest = rest[:title], rest[title:]
-	t.Slug, rest = rest[:slug], rest[slug:]
-	t.AuthorName, t.LastPoster = rest[:author], rest[author:]
+	t.Title, rest = rest[:title], rest[title+1:]
+	t.Slug, rest = rest[:slug], rest[slug+1:]
+	t.AuthorName, t.LastPoster = rest[:author], rest[author+1:]
 	t.Sticky, t.Locked = sticky != 0, locked != 0
 	return nil
+}
+
+// cutNumber reads the number that a text begins with, and the blank behind it, in one
+// pass: a list has hundreds of them.
+func cutNumber(text string) (n int64, rest string, ok bool) {
+	digits := strings.TrimPrefix(text, "-")
+	for i := range len(digits) {
+		switch c := digits[i]; {
+		case '0' <= c && c <= '9' && i < 19:
+			n = 10*n + int64(c-'0')
+		case c == ' ' && i > 0 && n >= 0: // 19 digits overflow at most once, below 0
+			if len(digits) < len(text) {
+				n = -n
+			}
+			return n, digits[i+1:], true
+		default:
+			return 0, "", false
+		}
+	}
+	return 0, "", false
 }
 
 // Forum is a row of board_forums.
