@@ -25,6 +25,9 @@ func (m Moment) String() string { return string(m.append(nil)) }
 // MarshalText implements encoding.TextMarshaler.
 func (m Moment) MarshalText() ([]byte, error) { return m.append(nil), nil }
 
+// AppendJSON appends what MarshalText writes, as JSON.
+func (m Moment) AppendJSON(to []byte) []byte { return append(m.append(append(to, '"')), '"') }
+
 // UnmarshalText reads what MarshalText wrote.
 func (m *Moment) UnmarshalText(text []byte) error {
 	t, err := time.Parse(time.RFC3339, string(text))

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
@@ -56,11 +57,21 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 		return nil, err
 	}
 	list, next, err := s.Threads(c.R.Context(), a, forum, strings.Join(after, ""), most)
-	page := ThreadPage{Data: list}
-	if next != "" {
-		page.NextCursor = &next
+	if err != nil {
+		return nil, err
 	}
-	return page, err
+	return rest.Raw{Type: JsonType, Data: threadPage(list, next)}, nil
+}
+
+// threadPage is a ThreadPage as JSON.
+func threadPage(list []posts.ThreadInfo, next string) []byte {
+	out := make([]byte, 0, 64+448*len(list)) // few need more
+	out = posts.AppendThreads(append(out, `{"data":`...), list)
+	out = append(out, `,"nextCursor":`...)
+	if next == "" {
+		return append(out, "null}\n"...)
+	}
+	return append(jsontext.AppendQuoted(out, next), "}\n"...)
 }
 
 // Created tells of a new thread.

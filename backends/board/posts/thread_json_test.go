@@ -1,0 +1,57 @@
+package posts
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+// TestAppendThreads: it is what encoding/json writes, of every field.
+func TestAppendThreads(t *testing.T) {
+	t.Parallel()
+	full := new(ThreadInfo)
+	fill(t, reflect.ValueOf(full).Elem(), new(int64))
+	for _, list := range [][]ThreadInfo{{}, {*full}, {{}}, {*full, {Visibility: "visible", CreatedAt: -1, LastPostAt: 1 << 60}, *full}} {
+		var want bytes.Buffer
+		e := json.NewEncoder(&want)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(list); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(AppendThreads(nil, list)) + "\n"; got != want.String() {
+			t.Errorf("got  %swant %s", got, want.String())
+		}
+	}
+	odd := []ThreadInfo{{Title: "\x00\t\"\\\u2028 <名>", Slug: "\n", AuthorUsername: "\U0001f600"}}
+	var got []ThreadInfo
+	if err := json.Unmarshal(AppendThreads(nil, odd), &got); err != nil || !reflect.DeepEqual(got, odd) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// fill sets every field to another value than that before it.
+func fill(t *testing.T, v reflect.Value, n *int64) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			fill(t, field, n)
+		}
+		return
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem(), n)
+		return
+	}
+	switch *n++; v.Kind() {
+	case reflect.Int64:
+		v.SetInt(*n * 1e6)
+	case reflect.String:
+		v.SetString("<text> " + string(rune('a'+*n)))
+	case reflect.Bool:
+		v.SetBool(*n%2 == 0)
+	default:
+		t.Fatalf("a field is %s", v.Type())
+	}
+}
