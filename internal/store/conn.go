@@ -6,7 +6,7 @@ import (
 )
 
 // Conn is what a function of [DB.Read] or [DB.Write] runs its statements on: the
-// pool of readers, or the transaction. Statements are written with "?", see
+// pool of readers, one of them, or the transaction. Statements are written with "?", see
 // [DB.Rebind], and run with the context of the call. A Conn is good until that
 // function returns.
 type Conn struct {
@@ -17,7 +17,7 @@ type Conn struct {
 	ahead *pipeline
 }
 
-// querier is what *sql.DB and *sql.Tx have in common.
+// querier is what *sql.DB, *sql.Conn and *sql.Tx have in common.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -101,7 +101,7 @@ func (c Conn) Prepare(query string) (*sql.Stmt, error) {
 }
 
 // Pool is the pool of readers, for what needs a connection or a transaction of its
-// own; nil in a Write.
+// own; nil in a Write and a ReadBriefly.
 func (c Conn) Pool() *sql.DB {
 	pool, _ := c.q.(*sql.DB)
 	return pool

@@ -39,6 +39,13 @@ func (p place) start(tb testing.TB) *DB {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	startOn(tb, db)
+	return db
+}
+
+// startOn starts a DB with the test schema.
+func startOn(tb testing.TB, db *DB) {
+	tb.Helper()
 	tb.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			tb.Error(err)
@@ -48,7 +55,6 @@ func (p place) start(tb testing.TB) *DB {
 		tb.Fatal(err)
 	}
 	testenv.Open(tb, db)
-	return db
 }
 
 // onBoth runs the test on an empty database of each engine.

@@ -148,6 +148,24 @@ func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	return db.settleError(ctx, fn(Conn{ctx, db, db.engine.readers(), nil}))
 }
 
+// ReadBriefly is Read for a few statements each of which finds its rows by an index,
+// and not many. On SQLite they run on one connection, so that fn must not Read again,
+// and once there is one ctx does not end them: to watch it takes two goroutines for
+// each statement, which is more than most of them cost.
+func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
+	if db.dialect != SQLite {
+		return db.Read(ctx, fn)
+	}
+	return db.Read(ctx, func(c Conn) error {
+		conn, err := c.Pool().Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		return fn(Conn{context.WithoutCancel(ctx), db, conn, nil})
+	})
+}
+
 // Write runs fn as one atomic change and returns nil once that change is
 // durable. When fn returns an error or panics nothing of it remains; errors
 // come back as Read returns them.

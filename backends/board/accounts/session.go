@@ -47,7 +47,7 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 	now := s.Now()
 	var user *rights.User
 	var n *Session
-	err := s.Read(ctx, func(c store.Conn) (err error) {
+	err := s.ReadBriefly(ctx, func(c store.Conn) (err error) {
 		n = new(Session)
 		if n.Session, err = sessions.Find(c, cookie, now); err != nil {
 			return err

@@ -64,6 +64,11 @@ func (b *Board) Read(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(b.DB.Read(ctx, fn))
 }
 
+// ReadBriefly runs fn so for a few statements that find few rows by an index.
+func (b *Board) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
+	return Unavailable(b.DB.ReadBriefly(ctx, fn))
+}
+
 // Write runs fn in a transaction.
 func (b *Board) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(b.DB.Write(ctx, fn))

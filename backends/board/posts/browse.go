@@ -151,7 +151,7 @@ func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after 
 		}
 	}
 	access := a.Rights.Access
-	err = s.Read(ctx, func(c store.Conn) error {
+	err = s.ReadBriefly(ctx, func(c store.Conn) error {
 		list, next = []ThreadInfo{}, ""
 		if err := threadList(a, in); err != nil {
 			return err

@@ -161,7 +161,7 @@ func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Posi
 
 // Posts reads a page of a thread that the actor sees, behind the post after.
 func (s *Service) Posts(ctx context.Context, a *rights.Actor, thread, after int64, limit int) (list []PostInfo, more bool, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+	err = s.ReadBriefly(ctx, func(c store.Conn) error {
 		t, err := ThreadFor(c, a, thread, "")
 		if err != nil {
 			return err

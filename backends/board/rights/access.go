@@ -106,7 +106,7 @@ func BumpPermissions(c store.Conn) error {
 // access is as of now.
 func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	var a *Access
-	err := s.Read(ctx, func(c store.Conn) error {
+	err := s.ReadBriefly(ctx, func(c store.Conn) error {
 		v, err := version(c)
 		if err != nil {
 			return err
