@@ -99,12 +99,16 @@ func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 	return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
 }
 
-// Adopt is an actor that another service on the same board has found, under the
-// options of this one.
+// Adopt is an actor that another service on the same board has just found for this
+// request, under the options of this one. What decides on rights was read with it: it
+// is not read again.
 func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
-	access, err := s.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
+	access := s.LastAccess()
+	if access == nil || access.Version != a.Rights.Access.Version {
+		var err error
+		if access, err = s.CurrentAccess(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if a.User == nil {
 		return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
