@@ -63,11 +63,14 @@ func must(t *testing.T, err error) {
 // lastLog is the newest entry of the log.
 func (s *site) lastLog() admin.LogEntry {
 	s.t.Helper()
-	list, _, err := s.service.Log(s.t.Context(), s.actor("admin"), admin.LogQuery{Limit: 1})
-	if err != nil || len(list) == 0 {
-		s.t.Fatal(list, err)
+	list, _, err := s.service.Log(s.t.Context(), s.actor("admin"), admin.LogQuery{Limit: 10})
+	for _, entry := range list {
+		if entry.Action != "forum.look" { // these are written behind the requests, whenever it is time
+			return entry
+		}
 	}
-	return list[0]
+	s.t.Fatal(list, err)
+	return admin.LogEntry{}
 }
 
 // TestWhoMayAdminister runs every command as all kinds of actors: only an
