@@ -3,6 +3,7 @@ package posts
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"testing"
 )
@@ -33,23 +34,24 @@ func TestAppendThreads(t *testing.T) {
 // fill sets every field to another value than that before it.
 func fill(t *testing.T, v reflect.Value, n *int64) {
 	t.Helper()
-	switch v.Kind() {
-	case reflect.Struct:
+	if v.Kind() == reflect.Struct {
 		for _, field := range v.Fields() {
 			fill(t, field, n)
 		}
 		return
-	case reflect.Pointer:
+	}
+	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(t, v.Elem(), n)
 		return
 	}
-	switch *n++; v.Kind() {
-	case reflect.Int64:
+	*n++
+	switch {
+	case v.CanInt():
 		v.SetInt(*n * 1e6)
-	case reflect.String:
-		v.SetString("<text> " + string(rune('a'+*n)))
-	case reflect.Bool:
+	case v.Kind() == reflect.String:
+		v.SetString(fmt.Sprint("<text> ", *n))
+	case v.Kind() == reflect.Bool:
 		v.SetBool(*n%2 == 0)
 	default:
 		t.Fatalf("a field is %s", v.Type())
