@@ -3,6 +3,7 @@ package board
 import (
 	"fmt"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -398,6 +399,36 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%d tokens were used", n)
 		}
 	})
+}
+
+// TestFlushWaits: who flushes finds written what another had begun to.
+func TestFlushWaits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t), kernel.Options{})
+	s.do("alice", "GET", "/me", "").want(200)
+	begun, end := make(chan struct{}), make(chan struct{})
+	var work sync.WaitGroup
+	work.Go(func() {
+		must(t, s.service.Write(t.Context(), func(store.Conn) error {
+			close(begun)
+			<-end
+			return nil
+		}))
+	})
+	<-begun
+	work.Go(func() { must(t, s.service.Flush(t.Context())) })
+	for s.service.flushes.TryAcquire(1) { // until that has begun
+		s.service.flushes.Release(1)
+		runtime.Gosched()
+	}
+	work.Go(func() {
+		must(t, s.service.Flush(t.Context()))
+		if n := s.number("SELECT count(*) FROM board_api_tokens WHERE last_used_at IS NOT NULL"); n != 1 {
+			t.Errorf("%d tokens were used", n)
+		}
+	})
+	close(end)
+	work.Wait()
 }
 
 func TestWordFilters(t *testing.T) {

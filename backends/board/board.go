@@ -41,6 +41,7 @@ type shared struct {
 	strips  *semaphore.Weighted // images that are stripped at once
 	tokens  *accounts.Tokens
 	looks   *rights.LookLog
+	flushes *semaphore.Weighted    // one at a time
 	secret  atomic.Pointer[[]byte] // signs cursors and forms
 	prepare sync.Mutex
 	end     func() // the work in the background; nil: it has not begun
@@ -48,8 +49,9 @@ type shared struct {
 
 // New returns a board on a database with its schema. It touches nothing yet.
 func New(db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Service {
-	return newService(&shared{posts: posts.NewState(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(), looks: rights.NewLookLog(now)},
-		kernel.Board{DB: db, Logger: logger, Now: now, Options: options})
+	return newService(&shared{
+		posts: posts.NewState(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(), looks: rights.NewLookLog(now), flushes: semaphore.NewWeighted(1),
+	}, kernel.Board{DB: db, Logger: logger, Now: now, Options: options})
 }
 
 // With returns the same board with other options. Closing one closes all.
@@ -125,8 +127,13 @@ func (s *Service) Close() {
 }
 
 // Flush writes what was counted in memory: views, uses of tokens, and what
-// administrators looked at.
+// administrators looked at. What another one has begun to write is written, too, when
+// it returns.
 func (s *Service) Flush(ctx context.Context) error {
+	if err := s.flushes.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.flushes.Release(1)
 	views, uses, looks := s.TakeViews(), s.TakeUses(), s.looks.Take()
 	if len(views)+len(uses)+len(looks) == 0 {
 		return nil

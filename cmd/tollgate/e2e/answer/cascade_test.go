@@ -50,7 +50,7 @@ func TestAnswersCascade(t *testing.T) {
 	config := e2e.Swap(t, e2e.Swap(t, d.config, "sqlite data/tollgate.db\n", "sqlite data/tollgate.db\n"+catalog), quick, quick+"\t\tmodel cascade {\n\t\t\tuser desk\n\t\t}\n") +
 		"\nhttp://127.0.0.1:" + e2e.FreePort(t) + " {\n\ttollgate gateway\n}\n"
 	enveloped(t, d.ask(asked), 200, "Answered") // by rules
-	d.Load(config)
+	d.reload(config)
 	e2e.Eventually(t, e2e.WaitLimit, "the gateway is asked, where nobody has given desk a key", func() error {
 		if a := d.ask(asked); outcome(a) != "ServiceUnavailable" {
 			return fmt.Errorf("%d %s", a.Status, a.Body)
@@ -58,7 +58,7 @@ func TestAnswersCascade(t *testing.T) {
 		return nil
 	})
 	config = strings.ReplaceAll(config, "/v1\n\t\t\t}", "/v1\n\t\t\t\tapi_key sk-not-a-secret\n\t\t\t}")
-	d.Load(config)
+	d.reload(config)
 	d.written()
 	for _, down := range []*oracle{first, second} {
 		other := first
@@ -75,7 +75,7 @@ func TestAnswersCascade(t *testing.T) {
 	if a.Header.Get("Retry-After") == "" {
 		t.Errorf("%v", a.Header)
 	}
-	d.Load(e2e.Swap(t, config, "\t\t\tuser desk\n", "\t\t\tuser desk\n\t\t\textract_when_down\n"))
+	d.reload(e2e.Swap(t, config, "\t\t\tuser desk\n", "\t\t\tuser desk\n\t\t\textract_when_down\n"))
 	enveloped(t, d.ask(asked), 200, "Answered")
 	all, failed := d.usage("desk")
 	d.Stop() // which writes what is left
@@ -95,13 +95,13 @@ func TestAnswersCascadeUnderWay(t *testing.T) {
 	}
 	before := e2e.Swap(t, e2e.Swap(t, d.config, "sqlite data/tollgate.db\n", "sqlite data/tollgate.db\n"+provider(old)), quick, quick+"\t\tmodel cascade {\n\t\t\tuser answer\n\t\t}\n") +
 		"\nhttp://127.0.0.1:" + e2e.FreePort(t) + " {\n\ttollgate gateway\n}\n"
-	d.Load(before)
+	d.reload(before)
 	d.written()
 	old.say(but("draft", hang, honest))
 	asking := make(chan *e2e.Answer, 1)
 	go func() { asking <- d.ask(asked) }()
 	old.await(t, old.hanging, "draft")
-	d.Load(e2e.Swap(t, before, provider(old), provider(young)))
+	d.reload(e2e.Swap(t, before, provider(old), provider(young)))
 	young.say(func(step, prompt string) string {
 		return strings.Replace(honest(step, prompt), "had revenue", "had a revenue", 1)
 	})

@@ -109,6 +109,14 @@ func (d *desk) begin() {
 	})
 }
 
+// reload loads another configuration. What the server before kept alive it closes a moment
+// later, under the next question if that came in on such a connection.
+func (d *desk) reload(config string) {
+	d.T.Helper()
+	d.Load(config)
+	d.client.CloseIdleConnections()
+}
+
 // do sends a request with the key and headers by pairs; the connection may break.
 func (d *desk) do(method, path, body string, header ...string) *e2e.Answer {
 	d.T.Helper()

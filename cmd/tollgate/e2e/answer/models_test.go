@@ -100,7 +100,7 @@ func TestAnswersByCascade(t *testing.T) {
 		d.Tool("keychain", "models", "add", entry, "--user", "desk", "--base-url", p.URL+"/v1", "--model", entry, "--tier", tier)
 	}
 	config := e2e.Swap(t, allowed, quick, block)
-	d.Load(config)
+	d.reload(config)
 	type stats struct {
 		Passages int64
 		Vectors  map[string]int64
@@ -151,9 +151,9 @@ func TestAnswersByCascade(t *testing.T) {
 	})
 
 	// The service goes on across a reload, and so does what it asks.
-	d.Load(strings.Replace(config, "grace_period 2m", "grace_period 1m", 1))
+	d.reload(strings.Replace(config, "grace_period 2m", "grace_period 1m", 1))
 	ask("after a reload")
-	d.Load(strings.Replace(config, "cache off", "cache off\n\t\tcompare_min 3", 1))
+	d.reload(strings.Replace(config, "cache off", "cache off\n\t\tcompare_min 3", 1))
 	ask("after a change")
 	p.down.Store(true)
 	if a := d.ask(asked); a.Status != http.StatusServiceUnavailable || outcome(a) != "ServiceUnavailable" {

@@ -235,7 +235,7 @@ func TestAnswersReloadUnderWay(t *testing.T) {
 	asking := make(chan *e2e.Answer, 1)
 	go func() { asking <- d.ask(asked) }()
 	o.await(t, o.hanging, "draft")
-	d.Load(e2e.Swap(t, d.config, "rate 100000", "rate 90000"))
+	d.reload(e2e.Swap(t, d.config, "rate 100000", "rate 90000"))
 	if list, err := d.Admin(http.MethodGet, "/admin/answer/keys", "", ""); err != nil || !strings.Contains(list, `"label":"desk"`) {
 		t.Errorf("%s %v", list, err)
 	}
