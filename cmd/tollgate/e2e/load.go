@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -40,11 +42,17 @@ type Outcome struct {
 // oneShot opens a connection for each request.
 var oneShot = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 
+// Unanswered reports whether a request ended with its connection, before any answer. A
+// reload does that to what is new in that moment: a server of net/http that is told to shut
+// down closes those that it has not begun to handle, and the kernel resets connections which
+// it has not accepted, unless net.ipv4.tcp_migrate_req moves them. SDKs send it again.
+func Unanswered(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF)
+}
+
 // StartLoad asks for keychain-high, every other time streamed. Every other
 // client opens a connection for each request. As SDKs do, all of them send a
-// request again when its connection is closed before any answer: a server of
-// net/http that is told to shut down does that to requests which it has not
-// begun to handle, and the kernel to connections which it has not accepted.
+// request again that has no answer.
 func StartLoad(base, key string, clients int, pause time.Duration) *load {
 	l := &load{done: make(chan struct{})}
 	for c := range clients {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,7 +13,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -107,10 +105,7 @@ func (s sent) report() []byte { return e2e.AgentRunAt(s.certname, s.minutes) }
 // submitters send reports of ever new runs until told to stop. What was
 // acknowledged and what was refused is noted.
 type submitters struct {
-	// again says that a connection that the system resets is tried a second time:
-	// a reload has one listener follow another, and what waits at the first when it
-	// closes is reset, unless net.ipv4.tcp_migrate_req moves it.
-	again        bool
+	again        bool // what is unanswered is sent a second time, as over a reload
 	stop         chan struct{}
 	work         sync.WaitGroup
 	mu           sync.Mutex
@@ -133,7 +128,7 @@ func (n *eventsNode) submit(workers int, again bool) *submitters {
 				}
 				run := sent{fmt.Sprintf("node-%d-%d.example.com", w, i%5), i}
 				status, body, err := n.request(http.MethodPost, e2e.Submission, run.report())
-				if s.again && errors.Is(err, syscall.ECONNRESET) {
+				if s.again && e2e.Unanswered(err) {
 					status, body, err = n.request(http.MethodPost, e2e.Submission, run.report())
 				}
 				s.mu.Lock()
