@@ -40,6 +40,7 @@ func (p *postgresFill) finish(ctx context.Context, tables []forumTable) error {
 		"SELECT setval(pg_get_serial_sequence('board_threads', 'id'), (SELECT max(id) FROM board_threads))",
 		"SELECT setval(pg_get_serial_sequence('board_users', 'id'), (SELECT max(id) FROM board_users))",
 		"VACUUM ANALYZE",
+		"CHECKPOINT", // who writes next would wait for what the fill left to be written
 	} {
 		if _, err := p.conn.Exec(ctx, statement); err != nil {
 			return err

@@ -54,8 +54,8 @@ const (
 	// walSizeLimit is what the write-ahead log is cut back to after it was merged
 	// into the database; a burst does not leave a huge file behind.
 	walSizeLimit = 64 << 20
-	// walMerge is how long the log grows before it is merged.
-	walMerge = 32 << 20
+	// walMerge is how long the log grows before it is merged, for which a commit waits.
+	walMerge = 16 << 20
 	// writerCache holds the pages that changes go to again and again.
 	writerCache = 32 << 20
 	// mapped is how much of the file readers see as memory. They share it with
