@@ -295,11 +295,9 @@ func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 			p.name, err = c.word(s, kind)
 			return err
 		case "arguments":
-			switch kind {
-			case jsontext.Object:
-				p.object = true
+			if p.object = kind == jsontext.Object; p.object { // of the last one, as the text is
 				p.arguments, err = c.raw(s)
-			default:
+			} else {
 				p.arguments, err = c.text(s, kind)
 			}
 			return err

@@ -154,6 +154,7 @@ func TestReader(t *testing.T) {
 		"cut in a call":      {in: []string{tool(`"index":0,"id":"a","function":{"name":"f","arguments":"{"}`), finished("length")}, want: []string{"call 0 a f", "args 0 {", "end length"}},
 		"no arguments":       {in: []string{tool(`"index":0,"id":"a","function":{"name":"f"}`), finished("stop")}, want: []string{"call 0 a f", "args 0 {}", "end calls"}},
 		"object arguments":   {in: []string{tool(`"index":0,"id":"a","function":{"name":"f","arguments":{"x": "y"}}`), finished("stop")}, want: []string{"call 0 a f", `args 0 {\"x\": \"y\"}`, "end calls"}},
+		"arguments twice":    {in: []string{tool(`"index":0,"id":"a","function":{"name":"f","arguments":{"x":1},"arguments":"0"}`), finished("stop")}, want: []string{"call 0 a f", "args 0 0", "end calls"}},
 		"empty object first": {in: []string{tool(`"index":0,"id":"a","function":{"name":"f","arguments":{ }}`), tool(`"index":0,"function":{"arguments":"{\"x\":1}"}`), finished("stop")}, want: []string{"call 0 a f", `args 0 {\"x\":1}`, "end calls"}},
 		"no index": {
 			in:   []string{tool(`"id":"a","function":{"name":"f","arguments":"{}"}`), tool(`"id":"b","function":{"name":"g","arguments":"{"}`), tool(`"function":{"arguments":"}"}`), finished("stop")},
