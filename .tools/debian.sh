@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what the tests run and this machine lacks: a PostgreSQL server, a
 # Redis or Valkey server, a C compiler for the race detector, curl, Node.js with
-# npm, Python, the browser Chromium, and the agent Puppet with the client of its store.
+# npm, Python, the browser Chromium, the agent Puppet with the client of its
+# store, and the library by which dashboards ask that store.
 # It only looks for programs, so that what was installed by other means counts
 # too, and it calls apt-get only when something is missing.
 set -eu
@@ -10,6 +11,7 @@ has() { command -v "$1" >/dev/null 2>&1; }
 compiles() { has gcc && echo '#include <stdlib.h>' | gcc -E -x c - >/dev/null 2>&1; }
 has_postgres() { has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }
 has_redis() { has redis-server || has valkey-server; }
+has_dashboards() { [ -d /usr/lib/python3/dist-packages/pypuppetdb ]; }
 has_terminus() { [ -e /usr/lib/ruby/vendor_ruby/puppet/reports/puppetdb.rb ]; }
 
 # missing prints the Debian packages of what is not there, in one line.
@@ -23,6 +25,7 @@ missing() {
 	has npm || printf 'npm '
 	has puppet || printf 'puppet-agent '
 	has_terminus || printf 'puppet-terminus-puppetdb '
+	has_dashboards || printf 'python3-pypuppetdb '
 	has chromium-headless-shell || has chromium || has chromium-browser || has google-chrome || printf 'chromium-headless-shell '
 }
 
