@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"math"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +207,37 @@ func BenchmarkParse(b *testing.B) {
 	for b.Loop() {
 		if _, err := parseReport(8, body, 0); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestMemoryOfValues: a value of a property takes no more memory than a command is
+// counted with, whatever it is made of; half of what is measured is garbage. It is not
+// parallel, since it measures.
+func TestMemoryOfValues(t *testing.T) {
+	const size = 2 << 20
+	fill := func(begin, part, end string) string {
+		parts := make([]string, size/(len(part)+1))
+		for i := range parts {
+			parts[i] = strings.ReplaceAll(part, "#", strconv.Itoa(i%10))
+		}
+		return begin + strings.Join(parts, ",") + end
+	}
+	for name, value := range map[string]string{
+		"numbers": fill("[", "1", "]"), "large numbers": fill("[", "1e308", "]"), "small numbers": fill("[", "-1e-300", "]"), "lists": fill("[", "[]", "]"),
+		"members": fill("{", `"#":1`, "}"), "objects": fill("[", `{"b":#,"a":0}`, "]"), "escapes": fill("[", `"\u0001"`, "]"),
+	} {
+		body := least(`"file","old`, value+`,"old`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r, err := parseReport(8, body, 0)
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if times := (after.TotalAlloc - before.TotalAlloc) / uint64(len(body)); times > 2*weight {
+			t.Errorf("%s: %d times its size, and %d characters to store", name, times, len(r.changes[0].newValue.String))
 		}
 	}
 }

@@ -307,7 +307,7 @@ func (c *checker) equality(f *field, v *value) (expr, error) {
 		ms, err := timeValue(v)
 		return &compareExpr{f, "=", ms}, err
 	case typeJSON:
-		return &compareExpr{f, "=", string(v.appendCanonical(nil))}, nil
+		return &compareExpr{f, "=", v.canonical()}, nil
 	case typePath:
 		if v.kind == kindNumber {
 			return &compareExpr{f, "=", v.text}, nil

@@ -102,7 +102,7 @@ func (c *checker) inArray(f *field, items []*value) (expr, error) {
 			}
 			x.values = append(x.values, v.truth)
 		case typeJSON:
-			x.values = append(x.values, string(v.appendCanonical(nil)))
+			x.values = append(x.values, v.canonical())
 		default:
 			if v.kind == kindNumber {
 				v = textValue(v.text)

@@ -1,15 +1,12 @@
 package query
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
-
-var errNotJSON = errors.New("not JSON")
 
 // Bounds of a query, whatever language it is written in.
 const (

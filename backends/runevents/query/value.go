@@ -1,8 +1,6 @@
 package query
 
 import (
-	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -62,82 +60,41 @@ func (v *value) member(key string) *value {
 	return nil
 }
 
-// appendCanonical writes the one spelling of the value that is stored and
-// compared.
-func (v *value) appendCanonical(b []byte) []byte {
+// canonical is the one spelling of the value that is stored and compared.
+func (v *value) canonical() string {
+	text, _ := CanonicalJSON(v.appendJSON(nil)) // it is JSON
+	return text
+}
+
+func (v *value) appendJSON(b []byte) []byte {
 	switch v.kind {
 	case kindNull:
 		return append(b, "null"...)
 	case kindBool:
 		return strconv.AppendBool(b, v.truth)
 	case kindNumber:
-		return appendCanonicalNumber(b, v.text)
+		return append(b, v.text...)
 	case kindString:
-		return jsontext.AppendQuoted(b, strings.ReplaceAll(v.text, "\x00", "\uFFFD"))
+		return jsontext.AppendQuoted(b, v.text)
 	case kindList:
 		b = append(b, '[')
 		for i, item := range v.items {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = item.appendCanonical(b)
+			b = item.appendJSON(b)
 		}
 		return append(b, ']')
 	default:
-		// The last of two members with one key counts, as in PostgreSQL.
-		last := make(map[string]*value, len(v.members))
-		keys := make([]string, 0, len(v.members))
-		for _, m := range v.members {
-			if _, twice := last[m.key]; !twice {
-				keys = append(keys, m.key)
-			}
-			last[m.key] = m.value
-		}
-		slices.Sort(keys)
 		b = append(b, '{')
-		for i, key := range keys {
+		for i, m := range v.members {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = jsontext.AppendQuoted(b, strings.ReplaceAll(key, "\x00", "\uFFFD"))
-			b = append(b, ':')
-			b = last[key].appendCanonical(b)
+			b = m.value.appendJSON(append(jsontext.AppendQuoted(b, m.key), ':'))
 		}
 		return append(b, '}')
 	}
-}
-
-// appendCanonicalNumber writes integers without exponent and fraction, other
-// numbers in the shortest form that reads back the same.
-func appendCanonicalNumber(b []byte, text string) []byte {
-	if !strings.ContainsAny(text, ".eE") {
-		if text == "-0" {
-			return append(b, '0')
-		}
-		return append(b, text...)
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return append(b, text...) // beyond a double: as written
-	}
-	if f == 0 {
-		return append(b, '0')
-	}
-	return strconv.AppendFloat(b, f, 'f', -1, 64)
-}
-
-// CanonicalJSON returns the one spelling of a JSON value that is stored and
-// compared: no spaces, sorted keys, shortest numbers, U+FFFD for U+0000. Two
-// values are equal when their spellings are.
-func CanonicalJSON(raw []byte) (string, error) {
-	if !json.Valid(raw) { // also bounds the depth, far above that of a query
-		return "", errNotJSON
-	}
-	v, err := parseJSON(string(raw), bounds{depth: 10_000, values: len(raw) + 1})
-	if err != nil {
-		return "", err
-	}
-	return string(v.appendCanonical(nil)), nil
 }
 
 // notation writes a value as the error texts quote it: lists without commas,

@@ -1,0 +1,143 @@
+package query
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// CanonicalJSON returns the one spelling of a JSON value that is stored and
+// compared: no spaces, sorted keys, shortest numbers, U+FFFD for U+0000. Two
+// values are equal when their spellings are. The text is read once and no tree is
+// made of it, which would be many times its size.
+func CanonicalJSON(raw []byte) (string, error) {
+	s := jsontext.NewScanner(raw)
+	c := canonicalizer{&s, make([]byte, 0, len(raw))}
+	if err := c.value(); err != nil {
+		return "", err
+	}
+	if err := s.End(); err != nil {
+		return "", err
+	}
+	return string(c.out), nil
+}
+
+type canonicalizer struct {
+	*jsontext.Scanner
+	out []byte
+}
+
+// value passes one value.
+func (c *canonicalizer) value() error {
+	switch c.Kind() {
+	case jsontext.Array:
+		c.out = append(c.out, '[')
+		err := c.Array(func(i int) error {
+			if i > 0 {
+				c.out = append(c.out, ',')
+			}
+			return c.value()
+		})
+		c.out = append(c.out, ']')
+		return err
+	case jsontext.Object:
+		return c.object()
+	case jsontext.String:
+		text, err := c.Word()
+		c.text(text)
+		return err
+	case jsontext.Number:
+		from := c.Start()
+		err := c.Skip()
+		c.out = appendCanonicalNumber(c.out, string(c.Since(from)))
+		return err
+	default: // the words
+		from := c.Start()
+		err := c.Skip()
+		c.out = append(c.out, c.Since(from)...)
+		return err
+	}
+}
+
+// text writes a string. PostgreSQL has no U+0000 in text.
+func (c *canonicalizer) text(text []byte) {
+	if bytes.IndexByte(text, 0) >= 0 {
+		text = bytes.ReplaceAll(text, []byte{0}, []byte("\uFFFD"))
+	}
+	c.out = jsontext.AppendQuoted(c.out, text)
+}
+
+// written is where a member of an object stands in what was written, and the
+// quote behind its key. An object may have millions of them.
+type written struct{ from, quote, end uint32 }
+
+// object passes an object. Most have their keys in order.
+func (c *canonicalizer) object() error {
+	c.out = append(c.out, '{')
+	begin := len(c.out)
+	var list []written
+	key := func(m written) []byte { return c.out[m.from+1 : m.quote] }
+	sorted := true
+	err := c.Object(func(name []byte) error {
+		if len(list) > 0 {
+			c.out = append(c.out, ',')
+		}
+		from := len(c.out)
+		c.text(name)
+		quote := len(c.out) - 1
+		c.out = append(c.out, ':')
+		err := c.value()
+		m := written{uint32(from), uint32(quote), uint32(len(c.out))} //nolint:gosec // a command is shorter
+		sorted = sorted && (len(list) == 0 || bytes.Compare(key(list[len(list)-1]), key(m)) < 0)
+		list = append(list, m)
+		return err
+	})
+	if err == nil && !sorted {
+		slices.SortStableFunc(list, func(a, b written) int { return bytes.Compare(key(a), key(b)) })
+		inOrder := make([]byte, 0, len(c.out)-begin)
+		for i, m := range list {
+			// The last of two members with one key counts, as in PostgreSQL.
+			if i+1 < len(list) && bytes.Equal(key(m), key(list[i+1])) {
+				continue
+			}
+			if len(inOrder) > 0 {
+				inOrder = append(inOrder, ',')
+			}
+			inOrder = append(inOrder, c.out[m.from:m.end]...)
+		}
+		c.out = append(c.out[:begin], inOrder...)
+	}
+	c.out = append(c.out, '}')
+	return err
+}
+
+// Numbers beyond these have an exponent: 1e308 written out would be sixty times as
+// long as it was sent.
+const large, small = 1e21, 1e-21
+
+// appendCanonicalNumber writes integers without exponent and fraction, other
+// numbers in the shortest form that reads back the same.
+func appendCanonicalNumber(b []byte, text string) []byte {
+	if !strings.ContainsAny(text, ".eE") {
+		if text == "-0" {
+			return append(b, '0')
+		}
+		return append(b, text...)
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return append(b, text...) // beyond a double: as written
+	}
+	if f == 0 {
+		return append(b, '0')
+	}
+	format := byte('f')
+	if size := math.Abs(f); size >= large || size < small {
+		format = 'e'
+	}
+	return strconv.AppendFloat(b, f, format, -1, 64)
+}
