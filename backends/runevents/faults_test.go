@@ -160,6 +160,20 @@ func TestFuture(t *testing.T) {
 		if n := s.number(t, "SELECT count(*) FROM run_events"); n != 1 {
 			t.Errorf("%d events", n)
 		}
+		// No report could bring a node back that is away until then.
+		away := func(at string) error {
+			return s.Store(t.Context(), Command{deactivateNode, 3, "a", []byte(`{"certname":"a.example.com","producer_timestamp":"` + at + `"}`)})
+		}
+		const want = "deactivate node: producer_timestamp is 2026-04-08T12:00:01.000Z, more than 7 days ahead of the clock of this server"
+		if err := away(far); !IsPayload(err) || err.Error() != want {
+			t.Errorf("far deactivation: %v", err)
+		}
+		if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL"); n != 0 {
+			t.Errorf("%d nodes are away", n)
+		}
+		if err := away(now.Add(maxAhead).Format(time.RFC3339)); err != nil {
+			t.Errorf("near deactivation: %v", err)
+		}
 	})
 }
 

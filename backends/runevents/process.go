@@ -119,6 +119,9 @@ func (s *Service) take(c Command) (<-chan error, error) {
 // deactivate takes a node out of the active ones, unless it has reported since.
 func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 	certname, at, err := parseDeactivation(payload)
+	if err == nil {
+		err = checkAhead("deactivate node: producer_timestamp", at, s.o.Now())
+	}
 	if err != nil {
 		return &payloadError{err}
 	}

@@ -20,8 +20,9 @@ const (
 	// maxDays bounds the days that the events of one report lie on; each day
 	// may become a partition.
 	maxDays = 62
-	// maxAhead is how far ahead of our clock a report or event may be. What comes
-	// from a clock gone wrong would lie in partitions that no purge ever reaches.
+	// maxAhead is how far ahead of our clock a report, event or deactivation may be.
+	// What comes from a clock gone wrong would lie in partitions that no purge ever
+	// reaches, or keep a node away whatever it reports.
 	maxAhead = 7 * day
 )
 
@@ -144,18 +145,22 @@ func (p *report) identify() {
 	p.hash = sha1.Sum(append(b, '}')) //nolint:gosec // as above
 }
 
+// checkAhead refuses a time that is too far in the future.
+func checkAhead(what string, at int64, now time.Time) error {
+	if at <= now.Add(maxAhead).UnixMilli() {
+		return nil
+	}
+	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server", what, appendInstant(nil, at), maxAhead/day)
+}
+
 // checkTimes refuses a report from the future.
 func (p *report) checkTimes(now time.Time) error {
-	latest := now.Add(maxAhead).UnixMilli()
-	ahead := func(what string, at int64) error {
-		return fmt.Errorf("report: %s is %s, more than %d days ahead of the clock of this server", what, appendInstant(nil, at), maxAhead/day)
-	}
-	if p.producerTimestamp > latest {
-		return ahead("producer_timestamp", p.producerTimestamp)
+	if err := checkAhead("report: producer_timestamp", p.producerTimestamp, now); err != nil {
+		return err
 	}
 	for i := range p.events {
-		if at := p.events[i].at; at > latest {
-			return ahead("the timestamp of an event", at)
+		if err := checkAhead("report: the timestamp of an event", p.events[i].at, now); err != nil {
+			return err
 		}
 	}
 	return nil
