@@ -71,6 +71,8 @@ func ownRoutes() []Route {
 		{Methods: queryMethods, Path: "/query/v4/environments/{environment}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of an environment"},
 		{Methods: queryMethods, Path: "/query/v4/producers", Right: Read, Cost: 1, Entity: "producers", serve: (*Endpoint).ask, answer: "Producers", summary: "Query the servers that reports came from"},
 		{Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer", serve: (*Endpoint).ask, answer: "Producer", summary: "Show such a server"},
+		{Methods: queryMethods, Path: "/query/v4/producers/{producer}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of such a server"},
+		{Methods: getMethods, Path: "/meta/v1/server-time", Right: Read, serve: (*Endpoint).time, answer: "ServerTime", summary: "Show the time of this server"},
 		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*Endpoint).version, answer: "Version", summary: "Show the version of the interface"},
 		{Methods: getMethods, Path: StatusPath, Right: Public, serve: (*Endpoint).status, summary: "Tell whether the service works"},
 		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*Endpoint).document, answer: "Document", summary: "Show this document"},
@@ -102,6 +104,8 @@ func absentRoutes() []Route {
 	add("resources", "Query the resources of an environment", "/environments/{environment}/resources", resources...)
 	add("resources", "Query the resources of a catalog", "/catalogs/{node}/resources", resources...)
 	add("edges", "Query the edges of a catalog", "/catalogs/{node}/edges", "")
+	add("catalogs", "Query the catalogs of a server", "/producers/{producer}/catalogs", "")
+	add("factsets", "Query the factsets of a server", "/producers/{producer}/factsets", "")
 	for path, entity := range map[string]string{
 		"/fact-paths": "fact_paths", "/fact-contents": "fact_contents", "/factsets": "factsets", "/inventory": "inventory", "/catalogs": "catalogs", "/edges": "edges",
 		"/packages": "packages", "/package-inventory": "package_inventory", "/package-inventory/{node}": "package_inventory",
@@ -198,6 +202,10 @@ const apiVersion = "7.12.0"
 
 func (*Endpoint) version(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, `{"version":%q}`, apiVersion)
+}
+
+func (e *Endpoint) time(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, `{"server_time":%q}`, appendInstant(nil, e.service.o.Now().UnixMilli()))
 }
 
 // StatusPath tells whether the service works.

@@ -84,6 +84,7 @@ func TestAbsentRoutes(t *testing.T) {
 		"/catalogs/a.example.com": `{"certname":"a.example.com","version":null,"environment":null,"transaction_uuid":null,"catalog_uuid":null,"code_id":null,"job_id":null,` +
 			`"producer":null,"producer_timestamp":null,"hash":null,"resources":{"data":[],"href":"/pdb/query/v4/catalogs/a.example.com/resources"},` +
 			`"edges":{"data":[],"href":"/pdb/query/v4/catalogs/a.example.com/edges"}}`,
+		"/producers/puppet.example.com/reports" + count: `[{"count":1}]`, "/producers/puppet.example.com/catalogs": "[]", "/producers/puppet.example.com/factsets" + count: `[{"count":0}]`,
 		"/resources" + count: `[{"count":0}]`, "/nodes/a.example.com/facts" + count: `[{"count":0}]`,
 		`/facts?query=["and",["=","name","kernel"],["=","environment","production"]]&limit=5&order_by=[{"field":"certname"}]`: "[]",
 	} {
@@ -97,6 +98,7 @@ func TestAbsentRoutes(t *testing.T) {
 		"/environments/nowhere":        `{"error":"No information is known about environment nowhere"}`,
 		"/environments/nowhere/facts":  `{"error":"No information is known about environment nowhere"}`,
 		"/producers/nobody":            `{"error":"No information is known about producer nobody"}`,
+		"/producers/nobody/reports":    `{"error":"No information is known about producer nobody"}`,
 		"/facts?query=[%22=%22]":       "= requires exactly two arguments",
 		"/fact-names?limit=0":          "Illegal value '0' for :limit; expected a positive non-zero integer.",
 		"/producers/x?query=[]":        "Unsupported query parameter 'query'",
@@ -112,6 +114,11 @@ func TestAbsentRoutes(t *testing.T) {
 	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/store/query/v4/fact-names?include_total=true", nil))
 	if w.Header().Get("X-Records") != "0" {
 		t.Errorf("names: %v", w.Header())
+	}
+	w = httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/pdb/meta/v1/server-time", nil))
+	if want := now.UTC().Format(`{"server_time":"2006-01-02T15:04:05.000Z"}`); w.Code != http.StatusOK || w.Body.String() != want {
+		t.Errorf("time: %d %s, want %s", w.Code, w.Body, want)
 	}
 }
 

@@ -279,12 +279,14 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 		}
 	}
 	equal("certname", pl.scope.Node)
-	equal("name", pl.scope.Producer)
-	if pl.entity == "environments" {
-		equal("name", pl.scope.Environment)
-	} else {
-		equal("environment", pl.scope.Environment)
+	of := func(entity, field, name string) {
+		if pl.entity == entity {
+			field = "name"
+		}
+		equal(field, name)
 	}
+	of("environments", "environment", pl.scope.Environment)
+	of("producers", "producer", pl.scope.Producer)
 	pl.wide = wide(pl, q, s.o.Now())
 }
 
