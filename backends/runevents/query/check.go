@@ -163,6 +163,9 @@ func (c *checker) field(e *entity, v *value) *field {
 }
 
 func (c *checker) comparison(e *entity, clause *value, op string, name, v *value, outermost bool) (expr, error) {
+	if e.node != "" && isFact(name) {
+		return c.absent(clause, op, name, v)
+	}
 	if e.node != "" && (name.isList() || name.isText() && name.text == "node_state") {
 		return c.nodeState(clause, op, name, v)
 	}
@@ -399,7 +402,7 @@ func (c *checker) nodeState(clause *value, op string, name, v *value) (expr, err
 			state = "inactive"
 		}
 	default:
-		return nil, c.malformed(clause, "the only list in the place of a field is [\"node\" \"active\"]")
+		return nil, c.malformed(clause, "the only lists in the place of a field are [\"node\" \"active\"] and [\"fact\" name]")
 	}
 	var x expr
 	switch state {
@@ -425,7 +428,11 @@ func isState(name *value) bool {
 	return len(name.items) == 2 && name.items[0].isText() && name.items[0].text == "node" && name.items[1].isText() && name.items[1].text == "active"
 }
 
-// fields reads a name or a list of names.
+// isFact tells whether a name in the place of a field is one of a fact of the node, of
+// which none is ever stored.
+func isFact(name *value) bool { return len(name.items) == 2 && name.operator() == "fact" && name.items[1].isText() }
+
+// fieldNames reads a name or a list of names.
 func fieldNames(v *value) ([]string, bool) {
 	if v.isText() {
 		return []string{v.text}, true

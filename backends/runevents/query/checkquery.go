@@ -14,6 +14,9 @@ func (c *checker) in(e *entity, clause *value, args []*value) (expr, error) {
 	}
 	of := args[1]
 	op := of.operator()
+	if op == "array" && e.node != "" && isFact(args[0]) {
+		return &constExpr{false}, nil
+	}
 	if op == "array" && len(names) == 1 && names[0] == "latest_report?" && e.byName[names[0]] != nil {
 		return nil, refuse("Operator in...array is not supported on field latest_report?")
 	}

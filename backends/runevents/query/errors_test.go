@@ -67,7 +67,10 @@ func TestRefusals(t *testing.T) {
 		{"/events", q(`["=",5,1]`), "'5' is not a queryable object for events. Known queryable objects are " + eventFields},
 		{"/events", q(`["=",null,1]`), "'null' is not a queryable object for events. Known queryable objects are " + eventFields},
 		{"/events", q(`["or",["=","x",1],["~","y","z"]]`), "'x' is not a queryable object for events. Known queryable objects are " + eventFields + "\n'y' is not a queryable object for events. Known queryable objects are " + eventFields},
-		{"/events", q(`["=",["a","b"],1]`), `["=" ["a" "b"] 1] is not well-formed: the only list in the place of a field is ["node" "active"]`},
+		{"/events", q(`["=",["a","b"],1]`), `["=" ["a" "b"] 1] is not well-formed: the only lists in the place of a field are ["node" "active"] and ["fact" name]`},
+		{"/events", q(`["=",["fact","kernel"]]`), "= requires exactly two arguments"},
+		{"/nodes", q(`["~",["fact","kernel"],"("]`), "ERROR: invalid regular expression: parentheses () not balanced"},
+		{"/environments", q(`["=",["fact","kernel"],"x"]`), `["=" ["fact" "kernel"] "x"] is not well-formed: a field must be a name`},
 		{"/events", q(`["=","node_state","asleep"]`), "'asleep' is not a valid node_state: use 'active', 'inactive' or 'any'"},
 		{"/reports", q(`["=","logs","x"]`), "'logs' is not a queryable object for reports. …"},
 		// Values.

@@ -133,8 +133,9 @@ func (p *pqlParser) scan() error {
 	return nil
 }
 
-// pqlString reads a string. A backslash escapes the quote, and in double
-// quotes itself; any other stays, which is convenient for patterns.
+// pqlString reads a string. In double quotes it is one of JSON, in single quotes a
+// backslash escapes the quote. Where it escapes nothing it stays, which is convenient
+// for patterns.
 func pqlString(in string) (text string, n int, ok bool) {
 	quote := in[0]
 	var b strings.Builder
@@ -142,16 +143,21 @@ func pqlString(in string) (text string, n int, ok bool) {
 		switch {
 		case in[i] == quote:
 			return strings.ToValidUTF8(b.String(), "\uFFFD"), i + 1, true
-		case in[i] == '\\' && i+1 < len(in) && (in[i+1] == quote || quote == '"' && in[i+1] == '\\'):
-			i++
+		case in[i] != '\\' || i+1 == len(in):
 			b.WriteByte(in[i])
-		case in[i] == '\\' && i+1 < len(in):
-			b.WriteByte('\\')
-			i++
-			b.WriteByte(in[i])
-		default:
-			b.WriteByte(in[i])
+			continue
+		case quote == '"':
+			escaped := parser{in: in, pos: i}
+			if r, err := escaped.escape(); err == nil {
+				b.WriteRune(r)
+				i = escaped.pos - 1
+				continue
+			}
 		}
+		if i++; in[i] != quote {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(in[i])
 	}
 	return "", 0, false
 }
