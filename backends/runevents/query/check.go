@@ -430,7 +430,9 @@ func isState(name *value) bool {
 
 // isFact tells whether a name in the place of a field is one of a fact of the node, of
 // which none is ever stored.
-func isFact(name *value) bool { return len(name.items) == 2 && name.operator() == "fact" && name.items[1].isText() }
+func isFact(name *value) bool {
+	return len(name.items) == 2 && name.operator() == "fact" && name.items[1].isText()
+}
 
 // fieldNames reads a name or a list of names.
 func fieldNames(v *value) ([]string, bool) {
