@@ -180,8 +180,8 @@ func (c *checker) comparison(e *entity, clause *value, op string, name, v *value
 	if f == nil {
 		return &constExpr{true}, nil
 	}
-	if outermost && e.name == "reports" && f.name == "type" {
-		c.namesType = true
+	if e.name == "reports" && f.name == "type" {
+		c.namesType = c.namesType || outermost
 		if op == "=" && v.isText() && v.text == "any" {
 			return &constExpr{true}, nil
 		}

@@ -135,7 +135,11 @@ func (s *scope) in(x *inExpr, negated bool) string {
 		word = " NOT IN ("
 	}
 	if table, key, ok := s.identity(f); ok {
-		return orNull(f, key, key+word+"SELECT id FROM "+table+" WHERE "+naming(table)+" IN ("+s.values(x.values)+"))", nulls)
+		test := key + word + "SELECT id FROM " + table + " WHERE " + naming(table) + " IN (" + s.values(x.values) + "))"
+		if negated && !nulls && f.nullable { // null is not in what is empty, and none of the values may have a number
+			test = "(" + test + " AND " + key + " IS NOT NULL)"
+		}
+		return orNull(f, key, test, nulls)
 	}
 	col := s.column(f.alias, f.column)
 	return orNull(f, col, col+word+s.values(x.values)+")", nulls)

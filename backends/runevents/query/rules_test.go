@@ -286,6 +286,7 @@ func TestReports(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bed) {
 		plan := strings.NewReplacer(`"type":"agent"`, `"type":"plan"`, "special.example.com", "plan.example.com").Replace(specialReport)
 		b.submit(t, "store report", 8, []byte(plan))
+		wantEqual(t, "any type in a subquery", b.count(t, "/nodes", `["and",["~","certname","^plan"],["subquery","reports",["=","type","any"]]]`), 1)
 		for q, want := range map[string]int{
 			``: 90, `["=","type","plan"]`: 1, `["=","type","any"]`: 91, `["and",["=","type","any"],["=","environment","special"]]`: 2,
 			`["=","noop",true]`:                                   len(b.rows(t, "/reports", "query", `["and",["not",["=","noop",false]],["null?","noop",false]]`)),
@@ -293,6 +294,9 @@ func TestReports(t *testing.T) {
 			`["subquery","producers",["~","name","."]]`:           89,
 			`["subquery","events",["=","resource_title","a\nb"]]`: 1,
 			`["=","latest_report?",true]`:                         36,
+			// The status of one report is null, and no status is such a word.
+			`["not",["in","status",["array",["no such word"]]]]`: 89,
+			`["not",["in","status",["array",[]]]]`:               90,
 		} {
 			if got := b.count(t, "/reports", q); got != want {
 				t.Errorf("%s: %d reports, want %d", q, got, want)

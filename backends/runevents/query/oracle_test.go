@@ -1,0 +1,633 @@
+package query_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// verdict is what SQL makes of a clause about a row; null is unknown.
+type verdict int
+
+const (
+	no verdict = iota
+	unknown
+	yes
+)
+
+func says(b bool) verdict {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// oracle answers queries by looking at every row, without SQL.
+type oracle struct {
+	tb       testing.TB
+	rows     map[string][]map[string]any
+	active   map[string]bool
+	latest   map[string]bool // reports, by hash
+	distinct bool            // equality never is unknown
+	found    map[string][][]any
+}
+
+// once is what an inner query finds, which is the same for every row.
+func (o *oracle) once(query any, find func() [][]any) [][]any {
+	key := spell(query)
+	rows, ok := o.found[key]
+	if !ok {
+		rows = find()
+		o.found[key] = rows
+	}
+	return rows
+}
+
+func newOracle(tb testing.TB, b *bed) *oracle {
+	o := &oracle{tb: tb, active: make(map[string]bool), latest: make(map[string]bool), found: make(map[string][][]any), rows: map[string][]map[string]any{
+		"events": b.rows(tb, "/events"), "reports": b.rows(tb, "/reports", "query", `["=","type","any"]`), "nodes": b.rows(tb, "/nodes", "query", `["=","node_state","any"]`),
+		"environments": b.rows(tb, "/environments"), "catalogs": nil,
+	}}
+	for _, n := range o.rows["nodes"] {
+		o.active[n["certname"].(string)] = n["deactivated"] == nil && n["expired"] == nil
+		if hash, ok := n["latest_report_hash"].(string); ok {
+			o.latest[hash] = true
+		}
+	}
+	return o
+}
+
+// null tells whether the database has nothing there. A value that was sent as null
+// is something.
+func null(row map[string]any, field string) bool {
+	sent := (field == "new_value" || field == "old_value") && row["status"] != "skipped"
+	return row[field] == nil && !sent
+}
+
+// moment is a time as rows show it.
+func moment(v any) (string, bool) {
+	const shown = "2006-01-02T15:04:05.000Z"
+	switch v := v.(type) {
+	case float64:
+		return time.UnixMilli(int64(v)).UTC().Format(shown), true
+	case string:
+		if v == "2026-W10-3" {
+			v = "2026-03-04"
+		}
+		for _, layout := range []string{time.RFC3339, time.DateOnly, "2006"} {
+			if at, err := time.Parse(layout, v); err == nil {
+				return at.UTC().Format(shown), true
+			}
+		}
+	}
+	return "", false
+}
+
+func isTime(field string) bool {
+	return field == "timestamp" || strings.HasSuffix(field, "_time") || strings.HasSuffix(field, "_timestamp")
+}
+
+func text(v any) string {
+	if n, ok := v.(float64); ok {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return v.(string)
+}
+
+func (o *oracle) equal(row map[string]any, field string, v any) verdict {
+	if null(row, field) {
+		if o.distinct {
+			return no
+		}
+		return unknown
+	}
+	switch {
+	case isTime(field):
+		at, _ := moment(v)
+		return says(row[field] == at)
+	case field == "containment_path":
+		return says(slices.Contains(row[field].([]any), any(text(v))))
+	}
+	return says(spell(row[field]) == spell(v))
+}
+
+func (o *oracle) match(row map[string]any, field, expression string) verdict {
+	p, err := pattern.Compile(expression)
+	if err != nil {
+		o.tb.Fatal(err)
+	}
+	m, err := p.Matcher()
+	if err != nil {
+		o.tb.Fatal(err)
+	}
+	texts := []any{row[field]}
+	switch v := row[field].(type) {
+	case nil:
+		return no
+	case []any:
+		if texts = v; field != "containment_path" {
+			texts = []any{spell(v)}
+		}
+	case string:
+	default:
+		texts = []any{spell(v)}
+	}
+	return says(slices.ContainsFunc(texts, func(v any) bool {
+		matched, err := m.MatchString(v.(string))
+		if err != nil {
+			o.tb.Fatal(err)
+		}
+		return matched
+	}))
+}
+
+// ask is the verdict of a clause about a row of an entity.
+func (o *oracle) ask(entity string, row map[string]any, clause any) verdict {
+	c := clause.([]any)
+	if len(c) == 0 {
+		return yes
+	}
+	args := c[1:]
+	switch op := c[0].(string); op {
+	case "and", "or":
+		result := o.ask(entity, row, args[0])
+		for _, a := range args[1:] {
+			if v := o.ask(entity, row, a); op == "and" && v < result || op == "or" && v > result {
+				result = v
+			}
+		}
+		return result
+	case "not":
+		return yes - o.ask(entity, row, args[0])
+	case "!=":
+		return yes - o.ask(entity, row, []any{"=", args[0], args[1]})
+	case "=":
+		return o.equality(row, args[0], args[1])
+	case "~":
+		return o.match(row, args[0].(string), args[1].(string))
+	case "null?":
+		return says(null(row, args[0].(string)) == args[1].(bool))
+	case "<", "<=", ">", ">=":
+		field := args[0].(string)
+		if null(row, field) {
+			return unknown
+		}
+		var order int
+		if isTime(field) {
+			at, _ := moment(args[1])
+			order = strings.Compare(row[field].(string), at)
+		} else {
+			order = cmp.Compare(row[field].(float64), args[1].(float64))
+		}
+		return says(order < 0 && op[0] == '<' || order > 0 && op[0] == '>' || order == 0 && len(op) == 2)
+	case "subquery":
+		other := args[0].(string)
+		relation := map[string][2]string{
+			"events reports": {"report", "hash"}, "reports events": {"hash", "report"}, "events environments": {"environment", "name"},
+		}[entity+" "+other]
+		if relation[0] == "" {
+			relation = [2]string{"certname", "certname"}
+		}
+		found := o.once([]any{clause, relation[1]}, func() [][]any { return o.project(o.filter(other, args[1]), []any{relation[1]}) })
+		return o.among(row, []any{relation[0]}, found)
+	case "in":
+		if inner := args[1].([]any); inner[0] != "array" {
+			return o.among(row, list(args[0]), o.once(inner, func() [][]any { return o.inner(inner) }))
+		}
+		return o.contained(row, args[0].(string), args[1].([]any)[1].([]any))
+	}
+	o.tb.Fatalf("%v", clause)
+	return no
+}
+
+func (o *oracle) equality(row map[string]any, field, v any) verdict {
+	switch {
+	case spell(field) == `["node","active"]`:
+		return says(o.active[row["certname"].(string)] == v.(bool))
+	case field == "node_state":
+		return says(v == "any" || o.active[row["certname"].(string)] == (v == "active"))
+	case field == "latest_report?":
+		return says(o.latest[fmt.Sprint(cmp.Or(row["report"], row["hash"]))] == v.(bool))
+	case field == "type" && v == "any":
+		return yes
+	case v == nil:
+		return says(row[field.(string)] == nil)
+	}
+	return o.equal(row, field.(string), v)
+}
+
+// contained is whether a field equals one of the values.
+func (o *oracle) contained(row map[string]any, field string, values []any) verdict {
+	result := no
+	for _, v := range values {
+		switch _, timely := moment(v); {
+		case v == nil:
+			if strings.HasSuffix(field, "_value") && row[field] == nil {
+				result = yes
+			}
+			continue
+		case isTime(field) && !timely:
+			continue
+		case field == "report" || strings.HasSuffix(field, "hash"): // none of the values is one
+			continue
+		case field != "line" && !isTime(field) && !strings.HasSuffix(field, "_value"):
+			v = text(v)
+		}
+		result = max(result, o.equal(row, field, v))
+	}
+	return result
+}
+
+// among is whether fields are those of one of the rows.
+func (o *oracle) among(row map[string]any, fields []any, rows [][]any) verdict {
+	result := no
+	for _, r := range rows {
+		one := yes
+		for i, f := range fields {
+			switch left := row[f.(string)]; {
+			case left == nil || r[i] == nil:
+				one = min(one, unknown)
+			case left != r[i]:
+				one = no
+			}
+		}
+		result = max(result, one)
+	}
+	return result
+}
+
+func list(v any) []any {
+	if l, ok := v.([]any); ok {
+		return l
+	}
+	return []any{v}
+}
+
+// inner are the rows of a query inside a query.
+func (o *oracle) inner(q []any) [][]any {
+	if q[0] == "extract" {
+		selected := q[2].([]any)
+		return o.project(o.filter(strings.TrimPrefix(selected[0].(string), "select_"), selected[1]), list(q[1]))
+	}
+	extract := q[2].([]any)
+	rows := o.filter(q[1].(string), extract[2])
+	if function, ok := list(extract[1])[0].([]any); ok {
+		var greatest any
+		for _, r := range rows {
+			if at := r[function[2].(string)]; greatest == nil || at.(string) > greatest.(string) {
+				greatest = at
+			}
+		}
+		return [][]any{{greatest}}
+	}
+	if len(q) > 3 { // the youngest
+		slices.SortFunc(rows, func(a, b map[string]any) int {
+			return cmp.Or(strings.Compare(b["start_time"].(string), a["start_time"].(string)), strings.Compare(a["hash"].(string), b["hash"].(string)))
+		})
+		rows = rows[:min(len(rows), int(q[4].([]any)[1].(float64)))]
+	}
+	return o.project(rows, list(extract[1]))
+}
+
+func (o *oracle) filter(entity string, clause any) (rows []map[string]any) {
+	inside := *o
+	inside.distinct = false
+	for _, r := range o.rows[entity] {
+		if inside.ask(entity, r, clause) == yes {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+func (*oracle) project(rows []map[string]any, fields []any) (list [][]any) {
+	for _, r := range rows {
+		values := make([]any, 0, len(fields))
+		for _, f := range fields {
+			values = append(values, r[f.(string)])
+		}
+		list = append(list, values)
+	}
+	return list
+}
+
+// names tells whether a clause names a field, subqueries aside.
+func names(clause any, field string) bool {
+	c, ok := clause.([]any)
+	if !ok || len(c) < 2 {
+		return false
+	}
+	switch c[0] {
+	case "and", "or", "not":
+		return slices.ContainsFunc(c[1:], func(part any) bool { return names(part, field) })
+	}
+	return c[1] == field
+}
+
+// youngest are the rows that distinct_resources leaves.
+func (o *oracle) youngest(clause any, start, end any) []map[string]any {
+	from, _ := moment(start)
+	until, _ := moment(end)
+	var limits func(clause any) []any
+	limits = func(clause any) (list []any) {
+		switch c := clause.([]any); {
+		case c[0] == "and":
+			for _, part := range c[1:] {
+				list = append(list, limits(part)...)
+			}
+		case c[1] == "latest_report?":
+			list = append(list, c)
+		}
+		return list
+	}
+	bound := limits(clause)
+	best := make(map[string][]map[string]any)
+	for _, r := range o.rows["events"] {
+		at := r["timestamp"].(string)
+		if at < from || at > until || slices.ContainsFunc(bound, func(c any) bool { return o.ask("events", r, c) != yes }) {
+			continue
+		}
+		key := spell([]any{r["certname"], r["resource_type"], r["resource_title"], r["property"], r["name"]})
+		switch list := best[key]; {
+		case len(list) == 0 || list[0]["timestamp"].(string) < at:
+			best[key] = []map[string]any{r}
+		case list[0]["timestamp"] == at:
+			best[key] = append(list, r)
+		}
+	}
+	var rows []map[string]any
+	for _, list := range best {
+		rows = append(rows, list...)
+	}
+	return rows
+}
+
+// chosen are the rows that a clause is true of.
+func (o *oracle) chosen(entity string, rows []map[string]any, clause any) (list []map[string]any) {
+	for _, r := range rows {
+		if o.ask(entity, r, clause) == yes {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// extracted are the rows of an extract of rows.
+func (o *oracle) extracted(rows []map[string]any, columns, group []any) []map[string]any {
+	shown := func(r map[string]any, column any) any {
+		f, ok := column.([]any)
+		if !ok {
+			return r[column.(string)]
+		}
+		at, err := time.Parse(time.RFC3339, r[f[2].(string)].(string))
+		if err != nil {
+			o.tb.Fatal(err)
+		}
+		return tochar.Time(at.UnixMilli(), f[3].(string))
+	}
+	if group == nil {
+		list := make([]map[string]any, 0, len(rows))
+		for _, r := range rows {
+			out := make(map[string]any)
+			for _, c := range columns {
+				out[c.(string)] = r[c.(string)]
+			}
+			list = append(list, out)
+		}
+		return list
+	}
+	groups := make(map[string][]map[string]any)
+	for _, r := range rows {
+		var key []any
+		for _, g := range group {
+			key = append(key, shown(r, g))
+			if name, ok := g.(string); ok {
+				key = append(key, null(r, name))
+			}
+		}
+		groups[spell(key)] = append(groups[spell(key)], r)
+	}
+	var list []map[string]any
+	for _, g := range groups {
+		out := make(map[string]any)
+		for _, c := range columns {
+			var name string
+			var value any
+			if f, ok := c.([]any); !ok {
+				name, value = c.(string), g[0][c.(string)]
+			} else if name = f[1].(string); name == "to_string" {
+				value = shown(g[0], c)
+			} else {
+				value = summed(g, name, f[2:])
+			}
+			if _, twice := out[name]; twice {
+				name += "_2"
+			}
+			out[name] = value
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+func summed(rows []map[string]any, function string, args []any) any {
+	if len(args) == 0 {
+		return float64(len(rows))
+	}
+	var values []any
+	for _, r := range rows {
+		if v := r[args[0].(string)]; v != nil {
+			values = append(values, v)
+		}
+	}
+	if function == "count" {
+		return float64(len(values))
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	compare := func(a, b any) int {
+		if _, ok := a.(float64); ok {
+			return cmp.Compare(a.(float64), b.(float64))
+		}
+		return strings.Compare(a.(string), b.(string))
+	}
+	switch function {
+	case "min":
+		return slices.MinFunc(values, compare)
+	case "max":
+		return slices.MaxFunc(values, compare)
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += v.(float64)
+	}
+	if function == "avg" {
+		sum /= float64(len(values))
+	}
+	return sum
+}
+
+// counts is /event-counts.
+func (o *oracle) counts(rows []map[string]any, subject, by string, filter []any) []map[string]any {
+	titled := map[string]map[string]any{}
+	counted := map[string]map[string]float64{}
+	seen := map[string]bool{}
+	for _, r := range rows {
+		title := map[string]any{"title": r[subject]}
+		if subject == "resource" {
+			title = map[string]any{"type": r["resource_type"], "title": r["resource_title"]}
+		}
+		key := spell(title)
+		if counted[key] == nil {
+			titled[key], counted[key] = title, map[string]float64{"failures": 0, "noops": 0, "skips": 0, "successes": 0}
+		}
+		once := spell([]any{r["certname"], r["status"], key})
+		if by == "certname" && seen[once] {
+			continue
+		}
+		seen[once] = true
+		if kind, ok := map[any]string{"failure": "failures", "noop": "noops", "skipped": "skips", "success": "successes"}[r["status"]]; ok {
+			counted[key][kind]++
+		}
+	}
+	var list []map[string]any
+	for key, n := range counted {
+		row := map[string]any{"subject_type": subject, "subject": titled[key]}
+		for kind, count := range n {
+			row[kind] = count
+		}
+		if len(filter) == 0 || o.ask("counts", row, filter) == yes {
+			list = append(list, row)
+		}
+	}
+	return list
+}
+
+func aggregated(list []map[string]any, subject string) map[string]any {
+	out := map[string]any{"summarize_by": subject, "total": float64(len(list))}
+	for _, kind := range []string{"failures", "noops", "skips", "successes"} {
+		n := 0.0
+		for _, r := range list {
+			if r[kind].(float64) > 0 {
+				n++
+			}
+		}
+		out[kind] = n
+	}
+	return out
+}
+
+// answers are the rows that a request is to get; ok is false where that is not known.
+func (o *oracle) answers(path string, parameters map[string]string) (rows []map[string]any, ok bool) {
+	var q []any
+	if err := json.Unmarshal([]byte(parameters["query"]), &q); err != nil {
+		o.tb.Fatal(err)
+	}
+	entity, clause := "events", any(q)
+	var columns, group []any
+	if q[0] == "extract" {
+		if columns, clause = list(q[1]), q[2]; len(q) > 3 {
+			group = q[3].([]any)[1:]
+		}
+	}
+	switch path {
+	case "/event-counts", "/aggregate-event-counts":
+		rows = o.chosen(entity, o.rows[entity], clause)
+		if path == "/event-counts" {
+			var filter []any
+			if err := json.Unmarshal([]byte(parameters["counts_filter"]), &filter); err != nil {
+				o.tb.Fatal(err)
+			}
+			return o.counts(rows, parameters["summarize_by"], parameters["count_by"], filter), true
+		}
+		var list []map[string]any
+		for subject := range strings.SplitSeq(parameters["summarize_by"], ",") {
+			list = append(list, aggregated(o.counts(rows, subject, "", nil), subject))
+		}
+		return list, true
+	case "/reports", "/nodes":
+		entity = path[1:]
+	}
+	if group == nil && slices.ContainsFunc(columns, func(c any) bool { _, function := c.([]any); return function }) {
+		return nil, false
+	}
+	all := o.rows[entity]
+	switch {
+	case entity == "reports" && !names(clause, "type"):
+		clause = []any{"and", []any{"=", "type", "agent"}, clause}
+	case entity == "nodes" && !strings.Contains(spell(clause), `"node_state"`) && !strings.Contains(spell(clause), `["node","active"]`):
+		clause = []any{"and", []any{"=", "node_state", "active"}, clause}
+	case parameters["distinct_resources"] != "":
+		all = o.youngest(clause, parameters["distinct_start_time"], parameters["distinct_end_time"])
+		older := *o
+		older.distinct = true
+		o = &older
+	}
+	return o.extracted(o.chosen(entity, all, clause), columns, group), true
+}
+
+// TestOracle compares the answers to generated queries with those of somebody who looks
+// at every row.
+func TestOracle(t *testing.T) {
+	t.Parallel()
+	plan := strings.NewReplacer(`"type":"agent"`, `"type":"plan"`, "special.example.com", "plan.example.com").Replace(specialReport)
+	b := open(t, store.SQLite).loadEach(t, 4, append(special, plan)...)
+	b.submit(t, "deactivate node", 3, []byte(`{"certname":"web02.example.com","producer_timestamp":"2026-03-25T00:00:00Z"}`))
+	o := newOracle(t, b)
+	g := generator{rand.New(rand.NewPCG(3, 4))}
+	queries, nonEmpty, compared := *generated/2, 0, 0
+	for range queries {
+		path, pairs := g.request()
+		parameters := make(map[string]string)
+		for i := 0; i < len(pairs); i += 2 {
+			parameters[pairs[i]] = pairs[i+1]
+		}
+		want, ok := o.answers(path, parameters)
+		if !ok {
+			continue
+		}
+		a := b.get(path, pairs...)
+		if a.status == 400 && (strings.Contains(a.body, "different types") || strings.Contains(a.body, "more than")) {
+			continue
+		}
+		compared++
+		if len(want) > 0 {
+			nonEmpty++
+		}
+		if parameters["limit"] != "" {
+			if a.header.Get("X-Records") != strconv.Itoa(len(want)) {
+				t.Errorf("%s %q: %d %s rows, want %d", path, pairs, a.status, a.header.Get("X-Records"), len(want))
+			}
+			continue
+		}
+		var got []map[string]any
+		if err := json.Unmarshal([]byte(a.body), &got); err != nil {
+			t.Errorf("%s %q: %d %.300s", path, pairs, a.status, a.body)
+			continue
+		}
+		left, right := spelledAll(t, got, false), spelledAll(t, want, false)
+		if slices.Equal(left, right) {
+			continue
+		}
+		i := 0
+		for i < min(len(left), len(right)) && left[i] == right[i] {
+			i++
+		}
+		t.Fatalf("%s %q: %d rows, want %d; from row %d on\ngot  %.300s\nwant %.300s", path, pairs, len(left), len(right), i, left[i:], right[i:])
+	}
+	t.Logf("%d compared, %d with rows", compared, nonEmpty)
+	if nonEmpty < queries/4 {
+		t.Error("they compare too little")
+	}
+}
