@@ -129,6 +129,29 @@ func TestRules(t *testing.T) {
 	})
 }
 
+// TestNullPath: no element of a path that is not there equals or matches anything.
+func TestNullPath(t *testing.T) {
+	t.Parallel()
+	for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			b := open(t, d)
+			b.submit(t, "store report", 8, []byte(strings.Replace(specialReport, `"containment_path":["a","b"]`, `"containment_path":null`, 1)))
+			window := []string{"distinct_resources", "true", "distinct_start_time", "2026", "distinct_end_time", "2027"}
+			for _, on := range []string{"", `["=","certname","special.example.com"],`} {
+				for clause, want := range map[string][2]int{ // without and with distinct_resources
+					`["=","containment_path","a b"]`: {1, 1}, `["not",["=","containment_path","a b"]]`: {2, 3}, `["~","containment_path","a"]`: {2, 2}, `["not",["~","containment_path","a"]]`: {2, 2},
+					`["null?","containment_path",true]`: {1, 1}, `["not",["~","containment_path","^x"]]`: {4, 4}, `["!=","containment_path","x"]`: {3, 4},
+				} {
+					q := []string{"query", `["and",` + on + clause + `]`}
+					wantEqual(t, on+clause, len(b.rows(t, "/events", q...)), want[0])
+					wantEqual(t, "distinct "+on+clause, len(b.rows(t, "/events", append(q, window...)...)), want[1])
+				}
+			}
+		})
+	}
+}
+
 func TestExtract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *bed) {
@@ -286,6 +309,13 @@ func TestReports(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bed) {
 		plan := strings.NewReplacer(`"type":"agent"`, `"type":"plan"`, "special.example.com", "plan.example.com").Replace(specialReport)
 		b.submit(t, "store report", 8, []byte(plan))
+		// One report has neither a producer nor a status, and one node no report that counts.
+		for q, path := range map[string]string{
+			`["not",["~","producer","."]]`: "/reports", `["not",["~","status","."]]`: "/reports",
+			`["not",["~","report_environment","."]]`: "/nodes", `["not",["~","latest_report_hash","."]]`: "/nodes", `["not",["~","certname","^[^p]"]]`: "/nodes",
+		} {
+			wantEqual(t, q, b.count(t, path, q), 1)
+		}
 		wantEqual(t, "any type in a subquery", b.count(t, "/nodes", `["and",["~","certname","^plan"],["subquery","reports",["=","type","any"]]]`), 1)
 		for q, want := range map[string]int{
 			``: 90, `["=","type","plan"]`: 1, `["=","type","any"]`: 91, `["and",["=","type","any"],["=","environment","special"]]`: 2,
