@@ -4,12 +4,12 @@ import { badge, code, h } from './parts/dom.js';
 import { count, time } from './parts/format.js';
 import { late } from './settings.js';
 
-const runs = { failed: ['bad', 'failed'], changed: ['good', 'changed'], unchanged: ['plain', 'unchanged'] };
+// Names that come from outside are looked up in maps: an object has more than it was given.
+const runs = new Map([['failed', 'bad'], ['changed', 'good'], ['unchanged', 'plain']]);
 
 // run is the badge of a report's status.
 export function run(status) {
-  const [tone, text] = runs[status] ?? ['plain', status ?? 'unknown'];
-  return badge(tone, text);
+  return badge(runs.get(status) ?? 'plain', status ?? 'unknown');
 }
 
 // marks say what was special about a run.
@@ -32,8 +32,8 @@ export const statuses = [
 
 // tally is the numbers of events by status.
 export function tally(counts) {
-  const known = statuses.filter(([status]) => counts?.[status]).map(([status, title, tone]) => badge(tone, `${counts[status]} ${title.toLowerCase()}`));
-  const others = Object.keys(counts ?? {}).filter((status) => !statuses.some(([one]) => one === status)).map((status) => badge('plain', `${counts[status]} ${status}`));
+  const known = statuses.filter(([status]) => counts?.get(status)).map(([status, title, tone]) => badge(tone, `${counts.get(status)} ${title.toLowerCase()}`));
+  const others = [...counts ?? []].filter(([status]) => !statuses.some(([one]) => one === status)).map(([status, n]) => badge('plain', `${n} ${status}`));
   const list = [...known, ...others];
   return list.length ? h('div.tally', null, list) : h('span.muted', null, 'none');
 }

@@ -2,13 +2,11 @@
 import { h } from './parts/dom.js';
 import { duration, number } from './parts/format.js';
 
-const titles = { resources: 'Resources', changes: 'Changes', events: 'Events', time: 'Time' };
-
 // metricsCard shows the metrics of a report; null: it has none.
 export function metricsCard(list) {
   if (!list.length) return null;
   const of = (category) => list.filter((m) => m.category === category);
-  const part = (category) => [h('h3', null, titles[category] ?? words(category)), category === 'time' ? times(of(category)) : numbers(of(category))];
+  const part = (category) => [h('h3', null, words(category)), category === 'time' ? times(of(category)) : numbers(of(category))];
   const others = [...new Set(['events', 'changes', ...list.map((m) => m.category)])].filter((category) => !['resources', 'time'].includes(category));
   const columns = [['resources'], others, ['time']].map((categories) => categories.filter((category) => of(category).length)).filter((categories) => categories.length);
   return h('section.card', { 'aria-label': 'Metrics' }, h('details', { open: !matchMedia('(max-width: 640px)').matches },

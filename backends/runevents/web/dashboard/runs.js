@@ -38,6 +38,6 @@ async function addCounts(reports, signal) {
     query: ['extract', ['report', 'status', ['function', 'count']], ['in', 'report', ['array', reports.map((r) => r.hash)]], ['group_by', 'report', 'status']],
   }, { signal });
   for (const report of reports) {
-    report.counts = Object.fromEntries(counts.filter((c) => c.report === report.hash).map((c) => [c.status, c.count]));
+    report.counts = new Map(counts.filter((c) => c.report === report.hash).map((c) => [c.status, c.count]));
   }
 }

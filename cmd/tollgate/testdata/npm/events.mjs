@@ -393,6 +393,38 @@ for (const colorScheme of ['light', 'dark']) {
   });
 }
 
+inBrowser('whatever a node reports is text', {}, async (tab) => {
+  const certname = '<img src=x onerror=alert(1)>/a?b#c%2e&d';
+  const report = JSON.parse(process.env.EVENTS_REPORT);
+  const [resource] = report.resources;
+  const markup = '</td><b onclick=alert(2)>x</b>';
+  Object.assign(report, {
+    certname, status: 'constructor', environment: '<b>x</b>', configuration_version: markup,
+    logs: [{ level: 'toString', message: markup, source: '__proto__', tags: [], time: report.start_time, file: null, line: null }],
+    metrics: [['constructor', '__proto__', 1e308], ['time', markup, -5], ['time', 'valueOf', 2], ['resources', 'total', 3]].map(([category, name, value]) => ({ category, name, value })),
+    resources: ['constructor', '__proto__', 'failure', markup].map((status) => ({
+      ...resource, resource_type: 'valueOf', resource_title: markup, containment_path: [markup], file: markup, line: 1, events: [{ ...resource.events[0], status, property: markup, new_value: { toString: markup }, message: markup }],
+    })),
+  });
+  const response = await fetch(`${url}/store/cmd/v1?command=store_report&version=8&certname=x&secondsToWaitForCompletion=30`,
+    { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(report) });
+  assert.equal(response.status, 200, await response.text());
+  const [{ hash }] = await api('reports', ['=', 'certname', certname]);
+  tab.on('dialog', (dialog) => assert.fail(dialog.message()));
+  const name = encodeURIComponent(certname);
+  for (const path of ['', `?env=${encodeURIComponent('<b>x</b>')}`, `nodes?name=${name}`, `reports?name=${name}`, `node/${name}`, `report/${hash}`,
+    `query?${new URLSearchParams({ language: 'ast', entity: 'reports', query: JSON.stringify(['=', 'certname', certname]) })}`]) {
+    await go(tab, path);
+    assert.equal(await tab.locator('main :is(img, b, i, script)').count(), 0, path);
+    assert.deepEqual(await tab.getByRole('alert').allInnerTexts(), [], path);
+    assert.deepEqual(await defects(tab), [], path);
+    if (path && !path.startsWith('?')) assert.ok((await tab.locator('main').innerText()).includes(certname), path);
+  }
+  await go(tab, `nodes?name=${name}`);
+  await tab.getByRole('table', { name: 'Nodes' }).getByRole('link', { name: certname }).click();
+  await tab.getByRole('table', { name: `Runs of ${certname}` }).waitFor();
+});
+
 inBrowser('what is not there is said', {}, async (tab) => {
   await go(tab, `report/${'0'.repeat(40)}`);
   await tab.getByText('There is no run with this id.').waitFor();

@@ -142,17 +142,17 @@ async function timeline(days, signal) {
     const name = at.toISOString().slice(0, length).replace('T', ' ');
     bars.set(name, {
       label: unit === 'hour' ? `${name.slice(11)}:00` : unit === 'day' ? name.slice(5) : name,
-      title: unit === 'hour' ? `${name}:00 UTC` : name, counts: {},
+      title: unit === 'hour' ? `${name}:00 UTC` : name, counts: new Map(),
     });
   }
   for (const row of counts) {
     const bar = bars.get(row.to_string);
-    if (bar) bar.counts[row.status] = (bar.counts[row.status] ?? 0) + row.count;
+    if (bar) bar.counts.set(row.status, (bar.counts.get(row.status) ?? 0) + row.count);
   }
   const known = statuses.map(([status]) => status);
-  const series = statuses.map(([status, name,, tone]) => ({ name, tone, value: (bar) => bar.counts[status] ?? 0 }));
+  const series = statuses.map(([status, name,, tone]) => ({ name, tone, value: (bar) => bar.counts.get(status) ?? 0 }));
   if (counts.some((row) => !known.includes(row.status))) {
-    series.push({ name: 'Other', tone: 5, value: (bar) => Object.entries(bar.counts).reduce((sum, [status, n]) => (known.includes(status) ? sum : sum + n), 0) });
+    series.push({ name: 'Other', tone: 5, value: (bar) => [...bar.counts].reduce((sum, [status, n]) => (known.includes(status) ? sum : sum + n), 0) });
   }
   return [
     chart(`By ${unit}, UTC`, [...bars.values()], series, { write: short, wide: true }),

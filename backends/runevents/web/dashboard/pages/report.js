@@ -79,7 +79,7 @@ const blank = (v) => v == null || v === '';
 
 // Levels of log lines, the worst first.
 const levels = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'];
-const tones = { emerg: 'bad', alert: 'bad', crit: 'bad', err: 'bad', warning: 'warn' };
+const tones = new Map([['emerg', 'bad'], ['alert', 'bad'], ['crit', 'bad'], ['err', 'bad'], ['warning', 'warn']]);
 
 function logs(lines) {
   const rank = (level) => (levels.includes(level) ? levels.indexOf(level) : levels.length);
@@ -114,7 +114,7 @@ function logs(lines) {
 }
 
 function line(l) {
-  return h('li', null, badge(tones[l.level] ?? 'plain', l.level), h('div', null,
+  return h('li', null, badge(tones.get(l.level) ?? 'plain', l.level), h('div', null,
     h('div.said', null, l.message),
     h('div.small.muted.place', null, [clock(l.time), l.source, l.file && `${l.file}${l.line == null ? '' : `:${l.line}`}`].filter(Boolean).join('  ·  '))));
 }
