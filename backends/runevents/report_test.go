@@ -141,6 +141,10 @@ func TestLog(t *testing.T) {
 	if want := `[{"category":"time","name":"total","value":0.5}]`; err != nil || string(metrics) != want {
 		t.Errorf("%s, want %s", metrics, want)
 	}
+	r = parsed(t, 8, least(`"logs":[]`, `"logs":[{"level":"notice","message":"a","source":"P","tags":[],"time":"2026-03-02T10:00:00Z"}]`))
+	if logs, err := inflate(r.logs); err != nil || string(logs) != `[{"level":"notice","message":"a","source":"P","tags":[],"time":"2026-03-02T10:00:00.000Z","file":null,"line":null}]` {
+		t.Errorf("without a place: %s %v", logs, err)
+	}
 }
 
 func TestMillis(t *testing.T) {

@@ -11,24 +11,41 @@ import (
 // metrics checks the metrics of a report.
 func (r *reader) metrics() {
 	for r.list(); r.element(); {
-		r.object()
-		for {
+		var seen memberSet
+		for r.object(); ; {
 			name, ok := r.member()
 			if !ok {
 				break
 			}
 			switch string(name) {
-			case "category", "name":
+			case "category":
 				r.bytes()
+				r.once(&seen, seenCategory, name)
+			case "name":
+				r.bytes()
+				r.once(&seen, seenName, name)
 			case "value":
 				if r.expect(jsontext.Number, "a number") {
 					r.sound(r.text.Skip())
 				}
+				r.once(&seen, seenValue, name)
 			default:
 				r.fail("a metric has no member %q", rest.Quote(string(name)))
 			}
 		}
+		if seen != seenCategory|seenName|seenValue {
+			r.fail("a metric lacks its category, name or value")
+		}
 	}
+}
+
+// once notes that a member was read, and refuses it where it was before. Those who
+// ask for what is kept as it came are to find each member, and one of a name.
+func (r *reader) once(seen *memberSet, bit memberSet, name []byte) {
+	if *seen&bit != 0 {
+		r.fail("%s is given twice", name)
+	}
+	*seen |= bit
 }
 
 // logBuffers are for logs on their way to being compressed; longer ones than
@@ -45,49 +62,72 @@ func (r *reader) logs(out []byte) []byte {
 		if len(out) > begin+1 {
 			out = append(out, ',')
 		}
-		out = append(out, '{')
-		empty := true
-		r.object()
-		for {
-			name, ok := r.member()
-			if !ok {
-				break
-			}
-			if !empty {
-				out = append(out, ',')
-			}
-			empty = false
-			out = append(jsontext.AppendQuoted(out, name), ':')
-			switch string(name) {
-			case "file", "level", "message", "source":
-				if r.null() {
-					out = append(out, "null"...)
-				} else {
-					out = jsontext.AppendQuoted(out, r.bytes())
-				}
-			case "line":
-				if line := r.line(); line.Valid {
-					out = strconv.AppendInt(out, line.Int64, 10)
-				} else {
-					out = append(out, "null"...)
-				}
-			case "tags":
-				out = r.tags(out)
-			case "time":
-				out = append(appendInstant(append(out, '"'), r.instant()), '"')
-			default:
-				r.fail("a log line has no member %q", rest.Quote(string(name)))
-			}
-		}
+		out = r.logLine(append(out, '{'))
 		out = append(out, '}')
 	}
 	return append(out, ']')
 }
 
-func (r *reader) tags(out []byte) []byte {
-	if r.null() {
-		return append(out, "null"...)
+// logLine reads a line of the log. It has a place in a file or not.
+func (r *reader) logLine(out []byte) []byte {
+	var seen memberSet
+	for r.object(); ; {
+		name, ok := r.member()
+		if !ok {
+			break
+		}
+		if seen != 0 {
+			out = append(out, ',')
+		}
+		out = append(jsontext.AppendQuoted(out, name), ':')
+		switch string(name) {
+		case "file":
+			if r.null() {
+				out = append(out, "null"...)
+			} else {
+				out = jsontext.AppendQuoted(out, r.bytes())
+			}
+			r.once(&seen, seenFile, name)
+		case "line":
+			if line := r.line(); line.Valid {
+				out = strconv.AppendInt(out, line.Int64, 10)
+			} else {
+				out = append(out, "null"...)
+			}
+			r.once(&seen, seenLine, name)
+		case "level":
+			out = jsontext.AppendQuoted(out, r.bytes())
+			r.once(&seen, seenLevel, name)
+		case "message":
+			out = jsontext.AppendQuoted(out, r.bytes())
+			r.once(&seen, seenMessage, name)
+		case "source":
+			out = jsontext.AppendQuoted(out, r.bytes())
+			r.once(&seen, seenSource, name)
+		case "tags":
+			out = r.tags(out)
+			r.once(&seen, seenTags, name)
+		case "time":
+			out = append(appendInstant(append(out, '"'), r.instant()), '"')
+			r.once(&seen, seenTime, name)
+		default:
+			r.fail("a log line has no member %q", rest.Quote(string(name)))
+		}
 	}
+	const whole = seenLevel | seenMessage | seenSource | seenTags | seenTime
+	if seen&whole != whole {
+		r.fail("a log line lacks its level, message, source, tags or time")
+	}
+	if seen&seenFile == 0 {
+		out = append(out, `,"file":null`...)
+	}
+	if seen&seenLine == 0 {
+		out = append(out, `,"line":null`...)
+	}
+	return out
+}
+
+func (r *reader) tags(out []byte) []byte {
 	out = append(out, '[')
 	comma := false
 	for r.list(); r.element(); {

@@ -46,8 +46,8 @@ type eventKey struct {
 	change                    digest
 }
 
-// memberSet are those members without which there is no event or resource, as bits of
-// what was read.
+// memberSet are members as bits of what was read: of an event or resource those
+// without which there is none, of a metric or a log line all.
 type memberSet uint8
 
 const (
@@ -55,6 +55,22 @@ const (
 	seenTimestamp
 	seenType
 	seenTitle
+)
+
+const (
+	seenCategory memberSet = 1 << iota
+	seenName
+	seenValue
+)
+
+const (
+	seenLevel memberSet = 1 << iota
+	seenMessage
+	seenSource
+	seenTags
+	seenTime
+	seenFile
+	seenLine
 )
 
 // sentNull is a value that was sent as null, or left away.

@@ -18,7 +18,7 @@ func TestLines(t *testing.T) {
 	}{
 		"resource":       {8, string(least(`"file":null,"line":null`, `"file":null,"line":7`)), `"line":7`},
 		"resource event": {5, five, `"line":7`},
-		"log":            {8, string(least(`"logs":[]`, `"logs":[{"line":7}]`)), `"line":7`},
+		"log":            {8, string(least(`"logs":[]`, `"logs":[{"level":"info","message":"m","source":"P","tags":[],"time":"2026-03-02T10:00:00Z","line":7}]`)), `"line":7`},
 		"format":         {8, string(least()), `"report_format":12`},
 	} {
 		key, _, _ := strings.Cut(c.member, ":")
