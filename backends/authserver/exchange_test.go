@@ -402,3 +402,32 @@ func TestExchangeProofs(t *testing.T) {
 	service.exchange(free, "resource", "files", "actor_token", actor, "actor_token_type", accessType).is(t, "no proof of the actor", 400, "invalid_dpop_proof")
 	service.exchanged(free, "resource", "files", "actor_token", actor, "actor_token_type", accessType, "DPoP", other.proof("POST", path))
 }
+
+// What a machine was given is exchanged by whom it calls, and is good there: its subject is
+// the machine, which is nobody to be asked.
+func TestExchangeMachine(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		l := newLive(t, db)
+		app, service, robot := l.party("app", false), l.party("service", false, "files"), l.party("robot", true, "files")
+		machine := l.token(url.Values{"grant_type": {"client_credentials"}, "scope": {"read"}, "client_id": {app.config.ClientID}, "client_secret": {app.config.ClientSecret}}).text("access_token")
+		text, claims := service.exchanged(machine, "resource", "files")
+		if claims["sub"] != app.config.ClientID || claims["client_id"] != service.config.ClientID || !service.good(text) {
+			t.Errorf("%v, good: %v", claims, service.good(text))
+		}
+		last, claims := robot.exchanged(text, "resource", "files")
+		if claims["sub"] != app.config.ClientID || !robot.good(last) {
+			t.Errorf("%v, good: %v", claims, robot.good(last))
+		}
+		for _, one := range l.do("GET", "/admin/issuances", "", 200)["issuances"].([]any) {
+			if row := one.(map[string]any); row["subject_user_id"] != nil {
+				t.Errorf("%v", row)
+			}
+		}
+		// It ends with the machine.
+		l.do("PATCH", "/admin/clients/"+app.config.ClientID+"/suspend", "", 200)
+		if service.good(text) || robot.good(last) {
+			t.Error("the token of a suspended machine is good")
+		}
+	})
+}

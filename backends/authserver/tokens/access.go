@@ -60,6 +60,8 @@ type Claims struct {
 	// RestsOn are the ids of what the token ends with: the tokens that it was exchanged
 	// from, and what people have granted for that.
 	RestsOn []string `json:"rests_on"`
+	// Machine: the subject is a client, and the token is another one's, by exchange.
+	Machine bool     `json:"sub_client"`
 	Agent   string   `json:"agent_id"`
 	Chain   []string `json:"agent_chain"`
 }
@@ -76,7 +78,7 @@ func (c *Claims) Family() string {
 // User is the id of the person that it is about; empty: it is of a client alone, or of
 // somebody whom only their identity provider knows, by whose URL the subject begins.
 func (c *Claims) User() string {
-	if c.Subject == c.Client || c.Foreign() {
+	if c.Subject == c.Client || c.Machine || c.Foreign() {
 		return ""
 	}
 	return c.Subject
@@ -105,6 +107,9 @@ func (c *Claims) append(out []byte) []byte {
 	}
 	if len(c.RestsOn) > 0 {
 		out = appendList(append(out, `,"rests_on":`...), c.RestsOn)
+	}
+	if c.Machine {
+		out = append(out, `,"sub_client":true`...)
 	}
 	return append(c.appendMore(out), '}')
 }
@@ -176,6 +181,7 @@ type Order struct {
 	parent        string // of an exchange: the token that came
 	consentClient string // and who holds it
 	restsOn       []string
+	machine       bool // the subject is a client
 }
 
 // make signs an access token, and notes that it was issued.
@@ -185,7 +191,7 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 		Issuer: t.Issuer, Subject: o.Subject, Expires: now.Add(o.Life).Unix(), IssuedAt: now.Unix(), ID: newJTI(o.Family),
 		Client: o.Client.ID, Scope: strings.Join(o.Scope, " "),
 	}
-	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn = o.JKT, o.Act, o.Chain, o.restsOn
+	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn, c.Machine = o.JKT, o.Act, o.Chain, o.restsOn, o.machine && o.Subject != o.Client.ID
 	if !o.AuthTime.IsZero() {
 		c.AuthTime = o.AuthTime.Unix()
 	}
@@ -289,9 +295,8 @@ func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok b
 			return nil, u, false, err
 		}
 	}
-	client, err := t.options.Clients.Find(ctx, c.Client)
-	if err != nil || !client.Active() {
-		return nil, u, false, unknown(err)
+	if good, err := t.activeClients(ctx, c); err != nil || !good {
+		return nil, u, false, err
 	}
 	if id := c.User(); id != "" {
 		if u, err = t.users.Get(ctx, id); err != nil || !u.Active {
@@ -299,6 +304,20 @@ func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok b
 		}
 	}
 	return c, u, true, nil
+}
+
+// activeClients reports whether the client that holds a token is active, and the one that it
+// is about.
+func (t *Tokens) activeClients(ctx context.Context, c *Claims) (bool, error) {
+	for i, id := range [...]string{c.Client, c.Subject} {
+		if i > 0 && !c.Machine {
+			break
+		}
+		if client, err := t.options.Clients.Find(ctx, id); err != nil || !client.Active() {
+			return false, unknown(err)
+		}
+	}
+	return true, nil
 }
 
 // appendIntrospection writes what RFC 7662 section 2.2 tells of an active token.

@@ -34,6 +34,7 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 	}
 	o.Life = min(o.Life, left)
 	o.Family, o.parent, o.consentClient = from.Family(), from.ID, from.Client
+	o.machine = from.Machine || from.Subject == from.Client
 	if from.AuthTime != 0 {
 		o.AuthTime = time.Unix(from.AuthTime, 0)
 	}
