@@ -84,7 +84,7 @@ type Server struct {
 	jobs          []jobs.Job
 
 	survey  survey
-	seeding atomic.Bool // clients and resources of the configuration are to be stored
+	seeding atomic.Bool // clients, resources and providers of the configuration are to be stored
 
 	mu  sync.Mutex
 	end func() // of the jobs; nil: they have not begun
@@ -196,7 +196,7 @@ func (s *Server) Start() error {
 	for _, warning := range s.config.Warnings() {
 		s.kernel.Logger().Warn(warning)
 	}
-	s.seeding.Store(len(s.config.Clients)+len(s.config.Resources) > 0)
+	s.seeding.Store(len(s.config.Clients)+len(s.config.Resources)+len(s.config.BrokerProviders) > 0)
 	endJobs, endWriting := jobs.New(jobs.Options{Jobs: s.jobs, Observe: s.observe, Logger: s.kernel.Logger}).Start(), s.write()
 	s.end = func() {
 		endJobs()

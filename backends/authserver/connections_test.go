@@ -6,9 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -149,4 +154,40 @@ broker_providers:
 			t.Errorf("%s", events)
 		}
 	})
+}
+
+// Providers of the configuration are there also where it has neither clients nor resources.
+func TestProvidersAlone(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.Parse([]byte(`
+signing: {key_path: "`+t.TempDir()+`"}
+admin: {api_key: "0123456789abcdef0123456789abcdef"}
+connect: {state_secret: 0123456789abcdef0123456789abcdef}
+broker_providers: [{slug: maps, protocol: api_key, config_data: {header_name: X-Key}}]`), environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := counters.NewMemory(time.Now)
+	s, err := authserver.New(authserver.Options{Config: cfg, DB: databases.SQLite(t), Counters: shared, Key: make([]byte, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.Close()
+		if err := shared.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for s.Ready(t.Context()) != nil { // until they are stored
+		runtime.Gosched()
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/admin/broker-providers/maps", nil)
+	r.Header.Set("Authorization", "Bearer 0123456789abcdef0123456789abcdef")
+	w := httptest.NewRecorder()
+	if s.Admin().ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
 }
