@@ -102,7 +102,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path")
 	}
-	if s.limiter != nil && !p.free && !s.limiter.Allow(s.kernel.Address(r)) {
+	if s.limiter != nil && !p.free && !s.limiter.Allow(kernel.Network(s.kernel.Address(r))) {
 		return kernel.TooMany()
 	}
 	route, ok := p.methods[r.Method]

@@ -214,7 +214,7 @@ func (a *API) route(method, path string, serve func(c *call) (any, error)) kerne
 
 // admit lets in who has the key.
 func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
-	if a.Limiter != nil && !a.Limiter.Allow(a.Address(r)) {
+	if a.Limiter != nil && !a.Limiter.Allow(kernel.Network(a.Address(r))) {
 		return kernel.TooMany()
 	}
 	if a.APIKey == "" { // then it is a developer's machine, whose browser may be on any site

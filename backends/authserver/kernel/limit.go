@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -72,6 +73,19 @@ func (l *Limiter) makeRoom(now time.Time) {
 		}
 		delete(l.buckets, address)
 	}
+}
+
+// Network is whose an address is, for limits: of IPv6 its first 64 bits, below which one host
+// may take any address it likes.
+func Network(address string) string {
+	at, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	if at = at.Unmap().WithZone(""); at.Is4() {
+		return at.String()
+	}
+	return netip.PrefixFrom(at, 64).Masked().String()
 }
 
 // TooMany is the answer to who sends too much.

@@ -26,3 +26,16 @@ func TestLimiter(t *testing.T) {
 		t.Errorf("%d buckets after a while", n)
 	}
 }
+
+// Who has a network of IPv6 has as many addresses as they like.
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2::1": "2001:db8:1:2::/64", "2001:db8:1:2:ffff::1%eth0": "2001:db8:1:2::/64",
+		"2001:db8:1:3::1": "2001:db8:1:3::/64", "": "", "@": "@",
+	} {
+		if got := Network(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}

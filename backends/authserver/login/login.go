@@ -135,7 +135,7 @@ type Attempt struct {
 // second factors it returns instead what the form that asks for one carries: see Waiting. A
 // refusal is 422, or 429 while the lockout holds.
 func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, err error) {
-	key := l.Lockout.Of(a.Email, a.Address)
+	key := l.key(a.Email, a.Address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
 		return "", "", l.locked(wait)
 	}
@@ -159,6 +159,11 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 		return "", "", err
 	}
 	return cookie, "", l.entered(ctx, key, u, cookie, a.Address)
+}
+
+// key is whom the lockout counts.
+func (l *Login) key(email, address string) lockout.Key {
+	return l.Lockout.Of(email, kernel.Network(address))
 }
 
 // entered notes a login that went well, unless others have failed too often meanwhile.

@@ -81,7 +81,7 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 	if err != nil {
 		return "", err
 	}
-	return cookie, l.entered(ctx, l.Lockout.Of(w.User.Email, a.Address), w.User, cookie, a.Address)
+	return cookie, l.entered(ctx, l.key(w.User.Email, a.Address), w.User, cookie, a.Address)
 }
 
 // Proved notes that who is signed in has proved a second factor, which they have set up just

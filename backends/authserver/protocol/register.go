@@ -13,7 +13,7 @@ import (
 // register is the registration endpoint (RFC 7591).
 func (p *Protocol) register(w http.ResponseWriter, r *http.Request) error {
 	w.Header()["Cache-Control"] = noStore
-	if p.Registrations != nil && !p.Registrations.Allow(p.Address(r)) {
+	if p.Registrations != nil && !p.Registrations.Allow(kernel.Network(p.Address(r))) {
 		return kernel.TooMany()
 	}
 	document, err := kernel.ReadBody(w, r, "application/json")

@@ -416,3 +416,25 @@ func TestParallelGuesses(t *testing.T) {
 		}
 	})
 }
+
+// Who guesses from ever other addresses of a network of IPv6 is locked out with all of them.
+func TestGuessesFromNetwork(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	from := func(address, pass string) int {
+		_, _, err := s.login.SignIn(t.Context(), login.Attempt{Email: annMail, Password: pass, Address: address})
+		e, ok := apierror.From(err)
+		if !ok {
+			return http.StatusOK
+		}
+		return e.Status
+	}
+	for i := range 3 {
+		from("2001:db8:1:2::"+strconv.Itoa(i), "a guess")
+	}
+	for address, want := range map[string]int{"2001:db8:1:2:ffff::1": http.StatusTooManyRequests, "2001:db8:1:3::1": http.StatusOK} {
+		if got := from(address, annPass); got != want {
+			t.Errorf("from %s: %d, want %d", address, got, want)
+		}
+	}
+}
