@@ -146,6 +146,9 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	}
 	if err == nil {
 		if waiting, err = l.waits(ctx, u, a.Browser); waiting != "" {
+			if wait := l.Lockout.Locked(key); wait > 0 { // meanwhile: who guesses must not learn which was right
+				return "", "", l.locked(wait)
+			}
 			return "", waiting, nil // what failed before still counts: this may be who guesses codes
 		}
 	}

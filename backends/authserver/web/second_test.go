@@ -13,6 +13,8 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -323,4 +325,38 @@ func TestSecondRequired(t *testing.T) {
 	step := before.post("/login", with(before.get(again).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "One more step", "The App")
 	before.get(before.types(step, s.code(secret)).leads(t, "/consent?")).leads(t, "https://app.example/cb?")
 	before.get("/device").is(t, http.StatusOK)
+}
+
+// Who guesses while the lock falls is not told which guess was right, also where a second factor
+// is asked for behind it.
+func TestParallelGuessesBehindSecondFactor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	draft, err := s.factors.NewApp(s.ann, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.factors.AddApp(t.Context(), s.ann, "b", draft.Signed, "Telephone", s.code(strings.ReplaceAll(draft.Secret, " ", ""))); err != nil {
+		t.Fatal(err)
+	}
+	gate := make(chan struct{})
+	s.users.Passwords.Gate = gate
+	type told struct {
+		waiting string
+		err     error
+	}
+	done := make(chan told)
+	go func() {
+		_, waiting, err := s.login.SignIn(t.Context(), login.Attempt{Email: annMail, Password: annPass, Address: "192.0.2.1", Browser: "b"})
+		done <- told{waiting, err}
+	}()
+	<-gate // it is past the lock, and hashes
+	for range 3 {
+		s.login.Lockout.Fail(s.login.Lockout.Of(annMail, "192.0.2.1"))
+	}
+	gate <- struct{}{}
+	got := <-done
+	if e, ok := apierror.From(got.err); got.waiting != "" || !ok || e.Status != http.StatusTooManyRequests || e.RetryAfter <= 0 {
+		t.Errorf("waits: %v, error %v", got.waiting != "", got.err)
+	}
 }
