@@ -69,11 +69,16 @@ func (s *Consents) Between(ctx context.Context, user string, client *clients.Cli
 		all, err = find(c, user, client.ID)
 		return err
 	})
-	if client.Source == clients.Document && len(all) > 0 {
-		now := digest(client)
-		all = slices.DeleteFunc(all, func(g Grant) bool { return g.redirects != now })
+	return counting(client, all), err
+}
+
+// counting are those of the grants to a client that count.
+func counting(client *clients.Client, all []Grant) []Grant {
+	if client.Source != clients.Document || len(all) == 0 {
+		return all
 	}
-	return all, err
+	now := digest(client)
+	return slices.DeleteFunc(all, func(g Grant) bool { return g.redirects != now })
 }
 
 // grantsMost bounds how many grants of one list are read.
@@ -84,7 +89,8 @@ func find(c store.Conn, user, client string) ([]Grant, error) {
 }
 
 // Approve stores what a user grants: of the scopes that were asked for those that were
-// approved. What was granted before and not asked for now stays. It returns the ids.
+// approved. What was granted before and not asked for now stays, where it counts. It returns
+// the ids.
 func (s *Consents) Approve(ctx context.Context, user string, client *clients.Client, asked, approved []Need) (ids []string, err error) {
 	err = s.Write(ctx, func(c store.Conn) error {
 		ids = nil
@@ -92,6 +98,7 @@ func (s *Consents) Approve(ctx context.Context, user string, client *clients.Cli
 		if err != nil {
 			return err
 		}
+		all = counting(client, all)
 		for i, need := range approved {
 			scope := slices.Clone(need.Scope)
 			for _, g := range all {
