@@ -248,7 +248,7 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider))
 		if err != nil {
 			return nil, err
 		}
-		was := p.UpdatedAt
+		was, secret := p.UpdatedAt, p.secret
 		edit(p)
 		if err := p.Check(); err != nil {
 			return nil, err
@@ -262,8 +262,8 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider))
 		}
 		var changed int64
 		err = exists(b.Change(ctx, topic, "", func(c store.Conn) (err error) {
-			changed, err = c.Exec("UPDATE authserver_brokers SET slug = ?, display_name = ?, config = ?, secret = ?, updated_at = ? WHERE id = ? AND updated_at = ?",
-				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, was.UnixMicro())
+			changed, err = c.Exec("UPDATE authserver_brokers SET slug = ?, display_name = ?, config = ?, secret = ?, updated_at = ? WHERE id = ? AND updated_at = ? AND secret = ?",
+				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, was.UnixMicro(), secret) // which may be sealed anew
 			return err
 		}))
 		if err != nil {
