@@ -131,6 +131,36 @@ func TestRows(t *testing.T) {
 	})
 }
 
+// What is sealed anew while a provider is changed stays so: the key before may be gone soon.
+func TestChangedWhileResealed(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		b := newBrokers(t, k, nil)
+		if err := b.Create(t.Context(), &brokers.Provider{Slug: "chat", Protocol: brokers.OAuth, Config: good(t)}); err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := encryption.NewMaster(strings.Repeat("0b", 32), strings.Repeat("0a", 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		times := 0
+		p, err := b.Edit(t.Context(), "chat", func(p *brokers.Provider) {
+			if times++; times == 1 {
+				if done, err := encryption.Reseal(t.Context(), k.Server, fresh, []encryption.Column{brokers.Sealed}, nil); err != nil || done.Rewritten != 1 {
+					t.Errorf("%+v, error %v", done, err)
+				}
+			}
+			p.DisplayName = "Chat"
+		})
+		if err != nil || p.DisplayName != "Chat" {
+			t.Errorf("%+v, error %v", p, err)
+		}
+		if done, err := encryption.Reseal(t.Context(), k.Server, fresh, []encryption.Column{brokers.Sealed}, nil); err != nil || done.Scanned != 1 || done.Rewritten != 0 {
+			t.Errorf("%+v, error %v", done, err)
+		}
+	})
+}
+
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
@@ -218,6 +248,10 @@ func TestTokens(t *testing.T) {
 		{"standard", "standard", 200, `{"access_token":"a","refresh_token":"r","expires_in":3600,"scope":"x y","token_type":"bearer","other":{}}`, brokers.Granted{Credential: brokers.Credential{Access: "a", Refresh: "r", Expires: expires}, Scope: []string{"x", "y"}}, ""},
 		{"a text of seconds", "", 200, `{"access_token":"a","expires_in":"3600"}`, brokers.Granted{Credential: brokers.Credential{Access: "a", Expires: expires}}, ""},
 		{"an unknown end", "", 200, `{"access_token":"a","expires_in":null,"scope":""}`, brokers.Granted{Credential: brokers.Credential{Access: "a"}, Scope: []string{}}, ""},
+		{"seconds with a point", "", 200, `{"access_token":"a","expires_in":3600.0}`, brokers.Granted{Credential: brokers.Credential{Access: "a", Expires: expires}}, ""},
+		{"seconds as a power", "", 200, `{"access_token":"a","expires_in":3.6e3}`, brokers.Granted{Credential: brokers.Credential{Access: "a", Expires: expires}}, ""},
+		{"seconds beyond all", "", 200, `{"access_token":"a","expires_in":1e300}`, brokers.Granted{Credential: brokers.Credential{Access: "a", Expires: k.Clock.Now().Add(10 * 365 * 24 * time.Hour).UnixMicro()}}, ""},
+		{"seconds before now", "", 200, `{"access_token":"a","expires_in":-1e300}`, brokers.Granted{Credential: brokers.Credential{Access: "a"}}, ""},
 		{"form", "form", 200, "access_token=a&scope=x%2Cy&expires_in=3600&refresh_token=r", brokers.Granted{Credential: brokers.Credential{Access: "a", Refresh: "r", Expires: expires}, Scope: []string{"x", "y"}}, ""},
 		{"form that is JSON", "form", 200, `{"access_token":"a"}`, brokers.Granted{Credential: brokers.Credential{Access: "a"}}, ""},
 		{"slack", "slack", 200, `{"ok":true,"access_token":"bot","authed_user":{"id":"U","access_token":"a","refresh_token":"r","expires_in":3600,"scope":"x,y"}}`, brokers.Granted{Credential: brokers.Credential{Access: "a", Refresh: "r", Expires: expires}, Scope: []string{"x", "y"}}, ""},
@@ -232,6 +266,8 @@ func TestTokens(t *testing.T) {
 		{"no token", "", 200, `{}`, brokers.Granted{}, "-"},
 		{"too long", "", 200, `{"access_token":"` + strings.Repeat("a", 300<<10) + `"}`, brokers.Granted{}, "-"},
 		{"a redirect", "", 302, "", brokers.Granted{}, "-"},
+		{"a redirect with a token", "", 302, `{"access_token":"a"}`, brokers.Granted{}, "-"},
+		{"slack, of the workspace", "slack", 200, `{"ok":true,"access_token":"a","token_type":"bot","authed_user":{"id":"U"}}`, brokers.Granted{}, "-"},
 	} {
 		p := &brokers.Provider{Slug: "p" + string(rune('a'+i)), Protocol: brokers.OAuth, Config: good(t, "token_url", up.URL+"/token", "response_format", test.format, "token_auth_method", []string{"client_secret_post", "client_secret_basic"}[i%2])}
 		if err := b.Create(t.Context(), p); err != nil {

@@ -177,6 +177,7 @@ type answered struct {
 	Refresh string          `json:"refresh_token"`
 	Expires json.RawMessage `json:"expires_in"` // a number, or a text with one
 	Scope   *string         `json:"scope"`
+	Type    string          `json:"token_type"`
 	User    *answered       `json:"authed_user"` // of Slack
 }
 
@@ -206,21 +207,23 @@ func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, e
 	case status >= http.StatusInternalServerError:
 		failed.Code = ""
 		return g, failed
-	case err != nil || status >= http.StatusBadRequest || a.Error != "" || a.OK != nil && !*a.OK:
+	case err != nil || status >= http.StatusMultipleChoices || a.Error != "" || a.OK != nil && !*a.OK:
 		return g, failed
 	}
-	if c.ResponseFormat == "slack" && a.User != nil && a.User.Access != "" {
+	switch {
+	case c.ResponseFormat != "slack":
+	case a.User != nil && a.User.Access != "":
 		a = *a.User
+	case a.Type == "bot":
+		failed.cause = errors.New("the token is that of the workspace alone: user_scope in extra_auth_params asks for one of the person")
+		return g, failed
 	}
 	if a.Access == "" || len(a.Access) > maxToken || len(a.Refresh) > maxToken {
 		return g, failed
 	}
 	g.Access, g.Refresh = a.Access, a.Refresh
-	if n, err := strconv.ParseInt(strings.Trim(string(a.Expires), `"`), 10, 64); err == nil && n > 0 {
-		g.Expires = b.Now().Add(min(time.Duration(n)*time.Second, longest)).UnixMicro()
-		if n > int64(longest/time.Second) {
-			g.Expires = b.Now().Add(longest).UnixMicro()
-		}
+	if n, err := strconv.ParseFloat(strings.Trim(string(a.Expires), `"`), 64); err == nil && n > 0 {
+		g.Expires = b.Now().Add(time.Duration(min(n, longest.Seconds()) * float64(time.Second))).UnixMicro()
 	}
 	if a.Scope != nil {
 		g.Scope = words(*a.Scope, c.ScopeSeparator)
