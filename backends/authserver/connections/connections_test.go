@@ -35,6 +35,7 @@ type upstream struct {
 	life     int
 	scope    string // that is granted; empty: r:a r:b
 	status   int    // of answers to refreshes; 0: it works
+	once     bool   // there are no refresh tokens
 	renewals int
 	revoked  []string
 	hold     chan struct{} // not nil: refreshes wait for its end
@@ -70,7 +71,9 @@ func newUpstream(t *testing.T) *upstream {
 				return
 			}
 		}
-		u.present = fmt.Sprint("refresh-", u.renewals)
+		if u.present = fmt.Sprint("refresh-", u.renewals); u.once {
+			u.present = ""
+		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprint("access-", u.renewals), "refresh_token": u.present, "expires_in": u.life, "scope": cmp.Or(u.scope, "r:a r:b")})
 	})
 	mux.HandleFunc("POST /revoke", func(_ http.ResponseWriter, r *http.Request) {
@@ -452,4 +455,22 @@ func TestKeys(t *testing.T) {
 	if a, err := n.Exchange(t.Context(), ann, r, []string{"see"}); err != nil || a.AccessToken != "key-1" || a.ExpiresIn != 0 {
 		t.Errorf("%+v, error %v", a, err)
 	}
+}
+
+// A token that cannot be renewed is handed out until it ends.
+func TestNoRefreshToken(t *testing.T) {
+	t.Parallel()
+	n, u := newNode(t, authtest.SQLite(t), nil), newUpstream(t)
+	u.set(func() { u.life, u.once = 60, true })
+	ann, r := n.fill(t, u)
+	n.connect(t, ann)
+	n.Clock.Pass(59 * time.Second)
+	for range 2 {
+		if a, err := n.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken != "access-0" || a.ExpiresIn != time.Second {
+			t.Errorf("%+v, error %v", a, err)
+		}
+	}
+	n.Clock.Pass(time.Second)
+	_, err := n.Exchange(t.Context(), ann, r, []string{"read"})
+	lacking(t, "it has ended", err, kernel.ConsentMissing, authtest.Issuer+"/connect/chat")
 }

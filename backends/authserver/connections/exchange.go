@@ -192,6 +192,10 @@ func (x *Connections) renew(ctx context.Context, p *brokers.Provider, one *Conne
 		what, err = x.open(ctx, one)
 	}
 	if err == nil && what.Refresh == "" {
+		if x.Now().Before(one.ExpiresAt) { // good yet, if not for long
+			x.release(ctx, one, lease)
+			return one, nil
+		}
 		return nil, x.revoked(ctx, p, one, lease, "no_refresh_token")
 	}
 	var granted brokers.Granted
