@@ -90,7 +90,7 @@ func (s *Server) wire() error {
 	r.clients = clients.New(k, clients.Options{
 		Documents: s.documents(),
 		Pepper:    []byte(c.ClientSecretPepper), Grants: registered, Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
-		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), TokenEndpoint: k.Issuer + protocol.TokenPath, Networks: s.networks,
+		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), Endpoints: []string{k.Issuer + protocol.TokenPath, k.Issuer + protocol.PushPath}, Networks: s.networks,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
 	_, err := s.seedClients()

@@ -169,7 +169,7 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 	now := cs.Now()
 	verifier := jwt.Verifier{
 		Issuers: []*jwt.Issuer{{
-			Name: id, Audiences: []string{cs.Issuer, cs.options.TokenEndpoint}, Algorithms: AssertionAlgorithms, SubjectClaim: "sub", Keys: set,
+			Name: id, Audiences: append([]string{cs.Issuer}, cs.options.Endpoints...), Algorithms: AssertionAlgorithms, SubjectClaim: "sub", Keys: set,
 		}},
 		Types: []string{"", "JWT", "client-authentication+jwt"}, Leeway: skew, Now: cs.Now, ValidSubject: func(s string) bool { return s == id },
 	}

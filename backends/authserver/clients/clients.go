@@ -129,8 +129,8 @@ type Options struct {
 	// Documents fetches what clients say at the URL that is their client_id; nil: there are
 	// no such clients.
 	Documents *documents.Documents
-	// TokenEndpoint may be the audience of assertions, as the issuer may.
-	TokenEndpoint string
+	// Endpoints may be the audience of assertions, as the issuer may.
+	Endpoints []string
 }
 
 // Clients are all clients.

@@ -64,7 +64,7 @@ func newServer(tb testing.TB, k authtest.Kernel, o settings) *server {
 	if o.clients.Mode == "" {
 		o.clients.Mode = clients.Open
 	}
-	o.clients.TokenEndpoint = k.Issuer + protocol.TokenPath
+	o.clients.Endpoints = []string{k.Issuer + protocol.TokenPath, k.Issuer + protocol.PushPath}
 	s.clients = clients.New(k.Server, o.clients)
 	s.catalog = resources.New(k.Server, resources.Options{RequireScope: true})
 	ks := keys.New(k.Server, keys.Options{Store: keys.Files{Folder: tb.TempDir()}, Algorithm: keys.ES256, Retain: time.Hour})

@@ -263,6 +263,7 @@ func TestAssertion(t *testing.T) {
 	}{
 		"good":           {func(golang.MapClaims) {}, 200},
 		"token endpoint": {func(c golang.MapClaims) { c["aud"] = []string{authtest.Issuer + "/oauth/token"} }, 200},
+		"pushed":         {func(c golang.MapClaims) { c["aud"] = authtest.Issuer + "/oauth/par" }, 200},
 		"clock ahead":    {func(c golang.MapClaims) { c["iat"] = now.Add(5 * time.Second).Unix() }, 200},
 		"too far ahead":  {func(c golang.MapClaims) { c["iat"] = now.Add(6 * time.Second).Unix() }, 401},
 		"not yet":        {func(c golang.MapClaims) { c["nbf"] = now.Add(6 * time.Second).Unix() }, 401},
