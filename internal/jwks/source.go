@@ -164,6 +164,19 @@ func (s *Source) Find(ctx context.Context, kid, algorithm string) ([]any, error)
 	return found, err
 }
 
+// Kept finds among the keys that are good now without waiting for others; ok: there are some.
+func (s *Source) Kept(kid, algorithm string) (found []any, ok bool) {
+	now, f := s.now(), s.fetched.Load()
+	if f == nil || !now.Before(f.expires) {
+		return nil, false
+	}
+	if !now.Before(f.renew) {
+		s.fetch(s.gap)
+	}
+	found, err := f.keys.Find(s.ctx, kid, algorithm)
+	return found, err == nil
+}
+
 // current are the keys of now. Only who comes without keys that are still good
 // waits for new ones.
 func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {

@@ -75,13 +75,17 @@ type published struct {
 
 // Find implements jwks.Finder.
 func (p published) Find(ctx context.Context, kid, algorithm string) ([]any, error) {
+	source := p.at(p.uri)
+	if found, ok := source.Kept(kid, algorithm); ok {
+		return found, nil // whoever waits for others has no part in it
+	}
 	select {
 	case p.waiting <- struct{}{}:
 		defer func() { <-p.waiting }()
 	default:
 		return nil, jwks.ErrUnknownKey
 	}
-	found, err := p.at(p.uri).Find(ctx, kid, algorithm)
+	found, err := source.Find(ctx, kid, algorithm)
 	if err != nil {
 		return nil, jwks.ErrUnknownKey
 	}

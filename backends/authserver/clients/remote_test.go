@@ -1,13 +1,18 @@
 package clients
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/netip"
 	"testing"
 
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
 )
 
 // TestRemotes: what is kept of addresses that others have set is bounded, and so is how
@@ -22,8 +27,27 @@ func TestRemotes(t *testing.T) {
 			t.Fatalf("%d sources", len(r.sources))
 		}
 	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider := jwkstest.New(t, jwkstest.JWK("k", key))
+	near := newRemotes([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, zap.NewNop)
+	defer near.end()
+	known := published{near, provider.URL + "/keys"}
+	if found, err := known.Find(t.Context(), "k", "ES256"); err != nil || len(found) != 1 {
+		t.Errorf("%d keys, error %v", len(found), err)
+	}
 	for range fetchesMost {
 		r.waiting <- struct{}{}
+		near.waiting <- struct{}{}
+	}
+	// Who has keys that are good does not wait with those whose addresses are slow.
+	if found, err := known.Find(t.Context(), "k", "ES256"); err != nil || len(found) != 1 {
+		t.Errorf("%d keys, error %v", len(found), err)
+	}
+	if _, err := known.Find(t.Context(), "another", "ES256"); !errors.Is(err, jwks.ErrUnknownKey) {
+		t.Errorf("error %v", err)
 	}
 	if _, err := (published{r, "https://c.example/keys"}).Find(t.Context(), "k", "ES256"); !errors.Is(err, jwks.ErrUnknownKey) {
 		t.Errorf("error %v", err)
