@@ -350,6 +350,9 @@ func (c *Config) Networks() []netip.Prefix {
 // Given reports whether the file or the environment has a key.
 func (c *Config) Given(key string) bool { return c.given[key] }
 
+// secretLeast is how long a secret that signs has to be.
+const secretLeast = 32
+
 // Warnings are what an operator should know and that stops nothing, for the log at
 // start and the notices of the administration API.
 func (c *Config) Warnings() []string {
@@ -366,6 +369,8 @@ func (c *Config) Warnings() []string {
 	add(c.DCR.Mode != AdminOnly && c.OAuth.DefaultClientScope == "",
 		"oauth.default_client_scope is empty: clients that register themselves have no scope ceiling; a later version refuses them")
 	add(c.Session.Secret == "", "session.secret is not set: logins and pages in use end with the process, and several nodes do not know each other's")
+	add(c.Session.Secret != "" && len(c.Session.Secret) < secretLeast,
+		"session.secret has fewer than 32 characters: who guesses it can make what this server hands to browsers; make one with: openssl rand -hex 32")
 	add(c.Admin.Enabled && c.Admin.APIKey == "", "admin.api_key is not set: the administration API is open to every program of this machine")
 	add(c.CIMD.Enabled && c.CIMD.AllowPrivateAddresses, "cimd.allow_private_addresses is on: metadata documents of clients are fetched from any address, which is for development alone")
 	add(c.OIDC.ClientSecretEnv.Name != "", "oidc.client_secret_env is deprecated: call it oidc.client_secret_ref")

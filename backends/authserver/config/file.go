@@ -133,7 +133,7 @@ func (l *loader) section(prefix string, n *yaml.Node) {
 // leaf reads the value of a key. Nothing at all leaves its default.
 func (l *loader) leaf(k *Key, n *yaml.Node) {
 	err := plain(n)
-	read := leaf{}
+	read := leaf{line: n.Line}
 	switch {
 	case err != nil:
 	case null(n):

@@ -125,11 +125,16 @@ func newLoader(lookup func(name string) (string, bool)) *loader {
 type leaf struct {
 	text string
 	list []string
+	line int
 }
 
-// fault notes what is wrong with a key.
+// fault notes what is wrong with a key, and where its value is in the file, if it is there.
 func (l *loader) fault(k *Key, format string, args ...any) {
-	l.faults = append(l.faults, k.String()+": "+fmt.Sprintf(format, args...))
+	text := k.String() + ": " + fmt.Sprintf(format, args...)
+	if read, ok := l.leaves[k.Name]; ok && (k.Variable() == "" || l.env(k.Variable()) == "") {
+		text += fmt.Sprintf(" (line %d)", read.line)
+	}
+	l.faults = append(l.faults, text)
 }
 
 // String is the key with its variable.

@@ -225,6 +225,40 @@ func TestResources(t *testing.T) {
 	}
 }
 
+// Who is told of a fault finds it: the line of the file, unless the variable has the value.
+func TestFaultsHaveLines(t *testing.T) {
+	t.Parallel()
+	text := []byte("server:\n  read_timeout: 30\n  write_timeout: [a]\noauth:\n  code_expiry: 1h\nadmin:\n  audit_max_lookback: 1h\n")
+	_, err := Parse(text, environment(map[string]string{"AUTHSERVER_OAUTH_CODE_EXPIRY": "2h", "AUTHSERVER_SESSION_MAX_AGE": "x"}))
+	var faults Errors
+	if !errors.As(err, &faults) {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		`admin.audit_default_lookback (AUTHSERVER_ADMIN_AUDIT_DEFAULT_LOOKBACK): must be at most admin.audit_max_lookback`, `oauth.code_expiry (AUTHSERVER_OAUTH_CODE_EXPIRY): must be at most 10m`,
+		`server.read_timeout (AUTHSERVER_SERVER_READ_TIMEOUT): "30" is not a duration with a unit, such as 30s, 15m or 24h (line 2)`, `server.write_timeout (AUTHSERVER_SERVER_WRITE_TIMEOUT): must not be a list (line 3)`,
+		`session.max_age (AUTHSERVER_SESSION_MAX_AGE): "x" is not a duration with a unit, such as 30s, 15m or 24h`,
+	} {
+		if i >= len(faults) || faults[i] != want {
+			t.Errorf("fault %d of\n%s\nis not %q", i, err, want)
+		}
+	}
+}
+
+// A secret that signs and can be guessed is told of.
+func TestShortSecret(t *testing.T) {
+	t.Parallel()
+	for secret, warned := range map[string]bool{"": false, "short": true, strings.Repeat("s", 31): true, strings.Repeat("s", 32): false} {
+		c, err := Parse([]byte("session: {secret: '"+secret+"'}"), environment(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(c.Warnings(), "\n"), "session.secret has fewer than 32"); got != warned {
+			t.Errorf("%q: %v", secret, c.Warnings())
+		}
+	}
+}
+
 // What follows from other keys.
 func TestNormalize(t *testing.T) {
 	t.Parallel()
