@@ -265,3 +265,19 @@ func (l *live) codeOf(c *oauth2.Config, verifier string) string {
 	}
 	return back.Query().Get("code")
 }
+
+// A page of an allowed origin asks who has signed in, as it asks for tokens (OpenID Connect Core
+// 5.3); pages of others learn nothing.
+func TestUserInfoShared(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, settings{"server.allowed_origins": `["https://app.example"]`})
+	for origin, want := range map[string]string{"https://app.example": "https://app.example", "https://other.example": ""} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodOptions} {
+			h := l.ask(method, "/oauth/userinfo", "", "Origin", origin).Header()
+			if h.Get("Access-Control-Allow-Origin") != want || h.Get("Vary") != "Origin" || h.Get("Access-Control-Allow-Credentials") != "" ||
+				(method == http.MethodOptions && want != "") != strings.Contains(h.Get("Access-Control-Allow-Headers"), "Authorization") {
+				t.Errorf("%s from %s: %v", method, origin, h)
+			}
+		}
+	}
+}

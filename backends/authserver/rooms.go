@@ -163,7 +163,7 @@ func (s *Server) wire() error {
 		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})
 	s.jobs = slices.Concat(s.jobs, r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(), s.ownJobs())
-	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.openid.Routes())
+	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.protocol.Share(r.openid.Routes()))
 	s.public.mount = path
 	if c.RateLimit.Enabled {
 		s.public.limiter = kernel.NewLimiter(c.RateLimit.RequestsPerSecond, c.RateLimit.Burst, k.Now)

@@ -126,11 +126,16 @@ func (p *Protocol) Routes() []kernel.Route {
 			routes = append(routes, kernel.Route{Method: http.MethodGet, Path: path + p.IssuerPath, Serve: p.metadata(path)})
 		}
 	}
-	for i := range routes {
-		routes[i].Serve = p.shared(routes[i].Serve)
-	}
+	return p.Share(routes)
+}
+
+// Share lets pages of the allowed origins call endpoints.
+func (p *Protocol) Share(routes []kernel.Route) []kernel.Route {
 	if len(p.Origins) == 0 {
 		return routes
+	}
+	for i := range routes {
+		routes[i].Serve = p.shared(routes[i].Serve)
 	}
 	seen := map[string]bool{}
 	for _, route := range slices.Clone(routes) {
@@ -144,9 +149,6 @@ func (p *Protocol) Routes() []kernel.Route {
 
 // shared lets pages of the allowed origins read an answer.
 func (p *Protocol) shared(serve func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
-	if len(p.Origins) == 0 {
-		return serve
-	}
 	return func(w http.ResponseWriter, r *http.Request) error {
 		p.allow(w.Header(), r)
 		return serve(w, r)
