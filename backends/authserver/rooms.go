@@ -133,7 +133,7 @@ func (s *Server) wire() error {
 	rules.MaxAge, rules.FailClosed, rules.Lockout, rules.Factors = c.Session.MaxAge, c.Session.FailClosed, s.lockout, r.factors
 	r.login = login.New(k, r.users, rules)
 	r.consents = &consent.Consents{Server: k}
-	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes, DPoP: c.DPoP.Enabled, SecondFactor: c.Session.SecondFactor == config.Required}
+	r.authorize = &authorize.Authorize{Server: k, Clients: r.clients, Catalog: r.catalog, Consents: r.consents, Tokens: r.tokens, Own: openid.Scopes, Hinted: r.openid.Hinted, DPoP: c.DPoP.Enabled, SecondFactor: c.Session.SecondFactor == config.Required}
 	r.brokers = brokers.New(k, brokers.Options{Encryptor: r.encryptor, Networks: s.networks})
 	r.connected = connections.New(k, connections.Options{
 		Brokers: r.brokers, Catalog: r.catalog, Encryptor: r.encryptor, StateSecret: c.Connect.StateSecret, Base: c.Connect.RedirectBaseURL, ReturnURLs: c.Connect.AllowedReturnURLs,

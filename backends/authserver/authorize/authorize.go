@@ -43,6 +43,9 @@ type Authorize struct {
 	Own []resources.Scope
 	// DPoP binds codes to the keys that dpop_jkt names (RFC 9449 section 10).
 	DPoP bool
+	// Hinted is whom an ID token is about that this server made, and for which client; empty:
+	// it is none. Default: none is looked at.
+	Hinted func(ctx context.Context, token string) (subject, client string, err error)
 	// SecondFactor: who signs in with a password gets nothing without one.
 	SecondFactor bool
 }
@@ -110,11 +113,9 @@ const (
 // Next is what a request needs of a person who is signed in (nil: nobody is). location
 // is where Done leads. The error is a *RefusalError.
 func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (step Step, location string, err error) {
-	if by == nil || by.AuthTime.UnixMicro() < r.SignedInSince {
-		if r.Silent {
-			return 0, "", s.refusal(r, kernel.Refuse(loginRequired, "nobody is signed in"))
-		}
-		return SignIn, "", nil
+	signedIn, err := s.SignedIn(r, by)
+	if err != nil || !signedIn {
+		return SignIn, "", err
 	}
 	if s.SecondFactor && !by.Two() {
 		if r.Silent {
@@ -140,6 +141,25 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 		return 0, "", s.refusal(r, kernel.Refuse(consentRequired, "the person has not granted this yet"))
 	}
 	return Consent, "", nil
+}
+
+// SignedIn reports whether who is signed in (nil: nobody) is as a request asks for; false: they
+// have to sign in. The error is a *RefusalError where that is not to be asked, or leads to
+// another than the client means.
+func (s *Authorize) SignedIn(r *Request, by *login.Session) (bool, error) {
+	if by == nil || by.AuthTime.UnixMicro() < r.SignedInSince {
+		if r.Silent {
+			return false, s.refusal(r, kernel.Refuse(loginRequired, "nobody is signed in"))
+		}
+		return false, nil
+	}
+	if r.Subject == "" || r.Subject == by.User.ID {
+		return true, nil
+	}
+	if r.Silent || by.AuthTime.UnixMicro() >= r.At {
+		return false, s.refusal(r, kernel.Refuse(loginRequired, "somebody else is signed in than id_token_hint is about"))
+	}
+	return false, nil
 }
 
 // needs are what must be granted for a request.

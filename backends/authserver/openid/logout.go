@@ -105,6 +105,16 @@ func (s *OpenID) hinted(ctx context.Context, text string) (*claims, error) {
 	return c, nil
 }
 
+// Hinted is whom an ID token is about that this server made, and for which client; empty: it
+// is none.
+func (s *OpenID) Hinted(ctx context.Context, token string) (subject, client string, err error) {
+	c, err := s.hinted(ctx, token)
+	if c == nil || err != nil {
+		return "", "", err
+	}
+	return c.Subject, c.Audience, nil
+}
+
 func refuse(message string) error {
 	return apierror.New(http.StatusBadRequest, kernel.InvalidRequest, "%s", message)
 }

@@ -66,7 +66,11 @@ func (c *call) opened(transaction string) (r *authorize.Request, client *clients
 	if err != nil {
 		return nil, nil, true, c.refuse(err)
 	}
-	if c.session == nil || c.session.AuthTime.UnixMicro() < r.SignedInSince {
+	signedIn, err := c.Authorize.SignedIn(r, c.session)
+	if err != nil {
+		return nil, nil, true, c.refuse(err)
+	}
+	if !signedIn {
 		return nil, nil, true, c.toLogin(transaction)
 	}
 	if done, err := c.proves(consentAt(transaction)); done {

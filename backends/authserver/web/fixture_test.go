@@ -107,7 +107,7 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 		Clients: s.clients, Catalog: s.catalog, Keys: s.openid.Keys, IDToken: s.openid.IDToken,
 		User: func(context.Context, string) (tokens.User, error) { return tokens.User{Active: true}, nil },
 	})
-	o.web.Authorize = &authorize.Authorize{Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: s.tokens, Own: openid.Scopes, SecondFactor: o.required}
+	o.web.Authorize = &authorize.Authorize{Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: s.tokens, Own: openid.Scopes, Hinted: s.openid.Hinted, SecondFactor: o.required}
 	s.devices = &device.Devices{Server: k.Server, Authorize: o.web.Authorize}
 	o.web.OpenID, o.web.Device = s.openid, s.devices
 	if o.web.SessionCookie == "" {

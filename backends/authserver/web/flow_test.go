@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -270,6 +271,48 @@ func TestPrompt(t *testing.T) {
 	b.get(b.signIn(form).leads(t, "/consent?")).is(t, http.StatusOK, "Allow")
 	// The hint is in the form.
 	b.get(ask("prompt", "login", "login_hint", "hint@example.com").leads(t, "/login?")).is(t, http.StatusOK, `value="hint@example.com"`)
+}
+
+// A client that says by an ID token whom it means gets nothing of somebody else (OpenID Connect
+// Core 3.1.2.1).
+func TestHint(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	b.allows(s.request()).code(t)
+	hint := func(client, user string) string {
+		t.Helper()
+		text, err := s.openid.IDToken(t.Context(), tokens.Grant{Client: client, User: user, AuthTime: s.Clock.Now()}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	bob, err := s.users.Create(t.Context(), users.New{Email: "bob@example.com", Password: "another horse"}, "admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, others := hint(s.app.ID, s.ann.ID), hint(s.app.ID, bob.ID)
+	s.Clock.Pass(time.Hour) // they have expired
+	ask := func(pairs ...string) page { return b.get("/oauth/authorize?" + s.request(pairs...).Encode()) }
+	ask("prompt", "none", "id_token_hint", of).code(t)
+	ask("id_token_hint", of).code(t)
+	ask("prompt", "none", "id_token_hint", "of.nobody.known").code(t)
+	ask("prompt", "none", "id_token_hint", others).refused(t, "login_required")
+	ask("id_token_hint", hint("other", s.ann.ID)).refused(t, "invalid_request")
+	ask("id_token_hint", strings.Repeat("x", 20_000)).refused(t, "invalid_request")
+
+	// Who is signed in as another signs in once more; as themselves again, the client is told.
+	form := b.get(ask("id_token_hint", others).leads(t, "/login?"))
+	b.get(form.Fields().Get("redirect")).leads(t, "/login?")
+	s.Clock.Pass(time.Second)
+	b.get(b.signIn(form).leads(t, "/consent?")).refused(t, "login_required")
+	s.Clock.Pass(time.Second)
+	form = b.get(ask("id_token_hint", others).leads(t, "/login?"))
+	s.Clock.Pass(time.Second)
+	done := b.post("/login", with(form.Fields(), "email", "bob@example.com", "password", "another horse"))
+	question := b.get(done.leads(t, "/consent?")).is(t, http.StatusOK, "Allow")
+	b.post("/consent", with(question.Fields(), "action", "allow")).code(t)
 }
 
 // A transaction is good in its browser, for ten minutes, and as long as its client is.
