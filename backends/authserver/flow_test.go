@@ -3,6 +3,7 @@ package authserver_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -278,6 +279,22 @@ func TestUserInfoShared(t *testing.T) {
 				(method == http.MethodOptions && want != "") != strings.Contains(h.Get("Access-Control-Allow-Headers"), "Authorization") {
 				t.Errorf("%s from %s: %v", method, origin, h)
 			}
+		}
+	}
+}
+
+// The audit feed tells from where all is done that somebody does.
+func TestAuditAddresses(t *testing.T) {
+	t.Parallel()
+	l := newLive(t, databases.SQLite(t))
+	made := l.do("POST", "/admin/users", `{"email":"bob@example.com","password":"another horse"}`, 201)
+	l.do("DELETE", fmt.Sprint("/admin/users/", made["id"], "/factors"), "", 200)
+	l.do("PATCH", fmt.Sprint("/admin/users/", made["id"], "/disable"), "", 200)
+	l.do("POST", "/admin/keys/rotate", "", 200)
+	for _, action := range []string{"user.created", "user.factors_reset", "user.disabled", "key.rotated"} {
+		events, _ := l.do("GET", "/admin/audit?action="+action, "", 200)["events"].([]any)
+		if len(events) != 1 || events[0].(map[string]any)["ip"] != "192.0.2.1" {
+			t.Errorf("%s: %v", action, events)
 		}
 	}
 }

@@ -192,6 +192,7 @@ func (a *API) route(method, path string, serve func(c *call) (any, error)) kerne
 		if err := a.admit(w, r); err != nil {
 			return err
 		}
+		r = r.WithContext(kernel.From(r.Context(), a.Address(r)))
 		c := &call{&rest.Call{W: w, R: r, Status: http.StatusOK}, a}
 		answer, err := serve(c)
 		if err != nil {

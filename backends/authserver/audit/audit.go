@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func New(s *kernel.Server) *Feed {
 
 // Add takes an event, now. It is what kernel.Server.Audit is.
 func (f *Feed) Add(ctx context.Context, e kernel.Event) {
-	r := Record{Action: e.Action, Actor: e.Actor, Client: e.Client, Address: e.Address, Detail: Pairs(e.Detail), Trace: f.TraceID(ctx), CreatedAt: f.Now()}
+	r := Record{Action: e.Action, Actor: e.Actor, Client: e.Client, Address: cmp.Or(e.Address, kernel.AddressOf(ctx)), Detail: Pairs(e.Detail), Trace: f.TraceID(ctx), CreatedAt: f.Now()}
 	if !f.batch.Add(r) {
 		f.lost([]Record{r}, errFull)
 	}

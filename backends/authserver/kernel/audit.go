@@ -1,5 +1,7 @@
 package kernel
 
+import "context"
+
 // Event is something that happened, for the audit feed.
 type Event struct {
 	// Action is what, such as token.issued.
@@ -8,8 +10,21 @@ type Event struct {
 	Actor string
 	// Client is the client_id that it is about, or with which it was done.
 	Client string
-	// Address is where it came from.
+	// Address is where it came from. Default: that of the context, see From.
 	Address string
 	// Detail is pairs of a name and a value: never a secret, a token or a code.
 	Detail []string
+}
+
+type addressKey struct{}
+
+// From is a context of what an address asks for.
+func From(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, addressKey{}, address)
+}
+
+// AddressOf is where what is done in a context came from; empty: it is not known.
+func AddressOf(ctx context.Context) string {
+	address, _ := ctx.Value(addressKey{}).(string)
+	return address
 }

@@ -158,6 +158,7 @@ type frame struct {
 
 // begin finds who asks.
 func (w *web) begin(p *pages.Call) (*call, error) {
+	p.R = p.R.WithContext(kernel.From(p.Context(), w.Address(p.R)))
 	c := &call{Call: p, web: w, session: w.Login.Resume(p.Context(), p.Session())}
 	f := new(frame)
 	if c.session != nil {
