@@ -228,8 +228,12 @@ func (s *Authorize) Grant(ctx context.Context, r *Request, client *clients.Clien
 	if err != nil {
 		return g, err
 	}
-	asked, granted := s.divide(list, r.Scope), s.divide(list, approved)
-	ids, err := s.Consents.Approve(ctx, by.User.ID, client, asked[:len(granted)], granted)
+	asked := s.divide(list, r.Scope)
+	granted := slices.Clone(asked)
+	for i := range granted { // one of which nothing was approved takes back what was granted before
+		granted[i].Scope = slices.DeleteFunc(slices.Clone(asked[i].Scope), func(word string) bool { return !slices.Contains(approved, word) })
+	}
+	ids, err := s.Consents.Approve(ctx, by.User.ID, client, asked, granted)
 	if err != nil {
 		return g, err
 	}

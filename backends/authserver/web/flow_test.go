@@ -273,6 +273,23 @@ func TestPrompt(t *testing.T) {
 	b.get(ask("prompt", "login", "login_hint", "hint@example.com").leads(t, "/login?")).is(t, http.StatusOK, `value="hint@example.com"`)
 }
 
+// Who is asked again and chooses nothing of this server itself takes that back.
+func TestOwnScopesTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	asked := s.request("scope", "read openid", "resource", files)
+	b.allows(asked).code(t)
+	asked.Set("prompt", "consent")
+	form := b.get(b.get("/oauth/authorize?"+asked.Encode()).leads(t, "/consent?")).Fields()
+	form["scopes"] = []string{"read"}
+	b.post("/consent", with(form, "action", "allow")).code(t)
+	asked.Set("prompt", "none")
+	b.get("/oauth/authorize?"+asked.Encode()).refused(t, "consent_required")
+	asked.Set("scope", "read")
+	b.get("/oauth/authorize?" + asked.Encode()).code(t)
+}
+
 // A client that says by an ID token whom it means gets nothing of somebody else (OpenID Connect
 // Core 3.1.2.1).
 func TestHint(t *testing.T) {
