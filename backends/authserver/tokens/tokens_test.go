@@ -644,3 +644,36 @@ func TestStart(t *testing.T) {
 		}
 	})
 }
+
+// A node whose clock is ahead does not keep from the others what those deny whose clocks are
+// right.
+func TestDeniedByClockAhead(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, nil).fill(t)
+		token, err := s.Machine(t.Context(), s.client, []string{"read"}, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		deny := func(id string, at time.Time) { // as another node does whose message is lost
+			t.Helper()
+			if err := k.Write(t.Context(), func(c store.Conn) error {
+				_, err := c.Exec("INSERT INTO authserver_denied (id, at, expires_at) VALUES (?, ?, ?)", id, at.UnixMicro(), at.Add(time.Hour).UnixMicro())
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		deny("another", s.Clock.Now().Add(5*time.Minute))
+		if !s.live(t, token.AccessToken) {
+			t.Error("it is not good")
+		}
+		s.Clock.Pass(10 * time.Second)
+		id, _ := claims(t, token.AccessToken)["jti"].(string)
+		deny(id, s.Clock.Now())
+		s.Clock.Pass(10 * time.Second)
+		if s.live(t, token.AccessToken) {
+			t.Error("it is good although it was denied")
+		}
+	})
+}
