@@ -19,11 +19,12 @@ import (
 type federated struct {
 	*live
 	at *oidclogintest.Provider
+	db *store.DB
 }
 
 func newFederated(t *testing.T, db *store.DB, more string) *federated {
 	t.Helper()
-	f := &federated{at: oidclogintest.New(t)}
+	f := &federated{at: oidclogintest.New(t), db: db}
 	f.live = newLive(t, db, "oidc: {enabled: true, issuer: '"+f.at.URL+"', client_id: "+oidclogintest.ClientID+", client_secret: "+oidclogintest.Secret+", redirect_uri: 'https://as.example/oidc/callback', display_name: The Company"+more+"}")
 	return f
 }
@@ -278,5 +279,67 @@ func TestUpstreamAttacks(t *testing.T) {
 	only := newFederated(t, databases.SQLite(t), ", show_local_login: false")
 	if _, page := only.send(http.MethodGet, "/login", nil); strings.Contains(page, `name="password"`) || !strings.Contains(page, "Sign in with The Company") {
 		t.Errorf("%s", page)
+	}
+}
+
+// Who has signed in at the other provider long ago has not signed in for a request that wants a
+// new login (OpenID Connect Core 3.1.2.1), and applications are told when it was.
+func TestUpstreamAuthTime(t *testing.T) {
+	t.Parallel()
+	f := newFederated(t, databases.SQLite(t), "")
+	app := f.do("POST", "/admin/clients", `{"client_name":"App","redirect_uris":["https://app.example/cb"],"token_endpoint_auth_method":"none"}`, 201)
+	ask := func(prompt string) string {
+		t.Helper()
+		_, to, _ := f.page("/oauth/authorize?" + url.Values{
+			"response_type": {"code"}, "client_id": {app["client_id"].(string)}, "scope": {"openid"}, "prompt": {prompt}, "code_challenge": {strings.Repeat("c", 43)}, "code_challenge_method": {"S256"},
+		}.Encode())
+		if !strings.HasPrefix(to, "/login?") {
+			t.Fatalf("%q", to)
+		}
+		return to
+	}
+	before := time.Now().Add(-time.Hour)
+	f.at.Claims = map[string]any{"email": "bob@example.com", "auth_time": before.Unix()}
+
+	// The page asks the provider to ask anew.
+	to := ask("login")
+	if _, page := f.send(http.MethodGet, to, nil); !strings.Contains(page, `href="/oidc/start?again=1&amp;redirect=`) {
+		t.Errorf("the provider is not to ask anew:\n%s", page)
+	}
+	// Who leaves that out is asked once more.
+	at, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, back := f.back(f.visit(at.Query().Get("redirect")))
+	if status != http.StatusFound || !strings.HasPrefix(back, "/consent?") {
+		t.Fatalf("%d %q", status, back)
+	}
+	if _, to, _ := f.page(back); !strings.HasPrefix(to, "/login?") {
+		t.Errorf("leads to %q", to)
+	}
+	var confirmed int64
+	if err := f.db.Read(t.Context(), func(c store.Conn) error {
+		return c.Row("SELECT confirmed_at FROM authserver_sessions").Scan(&confirmed)
+	}); err != nil || confirmed != before.Truncate(time.Second).UnixMicro() {
+		t.Errorf("signed in at %s, error %v", time.UnixMicro(confirmed), err)
+	}
+	// Who was asked anew has signed in now.
+	f.at.Claims["auth_time"] = time.Now().Unix()
+	_, start, _ := f.page("/oidc/start?again=1&redirect=" + url.QueryEscape(back))
+	if status, to := f.back(f.at.Visit(start)); status != http.StatusFound || to != back {
+		t.Fatalf("%d %q", status, to)
+	}
+	if status, to, _ := f.page(back); status != http.StatusOK {
+		t.Errorf("%d %q", status, to)
+	}
+	// A clock that is ahead does not make a login of tomorrow.
+	f.browser()
+	f.at.Claims["auth_time"] = time.Now().Add(24 * time.Hour).Unix()
+	f.back(f.visit("/"))
+	if err := f.db.Read(t.Context(), func(c store.Conn) error {
+		return c.Row("SELECT max(confirmed_at) FROM authserver_sessions").Scan(&confirmed)
+	}); err != nil || confirmed > time.Now().UnixMicro() {
+		t.Errorf("signed in at %s, error %v", time.UnixMicro(confirmed), err)
 	}
 }

@@ -95,7 +95,7 @@ type Session struct {
 	ID int64 // 0: the database does not answer
 	// User has the id alone while the database does not answer.
 	User *users.User
-	// AuthTime is when the password was given.
+	// AuthTime is when the password was given, here or at another server.
 	AuthTime time.Time
 	// Methods are how they have signed in, in the words of amr (RFC 8176). None: another
 	// server knows, or the database does not answer.
@@ -153,7 +153,7 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 		}
 	}
 	if err == nil {
-		cookie, err = l.begin(ctx, u, a.Former, factors.ByPassword)
+		cookie, err = l.begin(ctx, u, a.Former, l.Now(), factors.ByPassword)
 	}
 	if errors.Is(err, users.ErrCredentials) {
 		return "", "", l.failed(ctx, key, a.Email, a.Address)
@@ -180,11 +180,14 @@ func (l *Login) entered(ctx context.Context, key lockout.Key, u *users.User, coo
 }
 
 // Enter begins a session of somebody whom another server has signed in, of which it returns
-// the cookie. The session of the former cookie ends. Who is disabled is refused, which is
-// the caller's to note with what else is.
-func (l *Login) Enter(ctx context.Context, u *users.User, address, former string) (cookie string, err error) {
+// the cookie. at is when that was; zero: now. The session of the former cookie ends. Who is
+// disabled is refused, which is the caller's to note with what else is.
+func (l *Login) Enter(ctx context.Context, u *users.User, at time.Time, address, former string) (cookie string, err error) {
+	if now := l.Now(); at.IsZero() || at.After(now) {
+		at = now
+	}
 	if u.Active() {
-		cookie, err = l.begin(ctx, u, former)
+		cookie, err = l.begin(ctx, u, former, at)
 	}
 	if !u.Active() || errors.Is(err, users.ErrCredentials) {
 		return "", errDisabled
@@ -220,8 +223,8 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 }
 
 // begin makes a session of a user who is still the one whose password was checked:
-// hashing takes time. methods are how they have signed in.
-func (l *Login) begin(ctx context.Context, u *users.User, former string, methods ...string) (cookie string, err error) {
+// hashing takes time. at is when they have signed in, and methods are how.
+func (l *Login) begin(ctx context.Context, u *users.User, former string, at time.Time, methods ...string) (cookie string, err error) {
 	now := l.Now()
 	var text string
 	err = l.Write(ctx, func(c store.Conn) error {
@@ -237,10 +240,10 @@ func (l *Login) begin(ctx context.Context, u *users.User, former string, methods
 				return err
 			}
 		}
-		if text, err = l.sessions.Begin(c, u.ID, now); err != nil || len(methods) == 0 {
+		if text, err = l.sessions.Begin(c, u.ID, now); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE authserver_sessions SET methods = ? WHERE secret_hash = ?", strings.Join(methods, " "), secret.Hash(text))
+		_, err = c.Exec("UPDATE authserver_sessions SET confirmed_at = ?, methods = ? WHERE secret_hash = ?", at.UnixMicro(), strings.Join(methods, " "), secret.Hash(text))
 		return err
 	})
 	if err != nil {

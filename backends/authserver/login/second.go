@@ -74,7 +74,7 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 	if err != nil {
 		return "", err
 	}
-	cookie, err = l.begin(ctx, w.User, a.Former, factors.ByPassword, method, factors.ByTwo)
+	cookie, err = l.begin(ctx, w.User, a.Former, l.Now(), factors.ByPassword, method, factors.ByTwo)
 	if errors.Is(err, users.ErrCredentials) {
 		return "", errWaited
 	}

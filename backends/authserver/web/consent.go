@@ -42,7 +42,7 @@ func (c *call) begun(values url.Values) error {
 	}
 	transaction := c.Authorize.Seal(r, c.Visit(true))
 	if step == authorize.SignIn {
-		return c.toLogin(transaction)
+		return c.toLogin(r, transaction)
 	}
 	return c.leave(c.At(consentAt(transaction)))
 }
@@ -71,7 +71,7 @@ func (c *call) opened(transaction string) (r *authorize.Request, client *clients
 		return nil, nil, true, c.refuse(err)
 	}
 	if !signedIn {
-		return nil, nil, true, c.toLogin(transaction)
+		return nil, nil, true, c.toLogin(r, transaction)
 	}
 	if done, err := c.proves(consentAt(transaction)); done {
 		return nil, nil, true, err

@@ -114,10 +114,10 @@ func (c *call) end() error {
 	return nil
 }
 
-// toLogin leads to the login, and from there back to a transaction.
-func (c *call) toLogin(transaction string) error {
+// toLogin leads to the login, and from there back to a transaction, of a request.
+func (c *call) toLogin(r *authorize.Request, transaction string) error {
 	back := url.Values{"redirect": {consentAt(transaction)}}
-	if c.session != nil {
+	if c.session != nil || r.SignedInSince > r.At { // also at another provider, which may have a session
 		back.Set("again", "1")
 	}
 	return c.leave(c.At("/login?" + back.Encode()))

@@ -132,7 +132,11 @@ func (c *call) finishUpstream() error {
 	if err != nil {
 		return c.refusedUpstream(err, "")
 	}
-	cookie, err := c.Login.Enter(c.Context(), u, c.Address(c.R), c.Session())
+	at := person.AuthTime
+	if person.Again { // they were asked just now, whatever the clock there says
+		at = time.Time{}
+	}
+	cookie, err := c.Login.Enter(c.Context(), u, at, c.Address(c.R), c.Session())
 	if err != nil {
 		return c.refusedUpstream(err, u.ID)
 	}
