@@ -164,9 +164,9 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	return cookie, "", l.entered(ctx, key, u, cookie, a.Address)
 }
 
-// key is whom the lockout counts.
+// key is whom the lockout counts, however the address is written.
 func (l *Login) key(email, address string) lockout.Key {
-	return l.Lockout.Of(email, kernel.Network(address))
+	return l.Lockout.Of(mailaddress.Key(email), kernel.Network(address))
 }
 
 // entered notes a login that went well, unless others have failed too often meanwhile.

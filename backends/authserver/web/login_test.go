@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
@@ -435,6 +436,25 @@ func TestGuessesFromNetwork(t *testing.T) {
 	for address, want := range map[string]int{"2001:db8:1:2:ffff::1": http.StatusTooManyRequests, "2001:db8:1:3::1": http.StatusOK} {
 		if got := from(address, annPass); got != want {
 			t.Errorf("from %s: %d, want %d", address, got, want)
+		}
+	}
+}
+
+// However an address is written, it is one account that is guessed at.
+func TestGuessesInSpellings(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	if _, err := s.users.Create(t.Context(), users.New{Email: "zo\u00eb\u00fc@example.com", Password: annPass}, "admin"); err != nil {
+		t.Fatal(err)
+	}
+	for i, email := range []string{"zo\u00eb\u00fc@example.com", "zoe\u0308\u00fc@example.com", "ZO\u00ebu\u0308@example.com", "zoe\u0308u\u0308@example.com"} {
+		pass, want := "a guess", http.StatusUnprocessableEntity
+		if i == 3 {
+			pass, want = annPass, http.StatusTooManyRequests
+		}
+		_, _, err := s.login.SignIn(t.Context(), login.Attempt{Email: email, Password: pass, Address: "192.0.2.1"})
+		if e, ok := apierror.From(err); !ok || e.Status != want {
+			t.Errorf("%d: error %v, want %d", i, err, want)
 		}
 	}
 }
