@@ -198,7 +198,7 @@ func (p *Protocol) introspect(w http.ResponseWriter, r *http.Request) error {
 	if token == "" {
 		return kernel.Refuse(kernel.InvalidRequest, "token is required")
 	}
-	answer, err := p.Tokens.Introspect(r.Context(), c, token)
+	answer, err := p.Tokens.Introspect(r.Context(), c, token, p.Address(r))
 	if err != nil {
 		return errors.Join(kernel.Refuse(kernel.Unavailable, "the server cannot tell right now, try again shortly"), err)
 	}

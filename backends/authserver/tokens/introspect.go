@@ -5,25 +5,43 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
+// lookedEvery is the least time between two events of the audit feed of one client that looks
+// at one token: many ask at each request that comes with it.
+const lookedEvery = time.Minute
+
 // Introspect is what RFC 7662 section 2.2 tells a client of a token; nil: the token is not active for this client.
-func (t *Tokens) Introspect(ctx context.Context, by *clients.Client, text string) ([]byte, error) {
+func (t *Tokens) Introspect(ctx context.Context, by *clients.Client, text, address string) ([]byte, error) {
 	if id, raw, ok := splitRefresh(text); ok {
-		return t.introspectRefresh(ctx, by, id, raw, digest(text))
+		return t.introspectRefresh(ctx, by, id, raw, digest(text), address)
 	}
 	claims, user, ok, err := t.Live(ctx, text)
 	if err != nil || !ok {
 		return nil, err
 	}
 	if claims.Client != by.ID {
-		if ok, err := t.runtime(ctx, by, claims.Audience); err != nil || !ok {
+		ok, err := t.runtime(ctx, by, claims.Audience)
+		if err == nil && !ok {
+			t.looked(ctx, "token.introspect_denied", by, address, "jti", claims.ID)
+		}
+		if err != nil || !ok {
 			return nil, err
 		}
 	}
+	t.looked(ctx, "token.introspected", by, address, "jti", claims.ID)
 	return claims.appendIntrospection(make([]byte, 0, 600), user.Email), nil
+}
+
+// looked notes that a client has looked at a token, by its id of a kind.
+func (t *Tokens) looked(ctx context.Context, action string, by *clients.Client, address, kind, id string) {
+	if t.looks.Allow(by.ID + " " + id) {
+		t.Audit(ctx, kernel.Event{Action: action, Actor: by.ID, Client: by.ID, Address: address, Detail: []string{kind, id}})
+	}
 }
 
 // runtime reports whether a client runs one of the resources that a token is for.
@@ -40,7 +58,7 @@ func (t *Tokens) runtime(ctx context.Context, by *clients.Client, audience Audie
 	return false, nil
 }
 
-func (t *Tokens) introspectRefresh(ctx context.Context, by *clients.Client, id string, raw []byte, sum string) ([]byte, error) {
+func (t *Tokens) introspectRefresh(ctx context.Context, by *clients.Client, id string, raw []byte, sum, address string) ([]byte, error) {
 	f, err := t.findFamily(ctx, id)
 	if errors.Is(err, errNoFamily) {
 		return nil, nil
@@ -48,11 +66,16 @@ func (t *Tokens) introspectRefresh(ctx context.Context, by *clients.Client, id s
 	if err != nil {
 		return nil, err
 	}
-	if !f.made(raw) || f.Client != by.ID || !f.alive(t.Now()) || !f.has(sum) {
+	if !f.made(raw) || !f.alive(t.Now()) || !f.has(sum) {
+		return nil, nil
+	}
+	if f.Client != by.ID {
+		t.looked(ctx, "token.introspect_denied", by, address, "family", id)
 		return nil, nil
 	}
 	if u, err := t.users.Get(ctx, f.User); err != nil || !u.Active {
 		return nil, err
 	}
+	t.looked(ctx, "token.introspected", by, address, "family", id)
 	return appendRefresh(nil, f.Client, strings.Join(f.Scope, " "), f.expires.Unix()), nil
 }

@@ -58,6 +58,7 @@ type Tokens struct {
 	denied    *denied
 	issuances *kernel.Batch[Issuance]
 	verified  *jwt.Cache[*Claims]
+	looks     *kernel.Limiter // of what is told of introspections
 }
 
 // New makes the room. Close ends it.
@@ -75,6 +76,7 @@ func New(s *kernel.Server, o Options) *Tokens {
 	t := &Tokens{Server: s, options: o}
 	t.users = kernel.NewCache(20_000, s.Now, o.User)
 	t.denied = newDenied(s)
+	t.looks = kernel.NewLimiter(1/lookedEvery.Seconds(), 1, s.Now)
 	t.issuances = kernel.NewBatch(t.storeIssuances, t.lostIssuances)
 	var err error
 	if t.verified, err = jwt.NewCache(s.Now, t.verify); err != nil {

@@ -517,7 +517,7 @@ func TestIntrospect(t *testing.T) {
 	answer := s.start(t, s.client)
 	ask := func(c *clients.Client, text string) map[string]any {
 		t.Helper()
-		raw, err := s.Introspect(t.Context(), c, text)
+		raw, err := s.Introspect(t.Context(), c, text, "192.0.2.1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -547,6 +547,25 @@ func TestIntrospect(t *testing.T) {
 	if ask(runtime, answer.Refresh) != nil {
 		t.Error("a refresh token of another client is told of")
 	}
+	// Who has looked, and who would have liked to, is told once a minute.
+	looked := func(want ...int) {
+		t.Helper()
+		ask(runtime, answer.AccessToken)
+		ask(s.public, answer.AccessToken)
+		for i, action := range []string{"token.introspected", "token.introspect_denied"} {
+			if got := s.Events.Count(action); got != want[i] {
+				t.Errorf("%s was told %d times, want %d", action, got, want[i])
+			}
+		}
+	}
+	looked(3, 2)
+	s.Clock.Pass(time.Minute)
+	looked(4, 3)
+	for _, e := range s.Events.All() {
+		if strings.HasPrefix(e.Action, "token.introspect") && (e.Actor == "" || e.Client != e.Actor || e.Address != "192.0.2.1" || len(e.Detail) != 2) {
+			t.Errorf("%+v", e)
+		}
+	}
 	for _, text := range []string{"", "x", answer.AccessToken + "x", answer.Refresh[:80]} {
 		if got := ask(s.client, text); got != nil {
 			t.Errorf("%q: %v", text, got)
@@ -571,7 +590,7 @@ func TestIntrospect(t *testing.T) {
 	}
 	s.inactive = false
 	s.Kernel.Tell("users", "")
-	s.Clock.Pass(15 * time.Minute)
+	s.Clock.Pass(14 * time.Minute)
 	if ask(s.client, answer.AccessToken) != nil {
 		t.Error("an expired token is active")
 	}
@@ -583,7 +602,7 @@ func TestIntrospect(t *testing.T) {
 	if err := s.Kernel.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := s.Introspect(t.Context(), s.client, fresh.AccessToken); err == nil {
+	if raw, err := s.Introspect(t.Context(), s.client, fresh.AccessToken, "192.0.2.1"); err == nil {
 		t.Errorf("without a database: %s", raw)
 	}
 }
@@ -609,7 +628,7 @@ func FuzzTokens(f *testing.F) {
 	f.Add(answer.AccessToken)
 	f.Add(answer.Refresh)
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := s.Introspect(t.Context(), s.client, text)
+		got, err := s.Introspect(t.Context(), s.client, text, "192.0.2.1")
 		if err != nil || (got != nil) != (text == answer.AccessToken || text == answer.Refresh) {
 			t.Fatalf("%q: %s, error %v", text, got, err)
 		}
