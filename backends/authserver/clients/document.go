@@ -70,7 +70,11 @@ func (cs *Clients) fetch(ctx context.Context, id string, again bool) (*Client, e
 		if known != nil && !again && cs.Now().Before(known.FreshUntil) { // by a flight that has just ended
 			return known, nil
 		}
-		document, err := cs.options.Documents.Fetch(ctx, id)
+		get := cs.options.Documents.Fetch
+		if known != nil {
+			get = cs.options.Documents.Refetch
+		}
+		document, err := get(ctx, id)
 		if err != nil {
 			return nil, cs.noDocument(id, known, err)
 		}

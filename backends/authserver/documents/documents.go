@@ -93,6 +93,16 @@ type Document struct {
 // Fetch gets the document of a URL. The error is a refusal where the URL or the document
 // is not good or too much is fetched, and ErrUnavailable where none can be had.
 func (d *Documents) Fetch(ctx context.Context, id string) (*Document, error) {
+	return d.fetch(ctx, id, d.hosts.Allow)
+}
+
+// Refetch is Fetch for a client that is known: whoever names other URLs of its host does not
+// keep it out.
+func (d *Documents) Refetch(ctx context.Context, id string) (*Document, error) {
+	return d.fetch(ctx, id, d.hosts.Borrow)
+}
+
+func (d *Documents) fetch(ctx context.Context, id string, allow func(host string) bool) (*Document, error) {
 	u, err := d.parse(id)
 	if err != nil {
 		return nil, err
@@ -103,7 +113,7 @@ func (d *Documents) Fetch(ctx context.Context, id string) (*Document, error) {
 	default:
 		return nil, kernel.Refuse(kernel.Unavailable, "too many documents of clients are fetched at the moment, try again shortly")
 	}
-	if !d.hosts.Allow(strings.ToLower(u.Hostname())) {
+	if !allow(strings.ToLower(u.Hostname())) {
 		return nil, kernel.Refuse(kernel.Unavailable, "documents of this host are fetched too often, try again shortly")
 	}
 	began, outcome := time.Now(), "ok"

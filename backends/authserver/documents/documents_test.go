@@ -254,6 +254,36 @@ func TestHostLimit(t *testing.T) {
 	}
 }
 
+// Whoever names other URLs of a host does not keep a document that is known from being fetched
+// anew, and no more is fetched a second for that.
+func TestHostLimitOfKnown(t *testing.T) {
+	t.Parallel()
+	d, k := newDocuments(t, documents.Options{Networks: here})
+	at := site(t, func(_ http.ResponseWriter, r *http.Request) string { return `{"client_id":"%s"}` })
+	fetches := 0
+	flood := func() {
+		for range 10 {
+			if _, err := d.Fetch(t.Context(), at+"/c"); err == nil {
+				fetches++
+			}
+		}
+	}
+	for range 10 {
+		flood()
+		if _, err := d.Refetch(t.Context(), at+"/c"); err != nil {
+			t.Fatal(err)
+		}
+		fetches++
+		if _, err := d.Refetch(t.Context(), at+"/c"); !is(err, kernel.Unavailable) {
+			t.Errorf("error %v", err)
+		}
+		k.Clock.Pass(2 * time.Second)
+	}
+	if flood(); fetches > 5+1+20 {
+		t.Errorf("%d fetches in 20 s", fetches)
+	}
+}
+
 // There are 32 fetches at the same time.
 func TestPlaces(t *testing.T) {
 	t.Parallel()

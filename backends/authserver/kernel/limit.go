@@ -34,7 +34,13 @@ func NewLimiter(perSecond float64, burst int, now func() time.Time) *Limiter {
 }
 
 // Allow reports whether an address may send a request now, which counts then.
-func (l *Limiter) Allow(address string) bool {
+func (l *Limiter) Allow(address string) bool { return l.allow(address, 1) }
+
+// Borrow is Allow for what matters more: where all is used up it may have one that is yet to
+// come.
+func (l *Limiter) Borrow(address string) bool { return l.allow(address, 0) }
+
+func (l *Limiter) allow(address string, least float64) bool {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +49,7 @@ func (l *Limiter) Allow(address string) bool {
 		l.makeRoom(now)
 		b = bucket{l.burst, now}
 	}
-	if b.left = l.filled(b, now); b.left < 1 {
+	if b.left = l.filled(b, now); b.left < least {
 		return false
 	}
 	l.buckets[address] = bucket{b.left - 1, now}
