@@ -28,6 +28,7 @@ func (s *Server) ownJobs() []jobs.Job {
 		{Name: "seed", Every: time.Hour, Run: s.seed()},
 		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.rooms.keys.Refresh(ctx) }},
 		{Name: "sweep", Every: sweepEvery, Run: s.sweep},
+		{Name: "pushed", Every: time.Minute, Run: s.rooms.authorize.Sweep}, // anybody may make them
 		{Name: "secrets", Every: 24 * time.Hour, Run: s.warn},
 	}
 }
@@ -128,7 +129,7 @@ func (s *Server) sweep(ctx context.Context) (total int, err error) {
 	r := &s.rooms
 	for _, one := range [...]func(ctx context.Context) (int, error){
 		r.tokens.Sweep, func(ctx context.Context) (int, error) { return r.audit.Sweep(ctx, s.config.Admin.AuditMaxLookback) },
-		r.authorize.Sweep, r.connected.Sweep, r.clients.Sweep, r.keys.Sweep,
+		r.connected.Sweep, r.clients.Sweep, r.keys.Sweep,
 	} {
 		n, err := one(ctx)
 		if total += n; err != nil {

@@ -32,15 +32,40 @@ func (s *Authorize) Push(ctx context.Context, client *clients.Client, values url
 	if values.Has("request_uri") {
 		return "", kernel.Refuse(kernel.InvalidRequest, "request_uri must not be sent here")
 	}
-	if _, err := s.Parse(ctx, values); err != nil {
+	r, err := s.Parse(ctx, values)
+	if err != nil {
 		return "", err
 	}
 	name := secret.New()
 	return pushedPrefix + name, s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		_, err := c.Exec("INSERT INTO authserver_pushed (digest, client_id, request, expires_at) VALUES (?, ?, ?, ?)",
-			secret.Hash(name), client.ID, values.Encode(), s.Now().Add(PushedLife).UnixMicro())
+			secret.Hash(name), client.ID, counting(values, r).Encode(), s.Now().Add(PushedLife).UnixMicro())
 		return err
 	})
+}
+
+// parameters are those that count.
+var parameters = []string{
+	"response_type", "client_id", "redirect_uri", "scope", "state", "resource", "response_mode", "code_challenge", "code_challenge_method", "nonce", "login_hint", "id_token_hint",
+	"dpop_jkt", "prompt", "max_age",
+}
+
+// counting are the parameters that count of a request that is good. Public clients, which
+// anybody may be, can send much that does not.
+func counting(values url.Values, r *Request) url.Values {
+	kept := make(url.Values, len(parameters))
+	for _, name := range parameters {
+		if given, ok := values[name]; ok {
+			kept[name] = given
+		}
+	}
+	if r.Hint == "" {
+		kept.Del("login_hint")
+	}
+	if r.Subject == "" {
+		kept.Del("id_token_hint")
+	}
+	return kept
 }
 
 // pushed takes the request that a request_uri stands for, whose other parameters do not

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // TestPush: a request that was sent ahead is good once, for its client, for a while.
@@ -61,6 +62,21 @@ func TestPush(t *testing.T) {
 		}
 		if n, err := s.Sweep(t.Context()); n != 1 || err != nil {
 			t.Errorf("%d swept, error %v", n, err)
+		}
+		// What does not count is not kept: anybody may send it.
+		long := strings.Repeat("x", 20_000)
+		uri, err := s.Push(t.Context(), client, request("unknown", long, "login_hint", long, "id_token_hint", long, "ui_locales", long))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var size int
+		if err := k.Read(t.Context(), func(c store.Conn) error {
+			return c.Row("SELECT length(request) FROM authserver_pushed").Scan(&size)
+		}); err != nil || size > 1000 {
+			t.Errorf("%d bytes are kept, error %v", size, err)
+		}
+		if _, err := come(client, uri); err != nil {
+			t.Error(err)
 		}
 		for name, bad := range map[string]url.Values{
 			"another client": request("client_id", other.ID), "request_uri": request("request_uri", push()), "redirect": request("redirect_uri", "https://evil.example/"),
