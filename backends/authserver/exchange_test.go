@@ -280,6 +280,27 @@ func TestExchangeOwn(t *testing.T) {
 	refused.is(t, "again and again", 400, "invalid_request")
 }
 
+// Who narrows a token for a broker resource without naming it gets a narrower one, and not the
+// provider's past the resource's list of who may have that.
+func TestExchangeOwnForBroker(t *testing.T) {
+	t.Parallel()
+	l := newLive(t, databases.SQLite(t), `data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}
+token_exchange: {allow_self_exchange: true}
+connect: {state_secret: 0123456789abcdef0123456789abcdef}
+broker_providers: [{slug: maps, protocol: api_key, config_data: {header_name: X-Key}}]`)
+	l.do("POST", "/admin/resources", `{"slug":"maps","uri":"https://maps.example","backend_kind":"broker","broker_provider_slug":"maps","scopes":[{"name":"see"},{"name":"draw"}],"policy":{"exchange":{"allowed_client_ids":["another"]}}}`, 201)
+	l.do("PUT", "/admin/users/"+l.ann.ID+"/connections/maps", `{"api_key":"hush"}`, 204)
+	app := l.party("app", false)
+	l.do("PATCH", "/admin/clients/"+app.config.ClientID, `{"scope":"see draw read"}`, 200)
+	for _, of := range [][]string{{"maps"}, {"maps", "files"}} {
+		subject := app.signIn("see draw", of...)
+		app.exchange(subject, "resource", "maps").is(t, "named", 400, "access_denied")
+		if _, claims := app.exchanged(subject, "scope", "see"); claims["scope"] != "see" || !strings.Contains(fmt.Sprint(claims["aud"]), "https://maps.example") {
+			t.Errorf("%v", claims)
+		}
+	}
+}
+
 // Ten services call each other; the eleventh is one too many. Whatever ends one of them
 // ends those that came of it, and none before.
 func TestExchangeChain(t *testing.T) {

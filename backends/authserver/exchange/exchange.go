@@ -117,7 +117,7 @@ func (x *Exchange) Exchange(ctx context.Context, r Request) (done Result, err er
 		}
 	}
 	done.Subject, done.Parent = r.subject.Subject, r.subject.ID
-	if len(r.targets) == 1 && r.targets[0].Kind == resources.Broker {
+	if r.brokered() {
 		done.Kind = Brokered
 		done.Answer, err = x.upstream(ctx, &r)
 		return done, err
@@ -210,10 +210,16 @@ func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
 	if r.targets, err = x.options.Catalog.Resolve(ctx, names); err != nil {
 		return err
 	}
-	if len(r.targets) > 1 && slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return t.Kind == resources.Broker }) {
+	if len(r.targets) > 1 && r.brokered() {
 		return kernel.Refuse(kernel.InvalidTarget, "a broker resource must be named alone")
 	}
 	return nil
+}
+
+// brokered reports whether the token of a provider is asked for: its resource is named. Who
+// narrows a token that is for one, and names none, gets no other than that.
+func (r *Request) brokered() bool {
+	return len(r.Resources) > 0 && slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return t.Kind == resources.Broker })
 }
 
 // permitted: a client may exchange its own token, and others where the resource says so.
