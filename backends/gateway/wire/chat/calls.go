@@ -171,13 +171,10 @@ func (c *calls) another(known *call, p *callPiece) bool {
 	if len(p.name) == 0 || known.name == "" || (len(p.id) > 0 && known.is(p.id)) {
 		return false
 	}
-	if known.chunk == c.chunk {
+	if known.chunk == c.chunk || len(p.id) > 0 && known.id != "" {
 		return true
 	}
-	otherID := len(p.id) > 0 && known.id != ""
-	otherName := known.name != string(p.name)
-	restarts := known.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
-	return otherID && otherName || restarts && (otherID || otherName)
+	return known.name != string(p.name) && known.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
 }
 
 func (c *calls) open(p *callPiece) *call {

@@ -164,6 +164,13 @@ func TestReader(t *testing.T) {
 			in:   []string{tool(`"function":{"name":"f","arguments":"{}"}`), tool(`"function":{"name":"f","arguments":"{}"}`), finished("stop")},
 			want: []string{"call 0 call_MADE1 f", "args 0 {}", "call 1 call_MADE2 f", "args 1 {}", "end calls"},
 		},
+		"two of one tool with index 0": {
+			in: []string{
+				tool(`"index":0,"id":"a","function":{"name":"f","arguments":""}`), tool(`"index":0,"function":{"arguments":"{\"x\":1}"}`),
+				tool(`"index":0,"id":"b","function":{"name":"f","arguments":""}`), tool(`"index":0,"function":{"arguments":"{\"x\":2}"}`), finished("stop"),
+			},
+			want: []string{"call 0 a f", `args 0 {\"x\":1}`, "call 1 b f", `args 1 {\"x\":2}`, "end calls"},
+		},
 		"all with index 0": {
 			in: []string{
 				delta(`"tool_calls":[{"index":0,"id":"","function":{"name":"f","arguments":"{\"x\":1}"}},{"index":0,"id":"","function":{"name":"f","arguments":"{\"x\":2}"}}]`),
