@@ -209,14 +209,19 @@ func (w *writer) end(dst []byte, end *hub.End) []byte {
 	dst = append(dst, finishReason(end.Finish)...)
 	dst = append(append(dst, `"}]`...), w.tail...)
 	if w.request.IncludeUsage {
-		usage := end.Usage
-		if !usage.Known {
-			usage = w.reply.Estimate(w.request, &usage, w.bytes)
-		}
+		usage := w.usage(end)
 		dst = append(append(dst, w.head...), `],"usage":`...)
 		dst = append(wire.AppendUsage(dst, &usage), "}\n\n"...)
 	}
 	return append(dst, "data: [DONE]\n\n"...)
+}
+
+// usage is what the upstream told, or about what it did not.
+func (w *writer) usage(end *hub.End) wire.Usage {
+	if end.Usage.Known {
+		return end.Usage
+	}
+	return w.reply.Estimate(w.request, &end.Usage, w.bytes)
 }
 
 func (w *writer) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst, f) }

@@ -50,16 +50,15 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	}
 	dst = append(dst, `,"finish_reason":"`...)
 	dst = append(append(dst, finishReason(m.end.Finish)...), `"}]`...)
-	if m.end.Usage.Known {
-		dst = wire.AppendUsage(append(dst, `,"usage":`...), &m.end.Usage)
-	}
-	return append(dst, '}'), nil
+	usage := w.usage(&m.end)
+	return append(wire.AppendUsage(append(dst, `,"usage":`...), &usage), '}'), nil
 }
 
 func (w *writer) gather(deltas []hub.Delta) *message {
 	m := &message{}
 	for i := range deltas {
 		d := &deltas[i]
+		w.bytes += int64(len(d.Text))
 		w.memory.note(d)
 		switch d.Kind {
 		case hub.DeltaText:

@@ -85,7 +85,7 @@ type messagesEvent struct {
 		PartialJSON                     *string `json:"partial_json"`
 		StopReason                      string  `json:"stop_reason"`
 	}
-	Usage map[string]int64
+	Usage map[string]any
 	Error struct{ Type, Message string }
 }
 
@@ -208,7 +208,7 @@ func checkMessages(stream []byte) error {
 				return wrong(fmt.Sprintf("the stop_reason does not fit %d calls", len(tools)))
 			}
 			for _, name := range [...]string{"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"} {
-				if n, ok := e.Usage[name]; !ok || n < 0 {
+				if n, ok := e.Usage[name].(float64); !ok || n < 0 {
 					return wrong("no " + name)
 				}
 			}

@@ -193,7 +193,9 @@ func (w *writer) end(dst []byte, e *hub.End) []byte {
 	dst = strconv.AppendInt(dst, c.written, 10)
 	dst = append(dst, `,"output_tokens":`...)
 	dst = strconv.AppendInt(dst, c.output, 10)
-	dst = append(dst, '}')
+	dst = append(dst, `,"output_tokens_details":{"thinking_tokens":`...)
+	dst = strconv.AppendInt(dst, c.thinking, 10)
+	dst = append(dst, "}}"...)
 	return append(dst, frameEnd+messageStop...)
 }
 

@@ -1,0 +1,670 @@
+package hub_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
+)
+
+// spoken is a made-up answer of a model, in the order in which it came.
+type spoken struct {
+	pieces []spokenPiece
+	cut    bool // at the token limit
+	usage  bool
+}
+
+type spokenPiece struct {
+	kind       string // reasoning, text, refusal or call
+	text, name string // text: arguments of a call
+	state      string // of reasoning
+	id         string
+}
+
+var spokenWords = [...]string{
+	"Look", " at", " \"this\"", "\n", "é東😀", " {", "}", "\\", "</b>", "\u2028", "\t", " twice", "data: x\n\n", "a",
+}
+
+func spokenText(r *rand.Rand) string {
+	var b strings.Builder
+	for range 1 + r.IntN(6) {
+		b.WriteString(spokenWords[r.IntN(len(spokenWords))])
+	}
+	return b.String()
+}
+
+// speak makes an answer. inOrder: reasoning, text, refusal, calls, one of each but the
+// last, as a whole chat completion has them.
+func speak(r *rand.Rand, inOrder bool) *spoken {
+	s := &spoken{cut: r.IntN(6) == 0, usage: r.IntN(4) > 0}
+	call := func() {
+		n := len(s.pieces)
+		arguments, _ := json.Marshal(map[string]any{"city": spokenText(r), "n": r.IntN(5)})
+		name := [...]string{"get_weather", "apply_patch"}[r.IntN(2)]
+		if name == "apply_patch" {
+			arguments, _ = json.Marshal(map[string]any{"input": spokenText(r)})
+		} else if r.IntN(5) == 0 {
+			arguments = []byte("{}")
+		}
+		s.pieces = append(s.pieces, spokenPiece{kind: "call", name: name, id: fmt.Sprintf("call_%d", n), text: string(arguments)})
+	}
+	if inOrder {
+		if r.IntN(2) == 0 {
+			s.pieces = append(s.pieces, spokenPiece{kind: "reasoning", text: spokenText(r)})
+		}
+		if r.IntN(3) > 0 {
+			s.pieces = append(s.pieces, spokenPiece{kind: "text", text: spokenText(r)})
+		}
+		if r.IntN(6) == 0 {
+			s.pieces = append(s.pieces, spokenPiece{kind: "refusal", text: spokenText(r)})
+			return s
+		}
+		for range r.IntN(4) {
+			call()
+		}
+		return s
+	}
+	for range r.IntN(6) {
+		switch r.IntN(4) {
+		case 0:
+			p := spokenPiece{kind: "reasoning", text: spokenText(r)}
+			if r.IntN(2) == 0 {
+				p.state = spokenText(r)
+			}
+			s.pieces = append(s.pieces, p)
+		case 1:
+			s.pieces = append(s.pieces, spokenPiece{kind: "text", text: spokenText(r)})
+		default:
+			call()
+		}
+	}
+	return s
+}
+
+func quotedJSON(text string) string {
+	out, _ := json.Marshal(text)
+	return string(out)
+}
+
+// bits cuts a text at characters.
+func bits(r *rand.Rand, text string, do func(bit string)) {
+	runes := []rune(text)
+	for len(runes) > 0 {
+		n := 1 + r.IntN(len(runes))
+		do(string(runes[:n]))
+		runes = runes[n:]
+	}
+}
+
+func (s *spoken) calls() (n int) {
+	for i := range s.pieces {
+		if s.pieces[i].kind == "call" {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *spoken) joined(kind string) string {
+	text := ""
+	for i := range s.pieces {
+		if s.pieces[i].kind == kind {
+			text += s.pieces[i].text
+		}
+	}
+	return text
+}
+
+// An upstream of chat completions.
+
+func (s *spoken) chatFinish() string {
+	switch {
+	case s.cut:
+		return "length"
+	case s.calls() > 0:
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+const chatUsage = `{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,"prompt_tokens_details":{"cached_tokens":30,"cache_write_tokens":7},"completion_tokens_details":{"reasoning_tokens":9}}`
+
+func (s *spoken) chatWhole() string {
+	m := map[string]any{"role": "assistant", "content": nil, "refusal": nil}
+	for _, member := range [...][2]string{{"text", "content"}, {"reasoning", "reasoning_content"}, {"refusal", "refusal"}} {
+		if text := s.joined(member[0]); text != "" {
+			m[member[1]] = text
+		}
+	}
+	var calls []any
+	for _, p := range s.pieces {
+		if p.kind == "call" {
+			calls = append(calls, map[string]any{"id": p.id, "type": "function", "function": map[string]any{"name": p.name, "arguments": p.text}})
+		}
+	}
+	if calls != nil {
+		m["tool_calls"] = calls
+	}
+	message, _ := json.Marshal(m)
+	usage := ""
+	if s.usage {
+		usage = `,"usage":` + chatUsage
+	}
+	return `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":` + string(message) + `,"finish_reason":"` + s.chatFinish() + `"}]` + usage + `}`
+}
+
+// manners are what chat upstreams do beside the plain form.
+type manners struct {
+	nulls, roles, parts, bothReasonings bool
+	repeated                            bool // id and name in every piece of a call
+	late                                bool // the name behind the first arguments
+	objects, again                      bool // arguments as an object; all of them once more at the end
+	inTurn                              bool // calls do not interleave
+	indexless, zero, jumps              bool // no index, always 0, others than 0, 1, 2; all but the last in turn
+	stop, twice, undone                 bool // finish_reason "stop" whatever is called, given twice; no [DONE]
+	usageBeside, usageNull, emptyChunks bool
+	crlf, comments, lines               bool
+}
+
+func anyManners(r *rand.Rand) manners {
+	is := func() bool { return r.IntN(4) == 0 }
+	m := manners{
+		nulls: is(), roles: is(), parts: is(), bothReasonings: is(), repeated: is(), late: is(), objects: is(), again: is(),
+		inTurn: is(), indexless: is(), zero: is(), jumps: is(), stop: is(), twice: is(), undone: is(),
+		usageBeside: is(), usageNull: is(), emptyChunks: is(), crlf: is(), comments: is(), lines: is(),
+	}
+	if m.indexless || m.zero {
+		m.inTurn, m.jumps = true, false
+		m.zero = !m.indexless
+		m.late = false // nobody could tell whose it is
+	}
+	m.inTurn = m.inTurn || m.late // calls are in the order of their names
+	return m
+}
+
+func (s *spoken) chatStream(r *rand.Rand, m manners) string {
+	var b strings.Builder
+	event := func(data string) {
+		if m.comments && r.IntN(3) == 0 {
+			b.WriteString(": working\n\n")
+		}
+		if m.lines {
+			data = strings.Replace(data, `,"choices"`, ",\ndata: \"choices\"", 1)
+		}
+		b.WriteString("data: " + data + "\n\n")
+	}
+	chunk := func(delta, finish string) {
+		if m.nulls {
+			for _, name := range [...]string{"content", "reasoning_content", "refusal", "tool_calls", "function_call", "audio"} {
+				if !strings.Contains(delta, `"`+name+`"`) {
+					delta = strings.TrimPrefix(delta+`,"`+name+`":null`, ",")
+				}
+			}
+		}
+		if m.roles && !strings.Contains(delta, `"role"`) {
+			delta = strings.TrimSuffix(`"role":"assistant",`+delta, ",")
+		}
+		usage := ""
+		if m.usageNull {
+			usage = `,"usage":null`
+		}
+		if m.usageBeside && s.usage && finish != "null" {
+			usage = `,"usage":` + chatUsage
+		}
+		if m.emptyChunks && r.IntN(3) == 0 {
+			event(`{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[]}`)
+		}
+		event(`{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{` + delta + `},"finish_reason":` + finish + `}]` + usage + `}`)
+	}
+	chunk(`"role":"assistant","content":""`, "null")
+	var pieces [][]string // of calls
+	for _, p := range s.pieces {
+		switch p.kind {
+		case "reasoning":
+			bits(r, p.text, func(bit string) {
+				delta := `"reasoning_content":` + quotedJSON(bit)
+				if m.bothReasonings {
+					delta += `,"reasoning":` + quotedJSON(bit)
+				}
+				chunk(delta, "null")
+			})
+		case "text":
+			bits(r, p.text, func(bit string) {
+				if bit = quotedJSON(bit); m.parts {
+					bit = `[{"type":"text","text":` + bit + `}]`
+				}
+				chunk(`"content":`+bit, "null")
+			})
+		case "refusal":
+			bits(r, p.text, func(bit string) { chunk(`"refusal":`+quotedJSON(bit), "null") })
+		case "call":
+			pieces = append(pieces, s.callPieces(r, m, &p, len(pieces)))
+		}
+	}
+	for i := range pieces {
+		if !m.inTurn { // in order they begin
+			chunk(pieces[i][0], "null")
+			pieces[i] = pieces[i][1:]
+		}
+	}
+	for left := true; left; {
+		left = false
+		for i := range pieces {
+			for len(pieces[i]) > 0 && (m.inTurn || r.IntN(2) == 0) {
+				chunk(pieces[i][0], "null")
+				pieces[i] = pieces[i][1:]
+			}
+			left = left || len(pieces[i]) > 0
+		}
+	}
+	finish := s.chatFinish()
+	if m.stop && finish == "tool_calls" {
+		finish = "stop"
+	}
+	chunk("", `"`+finish+`"`)
+	if m.twice {
+		chunk("", `"`+finish+`"`)
+	}
+	if s.usage && !m.usageBeside {
+		event(`{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":` + chatUsage + `}`)
+	}
+	if !m.undone {
+		b.WriteString("data: [DONE]\n\n")
+	}
+	if m.crlf {
+		return strings.ReplaceAll(b.String(), "\n", "\r\n")
+	}
+	return b.String()
+}
+
+// callPieces are the deltas of call n.
+func (s *spoken) callPieces(r *rand.Rand, m manners, p *spokenPiece, n int) (pieces []string) {
+	at := fmt.Sprintf(`"index":%d,`, n)
+	switch {
+	case m.indexless:
+		at = ""
+	case m.zero:
+		at = `"index":0,`
+	case m.jumps:
+		at = fmt.Sprintf(`"index":%d,`, 3+4*n)
+	}
+	piece := func(id, name bool, arguments string) {
+		var members []string
+		if name {
+			members = append(members, `"name":`+quotedJSON(p.name))
+		}
+		if arguments != "" {
+			members = append(members, `"arguments":`+arguments)
+		}
+		entry := at
+		if id {
+			entry += `"id":"` + p.id + `","type":"function",`
+		}
+		pieces = append(pieces, `"tool_calls":[{`+entry+`"function":{`+strings.Join(members, ",")+`}}]`)
+	}
+	if m.objects {
+		piece(true, true, p.text)
+		return pieces
+	}
+	piece(true, !m.late, `""`)
+	first := true
+	bits(r, p.text, func(bit string) {
+		piece(m.repeated, m.repeated && !m.late, quotedJSON(bit))
+		if first && m.late {
+			piece(m.repeated, true, "")
+		}
+		first = false
+	})
+	if m.again && p.text != "{}" {
+		piece(m.repeated, m.repeated, quotedJSON(p.text))
+	}
+	return pieces
+}
+
+// An upstream of messages.
+
+func (s *spoken) messagesStop() string {
+	switch {
+	case s.cut:
+		return "max_tokens"
+	case s.calls() > 0:
+		return "tool_use"
+	}
+	return "end_turn"
+}
+
+func (s *spoken) messagesUsage() string {
+	if !s.usage {
+		return `{"input_tokens":0,"output_tokens":0}`
+	}
+	return `{"input_tokens":63,"cache_read_input_tokens":30,"cache_creation_input_tokens":7,"output_tokens":50,"output_tokens_details":{"thinking_tokens":9}}`
+}
+
+func (s *spoken) messagesWhole() string {
+	blocks := []string{}
+	for _, p := range s.pieces {
+		switch p.kind {
+		case "reasoning":
+			blocks = append(blocks, `{"type":"thinking","thinking":`+quotedJSON(p.text)+`,"signature":`+quotedJSON(p.state)+`}`)
+		case "text":
+			blocks = append(blocks, `{"type":"text","text":`+quotedJSON(p.text)+`,"citations":null}`)
+		case "call":
+			blocks = append(blocks, `{"type":"tool_use","id":"`+p.id+`","name":"`+p.name+`","input":`+p.text+`}`)
+		}
+	}
+	return `{"id":"msg_x","type":"message","role":"assistant","model":"m","content":[` + strings.Join(blocks, ",") + `],"stop_reason":"` + s.messagesStop() + `","stop_sequence":null,"usage":` + s.messagesUsage() + `}`
+}
+
+func (s *spoken) messagesStream(r *rand.Rand) string {
+	var b strings.Builder
+	event := func(name, members string) {
+		fmt.Fprintf(&b, "event: %s\ndata: {\"type\":%q%s}\n\n", name, name, members)
+	}
+	event("message_start", `,"message":{"id":"msg_x","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":0,"output_tokens":0}}`)
+	for i, p := range s.pieces {
+		at := fmt.Sprintf(`,"index":%d`, i)
+		delta := func(members string) { event("content_block_delta", at+`,"delta":{`+members+`}`) }
+		switch p.kind {
+		case "reasoning":
+			event("content_block_start", at+`,"content_block":{"type":"thinking","thinking":"","signature":""}`)
+			bits(r, p.text, func(bit string) { delta(`"type":"thinking_delta","thinking":` + quotedJSON(bit)) })
+			if p.state != "" {
+				delta(`"type":"signature_delta","signature":` + quotedJSON(p.state))
+			}
+		case "text":
+			event("content_block_start", at+`,"content_block":{"type":"text","text":""}`)
+			bits(r, p.text, func(bit string) { delta(`"type":"text_delta","text":` + quotedJSON(bit)) })
+		case "call":
+			event("content_block_start", at+`,"content_block":{"type":"tool_use","id":"`+p.id+`","name":"`+p.name+`","input":{}}`)
+			if p.text != "{}" {
+				bits(r, p.text, func(bit string) { delta(`"type":"input_json_delta","partial_json":` + quotedJSON(bit)) })
+			}
+		}
+		event("content_block_stop", at)
+	}
+	event("message_delta", `,"delta":{"stop_reason":"`+s.messagesStop()+`","stop_sequence":null},"usage":`+s.messagesUsage())
+	event("message_stop", "")
+	return b.String()
+}
+
+// An upstream of Responses.
+
+func (s *spoken) item(i int) string {
+	p := s.pieces[i]
+	switch p.kind {
+	case "reasoning":
+		state := ""
+		if p.state != "" {
+			state = `,"encrypted_content":` + quotedJSON(p.state)
+		}
+		return fmt.Sprintf(`{"id":"rs_%d","type":"reasoning","summary":[{"type":"summary_text","text":%s}]%s}`, i, quotedJSON(p.text), state)
+	case "text":
+		return fmt.Sprintf(`{"id":"msg_%d","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":%s,"annotations":[]}]}`, i, quotedJSON(p.text))
+	case "refusal":
+		return fmt.Sprintf(`{"id":"msg_%d","type":"message","status":"completed","role":"assistant","content":[{"type":"refusal","refusal":%s}]}`, i, quotedJSON(p.text))
+	}
+	return fmt.Sprintf(`{"id":"fc_%d","type":"function_call","status":"completed","call_id":%q,"name":%q,"arguments":%s}`, i, p.id, p.name, quotedJSON(p.text))
+}
+
+func (s *spoken) response(status string) string {
+	if status == "in_progress" {
+		return `{"id":"resp_x","object":"response","status":"in_progress","model":"m","output":[],"usage":null}`
+	}
+	items := make([]string, len(s.pieces))
+	for i := range items {
+		items[i] = s.item(i)
+	}
+	details, usage := "null", "null"
+	if s.cut {
+		details = `{"reason":"max_output_tokens"}`
+	}
+	if s.usage {
+		usage = `{"input_tokens":100,"input_tokens_details":{"cached_tokens":30,"cache_write_tokens":7},"output_tokens":50,"output_tokens_details":{"reasoning_tokens":9},"total_tokens":150}`
+	}
+	return `{"id":"resp_x","object":"response","status":"` + status + `","model":"m","error":null,"incomplete_details":` + details + `,"output":[` + strings.Join(items, ",") + `],"usage":` + usage + `}`
+}
+
+func (s *spoken) responsesStatus() string {
+	if s.cut {
+		return "incomplete"
+	}
+	return "completed"
+}
+
+func (s *spoken) responsesWhole() string { return s.response(s.responsesStatus()) }
+
+func (s *spoken) responsesStream(r *rand.Rand) string {
+	var b strings.Builder
+	n := 0
+	event := func(name, members string) {
+		fmt.Fprintf(&b, "event: %s\ndata: {\"type\":%q,\"sequence_number\":%d%s}\n\n", name, name, n, members)
+		n++
+	}
+	event("response.created", `,"response":`+s.response("in_progress"))
+	event("response.in_progress", `,"response":`+s.response("in_progress"))
+	for i, p := range s.pieces {
+		at := fmt.Sprintf(`,"output_index":%d`, i)
+		added := map[string]string{
+			"reasoning": `{"id":"rs_%d","type":"reasoning","summary":[]}`, "text": `{"id":"msg_%d","type":"message","status":"in_progress","role":"assistant","content":[]}`,
+			"refusal": `{"id":"msg_%d","type":"message","status":"in_progress","role":"assistant","content":[]}`,
+			"call":    `{"id":"fc_%d","type":"function_call","status":"in_progress","call_id":"` + p.id + `","name":"` + p.name + `","arguments":""}`,
+		}[p.kind]
+		event("response.output_item.added", at+`,"item":`+fmt.Sprintf(added, i))
+		name := map[string]string{
+			"reasoning": "response.reasoning_summary_text.delta", "text": "response.output_text.delta",
+			"refusal": "response.refusal.delta", "call": "response.function_call_arguments.delta",
+		}[p.kind]
+		bits(r, p.text, func(bit string) {
+			event(name, at+`,"content_index":0,"summary_index":0,"delta":`+quotedJSON(bit))
+		})
+		event("response.output_item.done", at+`,"item":`+s.item(i))
+	}
+	status := s.responsesStatus()
+	event("response."+status, `,"response":`+s.response(status))
+	return b.String()
+}
+
+// What clients make of a stream.
+
+// chatMessage is the first choice's message of a stream and what stands beside it.
+func collectChat(t *testing.T, stream []byte) map[string]any {
+	t.Helper()
+	events, err := sentEvents(stream, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := map[string]any{"content": "", "refusal": "", "reasoning_content": ""}
+	var calls []map[string]any
+	out := map[string]any{}
+	for _, e := range events {
+		data := gjson.ParseBytes(e.data)
+		if usage := data.Get("usage"); usage.IsObject() {
+			out["usage"] = usage.Raw
+		}
+		choice := data.Get("choices.0")
+		if finish := choice.Get("finish_reason"); finish.Type == gjson.String {
+			out["finish_reason"] = finish.Str
+		}
+		delta := choice.Get("delta")
+		for name := range m {
+			m[name] = m[name].(string) + delta.Get(name).Str
+		}
+		delta.Get("tool_calls").ForEach(func(_, call gjson.Result) bool {
+			if at := int(call.Get("index").Int()); at == len(calls) {
+				calls = append(calls, map[string]any{"id": call.Get("id").Str, "type": call.Get("type").Str, "name": call.Get("function.name").Str + call.Get("custom.name").Str, "text": ""})
+			}
+			last := calls[call.Get("index").Int()]
+			last["text"] = last["text"].(string) + call.Get("function.arguments").Str + call.Get("custom.input").Str
+			return true
+		})
+	}
+	out["message"], out["calls"] = m, calls
+	return out
+}
+
+func wholeChat(body []byte) map[string]any {
+	choice := gjson.GetBytes(body, "choices.0")
+	m := map[string]any{}
+	for _, name := range [...]string{"content", "refusal", "reasoning_content"} {
+		m[name] = choice.Get("message." + name).Str
+	}
+	var calls []map[string]any
+	choice.Get("message.tool_calls").ForEach(func(_, call gjson.Result) bool {
+		calls = append(calls, map[string]any{
+			"id": call.Get("id").Str, "type": call.Get("type").Str, "name": call.Get("function.name").Str + call.Get("custom.name").Str,
+			"text": call.Get("function.arguments").Str + call.Get("custom.input").Str,
+		})
+		return true
+	})
+	out := map[string]any{"message": m, "calls": calls, "finish_reason": choice.Get("finish_reason").Str}
+	if usage := gjson.GetBytes(body, "usage"); usage.IsObject() {
+		out["usage"] = usage.Raw
+	}
+	return out
+}
+
+// collectMessages is the message that an SDK makes of a stream.
+func collectMessages(t *testing.T, stream []byte) map[string]any {
+	t.Helper()
+	blocks, _ := receivedBlocks(t, stream)
+	events, err := sentEvents(stream, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]any{"content": blocks}
+	delta := gjson.ParseBytes(events[len(events)-2].data)
+	for _, name := range [...]string{"stop_reason", "stop_sequence", "stop_details"} {
+		out[name] = delta.Get("delta." + name).Value()
+	}
+	out["usage"] = delta.Get("usage").Value()
+	return out
+}
+
+func wholeMessages(t *testing.T, body []byte) map[string]any {
+	t.Helper()
+	var m struct {
+		Content []map[string]any
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Content) == 1 && m.Content[0]["type"] == "text" && m.Content[0]["text"] == "" {
+		m.Content = nil // an empty answer has no block in a stream
+	}
+	out := map[string]any{"content": m.Content}
+	for _, name := range [...]string{"stop_reason", "stop_sequence", "stop_details"} {
+		out[name] = gjson.GetBytes(body, name).Value()
+	}
+	usage := map[string]any{}
+	for _, name := range [...]string{"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens_details"} {
+		usage[name] = gjson.GetBytes(body, "usage."+name).Value()
+	}
+	out["usage"] = usage
+	return out
+}
+
+// TestWholeAndStreamAgree: a client gets the same answer as a stream and as a whole,
+// whatever format the upstream speaks.
+func TestWholeAndStreamAgree(t *testing.T) {
+	t.Parallel()
+	clients := map[hub.Format]*hub.Request{
+		hub.Messages:  readRequest(t, hub.Messages, []byte(`{"model":"m","max_tokens":9999,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"get_weather","input_schema":{"type":"object"}}]}`), hub.ReadOptions{}),
+		hub.Responses: readRequest(t, hub.Responses, []byte(`{"model":"m","input":"hi","include":["reasoning.encrypted_content"],"tools":[{"type":"function","name":"get_weather"},{"type":"custom","name":"apply_patch"}]}`), hub.ReadOptions{}),
+	}
+	ask, err := chat.Read([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"get_weather"}},{"type":"custom","custom":{"name":"apply_patch"}}]}`), hub.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients[hub.Chat] = ask
+	writers := map[hub.Format]func(*hub.Request, hub.Reply) hub.Writer{hub.Chat: chat.NewWriter, hub.Messages: messages.NewWriter, hub.Responses: responses.NewWriter}
+	upstreams := map[hub.Format]func() hub.Reader{
+		hub.Chat: func() hub.Reader { return chat.NewReader("", false) }, hub.Messages: messages.NewReader, hub.Responses: responses.NewReader,
+	}
+	for from, reader := range upstreams {
+		for to, r := range clients {
+			t.Run(string(from)+" to "+string(to), func(t *testing.T) {
+				t.Parallel()
+				for seed := range uint64(400) {
+					random := rand.New(rand.NewPCG(seed, 1))
+					s := speak(random, from == hub.Chat || to == hub.Chat)
+					var body, events string
+					switch from {
+					case hub.Chat:
+						body, events = s.chatWhole(), s.chatStream(random, anyManners(random))
+					case hub.Messages:
+						body, events = s.messagesWhole(), s.messagesStream(random)
+					case hub.Responses:
+						body, events = s.responsesWhole(), s.responsesStream(random)
+					}
+					whole, err := hub.Translate(reader(), writers[to](r, reply(r, sealReadably))).Whole(nil, []byte(body))
+					if err != nil {
+						t.Fatalf("seed %d: %v of %s", seed, err, body)
+					}
+					stream, err := relay(hub.Translate(reader(), writers[to](r, reply(r, sealReadably))), strings.NewReader(events))
+					if err != nil {
+						t.Fatalf("seed %d: %v of %s", seed, err, events)
+					}
+					if err := checkStream(to, stream, true); err != nil {
+						t.Fatalf("seed %d: %v of\n%s", seed, err, events)
+					}
+					switch to {
+					case hub.Responses:
+						sent, _ := sentEvents(stream, true)
+						if last := gjson.GetBytes(sent[len(sent)-1].data, "response").Raw; last != string(whole) {
+							t.Fatalf("seed %d: as a stream it is\n%s\nas a whole\n%s", seed, last, whole)
+						}
+					case hub.Messages:
+						same(t, seed, collectMessages(t, stream), wholeMessages(t, whole))
+					case hub.Chat:
+						same(t, seed, collectChat(t, stream), wholeChat(whole))
+					}
+				}
+			})
+		}
+	}
+}
+
+func same(t *testing.T, seed uint64, stream, whole map[string]any) {
+	t.Helper()
+	plain := func(v any) (out any) {
+		text, _ := json.Marshal(v)
+		_ = json.NewDecoder(bytes.NewReader(text)).Decode(&out)
+		return drop(out)
+	}
+	if a, b := plain(stream), plain(whole); !reflect.DeepEqual(a, b) {
+		left, _ := json.MarshalIndent(a, "", " ")
+		right, _ := json.MarshalIndent(b, "", " ")
+		t.Fatalf("seed %d: as a stream it is\n%s\nas a whole\n%s", seed, left, right)
+	}
+}
+
+// drop takes away what is null or empty.
+func drop(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		if list, ok := v.([]any); ok {
+			for i := range list {
+				list[i] = drop(list[i])
+			}
+		}
+		return v
+	}
+	for name, member := range m {
+		if member == nil {
+			delete(m, name)
+		} else {
+			m[name] = drop(member)
+		}
+	}
+	return m
+}
