@@ -10,7 +10,7 @@ type finish struct {
 
 // of translates the reason (specification 5). Cut short is cut short, whatever
 // else the answer holds; calls outweigh all that says no more than that it ended.
-func (f *finish) of(calls, refused bool) hub.Finish {
+func (f *finish) of(calls bool) hub.Finish {
 	switch f.reason {
 	case "length", "max_tokens", "MAX_TOKENS":
 		return hub.FinishLength
@@ -19,10 +19,7 @@ func (f *finish) of(calls, refused bool) hub.Finish {
 	case "content_filter", "SAFETY", "RECITATION", "refusal":
 		return hub.FinishRefusal
 	}
-	switch {
-	case refused:
-		return hub.FinishRefusal
-	case calls:
+	if calls {
 		return hub.FinishCalls
 	}
 	return hub.FinishStop

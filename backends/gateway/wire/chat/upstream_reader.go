@@ -33,7 +33,6 @@ type reader struct {
 	details details
 	usage   wire.Usage
 	finish  finish
-	refused bool
 	ended   bool
 }
 
@@ -124,7 +123,6 @@ func (r *reader) read(body []byte, member string) error {
 		r.attach(c.logprobs)
 	}
 	if len(c.refusal) > 0 {
-		r.refused = true
 		r.emit(hub.DeltaRefusal, c.refusal)
 	}
 	if len(c.calls) > 0 {
@@ -212,7 +210,7 @@ func (r *reader) end() (hub.Step, error) {
 	if err := r.settle(); err != nil {
 		return hub.Step{}, err
 	}
-	end := hub.End{Finish: r.finish.of(r.calls.begun > 0, r.refused), Usage: r.usage}
+	end := hub.End{Finish: r.finish.of(r.calls.begun > 0), Usage: r.usage}
 	if end.Finish == hub.FinishStop {
 		end.StopSequence = r.finish.sequence
 	}

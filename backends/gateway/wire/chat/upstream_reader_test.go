@@ -128,7 +128,7 @@ func TestReader(t *testing.T) {
 			in:   []string{delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"a"}]`), delta(`"content":[{"type":"thinking","thinking":"x"}]`), finished("stop")},
 			want: []string{"reasoning hm", "text a", "reasoning x", "end stop"},
 		},
-		"refusal": {in: []string{delta(`"refusal":"no"`), finished("stop")}, want: []string{"refusal no", "end refusal"}},
+		"refusal": {in: []string{delta(`"refusal":"no"`), finished("stop")}, want: []string{"refusal no", "end stop"}},
 		"logprobs": {
 			in:   []string{`{"choices":[{"delta":{"content":"a"},"logprobs":{"content":[{"token":"a"}],"refusal":null}}]}`, finished("stop")},
 			want: []string{`text a logprobs [{"token":"a"}]`, "end stop"},

@@ -57,6 +57,8 @@ const (
 	FinishCalls
 	FinishLength
 	FinishContext // the context window is full
+	// FinishRefusal: a filter withheld the answer, or the rest of it. A refusal that the
+	// model wrote itself (DeltaRefusal) has an end like any other.
 	FinishRefusal
 )
 

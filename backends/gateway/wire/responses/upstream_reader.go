@@ -25,8 +25,7 @@ type upstreamReader struct {
 	said    int64 // output_index of the last text; -1: none
 	summary int64 // summary_index of the last reasoning
 	items   bool  // any item was seen
-	refused bool
-	ended   bool // DeltaEnd was made
+	ended   bool  // DeltaEnd was made
 }
 
 // upstreamCall is a call item; its number is its place.
@@ -183,7 +182,6 @@ func (r *upstreamReader) text(kind hub.DeltaKind, output int64, text, logprobs [
 		return
 	}
 	r.items, r.said = true, output
-	r.refused = r.refused || kind == hub.DeltaRefusal
 	r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: text, Logprobs: logprobs})
 }
 
@@ -301,7 +299,7 @@ func (r *upstreamReader) end() {
 
 func (r *upstreamReader) finish() hub.Finish {
 	switch {
-	case r.answer.status == "incomplete" && r.answer.reason == "content_filter", r.refused:
+	case r.answer.status == "incomplete" && r.answer.reason == "content_filter":
 		return hub.FinishRefusal
 	case r.answer.status == "incomplete":
 		return hub.FinishLength
