@@ -53,7 +53,7 @@ fuzz: ## every fuzz test for a minute, one after the other; FUZZTIME=10m for lon
 	set -eo pipefail; tests=$$(go test -list '^Fuzz' ./...); \
 	awk '/^Fuzz/ { found[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, found[i]; n = 0 }' <<< "$$tests" | \
 	while read -r package name; do \
-		echo "$$package $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" < /dev/null; \
+		echo "$$package $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$package" < /dev/null; \
 	done
 
 run: build ## the quick start in the foreground; its files are in data/

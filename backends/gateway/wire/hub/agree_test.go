@@ -367,8 +367,16 @@ func (s *spoken) messagesWhole() string {
 
 func (s *spoken) messagesStream(r *rand.Rand) string {
 	var b strings.Builder
+	is := func() bool { return r.IntN(4) == 0 }
+	pings, nameless, whole, unstopped, open, nulls, crlf, done := is(), is(), is(), is(), is(), is(), is(), is()
 	event := func(name, members string) {
-		fmt.Fprintf(&b, "event: %s\ndata: {\"type\":%q%s}\n\n", name, name, members)
+		if !nameless {
+			b.WriteString("event: " + name + "\n")
+		}
+		fmt.Fprintf(&b, "data: {\"type\":%q%s}\n\n", name, members)
+		if pings && r.IntN(3) == 0 {
+			b.WriteString("event: ping\ndata: {\"type\": \"ping\"}\n\n")
+		}
 	}
 	event("message_start", `,"message":{"id":"msg_x","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":0,"output_tokens":0}}`)
 	for i, p := range s.pieces {
@@ -385,15 +393,32 @@ func (s *spoken) messagesStream(r *rand.Rand) string {
 			event("content_block_start", at+`,"content_block":{"type":"text","text":""}`)
 			bits(r, p.text, func(bit string) { delta(`"type":"text_delta","text":` + quotedJSON(bit)) })
 		case "call":
-			event("content_block_start", at+`,"content_block":{"type":"tool_use","id":"`+p.id+`","name":"`+p.name+`","input":{}}`)
-			if p.text != "{}" {
+			input := "{}"
+			if whole {
+				input = p.text
+			}
+			event("content_block_start", at+`,"content_block":{"type":"tool_use","id":"`+p.id+`","name":"`+p.name+`","input":`+input+`}`)
+			if nulls {
+				delta(`"type":"input_json_delta","partial_json":"","text":null,"thinking":null`)
+			}
+			if p.text != "{}" && !whole {
 				bits(r, p.text, func(bit string) { delta(`"type":"input_json_delta","partial_json":` + quotedJSON(bit)) })
 			}
 		}
-		event("content_block_stop", at)
+		if !open {
+			event("content_block_stop", at)
+		}
 	}
 	event("message_delta", `,"delta":{"stop_reason":"`+s.messagesStop()+`","stop_sequence":null},"usage":`+s.messagesUsage())
-	event("message_stop", "")
+	if !unstopped {
+		event("message_stop", "")
+	}
+	if done {
+		b.WriteString("data: [DONE]\n\n")
+	}
+	if crlf {
+		return strings.ReplaceAll(b.String(), "\n", "\r\n")
+	}
 	return b.String()
 }
 
@@ -446,31 +471,56 @@ func (s *spoken) responsesWhole() string { return s.response(s.responsesStatus()
 func (s *spoken) responsesStream(r *rand.Rand) string {
 	var b strings.Builder
 	n := 0
+	is := func() bool { return r.IntN(4) == 0 }
+	nameless, whole, unadded, undone, last, parts, done := is(), is(), is(), is(), is(), is(), is()
 	event := func(name, members string) {
-		fmt.Fprintf(&b, "event: %s\ndata: {\"type\":%q,\"sequence_number\":%d%s}\n\n", name, name, n, members)
+		if !nameless {
+			b.WriteString("event: " + name + "\n")
+		}
+		fmt.Fprintf(&b, "data: {\"type\":%q,\"sequence_number\":%d%s}\n\n", name, n, members)
 		n++
 	}
 	event("response.created", `,"response":`+s.response("in_progress"))
 	event("response.in_progress", `,"response":`+s.response("in_progress"))
 	for i, p := range s.pieces {
+		if last { // the whole output in the last event
+			break
+		}
 		at := fmt.Sprintf(`,"output_index":%d`, i)
 		added := map[string]string{
 			"reasoning": `{"id":"rs_%d","type":"reasoning","summary":[]}`, "text": `{"id":"msg_%d","type":"message","status":"in_progress","role":"assistant","content":[]}`,
 			"refusal": `{"id":"msg_%d","type":"message","status":"in_progress","role":"assistant","content":[]}`,
 			"call":    `{"id":"fc_%d","type":"function_call","status":"in_progress","call_id":"` + p.id + `","name":"` + p.name + `","arguments":""}`,
 		}[p.kind]
+		if unadded && whole {
+			event("response.output_item.done", at+`,"item":`+s.item(i))
+			continue
+		}
 		event("response.output_item.added", at+`,"item":`+fmt.Sprintf(added, i))
 		name := map[string]string{
 			"reasoning": "response.reasoning_summary_text.delta", "text": "response.output_text.delta",
 			"refusal": "response.refusal.delta", "call": "response.function_call_arguments.delta",
 		}[p.kind]
-		bits(r, p.text, func(bit string) {
-			event(name, at+`,"content_index":0,"summary_index":0,"delta":`+quotedJSON(bit))
-		})
-		event("response.output_item.done", at+`,"item":`+s.item(i))
+		if parts {
+			event("response.content_part.added", at+`,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}`)
+		}
+		if !whole {
+			bits(r, p.text, func(bit string) {
+				event(name, at+`,"content_index":0,"summary_index":0,"delta":`+quotedJSON(bit))
+			})
+		}
+		if parts && p.kind == "call" {
+			event("response.function_call_arguments.done", at+`,"name":"`+p.name+`","arguments":`+quotedJSON(p.text))
+		}
+		if !undone || whole || p.state != "" {
+			event("response.output_item.done", at+`,"item":`+s.item(i))
+		}
 	}
 	status := s.responsesStatus()
 	event("response."+status, `,"response":`+s.response(status))
+	if done {
+		b.WriteString("data: [DONE]\n\n")
+	}
 	return b.String()
 }
 
@@ -594,7 +644,7 @@ func TestWholeAndStreamAgree(t *testing.T) {
 		for to, r := range clients {
 			t.Run(string(from)+" to "+string(to), func(t *testing.T) {
 				t.Parallel()
-				for seed := range uint64(400) {
+				for seed := range uint64(150) {
 					random := rand.New(rand.NewPCG(seed, 1))
 					s := speak(random, from == hub.Chat || to == hub.Chat)
 					var body, events string

@@ -2,31 +2,48 @@ package hub_test
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 	"testing/iotest"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 )
 
 // FuzzTranslateStream: whatever an upstream sends, a client of each format gets a stream
 // that strict clients take, and the same however the upstream's bytes are cut.
 func FuzzTranslateStream(f *testing.F) {
-	forms := [...]hub.Form{"", hub.FormThought, hub.FormDetails}
+	readers := [...]func() hub.Reader{
+		func() hub.Reader { return chat.NewReader("", false) },
+		func() hub.Reader { return chat.NewReader(hub.FormThought, false) },
+		func() hub.Reader { return chat.NewReader(hub.FormDetails, false) },
+		messages.NewReader, responses.NewReader,
+	}
 	for _, c := range goldenCases(f) {
-		for i := range forms {
+		for i := range 3 {
 			f.Add(c.upstream, byte(i))
 		}
 	}
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		s := speak(random, false)
+		f.Add([]byte(s.messagesStream(random)), byte(3))
+		f.Add([]byte(s.responsesStream(random)), byte(4))
+	}
 	base := readCase(f, "testdata/golden/18-custom-tool")
 	other := readCase(f, "testdata/golden/01-plain-text")
-	f.Fuzz(func(t *testing.T, upstream []byte, form byte) {
+	writers := map[hub.Format]func(*hub.Request, hub.Reply) hub.Writer{hub.Chat: chat.NewWriter, hub.Messages: messages.NewWriter, hub.Responses: responses.NewWriter}
+	f.Fuzz(func(t *testing.T, upstream []byte, kind byte) {
 		if len(upstream) > 1<<16 {
 			return
 		}
 		c := &goldenCase{upstream: upstream}
-		for _, r := range [...]*hub.Request{base.requests[hub.Messages], base.requests[hub.Responses], other.requests[hub.Messages], other.requests[hub.Responses]} {
+		reader := readers[int(kind)%len(readers)]
+		for _, r := range [...]*hub.Request{base.requests[hub.Messages], base.requests[hub.Responses], other.requests[hub.Messages], other.requests[hub.Responses], other.requests[hub.Chat]} {
 			play := func(one bool) []byte {
-				pass := newPass(r, forms[int(form)%len(forms)], sealReadably)
+				pass := hub.Translate(reader(), writers[r.Format](r, reply(r, sealReadably)))
 				if one {
 					out, _ := relay(pass, iotest.OneByteReader(bytes.NewReader(upstream)))
 					return c.steady(out)
