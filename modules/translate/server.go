@@ -61,6 +61,9 @@ func (t *translation) write(made *conversion) error {
 
 // write writes a request for the server.
 func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
+	if ask.Own != nil {
+		return hub.Written{}, ask.Own
+	}
 	model := catalog.Model{
 		Provider: server.Code, ID: h.Model, Family: ask.Model, Tools: true, JSONSchema: true, Prefill: true, Reasoning: h.Reasoning,
 		Modalities: []string{catalog.ModalityText, catalog.ModalityImage, catalog.ModalityFile, catalog.ModalityAudio},

@@ -166,6 +166,7 @@ func TestTranslateErrors(t *testing.T) {
 	}{
 		"bad field":       {`{"model":"m","messages":[]}`, nil, 400, ""},
 		"bad JSON":        {`{"model":`, nil, 400, "invalid_json"},
+		"the vendor's":    {ask("m", `,"mcp_servers":[{"type":"url"}]`), nil, 400, "unsupported_parameter"},
 		"server refuses":  {ask("scripted?status=429&code=slow_down", ""), nil, 429, "slow_down"},
 		"server fails":    {ask("scripted?status=503", ""), nil, 503, ""},
 		"error inside":    {ask("scripted?fault=error_object", ""), nil, 502, "upstream_error"},

@@ -98,7 +98,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	x := &exchange{format: format, url: format.URL(c.Provider, h.Needs)}
 	target := &hub.Target{Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage}
 	reply := r.reply(c)
-	if own, ok := format.(formats.Editor); ok && format == r.from && !r.emulates(c) {
+	if own, ok := format.(formats.Editor); ok && r.edits(c, format) {
 		written, err := own.Edit(h, target, r.req.open)
 		if err != nil {
 			return nil, err
@@ -110,6 +110,9 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		x.written, x.dropped = written.Body, written.Dropped // what the reader left out stands in the client's own bytes
 		return x, nil
 	}
+	if h.Own != nil {
+		return nil, h.Own
+	}
 	written, err := format.Write(h, target)
 	if err != nil {
 		return nil, err
@@ -117,6 +120,12 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	x.pass, x.header = hub.Translate(format.NewReader(c.Provider), r.writer(c, h, reply)), written.Header
 	x.written, x.dropped = written.Body, slices.Concat(h.Dropped, written.Dropped)
 	return x, nil
+}
+
+// edits reports whether a candidate that is asked in a format gets the client's bytes
+// with changes.
+func (r *run) edits(c *keychain.Candidate, format formats.Format) bool {
+	return format == r.from && !r.emulates(c)
 }
 
 // streamed is the way of a whole answer to the client of a stream, of which an upstream

@@ -159,6 +159,43 @@ func TestNativeIdentity(t *testing.T) {
 	}
 }
 
+// What only the vendor's servers can do goes to an upstream of the client's own format as
+// it came, and to no other; without one it is the client's mistake.
+func TestNativeOwn(t *testing.T) {
+	t.Parallel()
+	for format, c := range map[hub.Format]struct{ body, mistake string }{
+		hub.Messages: {
+			`{"model":"MODEL","max_tokens":100,"mcp_servers":[{"type":"url","name":"x","url":"https://x.example"}],"tools":[{"type":"mcp_toolset","mcp_server_name":"x"}],"messages":[{"role":"user","content":[{"type":"later","x":1}]}]}`,
+			"mcp_servers",
+		},
+		hub.Responses: {`{"model":"MODEL","store":false,"tools":[{"type":"web_search"}],"input":[{"type":"later","x":1}]}`, "tools[0]"},
+	} {
+		t.Run(string(format), func(t *testing.T) {
+			t.Parallel()
+			asked := strings.Replace(c.body, "MODEL", "keychain-low", 1)
+			r := newNative(t, format)
+			r.alpha.does(nativeAnswer(format, false, "hi"), reply(500, "{}"), reply(404, `{"detail":"Not Found"}`))
+			r.askOn(format, asked).wants(t, "alpha/a-low", "hi")
+			if got, want := r.alpha.got()[0].body, strings.Replace(c.body, "MODEL", "a-low", 1); got != want {
+				t.Errorf("the upstream got\n%s\nwant\n%s", got, want)
+			}
+			for range 2 { // it fails, and does not know the format after all
+				if e := r.askOn(format, asked); e.err == nil {
+					t.Errorf("it was answered: %s", e.body)
+				}
+			}
+			if alpha, beta := len(r.alpha.got()), len(r.beta.got()); alpha != 3 || beta != 0 {
+				t.Errorf("alpha was asked %d times, beta %d times", alpha, beta)
+			}
+			e := newRig(t, setup{keys: []string{"beta"}}).askOn(format, asked)
+			e.fails(t, 400, "unsupported_parameter")
+			if e.err.Param != c.mistake {
+				t.Errorf("the mistake is %s", e.err.Param)
+			}
+		})
+	}
+}
+
 // A native upstream serves the clients of the other formats.
 func TestNativeServesOthers(t *testing.T) {
 	t.Parallel()

@@ -251,6 +251,7 @@ const (
 	lackWindow  = "a context window that is large enough"
 	lackFiles   = "file input"
 	lackPrefill = "continuing an assistant message (assistant prefill)"
+	lackOwn     = "the client's own format"
 	lackAllowed = "a place among the allowed_models of this key"
 	lackAnswers = "answers to give: it makes vectors, see POST /v1/embeddings"
 )
@@ -264,6 +265,8 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	case m.Embeddings:
 		return lackAnswers
 	case needs == 0:
+	case needs&wire.NeedOwn != 0 && (!c.Provider.NativeTools || !f.run.edits(c, f.run.asked(c))):
+		return lackOwn
 	case needs&wire.NeedImage != 0 && !m.Accepts(catalog.ModalityImage):
 		return "image input"
 	case needs&wire.NeedImage != 0 && c.Provider.Shape.DataURLImages && f.run.remoteImage():
@@ -297,6 +300,9 @@ func (f *filter) none() error {
 	message := "no model is available for this request: all candidates of the tier and below are disabled, excluded, or of providers without a key"
 	if f.seen > 0 {
 		message = "no model is available for this request: no candidate of the tier and below has " + f.missing
+	}
+	if f.missing == lackOwn {
+		return f.run.req.Hub.Own
 	}
 	status := http.StatusConflict
 	mistakes := f.run.from.Facts().Mistakes

@@ -45,8 +45,9 @@ type Provider struct {
 	// PreferWire is the format to use for clients of another format, where that
 	// loses less than chat. Default: WireChat.
 	PreferWire string `json:"prefer_wire"`
-	// NativeTools: the responses wire takes every type of tool. Others take
-	// functions only, so a request with more goes by chat.
+	// NativeTools: the wires beside chat take all that the vendor's clients can say, every
+	// type of tool above all. The responses wire of others takes functions only, so a
+	// request with more goes by chat.
 	NativeTools bool `json:"native_tools"`
 	// WireBaseURLs are the bases of wires that do not share BaseURL; see WireURL.
 	WireBaseURLs map[string]string `json:"wire_base_urls"`

@@ -14,4 +14,7 @@ const (
 	NeedPrefill
 	// NeedChoices: n > 1.
 	NeedChoices
+	// NeedOwn: something in it is understood by an upstream of the client's own format
+	// alone, which gets the client's bytes.
+	NeedOwn
 )

@@ -56,6 +56,8 @@ type Request struct {
 	// Needs and TextBytes are what a candidate must have to carry the request.
 	Needs     wire.Needs
 	TextBytes int64
+	// Own is the 400 of a request with wire.NeedOwn where nobody can carry it.
+	Own error
 
 	// Answer is how the client wants the answer, beside its text.
 	Answer Answer

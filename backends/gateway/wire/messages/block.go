@@ -15,6 +15,7 @@ const ForeignRedacted = "redacted_thinking:"
 
 // block is a content block, its members found in one pass.
 type block struct {
+	raw                                         string
 	at, kind                                    string
 	text, source, title, context, content       gjson.Result
 	citations, id, name, input, callID, failed  gjson.Result
@@ -25,7 +26,7 @@ func (b *block) read(v gjson.Result, at string) (err error) {
 	if !v.IsObject() {
 		return wrongKind(at, "an object", v)
 	}
-	b.at = at
+	b.at, b.raw = at, v.Raw
 	var kind gjson.Result
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		if key == "type" {
@@ -103,7 +104,12 @@ func (r *reader) userBlock(m *hub.Message, b *block) error {
 		parts, err := r.visible(b)
 		m.Parts = append(m.Parts, parts...)
 		return err
-	case "container_upload", "browser_state", "compaction":
+	case "compaction":
+		if r.summary(m, b) {
+			return nil
+		}
+		fallthrough
+	case "container_upload", "browser_state":
 		if r.unanswered == nil {
 			r.unanswered = invalid(b.at+".type", "is %s, which is not supported in the last user turn", b.kind)
 		}
@@ -140,13 +146,28 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 		return nil
 	case "server_tool_use", "mcp_tool_use":
 		return nil // its result tells what came of it
-	case "container_upload", "browser_state", "compaction":
+	case "compaction":
+		if r.summary(m, b) {
+			return nil
+		}
+		fallthrough
+	case "container_upload", "browser_state", "fallback", "mcp_tool_listing":
 		r.drop("messages[].content[]." + b.kind)
 		return nil
 	case "image", "search_result", "tool_result":
 		return invalid(b.at+".type", "is %s, which only a user message may have", b.kind)
 	}
 	return r.serverResult(m, b)
+}
+
+// summary is a compaction block that says what stood before it. The vendor shows the model
+// the summary alone; who has no notion of it gets it beside what the client still sends.
+func (r *reader) summary(m *hub.Message, b *block) bool {
+	if b.content.Type != gjson.String || b.content.Str == "" {
+		return false
+	}
+	m.Parts = appendText(m.Parts, "[summary of the conversation so far]\n"+b.content.Str, "")
+	return true
 }
 
 // thinking is a thinking block; it never becomes content (specification 11.2).
@@ -191,7 +212,9 @@ func (r *reader) reason(m *hub.Message, text, token, foreign string) {
 func (r *reader) serverResult(m *hub.Message, b *block) error {
 	tool, ok := strings.CutSuffix(b.kind, "_tool_result")
 	if !ok || tool == "" {
-		return invalid(b.at+".type", "is %s, which is not supported", hub.Shown(b.kind))
+		r.own(invalid(b.at+".type", "is %s, which is not supported", hub.Shown(b.kind)))
+		m.Parts = append(m.Parts, hub.Part{Kind: hub.PartOther, Raw: b.raw})
+		return nil
 	}
 	if note := resultNote(b.content); note != "" {
 		m.Parts = appendText(m.Parts, "[result of "+tool+"]\n"+note, "")

@@ -8,7 +8,7 @@ import (
 
 // serverRun reports whether a typed tool runs on the vendor's servers.
 func serverRun(kind string) bool {
-	for _, prefix := range [...]string{"web_search_", "web_fetch_", "code_execution_", "tool_search_"} {
+	for _, prefix := range [...]string{"web_search_", "web_fetch_", "code_execution_", "tool_search_", "advisor_"} {
 		if strings.HasPrefix(kind, prefix) {
 			return true
 		}

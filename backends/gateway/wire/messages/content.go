@@ -44,8 +44,9 @@ func (j *joiner) end(cache string) []hub.Part {
 	return j.parts
 }
 
-// prose reads a text or an array of text blocks, as system messages are.
-func prose(content gjson.Result, at string) ([]hub.Part, error) {
+// prose reads a text or an array of text blocks, as system messages are. inline: it stands
+// among the messages, where it may change the tools too.
+func (r *reader) prose(content gjson.Result, at string, inline bool) ([]hub.Part, error) {
 	if content.Type == gjson.String {
 		if strings.HasPrefix(content.Str, attribution) {
 			return nil, nil
@@ -60,6 +61,10 @@ func prose(content gjson.Result, at string) ([]hub.Part, error) {
 		var b block
 		if err := b.read(v, at); err != nil {
 			return err
+		}
+		if inline && (b.kind == "tool_addition" || b.kind == "tool_removal") {
+			r.own(invalid(b.at+".type", "is %s, which is not supported: give the tools in tools", b.kind))
+			return nil
 		}
 		s, cache, err := b.onlyText()
 		if err == nil && !strings.HasPrefix(s, attribution) {

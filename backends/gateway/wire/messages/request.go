@@ -50,6 +50,8 @@ type reader struct {
 	unanswered error
 	// served names the tools that a server would run.
 	served map[string]struct{}
+	// passing are the turns that the next message of the user takes away.
+	passing []int
 }
 
 // fields are the members of a request's top level that are read.
@@ -135,7 +137,7 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 func (r *reader) read(f *fields) error {
 	for _, step := range [...]func(*fields) error{
 		r.top, r.sampling, r.reasoning, r.format,
-		r.tools, r.choice, r.identity, r.elsewhere, r.system, r.conversation,
+		r.elsewhere, r.tools, r.choice, r.identity, r.system, r.conversation,
 	} {
 		if err := step(f); err != nil {
 			return err
@@ -237,7 +239,7 @@ func (r *reader) elsewhere(f *fields) error {
 			return wrongKind("mcp_servers", "an array", f.servers)
 		}
 		if f.servers.Get("0").Exists() {
-			return unsupported("mcp_servers", "is not supported: connect to MCP servers in the client and pass their tools in tools")
+			r.own(unsupported("mcp_servers", "is not supported: connect to MCP servers in the client and pass their tools in tools"))
 		}
 	}
 	if given(f.container) {
@@ -255,11 +257,24 @@ func (r *reader) system(f *fields) error {
 	if !given(f.system) {
 		return nil
 	}
-	parts, err := prose(f.system, "system")
-	if err == nil && len(parts) > 0 {
+	parts, err := r.prose(f.system, "system", false)
+	r.instruct(parts)
+	return err
+}
+
+// instruct adds a system message.
+func (r *reader) instruct(parts []hub.Part) {
+	if len(parts) > 0 {
 		r.turns = append(r.turns, turn{message: hub.Message{Role: hub.System, Parts: parts}})
 	}
-	return err
+}
+
+// own notes that only an upstream of this format can carry the request, since it gets the
+// client's bytes; err is what the client is told where there is none.
+func (r *reader) own(err error) {
+	if r.request.Needs |= wire.NeedOwn; r.request.Own == nil {
+		r.request.Own = err
+	}
 }
 
 // member is a member of an object that need not be there.
@@ -309,7 +324,7 @@ func (r *reader) weigh() {
 	for i := range q.Messages {
 		m := &q.Messages[i]
 		for j := range m.Parts {
-			q.TextBytes += int64(len(m.Parts[j].Text))
+			q.TextBytes += int64(len(m.Parts[j].Text) + len(m.Parts[j].Raw))
 			switch m.Parts[j].Kind {
 			case hub.PartImage:
 				q.Needs |= wire.NeedImage

@@ -183,7 +183,10 @@ type refusalCase struct{ body, version, param, code, message string }
 
 func (c refusalCase) run(t *testing.T) {
 	t.Helper()
-	_, err := Read([]byte(c.body), hub.ReadOptions{Open: testOpen, Version: c.version})
+	r, err := Read([]byte(c.body), hub.ReadOptions{Open: testOpen, Version: c.version})
+	if err == nil { // the vendor may take it
+		err = r.Own
+	}
 	var e *apierror.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("%s: got %v", c.body, err)
@@ -426,7 +429,21 @@ func TestReadContent(t *testing.T) {
 		},
 		{
 			"history only", talk(user(`[{"type":"container_upload","file_id":"f"},{"type":"text","text":"q"}]`), assistant(`[{"type":"compaction","content":"c"},{"type":"text","text":"x"}]`), user(`"y"`)), "",
-			lines(`user "q"`, `assistant "x"`, `user "y"`), "messages[].content[].container_upload,messages[].content[].compaction", 0,
+			lines(`user "q"`, `assistant "[summary of the conversation so far]\nc" "x"`, `user "y"`), "messages[].content[].container_upload", 0,
+		},
+		{
+			"compaction without a summary, hops and listings", talk(user(`"q"`), assistant(`[{"type":"compaction","content":null},{"type":"fallback","from":{},"to":{}},{"type":"mcp_tool_listing","tools":[]},{"type":"text","text":"x"}]`), user(`"y"`)), "",
+			lines(`user "q"`, `assistant "x"`, `user "y"`), "messages[].content[].compaction,messages[].content[].fallback,messages[].content[].mcp_tool_listing", 0,
+		},
+		{
+			"a conversation that begins with its summary", talk(user(`[{"type":"compaction","content":"c","signature":"s"},{"type":"text","text":"q"}]`)), "",
+			lines(`user "[summary of the conversation so far]\nc" "q"`), "", 0,
+		},
+		{
+			"system messages for a turn", talk(
+				user(`"a"`), `{"role":"system","content":"past","clear_at":"next_user_message"}`, `{"role":"system","content":"stays","clear_at":"never"}`, assistant(`[`+callA+`]`),
+				`{"role":"system","output_config":{"effort":"low"}}`, user(`[`+result("a", `,"content":"r"`)+`]`), `{"role":"system","content":"now","clear_at":"next_user_message"}`), "",
+			lines(`user "a"`, `system "stays"`, `assistant call(a f {"x":1})`, `tool #a "r"`, `system "now"`), "messages[].output_config", wire.NeedTools,
 		},
 		{"assistant first", talk(assistant(`"x"`), user(`"y"`)), "", lines(`assistant "x"`, `user "y"`), "", 0},
 	} {
@@ -532,11 +549,35 @@ func TestReadTools(t *testing.T) {
 
 func TestReadServerTools(t *testing.T) {
 	t.Parallel()
-	for _, kind := range [...]string{"web_search_20250305", "web_fetch_20250910", "code_execution_20250825", "tool_search_tool_regex_20251119"} {
+	for _, kind := range [...]string{"web_search_20250305", "web_fetch_20250910", "code_execution_20250825", "tool_search_tool_regex_20251119", "advisor_20260301"} {
 		r := mustRead(t, ask(`"tools":[{"type":"`+kind+`","name":"x"}],"tool_choice":{"type":"auto"}`), "")
 		if len(r.Tools) != 0 || r.Needs != 0 || r.Choice != (hub.Choice{}) || strings.Join(r.Dropped, ",") != "tools[0],tool_choice" {
 			t.Errorf("%s: %+v", kind, r)
 		}
+	}
+}
+
+// What only the vendor's servers can do is left to candidates that get the client's bytes.
+func TestReadOwn(t *testing.T) {
+	t.Parallel()
+	for at, body := range map[string]string{
+		"mcp_servers":                            ask(`"mcp_servers":[{"type":"url","name":"x","url":"https://x"}],"tools":[{"type":"mcp_toolset","mcp_server_name":"x"}]`),
+		"tools[0].type":                          ask(`"tools":[{"type":"computer_toolset_20260801"},{"name":"f","input_schema":{}}],"tool_choice":{"type":"tool","name":"left_click"}`),
+		"tools[1].type":                          ask(`"tools":[{"name":"f","input_schema":{}},{"type":"later_20270101","name":"later"}]`),
+		"tool_choice.name":                       ask(`"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"}`),
+		"messages[0].content[0].type":            talk(user(`[{"type":"later","x":1}]`)),
+		"messages[1].content[0].type":            talk(user(`"a"`), assistant(`[{"type":"later"},{"type":"text","text":"b"}]`), user(`"c"`)),
+		"messages[1].content[1].type":            talk(user(`"a"`), `{"role":"system","content":[{"type":"text","text":"b"},{"type":"tool_removal","tool":{"type":"tool_reference","name":"f"}}]}`),
+		"messages[2].content[0].content[0].type": talk(user(`"a"`), assistant(`[{"type":"tool_use","id":"a","name":"f"}]`), user(`[{"type":"tool_result","tool_use_id":"a","content":[{"type":"browser_state"}]}]`)),
+	} {
+		r := mustRead(t, body, "")
+		var e *apierror.Error
+		if r.Needs&wire.NeedOwn == 0 || !errors.As(r.Own, &e) || e.Status != 400 || e.Param != at {
+			t.Errorf("%s: needs %b, %v", at, r.Needs, r.Own)
+		}
+	}
+	if r := mustRead(t, talk(user(`"a"`)), ""); r.Needs&wire.NeedOwn != 0 || r.Own != nil {
+		t.Errorf("needs %b, %v", r.Needs, r.Own)
 	}
 }
 

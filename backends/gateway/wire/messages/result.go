@@ -95,5 +95,6 @@ func (r *reader) resultBlock(b *block) ([]hub.Part, error) {
 		tool, err := name(b.reference, b.at+".tool_name")
 		return appendText(nil, "tool available: "+tool, ""), err
 	}
-	return nil, invalid(b.at+".type", "is %s, which is not supported in a tool_result", hub.Shown(b.kind))
+	r.own(invalid(b.at+".type", "is %s, which is not supported in a tool_result", hub.Shown(b.kind)))
+	return nil, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -79,7 +80,8 @@ func (r *reader) tool(v gjson.Result, at string) (*hub.Tool, error) {
 	if clientRun(t, kind, &f) {
 		return t, nil
 	}
-	return nil, invalid(at+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema", hub.Shown(kind))
+	r.own(invalid(at+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema", hub.Shown(kind)))
+	return nil, nil
 }
 
 func (r *reader) collectTool(f *toolFields, key string, v gjson.Result) {
@@ -198,15 +200,16 @@ func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 		return hub.Choice{}, err
 	}
 	if _, served := r.served[own]; served {
-		return hub.Choice{}, unsupported(at, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one", hub.Shown(own))
+		r.own(unsupported(at, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one", hub.Shown(own)))
+		return hub.Choice{}, nil
 	}
 	for i := range r.request.Tools {
 		if r.request.Tools[i].Own == own {
 			return hub.Choice{Mode: "function", Name: r.request.Tools[i].Name}, nil
 		}
 	}
-	if len(r.request.Tools) == 0 {
-		return hub.Choice{}, nil // it is dropped
+	if len(r.request.Tools) == 0 || r.request.Needs&wire.NeedOwn != 0 {
+		return hub.Choice{}, nil // it is dropped, or may be one of a set
 	}
 	return hub.Choice{}, invalid(at, "is %s, which is not in tools", hub.Shown(own))
 }

@@ -40,6 +40,9 @@ func (r *reader) conversation(f *fields) error {
 	asked := false
 	for i := range r.turns {
 		t := &r.turns[i]
+		if t.message.Role == 0 {
+			continue
+		}
 		q.Messages = append(q.Messages, t.message)
 		asked = asked || t.message.Role == hub.User
 		for _, result := range t.results {
@@ -62,13 +65,17 @@ func (r *reader) message(v gjson.Result, at string) error {
 	if !v.IsObject() {
 		return wrongKind(at, "an object", v)
 	}
-	var roleValue, content gjson.Result
+	var roleValue, content, clear, config gjson.Result
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		switch key {
 		case "role":
 			roleValue = v
 		case "content":
 			content = v
+		case "clear_at":
+			clear = v
+		case "output_config":
+			config = v
 		}
 		return true
 	})
@@ -76,23 +83,49 @@ func (r *reader) message(v gjson.Result, at string) error {
 	if err != nil {
 		return err
 	}
+	if role == "system" { // it stays where it stands (specification 4.2)
+		return r.inserted(content, clear, config, at)
+	}
 	at += ".content"
 	switch role {
 	case "user":
 		return r.user(content, at)
 	case "assistant":
 		return r.assistant(content, at)
-	case "system": // it stays where it stands (specification 4.2)
-		parts, err := prose(content, at)
-		if err == nil && len(parts) > 0 {
-			r.turns = append(r.turns, turn{message: hub.Message{Role: hub.System, Parts: parts}})
-		}
-		return err
 	}
 	return invalid(at[:len(at)-len("content")]+"role", "must be one of user, assistant, system, it is %s", hub.Shown(role))
 }
 
+// inserted is a system message among the others. It may set the effort of one turn, which
+// has no other place, and may be there until the user says something.
+func (r *reader) inserted(content, clear, config gjson.Result, at string) error {
+	configured, err := optionalObject(config, at+".output_config")
+	if err != nil {
+		return err
+	}
+	if configured {
+		r.drop("messages[].output_config")
+		if !given(content) {
+			return nil
+		}
+	}
+	parts, err := r.prose(content, at+".content", true)
+	if err != nil {
+		return err
+	}
+	until, err := optionalText(clear, at+".clear_at")
+	if until == "next_user_message" && len(parts) > 0 {
+		r.passing = append(r.passing, len(r.turns))
+	}
+	r.instruct(parts)
+	return err
+}
+
 func (r *reader) user(content gjson.Result, at string) error {
+	for _, i := range r.passing {
+		r.turns[i] = turn{}
+	}
+	r.passing = r.passing[:0]
 	m := hub.Message{Role: hub.User}
 	err := r.blocks(content, at, &m, r.userBlock)
 	if err == nil && len(m.Parts) > 0 {

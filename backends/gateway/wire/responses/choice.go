@@ -35,7 +35,8 @@ func (in *reader) choice() error {
 	}
 	if !offered {
 		at := in.tool.get("type")
-		return at.unsupported("names the tool %s, which is run by its vendor and not offered here", hub.Shown(kind))
+		in.own(at.unsupported("names the tool %s, which is run by its vendor and not offered here", hub.Shown(kind)))
+		return nil
 	}
 	name, known := in.names[key]
 	if !known && len(in.r.Tools) > 0 {
@@ -98,7 +99,8 @@ func (in *reader) allowed(v value) error {
 		return err
 	}
 	if len(keep) == 0 {
-		return list.unsupported("allows no tool that is offered here")
+		in.own(list.unsupported("allows no tool that is offered here"))
+		return nil
 	}
 	// The order stays that of tools, since caches go by it.
 	tools := make([]hub.Tool, 0, len(keep))

@@ -50,6 +50,7 @@ func (in *reader) mixed(v value) (text string, others []hub.Part, err error) {
 			texts = append(texts, "[image attached below]")
 		case hub.PartFile:
 			texts = append(texts, "[file attached below]")
+		case hub.PartOther: // no candidate that needs the note gets it
 		default:
 			texts = append(texts, "[audio attached below]")
 		}
@@ -79,7 +80,8 @@ func (in *reader) readPart(v value) (hub.Part, error) {
 		return in.audio()
 	}
 	at := in.part.get("type")
-	return hub.Part{}, at.invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s", hub.Shown(kind))
+	in.own(at.invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s", hub.Shown(kind)))
+	return hub.Part{Kind: hub.PartOther, Raw: v.Raw}, nil
 }
 
 // uploaded refuses files that were uploaded before: they belong to an account

@@ -45,7 +45,7 @@ func (in *reader) input() error {
 			return err
 		}
 	}
-	if in.finish(); len(in.turns) == before {
+	if in.finish(); len(in.turns) == before && in.r.Own == nil {
 		return v.invalid("must have at least one message")
 	}
 	return nil
@@ -133,6 +133,8 @@ func (in *reader) readItem(v value) error {
 		"compaction", "compaction_trigger", "program", "program_output":
 		in.drop(v.String())
 		return nil
+	case "configuration_update":
+		return in.configure()
 	case "item_reference":
 		return v.unsupported("refers to an item, and none is stored here: send the item itself")
 	}
@@ -140,7 +142,29 @@ func (in *reader) readItem(v value) error {
 	if !at.given() {
 		return at.missing()
 	}
-	return at.invalid("is not supported: %s is no type of an input item that is known here", hub.Shown(name))
+	in.own(at.invalid("is not supported: %s is no type of an input item that is known here", hub.Shown(name)))
+	return nil
+}
+
+// configure is an item that changes the effort and the form of the answers from there on;
+// the last one counts.
+func (in *reader) configure() error {
+	reasoning, text := in.item.get("reasoning"), in.item.get("text")
+	if reasoning.given() {
+		if err := in.inner.open(reasoning); err != nil {
+			return err
+		}
+		if err := in.effort(in.inner.get("effort")); err != nil {
+			return err
+		}
+	}
+	if !text.given() {
+		return nil
+	}
+	if err := in.inner.open(text); err != nil {
+		return err
+	}
+	return in.outputFormat(in.inner.get("format"))
 }
 
 // untyped is the type of an item that does not tell.
@@ -267,6 +291,11 @@ func (in *reader) call(item string) (err error) {
 	}
 	call.Name = in.upstreamName(key)
 	in.count(call.Arguments)
+	if n := len(in.pending); n > 0 { // Gemini's belongs to a call
+		if s := in.pending[n-1].State; s != nil && s.Form == hub.FormThought {
+			call.State = s
+		}
+	}
 
 	t := in.assistant()
 	if at, twice := in.calls[call.ID]; twice && at.turn == in.open {

@@ -76,6 +76,14 @@ type reader struct {
 // maxDropped bounds the list of what is left out; the header has room for 20.
 const maxDropped = 32
 
+// own notes that only an upstream of this format can carry the request, since it gets the
+// client's bytes; err is what the client is told where there is none.
+func (in *reader) own(err error) {
+	if in.r.Needs |= wire.NeedOwn; in.r.Own == nil {
+		in.r.Own = err
+	}
+}
+
 func (in *reader) drop(path string) {
 	if len(in.r.Dropped) < maxDropped {
 		in.r.Drop(path)
@@ -205,7 +213,10 @@ func (in *reader) reasoning() error {
 		}
 		in.r.Answer.HideReasoningText = in.r.Answer.HideReasoningText || summary == "none"
 	}
-	v = in.item.get("effort")
+	return in.effort(in.item.get("effort"))
+}
+
+func (in *reader) effort(v value) error {
 	effort, err := v.text()
 	if err != nil || !v.given() {
 		return err
@@ -233,9 +244,15 @@ func (in *reader) format() error {
 	if v.given() {
 		in.param("verbosity", v.Raw)
 	}
-	if v = in.item.get("format"); !v.given() {
+	return in.outputFormat(in.item.get("format"))
+}
+
+// outputFormat reads what the answer has to be.
+func (in *reader) outputFormat(v value) error {
+	if !v.given() {
 		return nil
 	}
+	in.r.Output = nil
 	name, err := in.part.typed(v)
 	if err != nil {
 		return err

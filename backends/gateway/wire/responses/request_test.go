@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -306,7 +307,10 @@ func TestReadRefused(t *testing.T) {
 		{tool(`{"type":"web_search"}],"tool_choice":{"type":"allowed_tools","tools":[{"type":"function","name":"z"}]},"x":[0`), "invalid_value", "tool_choice.tools[0]"},
 		{tool(`{"type":"web_search"}],"tool_choice":{"type":"allowed_tools","tools":[{"type":"web_search"}]},"x":[0`), "unsupported_parameter", "tool_choice.tools"},
 	} {
-		_, err := Read([]byte(c.body), opener)
+		r, err := Read([]byte(c.body), opener)
+		if err == nil { // the vendor may take it
+			err = r.Own
+		}
 		var got *apierror.Error
 		if !errors.As(err, &got) || got.Status != 400 || got.Code != c.code || got.Param != c.param {
 			t.Errorf("%s\ngot %+v, want %s at %s", c.body, err, c.code, c.param)
@@ -318,10 +322,78 @@ func TestReadRefused(t *testing.T) {
 	}
 }
 
+// What only the vendor's servers can do is left to candidates that get the client's bytes.
+func TestReadOwn(t *testing.T) {
+	t.Parallel()
+	for at, body := range map[string]string{
+		"tools[0]":                 with(`"input":"hi","tools":[{"type":"web_search"}]`),
+		"tool_choice.type":         with(`"input":"hi","tools":[{"type":"mcp","server_label":"x"},{"type":"function","name":"f"}],"tool_choice":{"type":"mcp","server_label":"x"}`),
+		"tool_choice.tools":        with(`"input":"hi","tools":[{"type":"web_search"},{"type":"function","name":"f"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"web_search"}]}`),
+		"input[0].type":            with(`"input":[{"type":"later"}]`),
+		"input[0].content[1].type": with(`"input":[{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_video","x":1}]}]`),
+		"input[1].output[0].type":  with(`"input":[{"type":"function_call","call_id":"a","name":"f"},{"type":"function_call_output","call_id":"a","output":[{"type":"input_video"}]}]`),
+	} {
+		r, err := Read([]byte(body), opener)
+		if err != nil {
+			t.Errorf("%s: %v", at, err)
+			continue
+		}
+		var e *apierror.Error
+		if r.Needs&wire.NeedOwn == 0 || !errors.As(r.Own, &e) || e.Status != 400 || e.Param != at {
+			t.Errorf("%s: needs %b, %v", at, r.Needs, r.Own)
+		}
+	}
+	r, err := Read([]byte(with(`"input":"hi","tools":[{"type":"web_search"},{"type":"function","name":"f"}]`)), opener)
+	if err != nil || r.Needs&wire.NeedOwn != 0 || r.Own != nil {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+// The last update of the configuration counts.
+func TestReadConfigurationUpdate(t *testing.T) {
+	t.Parallel()
+	const format = `{"type":"json_schema","name":"n","schema":{"type":"object"}}`
+	r, err := Read([]byte(with(`"reasoning":{"effort":"low"},"input":[{"role":"user","content":"a"},{"type":"configuration_update","reasoning":{"effort":"medium"},"text":{"format":`+format+`}},`+
+		`{"role":"user","content":"b"},{"type":"configuration_update","id":null,"reasoning":{"effort":"high"}}]`)), opener)
+	if err != nil || r.Effort != hub.EffortHigh || r.Output == nil || r.Output.Name != "n" || len(r.Messages) != 2 || r.Own != nil {
+		t.Errorf("%v, %+v", err, r)
+	}
+	r, err = Read([]byte(with(`"text":{"format":`+format+`},"input":[{"role":"user","content":"a"},{"type":"configuration_update","text":{"format":{"type":"text"}}}]`)), opener)
+	if err != nil || r.Output != nil {
+		t.Errorf("%v, %+v", err, r)
+	}
+	if _, err = Read([]byte(with(`"input":[{"role":"user","content":"a"},{"type":"configuration_update","reasoning":{"effort":"most"}}]`)), opener); err == nil || !strings.Contains(err.Error(), "input[1].reasoning.effort") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Thought signatures belong to the calls behind them, each to its own.
+func TestReadThoughts(t *testing.T) {
+	t.Parallel()
+	o := hub.ReadOptions{Open: func(token string) (hub.State, bool) {
+		return hub.State{Provider: "gemini", Family: "g", Form: hub.FormThought, Data: token}, true
+	}}
+	r, err := Read([]byte(with(`"input":[{"role":"user","content":"a"},{"type":"reasoning","summary":[],"encrypted_content":"one"},{"type":"function_call","call_id":"a","name":"f"},`+
+		`{"type":"reasoning","summary":[],"encrypted_content":"two"},{"type":"function_call","call_id":"b","name":"f"},{"type":"function_call","call_id":"c","name":"f"}]`)), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, c := range r.Messages[1].Calls {
+		if got += c.ID; c.State != nil {
+			got += " " + c.State.Data
+		}
+		got += "\n"
+	}
+	if want := "a one\nb two\nc\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 // TestErrorsQuote: what a client sent is cut and masked.
 func TestErrorsQuote(t *testing.T) {
 	t.Parallel()
-	_, err := Read([]byte(with(`"input":[{"type":"sk-abcdefghijklmnopqrstuvwxyz `+strings.Repeat("y", 5000)+`"}]`)), opener)
+	_, err := Read([]byte(with(`"input":[{"role":"sk-abcdefghijklmnopqrstuvwxyz `+strings.Repeat("y", 5000)+`"}]`)), opener)
 	if err == nil || len(err.Error()) > 400 || strings.Contains(err.Error(), "abcdefghij") {
 		t.Errorf("got %v", err)
 	}

@@ -100,8 +100,8 @@ func (in *reader) tools() error {
 		}
 	}
 	if len(in.r.Tools) == 0 && in.hosted != "" {
-		return apierror.New(http.StatusBadRequest, "unsupported_parameter",
-			"%s is run by its vendor and not offered here: give a function tool too, or no tools", in.hosted).With(in.hosted)
+		in.own(apierror.New(http.StatusBadRequest, "unsupported_parameter",
+			"%s is run by its vendor and not offered here: give a function tool too, or no tools", in.hosted).With(in.hosted))
 	}
 	return nil
 }
