@@ -171,8 +171,14 @@ func TestTranslateErrors(t *testing.T) {
 		"server fails":    {ask("scripted?status=503", ""), nil, 503, ""},
 		"error inside":    {ask("scripted?fault=error_object", ""), nil, 502, "upstream_error"},
 		"error in stream": {ask("scripted?fault=error_object", `,"stream":true`), nil, 502, "upstream_error"},
-		"no choices":      {ask("scripted?fault=empty_choices", ""), nil, 502, "upstream_error"},
-		"web page":        {ask("scripted?fault=html", ""), nil, 502, "upstream_error"},
+		"error behind a comment": {ask("m", `,"stream":true`), func(w http.ResponseWriter, r *http.Request) error {
+			_, _ = io.ReadAll(r.Body)
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, err := io.WriteString(w, ": PROCESSING\n\n: PROCESSING\n\ndata: {\"error\":{\"message\":\"no\",\"code\":\"502\"}}\n\n")
+			return err
+		}, 502, "upstream_error"},
+		"no choices": {ask("scripted?fault=empty_choices", ""), nil, 502, "upstream_error"},
+		"web page":   {ask("scripted?fault=html", ""), nil, 502, "upstream_error"},
 		"redirect": {ask("m", ""), func(w http.ResponseWriter, r *http.Request) error {
 			_, _ = io.ReadAll(r.Body)
 			w.Header().Set("Location", "/elsewhere")

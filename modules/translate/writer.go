@@ -184,7 +184,9 @@ func (w *writer) stream(p []byte) error {
 			break
 		}
 		if err == nil && event.Comment {
-			w.out = w.pass.KeepAlive(w.out)
+			if w.begun || len(w.out) > 0 { // before that an error still has a status of its own
+				w.out = w.pass.KeepAlive(w.out)
+			}
 			continue
 		}
 		var progress wire.Progress
