@@ -19,8 +19,10 @@ type upstreamAnswer struct {
 	// stop is the stop_reason; empty: not seen yet.
 	stop     string
 	sequence string // stop_sequence
-	started  bool   // message_start was seen
-	done     bool   // message_stop was seen
+	// refusal is the explanation of a refusal, the inside of a JSON string.
+	refusal []byte
+	started bool // message_start was seen
+	done    bool // message_stop was seen
 }
 
 // upstreamEvent is what one event holds. Texts are the insides of JSON strings,
@@ -183,7 +185,7 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 		return err
 	case "usage":
 		return a.usage.scan(s)
-	case "stop_reason", "stop_sequence":
+	case "stop_reason", "stop_sequence", "stop_details":
 		return a.ending(s, key)
 	}
 	return s.Skip()
@@ -191,6 +193,18 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 
 // ending passes why the answer ended.
 func (a *upstreamAnswer) ending(s *jsontext.Scanner, key []byte) error {
+	if string(key) == "stop_details" && s.Kind() == jsontext.Object {
+		return s.Object(func(key []byte) error {
+			if string(key) != "explanation" {
+				return s.Skip()
+			}
+			raw, err := s.Inside()
+			if len(raw) <= maxRefusal {
+				a.refusal = append(a.refusal[:0], raw...)
+			}
+			return err
+		})
+	}
 	if s.Kind() != jsontext.String {
 		return s.Skip()
 	}
@@ -232,7 +246,7 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 			if err = s.Skip(); err == nil && kind == jsontext.Object {
 				b.input = data[from:s.Offset()]
 			}
-		case "stop_reason", "stop_sequence":
+		case "stop_reason", "stop_sequence", "stop_details":
 			return a.ending(s, key)
 		default:
 			return s.Skip()

@@ -212,6 +212,9 @@ func (r *upstreamReader) end() {
 	}
 	r.open, r.ended = nil, true
 	end := hub.End{Finish: r.finish(), Usage: r.answer.tokens()}
+	if end.Finish == hub.FinishRefusal {
+		r.text(hub.DeltaRefusal, r.answer.refusal)
+	}
 	if r.answer.stop == "stop_sequence" {
 		end.StopSequence = r.answer.sequence
 	}

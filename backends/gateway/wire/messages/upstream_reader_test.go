@@ -163,6 +163,11 @@ func TestUpstreamReaderWhole(t *testing.T) {
 		},
 		{"stop sequence", `{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"stop_sequence","stop_sequence":"X\n"}`, "text a\nend 1 \"X\\n\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 Reasoning:0 Known:false}\n", "none"},
 		{"empty answer", `{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":-4,"output_tokens":1.5}}`, "end 1 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 Reasoning:0 Known:false}\n", "none"},
+		{
+			"refused", `{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"It is \"harm\"."}}`,
+			"text a\nrefusal It is \\\"harm\\\".\nend 5 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 Reasoning:0 Known:false}\n", "none",
+		},
+		{"refused without a reason", `{"type":"message","content":[],"stop_reason":"refusal","stop_details":null}`, "end 5 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 Reasoning:0 Known:false}\n", "none"},
 		{"error", `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`, "", "upstream rate_limit_error/: slow"},
 		{"nothing", `{}`, "", "no choices"},
 		{"another format", `{"choices":[{"message":{"content":"a"}}]}`, "", "no choices"},
