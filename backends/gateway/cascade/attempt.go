@@ -124,7 +124,7 @@ func (r *run) shape(c *keychain.Candidate, fix string) *shape {
 	if c.Model.Reasoning && len(s.DropForReasoning) > 0 {
 		shape.Drop = append(append(make([]string, 0, len(s.Drop)+len(s.DropForReasoning)), s.Drop...), s.DropForReasoning...)
 	}
-	r.Memory.Learned.apply(providerScope(c), c.Model.ID, shape)
+	r.Memory.Learned.apply(providerScope(c), r.req.User, c.Model.ID, shape)
 	if fix != "" {
 		var f fixes
 		f.with(fix)

@@ -362,12 +362,12 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 
 // retry sends the request once more to the candidate that refused a parameter,
 // without it. What worked is remembered, but only if the provider does not know
-// the parameter at all: one client's bad value must not take it from the others.
+// the parameter at all: a bad value must not take it from the user's other clients.
 func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) *failure {
 	f := r.attempt(c, key, refused.fix)
 	switch {
 	case f == nil && refused.unknown:
-		r.Memory.Learned.add(providerScope(c), c.Model.ID, refused.fix)
+		r.Memory.Learned.add(providerScope(c), r.req.User, c.Model.ID, refused.fix)
 	case f != nil && f.class == fixable: // once more only
 		f.class = client
 		r.lastClass = client

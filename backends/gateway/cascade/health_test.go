@@ -383,7 +383,7 @@ func TestLearned(t *testing.T) {
 	l := NewLearned(c.now)
 	learned := func() *shape {
 		s := &shape{Shape: native.Shape{Drop: []string{"user"}, MaxTokensField: catalog.FieldMaxCompletionTokens, StreamUsage: true}}
-		l.apply("p", "m", s)
+		l.apply("p", "u", "m", s)
 		return s
 	}
 	is := func(what, drop, limit string, usage bool) {
@@ -394,34 +394,35 @@ func TestLearned(t *testing.T) {
 		}
 	}
 	is("at first", "[user]", "max_completion_tokens", true)
-	l.add("p", "other", "temperature")
-	l.add("other", "m", "temperature")
+	l.add("p", "u", "other", "temperature")
+	l.add("other", "u", "m", "temperature")
+	l.add("p", "other", "m", "temperature")
 	is("of others", "[user]", "max_completion_tokens", true)
-	l.add("p", "m", "temperature")
-	l.add("p", "m", "temperature")
+	l.add("p", "u", "m", "temperature")
+	l.add("p", "u", "m", "temperature")
 	is("a parameter", "[user temperature]", "max_completion_tokens", true)
-	l.add("p", "m", "max_completion_tokens")
+	l.add("p", "u", "m", "max_completion_tokens")
 	is("a limit", "[user temperature]", "max_tokens", true)
-	l.add("p", "m", "max_tokens")
+	l.add("p", "u", "m", "max_tokens")
 	is("the other limit", "[user temperature]", "max_completion_tokens", true)
-	l.add("p", "m", "stream_options")
+	l.add("p", "u", "m", "stream_options")
 	is("options", "[user temperature stream_options]", "max_completion_tokens", false)
 	c.advance(learnedFor - time.Second)
 	is("a day later", "[user temperature stream_options]", "max_completion_tokens", false)
 	c.advance(time.Second)
 	is("after that", "[user]", "max_completion_tokens", true)
-	l.add("p", "m", "top_p")
+	l.add("p", "u", "m", "top_p")
 	is("learned anew", "[user top_p]", "max_completion_tokens", true)
 	if learned().onlyChat {
 		t.Error("the chat format was chosen for no reason")
 	}
-	l.add("p", "m", fixFormat)
+	l.add("p", "u", "m", fixFormat)
 	is("a format", "[user top_p]", "max_completion_tokens", true)
 	if !learned().onlyChat {
 		t.Error("that only chat works was not learned")
 	}
 	for i := range maxLearned + 10 {
-		l.add("p", fmt.Sprint(i), "x")
+		l.add("p", "u", fmt.Sprint(i), "x")
 	}
 	if n := len(l.fix); n > maxLearned {
 		t.Errorf("%d models are remembered", n)

@@ -8,15 +8,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// learnedFor is how long a refused parameter is remembered, and how many
-// models are.
+// learnedFor is how long a refused parameter is remembered, and maxLearned for how
+// many models of how many users together.
 const (
 	learnedFor = 24 * time.Hour
-	maxLearned = 10_000
+	maxLearned = 50_000
 )
 
 // Learned remembers which parameters a model refused, so that the next request
-// leaves them out at once (specification 13.3).
+// leaves them out at once (specification 13.3). It does so for the user alone who met
+// it: the words of an error may be those of their request, given back, and must not
+// take a parameter from the others.
 type Learned struct {
 	mu  sync.RWMutex
 	fix map[scope]*fixes
@@ -69,11 +71,11 @@ func NewLearned(now func() time.Time) *Learned {
 	return &Learned{fix: make(map[scope]*fixes), now: now}
 }
 
-// add notes that a model refused param and worked without it.
-func (l *Learned) add(provider, model, param string) {
+// add notes that a model refused a user's param and worked without it.
+func (l *Learned) add(provider, user, model, param string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := scope{provider: provider, model: model}
+	s := scope{provider: provider, user: user, model: model}
 	now := l.now()
 	old := l.fix[s]
 	f := &fixes{until: now.Add(learnedFor)}
@@ -86,14 +88,14 @@ func (l *Learned) add(provider, model, param string) {
 	l.fix[s] = f
 }
 
-// apply changes a shape by what was learned of the model.
-func (l *Learned) apply(provider, model string, shape *shape) {
+// apply changes a shape by what the user has learned of the model.
+func (l *Learned) apply(provider, user, model string, shape *shape) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if len(l.fix) == 0 {
 		return
 	}
-	f := l.fix[scope{provider: provider, model: model}]
+	f := l.fix[scope{provider: provider, user: user, model: model}]
 	if f != nil && f.until.After(l.now()) {
 		f.apply(shape)
 	}

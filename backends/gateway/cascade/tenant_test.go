@@ -3,6 +3,7 @@ package cascade
 import (
 	"context"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
@@ -122,6 +123,26 @@ func TestSharedAddressFailsApart(t *testing.T) {
 		other := r.as(newAccount(t, r.catalog, custom))
 		if e := other.ask("keychain-low"); e.Attempts != 1 || e.Candidate.Entry != "local/one" {
 			t.Errorf("another user: failed %s", e.failedList())
+		}
+	}
+}
+
+// What a provider refuses in the request of one user, who may have chosen the words of the
+// refusal, is left out of nobody else's.
+func TestRefusedParametersAreLearnedApart(t *testing.T) {
+	t.Parallel()
+	keys := []string{"alpha"}
+	r := newRig(t, setup{keys: keys})
+	refused := reply(400, `{"error":{"message":"Invalid value: 'unsupported'. Supported values are: 'low', 'high'.","code":"invalid_value","param":"verbosity"}}`)
+	ok := reply(200, completion("hi"))
+	r.alpha.does(refused, ok, ok, ok)
+	r.ask("alpha/a-low", `"verbosity":"unsupported"`).wants(t, "alpha/a-low", "hi")
+	other := r.as(newAccount(t, r.catalog, setup{keys: keys}))
+	for user, sent := range map[*rig]bool{other: true, r: false} {
+		user.ask("alpha/a-low", `"verbosity":"high"`).wants(t, "alpha/a-low", "hi")
+		calls := r.alpha.got()
+		if body := calls[len(calls)-1].body; strings.Contains(body, `"verbosity":"high"`) != sent {
+			t.Errorf("the user who met it: %t, sent %s", !sent, body)
 		}
 	}
 }
