@@ -40,7 +40,7 @@ func init() {
 //	POST /v1/chat/completions   a chat completion, streamed or not
 //	POST /v1/messages           behind `translate messages`
 //	POST /v1/responses          behind `translate responses`
-//	POST /v1/messages/count_tokens
+//	POST /v1/messages/count_tokens  where no `translate` takes it, which estimates
 //	POST /v1/embeddings         vectors of texts, by the model that is named and no other
 //	GET  /v1/models             the model names that the key can use
 //	GET  /v1/models/{id}        one of them

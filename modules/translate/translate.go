@@ -37,7 +37,8 @@ func init() {
 // chat completion to …/chat/completions, and …/messages/count_tokens is answered
 // here by an estimate. In front of `cascade` nothing is converted here: the
 // cascade takes the client's own bytes and answers in the client's format, so that
-// a provider that speaks it natively gets them as they are.
+// a provider that speaks it natively gets them as they are. It counts tokens itself:
+// a matcher keeps that path from this handler.
 //
 // Fields of the request that the server does not get are named in the header
 // x-gateway-dropped-params of the answer. Requests to other paths pass untouched.

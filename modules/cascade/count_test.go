@@ -1,0 +1,60 @@
+package cascade_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// The one line of the gateway leaves count_tokens to the cascade: what messages refuse is
+// refused there by the same words.
+func TestCountingRefuses(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+	server, app := startGateway(t)
+	kept, err := app.Gateway()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := make(map[string]string)
+	for user, allowed := range map[string][]string{"alice": {"openai/none*"}, "bob": nil} {
+		if _, _, _, err := kept.Keychain.InitUser(t.Context(), user); err != nil {
+			t.Fatal(err)
+		}
+		key, err := kept.Keychain.CreateKey(t.Context(), user, keychain.KeyOptions{AllowedModels: allowed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[user] = key.Key
+	}
+	if _, err := kept.Keychain.AddProviderKey(t.Context(), "alice", "openai", "sk-alice-not-a-secret", "", func(string) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		user, model string
+		status      int
+	}{
+		"unknown model":     {"alice", "nonsense", http.StatusNotFound},
+		"forbidden by key":  {"alice", "keychain-low", http.StatusConflict},
+		"no provider's key": {"bob", "keychain-low", http.StatusBadRequest},
+	} {
+		var said []string
+		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens"} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path,
+				strings.NewReader(`{"model":"`+c.model+`","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}`))
+			r.Header = http.Header{"X-Api-Key": {keys[c.user]}, "Content-Type": {"application/json"}}
+			w := httptest.NewRecorder()
+			server.ServeHTTP(w, r)
+			if w.Code != c.status {
+				t.Errorf("%s: %s is %d %s, want %d", name, path, w.Code, w.Body, c.status)
+			}
+			said = append(said, gjson.Get(w.Body.String(), "error").Raw)
+		}
+		if said[0] != said[1] || said[0] == "" {
+			t.Errorf("%s: messages say %s, count_tokens %s", name, said[0], said[1])
+		}
+	}
+}
