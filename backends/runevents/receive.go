@@ -66,7 +66,7 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 	if !known {
 		size = s.o.MaxBody
 	}
-	held := s.room.bodies.Share()
+	held := s.room.bodies.Share("")
 	defer func() {
 		if err != nil {
 			held.Free()

@@ -301,7 +301,7 @@ func TestBusy(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
 	s.room.patience = time.Millisecond
-	bodies := s.room.bodies.Share()
+	bodies := s.room.bodies.Share("")
 	for name, c := range map[string]struct {
 		take    func() bool
 		release func()

@@ -19,6 +19,9 @@ var ErrFull = errors.New("the memory for bodies and answers is full")
 // that waits may hold some that another one waits for, so it is short.
 const Patience = 2 * time.Second
 
+// small is up to which size a share counts for nobody: nearly all are, and cost no lock.
+const small = 64 << 10
+
 // Budget is so many bytes, for any number of goroutines. A nil one has no bound.
 type Budget struct {
 	size, taken atomic.Int64
@@ -27,17 +30,26 @@ type Budget struct {
 
 	mu      sync.Mutex
 	waiters []*waiter // in the order in which they came
+
+	owning sync.Mutex
+	owned  map[string]int64 // what the large shares of each owner are together
 }
 
-// waiter waits until n bytes are its own, which closes granted.
+// growth is a share that is to be larger.
+type growth struct {
+	owner    string // empty: nobody
+	from, to int64
+}
+
+// waiter waits until it has grown, which closes granted.
 type waiter struct {
-	n       int64
+	growth
 	granted chan struct{}
 }
 
 // New makes a budget of so many bytes.
 func New(size int64) *Budget {
-	b := new(Budget)
+	b := &Budget{owned: make(map[string]int64)}
 	b.size.Store(size)
 	return b
 }
@@ -57,11 +69,19 @@ func (b *Budget) Resize(size int64) {
 	b.grant()
 }
 
-// try takes n bytes if they are free.
-func (b *Budget) try(n int64) bool {
-	for {
+// part is what the large shares of one owner may be together: who waits, on purpose or not,
+// for slow servers with large requests, leaves as much to the others.
+func (b *Budget) part() int64 { return max(b.size.Load()/2, Least) }
+
+// try lets a share grow if the bytes for it are free.
+func (b *Budget) try(g growth) bool {
+	if !b.own(g) {
+		return false
+	}
+	for n := g.to - g.from; ; {
 		taken := b.taken.Load()
 		if taken+n > b.size.Load() {
+			b.own(growth{g.owner, g.to, g.from})
 			return false
 		}
 		if b.taken.CompareAndSwap(taken, taken+n) {
@@ -70,8 +90,37 @@ func (b *Budget) try(n int64) bool {
 	}
 }
 
-// give gives n bytes back.
-func (b *Budget) give(n int64) {
+// own counts a share for its owner, if it does not become more than their part.
+func (b *Budget) own(g growth) bool {
+	if g.owner == "" || max(g.from, g.to) <= small {
+		return true
+	}
+	n := large(g.to) - large(g.from)
+	b.owning.Lock()
+	defer b.owning.Unlock()
+	owned := b.owned[g.owner] + n
+	switch {
+	case n > 0 && owned > b.part():
+		return false
+	case owned == 0:
+		delete(b.owned, g.owner)
+	default:
+		b.owned[g.owner] = owned
+	}
+	return true
+}
+
+// large is what of a size counts for its owner.
+func large(size int64) int64 {
+	if size <= small {
+		return 0
+	}
+	return size
+}
+
+// give gives n bytes of an owner's share back.
+func (b *Budget) give(owner string, n int64) {
+	b.own(growth{owner, n, 0})
 	b.taken.Add(-n)
 	if b.waiting.Load() > 0 { // who comes after this looks by himself
 		b.grant()
@@ -88,7 +137,7 @@ func (b *Budget) grant() {
 
 func (b *Budget) grantLocked() {
 	b.waiters = slices.DeleteFunc(b.waiters, func(w *waiter) bool {
-		if !b.try(w.n) {
+		if !b.try(w.growth) {
 			return false
 		}
 		close(w.granted)
@@ -97,13 +146,13 @@ func (b *Budget) grantLocked() {
 	})
 }
 
-// wait takes n bytes within a time.
-func (b *Budget) wait(ctx context.Context, n int64, patience time.Duration) error {
-	if patience <= 0 || n > b.size.Load() { // it would wait in vain
+// wait lets a share grow within a time.
+func (b *Budget) wait(ctx context.Context, g growth, patience time.Duration) error {
+	if patience <= 0 || g.to-g.from > b.size.Load() || g.owner != "" && g.to > b.part() { // it would wait in vain
 		b.refused.Add(1)
 		return ErrFull
 	}
-	w := &waiter{n, make(chan struct{})}
+	w := &waiter{g, make(chan struct{})}
 	b.mu.Lock()
 	b.waiters = append(b.waiters, w)
 	b.waiting.Add(1)

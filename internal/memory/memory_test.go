@@ -18,7 +18,7 @@ import (
 func TestShare(t *testing.T) {
 	t.Parallel()
 	b := New(100)
-	one, two := b.Share(), b.Share()
+	one, two := b.Share(""), b.Share("")
 	if err := errors.Join(one.Grow(t.Context(), 40), one.Grow(t.Context(), 60), one.Grow(t.Context(), 10), two.Grow(t.Context(), 40)); err != nil {
 		t.Fatal(err)
 	}
@@ -32,11 +32,66 @@ func TestShare(t *testing.T) {
 		t.Errorf("%d are taken, %d were refused", b.Taken(), b.Refused())
 	}
 	var none *Budget
-	free := none.Share()
+	free := none.Share("")
 	if err := free.Grow(t.Context(), math.MaxInt64); err != nil {
 		t.Error(err)
 	}
 	free.Free()
+}
+
+// TestOwners: whoever takes much leaves half of it to the others. What is small counts for
+// nobody.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := New(4 * Least)
+		held := make([]Share, 3)
+		for i := range held {
+			held[i] = b.Share("one")
+		}
+		if err := errors.Join(held[0].Grow(t.Context(), small), held[0].Grow(t.Context(), Least), held[1].Grow(t.Context(), Least), held[2].Grow(t.Context(), small)); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := held[2].Grow(t.Context(), small+1); !errors.Is(err, ErrFull) || time.Since(began) != Patience {
+			t.Errorf("more than half of it: %v after %s", err, time.Since(began))
+		}
+		for _, owner := range []string{"two", ""} {
+			share := b.Share(owner)
+			if err := share.Grow(t.Context(), Least); err != nil {
+				t.Errorf("another owner, %q: %v", owner, err)
+			}
+			share.Free()
+		}
+		all, began := b.Share("three"), time.Now()
+		if err := all.Grow(t.Context(), 2*Least+1); !errors.Is(err, ErrFull) || !time.Now().Equal(began) {
+			t.Errorf("what never fits: %v after %s", err, time.Since(began))
+		}
+		late := b.Share("one")
+		go func() {
+			time.Sleep(Patience / 2)
+			held[1].Free()
+		}()
+		if err := late.Grow(t.Context(), Least); err != nil {
+			t.Errorf("once there is room: %v", err)
+		}
+		late.Free()
+		for i := range held {
+			held[i].Free()
+		}
+		if b.Taken() != 0 || len(b.owned) != 0 {
+			t.Errorf("%d are taken, owned: %v", b.Taken(), b.owned)
+		}
+		// What does not fit for another reason counts for nobody.
+		other, none := b.Share(""), b.Share("one")
+		if err := other.Grow(t.Context(), 4*Least); err != nil {
+			t.Fatal(err)
+		}
+		if err := none.Grow(t.Context(), Least); !errors.Is(err, ErrFull) || len(b.owned) != 0 {
+			t.Errorf("error %v, owned: %v", err, b.owned)
+		}
+		other.Free()
+	})
 }
 
 // Two that wait for each other do not wait for ever, and both give up by the time
@@ -47,7 +102,7 @@ func TestNoDeadlock(t *testing.T) {
 		b := New(100)
 		var shares [2]Share
 		for i := range shares {
-			shares[i] = b.Share()
+			shares[i] = b.Share("")
 			if err := shares[i].Grow(t.Context(), 50); err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +131,7 @@ func TestWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := New(100)
-		holder := b.Share()
+		holder := b.Share("")
 		if err := holder.Grow(t.Context(), 90); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +139,7 @@ func TestWait(t *testing.T) {
 		var order []string
 		var all sync.WaitGroup
 		wait := func(share *Share, name string, size int64) {
-			*share = b.Share()
+			*share = b.Share("")
 			all.Go(func() {
 				if err := share.Grow(t.Context(), size); err != nil {
 					t.Errorf("%s: %v", name, err)
@@ -104,7 +159,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("%v, %d are taken", order, b.Taken())
 		}
 
-		late := b.Share()
+		late := b.Share("")
 		began := time.Now()
 		for range 3 { // all waits of a share are bounded together
 			if err := late.Grow(t.Context(), 50); !errors.Is(err, ErrFull) {
@@ -124,7 +179,7 @@ func TestWait(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		cancel(gone)
-		left := b.Share()
+		left := b.Share("")
 		if err := left.Grow(ctx, 50); !errors.Is(err, gone) || b.Taken() != 75 {
 			t.Errorf("a client that left: %v, %d are taken", err, b.Taken())
 		}
@@ -152,7 +207,7 @@ func TestReadAll(t *testing.T) {
 	} {
 		for kind, r := range map[string]io.Reader{"": bytes.NewReader(text), ", with its end": iotest.DataErrReader(bytes.NewReader(text))} {
 			b := New(1 << 20)
-			share := b.Share()
+			share := b.Share("")
 			got, err := share.ReadAll(t.Context(), r, make([]byte, 0, 10), c.size, c.most)
 			if !errors.Is(err, c.want) {
 				t.Errorf("%s%s: error %v", name, kind, err)
@@ -174,7 +229,7 @@ func TestReadAll(t *testing.T) {
 func TestPromise(t *testing.T) {
 	t.Parallel()
 	b := New(1 << 30)
-	share := b.Share()
+	share := b.Share("")
 	broken := errors.New("broken")
 	got, err := share.ReadAll(t.Context(), io.MultiReader(strings.NewReader("a"), iotest.ErrReader(broken)), nil, 32<<20, 32<<20)
 	if !errors.Is(err, broken) || string(got) != "a" || b.Taken() > firstKnown {
@@ -182,7 +237,7 @@ func TestPromise(t *testing.T) {
 	}
 	share.Free()
 	full := New(firstKnown)
-	share = full.Share()
+	share = full.Share("")
 	if _, err := share.ReadAll(t.Context(), strings.NewReader(strings.Repeat("x", firstKnown+1)), nil, -1, 1<<20); !errors.Is(err, ErrFull) {
 		t.Errorf("error %v", err)
 	}
@@ -208,7 +263,7 @@ func BenchmarkShare(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			share := budget.Share()
+			share := budget.Share("")
 			_ = share.Grow(b.Context(), 1024)
 			share.Free()
 		}

@@ -11,12 +11,14 @@ import (
 // time; the zero value has no bound.
 type Share struct {
 	budget *Budget
+	owner  string
 	size   int64
 	waited time.Duration
 }
 
-// Share makes an empty share.
-func (b *Budget) Share() Share { return Share{budget: b} }
+// Share makes an empty share of an owner, whose large shares are half of the budget
+// together at most; empty: it is nobody's, and not bound so.
+func (b *Budget) Share(owner string) Share { return Share{budget: b, owner: owner} }
 
 // Grow makes the share at least size bytes, waiting for them where there are not
 // enough. Its error is ErrFull, or the cause of ctx.
@@ -24,9 +26,9 @@ func (s *Share) Grow(ctx context.Context, size int64) error {
 	if s.budget == nil || size <= s.size {
 		return nil
 	}
-	if !s.budget.try(size - s.size) {
+	if g := (growth{s.owner, s.size, size}); !s.budget.try(g) {
 		began := time.Now()
-		err := s.budget.wait(ctx, size-s.size, Patience-s.waited)
+		err := s.budget.wait(ctx, g, Patience-s.waited)
 		s.waited += time.Since(began)
 		if err != nil {
 			return err
@@ -39,7 +41,7 @@ func (s *Share) Grow(ctx context.Context, size int64) error {
 // Free gives all of it back. It may be called again.
 func (s *Share) Free() {
 	if s.size > 0 {
-		s.budget.give(s.size)
+		s.budget.give(s.owner, s.size)
 		s.size = 0
 	}
 }

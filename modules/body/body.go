@@ -27,9 +27,9 @@ import (
 const Max = 32_000_000
 
 // Read reads the body once, decompressing gzip and zstd, as far as there is memory
-// for it in the budget. The memory is held until the lease ends; nil: it does not
-// count. Its errors have the status for the client: 400, 408, 413, 415 or 503.
-func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget) ([]byte, *wire.Lease, error) {
+// for it in the budget, of which owner has a part; empty: it is nobody's. The memory is
+// held until the lease ends; nil: it does not count. Its errors have the status for the client: 400, 408, 413, 415 or 503.
+func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
 	if r.ContentLength > Max {
 		return nil, nil, tooLarge()
 	}
@@ -39,9 +39,9 @@ func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget) ([]byte
 	var err error
 	switch size := r.ContentLength; {
 	case r.Header["Content-Encoding"] != nil || size < 0 || size > leaseTo:
-		text, lease, err = readAll(r, from, budget)
+		text, lease, err = readAll(r, from, budget, owner)
 	case size > leaseFrom:
-		text, lease, err = readLeased(r.Context(), from, int(size), budget)
+		text, lease, err = readLeased(r.Context(), from, int(size), budget.Share(owner))
 	default:
 		text = make([]byte, size)
 		_, err = io.ReadFull(from, text)
@@ -58,7 +58,7 @@ func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget) ([]byte
 const windowOfZstd = 8 << 20
 
 // readAll reads a body that is large, packed, or of unknown length.
-func readAll(r *http.Request, from io.Reader, budget *memory.Budget) ([]byte, *wire.Lease, error) {
+func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
 	packed := &io.LimitedReader{R: from, N: Max + 1} // also of what unpacks to nothing
 	source, size := io.Reader(packed), int64(-1)
 	switch encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); encoding {
@@ -71,7 +71,7 @@ func readAll(r *http.Request, from io.Reader, budget *memory.Budget) ([]byte, *w
 		}
 		source = reader
 	case "zstd":
-		window := budget.Share()
+		window := budget.Share(owner)
 		defer window.Free()
 		if err := window.Grow(r.Context(), windowOfZstd); err != nil {
 			return nil, nil, err
@@ -86,7 +86,7 @@ func readAll(r *http.Request, from io.Reader, budget *memory.Budget) ([]byte, *w
 	default:
 		return nil, nil, refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "the Content-Encoding is not supported, use gzip, zstd or none")
 	}
-	share := budget.Share()
+	share := budget.Share(owner)
 	text, err := share.ReadAll(r.Context(), source, nil, size, Max)
 	if err != nil || packed.N <= 0 {
 		share.Free()
@@ -131,8 +131,7 @@ func fromPool(size int) pooled {
 
 func (p pooled) put() { p.pool.Put(p.buffer) }
 
-func readLeased(ctx context.Context, source io.Reader, size int, budget *memory.Budget) ([]byte, *wire.Lease, error) {
-	share := budget.Share()
+func readLeased(ctx context.Context, source io.Reader, size int, share memory.Share) ([]byte, *wire.Lease, error) {
 	first := min(size, trusted)
 	if err := share.Grow(ctx, int64(first)); err != nil {
 		return nil, nil, err

@@ -80,7 +80,7 @@ func TestReadTimeout(t *testing.T) {
 			if test.encoding != "" {
 				r.Header.Set("Content-Encoding", test.encoding)
 			}
-			_, _, err := Read(httptest.NewRecorder(), r, nil)
+			_, _, err := Read(httptest.NewRecorder(), r, nil, "")
 			e, ok := apierror.From(err)
 			if !ok || e.Status != http.StatusRequestTimeout || e.Code != "request_timeout" || e.NoRetry {
 				t.Errorf("%v, want a 408", err)
@@ -118,7 +118,7 @@ func TestRead(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(test.body))
 			r.ContentLength = -1
 			r.Header.Set("Content-Encoding", test.encoding)
-			text, lease, err := Read(httptest.NewRecorder(), r, nil)
+			text, lease, err := Read(httptest.NewRecorder(), r, nil, "")
 			defer lease.Give()
 			if test.status == 0 {
 				if err != nil || string(text) != "hello" {
@@ -146,6 +146,7 @@ func TestReadTakesMemory(t *testing.T) {
 		length   int64
 		encoding string
 	}{
+		"very small":       {&endless{text: []byte("x")}, 40 << 10, ""},
 		"small":            {&endless{text: []byte("x")}, 100 << 10, ""},
 		"large":            {&endless{text: []byte("x")}, size, ""},
 		"of unknown size":  {io.LimitReader(&endless{text: []byte("x")}, size), -1, ""},
@@ -154,14 +155,14 @@ func TestReadTakesMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			budget := memory.New(3 * size)
-			other := budget.Share()
+			other := budget.Share("")
 			read := func() ([]byte, *wire.Lease, error) {
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(test.body))
 				r.ContentLength = test.length
 				if test.encoding != "" {
 					r.Header.Set("Content-Encoding", test.encoding)
 				}
-				return Read(httptest.NewRecorder(), r, budget)
+				return Read(httptest.NewRecorder(), r, budget, "")
 			}
 			text, lease, err := read()
 			if err != nil || budget.Taken() < int64(len(text)) || budget.Taken() > 2*int64(len(text)) {
@@ -189,6 +190,23 @@ func TestReadTakesMemory(t *testing.T) {
 	}
 }
 
+// TestWindowTakesMemory: what zstd needs to unpack counts while it does.
+func TestWindowTakesMemory(t *testing.T) {
+	t.Parallel()
+	budget := memory.New(windowOfZstd)
+	other := budget.Share("")
+	if err := other.Grow(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("hello"))
+	r.ContentLength = -1
+	r.Header.Set("Content-Encoding", "zstd")
+	_, _, err := Read(httptest.NewRecorder(), r, budget, "")
+	if e, ok := apierror.From(err); !ok || e.Status != http.StatusServiceUnavailable || budget.Taken() != 1 {
+		t.Errorf("%v, %d bytes are taken", err, budget.Taken())
+	}
+}
+
 // TestPromiseTakesLittle: a length that is only declared takes no memory of that size.
 func TestPromiseTakesLittle(t *testing.T) {
 	t.Parallel()
@@ -197,7 +215,7 @@ func TestPromiseTakesLittle(t *testing.T) {
 		taken := int64(-1)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(reading(func() { taken = budget.Taken() })))
 		r.ContentLength = size
-		if _, _, err := Read(httptest.NewRecorder(), r, budget); err == nil || taken < 0 || taken > trusted || budget.Taken() != 0 {
+		if _, _, err := Read(httptest.NewRecorder(), r, budget, ""); err == nil || taken < 0 || taken > trusted || budget.Taken() != 0 {
 			t.Errorf("a promise of %d took %d bytes, %v, and %d stay", size, taken, err, budget.Taken())
 		}
 	}

@@ -289,7 +289,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Request, format formats.Format, kept *gateway.Gateway,
 	identity *keychain.Identity,
 ) (held *wire.Lease, err error) {
-	text, lease, err := body.Read(w, r, h.app.MemoryBudget())
+	text, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +384,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	if err != nil {
 		return err
 	}
-	text, lease, err := body.Read(w, r, h.app.MemoryBudget())
+	text, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
 	if err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ func TestTranslateBehindTheRequest(t *testing.T) {
 		if made.err != nil {
 			t.Fatal(made.err)
 		}
-		_, lease, err := body.Read(httptest.NewRecorder(), request(strings.Repeat("x", len(text))), nil)
+		_, lease, err := body.Read(httptest.NewRecorder(), request(strings.Repeat("x", len(text))), nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ func (t *translation) failure() error {
 }
 
 func (t *translation) write(made *conversion) error {
-	text, lease, err := body.Read(t.client, t.Request, t.handler.memory)
+	text, lease, err := body.Read(t.client, t.Request, t.handler.memory, "")
 	if err != nil {
 		return err
 	}

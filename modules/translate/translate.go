@@ -159,7 +159,7 @@ func (h *Handler) translate(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	out.Header.Set("Content-Type", "application/json")
 	out.Body, out.ContentLength, out.GetBody = &converted{t: t}, -1, nil
-	answer := &writer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t, share: h.memory.Share()}
+	answer := &writer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t, share: h.memory.Share("")}
 	defer t.release()
 	defer answer.release()
 	return answer.finish(answer.serve(next, out))
@@ -174,7 +174,7 @@ func (h *Handler) open(token string) (hub.State, bool) { return h.sealer.Open(""
 
 // count answers a request for the number of its tokens.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter) error {
-	text, lease, err := body.Read(w, r, h.memory)
+	text, lease, err := body.Read(w, r, h.memory, "")
 	if err != nil {
 		return err
 	}

@@ -359,7 +359,7 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		}
 	}
 	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
-	share := r.Budget.Share()
+	share := r.Budget.Share(r.req.User)
 	defer share.Free()
 	body, err := readAll(ctx, &share, *in, resp)
 	var answer []byte

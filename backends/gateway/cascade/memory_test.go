@@ -81,7 +81,7 @@ func TestAnswersTakeMemory(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 			r.engine.Budget = memory.New(4 << 20)
-			other := r.engine.Budget.Share()
+			other := r.engine.Budget.Share("")
 			if err := other.Grow(t.Context(), 4<<20-(100<<10)); err != nil {
 				t.Fatal(err)
 			}
@@ -96,6 +96,28 @@ func TestAnswersTakeMemory(t *testing.T) {
 			if r.engine.Budget.Taken() != 0 {
 				t.Errorf("%d bytes stay taken", r.engine.Budget.Taken())
 			}
+		})
+	}
+}
+
+// TestAnswersOfOneUser: a user whose answers have taken their part of the memory leaves the
+// rest to the others.
+func TestAnswersOfOneUser(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 300<<10)
+	for streams, answer := range map[bool]step{false: reply(200, completion(large)), true: stream(role, text(large), finish, doneLine)} {
+		t.Run(fmt.Sprint("streams ", streams), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, setup{keys: []string{"alpha"}})
+			other := r.as(newAccount(t, r.catalog, setup{keys: []string{"alpha"}}))
+			r.engine.Budget = memory.New(4 * memory.Least)
+			mine := r.engine.Budget.Share(r.account.UserID)
+			if err := mine.Grow(t.Context(), 2*memory.Least); err != nil {
+				t.Fatal(err)
+			}
+			r.alpha.always = answer
+			r.send(t.Context(), "keychain-low", streams, nil).fails(t, http.StatusServiceUnavailable, "overloaded")
+			other.send(t.Context(), "keychain-low", streams, nil).wants(t, "alpha/a-low", large[:1000])
 		})
 	}
 }

@@ -136,7 +136,7 @@ type relay struct {
 func newRelay(ctx context.Context, r *run, c *keychain.Candidate, cancel context.CancelCauseFunc, resp *http.Response, x *exchange, idle time.Duration) *relay {
 	s := new(relay) // filled field by field, not copied from a literal on the stack
 	s.run, s.candidate, s.cancel, s.idle = r, c, cancel, idle
-	s.pass, s.body, s.share, s.ctx = x.pass, resp.Body, r.Budget.Share(), ctx
+	s.pass, s.body, s.share, s.ctx = x.pass, resp.Body, r.Budget.Share(r.req.User), ctx
 	s.rc = http.NewResponseController(r.w)
 	s.events = wire.NewEventReader(s)
 	return s
