@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta/imagetest"
+	"github.com/tollgate-gateway/tollgate/internal/inbound/inboundtest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -46,6 +47,18 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *site)) {
 		t.Parallel()
 		test(t, editable(newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true})))
 	})
+}
+
+// TestAttachmentPace: a file has to come at a pace.
+func TestAttachmentPace(t *testing.T) {
+	t.Parallel()
+	s := editable(newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true}))
+	r := s.request("alice", "POST", path("/threads/%d/posts/%d/attachments?name=a.txt", s.threadOf("Public thread"), s.postOf("public first")), "hello")
+	r.Header.Set("Content-Type", "application/octet-stream")
+	w := inboundtest.New()
+	if s.ServeHTTP(w, r); w.Code != 201 || !w.Paced() {
+		t.Errorf("%d %s, paced %t", w.Code, w.Body, w.Paced())
+	}
 }
 
 // TestAttachments: upload, list, download, remove, on both stores.

@@ -26,7 +26,7 @@ var Default = Pace{Stall: 30 * time.Second, Rate: 16 << 10}
 // Body is the body of a request that has to keep a pace. Once it does not, reads
 // fail: see TooSlow.
 type Body struct {
-	from    io.Reader
+	from    io.ReadCloser
 	control http.ResponseController
 	free    bool // no deadline can be set any more
 	request *http.Request
@@ -46,6 +46,14 @@ func (p Pace) Body(w http.ResponseWriter, r *http.Request) *Body {
 	return b
 }
 
+// Keep has the body of r, which w answers, keep the pace, whoever reads it. Its limit ends
+// with it.
+func (p Pace) Keep(w http.ResponseWriter, r *http.Request) {
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = p.Body(w, r)
+	}
+}
+
 // Long is Body for a request that may take longer than its server lets one come: the pace
 // stands in the place of the server's limit, and Done lifts it for what is done behind the
 // body, whose context would end with it.
@@ -60,8 +68,14 @@ func (b *Body) Read(p []byte) (int, error) {
 	b.arm()
 	n, err := b.from.Read(p)
 	b.read += int64(n)
+	if errors.Is(err, io.EOF) {
+		b.Done()
+	}
 	return n, err
 }
+
+// Close implements io.Closer.
+func (b *Body) Close() error { return b.from.Close() }
 
 // arm moves the deadline on, not for each little piece.
 func (b *Body) arm() {
@@ -83,11 +97,12 @@ func (b *Body) arm() {
 	b.armed = deadline
 }
 
-// Done ends the limit of a body that was read. One that failed keeps it: the
-// server may wait for the rest of it.
+// Done ends the limit of a body of which no more is read, as its end does. One that failed
+// keeps it: the server may wait for the rest of it.
 func (b *Body) Done() {
 	if !b.free && !b.armed.IsZero() && b.request.Context().Err() == nil {
 		_ = b.control.SetReadDeadline(b.last) // what could be set can be lifted
+		b.armed = time.Time{}
 	}
 }
 

@@ -142,6 +142,51 @@ func TestDone(t *testing.T) {
 	})
 }
 
+// Whoever reads a body that has to keep the pace needs to know nothing of it: the limit ends
+// with the body.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	for name, slow := range map[string]bool{"in time": false, "a byte a second": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ended := make(chan error, 1)
+				server := &http.Server{ReadHeaderTimeout: time.Hour, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					Default.Keep(w, r)
+					err := r.ParseForm()
+					if err == nil {
+						time.Sleep(time.Hour)
+						err = r.Context().Err()
+					}
+					ended <- err
+				})}
+				listener := make(pipes, 1)
+				closed := make(chan error, 1)
+				go func() { closed <- server.Serve(listener) }()
+				client, conn := net.Pipe()
+				listener <- conn
+				go func() { _, _ = io.Copy(io.Discard, client) }()
+				_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\n")
+				if slow {
+					drip(100, 1)(client)
+				} else {
+					drip(1, 100)(client)
+				}
+				if err := <-ended; TooSlow(err) != slow || !slow && err != nil {
+					t.Errorf("error %v", err)
+				}
+				_ = client.Close()
+				close(listener)
+				if err := <-closed; err == nil {
+					t.Error("the server ended without a reason")
+				}
+				_ = server.Close()
+				time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
+			})
+		})
+	}
+}
+
 // A writer without deadlines is read all the same.
 func TestNoDeadlines(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
@@ -47,6 +48,7 @@ type Call struct {
 }
 
 func newCall(s *site, w http.ResponseWriter, r *http.Request) *Call {
+	inbound.Default.Keep(w, r)
 	return &Call{W: w, R: r, Query: Fields{values: r.URL.Query()}, Zone: time.UTC, site: s}
 }
 

@@ -28,6 +28,7 @@ var headings = map[int]string{
 	http.StatusBadRequest:            "This does not work",
 	http.StatusForbidden:             "Not allowed",
 	http.StatusNotFound:              "Nothing here",
+	http.StatusRequestTimeout:        "Too slow",
 	http.StatusConflict:              "Settled already",
 	http.StatusGone:                  "This link is over",
 	http.StatusRequestEntityTooLarge: "Too large",

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
 const (
@@ -109,6 +110,9 @@ func (c *Call) tooLarge() error {
 func (c *Call) badForm(err error) error {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, multipart.ErrMessageTooLarge) {
 		return c.tooLarge()
+	}
+	if inbound.TooSlow(err) {
+		return apierror.New(http.StatusRequestTimeout, "request_timeout", "The form took too long to arrive. Send it again.")
 	}
 	return apierror.New(http.StatusBadRequest, "bad_request", "The form could not be read.")
 }

@@ -13,12 +13,14 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/iotest"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/inbound/inboundtest"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
@@ -640,6 +642,41 @@ func TestUpload(t *testing.T) {
 		t.Errorf("%q came", s.service.files)
 	}
 	b.do(http.MethodPost, "/files", "token="+url.QueryEscape(token)).want(303) // a browser without files
+}
+
+// TestSlowForms: forms, and files, have to come at a pace.
+func TestSlowForms(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	b := s.signedIn("")
+	token := b.get("/things/7").field("token")
+	var files bytes.Buffer
+	parts := multipart.NewWriter(&files)
+	_ = parts.WriteField("token", token)
+	file, _ := parts.CreateFormFile("file", "a.txt")
+	_, _ = io.WriteString(file, "x")
+	_ = parts.Close()
+	for target, form := range map[string]struct{ body, kind string }{
+		"/things/7": {url.Values{"token": {token}, "title": {"changed"}}.Encode(), "application/x-www-form-urlencoded"},
+		"/files":    {files.String(), parts.FormDataContentType()},
+	} {
+		for late, status := range map[bool]int{false: http.StatusSeeOther, true: http.StatusRequestTimeout} {
+			body := iotest.DataErrReader(strings.NewReader(form.body)) // as a server gives a body of known length
+			if late {
+				body = io.MultiReader(strings.NewReader(form.body[:10]), iotest.ErrReader(os.ErrDeadlineExceeded))
+			}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, body)
+			r.Header.Set("Content-Type", form.kind)
+			for name, value := range b.cookies {
+				r.AddCookie(&http.Cookie{Name: name, Value: value}) //nolint:gosec // of a request
+			}
+			w := inboundtest.New()
+			s.handler.ServeHTTP(w, r)
+			if w.Code != status || !late && !w.Paced() {
+				t.Errorf("%s, late %t: %d, paced %t", target, late, w.Code, w.Paced())
+			}
+		}
+	}
 }
 
 func TestFields(t *testing.T) {

@@ -62,14 +62,15 @@ func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, err
 	}
 	var text []byte
 	var err error
+	paced := inbound.Default.Body(w, r)
 	if n := r.ContentLength; n >= 0 && n <= smallBody { // it comes with the header, or nearly so
 		text = make([]byte, n)
-		_, err = io.ReadFull(r.Body, text)
+		_, err = io.ReadFull(paced, text)
 	} else {
-		paced := inbound.Default.Body(w, r)
-		if text, err = io.ReadAll(http.MaxBytesReader(w, io.NopCloser(paced), MaxBody)); err == nil {
-			paced.Done()
-		}
+		text, err = io.ReadAll(http.MaxBytesReader(w, paced, MaxBody))
+	}
+	if err == nil {
+		paced.Done()
 	}
 	var large *http.MaxBytesError
 	switch {
@@ -81,7 +82,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, err
 	return text, nil
 }
 
-// smallBody is read without a pace: the server's own limit is enough.
+// smallBody is read into what it needs.
 const smallBody = 4 << 10
 
 func tooLarge() error {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/inbound/inboundtest"
 )
 
 func TestReadForm(t *testing.T) {
@@ -37,13 +38,16 @@ func TestReadForm(t *testing.T) {
 			if chunked {
 				r.ContentLength = -1
 			}
-			f, err := ReadForm(httptest.NewRecorder(), r, "resource")
+			w := inboundtest.New()
+			f, err := ReadForm(w, r, "resource")
 			refusal, _ := apierror.From(err)
 			switch {
 			case test.status == 0 && err != nil, test.status != 0 && (refusal == nil || refusal.Status != test.status || refusal.Code != InvalidRequest):
 				t.Errorf("%s: error %v", name, err)
 			case name == "good" && (f.Get("a") != "1" || f.Get("b") != "  x" || len(f.All("resource")) != 2 || len(f) != 4):
 				t.Errorf("%+v", f)
+			case name == "good" && !w.Paced():
+				t.Errorf("it may come as slowly as it likes, chunked %t", chunked)
 			}
 		}
 	}

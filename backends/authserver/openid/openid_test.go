@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/inbound/inboundtest"
 )
 
 // layer is the room with those below it, a user and a client.
@@ -155,6 +156,24 @@ func (l *layer) serve(r *http.Request) *httptest.ResponseRecorder {
 		}
 	}
 	return w
+}
+
+// TestUserInfoPace: a form with a token has to come at a pace.
+func TestUserInfoPace(t *testing.T) {
+	t.Parallel()
+	l := newLayer(t, authtest.SQLite(t))
+	form := url.Values{"access_token": {l.tokens("openid").AccessToken}}.Encode()
+	for _, route := range l.Routes() {
+		if route.Method != http.MethodPost {
+			continue
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, openid.UserInfoPath, strings.NewReader(form))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := inboundtest.New()
+		if err := route.Serve(w, r); err != nil || w.Code != http.StatusOK || !w.Paced() {
+			t.Errorf("%v, %d %s, paced %t", err, w.Code, w.Body, w.Paced())
+		}
+	}
 }
 
 func TestUserInfo(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/dpop"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
 // maxForm bounds the body of a request, in bytes.
@@ -118,6 +119,7 @@ func presented(w http.ResponseWriter, r *http.Request) (token string, bound bool
 	if r.Method != http.MethodPost || err != nil || kind != "application/x-www-form-urlencoded" {
 		return token, bound, nil
 	}
+	inbound.Default.Keep(w, r)
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		return "", false, malformed("the form could not be read")

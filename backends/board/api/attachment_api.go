@@ -4,6 +4,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
@@ -53,6 +54,7 @@ func (s *service) postAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	if most := a.Rights.Settings.AttachmentKiB << 10; c.R.ContentLength > most {
 		return nil, attachments.TooLarge(most >> 10)
 	}
+	inbound.Default.Keep(c.W, c.R)
 	f, err := s.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
 	if err != nil {
 		return nil, err

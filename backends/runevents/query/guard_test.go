@@ -2,15 +2,19 @@ package query_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/internal/inbound/inboundtest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -182,6 +186,25 @@ func (l *leaver) Write(b []byte) (int, error) {
 		return 0, errLeft
 	}
 	return l.ResponseRecorder.Write(b)
+}
+
+// TestQueryPace: a query in a body has to come at a pace.
+func TestQueryPace(t *testing.T) {
+	t.Parallel()
+	b := open(t, store.SQLite)
+	for late, status := range map[bool]int{false: http.StatusOK, true: http.StatusRequestTimeout} {
+		body := io.Reader(strings.NewReader(`{"limit":1}`))
+		if late {
+			body = io.MultiReader(body, iotest.ErrReader(os.ErrDeadlineExceeded))
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/query/v4/events", body)
+		r.Header.Set("Content-Type", "application/json")
+		w := inboundtest.New()
+		b.Serve(w, r, "events", query.Scope{})
+		if w.Code != status || !late && !w.Paced() {
+			t.Errorf("late %t: %d %s, paced %t", late, w.Code, w.Body, w.Paced())
+		}
+	}
 }
 
 // TestBrokenAnswer holds that an answer which ends early breaks the connection

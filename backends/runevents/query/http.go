@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -24,6 +25,7 @@ import (
 // report, and "node", "environment", "producer" and "catalog" are one object. It writes success
 // and errors alike; an answer that breaks in the middle ends the connection.
 func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, scope Scope) {
+	inbound.Default.Keep(w, r)
 	pl, err := s.admit(r, entity, scope)
 	if err != nil {
 		s.fail(w, r, err)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
 const (
@@ -92,6 +94,9 @@ func (p params) readBody(r *http.Request, names []string) error {
 		return overlong()
 	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxQueryBytes+1))
+	if inbound.TooSlow(err) {
+		return &Error{Status: http.StatusRequestTimeout, Text: "the body took too long to arrive"}
+	}
 	if err != nil {
 		return refuse("the body could not be read")
 	}
