@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/embeddings"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 const vectorModels = `{"provider":"alpha","id":"v-1","embeddings":true,"price":{"input":0.5,"output":0}},
@@ -62,6 +63,24 @@ func TestEmbeddings(t *testing.T) {
 	r.embed("beta/v-2").fails(t, 502, "all_providers_failed")
 	if len(r.alpha.got()) != 3 {
 		t.Errorf("another model was asked for vectors: %+v", r.alpha.got()[3:])
+	}
+}
+
+// What stands beside the members that were checked is left out, and the client is told.
+func TestEmbeddingsForeignMembers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{keys: []string{"alpha"}, models: vectorModels})
+	r.alpha.does(reply(200, vectorsOf("v-1")))
+	e := r.embed("alpha/v-1", `"Model":"evil"`, `"dimensions":2`, `"api_base":"https://evil"`, `"\u0049nput":"evil"`)
+	e.wants(t, "alpha/v-1", "0.5")
+	if body, dropped := r.alpha.got()[0].body, e.header.Get("X-Gateway-Dropped-Params"); body != `{"model":"v-1","input":"hello","dimensions":2}` || dropped != "Model, api_base, Input" {
+		t.Errorf("asked %s, dropped %q", body, dropped)
+	}
+	for _, twice := range []string{`"mode\u006c":"evil"`, `"input":"evil"`, `"dimensions":1,"dimensions":2`} {
+		err := new(Request).ReadEmbeddings([]byte(`{"model":"alpha/v-1","input":"hello",` + twice + `}`))
+		if refusal, ok := apierror.From(err); !ok || refusal.Status != 400 || !strings.Contains(refusal.Message, "twice") {
+			t.Errorf("%s: %v", twice, err)
+		}
 	}
 }
 

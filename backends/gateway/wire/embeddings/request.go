@@ -40,10 +40,11 @@ type Request struct {
 	// arrays of numbers.
 	Base64 bool
 
-	items []jsontext.Item
-	names []string // of the items
-	model int      // its index
-	value int      // where its value begins
+	items   []jsontext.Item
+	names   []string // of the items
+	foreign []string // of those that no upstream gets, see wire.Foreign
+	model   int      // its index
+	value   int      // where its value begins
 }
 
 // Parse reads a request. Members it does not know are kept for the upstream to judge,
@@ -133,7 +134,9 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 	case "stream": // there is nothing to stream
 		item.Drop = true
 	default:
-		item.Drop = wire.Foreign(wire.APIEmbeddings, key)
+		if item.Drop = wire.Foreign(wire.APIEmbeddings, key); item.Drop {
+			r.foreign = append(r.foreign, name)
+		}
 	}
 	return s.Skip()
 }
@@ -214,10 +217,11 @@ func token(s *jsontext.Scanner) error {
 }
 
 // For is the body that asks a model, without the members of drop; dropped are those of
-// them that it had.
+// them that it had, and the foreign ones.
 func (r *Request) For(model string, drop []string) (body []byte, dropped []string) {
 	var edits jsontext.Edits
 	items := slices.Clone(r.items)
+	dropped = slices.Clone(r.foreign)
 	for i := range items {
 		if i != r.model && !items[i].Drop && r.names[i] != "input" && slices.Contains(drop, r.names[i]) {
 			items[i].Drop = true
