@@ -187,6 +187,9 @@ func TestCredentials(t *testing.T) {
 			if w.Header().Get("WWW-Authenticate") != "" {
 				t.Error("it asks for a credential")
 			}
+			if len(r.Header["X-Api-Key"]) > 0 || len(r.Header["Authorization"]) != 1 {
+				t.Errorf("handlers behind get %v", r.Header)
+			}
 		})
 	}
 	// Missing and bad differ in what they say, not in anything else.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/inbound/inboundtest"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
@@ -187,6 +188,19 @@ func TestReadTakesMemory(t *testing.T) {
 				t.Errorf("%d bytes stay taken", budget.Taken())
 			}
 		})
+	}
+}
+
+// TestPace: a body of any size has to keep the pace, and its limit ends with it.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int64{5, 5000, 2 << 20, -1} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.LimitReader(&endless{text: []byte("x")}, max(size, 5)))
+		r.ContentLength = size
+		w := inboundtest.New()
+		if _, _, err := Read(w, r, nil, ""); err != nil || !w.Paced() {
+			t.Errorf("%d bytes: %v, paced %t", size, err, w.Paced())
+		}
 	}
 }
 

@@ -858,15 +858,19 @@ func TestAttemptsAreBoundedInARetry(t *testing.T) {
 	for i := range maxAttempts + 1 {
 		models = append(models, fmt.Sprintf(`{"provider":"alpha","id":"m%d","tiers":["low"]}`, i))
 	}
-	r := newRig(t, setup{keys: []string{"alpha"}, models: strings.Join(models, ",")})
-	for range maxAttempts - 1 {
-		r.alpha.does(refusal(404, "", "m"))
+	for name, last := range map[string]step{
+		"a refused parameter": reply(400, `{"error":{"message":"unsupported","param":"temperature"}}`), "a dead connection": drop,
+	} {
+		r := newRig(t, setup{keys: []string{"alpha"}, models: strings.Join(models, ",")})
+		for range maxAttempts - 1 {
+			r.alpha.does(refusal(404, "", "m"))
+		}
+		r.alpha.does(last)
+		if e := r.ask("keychain-low", `"temperature":1`); e.err == nil || e.Attempts != maxAttempts || len(r.alpha.got()) != maxAttempts {
+			t.Errorf("%s: %d attempts, %d requests, %v", name, e.Attempts, len(r.alpha.got()), e.raw)
+		}
+		r.alpha.idle(t)
 	}
-	r.alpha.does(reply(400, `{"error":{"message":"unsupported","param":"temperature"}}`))
-	if e := r.ask("keychain-low", `"temperature":1`); e.err == nil || e.Attempts != maxAttempts {
-		t.Errorf("%d attempts, %v", e.Attempts, e.raw)
-	}
-	r.alpha.idle(t)
 }
 
 func TestEstimatedUsage(t *testing.T) {

@@ -319,6 +319,22 @@ func TestConnectTimeout(t *testing.T) {
 			t.Errorf("took %s: %+v", took, e.Failed)
 		}
 	})
+	t.Run("for everybody", func(t *testing.T) {
+		t.Parallel()
+		silent := timed{connected: time.Minute}
+		r := newRig(t, setup{keys: []string{"alpha"}, timeout: s.timeout, now: time.Now, transport: &scripted{t: t, scripts: map[string][]timed{"a-low": {silent, silent}}}})
+		requests := []*Request{r.request("alpha/a-low", true, nil), r.request("alpha/a-low", true, nil)}
+		synctest.Test(t, func(t *testing.T) {
+			for _, request := range requests {
+				if _, err := r.engine.Answer(t.Context(), newDiary(), request); err == nil {
+					t.Error("it was connected")
+				}
+			}
+			if !r.engine.Memory.Health.failing("alpha", "another user") {
+				t.Error("for another user the provider is well")
+			}
+		})
+	})
 	t.Run("connected in time", func(t *testing.T) {
 		t.Parallel()
 		slow := timed{connected: time.Second, head: 10 * time.Second, acts: []act{{0, text("slow")}, {0, finish}}}
