@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/scriptedmodel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
@@ -149,6 +150,52 @@ func TestTranslateFailureKinds(t *testing.T) {
 		w, err = send(t, "translate responses", "/v1/responses", `{"model":"m","input":"Hi","stream":true}`, next)
 		if end := `"error":{"code":"` + want[1] + `",`; err != nil || !strings.Contains(w.Body.String(), end) {
 			t.Errorf("%s: error %v, no %s in\n%s", failure, err, end, w.Body)
+		}
+	}
+}
+
+// TestTranslateLargeEvents: a large event of a stream takes memory, which the client is told
+// of in its own format where there is none.
+func TestTranslateLargeEvents(t *testing.T) {
+	t.Parallel()
+	event := func(text string) string {
+		return `data: {"choices":[{"index":0,"delta":{"content":"` + text + `"}}]}` + "\n\n"
+	}
+	large := event(strings.Repeat("x", 300<<10))
+	end := `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
+	for name, test := range map[string]struct {
+		memory int64
+		stream string
+		status int // 0: it is a stream
+		says   string
+	}{
+		"there is memory":   {4 << 20, event("begun") + large + end, 0, strings.Repeat("x", 1000)},
+		"there is none":     {100 << 10, large + end, http.StatusServiceUnavailable, ""},
+		"none once begun":   {100 << 10, event("begun") + large + end, 0, `"error":{"type":"overloaded_error","message":"memory for this answer is not available`},
+		"small ones are no": {1, event("small") + end, 0, "small"},
+	} {
+		h := &Handler{Formats: []hub.Format{hub.Messages}}
+		if err := h.Provision(caddy.Context{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = h.Cleanup() })
+		h.memory = memory.New(test.memory)
+		ctx := context.WithValue(t.Context(), caddyhttp.VarsCtxKey, make(map[string]any))
+		ctx = context.WithValue(ctx, caddy.ReplacerCtxKey, caddy.NewReplacer())
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/messages", strings.NewReader(hello+`,"stream":true}`))
+		w := httptest.NewRecorder()
+		err := h.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+			_, _ = io.ReadAll(r.Body)
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, err := io.Copy(struct{ io.Writer }{w}, strings.NewReader(test.stream))
+			return err
+		}))
+		refusal, _ := apierror.From(err)
+		if test.status == 0 && (err != nil || !strings.Contains(w.Body.String(), test.says)) || test.status != 0 && (refusal == nil || refusal.Status != test.status) {
+			t.Errorf("%s: %v, %.300s", name, err, w.Body)
+		}
+		if h.memory.Taken() != 0 {
+			t.Errorf("%s: %d bytes stay taken", name, h.memory.Taken())
 		}
 	}
 }

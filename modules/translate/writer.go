@@ -52,7 +52,7 @@ type writer struct {
 	err    error // in the place of a refused answer
 	pass   hub.Pass
 	kept   []byte       // of whole and refused
-	share  memory.Share // for kept, and what is made of it
+	share  memory.Share // for kept and what is made of it, or for events of unusual size
 
 	events *wire.EventReader
 	coming []byte // bytes of the stream that events has not read yet
@@ -119,6 +119,15 @@ func (f *feed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Room implements wire.Roomer.
+func (f *feed) Room(size int) error {
+	if size == 0 {
+		f.share.Free()
+		return nil
+	}
+	return f.share.Grow(f.t.Request.Context(), int64(size))
+}
+
 // Write takes a piece of the server's answer.
 func (w *writer) Write(p []byte) (int, error) {
 	if w.mode == undecided {
@@ -147,7 +156,7 @@ func (w *writer) keep(p []byte) error {
 	if size > cap(w.kept) {
 		grown := min(max(2*cap(w.kept), size), maxReply)
 		if err := w.share.Grow(w.t.Request.Context(), 2*int64(grown)); err != nil { // of it one as large is made
-			w.mode, w.err, w.kept = refused, apierror.Unavailable("memory for this answer", err), nil
+			w.mode, w.err, w.kept = refused, noMemory(err), nil
 			w.share.Free()
 			return nil
 		}
@@ -165,7 +174,7 @@ func (w *writer) mend() error {
 	}
 	if size > len(w.kept) {
 		if err := w.share.Grow(w.t.Request.Context(), int64(cap(w.kept)+2*size)); err != nil {
-			return apierror.Unavailable("memory for this answer", err)
+			return noMemory(err)
 		}
 	}
 	w.kept = wire.ValidUTF8(w.kept)
@@ -255,6 +264,9 @@ func (w *writer) fail(err error) error {
 	}
 	code, kind := failureKind(err)
 	failure := hub.Failure{Code: code, Type: kind, Message: "the upstream's stream broke: " + reason(err), RequestID: apierrors.RequestID(w.t.Request.Context())}
+	if errors.Is(err, memory.ErrFull) {
+		failure.Code, failure.Type, failure.Message = "overloaded", "overloaded_error", noMemory(err).Message
+	}
 	w.out = w.pass.Fail(w.out, failure)
 	return w.send()
 }
@@ -355,8 +367,14 @@ func (w *writer) release() {
 	w.share.Free()
 }
 
+// noMemory is the 503 of an answer for which this server has no memory.
+func noMemory(err error) *apierror.Error { return apierror.Unavailable("memory for this answer", err) }
+
 // upstream is the 502 of an answer that is an error or cannot be read.
 func upstream(err error) error {
+	if errors.Is(err, memory.ErrFull) {
+		return noMemory(err)
+	}
 	return &apierror.Error{Status: http.StatusBadGateway, Code: "upstream_error", Type: "api_error", Message: "the upstream failed: " + reason(err), Cause: err}
 }
 
@@ -400,4 +418,5 @@ var (
 	_ http.ResponseWriter = (*writer)(nil)
 	_ io.ReaderFrom       = (*writer)(nil)
 	_ io.Reader           = (*feed)(nil)
+	_ wire.Roomer         = (*feed)(nil)
 )
