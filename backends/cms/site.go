@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 const (
@@ -65,7 +66,7 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, pa
 		return
 	}
 	w.Header().Set("Content-Type", "application/xml; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
+	rest.NoSniff(w.Header())
 	w.Header().Set("Cache-Control", "public, max-age=300")
 	switch {
 	case err != nil || r.Method == http.MethodHead:
@@ -123,6 +124,7 @@ func (s *Server) redirect(w http.ResponseWriter, r *http.Request) bool {
 	if r.URL.RawQuery != "" {
 		to += "?" + r.URL.RawQuery
 	}
+	rest.NoSniff(w.Header())
 	w.Header().Set("Location", to)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusMovedPermanently)

@@ -83,7 +83,7 @@ func TestSite(t *testing.T) {
 		get("GET", "/home/old", 0)
 		save(content.Edit{ID: page.ID, Name: new("new")})
 		w := get("GET", "/home/old?a=b", http.StatusMovedPermanently)
-		if w.Header().Get("Location") != "/home/new?a=b" || w.Header().Get("Cache-Control") != "no-store" {
+		if w.Header().Get("Location") != "/home/new?a=b" || w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
 			s.Errorf("%v", w.Header())
 		}
 		get("POST", "/home/old", 0)

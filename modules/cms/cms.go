@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 	"github.com/tollgate-gateway/tollgate/modules/oidc"
@@ -235,6 +236,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) bool {
 	if !h.server.Owns(r) {
 		return h.server.ServeSite(w, r)
 	}
+	rest.NoSniff(w.Header())
 	if h.server.Conceals(r) {
 		caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true)
 	}

@@ -12,11 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/dpop"
-	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
-
-// maxForm bounds the body of a request, in bytes.
-const maxForm = 64 << 10
 
 // Routes are the endpoints that are for programs.
 func (s *OpenID) Routes() []kernel.Route {
@@ -39,8 +35,11 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.Proofs.Greet(w, r)
 	token, bound, err := presented(w, r)
-	if err != nil {
-		return challenge(http.StatusBadRequest, kernel.InvalidRequest, err.Error(), "")
+	switch e, ok := apierror.From(err); {
+	case ok && e.Status == http.StatusBadRequest:
+		return challenge(e.Status, e.Code, e.Message, "")
+	case err != nil:
+		return err
 	}
 	if token == "" { // no error code, not in the body either (RFC 6750 section 3.1)
 		h.Set("WWW-Authenticate", bare)
@@ -79,11 +78,6 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// malformed is what is wrong with how a token was sent.
-type malformed string
-
-func (m malformed) Error() string { return string(m) }
-
 // proven checks that a request proves to have the key that its token is bound to (RFC 9449
 // section 7.1).
 func (s *OpenID) proven(w http.ResponseWriter, r *http.Request, token, jkt string) error {
@@ -107,7 +101,7 @@ func (s *OpenID) proven(w http.ResponseWriter, r *http.Request, token, jkt strin
 func presented(w http.ResponseWriter, r *http.Request) (token string, bound bool, err error) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) > 1 {
-		return "", false, malformed("there is more than one Authorization header")
+		return "", false, kernel.Refuse(kernel.InvalidRequest, "there is more than one Authorization header")
 	}
 	if len(headers) == 1 {
 		scheme, rest, _ := strings.Cut(headers[0], " ")
@@ -119,17 +113,16 @@ func presented(w http.ResponseWriter, r *http.Request) (token string, bound bool
 	if r.Method != http.MethodPost || err != nil || kind != "application/x-www-form-urlencoded" {
 		return token, bound, nil
 	}
-	inbound.Default.Keep(w, r)
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		return "", false, malformed("the form could not be read")
+	form, err := kernel.ReadForm(w, r, "access_token")
+	if err != nil {
+		return "", false, err
 	}
-	sent := r.PostForm["access_token"]
+	sent := form.All("access_token")
 	switch {
 	case len(sent) == 0:
 		return token, bound, nil
 	case token != "" || len(sent) > 1:
-		return "", false, malformed("the access token was sent more than once")
+		return "", false, kernel.Refuse(kernel.InvalidRequest, "the access token was sent more than once")
 	}
 	return sent[0], false, nil
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,6 +22,21 @@ func LongForm(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Services are the names of all services: each has its long form there.
+func Services(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(Repo("docs/reference/services", "*.caddyfile"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no services", err)
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(filepath.Base(file), ".caddyfile"); !strings.Contains(name, ".") {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Swap replaces what must be there once.

@@ -5,153 +5,306 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// services is a node with the gateway, a board and run events.
+// services is a node with every service there is, each on a port of its own.
 type services struct {
 	*e2e.Node
-	gateway, board, events string            // base URLs
-	user, key              string            // a user's token and gateway key
-	tokens                 map[string]string // of the board
+	base map[string]string // URLs, by service
+	// administration is that of the authorization server.
+	administration string
 }
 
-func newServices(t *testing.T) *services {
+// newServices makes the node. global are lines of the global options, tollgate of the
+// option tollgate.
+func newServices(t *testing.T, global, tollgate string) *services {
 	t.Helper()
-	base := func() string { return "http://127.0.0.1:" + e2e.FreePort(t) }
-	s := &services{gateway: base(), board: base(), events: base()}
-	config := e2e.Shipped(t, "board", "{$TOLLGATE_DOMAIN:localhost}", s.board) +
-		"\n" + s.gateway + " {\n\ttollgate gateway\n}\n" + s.events + " {\n\ttollgate events {\n\t\tsubmit any\n\t\tread any\n\t}\n}\n"
-	s.Node = e2e.NewNode(t, config)
-	fixture := e2e.Repo("backends/board/testdata/fixture.json")
-	var made struct {
-		Tokens []struct{ Name, Token string }
+	url := func() string { return "http://localhost:" + e2e.FreePort(t) }
+	s := &services{base: make(map[string]string), administration: url()}
+	options := map[string]string{"authserver": "config keys.yaml", "events": "submit any\nread any"}
+	config := "{\nadmin unix/data/admin.sock\npersist_config off\nstorage file_system data/caddy\n" + global + "\ntollgate {\n" + tollgate + "\n}\n}\n" +
+		s.administration + " {\ntollgate authserver {\nconfig keys.yaml\nlistener admin\n}\n}\n"
+	for _, service := range e2e.Services(t) {
+		s.base[service] = url()
+		config += s.base[service] + " {\ntollgate " + service + " {\n" + options[service] + "\n}\n}\n"
 	}
-	if err := json.Unmarshal([]byte(s.Tool("board", "seed", "--fixture", fixture, "--json")), &made); err != nil {
+	s.Node = e2e.NewNode(t, config)
+	keys := "server: {issuer: '" + s.base["authserver"] + "'}\n"
+	if err := os.WriteFile(s.Path("keys.yaml"), []byte(keys), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.tokens = make(map[string]string)
-	for _, token := range made.Tokens {
-		s.tokens[token.Name] = token.Token
-	}
+	s.Tool("cms", "install", "--admin", "ann")
+	return s
+}
+
+// begin starts the node and waits until every service is ready.
+func (s *services) begin() {
+	s.T.Helper()
 	s.Start()
-	s.user = strings.TrimSpace(s.Tool("keychain", "token", "ada"))
-	e2e.Eventually(t, e2e.StartLimit, "the gateway has a user", func() error {
-		a := e2e.Do(t, e2e.Client, http.MethodPost, s.gateway+"/users/init", s.user, "")
-		var user struct {
-			Key struct {
-				Key string `json:"key"`
-			} `json:"key"`
+	for service := range s.base {
+		s.await(service, "/readyz", http.StatusOK)
+	}
+}
+
+// await waits for an answer of a service with a status and all parts.
+func (s *services) await(service, path string, status int, parts ...string) {
+	s.T.Helper()
+	e2e.Eventually(s.T, e2e.WaitLimit, service+path, func() error {
+		a := e2e.Get(s.T, e2e.Client, s.base[service]+path, "")
+		if a.Err != nil || a.Status != status || slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(a.Body, part) }) {
+			return fmt.Errorf("%d %s %w, want %d %q", a.Status, a.Body, a.Err, status, parts)
 		}
-		if err := json.Unmarshal([]byte(a.Body), &user); err != nil || user.Key.Key == "" {
-			return fmt.Errorf("%d %s", a.Status, a.Body)
-		}
-		s.key = user.Key.Key
 		return nil
 	})
-	return s
+}
+
+// credentials are headers that somebody sends who may ask a service for something.
+func (s *services) credentials() map[string][]string {
+	s.T.Helper()
+	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
+	all := make(map[string][]string)
+	user := bearer(strings.TrimSpace(s.Tool("keychain", "token", "ada")))
+	var made struct {
+		Key struct{ Key string }
+	}
+	a := e2e.Do(s.T, e2e.Client, http.MethodPost, s.base["gateway"]+"/users/init", "", "", user...)
+	if err := json.Unmarshal([]byte(a.Body), &made); err != nil || made.Key.Key == "" {
+		s.T.Fatalf("%d %s", a.Status, a.Body)
+	}
+	all["gateway"], all["gateway, a user"] = bearer(made.Key.Key), user
+	return all
+}
+
+// offline are those that are made before the node starts.
+func (s *services) offline() map[string][]string {
+	s.T.Helper()
+	all := map[string][]string{"answer": {"X-Api-Key", strings.TrimSpace(s.Tool("answer", "key", "create", "--label", "desk"))}}
+	tokens := gjson.Get(s.Tool("board", "seed", "--fixture", e2e.Repo("backends/board/testdata/fixture.json"), "--json"), `tokens.#(name=="alice").token`).Str
+	if tokens == "" {
+		s.T.Fatal("alice has no token")
+	}
+	all["board"] = []string{"Authorization", "Bearer " + tokens}
+	return all
+}
+
+// documents are where services describe their APIs.
+var documents = map[string]string{"board": "/api/v1/openapi.json", "events": "/store/openapi.json", "gateway": "/openapi.json"}
+
+// documented calls do with every operation that a service describes.
+func (s *services) documented(do func(service, method, path string, body bool)) {
+	s.T.Helper()
+	for service, at := range documents {
+		document := gjson.Parse(e2e.Get(s.T, e2e.Client, s.base[service]+at, "").Body)
+		server := document.Get("servers.0.url").Str
+		if i := strings.Index(server, "://"); i >= 0 {
+			_, server, _ = strings.Cut(server[i+3:], "/")
+			server = "/" + server
+		}
+		n := 0
+		document.Get("paths").ForEach(func(path, item gjson.Result) bool {
+			for part := range strings.SplitSeq(path.Str, "/") {
+				if strings.HasPrefix(part, "{") {
+					path.Str = strings.ReplaceAll(path.Str, part, "1")
+				}
+			}
+			item.ForEach(func(method, operation gjson.Result) bool {
+				if operation.Get("responses").Exists() {
+					do(service, strings.ToUpper(method.Str), strings.TrimSuffix(server, "/")+path.Str, operation.Get("requestBody").Exists())
+					n++
+				}
+				return true
+			})
+			return true
+		})
+		if n < 5 {
+			s.T.Errorf("%s describes %d operations", service, n)
+		}
+	}
+}
+
+// covers fails where a service has none of what a test looks at.
+func covers[T any](t *testing.T, table map[string][]T) {
+	t.Helper()
+	for _, service := range e2e.Services(t) {
+		if len(table[service]) == 0 {
+			t.Errorf("nothing of %s is looked at", service)
+		}
+	}
 }
 
 // TestDeclaredTooLarge: a body that is said to be larger than a service takes is
 // refused before it comes: nobody asks for it.
 func TestDeclaredTooLarge(t *testing.T) {
 	t.Parallel()
-	s := newServices(t)
-	const object, form = "application/json", "application/x-www-form-urlencoded"
-	for name, c := range map[string]struct{ base, path, token, kind string }{
-		"chat":              {s.gateway, "/v1/chat/completions", s.key, object},
-		"messages":          {s.gateway, "/v1/messages", s.key, object},
-		"responses":         {s.gateway, "/v1/responses", s.key, object},
-		"counting":          {s.gateway, "/v1/messages/count_tokens", s.key, object},
-		"management":        {s.gateway, "/users/ada/keychain-keys", s.user, object},
-		"board":             {s.board, "/api/v1/forums/4/threads", s.tokens["alice"], object},
-		"attachment":        {s.board, "/api/v1/threads/1/posts/1/attachments?name=a.txt", s.tokens["alice"], "text/plain"},
-		"page":              {s.board, "/login", "", form},
-		"command":           {s.events, "/store/cmd/v1", "", object},
-		"query of events":   {s.events, "/store/query/v4/events", "", object},
-		"query at the root": {s.events, "/store/query/v4", "", object},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			conn := e2e.Dial(t, c.base)
-			if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-				t.Fatal(err)
-			}
-			token := ""
-			if c.token != "" {
-				token = "Authorization: Bearer " + c.token + "\r\n"
-			}
-			_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nAccept: */*\r\n%sExpect: 100-continue\r\nContent-Length: 400000000\r\n\r\n",
-				c.path, strings.TrimPrefix(c.base, "http://"), c.kind, token)
-			in := bufio.NewReader(conn)
-			line, err := in.ReadString('\n')
-			if err != nil || !strings.HasPrefix(line, "HTTP/1.1 413 ") {
-				rest, _ := io.ReadAll(io.LimitReader(in, 1000))
-				t.Errorf("%q, %v\n%s", line, err, rest)
-			}
-		})
+	s := newServices(t, "", "")
+	headers := s.offline()
+	s.begin()
+	maps.Copy(headers, s.credentials())
+	type call struct {
+		path, kind string
+		as         string // of the headers; empty: of nobody
+		status     string
 	}
+	const object, form = "application/json", "application/x-www-form-urlencoded"
+	calls := map[string][]call{
+		"answer":     {{"/v1/answer", object, "answer", "413"}},
+		"authserver": {{"/oauth/token", form, "", "400"}, {"/oauth/introspect", form, "", "413"}, {"/oauth/revoke", form, "", "413"}, {"/oauth/register", object, "", "413"}, {"/oauth/userinfo", form, "", "413"}, {"/oauth/logout", form, "", "413"}, {"/oauth/authorize", form, "", "413"}, {"/login", form, "", "413"}, {"/device", form, "", "413"}},
+		"board":      {{"/api/v1/forums/4/threads", object, "board", "413"}, {"/api/v1/threads/1/posts/1/attachments?name=a.txt", "text/plain", "board", "413"}, {"/login", form, "", "413"}, {"/forums/4/new", "multipart/form-data; boundary=x", "", "413"}},
+		"cms":        {{"/api/auth", object, "", "413"}, {"/api/nothing", object, "", "413"}, {"/admin/login", form, "", "413"}},
+		"events":     {{"/store/cmd/v1", object, "", "413"}, {"/store/query/v4/events", object, "", "413"}, {"/store/query/v4", object, "", "413"}},
+		"gateway":    {{"/v1/chat/completions", object, "gateway", "413"}, {"/v1/messages", object, "gateway", "413"}, {"/v1/responses", object, "gateway", "413"}, {"/v1/messages/count_tokens", object, "gateway", "413"}, {"/users/ada/keychain-keys", object, "gateway, a user", "413"}},
+	}
+	covers(t, calls)
+	// first is the first line of the answer to a request whose body does not come yet.
+	first := func(base, method, path, kind string, header []string) string {
+		conn := e2e.Dial(t, base)
+		defer conn.Close()
+		more := ""
+		for pair := range slices.Chunk(header, 2) {
+			more += pair[0] + ": " + pair[1] + "\r\n"
+		}
+		_, _ = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nAccept: */*\r\n%sExpect: 100-continue\r\nContent-Length: 400000000\r\n\r\n",
+			method, path, strings.TrimPrefix(base, "http://"), kind, more)
+		in := bufio.NewReader(conn)
+		line, err := in.ReadString('\n')
+		if err != nil {
+			rest, _ := io.ReadAll(io.LimitReader(in, 1000))
+			t.Errorf("%s %s%s: %v\n%s", method, base, path, err, rest)
+		}
+		return line
+	}
+	for service, list := range calls {
+		for _, c := range list {
+			if line := first(s.base[service], http.MethodPost, c.path, c.kind, headers[c.as]); !strings.HasPrefix(line, "HTTP/1.1 "+c.status+" ") {
+				t.Errorf("%s %s: %q", service, c.path, line)
+			}
+		}
+	}
+	if line := first(s.administration, http.MethodPost, "/admin/clients", object, nil); !strings.HasPrefix(line, "HTTP/1.1 4") {
+		t.Errorf("the administration: %q", line)
+	}
+	s.documented(func(service, method, path string, body bool) {
+		if !body {
+			return
+		}
+		// It may be refused for something else: for a thing that is not there.
+		if line := first(s.base[service], method, path, object, headers[service]); !strings.HasPrefix(line, "HTTP/1.1 4") && !strings.HasPrefix(line, "HTTP/1.1 503 ") {
+			t.Errorf("%s %s %s: %q", service, method, path, line)
+		}
+	})
 }
 
 // TestNoSniff: no answer of a service lets a browser guess what it is.
 func TestNoSniff(t *testing.T) {
 	t.Parallel()
-	s := newServices(t)
-	for _, c := range []struct{ base, token, method, path string }{
-		{s.gateway, "", "GET", "/"},
-		{s.gateway, "", "GET", "/health"},
-		{s.gateway, "", "GET", "/models"},
-		{s.gateway, "", "GET", "/openapi.json"},
-		{s.gateway, "", "GET", "/docs"},
-		{s.gateway, "", "GET", "/console"},
-		{s.gateway, "", "GET", "/console/"},
-		{s.gateway, "", "GET", "/console/nothing.js"},
-		{s.gateway, s.key, "GET", "/v1/models"},
-		{s.gateway, s.key, "POST", "/v1/chat/completions"},
-		{s.gateway, "", "POST", "/v1/messages"},
-		{s.gateway, s.key, "GET", "/v1/nothing"},
-		{s.gateway, s.key, "POST", "/v1/messages/count_tokens"},
-		{s.gateway, s.user, "GET", "/users/ada/keychain-keys"},
-		{s.gateway, "", "GET", "/users/ada/keychain-keys"},
-		{s.board, "", "GET", "/"},
-		{s.board, "", "GET", "/nothing"},
-		{s.board, "", "GET", "/feed.atom"},
-		{s.board, "", "GET", "/assets/nothing.css"},
-		{s.board, "", "GET", "/api/v1/forums"},
-		{s.board, "", "GET", "/api/v1/openapi.json"},
-		{s.board, s.tokens["alice"], "POST", "/api/v1/forums/4/threads"},
-		{s.board, "bad", "GET", "/api/v1/forums"},
-		{s.events, "", "GET", "/store"},
-		{s.events, "", "GET", "/store/query/v4/events"},
-		{s.events, "", "GET", "/store/status/v1/simple"},
-		{s.events, "", "GET", "/store/openapi.json"},
-		{s.events, "", "GET", "/store/dashboard/nothing.js"},
-		{s.events, "", "GET", "/store/nothing"},
-		{s.events, "", "POST", "/store/cmd/v1"},
-		{s.events, "", "DELETE", "/store/meta/v1/version"},
-	} {
-		a := e2e.Do(t, e2e.Client, c.method, c.base+c.path, c.token, "")
+	s := newServices(t, "", "")
+	headers := s.offline()
+	s.begin()
+	maps.Copy(headers, s.credentials())
+	check := func(base, method, path string, header ...string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pair := range slices.Chunk(header, 2) {
+			r.Header.Set(pair[0], pair[1])
+		}
+		a, err := e2e.Client.Transport.RoundTrip(r) // where it leads to is another answer
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = a.Body.Close()
 		if got := a.Header.Values("X-Content-Type-Options"); len(got) != 1 || got[0] != "nosniff" {
-			t.Errorf("%s %s: %d, %v", c.method, c.path, a.Status, got)
+			t.Errorf("%s %s%s: %d, %q", method, base, path, a.StatusCode, got)
 		}
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.gateway+"/v1/chat/completions", nil)
+	calls := map[string][]string{
+		"answer":     {"GET /", "POST /v1/answer", "GET /v1/answer", "GET /v1/quota", "GET /v1/answers/ans_none", "GET /v1/sources/nothing"},
+		"authserver": {"GET /", "GET /login", "POST /login", "GET /security", "GET /assets/nothing.css", "GET /.well-known/oauth-authorization-server", "GET /.well-known/jwks.json", "POST /oauth/token", "GET /oauth/token", "POST /oauth/register", "GET /oauth/userinfo", "GET /oauth/authorize", "OPTIONS /oauth/token", "GET /health", "GET /ready", "GET /device"},
+		"board":      {"GET /", "GET /nothing", "GET /feed.atom", "GET /assets/nothing.css", "GET //", "GET /forums/4/../5", "GET /forums/1", "DELETE /login", "POST /login", "GET /account", "GET /api/v1", "GET /api/v1/nothing", "OPTIONS /api/v1/forums", "DELETE /api/v1/forums", "GET /api/v1//forums"},
+		"cms":        {"GET /api", "GET /api/", "GET /api/users", "GET /api/nothing", "POST /api/auth", "OPTIONS /api/auth", "PUT /api/auth", "GET /api/content/path/home", "GET /admin", "GET /admin/", "GET /admin/login", "POST /admin/login", "GET /admin/nothing", "GET /admin//login", "GET /admin/assets/nothing.css"},
+		"events":     {"GET /store", "GET /store/query/v4/events", "GET /store/query/v4/events?query=[", "GET /store/status/v1/simple", "GET /store/dashboard/nothing.js", "GET /store/nothing", "POST /store/cmd/v1", "DELETE /store/meta/v1/version"},
+		"gateway":    {"GET /", "GET /health", "GET /models", "GET /docs", "GET /console", "GET /console/", "GET /console/nothing.js", "GET /v1/models", "POST /v1/chat/completions", "POST /v1/messages", "GET /v1/nothing", "POST /v1/messages/count_tokens", "GET /users/ada/keychain-keys", "GET /nothing"},
+	}
+	covers(t, calls)
+	for service, base := range s.base {
+		for _, call := range append(calls[service], "GET /livez", "GET /readyz", "POST /readyz") {
+			method, path, _ := strings.Cut(call, " ")
+			for _, as := range []string{"", service, service + ", a user"} {
+				if as == "" || headers[as] != nil {
+					check(base, method, path, headers[as]...)
+				}
+			}
+			check(base, method, path, "Authorization", "Bearer bad", "X-Api-Key", "bad")
+		}
+	}
+	for _, path := range []string{"/admin/ui", "/admin/clients", "/livez", "/metrics"} {
+		check(s.administration, http.MethodGet, path)
+	}
+	s.documented(func(service, method, path string, _ bool) { check(s.base[service], method, path, headers[service]...) })
+	check(s.base["gateway"], http.MethodOptions, "/v1/chat/completions", "Origin", "https://app.example", "Access-Control-Request-Method", "POST")
+}
+
+// TestHealthOfServices: each service says that it lives and when it is ready, and one that
+// is told to stop is ready no more, but serves on.
+func TestHealthOfServices(t *testing.T) {
+	t.Parallel()
+	redis := testenv.NewRedis(t)
+	s := newServices(t, "shutdown_delay 1h", "counters redis "+redis.URL()+"\ndatabase board sqlite data/board.db")
+	all := "http://localhost:" + e2e.FreePort(t)
+	text, err := os.ReadFile(s.Path("Caddyfile"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Origin", "https://app.example")
-	request.Header.Set("Access-Control-Request-Method", "POST")
-	a, err := e2e.Client.Do(request)
-	if err != nil {
+	s.Configure(string(text) + all + " {\nhealth\nrespond served\n}\n")
+	s.begin()
+	unsealed := []string{"authserver", "events"} // what they seal is not in the database, or nothing
+	each := func(path string, status int, parts ...string) {
+		t.Helper()
+		for service := range s.base {
+			s.await(service, path, status, parts...)
+		}
+	}
+	each("/livez", http.StatusOK, `"status":"ok"`)
+	each("/readyz", http.StatusOK, `"status":"ok"`, `"database":"ok"`, `"counters":"ok"`, `"node":"ok"`)
+	for service := range s.base {
+		if !slices.Contains(unsealed, service) {
+			s.await(service, "/readyz", http.StatusOK, `"keyring":"ok"`)
+		}
+	}
+	if a := e2e.Get(t, e2e.Client, all+"/readyz", ""); !strings.Contains(a.Body, `"database/board":"ok"`) || !strings.Contains(a.Body, `"database/cms":"ok"`) && !strings.Contains(a.Body, `"database":"ok"`) || !strings.Contains(a.Body, `"keyring":"ok"`) {
+		t.Errorf("all of the configuration: %s", a.Body)
+	}
+	redis.Stop()
+	each("/readyz", http.StatusServiceUnavailable, `"status":"unavailable"`, `"database":"ok"`, `"counters":"unavailable"`)
+	each("/livez", http.StatusOK, `"status":"ok"`)
+	s.await("gateway", "/health", http.StatusServiceUnavailable, `"counters":"unavailable"`)
+	redis.Start()
+	each("/readyz", http.StatusOK, `"counters":"ok"`)
+
+	if err := s.Cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = a.Body.Close()
-	if a.StatusCode != http.StatusNoContent || a.Header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("the answer before a request: %s, %v", a.Status, a.Header)
+	each("/readyz", http.StatusServiceUnavailable, `"database":"ok"`, `"node":"unavailable"`)
+	each("/livez", http.StatusOK, `"status":"ok"`)
+	for service, path := range map[string]string{
+		"answer": "/v1/quota", "authserver": "/login", "board": "/", "cms": "/api/users", "events": "/store/meta/v1/version", "gateway": "/providers",
+	} {
+		if a := e2e.Get(t, e2e.Client, s.base[service]+path, ""); a.Err != nil || a.Status >= 500 {
+			t.Errorf("%s does not serve on: %d %s %v", service, a.Status, a.Body, a.Err)
+		}
 	}
+	s.Kill()
 }
