@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -391,6 +392,79 @@ func TestPostgresReleaseEarly(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestPostgresReleaseEarlyServerCrashes: what was acknowledged is there when the server
+// has crashed, also where others saw it before it was durable.
+func TestPostgresReleaseEarlyServerCrashes(t *testing.T) {
+	t.Parallel()
+	server := testenv.NewPostgres(t)
+	db := place{dialect: Postgres, location: server.DSN() + "&synchronous_commit=on"}.start(t)
+	err := db.Read(t.Context(), func(c Conn) error { // the log is written for who waits for it, and else hardly ever
+		if _, err := c.Exec("ALTER SYSTEM SET wal_writer_delay = '10s'"); err != nil {
+			return err
+		}
+		if _, err := c.Exec("SELECT pg_reload_conf()"); err != nil {
+			return err
+		}
+		_, err := c.Exec("CREATE UNLOGGED TABLE running AS SELECT 1 AS n") // empty after a crash
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the server has the setting", func() bool {
+		return number(t, db, "SELECT count(*) FROM pg_settings WHERE name = 'wal_writer_delay' AND setting = '10000'") == 1
+	})
+	var mu sync.Mutex
+	var acknowledged []int
+	crashed := false
+	enough := make(chan struct{})
+	var writers sync.WaitGroup
+	for w := range 8 {
+		writers.Go(func() {
+			for id := w; ; id += 8 {
+				err := db.Write(ReleaseEarly(ReadCommitted(t.Context())), func(c Conn) error {
+					if _, err := c.Exec("UPDATE counters SET n = n + 1"); err != nil {
+						return err
+					}
+					return insert(c, id)
+				})
+				mu.Lock()
+				if err == nil && !crashed {
+					if acknowledged = append(acknowledged, id); len(acknowledged) == 300 {
+						close(enough)
+					}
+				}
+				ends := crashed || err != nil
+				mu.Unlock()
+				if ends {
+					return
+				}
+			}
+		})
+	}
+	<-enough
+	backend := number(t, db, "SELECT pg_backend_pid()")
+	mu.Lock()
+	crashed = true // what is acknowledged from now on may have been written afterwards
+	mu.Unlock()
+	if err := syscall.Kill(backend, syscall.SIGKILL); err != nil { // the others end with it, and their memory
+		t.Fatal(err)
+	}
+	writers.Wait()
+	eventually(t, "the server has recovered", func() bool {
+		n := 1
+		return db.Read(t.Context(), func(c Conn) error { return c.Row("SELECT count(*) FROM running").Scan(&n) }) == nil && n == 0
+	})
+	for _, id := range acknowledged {
+		if !has(t, db, id) {
+			t.Errorf("write %d was acknowledged and is lost", id)
+		}
+	}
+	if len(acknowledged) < 300 {
+		t.Errorf("only %d writes before the crash", len(acknowledged))
 	}
 }
 
