@@ -161,6 +161,16 @@ func TestRights(t *testing.T) {
 	if a.Of(8, []int64{1, 2}).Forums[3].Mask.Has(rights.ThreadLock) {
 		t.Error("a moderator's rights went to somebody else")
 	}
+	// Nobody else has the key of what was worked out, whatever the ids are.
+	for id := int64(1); id < 300; id++ {
+		b := &rights.Access{
+			Groups: map[int64]*rights.Group{id: {ID: id}, 301: {ID: 301}}, Forums: map[int64]*rights.Node{1: {ID: 1}}, Order: []int64{1}, Rights: make(map[string]*rights.Rights),
+			Moderators: []rights.Moderator{{Forum: 1, User: id, Rights: rights.ThreadLock}},
+		}
+		if !b.Of(id, []int64{301}).Forums[1].Mask.Has(rights.ThreadLock) || b.Of(400, []int64{id, 301}).Forums[1].Mask != 0 {
+			t.Errorf("the moderator %d and the group of that number are mixed up", id)
+		}
+	}
 	if rights.Everything != maskOfAll(t) {
 		t.Errorf("everything is %b, the rights are %b", rights.Mask(rights.Everything), maskOfAll(t))
 	}

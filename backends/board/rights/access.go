@@ -233,13 +233,12 @@ func (a *Access) loadPrefixes(c store.Conn) error {
 
 // Of works out the rights of a user, or looks them up; user 0 is the guest.
 func (a *Access) Of(user int64, groups []int64) *Rights {
-	moderates := user != 0 && slices.ContainsFunc(a.Moderators, func(m Moderator) bool { return m.User == user })
-	var buf [64]byte
-	key := buf[:0]
-	if moderates {
-		key = binary.AppendVarint(key, user)
+	of := int64(0) // all members of the groups are alike, but for who moderates by name
+	if user != 0 && slices.ContainsFunc(a.Moderators, func(m Moderator) bool { return m.User == user }) {
+		of = user
 	}
-	key = append(key, ':')
+	var buf [64]byte
+	key := binary.AppendVarint(buf[:0], of)
 	for _, g := range groups {
 		key = binary.AppendVarint(key, g)
 	}
