@@ -139,6 +139,28 @@ func TestEditedLinks(t *testing.T) {
 	})
 }
 
+// TestSubscribeByPosting: who may not subscribe in a forum does not by writing there.
+func TestSubscribeByPosting(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		post := func() (subscribed int64) {
+			t.Helper()
+			made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"A title","message":"A message","subscribe":true}`).want(201))
+			s.do("alice", "POST", path("/threads/%d/posts", s.threadOf("Public thread")), path(`{"message":"Answer %d","subscribe":true}`, made.ID)).want(201)
+			return s.number("SELECT count(*) FROM board_subscriptions WHERE user_id = ?", s.user("alice"))
+		}
+		s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, 0, ?)", s.forum("public"), s.group("registered"), int64(rights.ForumSubscribe))
+		if n := post(); n != 0 {
+			t.Errorf("%d subscriptions without the right", n)
+		}
+		s.exec("DELETE FROM board_forum_overrides WHERE forum_id = ?", s.forum("public"))
+		if n := post(); n != 2 {
+			t.Errorf("%d subscriptions with the right", n)
+		}
+	})
+}
+
 // TestNotifiedOnce: followers are told of a post once, when they first see it.
 func TestNotifiedOnce(t *testing.T) {
 	t.Parallel()

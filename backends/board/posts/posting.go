@@ -393,7 +393,7 @@ func index(c store.Conn, id int64, starts bool, title, message string) error {
 // conclude ends the transaction of a post: it subscribes the author, marks the
 // author's own post as read, and last counts the post in the forum.
 func (s *Service) conclude(c store.Conn, a *rights.Actor, t *Thread, post int64, w Writing, subscribe bool) error {
-	if subscribe {
+	if subscribe && a.Has(t.Forum, rights.ForumSubscribe) {
 		if err := s.subscribe(c, a, t.ID, "instant"); err != nil {
 			return err
 		}
