@@ -30,6 +30,7 @@ import (
 const (
 	TokenPrefix = "brd_pat_"
 	LookupSize  = 10
+	lookupDigit = "abcdefghijklmnopqrstuvwxyz234567"
 	secretSize  = 43 // 32 bytes in base64url
 
 	// TokenTTL is how long a token is believed without a look at the database.
@@ -109,7 +110,9 @@ func ParseToken(text string) (lookup string, hash [sha256.Size]byte, ok bool) {
 	if !ok || len(rest) != LookupSize+1+secretSize || rest[LookupSize] != '_' {
 		return "", hash, false
 	}
-	lookup = rest[:LookupSize]
+	if lookup = rest[:LookupSize]; strings.Trim(lookup, lookupDigit) != "" {
+		return "", hash, false
+	}
 	secret, err := base64.RawURLEncoding.Strict().DecodeString(rest[LookupSize+1:])
 	if err != nil {
 		return "", hash, false

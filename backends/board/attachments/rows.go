@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // A file is noted before its content takes room, as one that was removed when it was
@@ -34,6 +35,7 @@ func ByID(c store.Conn, id int64) (*Attachment, error) {
 
 // ByName finds a file at a post by its name, the newest of several.
 func ByName(c store.Conn, post int64, name string) (*Attachment, error) {
+	name = text.Storable(strings.ToValidUTF8(name, "\uFFFD"))
 	f, err := scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.post_id = ? AND t.name = ? AND t.removed_at IS NULL ORDER BY t.id DESC LIMIT 1", post, name))
 	return f, kernel.OrNotFound(err)
 }

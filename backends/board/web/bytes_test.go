@@ -1,0 +1,63 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestOddBytes: what no text has, in an address or a form, is refused or stored as what it
+// is shown as. PostgreSQL takes neither U+0000 nor what is no UTF-8.
+func TestOddBytes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		const odd = "a\x00@\xff.png"
+		fields := make(url.Values)
+		for _, name := range strings.Fields("action actor after answer answers author back bio color current date days description do edit email group label" +
+			" link_url message name next note once password pattern post q reason replacement scope secret state stamp text timeZone title token topics type url user username version which") {
+			fields.Set(name, odd)
+		}
+		ids := regexp.MustCompile(`\{[a-zA-Z]+Id\}`)
+		asked := 0
+		for _, as := range []string{"", "bob", "ada"} {
+			b := s.as(as)
+			for _, page := range routes {
+				path := strings.ReplaceAll(ids.ReplaceAllString(strings.TrimSuffix(page.Path, "{$}"), "1"), "{name}", url.PathEscape(odd))
+				if path == "/logout" || strings.HasSuffix(path, "/password") {
+					continue // who was signed out asks for nothing more
+				}
+				asked++
+				if page.Method == http.MethodGet {
+					if p := b.Get(path + "?" + fields.Encode()); p.StatusCode >= 500 {
+						t.Errorf("%q GET %s: %d\n%s", as, path, p.StatusCode, p.Text)
+					}
+					continue
+				}
+				for _, do := range []string{odd, "approve", "ban", "title", "delete"} {
+					form := make(url.Values)
+					for name := range fields {
+						form.Set(name, odd)
+					}
+					if page := b.Get("/login"); as == "" {
+						form.Set("token", page.Hidden("token"))
+					} else {
+						form.Set("token", b.Get("/account").Hidden("token"))
+					}
+					form.Set("do", do)
+					form.Set("days", "1")
+					if p := b.Post(path, form); p.StatusCode >= 500 {
+						t.Errorf("%q POST %s: %d\n%s", as, path, p.StatusCode, p.Text)
+					}
+				}
+			}
+		}
+		if asked < 250 {
+			t.Errorf("only %d pages", asked)
+		}
+	})
+}
