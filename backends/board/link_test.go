@@ -259,7 +259,7 @@ func TestResetTellsNothing(t *testing.T) {
 			ask("", email, address).want(429, "rate_limited")
 			ask("", strings.ToUpper(email), "198.51.100.1").want(429, "rate_limited") // counted for the address of the mail
 			for n := range 6 {
-				ask("alice", path("%d.%s", n, email), path("2001:db8:0:%d%d0::/64", i, n)).want(204) // of the same network
+				ask("alice", path("%d.%s", n, email), address).want(204)
 			}
 			ask("", "other."+email, address).want(429, "rate_limited")
 		}
@@ -275,6 +275,37 @@ func TestResetTellsNothing(t *testing.T) {
 		s.service.Options.Mails = nil
 		ask("", "bob@example.com", "192.0.2.9").want(403, "forbidden", "no_mail")
 		ask("", "nobody@example.com", "192.0.2.9").want(403, "forbidden", "no_mail")
+	})
+}
+
+// TestLinksOfNetwork: a client does not ask for too many links, nor does a network; who
+// asks in vain keeps no neighbour from it.
+func TestLinksOfNetwork(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newLinkSite(t, db)
+		n := 0
+		ask := func(address string) error {
+			n++
+			return s.service.AskReset(t.Context(), path("nobody%d@example.com", n), address)
+		}
+		for _, network := range []string{"192.0.2.%d", "2001:db8:0:%x::/64"} {
+			client := 0
+			for asked := int64(0); asked < accounts.LinksFrom.Most; client++ {
+				for range 10 {
+					must(t, ask(path(network, client)))
+					asked++
+				}
+				for range accounts.LinksFrom.Most {
+					refused(t, "of a client", ask(path(network, client)), 429, "")
+				}
+			}
+			refused(t, "of the network", ask(path(network, client)), 429, "")
+		}
+		must(t, ask("192.0.3.1"))
+		must(t, ask("2001:db8:0:100::/64"))
+		s.clock.advance(time.Hour)
+		must(t, ask("192.0.2.1"))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/attempts"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/maillink"
@@ -47,11 +48,12 @@ func linkLasts(kind string) time.Duration {
 // Links are where they are kept.
 var Links = maillink.Store[int64]{Table: "board_links", Notices: []string{LinkNotice, LinkKnown}}
 
-// How many links may be asked for, to an address, by a network of clients, and by
-// a member, who chooses the address.
+// How many links may be asked for, to an address, by a client, by a network of
+// clients, and by a member, who chooses the address.
 var (
 	linksTo   = attemptLimit("link to", 3, time.Hour)
-	linksFrom = attemptLimit("link from", 10, time.Hour)
+	linksBy   = attemptLimit("link by", 10, time.Hour)
+	LinksFrom = attemptLimit("link from", 50, time.Hour)
 	LinksOf   = attemptLimit("link of", 10, 24*time.Hour)
 )
 
@@ -75,12 +77,15 @@ func errLink() error {
 }
 
 // tryLink counts that somebody asks for a link. Where that is too often it says
-// how long to wait.
+// how long to wait. What a client asks for beyond its own limit is not counted for its
+// network: others there may ask.
 func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Duration, err error) {
-	if wait, err = linksFrom.Of(formguard.Network(address)).Try(c, now); err != nil || wait > 0 {
-		return wait, err
+	for _, count := range []attempts.Count{linksBy.Of(address), LinksFrom.Of(formguard.Network(address)), linksTo.Of(mailaddress.Key(email))} {
+		if wait, err = count.Try(c, now); err != nil || wait > 0 {
+			return wait, err
+		}
 	}
-	return linksTo.Of(mailaddress.Key(email)).Try(c, now)
+	return 0, nil
 }
 
 // queueLink has a link mailed to the member u that the condition finds, at
