@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -125,6 +126,41 @@ func TestProfileCountsWhatIsSeen(t *testing.T) {
 		for as, n := range counted() {
 			if as == "" && n != 10 || as == "admin" && n != before["admin"] {
 				t.Errorf("%q reads %d posts of a forum that was hidden", as, n)
+			}
+		}
+	})
+}
+
+// TestRecordCountsWhatIsSeen: a moderator learns of an author what is in the forums that
+// the moderator sees.
+func TestRecordCountsWhatIsSeen(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		ctx := t.Context()
+		must(t, s.service.SetModerator(ctx, s.actor("admin"), admin.Moderator{Forum: s.forum("public"), UserName: "alice", Rights: rights.ContentApprove}))
+		s.do("alice", "POST", path("/posts/%d/report", s.postOf("public second")), `{"reason":"bad"}`).want(201)
+		record := func(as string) (records [2]admin.AuthorRecord) {
+			t.Helper()
+			held, _, err := s.service.QueuePage(ctx, s.actor(as), s.forum("public"), 0, 1)
+			must(t, err)
+			reported, _, err := s.service.Reports(ctx, s.actor(as), s.forum("public"), 0, 1)
+			must(t, err)
+			return [...]admin.AuthorRecord{held[0].Author, reported[0].Author}
+		}
+		alice, mod := record("alice"), record("mod")
+		s.exec("INSERT INTO board_member_posts (user_id, forum_id, posts) VALUES (?, ?, 3)", s.user("bob"), s.forum("staff"))
+		for visibility := range int64(3) {
+			s.exec("INSERT INTO board_post_ids (thread_id, forum_id, author_id, visibility, created_at) VALUES (?, ?, ?, ?, 1)", s.threadOf("Staff thread"), s.forum("staff"), s.user("bob"), visibility)
+		}
+		if got := record("alice"); got != alice || alice[0].Recent == 0 || alice[0].Held == 0 || alice[0].Deleted == 0 || alice[0] != alice[1] {
+			t.Errorf("alice learns of the forum of the staff: %+v, before %+v", got, alice)
+		}
+		for i, got := range record("mod") {
+			want := mod[i]
+			want.Posts, want.Recent, want.Held, want.Deleted = want.Posts+3, want.Recent+3, want.Held+1, want.Deleted+1
+			if got != want {
+				t.Errorf("who sees it: %+v, want %+v", got, want)
 			}
 		}
 	})

@@ -23,7 +23,8 @@ type QueueItem struct {
 	Author     AuthorRecord
 }
 
-// AuthorRecord is what the board knows of an author.
+// AuthorRecord is what the board knows of an author. Posts in forums that the actor does
+// not see are not counted.
 type AuthorRecord struct {
 	ID        int64
 	State     string
@@ -57,7 +58,7 @@ func (s *Service) QueuePage(ctx context.Context, a *rights.Actor, forum, after i
 			}
 			record, known := records[h.Post.Author]
 			if !known {
-				if record, err = recordOf(c, h.Post.Author); err != nil {
+				if record, err = recordOf(c, a, h.Post.Author); err != nil {
 					return err
 				}
 				records[h.Post.Author] = record
@@ -83,16 +84,27 @@ func titleOf(c store.Conn, known map[int64]string, forum int64) (string, error) 
 	return title, kernel.OrNotFound(err)
 }
 
-func recordOf(c store.Conn, author int64) (r AuthorRecord, err error) {
-	err = c.Row("SELECT id, state, moderated, post_count, joined_at FROM board_users WHERE id = ?", author).Scan(&r.ID, &r.State, &r.Moderated, &r.Posts, &r.JoinedAt)
+func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err error) {
+	err = c.Row("SELECT id, state, moderated, joined_at FROM board_users WHERE id = ?", author).Scan(&r.ID, &r.State, &r.Moderated, &r.JoinedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
 	}
 	if err != nil {
 		return r, err
 	}
-	return r, c.Row("SELECT count(*), COALESCE(sum(CASE WHEN visibility = 1 THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN visibility = 2 THEN 1 ELSE 0 END), 0)"+
-		" FROM (SELECT visibility FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT ?) p", author, recordPosts).Scan(&r.Recent, &r.Held, &r.Deleted)
+	if r.Posts, err = posts.PostsSeen(c, a, author); err != nil {
+		return r, err
+	}
+	return r, c.All("SELECT forum_id, visibility FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT ?", []any{author, recordPosts}, func(row store.Row) error {
+		var forum, visibility int64
+		err := row.Scan(&forum, &visibility)
+		if a.ReadsAll(forum) {
+			r.Recent++
+			r.Held += int64(kernel.Bool(visibility == rights.Unapproved))
+			r.Deleted += int64(kernel.Bool(visibility == rights.Deleted))
+		}
+		return err
+	})
 }
 
 // postBefore is what a post may answer to.

@@ -76,7 +76,7 @@ func (s *Service) byPost(c store.Conn, access *rights.Access, a *rights.Actor, e
 			case err == nil:
 				post, thread := posts.ViewPost(p), posts.ViewThread(access, a, t, posts.Marks{}, s.Moment())
 				item.Post, item.Thread = &post, &thread
-				if item.Author, err = recordOf(c, p.Author); err != nil {
+				if item.Author, err = recordOf(c, a, p.Author); err != nil {
 					return nil, err
 				}
 			case !kernel.NotFoundErr(err):
