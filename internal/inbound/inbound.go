@@ -55,8 +55,7 @@ func (p Pace) Keep(w http.ResponseWriter, r *http.Request) {
 }
 
 // Long is Body for a request that may take longer than its server lets one come: the pace
-// stands in the place of the server's limit, and Done lifts it for what is done behind the
-// body, whose context would end with it.
+// stands in the place of the server's limit.
 func (p Pace) Long(w http.ResponseWriter, r *http.Request) *Body {
 	b := p.Body(w, r)
 	b.last = time.Time{}
@@ -97,11 +96,12 @@ func (b *Body) arm() {
 	b.armed = deadline
 }
 
-// Done ends the limit of a body of which no more is read, as its end does. One that failed
-// keeps it: the server may wait for the rest of it.
+// Done ends the limit of a body of which no more is read, as its end does, and that of the
+// server: both are of the body, and the context of what is done behind it would end with
+// them. One that failed keeps it: the server may wait for the rest of it.
 func (b *Body) Done() {
 	if !b.free && !b.armed.IsZero() && b.request.Context().Err() == nil {
-		_ = b.control.SetReadDeadline(b.last) // what could be set can be lifted
+		_ = b.control.SetReadDeadline(time.Time{}) // what could be set can be lifted
 		b.armed = time.Time{}
 	}
 }

@@ -111,35 +111,38 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// The limit ends with the body, and the connection serves on.
+// The limit ends with the body, that of the server too, as it does without us.
 func TestDone(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		left := make(chan error, 1)
-		server := &http.Server{ReadHeaderTimeout: time.Hour, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body := Default.Body(w, r)
-			_, _ = io.Copy(io.Discard, body)
-			body.Done()
-			time.Sleep(time.Hour)
-			left <- r.Context().Err()
-		})}
-		listener := make(pipes, 1)
-		ended := make(chan error, 1)
-		go func() { ended <- server.Serve(listener) }()
-		client, conn := net.Pipe()
-		listener <- conn
-		go func() { _, _ = io.Copy(io.Discard, client) }()
-		_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
-		if err := <-left; err != nil {
-			t.Errorf("the request ended by the limit of its body: %v", err)
-		}
-		_ = client.Close()
-		close(listener)
-		if err := <-ended; err == nil {
-			t.Error("the server ended without a reason")
-		}
-		_ = server.Close()
-	})
+	for _, limit := range []time.Duration{0, 5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			left := make(chan error, 1)
+			server := &http.Server{ReadTimeout: limit, ReadHeaderTimeout: time.Hour, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body := Default.Body(w, r)
+				_, _ = io.Copy(io.Discard, body)
+				body.Done()
+				time.Sleep(time.Hour)
+				left <- r.Context().Err()
+			})}
+			listener := make(pipes, 1)
+			ended := make(chan error, 1)
+			go func() { ended <- server.Serve(listener) }()
+			client, conn := net.Pipe()
+			listener <- conn
+			go func() { _, _ = io.Copy(io.Discard, client) }()
+			_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
+			if err := <-left; err != nil {
+				t.Errorf("limit %s: the request ended by the limit of its body: %v", limit, err)
+			}
+			_ = client.Close()
+			close(listener)
+			if err := <-ended; err == nil {
+				t.Error("the server ended without a reason")
+			}
+			_ = server.Close()
+			time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
+		})
+	}
 }
 
 // Whoever reads a body that has to keep the pace needs to know nothing of it: the limit ends

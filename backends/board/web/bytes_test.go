@@ -18,7 +18,7 @@ func TestOddBytes(t *testing.T) {
 		s := newSite(t, db, Options{})
 		const odd = "a\x00@\xff.png"
 		fields := make(url.Values)
-		for _, name := range strings.Fields("action actor after answer answers author back bio color current date days description do edit email group label" +
+		for name := range strings.FieldsSeq("action actor after answer answers author back bio color current date days description do edit email group label" +
 			" link_url message name next note once password pattern post q reason replacement scope secret state stamp text timeZone title token topics type url user username version which") {
 			fields.Set(name, odd)
 		}
