@@ -48,6 +48,9 @@ func TestPrototypes(t *testing.T) {
 				t.Fatalf("U+%04X passes for ever", r)
 			}
 		}
+		if got := Skeleton(string(r)); got != text {
+			t.Errorf("U+%04X: %q, want %q", r, got, text)
+		}
 		if !norm.NFD.IsNormalString(string(r)) || len(like) == 0 || len([]rune(text)) > 18 {
 			t.Errorf("U+%04X: %q", r, text)
 		}
