@@ -23,8 +23,8 @@ func truth(b bool) string {
 
 // expr writes a clause, or its negation: "not" is carried down to what is
 // compared. There null is neither the one nor the other, but no regular expression
-// matches it, so that the negation of one does; with distinct_resources, whose
-// language is an older one, the same holds for equality.
+// matches it, so that the negation of one does; of some fields the same holds for
+// equality (see knows).
 func (s *scope) expr(x expr, negated bool) string {
 	switch x := x.(type) {
 	case *andExpr:
@@ -90,7 +90,7 @@ var opposite = map[string]string{"=": "<>", "<": ">=", "<=": ">", ">": "<=", ">=
 
 func (s *scope) compare(x *compareExpr, negated bool) string {
 	f := x.field
-	nulls := negated && x.op == "=" && s.c.distinct != nil
+	nulls := negated && x.op == "=" && s.knows(f)
 	if f.unknowable {
 		return truth(nulls)
 	}
@@ -110,6 +110,11 @@ func (s *scope) compare(x *compareExpr, negated bool) string {
 	return orNull(f, col, col+" "+op+" "+s.c.literal(x.value), nulls)
 }
 
+// knows reports whether a null of the field is known to equal no other value, so that the
+// negation of an equality takes it: null is a value of properties as others are, and with
+// distinct_resources, whose language is an older one, of every field.
+func (s *scope) knows(f *field) bool { return f.kind == typeJSON || s.c.distinct != nil }
+
 // orNull lets a test of a field take its nulls too, where nulls says so.
 func orNull(f *field, col, test string, nulls bool) string {
 	if !nulls || !f.nullable {
@@ -126,7 +131,7 @@ func (s *scope) in(x *inExpr, negated bool) string {
 	if len(x.values) == 0 {
 		return truth(negated)
 	}
-	nulls := negated && s.c.distinct != nil
+	nulls := negated && s.knows(f)
 	if f.unknowable {
 		return truth(nulls)
 	}

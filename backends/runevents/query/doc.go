@@ -45,7 +45,7 @@
 // with English names; a T before a pattern such as HH24 is the T of ISO 8601 and
 // not the begin of TH or TM. Numbers take the digits 0 and 9. Where a limit, an
 // offset or an order stands both in a query and beside it, the one beside it
-// counts. With distinct_resources "not" of an "in" with a list takes nulls as it
-// does of an equality. Catalogs, facts and what else is never stored have every field, and
+// counts. "not" of an "in" with a list takes nulls where it does of an equality: of
+// old_value and new_value, and with distinct_resources. Catalogs, facts and what else is never stored have every field, and
 // answers about them are empty.
 package query

@@ -106,7 +106,7 @@ func text(v any) string {
 
 func (o *oracle) equal(row map[string]any, field string, v any) verdict {
 	if null(row, field) {
-		if o.distinct {
+		if o.distinct || strings.HasSuffix(field, "_value") { // of a property: null is a value as others are
 			return no
 		}
 		return unknown
