@@ -241,3 +241,73 @@ func TestLong(t *testing.T) {
 		time.Sleep(time.Second) // of the test: the server lingers on a connection that it closes
 	})
 }
+
+// Over HTTP/2 a body that does not keep its pace is cut as well, but the other requests of
+// its connection go on, and so does a request behind its body.
+func TestHTTP2(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		results := make(chan read, 2)
+		var protocols http.Protocols
+		protocols.SetUnencryptedHTTP2(true)
+		server := &http.Server{Protocols: &protocols, ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			body := Default.Body(w, r)
+			text, err := io.ReadAll(body)
+			if err == nil {
+				body.Done()
+				time.Sleep(time.Hour)
+				err = r.Context().Err()
+			}
+			results <- read{len(text), time.Since(began), err}
+		})}
+		listener := make(pipes, 1)
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(listener) }()
+		dialed := 0
+		transport := &http.Transport{Protocols: &protocols, DialContext: func(context.Context, string, string) (net.Conn, error) {
+			dialed++
+			client, conn := net.Pipe()
+			listener <- conn
+			return client, nil
+		}}
+		post := func(body io.Reader) error {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://x/", body)
+			if err != nil {
+				return err
+			}
+			response, err := transport.RoundTrip(request)
+			if err != nil {
+				return err
+			}
+			return response.Body.Close()
+		}
+		whole := make(chan error, 1)
+		go func() { whole <- post(strings.NewReader("hello")) }()
+		synctest.Wait()
+		source, rest := io.Pipe()
+		slow := make(chan struct{})
+		go func() {
+			_ = post(source)
+			close(slow)
+		}()
+		_, _ = io.WriteString(rest, "x")
+		if got := <-results; got.n != 1 || !TooSlow(got.err) || got.took > 31*time.Second {
+			t.Errorf("a byte, then nothing: %d bytes in %s, error %v", got.n, got.took, got.err)
+		}
+		if got := <-results; got.n != 5 || got.err != nil || got.took != time.Hour {
+			t.Errorf("a whole one: %d bytes in %s, error %v", got.n, got.took, got.err)
+		}
+		if err := <-whole; err != nil || dialed != 1 {
+			t.Errorf("the whole one's client: %v; %d connections", err, dialed)
+		}
+		_ = rest.Close()
+		<-slow
+		transport.CloseIdleConnections()
+		close(listener)
+		if err := <-ended; err == nil {
+			t.Error("the server ended without a reason")
+		}
+		_ = server.Close()
+	})
+}
