@@ -186,6 +186,11 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 	if members == nil { // null
 		members = make(map[string]json.RawMessage)
 	}
+	for name := range members {
+		if name != clientSecret && strings.EqualFold(name, clientSecret) { // it would stay in the configuration, which is told
+			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data has %s, which is called client_secret", name).With("config_data." + name)
+		}
+	}
 	if raw, ok := members[clientSecret]; ok {
 		var secret string
 		if err := json.Unmarshal(raw, &secret); err != nil {

@@ -209,7 +209,8 @@ func TestConfig(t *testing.T) {
 	}
 	for name, p := range map[string]brokers.Provider{
 		"slug": {Slug: "a/b", Protocol: brokers.OAuth}, "protocol": {Slug: "a", Protocol: "saml"}, "list": {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage("[]")},
-		"secret": {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage(`{"client_secret": 1}`)},
+		"a secret in capitals": {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage(`{"Client_Secret": "hush"}`)}, // would be stored, and told, as it is
+		"secret":               {Slug: "a", Protocol: brokers.OAuth, Config: json.RawMessage(`{"client_secret": 1}`)},
 	} {
 		if err := b.Create(t.Context(), &p); err == nil {
 			t.Errorf("%s: it is taken", name)
