@@ -461,6 +461,21 @@ func TestDocumentProviders(t *testing.T) {
 	}
 }
 
+// TestDocumentLoopback: whoever lets this machine in by the rule of run events is told
+// wherever it is written what the rule cannot see.
+func TestDocumentLoopback(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"docs/reference/run_events.md", "docs/concepts/security.md", "caddyfiles/events/Caddyfile"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "proxy on this machine that adds no") {
+			t.Errorf("%s does not say that a proxy without headers passes for a client", name)
+		}
+	}
+}
+
 // TestDocumentMetrics: the page of metrics has those that there are, and no others.
 func TestDocumentMetrics(t *testing.T) {
 	t.Parallel()

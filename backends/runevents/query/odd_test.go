@@ -1,0 +1,85 @@
+package query_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// odd are texts that JSON can say: of the first PostgreSQL has none, the second is half
+// of a pair, and the others are of no script.
+const odd = "a\\u0000b\\ud800\\uffff\\ufeff\\u202e\\ud834\\udd1e'\\\"\\\\%_$1"
+
+// TestOddTexts: both engines keep any text of a report, show it and find it again.
+func TestOddTexts(t *testing.T) {
+	t.Parallel()
+	var report map[string]any
+	if err := json.Unmarshal([]byte(specialReport), &report); err != nil {
+		t.Fatal(err)
+	}
+	var spoil func(v any) any
+	spoil = func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, item := range v {
+				if key != "type" && key != "timestamp" && key != "time" && !strings.HasSuffix(key, "_time") && !strings.HasSuffix(key, "_timestamp") {
+					v[key] = spoil(item)
+				}
+			}
+		case []any:
+			for i, item := range v {
+				v[i] = spoil(item)
+			}
+		case string:
+			return v + "ODD"
+		}
+		return v
+	}
+	for _, name := range []string{"producer", "transaction_uuid", "catalog_uuid", "code_id", "cached_catalog_status", "job_id", "status"} {
+		report[name] = "x"
+	}
+	body := []byte(strings.ReplaceAll(spell(spoil(report)), "ODD", odd))
+	var e engines
+	for i, d := range []store.Dialect{store.SQLite, store.Postgres} {
+		e[i] = open(t, d)
+		e[i].submit(t, "store report", 8, body)
+	}
+	const shown = "a\uFFFDb\uFFFD\uFFFF\uFEFF\u202E\U0001D11E'\"\\%_$1"
+	for _, path := range []string{"/events", "/nodes", "/environments", "/producers"} {
+		if difference, a := e.differ(t, path, nil); difference != "" || !strings.Contains(a.body, spell(shown)[1:]) {
+			t.Errorf("%s: %s\n%.300s", path, difference, a.body)
+		}
+	}
+	for clause, want := range map[string]int{
+		`["=","certname",` + spell("special.example.com"+shown) + `]`:                 4,
+		`["in","resource_title",["array",[` + spell("b"+shown) + `]]]`:                1,
+		`["=","containment_path",` + spell("Über"+shown) + `]`:                        1,
+		`["=","old_value",` + spell("8"+shown) + `]`:                                  1,
+		`["=","old_value","8` + odd + `"]`:                                            1,
+		`["~","message","\\ufffdb\\ufffd\\uffff\\ufeff\\u202e\\U0001d11e'"]`:          2,
+		`["subquery","reports",["=","producer",` + spell("x"+shown) + `]]`:            4,
+		`["subquery","reports",["=","transaction_uuid",` + spell("x"+shown) + `]]`:    4,
+		`["subquery","environments",["=","name",` + spell("special"+shown) + `]]`:     4,
+		`["=","configuration_version",` + spell(fmt.Sprint("special-1", shown)) + `]`: 4,
+	} {
+		for _, b := range e {
+			if got := b.count(t, "/events", clause); got != want {
+				t.Errorf("%s: %d rows, want %d", clause, got, want)
+			}
+		}
+	}
+	var hash string
+	for i, b := range e {
+		row := b.rows(t, "/reports")[0]
+		if i == 0 {
+			hash = row["hash"].(string)
+		}
+		wantEqual(t, "hash", row["hash"], any(hash))
+		if text := b.get("/reports/" + hash + "/logs").body; !strings.Contains(text, "hello"+spell(shown)[1:]) {
+			t.Errorf("log: %s", text)
+		}
+	}
+}
