@@ -23,6 +23,7 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	}
 	w.maxTokens = upstreamLimit(r, t)
 	w.decideThinking()
+	w.decideOutput()
 	w.dst = append(w.dst, `{"model":`...)
 	w.dst = jsontext.AppendQuoted(w.dst, t.Model.ID)
 	w.dst = append(w.dst, `,"max_tokens":`...)
@@ -57,6 +58,7 @@ type upstreamWriter struct {
 	thinking  upstreamThinking
 	effort    string // of output_config; empty: none
 	budget    int64  // of thinking that is on by a budget
+	grammar   string // the schema that the answer is held to; empty: none
 
 	role  hub.Role // of the message being written; 0: none
 	turns int      // messages written
@@ -123,7 +125,7 @@ func (w *upstreamWriter) system() (rest int, err error) {
 func (w *upstreamWriter) outputRule() string {
 	const rule = "Answer with one JSON object only."
 	switch o := w.r.Output; {
-	case o == nil || w.nativeOutput():
+	case o == nil || w.grammar != "":
 		return ""
 	case o.Schema != "":
 		return rule + " It must be valid under this JSON schema: " + o.Schema
@@ -131,10 +133,11 @@ func (w *upstreamWriter) outputRule() string {
 	return rule
 }
 
-// nativeOutput: the format of the answer is sent as such.
-func (w *upstreamWriter) nativeOutput() bool {
-	o := w.r.Output
-	return o != nil && o.Kind == "json_schema" && o.Schema != "" && w.t.Model.JSONSchema
+// decideOutput finds out whether the format of the answer can be sent as such.
+func (w *upstreamWriter) decideOutput() {
+	if o := w.r.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && w.t.Model.JSONSchema {
+		w.grammar, _ = upstreamGrammar(o.Schema)
+	}
 }
 
 func (w *upstreamWriter) tools() {
@@ -182,9 +185,14 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 		w.dst = append(w.dst, `,"description":`...)
 		w.dst = jsontext.AppendQuoted(w.dst, t.Description)
 	}
-	w.dst = append(w.dst, `,"input_schema":`...)
-	w.dst = upstreamSchema(w.dst, t.Parameters)
+	schema, strict := string(upstreamSchema(nil, t.Parameters)), false
 	if t.Strict == "true" && !upstreamDrops(w.t, "strict") {
+		if held, ok := upstreamGrammar(schema); ok {
+			schema, strict = held, true
+		}
+	}
+	w.dst = append(append(w.dst, `,"input_schema":`...), schema...)
+	if strict {
 		w.dst = append(w.dst, `,"strict":true`...)
 	}
 	w.cache(t.Cache)

@@ -144,7 +144,7 @@ func TestUpstreamRequest(t *testing.T) {
 			name:    "tools and choice",
 			request: hub.Request{Effort: hub.EffortHigh, Choice: hub.Choice{Mode: "required"}, Params: []hub.Param{{Name: "parallel_tool_calls", Value: "false"}}, Messages: []hub.Message{hello}, Tools: []hub.Tool{{Name: "f", Strict: "true", Cache: `{"type":"ephemeral","ttl":"1h"}`, Parameters: `{"properties":{}}`}, {Name: "g", Parameters: "{}"}, {Name: "h", Description: "d"}}},
 			want: map[string]string{
-				"tools": `[{"name":"f","input_schema":{"type":"object","properties":{}},"strict":true,"cache_control":{"type":"ephemeral","ttl":"1h"}},` +
+				"tools": `[{"name":"f","input_schema":{"type":"object","properties":{},"additionalProperties":false},"strict":true,"cache_control":{"type":"ephemeral","ttl":"1h"}},` +
 					`{"name":"g","input_schema":{"type":"object"}},{"name":"h","description":"d","input_schema":{"type":"object","properties":{}}}]`,
 				"tool_choice": `{"type":"any","disable_parallel_tool_use":true}`, "thinking.type": `"disabled"`,
 			},
@@ -152,7 +152,9 @@ func TestUpstreamRequest(t *testing.T) {
 		{name: "one tool", request: hub.Request{Choice: hub.Choice{Mode: "function", Name: "f"}, Messages: []hub.Message{hello}, Tools: []hub.Tool{tool}}, want: map[string]string{"tool_choice": `{"type":"tool","name":"f"}`}},
 		{name: "no parallel calls", request: hub.Request{Params: []hub.Param{{Name: "parallel_tool_calls", Value: "false"}}, Messages: []hub.Message{hello}, Tools: []hub.Tool{tool}}, want: map[string]string{"tool_choice": `{"type":"auto","disable_parallel_tool_use":true}`}},
 		{name: "choice without tools", request: hub.Request{Choice: hub.Choice{Mode: "required"}, Messages: []hub.Message{hello}}, want: map[string]string{"tool_choice": "", "tools": ""}},
-		{name: "schema", request: hub.Request{Effort: hub.EffortLow, Output: &hub.Output{Kind: "json_schema", Schema: `{"type": "object"}`}, Messages: []hub.Message{hello}}, want: map[string]string{"output_config": `{"effort":"low","format":{"type":"json_schema","schema":{"type": "object"}}}`, "system": ""}},
+		{name: "schema", request: hub.Request{Effort: hub.EffortLow, Output: &hub.Output{Kind: "json_schema", Schema: `{"type": "object","additionalProperties": false}`}, Messages: []hub.Message{hello}}, want: map[string]string{"output_config": `{"effort":"low","format":{"type":"json_schema","schema":{"type": "object","additionalProperties": false}}}`, "system": ""}},
+		{name: "schema of an open object", request: hub.Request{Output: &hub.Output{Kind: "json_schema", Schema: `{"type": "object"}`}, Messages: []hub.Message{hello}}, want: map[string]string{"output_config": "", "system.0.text": `"Answer with one JSON object only. It must be valid under this JSON schema: {\"type\": \"object\"}"`}},
+		{name: "strict tool of an open object", request: hub.Request{Tools: []hub.Tool{{Name: "f", Strict: "true", Parameters: `{"type":"object","additionalProperties":{}}`}}, Messages: []hub.Message{hello}}, want: map[string]string{"tools": `[{"name":"f","input_schema":{"type":"object","additionalProperties":{}}}]`}},
 		{name: "schema in words", request: hub.Request{Output: &hub.Output{Kind: "json_schema", Schema: `{}`}, Messages: []hub.Message{hello}}, target: func(t *hub.Target) { t.Model.JSONSchema = false }, want: map[string]string{"output_config": "", "system.0.text": `"Answer with one JSON object only. It must be valid under this JSON schema: {}"`}},
 		{name: "object", request: hub.Request{Output: &hub.Output{Kind: "json_object"}, Messages: []hub.Message{hello}}, want: map[string]string{"system.0.text": `"Answer with one JSON object only."`}},
 		{name: "stop", request: hub.Request{Stop: []string{"a", "\n", "b"}, Messages: []hub.Message{hello}}, want: map[string]string{"stop_sequences": `["a","b"]`}, dropped: "stop"},
@@ -225,6 +227,52 @@ func TestUpstreamRequest(t *testing.T) {
 	}
 }
 
+// What the vendor has no grammar for is told in the description: it refuses the keywords.
+func TestUpstreamGrammar(t *testing.T) {
+	t.Parallel()
+	const none = "(none)"
+	closed := func(properties string) string {
+		return `{"type":"object","properties":{` + properties + `},"additionalProperties":false}`
+	}
+	for schema, want := range map[string]string{
+		closed(`"a" : {"type":"string","enum":["x",null]},"b":{"type":["array","null"],"items":{"type":"integer"},"minItems":1}`):                        "",
+		closed(`"a":{"anyOf":[{"$ref":"#/$defs/x"},{"type":"null"}],"description":"d","title":"t"}`):                                                     "",
+		`{"type":"object","properties":{"a":{"type":"string","format":"date"}},"required":["a"]}`:                                                        `{"type":"object","properties":{"a":{"type":"string","format":"date"}},"additionalProperties":false,"required":["a"]}`,
+		closed(`"a":{"type":"integer","minimum":1,"maximum":9,"description":"A \"number\"."}`):                                                           closed(`"a":{"type":"integer","description":"A \"number\".\n\n{minimum: 1, maximum: 9}"}`),
+		closed(`"a":{"type":"string","pattern":"^a\"$","format":"mac"}`):                                                                                 closed(`"a":{"type":"string","description":"{pattern: \"^a\\\"$\", format: \"mac\"}"}`),
+		closed(`"a":{"type":"array","items":{"type":"string","maxLength":3},"minItems":2}`):                                                              closed(`"a":{"type":"array","items":{"type":"string","description":"{maxLength: 3}"},"description":"{minItems: 2}"}`),
+		closed(`"a":{"oneOf":[{"type":"string"},` + closed(`"b":{"const":1}`) + `]}`):                                                                    closed(`"a":{"anyOf":[{"type":"string"},` + closed(`"b":{"const":1}`) + `]}`),
+		closed(`"a":{"$ref":"#/$defs/x","description":"lost"}`):                                                                                          closed(`"a":{"$ref":"#/$defs/x"}`),
+		`{"$schema":"s","type":"object","properties":{"a":{"type":"null"}},"$defs":{"x":{"type":"number","multipleOf":2}},"additionalProperties":false}`: `{"$defs":{"x":{"type":"number","description":"{multipleOf: 2}"}},"type":"object","properties":{"a":{"type":"null"}},"additionalProperties":false}`,
+
+		`{"type":"object"}`: none,
+		`{"type":"object","properties":{},"additionalProperties":true}`:          none,
+		closed(`"a":{"type":"object","additionalProperties":{"type":"string"}}`): none,
+		closed(`"a":{}`):                            none,
+		closed(`"a":true`):                          none,
+		closed(`"a":{"$ref":"https://x"}`):          none,
+		closed(`"a":{"$ref":"#"}`):                  none,
+		closed(`"a":{"enum":[{"b":1}]}`):            none,
+		closed(`"a":{"type":"array","items":true}`): none,
+		`{"$defs":{"x":` + closed(`"y":{"$ref":"#/$defs/y"}`) + `,"y":` + closed(`"x":{"type":"array","items":{"$ref":"#/$defs/x"}}`) + `},"$ref":"#/$defs/x"}`: none,
+		`[]`: none,
+	} {
+		got, ok := upstreamGrammar(schema)
+		switch want {
+		case "":
+			want = schema
+		case none:
+			want = ""
+		}
+		if got != want || ok != (want != "") {
+			t.Errorf("%s\ngot  %s, %t\nwant %s", schema, got, ok, want)
+		}
+		if again, ok := upstreamGrammar(got); got != "" && (!ok || again != got) {
+			t.Errorf("%s\nonce more is %s", got, again)
+		}
+	}
+}
+
 // upstreamLarge is a request of about 75 KB with 24 tools.
 func upstreamLarge() *hub.Request {
 	r := &hub.Request{Format: hub.Chat, Effort: hub.EffortHigh, Messages: []hub.Message{upstreamWords(hub.System, strings.Repeat("You are careful. ", 1000))}}
@@ -252,6 +300,7 @@ func BenchmarkUpstreamWrite75KB(b *testing.B) {
 // What is written is a request of the format: Read takes it.
 func FuzzUpstreamRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","max_tokens":5000,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"text","text":"b"}]}],"tools":[{"name":"f","input_schema":{}}],"thinking":{"type":"adaptive"}}`))
+	f.Add([]byte(`{"model":"m","max_tokens":5000,"messages":[{"role":"user","content":"a"}],"output_config":{"format":{"type":"json_schema","schema":{"type":"object","properties":{"a":{"oneOf":[{"type":"string","maxLength":3},{"$ref":"#/$defs/x"}],"enum":[1,{}]}},"$defs":{"x":{"items":{"type":"array","minItems":2}}}}}},"tools":[{"name":"f","strict":true,"input_schema":{"properties":{"a":{"const":1,"x":"y"}}}}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := Read(body, hub.ReadOptions{Version: "2023-06-01"})
 		if err != nil {

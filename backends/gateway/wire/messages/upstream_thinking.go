@@ -125,7 +125,7 @@ func (w *upstreamWriter) reasoning() {
 		w.dst = append(strconv.AppendInt(w.dst, w.budget, 10), '}')
 	case upstreamUnsaid:
 	}
-	format := w.nativeOutput()
+	format := w.grammar != ""
 	if w.effort == "" && !format {
 		return
 	}
@@ -137,7 +137,7 @@ func (w *upstreamWriter) reasoning() {
 		if w.effort != "" {
 			w.dst = append(w.dst, ',')
 		}
-		w.dst = append(append(append(w.dst, `"format":{"type":"json_schema","schema":`...), w.r.Output.Schema...), '}')
+		w.dst = append(append(append(w.dst, `"format":{"type":"json_schema","schema":`...), w.grammar...), '}')
 	}
 	w.dst = append(w.dst, '}')
 }
