@@ -264,14 +264,8 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.
 		return err
 	}
 	ask := newRequest(r, kept, identity)
-	defer func() {
-		if ask.Chat != nil {
-			ask.Chat.Release()
-		}
-	}()
-	held, err := h.read(w, r, ask, format, kept, identity)
-	defer held.Give()
-	if err != nil {
+	defer ask.Release()
+	if err = h.read(w, r, ask, format, kept, identity); err != nil {
 		return err
 	}
 	engine := h.engine(kept)
@@ -284,14 +278,13 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.
 	return statusError(err)
 }
 
-// read reads the request, and what the sender may use. held is the memory of a
-// request that refers to its body to its end.
+// read reads the request, and what the sender may use.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Request, format formats.Format, kept *gateway.Gateway,
 	identity *keychain.Identity,
-) (held *wire.Lease, err error) {
+) error {
 	text, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if format == nil {
 		err = ask.ReadEmbeddings(text)
@@ -301,17 +294,18 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 	}
 	switch {
 	case err != nil:
-		return lease, statusError(err)
+		lease.Give()
+		return statusError(err)
 	case ask.Chat == nil:
 		lease.Keep()
+		ask.Lease = lease
 	default:
 		ask.Chat.Lease = lease
-		lease = nil
 	}
 	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
-		return lease, statusError(gateway.Unavailable(err))
+		return statusError(gateway.Unavailable(err))
 	}
-	return lease, statusError(gateway.Unavailable(kept.Keychain.Admit(r.Context(), identity)))
+	return statusError(gateway.Unavailable(kept.Keychain.Admit(r.Context(), identity)))
 }
 
 // account tells the usage log, the metrics, the trace and the placeholders how

@@ -456,14 +456,32 @@ func (r *run) commit(c *keychain.Candidate) {
 	r.result.Candidate, r.result.Key = c, r.key.PublicID()
 	r.result.Status = http.StatusOK
 	r.result.FirstToken = r.Now().Sub(r.start)
-	if r.req.Chat != nil {
-		r.req.Chat.Release() // no other candidate will need the body
-	}
+	r.letGo()
 	r.gatewayHeaders()
 	if len(r.dropped) > 0 {
-		r.w.Header()["X-Gateway-Dropped-Params"] = []string{headerText(strings.Join(r.dropped[:min(len(r.dropped), maxDropped)], ", "))}
+		names := strings.Join(r.dropped[:min(len(r.dropped), maxDropped)], ", ")
+		r.w.Header()["X-Gateway-Dropped-Params"] = []string{headerText(strings.Clone(names))} // one alone may be a part of the body
+		r.dropped = nil
 	}
 }
+
+// letGo gives the memory of the body back: no other candidate will need it, and the answer
+// may take long. What is small is not worth it.
+func (r *run) letGo() {
+	if r.req.Chat != nil {
+		r.req.Chat.Release()
+	}
+	if h := r.req.Hub; h == nil || len(h.Body) < leastLetGo || !h.LetGo() {
+		return
+	}
+	r.model = r.req.Hub.Model // a part of the body before
+	r.held.Give()
+	r.held = nil
+	r.req.Release()
+}
+
+// leastLetGo is the size of a body from which on it is.
+const leastLetGo = 64 << 10
 
 // maxDropped bounds the header that lists what was left out (specification 1.3).
 const maxDropped = 20

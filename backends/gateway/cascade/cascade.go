@@ -135,6 +135,17 @@ type Request struct {
 	Allows func(entry string) bool
 	// Via is the field of the request; nil: there is none.
 	Via []string
+	// Lease is the memory of the body that Hub or Embed refer to; nil: it does not count.
+	Lease *wire.Lease
+}
+
+// Release gives the memory of the body back, if that was not done before.
+func (q *Request) Release() {
+	if q.Chat != nil {
+		q.Chat.Release()
+	}
+	q.Lease.Give()
+	q.Lease = nil
 }
 
 // Read reads what a client has sent in a format; version is its header of Facts.Version.

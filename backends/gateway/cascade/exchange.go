@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/tidwall/gjson"
 
@@ -63,7 +64,37 @@ func (x *exchange) open() io.ReadCloser {
 	if x.shaped != nil {
 		return x.shaped.Reader()
 	}
-	return io.NopCloser(bytes.NewReader(x.written))
+	if len(x.written) < leastLetGo { // in one write with the head, which transports do for what they know
+		return io.NopCloser(bytes.NewReader(x.written))
+	}
+	return &sent{left: x.written}
+}
+
+// sent is a large body on its way to an upstream. The transport, which has the request until
+// the answer is through, closes it once it was sent, and may do so while it reads.
+type sent struct {
+	mu   sync.Mutex
+	left []byte
+}
+
+// Read implements io.Reader.
+func (s *sent) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, s.left)
+	s.left = s.left[n:]
+	return n, nil
+}
+
+// Close lets go of the bytes.
+func (s *sent) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = nil
+	return nil
 }
 
 // sends reports whether the body has a parameter.

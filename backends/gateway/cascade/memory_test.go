@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
@@ -119,6 +121,111 @@ func TestAnswersOfOneUser(t *testing.T) {
 			r.send(t.Context(), "keychain-low", streams, nil).fails(t, http.StatusServiceUnavailable, "overloaded")
 			other.send(t.Context(), "keychain-low", streams, nil).wants(t, "alpha/a-low", large[:1000])
 		})
+	}
+}
+
+// whileStreaming is a transport whose answers stay open behind their first event.
+type whileStreaming struct {
+	event string
+	open  chan struct{} // closed to end them
+}
+
+func (s *whileStreaming) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	_ = r.Body.Close()
+	body, w := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(w, s.event)
+		<-s.open
+		_ = w.Close()
+	}()
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, ContentLength: -1, Body: body, Request: r}, nil
+}
+
+// noticed is a client that notes the first bytes that come.
+type noticed struct {
+	nobody
+	once sync.Once
+	came chan struct{}
+}
+
+// FlushError is called by http.ResponseController.
+func (n *noticed) FlushError() error { return nil }
+
+func (n *noticed) Write(p []byte) (int, error) {
+	n.once.Do(func() { close(n.came) })
+	return len(p), nil
+}
+
+// prompted is a request for a stream with a prompt of a size.
+func prompted(surface hub.Format, more string, size int) []byte {
+	prompt := strings.Repeat("word ", size/5)
+	if surface == hub.Responses {
+		return []byte(`{"model":"alpha/a-low","stream":true,"fallbacks":[],` + more + `"input":"` + prompt + `"}`)
+	}
+	return []byte(`{"model":"alpha/a-low","stream":true,"max_tokens":77,"fallbacks":[],` + more + `"messages":[{"role":"user","content":"` + prompt + `"}]}`)
+}
+
+// TestStreamsLetGoOfBodies: while an answer streams, what the client has sent and what was
+// sent to the upstream is in memory no more, nor counted, and its tokens are known still.
+func TestStreamsLetGoOfBodies(t *testing.T) { //nolint:paralleltest // it measures the process
+	const size = 24 << 20
+	begun := map[hub.Format]string{
+		hub.Chat:     role + text("begun"),
+		hub.Messages: "data: " + `{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":0,"output_tokens":0}}}` +
+			"\n\ndata: " + `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` +
+			"\n\ndata: " + `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"begun"}}` + "\n\n",
+	}
+	for _, route := range routes {
+		if route.upstream == hub.Responses {
+			continue // as messages
+		}
+		upstream := &whileStreaming{begun[route.upstream], make(chan struct{})}
+		r := newRig(t, setup{
+			keys: []string{"alpha"}, members: nativeOrChat(route.upstream), transport: upstream,
+			models: `{"provider":"alpha","id":"a-low","tiers":["low"],"tools":true}`,
+		})
+		r.engine.Budget = memory.New(4 * memory.Least)
+		share := r.engine.Budget.Share("")
+		if err := share.Grow(t.Context(), size); err != nil {
+			t.Fatal(err)
+		}
+		req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account}
+		format, _ := formats.Of(route.surface)
+		if err := req.Read(format, prompted(route.surface, route.more, size), ""); err != nil {
+			t.Fatal(err)
+		}
+		lease := wire.NewLease(func(bool) { share.Free() })
+		if req.Chat != nil {
+			req.Chat.Lease = lease
+		} else {
+			req.Lease = lease
+		}
+		w := &noticed{nobody: nobody{http.Header{}}, came: make(chan struct{})}
+		ended := make(chan *Result, 1)
+		go func() {
+			defer req.Release()
+			result, _ := r.engine.Answer(t.Context(), w, req)
+			ended <- result
+		}()
+		select {
+		case <-w.came:
+		case result := <-ended:
+			t.Fatalf("%s: %+v", route.name, result)
+		}
+		var now runtime.MemStats
+		runtime.GC()
+		runtime.GC() // of what was in a pool, too
+		if runtime.ReadMemStats(&now); now.HeapAlloc > size {
+			t.Errorf("%s: %d MiB are in use", route.name, now.HeapAlloc>>20)
+		}
+		if taken := r.engine.Budget.Taken(); taken != 0 {
+			t.Errorf("%s: %d bytes are taken", route.name, taken)
+		}
+		close(upstream.open)
+		if result := <-ended; result.Usage.Prompt < size/5 || !result.Estimated {
+			t.Errorf("%s: %+v", route.name, result.Usage)
+		}
 	}
 }
 

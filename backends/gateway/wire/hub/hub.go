@@ -61,6 +61,8 @@ type Request struct {
 
 	// Answer is how the client wants the answer, beside its text.
 	Answer Answer
+
+	counted int64 // tokens of a prompt that LetGo has let go of; 0: it has not
 }
 
 // Param is one parameter; Value is its JSON text.

@@ -15,6 +15,9 @@ const perTool = 12
 // for all models: about 3.6 bytes a token for text and code, one character a token for
 // Chinese, Japanese and Korean, 2.5 digits a token.
 func CountTokens(r *Request) int64 {
+	if r.counted > 0 {
+		return r.counted
+	}
 	var c counter
 	for i := range r.Messages {
 		m := &r.Messages[i]

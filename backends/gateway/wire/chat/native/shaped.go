@@ -126,7 +126,7 @@ func (p *pieceReader) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
-		p.closed = true
+		p.closed, p.pieces = true, nil
 		p.lease.Give()
 	}
 	return nil
