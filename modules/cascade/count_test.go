@@ -41,7 +41,7 @@ func TestCountingRefuses(t *testing.T) { //nolint:paralleltest // Caddy runs one
 		"forbidden by key":  {"alice", "keychain-low", http.StatusConflict},
 		"no provider's key": {"bob", "keychain-low", http.StatusBadRequest},
 	} {
-		var said []string
+		said := make([]string, 0, 2)
 		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens"} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path,
 				strings.NewReader(`{"model":"`+c.model+`","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}`))

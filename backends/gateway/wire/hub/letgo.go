@@ -15,7 +15,7 @@ func (r *Request) LetGo() bool {
 		Format: r.Format, Model: r.Model, Stream: r.Stream, IncludeUsage: r.IncludeUsage, Answer: r.Answer,
 		Tools: make([]Tool, len(r.Tools)), Stop: make([]string, len(r.Stop)),
 	}
-	texts := []*string{&kept.Model}
+	texts := append(make([]*string, 0, 1+3*len(r.Tools)+len(r.Stop)+len(r.Answer.Echo)), &kept.Model)
 	for i := range r.Tools {
 		t := &kept.Tools[i]
 		*t = Tool{Name: r.Tools[i].Name, Kind: r.Tools[i].Kind, Namespace: r.Tools[i].Namespace, Own: r.Tools[i].Own}
