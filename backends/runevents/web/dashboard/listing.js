@@ -1,6 +1,6 @@
 // Lists of rows: sorted by their columns, longer on demand, and as a file.
 import { download } from './csv.js';
-import { announce, busy, errorBox, h, load, table, tableRow } from './parts/dom.js';
+import { announce, busy, errorBox, h, load, notice, table, tableRow } from './parts/dom.js';
 import { select } from './parts/form.js';
 import { number } from './parts/format.js';
 
@@ -69,7 +69,8 @@ export function listing({ place, caption, columns, page, size, empty, order, sor
     const save = fields && h('button.quiet', { type: 'button', onclick: () => attempt(save, async () => {
       const all = await page(0, mostInFile, order, true);
       download(file, fields, all.rows);
-      announce(all.total > all.rows.length ? `The file has the first ${number(all.rows.length)} rows` : 'The file is saved');
+      if (all.total > all.rows.length) errors.append(notice('warn', h('p', { role: 'status' }, `The file has the first ${number(all.rows.length)} of ${number(all.total)} rows.`)));
+      else announce('The file is saved');
     }) }, 'Download CSV');
     const whole = here >= first.total && !save; // nothing is left to say below
     return [sorted && sorter(columns, order, sort), list, errors, !whole && h('div.more', null, state, more, save && h('span.push'), save)];

@@ -7,8 +7,11 @@ const closed = process.env.EVENTS_CLOSED_URL;
 const button = (scope, name) => scope.getByRole('button', { name, exact: true });
 
 async function settled(tab) {
-  await tab.locator('nav a[aria-current]').waitFor();
-  await tab.waitForFunction(() => !document.querySelector('[aria-busy=true], .loading, button.working'));
+  await tab.waitForFunction(() => {
+    const [name] = location.hash.replace(/^#\/?/, '').split(/[/?]/);
+    return document.querySelector('nav a[aria-current]')?.dataset.path === ({ node: 'nodes', report: 'reports' }[name] ?? name)
+      && !document.querySelector('[aria-busy=true], .loading, button.working');
+  });
 }
 
 async function go(tab, path) {
@@ -278,6 +281,13 @@ inBrowser('reports of all nodes are listed, filtered and saved', { acceptDownloa
   assert.equal(lines.length, failed.length + 1);
   assert.ok(lines[0].startsWith('"hash","certname","status"'), lines[0]);
   assert.deepEqual(lines.slice(1).map((l) => l.slice(1, 41)).sort(), failed.map((r) => r.hash).sort());
+  // A file that is cut says so where everybody sees it.
+  await tab.route('**/query/v4/reports?*limit=10000*', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, headers: { ...response.headers(), 'x-records': '20000' } });
+  });
+  await file(tab);
+  await tab.getByText(`The file has the first ${failed.length} of 20,000 rows.`).waitFor();
   await go(tab, 'reports?hours=1');
   await tab.getByText('No report is like that.').waitFor();
   assert.deepEqual(await defects(tab), []);
@@ -423,6 +433,31 @@ inBrowser('whatever a node reports is text', {}, async (tab) => {
   await go(tab, `nodes?name=${name}`);
   await tab.getByRole('table', { name: 'Nodes' }).getByRole('link', { name: certname }).click();
   await tab.getByRole('table', { name: `Runs of ${certname}` }).waitFor();
+});
+
+inBrowser('long names fit a phone', { viewport: { width: 360, height: 740 } }, async (tab) => {
+  const certname = `${'x'.repeat(300)}.example.com`;
+  const report = JSON.parse(process.env.EVENTS_REPORT);
+  const [resource] = report.resources;
+  const long = (n) => 'm'.repeat(n);
+  Object.assign(report, {
+    certname, status: long(100), environment: long(200), configuration_version: long(500), producer: long(300), puppet_version: long(100),
+    logs: [{ level: long(100), message: long(5000), source: long(500), tags: [], time: report.start_time, file: long(500), line: 1 }],
+    metrics: [['time', long(200), 5], [long(200), long(200), 7]].map(([category, name, value]) => ({ category, name, value })),
+    resources: ['failure', 'success', long(100)].map((status) => ({
+      ...resource, resource_type: long(300), resource_title: long(3000), containment_path: [long(500)], file: long(500), line: 1,
+      events: [{ ...resource.events[0], status, property: long(300), old_value: long(1000), new_value: long(1000), message: long(3000) }],
+    })),
+  });
+  const response = await fetch(`${url}/store/cmd/v1?command=store_report&version=8&certname=x&secondsToWaitForCompletion=30`,
+    { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(report) });
+  assert.equal(response.status, 200, await response.text());
+  const [{ hash }] = await api('reports', ['=', 'certname', certname]);
+  for (const path of [`?env=${long(200)}`, `nodes?name=${certname}`, `reports?name=${certname}`, `node/${certname}`, `report/${hash}`]) {
+    await go(tab, path);
+    for (const part of await tab.locator('main details:not([open]) summary').all()) await part.click();
+    assert.equal(await tab.evaluate(() => document.documentElement.scrollWidth), 360, path);
+  }
 });
 
 inBrowser('what is not there is said', {}, async (tab) => {
