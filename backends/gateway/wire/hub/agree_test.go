@@ -549,14 +549,15 @@ func collectChat(t *testing.T, stream []byte) map[string]any {
 		for name := range m {
 			m[name] = m[name].(string) + delta.Get(name).Str
 		}
-		delta.Get("tool_calls").ForEach(func(_, call gjson.Result) bool {
+		for _, call := range delta.Get("tool_calls").Array() {
 			if at := int(call.Get("index").Int()); at == len(calls) {
-				calls = append(calls, map[string]any{"id": call.Get("id").Str, "type": call.Get("type").Str, "name": call.Get("function.name").Str + call.Get("custom.name").Str, "text": ""})
+				calls = append(calls, map[string]any{"id": "", "type": call.Get("type").Str, "name": "", "text": ""})
 			}
 			last := calls[call.Get("index").Int()]
+			last["id"] = last["id"].(string) + call.Get("id").Str // as an SDK adds strings up
+			last["name"] = last["name"].(string) + call.Get("function.name").Str + call.Get("custom.name").Str
 			last["text"] = last["text"].(string) + call.Get("function.arguments").Str + call.Get("custom.input").Str
-			return true
-		})
+		}
 	}
 	out["message"], out["calls"] = m, calls
 	return out
@@ -681,6 +682,33 @@ func TestWholeAndStreamAgree(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestPassedOnAgree: what passes from chat to chat is the same as a stream and as a whole,
+// too, and calls are numbered from 0.
+func TestPassedOnAgree(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		s := speak(random, true)
+		whole, err := chat.NewPass("m", true, 29).Whole(nil, []byte(s.chatWhole()))
+		if err != nil {
+			t.Fatalf("seed %d: %v of %s", seed, err, s.chatWhole())
+		}
+		events := s.chatStream(random, anyManners(random))
+		stream, err := relay(chat.NewPass("m", true, 29), strings.NewReader(events))
+		if err == nil {
+			err = checkStream(hub.Chat, stream, true)
+		}
+		if err != nil {
+			t.Fatalf("seed %d: %v of\n%s", seed, err, events)
+		}
+		a, b := collectChat(t, stream), wholeChat(whole)
+		if !s.usage { // it is estimated for a stream alone
+			delete(a, "usage")
+		}
+		same(t, seed, a, b)
 	}
 }
 

@@ -34,6 +34,7 @@ type toolEntry struct {
 	indexed, typed                     bool
 	object                             bool // arguments are an object, not a string
 	odd                                bool // arguments are of a kind that is left as it is
+	again                              bool // the call has its name already
 	members                            int
 }
 
@@ -67,7 +68,7 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 		missing += `"id":"` + tool.out + `",`
 	case begins && tool.out != "":
 		f.insertSorted(e.idAt.from, e.idAt.to, `"`+tool.out+`"`)
-	case begins || e.idAt.empty() || tool.out == "" && string(e.id) == tool.id:
+	case begins || e.idAt.empty(): // said again it would be added to the first by some clients
 	case e.members == 1: // an index may be put before it
 		f.insertSorted(e.idAt.from, e.idAt.to, "null")
 	default:
@@ -80,7 +81,7 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 			missing += `"type":"function",`
 		}
 	}
-	if tool != nil && !begins && !e.nameAt.empty() && len(e.name) == 0 {
+	if tool != nil && !begins && !e.nameAt.empty() && (e.again || len(e.name) == 0) {
 		f.removeMember(s.Since(0), e.nameAt)
 	}
 	f.scanArguments(&e, tool)
@@ -241,6 +242,7 @@ func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int
 	e.id = e.id[:min(len(e.id), maxID)]
 	if n := f.known(*tools, e); n >= 0 {
 		tool = &(*tools)[n]
+		e.again = tool.named
 		tool.named = tool.named || len(e.name) > 0
 		return tool, tool.number, false
 	}
@@ -248,27 +250,15 @@ func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int
 		return nil, max(0, len(*tools)-1), false
 	}
 	f.begun++
-	begun := choiceTool{id: string(e.id), index: len(*tools), named: len(e.name) > 0}
+	begun := choiceTool{id: string(e.id), index: len(*tools), number: len(*tools), named: len(e.name) > 0}
 	if e.indexed {
 		begun.index = e.index
 	}
-	begun.number = tools.free(begun.index)
 	if !wire.LegalID(begun.id) || tools.uses(begun.id) {
 		begun.out = wire.NewID("call_")
 	}
 	*tools = append(*tools, begun)
 	return &(*tools)[len(*tools)-1], begun.number, true
-}
-
-// free is the index for a new call: n, or the next behind all when another has it.
-func (c choiceTools) free(n int) int {
-	if !slices.ContainsFunc(c, func(t choiceTool) bool { return t.number == n }) {
-		return n
-	}
-	for i := range c {
-		n = max(n, c[i].number+1)
-	}
-	return n
 }
 
 // uses reports whether a client knows another call by the id.
