@@ -43,7 +43,7 @@ func TestEventsDashboard(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cmd := exec.CommandContext(t.Context(), systemPython, "testdata/dashboard.py", //nolint:gosec // the test's own script
+		cmd := exec.CommandContext(t.Context(), systemPython, "testdata/dashboard.py",
 			n.base[strings.LastIndex(n.base, ":")+1:], n.Path("ca.pem"), n.Path(name+".key"), n.Path(name+".pem"))
 		cmd.Env = e2e.Environment(t.TempDir())
 		var errors strings.Builder
