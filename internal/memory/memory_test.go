@@ -75,6 +75,7 @@ func TestOwners(t *testing.T) {
 		if err := late.Grow(t.Context(), Least); err != nil {
 			t.Errorf("once there is room: %v", err)
 		}
+		synctest.Wait() // the one that was given back is done with
 		late.Free()
 		for i := range held {
 			held[i].Free()
