@@ -19,7 +19,7 @@ const (
 	batchEvents  = 16384
 	// batchWait bounds the wait for reports that are being read, or on their way. One
 	// commit of many writes fewer pages, and flushes the disk less often, than many of few.
-	batchWait = 10 * time.Millisecond
+	batchWait = 50 * time.Millisecond
 )
 
 // job is a report on its way into the database.

@@ -77,11 +77,6 @@ func zone(text []byte) (int64, bool) {
 	return minutes * 60_000, true
 }
 
-// appendInstant writes milliseconds as clients see them.
-func appendInstant(dst []byte, ms int64) []byte {
-	return time.UnixMilli(ms).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
-}
-
 // dayOf is the Unix day of a time in milliseconds.
 func dayOf(ms int64) int64 { return floor(ms, 24*60*60*1000) }
 

@@ -1,16 +1,12 @@
 package runevents
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"io"
 	"time"
 
-	"github.com/klauspost/compress/flate"
-
+	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -36,7 +32,7 @@ var ErrNotFound = errors.New("there is no such command")
 
 // reject keeps a command with the reason of its failure.
 func (s *Service) reject(ctx context.Context, command Command, reason error) (id int64, err error) {
-	payload := deflate(command.Payload)
+	payload := packed.Pack(command.Payload)
 	if len(payload) > maxRejectedPayload {
 		payload = []byte{}
 	}
@@ -119,7 +115,7 @@ func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, 
 	if len(payload) == 0 {
 		return row, c, errors.New("the payload was too large to be kept")
 	}
-	c.Payload, err = inflate(payload)
+	c.Payload, err = packed.Append(nil, payload, maxUnpacked)
 	return row, c, err
 }
 
@@ -146,17 +142,5 @@ func (s *Service) Retry(ctx context.Context, id int64) error {
 	return errors.Join(failed, err)
 }
 
-// inflate is the reverse of deflate.
-func inflate(data []byte) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data)), maxInflated+1))
-	if err == nil && len(text) > maxInflated {
-		err = errors.New("too large")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
-	}
-	return text, nil
-}
-
-// maxInflated is above every body that a configuration can allow.
-const maxInflated = 1 << 30
+// maxUnpacked is above every body that a configuration can allow.
+const maxUnpacked = 1 << 30

@@ -1,16 +1,13 @@
 package runevents
 
 import (
-	"bytes"
 	"crypto/sha1" //nolint:gosec // the wire format names reports by SHA-1
 	"database/sql"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
-	"github.com/klauspost/compress/flate"
-
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -50,7 +47,7 @@ type report struct {
 	events               []event
 	resources            []resource
 	changes              []change
-	logs, metrics        []byte // compressed
+	logs, metrics        []byte // packed
 }
 
 // event is one event of a report. Resource and change are places in the lists
@@ -131,11 +128,11 @@ func (p *report) identify() {
 	b := make([]byte, 0, 512)
 	b = jsontext.AppendQuoted(append(b, `{"certname":`...), p.certname)
 	b = jsontext.AppendQuoted(append(b, `,"configuration_version":`...), p.configurationVersion)
-	b = append(appendInstant(append(b, `,"end_time":"`...), p.end), '"')
-	b = append(appendInstant(append(b, `,"producer_timestamp":"`...), p.producerTimestamp), '"')
+	b = append(query.AppendTime(append(b, `,"end_time":"`...), p.end), '"')
+	b = append(query.AppendTime(append(b, `,"producer_timestamp":"`...), p.producerTimestamp), '"')
 	b = jsontext.AppendQuoted(append(b, `,"puppet_version":`...), p.puppetVersion)
 	b = strconv.AppendInt(append(b, `,"report_format":`...), p.format, 10)
-	b = append(appendInstant(append(b, `,"start_time":"`...), p.start), '"')
+	b = append(query.AppendTime(append(b, `,"start_time":"`...), p.start), '"')
 	b = append(b, `,"transaction_uuid":`...)
 	if p.transactionUUID.Valid {
 		b = jsontext.AppendQuoted(b, p.transactionUUID.String)
@@ -150,7 +147,7 @@ func checkAhead(what string, at int64, now time.Time) error {
 	if at <= now.Add(maxAhead).UnixMilli() {
 		return nil
 	}
-	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server", what, appendInstant(nil, at), maxAhead/day)
+	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server", what, query.AppendTime(nil, at), maxAhead/day)
 }
 
 // checkTimes refuses a report from the future.
@@ -176,21 +173,4 @@ func (p *report) checkDays() error {
 		}
 	}
 	return nil
-}
-
-var deflaters = sync.Pool{New: func() any {
-	w, _ := flate.NewWriter(nil, flate.BestSpeed) // errs on an unknown level only
-	return w
-}}
-
-// deflate compresses a text.
-func deflate(text []byte) []byte {
-	var out bytes.Buffer
-	out.Grow(len(text)/4 + 64)
-	w := deflaters.Get().(*flate.Writer)
-	defer deflaters.Put(w)
-	w.Reset(&out)
-	_, _ = w.Write(text) // a buffer takes everything
-	_ = w.Close()
-	return out.Bytes()
 }

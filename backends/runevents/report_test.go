@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 )
 
 func parsed(t *testing.T, version int, text []byte) *report {
@@ -133,16 +135,16 @@ func TestLog(t *testing.T) {
 	t.Parallel()
 	r := parsed(t, 8, least(`"logs":[]`, `"logs":[{"file":null,"line":3,"level":"notice","message":"a\"b","source":"P","tags":["x","y"],"time":"2026-03-02T12:00:00.5+02:00"}]`,
 		`"metrics":[]`, `"metrics":[{"category":"time","name":"total","value":0.5}]`))
-	logs, err := inflate(r.logs)
+	logs, err := packed.Append(nil, r.logs, 1<<20)
 	if want := `[{"file":null,"line":3,"level":"notice","message":"a\"b","source":"P","tags":["x","y"],"time":"2026-03-02T10:00:00.500Z"}]`; err != nil || string(logs) != want {
 		t.Errorf("%s, want %s", logs, want)
 	}
-	metrics, err := inflate(r.metrics)
+	metrics, err := packed.Append(nil, r.metrics, 1<<20)
 	if want := `[{"category":"time","name":"total","value":0.5}]`; err != nil || string(metrics) != want {
 		t.Errorf("%s, want %s", metrics, want)
 	}
 	r = parsed(t, 8, least(`"logs":[]`, `"logs":[{"level":"notice","message":"a","source":"P","tags":[],"time":"2026-03-02T10:00:00Z"}]`))
-	if logs, err := inflate(r.logs); err != nil || string(logs) != `[{"level":"notice","message":"a","source":"P","tags":[],"time":"2026-03-02T10:00:00.000Z","file":null,"line":null}]` {
+	if logs, err := packed.Append(nil, r.logs, 1<<20); err != nil || string(logs) != `[{"level":"notice","message":"a","source":"P","tags":[],"time":"2026-03-02T10:00:00.000Z","file":null,"line":null}]` {
 		t.Errorf("without a place: %s %v", logs, err)
 	}
 }
@@ -193,7 +195,7 @@ func FuzzReport(f *testing.F) {
 				t.Errorf("%+v %+v", res, c)
 			}
 		}
-		if logs, err := inflate(r.logs); err != nil || !json.Valid(logs) {
+		if logs, err := packed.Append(nil, r.logs, 1<<20); err != nil || !json.Valid(logs) {
 			t.Errorf("logs %s %v", logs, err)
 		}
 		again, err := parseReport(version, body, math.MinInt64)

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -108,7 +109,7 @@ func (r *reader) logLine(out []byte) []byte {
 			out = r.tags(out)
 			r.once(&seen, seenTags, name)
 		case "time":
-			out = append(appendInstant(append(out, '"'), r.instant()), '"')
+			out = append(query.AppendTime(append(out, '"'), r.instant()), '"')
 			r.once(&seen, seenTime, name)
 		default:
 			r.fail("a log line has no member %q", rest.Quote(string(name)))

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -135,7 +136,7 @@ func (r *reader) read() error {
 	if err := p.checkDays(); err != nil {
 		return err
 	}
-	p.logs, p.metrics = deflate(r.lines), deflate(r.checked)
+	p.logs, p.metrics = packed.Pack(r.lines), packed.Pack(r.checked)
 	return nil
 }
 

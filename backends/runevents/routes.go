@@ -205,7 +205,7 @@ func (*Endpoint) version(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (e *Endpoint) time(w http.ResponseWriter, _ *http.Request) {
-	write(w, http.StatusOK, `{"server_time":%q}`, appendInstant(nil, e.service.o.Now().UnixMilli()))
+	write(w, http.StatusOK, `{"server_time":%q}`, query.AppendTime(nil, e.service.o.Now().UnixMilli()))
 }
 
 // StatusPath tells whether the service works.

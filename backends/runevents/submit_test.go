@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -278,7 +279,7 @@ func TestRetry(t *testing.T) {
 			t.Fatalf("%+v %s %v", row, c.Payload, err)
 		}
 		err = s.db.Write(t.Context(), func(c store.Conn) error {
-			_, err := c.Exec("UPDATE run_rejected SET payload = ?", deflate(least()))
+			_, err := c.Exec("UPDATE run_rejected SET payload = ?", packed.Pack(least()))
 			return err
 		})
 		if err != nil {

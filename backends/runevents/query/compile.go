@@ -17,11 +17,11 @@ const (
 	cellText    cellKind = iota
 	cellInteger          // as it is
 	cellFloat
-	cellBool    // 0 or 1
-	cellTime    // Unix milliseconds
-	cellHash    // bytes to hex
-	cellJSON    // as it is
-	cellDeflate // compressed JSON
+	cellBool   // 0 or 1
+	cellTime   // Unix milliseconds
+	cellHash   // bytes to hex
+	cellJSON   // as it is
+	cellPacked // packed JSON
 )
 
 // cell is one key of the rows of the answer.

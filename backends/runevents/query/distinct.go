@@ -26,18 +26,20 @@ func (s *scope) youngest(w *window) string {
 		where := m.where() + " AND " + m.column("e", "at") + within
 		near := "SELECT " + columns + ", k.same FROM kin k CROSS JOIN run_events a WHERE a.resource = k.resource AND " + strings.Join(bounds, " AND ")
 		with = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + where + ")" + related + s.c.near(near)
-		resource, from = "a.same", "near a CROSS JOIN wanted w CROSS JOIN run_changes d WHERE w.node = a.node AND w.same = a.same AND d.id = a.change"
+		resource, from = "a.same", "near a CROSS JOIN run_changes d WHERE (a.node, a.same) IN ("+wanted+") AND d.id = a.change"
 	}
 	return "(" + with + "SELECT * FROM (SELECT " + columns +
 		", RANK() OVER (PARTITION BY a.node, " + resource + ", d.property, d.name ORDER BY a.at DESC) AS place FROM " + from + ") ranked WHERE place = 1) e"
 }
 
 // related gives one number to the rows of a resource, which differ in where catalogs
-// place it, and says whose events are wanted. Numbers are compared faster than texts.
+// place it: numbers are compared faster than texts.
 const related = `, picked AS MATERIALIZED (SELECT id, type, title FROM run_resources WHERE id IN (SELECT resource FROM matching))` +
 	`, kin AS MATERIALIZED (SELECT x.id AS resource, MIN(p.id) AS same FROM picked p JOIN run_resources x ON substr(x.title, 1, 100) = substr(p.title, 1, 100)` +
-	` AND x.title = p.title AND x.type = p.type GROUP BY x.id)` +
-	`, wanted AS MATERIALIZED (SELECT DISTINCT m.node, k.same FROM matching m JOIN kin k ON k.resource = m.resource)`
+	` AND x.title = p.title AND x.type = p.type GROUP BY x.id)`
+
+// wanted says whose events of what are compared.
+const wanted = `SELECT m.node, k.same FROM matching m JOIN kin k ON k.resource = m.resource`
 
 // near names the events of the resources. SQLite reads them one after another in the
 // order that the statement says; PostgreSQL would look all of them up for each node.

@@ -5,7 +5,7 @@ package query
 func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
 	if f.column != "events" {
 		return "(SELECT d." + f.column + " FROM run_report_details d WHERE d.at = " + s.column("r", "producer_timestamp") +
-			" AND d.report = " + s.column("r", "id") + ")", cellDeflate, f.column
+			" AND d.report = " + s.column("r", "id") + ")", cellPacked, f.column
 	}
 	corrective := "NULL"
 	if f := s.q.entity.byName["corrective_change"]; f != nil && !f.unknowable {

@@ -20,7 +20,7 @@ func TestTimes(t *testing.T) {
 		"2026-03-04T09:26:60": "", "2026-13-01": "", "2026-03-04T09:26:00+2": "", "2026-03-04T": "", "x2026": "", "2026-03-04T09:26:00.": "",
 	} {
 		ms, ok := parseTime(s)
-		if got := string(appendTime(nil, ms)); ok != (want != "") || ok && got != want {
+		if got := string(AppendTime(nil, ms)); ok != (want != "") || ok && got != want {
 			t.Errorf("%q: %s %t, want %s", s, got, ok, want)
 		}
 	}

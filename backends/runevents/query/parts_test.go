@@ -16,7 +16,7 @@ func TestAppendTime(t *testing.T) {
 	t.Parallel()
 	var got, want []byte
 	check := func(ms int64) { // half a million times: without t.Helper, which looks at the stack each time
-		got, want = appendTime(got[:0], ms), time.UnixMilli(ms).UTC().AppendFormat(want[:0], "2006-01-02T15:04:05.000Z")
+		got, want = AppendTime(got[:0], ms), time.UnixMilli(ms).UTC().AppendFormat(want[:0], "2006-01-02T15:04:05.000Z")
 		if !bytes.Equal(got, want) {
 			t.Errorf("%d: %s, want %s", ms, got, want)
 		}

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -456,14 +457,14 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 // detail writes the logs or metrics of one report.
 func (s *Service) detail(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	b, _ := hash(pl.scope.Report)
-	var compressed []byte
-	err := tx.QueryRowContext(ctx, "SELECT d."+pl.detail+" FROM run_reports r JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE r.hash = $1", b).Scan(&compressed) //nolint:gosec // one of two names
+	var kept []byte
+	err := tx.QueryRowContext(ctx, "SELECT d."+pl.detail+" FROM run_reports r JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE r.hash = $1", b).Scan(&kept) //nolint:gosec // one of two names
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	list := []byte("[]")
 	if err == nil {
-		if list, err = appendInflated(nil, compressed); err != nil {
+		if list, err = packed.Append(nil, kept, maxDetail); err != nil {
 			return err
 		}
 	}

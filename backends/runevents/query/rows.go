@@ -1,8 +1,6 @@
 package query
 
 import (
-	"bytes"
-	"compress/flate"
 	"context"
 	"database/sql"
 	"encoding/hex"
@@ -12,10 +10,11 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// maxDetail bounds what one compressed list of a report grows to.
+// maxDetail bounds what one packed list of a report grows to.
 const maxDetail = 256 << 20
 
 // rowWriter writes rows as a JSON array, as they come.
@@ -166,7 +165,7 @@ var errColumnType = errors.New("the database gave an unexpected type")
 
 func (rw *rowWriter) cell(c cell, v any) error {
 	if v == nil {
-		if c.kind == cellDeflate {
+		if c.kind == cellPacked {
 			rw.buf = append(rw.buf, "[]"...) // purged
 		} else {
 			rw.buf = append(rw.buf, "null"...)
@@ -187,7 +186,7 @@ func (rw *rowWriter) cell(c cell, v any) error {
 			rw.buf = strconv.AppendBool(rw.buf, n != 0)
 		case cellTime:
 			rw.buf = append(rw.buf, '"')
-			rw.buf = append(appendTime(rw.buf, n), '"')
+			rw.buf = append(AppendTime(rw.buf, n), '"')
 		default:
 			rw.buf = strconv.AppendInt(rw.buf, n, 10)
 		}
@@ -203,9 +202,9 @@ func (rw *rowWriter) cell(c cell, v any) error {
 	case cellHash:
 		rw.buf = append(rw.buf, '"')
 		rw.buf = append(hex.AppendEncode(rw.buf, bytesOf(v)), '"')
-	case cellDeflate:
+	case cellPacked:
 		var err error
-		rw.buf, err = appendInflated(rw.buf, bytesOf(v))
+		rw.buf, err = packed.Append(rw.buf, bytesOf(v), maxDetail)
 		return err
 	default:
 		var text string
@@ -224,16 +223,6 @@ func (rw *rowWriter) cell(c cell, v any) error {
 		}
 	}
 	return nil
-}
-
-func appendInflated(b, compressed []byte) ([]byte, error) {
-	out := bytes.NewBuffer(b)
-	r := flate.NewReader(bytes.NewReader(compressed))
-	n, err := io.Copy(out, io.LimitReader(r, maxDetail+1))
-	if err == nil && n > maxDetail {
-		err = errors.New("the list is too long")
-	}
-	return out.Bytes(), err
 }
 
 // run executes a statement and hands its rows over.

@@ -106,9 +106,9 @@ func point(year, month, day int, hour, minute, second, fraction, zone string) (i
 	return at - offset, true
 }
 
-// appendTime writes Unix milliseconds as every answer shows them. It is most of
+// AppendTime writes Unix milliseconds as every answer shows them. It is most of
 // the work of a long answer, so the usual years are written by hand.
-func appendTime(b []byte, ms int64) []byte {
+func AppendTime(b []byte, ms int64) []byte {
 	if ms < 0 || ms > maxEpoch {
 		return time.UnixMilli(ms).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
 	}

@@ -1,0 +1,100 @@
+package packed_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/flate"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
+)
+
+// deflated is a text as it was kept before.
+func deflated(tb testing.TB, text []byte, level int) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, level)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := w.Write(text); err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestPacked(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"empty":        "",
+		"a byte":       "[",
+		"an empty one": "[]",
+		"a list":       "[" + strings.Repeat(`{"level":"notice","message":"Applied catalog in 1.23 seconds"},`, 500) + "1]",
+	} {
+		kept := map[string][]byte{"packed": packed.Pack([]byte(text))}
+		for _, level := range []int{flate.NoCompression, flate.BestSpeed, flate.DefaultCompression, flate.HuffmanOnly} {
+			kept["deflated at "+string(rune('0'+level+2))] = deflated(t, []byte(text), level)
+		}
+		for how, p := range kept {
+			got, err := packed.Append([]byte("before "), p, len(text))
+			if err != nil || string(got) != "before "+text {
+				t.Errorf("%s, %s: got %d bytes, %v, want %d", name, how, len(got), err, len("before ")+len(text))
+			}
+			if text == "" {
+				continue
+			}
+			if got, err := packed.Append([]byte("before"), p, len(text)-1); !errors.Is(err, packed.ErrTooLong) || string(got) != "before" {
+				t.Errorf("%s, %s, a byte too long: got %d bytes, %v", name, how, len(got), err)
+			}
+		}
+		if long := kept["packed"]; len(text) > 1000 && len(long) > len(text)/5 {
+			t.Errorf("%s: %d bytes are packed to %d", name, len(text), len(long))
+		}
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	good := packed.Pack([]byte(strings.Repeat("abcdefgh", 100)))
+	for name, p := range map[string][]byte{
+		"nothing":       {},
+		"a marker":      good[:1],
+		"cut":           good[:len(good)-1],
+		"a long length": append(bytes.Clone(good[:1]), 0xff, 0xff, 0xff, 0xff, 0x0f),
+		"reserved type": {0b111},
+		"deflated, cut": deflated(t, []byte("some text"), flate.BestSpeed)[:3],
+	} {
+		if got, err := packed.Append(nil, p, 1<<20); err == nil {
+			t.Errorf("%s: no error, and %d bytes", name, len(got))
+		}
+	}
+}
+
+func FuzzPacked(f *testing.F) {
+	f.Add([]byte("some text, some text"))
+	f.Add(packed.Pack([]byte("some text, some text")))
+	f.Add(deflated(f, []byte("some text, some text"), flate.BestSpeed))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		const limit = 1 << 16
+		if got, err := packed.Append(nil, data, limit); err == nil && len(got) > limit {
+			t.Errorf("%d bytes, over the limit", len(got))
+		}
+		if got, err := packed.Append(nil, packed.Pack(data), len(data)); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("packed and unpacked: %q, %v, want %q", got, err, data)
+		}
+	})
+}
+
+func BenchmarkPack(b *testing.B) {
+	text := []byte("[" + strings.Repeat(`{"level":"notice","message":"Applied catalog in 1.23 seconds","source":"Puppet","tags":["notice"]},`, 100) + "1]")
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		packed.Pack(text)
+	}
+}
