@@ -139,11 +139,17 @@ func (s *Service) load(tb testing.TB) {
 		})
 	}
 	wg.Wait()
+	if err := s.Settle(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // number is the one number that a query yields.
 func (s *Service) number(tb testing.TB, text string, args ...any) (n int64) {
 	tb.Helper()
+	if err := s.Settle(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
 	err := s.db.Read(tb.Context(), func(c store.Conn) error {
 		return c.Row(text, args...).Scan(&n)
 	})

@@ -110,7 +110,7 @@ func (s *Service) gather(jobs []*job, last crowd) []*job {
 	return jobs
 }
 
-// writer is what only that goroutine touches.
+// writer stores reports, and is used by one goroutine at a time.
 type writer struct {
 	*Service
 	caches     caches
@@ -124,12 +124,7 @@ func (w *writer) settle(jobs []*job) {
 	for i, j := range jobs {
 		reports[i] = j.report
 	}
-	// What was taken in is written although the service ends.
-	ctx := context.WithoutCancel(w.ctx)
-	if w.swept.Swap(false) {
-		w.caches = caches{}
-	}
-	err := w.store(ctx, reports)
+	err := w.store(reports)
 	if err == nil || len(jobs) == 1 || errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		for _, j := range jobs {
 			j.done <- err
@@ -138,16 +133,31 @@ func (w *writer) settle(jobs []*job) {
 	}
 	w.logger.Warn("storing reports one by one", zap.Error(err))
 	for _, j := range jobs {
-		j.done <- w.store(ctx, []*report{j.report})
+		j.done <- w.store([]*report{j.report})
 	}
 }
 
 // writeTimeout bounds a transaction.
 const writeTimeout = time.Minute
 
-func (w *writer) store(ctx context.Context, reports []*report) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+// store makes reports durable: in the inbox where there is one, and else where queries
+// read them. What was taken in is written although the service ends.
+func (w *writer) store(reports []*report) error {
+	if w.inbox == nil {
+		return w.file(reports)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), writeTimeout)
 	defer cancel()
+	return w.put(ctx, reports)
+}
+
+// file stores reports where queries read them.
+func (w *writer) file(reports []*report) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), writeTimeout)
+	defer cancel()
+	if w.swept.Swap(false) {
+		w.caches = caches{}
+	}
 	err := w.partitions.cover(ctx, reports)
 	if err == nil {
 		err = w.caches.store(ctx, w.db, reports, w.o.Stored)

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -66,20 +67,25 @@ func (s *Service) Store(ctx context.Context, c Command) error {
 	}
 }
 
-// judge tells what the database refuses for what it is from what it cannot do
-// now, which the client has to send again: a right that is missing, a full disk.
+// judge remembers how the last command fared.
 func (s *Service) judge(err error) error {
-	switch {
+	switch err = s.payloads(err); {
 	case err == nil:
 		s.failing.Store(0)
-	case IsPayload(err):
-	case store.IsDataFault(err):
-		s.logger.Error("the database refuses a command", zap.Error(err))
-		return &payloadError{errors.New("the database refused it")}
-	default:
+	case !IsPayload(err):
 		s.failing.Store(s.o.Now().UnixNano())
 	}
 	return err
+}
+
+// payloads tells what the database refuses for what it is, which is the payload's fault,
+// from what it cannot do now: a right that is missing, a full disk.
+func (s *Service) payloads(err error) error {
+	if IsPayload(err) || !store.IsDataFault(err) {
+		return err
+	}
+	s.logger.Error("the database refuses a command", zap.Error(err))
+	return &payloadError{errors.New("the database refused it")}
 }
 
 // failingFor is how long a write that failed is told by the status while no other
@@ -91,7 +97,8 @@ func (s *Service) Ready() error {
 	if err := s.db.Ready(); err != nil {
 		return err
 	}
-	if at := s.failing.Load(); at != 0 && s.o.Now().Sub(time.Unix(0, at)) < failingFor {
+	failed := func(at int64) bool { return at != 0 && s.o.Now().Sub(time.Unix(0, at)) < failingFor }
+	if failed(s.failing.Load()) || s.inbox != nil && failed(s.inbox.failed.Load()) {
 		return errFailing
 	}
 	return nil
@@ -104,7 +111,8 @@ var errFailing = errors.New("the last command could not be stored")
 func (s *Service) take(c Command) (<-chan error, error) {
 	now := s.o.Now()
 	s.reading.Add(1)
-	r, err := parseReport(c.Version, c.Payload, now.Add(-s.o.EventTTL).UnixMilli())
+	since := now.Add(-s.o.EventTTL).UnixMilli()
+	r, err := parseReport(c.Version, c.Payload, since)
 	if err == nil {
 		err = r.checkTimes(now)
 	}
@@ -113,6 +121,9 @@ func (s *Service) take(c Command) (<-chan error, error) {
 		return nil, &payloadError{err}
 	}
 	r.receiveTime = now.UnixMilli()
+	if s.inbox != nil {
+		r.version, r.since, r.size, r.payload = c.Version, since, len(c.Payload), packed.Pack(c.Payload)
+	}
 	return s.enqueue(r)
 }
 

@@ -48,6 +48,12 @@ type report struct {
 	resources            []resource
 	changes              []change
 	logs, metrics        []byte // packed
+
+	inbox   int64  // run_inbox.id; 0: it is not there
+	version int    // of the command
+	since   int64  // older events were left out
+	size    int    // bytes of the payload
+	payload []byte // packed, on its way into the inbox
 }
 
 // event is one event of a report. Resource and change are places in the lists

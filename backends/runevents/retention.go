@@ -79,6 +79,7 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	var eventsFrom int64 // no event is older than this day
 	var kept error       // why that is not known
 	steps := []func() error{
+		func() error { return s.Settle(ctx) }, // a node that has just reported is not silent
 		func() error { return s.expire(ctx, now, &p) },
 		func() error { eventsFrom, kept = s.purgeEvents(ctx, events, &p); return kept },
 		func() error { return s.purgeNodes(ctx, now, &p) },

@@ -116,6 +116,7 @@ type Service struct {
 	queries *query.Service
 	paths   rest.Paths[*Endpoint]
 	room    room
+	inbox   *inbox // nil on PostgreSQL, which writes what has changed of a page
 	queue   chan *job
 	reading atomic.Int64 // reports that are about to come into the queue
 	swept   atomic.Bool  // rows are gone that the writer may remember
@@ -138,24 +139,27 @@ type Service struct {
 // Close ends it.
 func New(o Options) (*Service, error) {
 	o = o.withDefaults()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Service{o: o, db: o.DB, logger: o.Logger, room: newRoom(o), queue: make(chan *job, queueLength), ctx: ctx, cancel: cancel}
 	queries, err := query.New(query.Options{
 		DB: o.DB, Prefix: o.Prefix, NodePurge: o.NodePurgeTTL, CorrectiveChange: o.CorrectiveChange, Now: o.Now, Logger: o.Logger,
-		Timeout: o.QueryTimeout, MaxTime: o.QueryMaxTime, Wide: o.WideQueries,
+		Timeout: o.QueryTimeout, MaxTime: o.QueryMaxTime, Wide: o.WideQueries, Before: s.settled,
 	})
 	if err != nil {
+		cancel()
 		return nil, fmt.Errorf("preparing queries: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Service{
-		o: o, db: o.DB, logger: o.Logger, queries: queries, room: newRoom(o),
-		queue: make(chan *job, queueLength), ctx: ctx, cancel: cancel,
-	}
+	s.queries = queries
 	s.addRoutes()
+	if o.DB.Dialect() == store.SQLite {
+		s.inbox = newInbox(s)
+		s.work.Go(s.tend)
+	}
 	s.work.Go(s.write)
 	return s, nil
 }
 
-// Queued is how many reports wait for the writer.
+// Queued is how many reports wait for the writer, before they are acknowledged.
 func (s *Service) Queued() int { return len(s.queue) }
 
 // Close finishes what was submitted and ends the service. Later submissions are
@@ -175,6 +179,9 @@ func (s *Service) Close() {
 	s.closing.Unlock()
 	s.cancel()
 	s.work.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	s.settled(ctx) // the next process would do it
 }
 
 var (

@@ -108,6 +108,13 @@ type stored struct {
 }
 
 func (b *batch) store(reports []*report) error {
+	reports, err := b.claim(reports)
+	if err != nil {
+		return fmt.Errorf("taking reports out of the inbox: %w", err)
+	}
+	if len(reports) == 0 {
+		return nil
+	}
 	if err := b.internWords(reports); err != nil {
 		return fmt.Errorf("storing words: %w", err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,9 @@ type load struct {
 	// settle is how long the server may finish what it does behind a request on
 	// the account of that request.
 	settle time.Duration
+	// last is a request after all others that is answered when the server has finished
+	// that; nil: there is none. It is not counted.
+	last []byte
 }
 
 // outcome is what a load came to.
@@ -73,6 +77,14 @@ func (l *load) run(ctx context.Context, length time.Duration) *outcome {
 	}
 	all.Wait()
 	total.elapsed = time.Since(began)
+	if l.last != nil && total.failure == nil {
+		c := &client{address: l.to.address}
+		defer c.close()
+		var got reply
+		if got, total.failure = c.do(ctx, l.last); total.failure == nil && got.status != 200 {
+			total.failed, total.failure = 1, fmt.Errorf("the last request: status %d", got.status)
+		}
+	}
 	slices.Sort(total.latency)
 	return &total
 }

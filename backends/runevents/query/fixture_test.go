@@ -3,6 +3,7 @@ package query_test
 import (
 	"archive/tar"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -92,7 +93,7 @@ func open(tb testing.TB, dialect store.Dialect, change ...func(*query.Options)) 
 		tb.Fatal(err)
 	}
 	tb.Cleanup(s.Close)
-	o := query.Options{DB: db, Now: clock}
+	o := query.Options{DB: db, Now: clock, Before: func(ctx context.Context) { _ = s.Settle(ctx) }}
 	for _, f := range change {
 		f(&o)
 	}
@@ -127,6 +128,9 @@ func (b *bed) loadEach(tb testing.TB, nth int, more ...string) *bed {
 		wg.Go(func() { b.submit(tb, "store report", 8, []byte(m)) })
 	}
 	wg.Wait()
+	if err := b.store.Settle(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
 	return b
 }
 

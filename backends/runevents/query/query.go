@@ -40,6 +40,9 @@ type Options struct {
 	NodePurge time.Duration
 	// CorrectiveChange shows corrective_change as sent. Default: null.
 	CorrectiveChange bool
+	// Before is called before the database is asked, and waited for. Default: nothing
+	// is.
+	Before func(ctx context.Context)
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *zap.Logger
@@ -326,6 +329,9 @@ var errBusy = &Error{Status: http.StatusServiceUnavailable, Text: "too many quer
 
 // execute runs the plan and hands each finished piece of the answer to out.
 func (s *Service) execute(ctx context.Context, pl *plan, out *output) error {
+	if s.o.Before != nil {
+		s.o.Before(ctx)
+	}
 	if pl.wide {
 		if err := s.wait(ctx, s.wide, out, errBusy); err != nil {
 			return err

@@ -1,0 +1,246 @@
+package runevents
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// inboxed is a service on a file, whose inbox is filed when it is asked for.
+func inboxed(t *testing.T) (s *Service, p place) {
+	t.Helper()
+	p = place{store.SQLite, filepath.Join(t.TempDir(), "test.db")}
+	return p.start(t), p
+}
+
+// held keeps the service from filing until it is released.
+func (s *Service) held(t *testing.T) (release func()) {
+	t.Helper()
+	if err := s.inbox.filing.Acquire(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	return sync.OnceFunc(func() { s.inbox.filing.Release(1) })
+}
+
+// waiting is how many reports are acknowledged and not filed.
+func (s *Service) waiting(t *testing.T) (n int64) {
+	t.Helper()
+	err := s.db.Read(t.Context(), func(c store.Conn) error { return c.Row("SELECT count(*) FROM run_inbox").Scan(&n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (s *Service) get(path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w
+}
+
+// reportsOf sends small reports of so many nodes at once.
+func (s *Service) reportsOf(t *testing.T, nodes int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range nodes {
+		wg.Go(func() {
+			if _, err := s.Process(t.Context(), Command{storeReport, 8, "x", least("a.example.com", fmt.Sprintf("n%d.example.com", i))}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestInbox: a report is durable when it is acknowledged, is filed later, and is in
+// every answer from its acknowledgement on.
+func TestInbox(t *testing.T) {
+	t.Parallel()
+	s, _ := inboxed(t)
+	for i := range 3 {
+		release := s.held(t)
+		defer release()
+		s.reportsOf(t, i+1)
+		if n := s.waiting(t); n != int64(i+1) {
+			t.Errorf("%d reports wait after %d were acknowledged", n, i+1)
+		}
+		release()
+		w := s.get("/store/query/v4/reports?query=" + url.QueryEscape(`["extract",[["function","count"]]]`))
+		if got, want := w.Body.String(), fmt.Sprintf(`[{"count":%d}]`, i+1); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if n := s.waiting(t); n != 0 {
+			t.Errorf("%d reports wait behind a query", n)
+		}
+	}
+	s.whole(t)
+}
+
+// TestInboxOfOthers: what a process has acknowledged is in the answers of another one on
+// the same file, which may be the next after a kill. It is stored once.
+func TestInboxOfOthers(t *testing.T) {
+	t.Parallel()
+	s, p := inboxed(t)
+	s.reportsOf(t, 40)
+	// It files them as they were acknowledged, whatever it keeps itself.
+	other := p.start(t, func(o *Options) { o.EventTTL = time.Hour })
+	if n := other.number(t, "SELECT count(*) FROM run_reports"); n != 40 {
+		t.Errorf("the other one sees %d reports", n)
+	}
+	if n := s.number(t, "SELECT count(*) FROM run_events"); n != 40 {
+		t.Errorf("%d events, want 40", n)
+	}
+	other.reportsOf(t, 50) // 40 of them again
+	s.reportsOf(t, 60)
+	var wg sync.WaitGroup
+	for _, each := range []*Service{s, other, s, other} {
+		wg.Go(func() {
+			if err := each.Settle(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := s.number(t, "SELECT count(*) FROM run_reports"); n != 60 || s.waiting(t) != 0 {
+		t.Errorf("%d reports, want 60, and %d wait", n, s.waiting(t))
+	}
+	s.whole(t)
+}
+
+// TestInboxBeyondMemory: reports that come faster than they are filed are kept in the
+// table alone from some hundreds on, and none is lost.
+func TestInboxBeyondMemory(t *testing.T) {
+	t.Parallel()
+	s, _ := inboxed(t)
+	release := s.held(t)
+	defer release()
+	const reports = 2*inboxReports + 70
+	for range 7 {
+		s.reportsOf(t, reports/7)
+	}
+	s.reportsOf(t, reports)
+	if n := len(s.inbox.reports); n != 2*inboxReports {
+		t.Errorf("%d are kept in memory, want %d", n, 2*inboxReports)
+	}
+	release()
+	if n := s.number(t, "SELECT count(*) FROM run_reports"); n != reports || s.waiting(t) != 0 {
+		t.Errorf("%d reports, want %d, and %d wait", n, reports, s.waiting(t))
+	}
+	if s.inbox.bytes != 0 || s.inbox.length.Load() != 0 {
+		t.Errorf("%d bytes and %d reports seem to be kept", s.inbox.bytes, s.inbox.length.Load())
+	}
+	s.whole(t)
+}
+
+// TestInboxIsFiledByItself: nobody asks, and a batch is filed when it is there.
+func TestInboxIsFiledByItself(t *testing.T) {
+	t.Parallel()
+	s, _ := inboxed(t)
+	s.reportsOf(t, inboxReports)
+	for s.waiting(t) != 0 { // ends with the test
+		if t.Context().Err() != nil {
+			t.Fatal("it is not filed")
+		}
+	}
+}
+
+// TestInboxAtTheEnd: a service that ends leaves nothing to others.
+func TestInboxAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s, p := inboxed(t)
+	s.reportsOf(t, 5)
+	s.Close()
+	other := p.start(t)
+	if n := other.waiting(t); n != 0 {
+		t.Errorf("%d reports wait", n)
+	}
+	if n := other.number(t, "SELECT count(*) FROM run_reports"); n != 5 {
+		t.Errorf("%d reports", n)
+	}
+}
+
+// TestInboxFault: what cannot be filed is acknowledged all the same, since it is
+// durable. The status tells it, queries go on, and it is filed when that can be.
+func TestInboxFault(t *testing.T) {
+	t.Parallel()
+	s, _ := inboxed(t)
+	s.change(t, "ALTER TABLE run_report_details RENAME TO away")
+	s.reportsOf(t, 3)
+	if err := s.Settle(t.Context()); err == nil || !strings.Contains(err.Error(), "run_report_details") {
+		t.Errorf("settled: %v", err)
+	}
+	if w := s.get("/store/query/v4/events"); w.Code != http.StatusOK {
+		t.Errorf("a query: %d %s", w.Code, w.Body)
+	}
+	if s.reportsOf(t, 4); s.status() != http.StatusServiceUnavailable { // three again
+		t.Errorf("status %d while nothing can be filed", s.status())
+	}
+	s.change(t, "ALTER TABLE away RENAME TO run_report_details")
+	if n := s.number(t, "SELECT count(*) FROM run_reports"); n != 4 || s.waiting(t) != 0 {
+		t.Errorf("%d reports, want 4, and %d wait", n, s.waiting(t))
+	}
+	if s.status() != http.StatusOK {
+		t.Errorf("status %d afterwards", s.status())
+	}
+	if list, err := s.Rejected(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("rejected: %+v %v", list, err)
+	}
+	s.whole(t)
+}
+
+// TestInboxRejects: one report of a batch that the database refuses, and rows that
+// nobody can read, go to the list, and keep no other out.
+func TestInboxRejects(t *testing.T) {
+	t.Parallel()
+	s, _ := inboxed(t)
+	s.change(t, "CREATE UNIQUE INDEX once ON run_reports (configuration_version)")
+	for _, version := range []string{"v1", "v2", "v2", "v3"} {
+		payload := least("a.example.com", fmt.Sprintf("n%d.example.com", s.waiting(t)), `"v1"`, `"`+version+`"`)
+		if _, err := s.Process(t.Context(), Command{storeReport, 8, "x", payload}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.change(t, "INSERT INTO run_inbox (version, received, since, payload) VALUES (8, 1, 1, X'06FF'), (8, 1, 1, X''), (7, 1, 1, X'01010000FEFF5B')")
+	if err := s.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.number(t, "SELECT count(*) FROM run_reports"); n != 3 || s.waiting(t) != 0 {
+		t.Errorf("%d reports, want 3, and %d wait", n, s.waiting(t))
+	}
+	list, err := s.Rejected(t.Context())
+	if err != nil || len(list) != 4 {
+		t.Fatalf("rejected: %+v %v", list, err)
+	}
+	_, c, err := s.RejectedCommand(t.Context(), list[len(list)-1].ID)
+	if err != nil || !strings.Contains(string(c.Payload), `"v2"`) || c.Version != 8 || c.Certname != "n2.example.com" {
+		t.Errorf("the refused one: %+v %s %v", c, c.Payload, err)
+	}
+}
+
+// TestInboxFull: when nothing can be filed for long no more is acknowledged.
+func TestInboxFull(t *testing.T) {
+	t.Parallel()
+	s, _ := inboxed(t)
+	s.inbox.length.Store(inboxFull)
+	if _, err := s.Process(t.Context(), Command{storeReport, 8, "x", least()}); !errors.Is(err, ErrBusy) {
+		t.Errorf("stored: %v", err)
+	}
+	if w := s.post(leastURL, least()); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if err := s.Settle(t.Context()); err != nil { // finds that there is nothing
+		t.Fatal(err)
+	}
+	if w := s.post(leastURL, least()); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
