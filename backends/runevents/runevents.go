@@ -159,8 +159,15 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// Queued is how many reports wait for the writer, before they are acknowledged.
-func (s *Service) Queued() int { return len(s.queue) }
+// Queued is how many reports were taken in and are not where queries find them: those
+// that wait for the writer, and the acknowledged ones in the inbox.
+func (s *Service) Queued() int {
+	n := len(s.queue)
+	if s.inbox != nil {
+		n += max(0, int(s.inbox.length.Load()))
+	}
+	return n
+}
 
 // Close finishes what was submitted and ends the service. Later submissions are
 // refused.

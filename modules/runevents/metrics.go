@@ -29,7 +29,7 @@ var (
 	})
 	queued = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "run_events", Name: "queued_reports",
-		Help: "Reports that wait to be stored.",
+		Help: "Reports that were taken in and are not yet where queries find them.",
 	}, countQueued)
 	rejected = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "run_events", Name: "rejected_commands",
