@@ -388,7 +388,7 @@ func TestRoom(t *testing.T) {
 		defer close(answered)
 		s.post(leastURL, large)
 	}()
-	for s.Queued() == 0 && s.room.work.TryAcquire(s.o.MaxQueued-weight<<20) { // until it is at work
+	for len(s.queue) == 0 && s.room.work.TryAcquire(s.o.MaxQueued-weight<<20) { // until it is at work
 		s.room.work.Release(s.o.MaxQueued - weight<<20)
 		runtime.Gosched()
 	}
