@@ -28,9 +28,9 @@ const (
 
 // inbox is where reports are durable, and acknowledged, before they are filed in the
 // tables that queries read. SQLite writes whole pages, and nearly each event of a report
-// changes another page of the index of resources: alone it changed 50 pages, and hundreds
-// together change few more than hundred of them alone. Whoever queries waits until what
-// was acknowledged before is filed, so that nobody sees the difference.
+// changes another page of the index of resources: a report alone changes some 50 pages,
+// and hundreds together change some hundreds. Whoever queries waits until what was
+// acknowledged before is filed, so that nobody sees the difference.
 //
 // What is read here is kept until it is filed, as far as it is not much. The rest, and
 // what others on the same file or a process that was killed have left, is read from the
@@ -132,7 +132,9 @@ func (s *Service) tend() {
 	for {
 		select {
 		case <-s.inbox.enough:
-			s.filed(s.ctx, s.file(s.ctx, s.inbox.full()))
+			if !s.inbox.stuck(s.o.Now()) {
+				s.filed(s.ctx, s.file(s.ctx, s.inbox.full()))
+			}
 		case <-ticker.C:
 			s.settled(s.ctx)
 		case <-s.ctx.Done():
@@ -141,8 +143,21 @@ func (s *Service) tend() {
 	}
 }
 
-// settled is Settle for those who go on in any case: what cannot be filed now is tried
-// again, and the status tells it.
+// stuck reports whether filing has just failed, so that it is left to the next turn.
+func (in *inbox) stuck(now time.Time) bool {
+	at := in.failed.Load()
+	return at != 0 && now.Sub(time.Unix(0, at)) < inboxWait
+}
+
+// beforeQuery is Settle for queries. They go on in any case, over what is filed, when
+// filing fails; the status tells that.
+func (s *Service) beforeQuery(ctx context.Context) {
+	if s.inbox != nil && !s.inbox.stuck(s.o.Now()) {
+		s.settled(ctx)
+	}
+}
+
+// settled is Settle for those who have nobody to tell.
 func (s *Service) settled(ctx context.Context) { s.filed(ctx, s.Settle(ctx)) }
 
 func (s *Service) filed(ctx context.Context, err error) {
@@ -174,47 +189,52 @@ func (s *Service) file(ctx context.Context, last int64) error {
 		return err
 	}
 	defer s.inbox.filing.Release(1)
-	var errs []error
+	var failed error
 	for begin := int64(0); ; {
 		reports := s.inbox.take(last)
 		if len(reports) == 0 {
 			var err error
 			if reports, begin, err = s.reread(ctx, begin, last); err != nil || begin == 0 {
-				return errors.Join(append(errs, err)...)
+				return errors.Join(failed, err)
 			}
 		}
-		if err := s.fileBatch(reports); err != nil {
-			errs = append(errs, err)
-		}
-		if err := errors.Join(errs...); ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) {
-			return err
+		done, err := s.fileBatch(reports)
+		failed = errors.Join(failed, err)
+		if err != nil && done == 0 || ctx.Err() != nil { // it is not for what they are
+			return failed
 		}
 	}
 }
 
 // fileBatch stores reports and takes them out of the inbox. When they cannot be stored
 // together, each is tried alone; what the database refuses goes to the list of rejected
-// commands.
-func (s *Service) fileBatch(reports []*report) error {
-	err := s.inbox.filer.file(reports)
+// commands. Done is how many are out of the inbox.
+func (s *Service) fileBatch(reports []*report) (done int, err error) {
+	err = s.inbox.filer.file(reports)
 	if err != nil && len(reports) > 1 && !errors.Is(err, store.ErrUnavailable) {
 		s.logger.Warn("storing reports one by one", zap.Error(err))
-		var errs []error
 		for _, r := range reports {
-			errs = append(errs, s.fileBatch([]*report{r}))
+			n, failed := s.fileBatch([]*report{r})
+			done += n
+			if failed != nil {
+				err = failed // like the others'
+			}
 		}
-		return errors.Join(errs...)
-	}
-	if err == nil {
-		s.inbox.failed.Store(0)
-		s.inbox.length.Add(-int64(len(reports)))
-		return nil
+		if done == len(reports) {
+			err = nil
+		}
+		return done, err
 	}
 	if err = s.payloads(err); IsPayload(err) {
-		return s.giveUp(reports[0].inbox, reports[0].certname, err)
+		err = s.giveUp(reports[0].inbox, reports[0].certname, err)
 	}
-	s.inbox.failed.Store(s.o.Now().UnixNano())
-	return err
+	if err != nil {
+		s.inbox.failed.Store(s.o.Now().UnixNano())
+		return 0, err
+	}
+	s.inbox.failed.Store(0)
+	s.inbox.length.Add(-int64(len(reports)))
+	return len(reports), nil
 }
 
 // reread reads reports of the table that come after begin, up to last and as many as
@@ -301,7 +321,6 @@ func (s *Service) giveUp(id int64, certname string, reason error) error {
 	if err != nil {
 		return fmt.Errorf("taking a rejected report out of the inbox: %w", err)
 	}
-	s.inbox.length.Add(-1)
 	return nil
 }
 

@@ -143,7 +143,7 @@ func New(o Options) (*Service, error) {
 	s := &Service{o: o, db: o.DB, logger: o.Logger, room: newRoom(o), queue: make(chan *job, queueLength), ctx: ctx, cancel: cancel}
 	queries, err := query.New(query.Options{
 		DB: o.DB, Prefix: o.Prefix, NodePurge: o.NodePurgeTTL, CorrectiveChange: o.CorrectiveChange, Now: o.Now, Logger: o.Logger,
-		Timeout: o.QueryTimeout, MaxTime: o.QueryMaxTime, Wide: o.WideQueries, Before: s.settled,
+		Timeout: o.QueryTimeout, MaxTime: o.QueryMaxTime, Wide: o.WideQueries, Before: s.beforeQuery,
 	})
 	if err != nil {
 		cancel()
