@@ -206,7 +206,7 @@ func (f *fleet) fill(ctx context.Context, events int) error {
 	return nil
 }
 
-// store submits reports, some at a time.
+// store submits reports, some at a time, and waits until queries find them in their place.
 func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
 	var (
 		senders sync.WaitGroup
@@ -233,6 +233,9 @@ func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
 		})
 	}
 	senders.Wait()
+	if err := f.service.Settle(ctx); err != nil {
+		return fmt.Errorf("filing reports: %w", err)
+	}
 	f.took += time.Since(began)
 	select {
 	case err := <-failed:
