@@ -30,7 +30,7 @@ func TestMakeTest(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^make test$`).MatchString(page(t, ".ci/run")) {
 		t.Error(".ci/run does not call make test")
 	}
-	for _, name := range []string{"cmd/tollgate/e2e/main.go", "cmd/bench/binary.go"} {
+	for _, name := range []string{"cmd/tollgate/e2e/main.go", "cmd/bench/process/binary.go"} {
 		builds := regexp.MustCompile(`"go", "build", "-buildvcs=false", "-trimpath",\s+"-tags", "` + regexp.QuoteMeta(tags) + `",`)
 		if !builds.MatchString(page(t, name)) {
 			t.Errorf("%s does not build with the Makefile's flags and the tags %s", name, tags)

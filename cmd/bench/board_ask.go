@@ -21,6 +21,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/forum"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
 const (
@@ -32,17 +34,17 @@ const (
 
 // boardClient asks a board without a network.
 type boardClient struct {
-	forum   *forum
+	forum   *forum.Forum
 	service *board.Service
 	api     *api.API
 	tokens  []string // of the writers
 	random  *rand.Rand
 }
 
-func newBoardClient(ctx context.Context, f *forum, service *board.Service) (*boardClient, error) {
+func newBoardClient(ctx context.Context, f *forum.Forum, service *board.Service) (*boardClient, error) {
 	c := &boardClient{forum: f, service: service, api: service.API(), random: rand.New(rand.NewPCG(3, 5))} //nolint:gosec // G404: not a secret
 	for w := range boardWriters {
-		token, err := service.IssueToken(ctx, accounts.TokenRequest{User: memberName(int64(w) + 1), Name: "bench", Scopes: rights.Scopes, Days: 1})
+		token, err := service.IssueToken(ctx, accounts.TokenRequest{User: forum.Member(int64(w) + 1), Name: "bench", Scopes: rights.Scopes, Days: 1})
 		if err != nil {
 			return nil, fmt.Errorf("making a token: %w", err)
 		}
@@ -122,7 +124,7 @@ func (c *boardClient) measure(ctx context.Context, token string, path func() str
 	var to boardAnswer
 	for _, warm := range []bool{true, false} {
 		s.took = s.took[:0]
-		before, err := cpuTime(os.Getpid())
+		before, err := process.CPU(os.Getpid())
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +136,7 @@ func (c *boardClient) measure(ctx context.Context, token string, path func() str
 			}
 			s.took = append(s.took, time.Since(began))
 		}
-		after, err := cpuTime(os.Getpid())
+		after, err := process.CPU(os.Getpid())
 		if err != nil {
 			return nil, err
 		}
@@ -152,14 +154,14 @@ func (c *boardClient) ask(ctx context.Context) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := func() string { return fmt.Sprintf("/forums/%d/threads", firstForum+c.random.Int64N(c.forum.forums)) }
+	list := func() string { return fmt.Sprintf("/forums/%d/threads", forum.First+c.random.Int64N(c.forum.Forums)) }
 	deepList := func() string {
-		return fmt.Sprintf("/forums/%d/threads?after=%s", firstForum, cursors[c.random.IntN(len(cursors))])
+		return fmt.Sprintf("/forums/%d/threads?after=%s", forum.First, cursors[c.random.IntN(len(cursors))])
 	}
-	long := "/threads/" + strconv.Itoa(longThread) + "/posts?after="
+	long := "/threads/" + strconv.Itoa(forum.LongThread) + "/posts?after="
 	firstPage := func() string { return long + "0" }
-	deepPage := func() string { return long + strconv.FormatInt(c.random.Int64N(c.forum.posts*9/10), 10) }
-	anyThread := func() string { return fmt.Sprintf("/threads/%d/posts", 1+c.random.Int64N(c.forum.threads)) }
+	deepPage := func() string { return long + strconv.FormatInt(c.random.Int64N(c.forum.Posts*9/10), 10) }
+	anyThread := func() string { return fmt.Sprintf("/threads/%d/posts", 1+c.random.Int64N(c.forum.Threads)) }
 	spells := make(map[string]*spell)
 	for _, kind := range []struct {
 		name, token string
@@ -206,8 +208,8 @@ func (c *boardClient) ask(ctx context.Context) ([]line, error) {
 func (c *boardClient) cursors(ctx context.Context) (list []string, err error) {
 	var to boardAnswer
 	after := ""
-	for range threadsOfForum / 100 {
-		if err := c.do(ctx, &to, "", http.MethodGet, fmt.Sprintf("/forums/%d/threads?limit=100%s", firstForum, after), ""); err != nil {
+	for range forum.ThreadsOfForum / 100 {
+		if err := c.do(ctx, &to, "", http.MethodGet, fmt.Sprintf("/forums/%d/threads?limit=100%s", forum.First, after), ""); err != nil {
 			return nil, err
 		}
 		cursor := gjson.GetBytes(to.body, "nextCursor").String()
@@ -229,9 +231,9 @@ func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
 		what  string
 		query func() string
 	}{
-		{"a rare word", func() string { return forumWord(vocabulary/2 + c.random.IntN(vocabulary/2)) }},
-		{"two words of some posts", func() string { return forumWord(200+c.random.IntN(800)) + "+" + forumWord(200+c.random.IntN(800)) }},
-		{"two words of most posts", func() string { return forumWord(c.random.IntN(20)) + "+" + forumWord(c.random.IntN(20)) }},
+		{"a rare word", func() string { return forum.Word(forum.Vocabulary/2 + c.random.IntN(forum.Vocabulary/2)) }},
+		{"two words of some posts", func() string { return forum.Word(200+c.random.IntN(800)) + "+" + forum.Word(200+c.random.IntN(800)) }},
+		{"two words of most posts", func() string { return forum.Word(c.random.IntN(20)) + "+" + forum.Word(c.random.IntN(20)) }},
 	} {
 		took := make([]time.Duration, 0, boardSearches)
 		var to boardAnswer
@@ -257,7 +259,7 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := cpuTime(os.Getpid())
+	before, err := process.CPU(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +269,7 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 		return nil, err
 	}
 	elapsed := time.Since(began)
-	after, err := cpuTime(os.Getpid())
+	after, err := process.CPU(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
@@ -302,12 +304,12 @@ func (c *boardClient) replies(ctx context.Context, each int) ([]time.Duration, e
 			var to boardAnswer
 			var err error
 			for i := 0; i < each && err == nil; i++ {
-				thread := int64(longThread)
+				thread := int64(forum.LongThread)
 				if i%10 != 0 {
-					thread = 1 + random.Int64N(c.forum.threads)
+					thread = 1 + random.Int64N(c.forum.Threads)
 				}
-				start := random.IntN(len(c.forum.text) - 2*postBytes)
-				body := fmt.Sprintf(`{"message":"%s %d %d %s"}`, run, w, i, c.forum.text[start:start+postBytes])
+				start := random.IntN(len(c.forum.Text) - 2*forum.PostBytes)
+				body := fmt.Sprintf(`{"message":"%s %d %d %s"}`, run, w, i, c.forum.Text[start:start+forum.PostBytes])
 				from := time.Now()
 				err = c.do(ctx, &to, token, http.MethodPost, fmt.Sprintf("/threads/%d/posts", thread), body)
 				own = append(own, time.Since(from))

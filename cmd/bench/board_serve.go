@@ -11,6 +11,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/cmd/bench/forum"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -43,43 +46,38 @@ http://%[2]s {
 `
 
 // serveBoard measures the built binary over HTTP.
-func (b *bench) serveBoard(ctx context.Context, f *forum, file string) (lines []line, err error) {
+func (b *bench) serveBoard(ctx context.Context, f *forum.Forum, file string) (lines []line, err error) {
 	dir, err := os.MkdirTemp(b.dir, "board-")
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := freeAddresses(ctx, 2)
+	addresses, err := process.FreeAddresses(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
 	if file, err = filepath.Abs(file); err != nil {
 		return nil, err
 	}
-	s := &server{dir: dir, admin: addresses[0], config: fmt.Sprintf(boardCaddyfile, addresses[0], addresses[1], file)}
-	config := filepath.Join(dir, "Caddyfile")
-	if err := os.WriteFile(config, []byte(s.config), 0o600); err != nil {
+	s := &process.Server{Dir: dir, Admin: addresses[0], Config: fmt.Sprintf(boardCaddyfile, addresses[0], addresses[1], file)}
+	if err := s.Start(ctx, b.binary, b.environment); err != nil {
 		return nil, err
 	}
-	environment := []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
-	if s.child, err = launch(ctx, dir, "server", nil, nil, environment, b.binary, "run", "--config", config, "--adapter", "caddyfile"); err != nil {
-		return nil, err
+	defer s.Stop()
+	to := load.Site{Address: addresses[1]}
+	if err := s.Await(ctx, &load.Load{To: to, Request: to.Get("/api/v1/forums"), Check: isOK}); err != nil {
+		return nil, fmt.Errorf("the server does not answer: %w\n%s", err, s.Said())
 	}
-	defer s.stop()
-	to := site{addresses[1], ""}
-	if err := s.awaitBoard(ctx, to); err != nil {
-		return nil, fmt.Errorf("the server does not answer: %w\n%s", err, s.said())
-	}
-	before, err := s.resident()
+	before, err := s.Resident()
 	if err != nil {
 		return nil, err
 	}
 	for _, kind := range []struct{ what, path string }{
-		{"25 threads of a forum", "/api/v1/forums/" + strconv.Itoa(firstForum) + "/threads"},
-		{"25 posts deep in a thread", fmt.Sprintf("/api/v1/threads/%d/posts?after=%d", longThread, f.posts/2)},
+		{"25 threads of a forum", "/api/v1/forums/" + strconv.Itoa(forum.First) + "/threads"},
+		{"25 posts deep in a thread", fmt.Sprintf("/api/v1/threads/%d/posts?after=%d", forum.LongThread, f.Posts/2)},
 	} {
-		l := &load{to: to, request: to.get(kind.path), check: isPage, conns: conns}
-		if o := l.run(ctx, warmUp); o.failure != nil {
-			return nil, o.failure
+		l := &load.Load{To: to, Request: to.Get(kind.path), Check: isPage, Conns: conns}
+		if o := l.Run(ctx, warmUp); o.Failure != nil {
+			return nil, o.Failure
 		}
 		var rates, cpus []float64
 		for range b.rounds {
@@ -93,45 +91,18 @@ func (b *bench) serveBoard(ctx context.Context, f *forum, file string) (lines []
 			line{what: "HTTP: GET/s, " + kind.what + ", load beside", tollgate: number(median(rates))},
 			line{what: "HTTP: GET/s a core of the server, the same", tollgate: number(1e6 / median(cpus))})
 	}
-	after, err := s.resident()
+	after, err := s.Resident()
 	if err != nil {
 		return nil, err
 	}
 	return append(lines, line{what: "HTTP: MB of the server's memory, before and after", plain: number(float64(before) / 1e6), tollgate: number(float64(after) / 1e6)}), nil
 }
 
-// get is a GET of a site.
-func (s site) get(path string) []byte {
-	return []byte("GET " + path + " HTTP/1.1\r\nHost: " + s.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n")
-}
-
-func isPage(got reply) error {
-	if got.status != 200 || got.bytes < 5000 {
-		return fmt.Errorf("status %d with %d bytes instead of 200 with a page", got.status, got.bytes)
+func isPage(got load.Reply) error {
+	if got.Status != 200 || got.Bytes < 5000 {
+		return fmt.Errorf("status %d with %d bytes instead of 200 with a page", got.Status, got.Bytes)
 	}
 	return nil
-}
-
-// awaitBoard tries the board until it answers.
-func (s *server) awaitBoard(ctx context.Context, to site) error {
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		c := &client{address: to.address}
-		got, err := c.do(ctx, to.get("/api/v1/forums"))
-		c.close()
-		if err == nil && got.status != 200 {
-			err = fmt.Errorf("status %d", got.status)
-		}
-		if err == nil || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-s.done:
-			return fmt.Errorf("it has ended: %w", err)
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }
 
 // mostOnPostgres bounds what is copied to PostgreSQL.
@@ -158,7 +129,7 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 		return nil, err
 	}
 	defer func() { service.Close(); err = errors.Join(err, db.Close()) }()
-	f := newForum(min(posts, mostOnPostgres))
+	f := forum.New(min(posts, mostOnPostgres))
 	began := time.Now()
 	if err := copyForum(ctx, f, db, dsn); err != nil {
 		return nil, fmt.Errorf("making a forum: %w", err)
@@ -167,7 +138,7 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 	if lines, err = askBoard(ctx, f, service); err != nil {
 		return nil, err
 	}
-	lines = append([]line{{what: "seconds to copy a forum of " + strconv.FormatInt(f.posts, 10) + " posts", tollgate: number(took.Seconds())}}, lines...)
+	lines = append([]line{{what: "seconds to copy a forum of " + strconv.FormatInt(f.Posts, 10) + " posts", tollgate: number(took.Seconds())}}, lines...)
 	for i := range lines {
 		// The aims are those of SQLite.
 		lines[i].what, lines[i].aim = "PostgreSQL: "+lines[i].what, ""
@@ -176,21 +147,21 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 }
 
 // copyForum fills the database, unless a run before has.
-func copyForum(ctx context.Context, f *forum, db *store.DB, dsn string) error {
+func copyForum(ctx context.Context, f *forum.Forum, db *store.DB, dsn string) error {
 	var last int64
 	err := db.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT COALESCE(max(post_id), 0) FROM board_search").Scan(&last)
 	})
-	if err != nil || last >= f.posts {
+	if err != nil || last >= f.Posts {
 		return err
 	}
 	registered, err := registeredGroup(ctx, db)
 	if err != nil {
 		return err
 	}
-	to, err := newPostgresFill(ctx, dsn)
+	to, err := forum.NewPostgres(ctx, dsn)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.fill(ctx, registered, to, progress(f.posts)), to.close(ctx))
+	return errors.Join(f.Fill(ctx, registered, to, progress(f.Posts)), to.Close(ctx))
 }

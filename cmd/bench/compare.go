@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
 // conns is the number of connections of a load. It is below the 32 idle
@@ -31,15 +34,15 @@ type pair struct{ plain, other []sample }
 
 // compare gives two loads slices in turn, who begins alternating, so that a
 // drift of the machine hits both.
-func (b *bench) compare(ctx context.Context, s *server, rounds int, plain, other *load) (*pair, error) {
-	for _, l := range []*load{plain, other} {
-		if o := l.run(ctx, warmUp); o.failure != nil {
-			return nil, o.failure
+func (b *bench) compare(ctx context.Context, s *process.Server, rounds int, plain, other *load.Load) (*pair, error) {
+	for _, l := range []*load.Load{plain, other} {
+		if o := l.Run(ctx, warmUp); o.Failure != nil {
+			return nil, o.Failure
 		}
 	}
 	var p pair
 	for round := range rounds {
-		sides := []*load{plain, other}
+		sides := []*load.Load{plain, other}
 		if round%2 == 1 {
 			slices.Reverse(sides)
 		}
@@ -59,25 +62,25 @@ func (b *bench) compare(ctx context.Context, s *server, rounds int, plain, other
 }
 
 // sample runs one slice.
-func (b *bench) sample(ctx context.Context, s *server, l *load) (sample, error) {
-	before, err := s.cpu()
+func (b *bench) sample(ctx context.Context, s *process.Server, l *load.Load) (sample, error) {
+	before, err := s.CPU()
 	if err != nil {
 		return sample{}, err
 	}
-	o := l.run(ctx, b.slice)
-	if o.failure != nil {
-		return sample{}, fmt.Errorf("%d of %d requests failed: %w", o.failed, o.requests+o.failed, o.failure)
+	o := l.Run(ctx, b.slice)
+	if o.Failure != nil {
+		return sample{}, fmt.Errorf("%d of %d requests failed: %w", o.Failed, o.Requests+o.Failed, o.Failure)
 	}
 	select {
-	case <-time.After(l.settle):
+	case <-time.After(l.Settle):
 	case <-ctx.Done():
 		return sample{}, ctx.Err()
 	}
-	after, err := s.cpu()
+	after, err := s.CPU()
 	if err != nil {
 		return sample{}, err
 	}
-	return sample{o.rate(), float64((after - before).Microseconds()) / float64(max(1, o.requests)), o.percentile(99).Seconds() * 1000}, nil
+	return sample{o.Rate(), float64((after - before).Microseconds()) / float64(max(1, o.Requests)), o.Percentile(99).Seconds() * 1000}, nil
 }
 
 func rateOf(s sample) float64 { return s.rate }
@@ -139,19 +142,19 @@ const profileTime = 6 * time.Second
 
 // profile saves CPU and allocation profiles of the server under a load, in a
 // slice of its own since profiling costs too.
-func (b *bench) profile(ctx context.Context, s *server, l *load, name string) error {
+func (b *bench) profile(ctx context.Context, s *process.Server, l *load.Load, name string) error {
 	if b.profiles == "" {
 		return nil
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	ended := make(chan *outcome, 1)
-	go func() { ended <- l.run(ctx, time.Hour) }()
+	ended := make(chan *load.Outcome, 1)
+	go func() { ended <- l.Run(ctx, time.Hour) }()
 	for _, kind := range [...]string{"profile", "allocs"} {
-		if err := s.saveProfile(ctx, kind, profileTime, filepath.Join(b.profiles, name+"."+kind)); err != nil {
+		if err := s.SaveProfile(ctx, kind, profileTime, filepath.Join(b.profiles, name+"."+kind)); err != nil {
 			return err
 		}
 	}
 	stop()
-	return (<-ended).failure
+	return (<-ended).Failure
 }

@@ -21,6 +21,9 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
 // bench is one run of this command.
@@ -37,7 +40,7 @@ type bench struct {
 
 func main() {
 	var b bench
-	mock := flag.Bool("mock", false, "be the mock provider; for this command's own use")
+	provider := flag.Bool("mock", false, "be the mock provider; for this command's own use")
 	only := flag.String("only", "", "rows to measure, by letter, such as a,b,d; default: all")
 	flag.IntVar(&b.rounds, "rounds", 5, "slices of each side, taken in turn; the median counts")
 	flag.DurationVar(&b.slice, "time", 1500*time.Millisecond, "length of a slice")
@@ -49,8 +52,8 @@ func main() {
 	// fewer collections.
 	debug.SetGCPercent(400)
 	var err error
-	if *mock {
-		err = serveMock(ctx, os.Stdin, os.Stdout)
+	if *provider {
+		err = mock.Serve(ctx, os.Stdin, os.Stdout)
 	} else {
 		err = b.run(ctx, *only)
 	}
@@ -79,15 +82,15 @@ func (b *bench) run(ctx context.Context, only string) error {
 		return fmt.Errorf("making a temporary folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder that stays harms nobody
-	if b.binary, err = findBinary(ctx, b.dir); err != nil {
+	if b.binary, err = process.Binary(ctx, b.dir); err != nil {
 		return err
 	}
-	mock, err := startMock(ctx, b.dir)
+	provider, err := mock.Start(ctx, b.dir)
 	if err != nil {
 		return err
 	}
-	defer mock.stop()
-	b.upstream = mock.address
+	defer provider.Stop()
+	b.upstream = provider.Address
 
 	var report report
 	for _, row := range chosen {

@@ -18,6 +18,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -68,9 +70,9 @@ rate_limit: {enabled: false}
 
 // issuer is an authorization server on one engine, with its database open beside it.
 type issuer struct {
-	*server
+	*process.Server
 	issuing
-	site, plain, edge site
+	site, plain, edge load.Site
 	db                *store.DB
 	size              string // asks how large the database is
 
@@ -80,7 +82,7 @@ type issuer struct {
 	granting     string      // an access token of the person
 	bound        string      // one of the client, of the key of prover
 	bearer       string      // one that is not bound
-	prover       *prover
+	prover       *load.Prover
 }
 
 // authserverRow measures an authorization server beside plain `respond`, on SQLite with
@@ -118,7 +120,7 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 	var lines []line
 	for _, kind := range []struct {
 		name, what string
-		load       func(s *issuer) *load
+		load       func(s *issuer) *load.Load
 		aim        float64 // requests a core and second; 0: none
 	}{
 		{"q-jwks", "JWKS", (*issuer).keySet, 0},
@@ -140,7 +142,7 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	for _, kind := range []struct {
 		what string
-		load func(s *issuer) *load
+		load func(s *issuer) *load.Load
 	}{{"token of a client", (*issuer).machine}, {"code flow", (*issuer).flow}} {
 		heap, size, err := lite.kept(ctx, kind.load(lite))
 		if err != nil {
@@ -163,7 +165,7 @@ func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err
 		return nil, err
 	}
 	s := &issuer{db: db}
-	addresses, err := freeAddresses(ctx, 4)
+	addresses, err := process.FreeAddresses(ctx, 4)
 	if err == nil {
 		s.issuing, err = seedIssuing(ctx, db)
 	}
@@ -171,19 +173,19 @@ func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err
 		err = os.WriteFile(filepath.Join(dir, "keys.yaml"), fmt.Appendf(nil, issuerKeys, addresses[2]), 0o600)
 	}
 	if err == nil {
-		s.plain, s.site, s.edge = site{addresses[1], ""}, site{addresses[2], ""}, site{addresses[3], ""}
-		s.server = &server{dir: dir, admin: addresses[0], config: fmt.Sprintf(issuerCaddyfile, addresses[0], addresses[1], addresses[2], option, addresses[3])}
-		err = s.start(ctx, b)
+		s.plain, s.site, s.edge = load.Site{Address: addresses[1]}, load.Site{Address: addresses[2]}, load.Site{Address: addresses[3]}
+		s.Server = &process.Server{Dir: dir, Admin: addresses[0], Config: fmt.Sprintf(issuerCaddyfile, addresses[0], addresses[1], addresses[2], option, addresses[3])}
+		err = s.Start(ctx, b.binary, b.environment)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing an authorization server: %w", err), db.Close())
 	}
-	err = s.await(ctx, &load{to: s.site, request: s.site.get("/ready"), check: isOK})
+	err = s.Await(ctx, &load.Load{To: s.site, Request: s.site.Get("/ready"), Check: isOK})
 	if err == nil {
 		err = s.prepare(ctx)
 	}
 	if err != nil {
-		said := s.said()
+		said := s.Said()
 		s.end()
 		return nil, fmt.Errorf("the authorization server does not answer: %w\n%s", err, said)
 	}
@@ -191,17 +193,17 @@ func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err
 }
 
 func (s *issuer) end() {
-	s.stop()
+	s.Stop()
 	_ = s.db.Close() // nothing in it is kept
 }
 
 // prepare has tokens to ask about, and to refresh.
 func (s *issuer) prepare(ctx context.Context) error {
-	c := &client{address: s.site.address, keep: true}
-	defer c.close()
+	c := &load.Client{Address: s.site.Address, Keep: true}
+	defer c.Close()
 	for _, id := range []string{s.id, issuingDocument} {
-		if got, err := c.do(ctx, s.site.get(authorizing(id))); err != nil || !strings.HasPrefix(got.location, "/login") {
-			return fmt.Errorf("%s: status %d to %q instead of a redirect to the login: %.300s: %w", id, got.status, got.location, got.text, err)
+		if got, err := c.Do(ctx, s.site.Get(authorizing(id))); err != nil || !strings.HasPrefix(got.Location, "/login") {
+			return fmt.Errorf("%s: status %d to %q instead of a redirect to the login: %.300s: %w", id, got.Status, got.Location, got.Text, err)
 		}
 	}
 	s.refreshes = make(chan string, 2*conns)
@@ -215,14 +217,14 @@ func (s *issuer) prepare(ctx context.Context) error {
 		s.tokens = append(s.tokens, s.form("/oauth/introspect", url.Values{"token": {s.granting}}))
 	}
 	var err error
-	if s.prover, err = newProver(); err != nil {
+	if s.prover, err = load.NewProver(); err != nil {
 		return err
 	}
 	request, err := s.proved()
 	if err != nil {
 		return err
 	}
-	for request, token := range map[string]*string{string(request): &s.bound, string(s.machine().request): &s.bearer} {
+	for request, token := range map[string]*string{string(request): &s.bound, string(s.machine().Request): &s.bearer} {
 		text, err := s.ask(ctx, c, []byte(request))
 		if err != nil {
 			return err
@@ -235,21 +237,21 @@ func (s *issuer) prepare(ctx context.Context) error {
 // form is a POST of the client, with more lines of its header.
 func (s *issuer) form(path string, form url.Values, more ...string) []byte {
 	body := form.Encode()
-	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.site.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + s.client + strings.Join(more, "") +
+	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.site.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + s.client + strings.Join(more, "") +
 		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 
-func isOK(got reply) error {
-	if got.status != 200 {
-		return fmt.Errorf("status %d instead of 200: %.300s", got.status, got.text)
+func isOK(got load.Reply) error {
+	if got.Status != 200 {
+		return fmt.Errorf("status %d instead of 200: %.300s", got.Status, got.Text)
 	}
 	return nil
 }
 
 // isToken checks an answer of the token endpoint, which has a JWT.
-func isToken(got reply) error {
-	if got.status != 200 || got.bytes < 300 {
-		return fmt.Errorf("status %d with %d bytes instead of 200 with a token", got.status, got.bytes)
+func isToken(got load.Reply) error {
+	if got.Status != 200 || got.Bytes < 300 {
+		return fmt.Errorf("status %d with %d bytes instead of 200 with a token", got.Status, got.Bytes)
 	}
 	return nil
 }
@@ -257,63 +259,63 @@ func isToken(got reply) error {
 // backgroundPause is enough for what is written in batches.
 const backgroundPause = 300 * time.Millisecond
 
-func (s *issuer) keySet() *load {
-	return &load{to: s.site, request: s.site.get("/.well-known/jwks.json"), check: isOK, conns: conns}
+func (s *issuer) keySet() *load.Load {
+	return &load.Load{To: s.site, Request: s.site.Get("/.well-known/jwks.json"), Check: isOK, Conns: conns}
 }
 
 // machines asks for a token of the client itself.
 var machines = url.Values{"grant_type": {"client_credentials"}, "scope": {"notes:read"}, "resource": {"notes"}}
 
-func (s *issuer) machine() *load {
-	return &load{to: s.site, request: s.form(tokenPath, machines), check: isToken, conns: conns, settle: backgroundPause}
+func (s *issuer) machine() *load.Load {
+	return &load.Load{To: s.site, Request: s.form(tokenPath, machines), Check: isToken, Conns: conns, Settle: backgroundPause}
 }
 
 const tokenPath = "/oauth/token" //nolint:gosec // G101: a path
 
 // proved is machine's request with a proof, which is good once.
 func (s *issuer) proved() ([]byte, error) {
-	proof, err := s.prover.proof("POST", "http://"+s.site.address+tokenPath, "")
+	proof, err := s.prover.Proof("POST", "http://"+s.site.Address+tokenPath, "")
 	return s.form(tokenPath, machines, proof), err
 }
 
-func (s *issuer) proving() *load {
-	return &load{to: s.site, next: s.proved, check: isToken, conns: conns, settle: backgroundPause}
+func (s *issuer) proving() *load.Load {
+	return &load.Load{To: s.site, Next: s.proved, Check: isToken, Conns: conns, Settle: backgroundPause}
 }
 
 // exchanging is a client that narrows the token of a person.
-func (s *issuer) exchanging() *load {
+func (s *issuer) exchanging() *load.Load {
 	request := s.form(tokenPath, url.Values{
 		"grant_type": {clients.GrantExchange}, "subject_token": {s.granting}, "subject_token_type": {"urn:ietf:params:oauth:token-type:access_token"}, "resource": {"notes"},
 	})
-	return &load{to: s.site, request: request, check: isToken, conns: conns, settle: backgroundPause}
+	return &load.Load{To: s.site, Request: request, Check: isToken, Conns: conns, Settle: backgroundPause}
 }
 
-func (s *issuer) atEdge() *load {
-	request := []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer " + s.bearer + "\r\n\r\n")
-	return &load{to: s.edge, request: request, check: isOK, conns: conns}
+func (s *issuer) atEdge() *load.Load {
+	request := []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer " + s.bearer + "\r\n\r\n")
+	return &load.Load{To: s.edge, Request: request, Check: isOK, Conns: conns}
 }
 
 // provingAtEdge calls the service with a bound token. Each proof is good once.
-func (s *issuer) provingAtEdge() *load {
-	return &load{to: s.edge, conns: conns, check: isOK, next: func() ([]byte, error) {
-		proof, err := s.prover.proof("GET", "https://notes.example/notes", s.bound)
-		return []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: DPoP " + s.bound + "\r\n" + proof + "\r\n"), err
+func (s *issuer) provingAtEdge() *load.Load {
+	return &load.Load{To: s.edge, Conns: conns, Check: isOK, Next: func() ([]byte, error) {
+		proof, err := s.prover.Proof("GET", "https://notes.example/notes", s.bound)
+		return []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: DPoP " + s.bound + "\r\n" + proof + "\r\n"), err
 	}}
 }
 
-func (s *issuer) introspection() *load {
-	return &load{to: s.site, conns: conns, settle: backgroundPause, next: func() ([]byte, error) {
+func (s *issuer) introspection() *load.Load {
+	return &load.Load{To: s.site, Conns: conns, Settle: backgroundPause, Next: func() ([]byte, error) {
 		return s.tokens[int(s.introspected.Add(1))%len(s.tokens)], nil
-	}, check: func(got reply) error {
-		if got.status != 200 || got.bytes < 100 {
-			return fmt.Errorf("status %d with %d bytes instead of 200 with an active token", got.status, got.bytes)
+	}, Check: func(got load.Reply) error {
+		if got.Status != 200 || got.Bytes < 100 {
+			return fmt.Errorf("status %d with %d bytes instead of 200 with an active token", got.Status, got.Bytes)
 		}
 		return nil
 	}}
 }
 
-func (s *issuer) refreshing() *load {
-	return &load{to: s.site, conns: conns, settle: backgroundPause, talk: func(ctx context.Context, c *client) error {
+func (s *issuer) refreshing() *load.Load {
+	return &load.Load{To: s.site, Conns: conns, Settle: backgroundPause, Talk: func(ctx context.Context, c *load.Client) error {
 		token := <-s.refreshes // there are more than connections
 		text, err := s.ask(ctx, c, s.form(tokenPath, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}))
 		if err == nil {
@@ -325,23 +327,23 @@ func (s *issuer) refreshing() *load {
 }
 
 // flow is a browser of somebody who is signed in and has allowed it, and then the client.
-func (s *issuer) flow() *load {
-	return &load{to: s.site, conns: conns, settle: backgroundPause, talk: func(ctx context.Context, c *client) error {
+func (s *issuer) flow() *load.Load {
+	return &load.Load{To: s.site, Conns: conns, Settle: backgroundPause, Talk: func(ctx context.Context, c *load.Client) error {
 		_, err := s.granted(ctx, c)
 		return err
 	}}
 }
 
 // asking is the request of a browser in which nobody is signed in.
-func (s *issuer) asking() *load { return s.begins(s.id) }
+func (s *issuer) asking() *load.Load { return s.begins(s.id) }
 
 // askingDocumented is that for a client whose metadata document was fetched before.
-func (s *issuer) askingDocumented() *load { return s.begins(issuingDocument) }
+func (s *issuer) askingDocumented() *load.Load { return s.begins(issuingDocument) }
 
-func (s *issuer) begins(client string) *load {
-	return &load{to: s.site, request: s.site.get(authorizing(client)), conns: conns, check: func(got reply) error {
-		if got.status != 302 {
-			return fmt.Errorf("status %d instead of a redirect to the login: %.300s", got.status, got.text)
+func (s *issuer) begins(client string) *load.Load {
+	return &load.Load{To: s.site, Request: s.site.Get(authorizing(client)), Conns: conns, Check: func(got load.Reply) error {
+		if got.Status != 302 {
+			return fmt.Errorf("status %d instead of a redirect to the login: %.300s", got.Status, got.Text)
 		}
 		return nil
 	}}
@@ -356,26 +358,26 @@ func authorizing(client string) string {
 	}.Encode()
 }
 
-func (s *issuer) ask(ctx context.Context, c *client, request []byte) (string, error) {
-	got, err := c.do(ctx, request)
+func (s *issuer) ask(ctx context.Context, c *load.Client, request []byte) (string, error) {
+	got, err := c.Do(ctx, request)
 	if err == nil {
 		err = isToken(got)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: %.300s", err, got.text)
+		return "", fmt.Errorf("%w: %.300s", err, got.Text)
 	}
-	return got.text, nil
+	return got.Text, nil
 }
 
 // granted is the answer to a code.
-func (s *issuer) granted(ctx context.Context, c *client) (string, error) {
-	got, err := c.do(ctx, []byte("GET "+authorizing(s.id)+" HTTP/1.1\r\nHost: "+s.site.address+"\r\nUser-Agent: bench\r\nAccept: */*\r\nCookie: authserver_session="+s.cookie+"\r\n\r\n"))
+func (s *issuer) granted(ctx context.Context, c *load.Client) (string, error) {
+	got, err := c.Do(ctx, []byte("GET "+authorizing(s.id)+" HTTP/1.1\r\nHost: "+s.site.Address+"\r\nUser-Agent: bench\r\nAccept: */*\r\nCookie: authserver_session="+s.cookie+"\r\n\r\n"))
 	if err != nil {
 		return "", err
 	}
-	to, err := url.Parse(got.location)
+	to, err := url.Parse(got.Location)
 	if err != nil || to.Query().Get("code") == "" {
-		return "", fmt.Errorf("status %d to %q instead of a redirect with a code: %.300s", got.status, got.location, got.text)
+		return "", fmt.Errorf("status %d to %q instead of a redirect with a code: %.300s", got.Status, got.Location, got.Text)
 	}
 	return s.ask(ctx, c, s.form(tokenPath, url.Values{
 		"grant_type": {"authorization_code"}, "code": {to.Query().Get("code")}, "redirect_uri": {issuingBack}, "code_verifier": {issuingVerifier},
@@ -384,23 +386,23 @@ func (s *issuer) granted(ctx context.Context, c *client) (string, error) {
 
 // issuerLines measures one kind of requests on three sides in turn: plain Caddy, SQLite,
 // PostgreSQL.
-func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, what string, kind func(*issuer) *load, aim float64) ([]line, error) {
+func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, what string, kind func(*issuer) *load.Load, aim float64) ([]line, error) {
 	type side struct {
 		on   *issuer
-		load *load
+		load *load.Load
 		got  []sample
 	}
-	plain := &side{on: lite, load: &load{to: lite.plain, request: lite.plain.get("/"), check: isOK, conns: conns}}
+	plain := &side{on: lite, load: &load.Load{To: lite.plain, Request: lite.plain.Get("/"), Check: isOK, Conns: conns}}
 	ours, other := &side{on: lite, load: kind(lite)}, &side{on: postgres, load: kind(postgres)}
 	sides := []*side{plain, ours, other}
 	for _, of := range sides {
-		if o := of.load.run(ctx, warmUp); o.failure != nil {
-			return nil, o.failure
+		if o := of.load.Run(ctx, warmUp); o.Failure != nil {
+			return nil, o.Failure
 		}
 	}
 	for range (b.rounds + 1) / 2 { // three sides of each kind take their time
 		for _, of := range sides {
-			got, err := b.sample(ctx, of.on.server, of.load)
+			got, err := b.sample(ctx, of.on.Server, of.load)
 			if err != nil {
 				return nil, err
 			}
@@ -408,7 +410,7 @@ func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, w
 		}
 		sides = append(sides[1:], sides[0]) // another one begins
 	}
-	if err := b.profile(ctx, lite.server, ours.load, name); err != nil {
+	if err := b.profile(ctx, lite.Server, ours.load, name); err != nil {
 		return nil, err
 	}
 	p := &pair{plain.got, ours.got}
@@ -429,17 +431,17 @@ func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, w
 const keptTime = 2 * time.Second
 
 // kept is what a token takes in the memory of the server and in its database, in bytes.
-func (s *issuer) kept(ctx context.Context, l *load) (heap, size float64, err error) {
+func (s *issuer) kept(ctx context.Context, l *load.Load) (heap, size float64, err error) {
 	var before, after struct {
-		memory
+		process.Memory
 		size int64
 	}
 	look := func() (err error) {
 		if before, after = after, before; ctx.Err() != nil {
 			return ctx.Err()
 		}
-		time.Sleep(l.settle)
-		if after.memory, err = s.memory(ctx); err == nil {
+		time.Sleep(l.Settle)
+		if after.Memory, err = s.Memory(ctx); err == nil {
 			after.size, err = stored(ctx, s.db, s.size)
 		}
 		return err
@@ -447,12 +449,12 @@ func (s *issuer) kept(ctx context.Context, l *load) (heap, size float64, err err
 	if err := look(); err != nil {
 		return 0, 0, err
 	}
-	o := l.run(ctx, keptTime)
-	if o.failure != nil {
-		return 0, 0, o.failure
+	o := l.Run(ctx, keptTime)
+	if o.Failure != nil {
+		return 0, 0, o.Failure
 	}
 	if err := look(); err != nil {
 		return 0, 0, err
 	}
-	return float64(after.heap-before.heap) / float64(o.requests), float64(after.size-before.size) / float64(o.requests), nil
+	return float64(after.Heap-before.Heap) / float64(o.Requests), float64(after.size-before.size) / float64(o.Requests), nil
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/forum"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -55,11 +57,11 @@ func (b *bench) boardFile(ctx context.Context, posts int64) (string, error) {
 	if err = errors.Join(err, db.Close()); err != nil {
 		return "", err
 	}
-	to, err := newSQLiteFill(ctx, making)
+	to, err := forum.NewSQLite(ctx, making)
 	if err != nil {
 		return "", err
 	}
-	err = errors.Join(newForum(posts).fill(ctx, registered, to, progress(posts)), to.close())
+	err = errors.Join(forum.New(posts).Fill(ctx, registered, to, progress(posts)), to.Close())
 	if err == nil {
 		err = durable(making)
 	}
@@ -144,7 +146,7 @@ func boardRow(ctx context.Context, b *bench) ([]line, error) {
 		return nil, fmt.Errorf("looking at the database: %w", err)
 	}
 	lines = append(lines, line{what: "bytes a post in the database", tollgate: number(float64(info.Size()) / float64(posts))})
-	f := newForum(posts)
+	f := forum.New(posts)
 	for _, part := range []func() ([]line, error){
 		func() ([]line, error) { return fileBoard(ctx, f, file) },
 		func() ([]line, error) { return b.serveBoard(ctx, f, file) },
@@ -160,7 +162,7 @@ func boardRow(ctx context.Context, b *bench) ([]line, error) {
 }
 
 // fileBoard measures a board on SQLite in this process.
-func fileBoard(ctx context.Context, f *forum, file string) ([]line, error) {
+func fileBoard(ctx context.Context, f *forum.Forum, file string) ([]line, error) {
 	db, service, err := openBoard(ctx, file)
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
@@ -170,7 +172,7 @@ func fileBoard(ctx context.Context, f *forum, file string) ([]line, error) {
 }
 
 // askBoard measures a board in this process.
-func askBoard(ctx context.Context, f *forum, service *board.Service) ([]line, error) {
+func askBoard(ctx context.Context, f *forum.Forum, service *board.Service) ([]line, error) {
 	c, err := newBoardClient(ctx, f, service)
 	if err != nil {
 		return nil, err
@@ -184,7 +186,7 @@ func askBoard(ctx context.Context, f *forum, service *board.Service) ([]line, er
 		}
 		lines = append(lines, more...)
 	}
-	memory, err := resident(os.Getpid())
+	memory, err := process.Resident(os.Getpid())
 	if err != nil {
 		return nil, err
 	}

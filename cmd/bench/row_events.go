@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
 )
 
 // eventsRow is how much the heap holds more after a million events of one
@@ -18,23 +21,23 @@ func eventsRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
+	defer s.Stop()
 	var growth [2]float64 // KiB
-	for i, to := range []site{s.plain, s.gateway} {
+	for i, to := range []load.Site{s.Plain, s.Gateway} {
 		var heap [2]int64
 		for j, events := range []int{few, many} {
-			request := to.request(chat(askFlood+strconv.Itoa(events), true, 1<<10))
+			request := to.Chat(mock.Chat(mock.Flood+strconv.Itoa(events), true, 1<<10))
 			closeAll, err := holdOpen(ctx, to, request, 1, events)
 			if err != nil {
 				closeAll()
 				return nil, err
 			}
-			used, err := s.memory(ctx)
+			used, err := s.Memory(ctx)
 			closeAll()
 			if err != nil {
 				return nil, err
 			}
-			heap[j] = used.heap
+			heap[j] = used.Heap
 		}
 		growth[i] = float64(heap[1]-heap[0]) / 1024
 	}

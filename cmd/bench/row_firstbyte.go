@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
 // firstByteRow is the time from a request to the first byte of its stream on an
@@ -14,23 +18,23 @@ func firstByteRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
-	body := chat(askBurst, true, 1<<10)
-	return b.firstByte(ctx, "time to the first byte, p50 in ms, one client", 0.3, s, s.plain.request(body), s.gateway.request(body))
+	defer s.Stop()
+	body := mock.Chat(mock.Burst, true, 1<<10)
+	return b.firstByte(ctx, "time to the first byte, p50 in ms, one client", 0.3, s, s.Plain.Chat(body), s.Gateway.Chat(body))
 }
 
 // firstByte compares plain reverse_proxy with the gateway; what the gateway adds
 // should be at most aim, in milliseconds.
-func (b *bench) firstByte(ctx context.Context, what string, aim float64, s *server, plain, gateway []byte) ([]line, error) {
-	sides := [2]site{s.plain, s.gateway}
+func (b *bench) firstByte(ctx context.Context, what string, aim float64, s *process.Server, plain, gateway []byte) ([]line, error) {
+	sides := [2]load.Site{s.Plain, s.Gateway}
 	requests := [2][]byte{plain, gateway}
 	var (
-		clients [2]*client
+		clients [2]*load.Client
 		times   [2][]time.Duration
 	)
 	for i, to := range sides {
-		clients[i] = &client{address: to.address}
-		defer clients[i].close()
+		clients[i] = &load.Client{Address: to.Address}
+		defer clients[i].Close()
 	}
 	const first = 20 // are not counted
 	began := time.Now()
@@ -39,7 +43,10 @@ func (b *bench) firstByte(ctx context.Context, what string, aim float64, s *serv
 			return nil, ctx.Err()
 		}
 		for i := range sides {
-			took, err := clients[i].firstByte(ctx, requests[i])
+			took, got, err := clients[i].FirstByte(ctx, requests[i])
+			if err == nil {
+				err = mock.IsStream(got)
+			}
 			if err != nil {
 				return nil, err
 			}

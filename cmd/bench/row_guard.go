@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
 )
 
 // guardRow is what api_auth and budget add to reverse_proxy, in CPU time.
@@ -12,10 +15,10 @@ func guardRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
-	body := chat(askWhole, false, 1<<10)
-	plain := &load{to: s.plain, request: s.plain.request(body), check: isWhole, conns: conns}
-	guarded := &load{to: s.guarded, request: s.guarded.request(body), check: isWhole, conns: conns}
+	defer s.Stop()
+	body := mock.Chat(mock.Whole, false, 1<<10)
+	plain := &load.Load{To: s.Plain, Request: s.Plain.Chat(body), Check: mock.IsWhole, Conns: conns}
+	guarded := &load.Load{To: s.Guarded, Request: s.Guarded.Chat(body), Check: mock.IsWhole, Conns: conns}
 	// The difference of two times is much less sure than their ratio.
 	p, err := b.compare(ctx, s, 2*b.rounds, plain, guarded)
 	if err != nil {

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
 // handlersCaddyfile takes the addresses of admin, plain and the CMS, and the site.
@@ -52,9 +55,9 @@ func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
-	ask := func(to site, path string) *load {
-		return &load{to: to, request: to.get(path), check: isHandled, conns: conns}
+	defer s.Stop()
+	ask := func(to load.Site, path string) *load.Load {
+		return &load.Load{To: to, Request: to.Get(path), Check: isHandled, Conns: conns}
 	}
 	var all []line
 	for _, kind := range []struct {
@@ -64,11 +67,11 @@ func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 		{"handler of the CMS in JavaScript beside respond", "/api/js", 0.5},
 		{"handler of the CMS in Go beside respond", "/api/go", 0.75},
 	} {
-		other := ask(s.gateway, kind.path)
-		if err := s.await(ctx, other); err != nil {
-			return all, fmt.Errorf("the server does not answer: %w\n%s", err, s.said())
+		other := ask(s.Gateway, kind.path)
+		if err := s.Await(ctx, other); err != nil {
+			return all, fmt.Errorf("the server does not answer: %w\n%s", err, s.Said())
 		}
-		p, err := b.compare(ctx, s, b.rounds, ask(s.plain, "/"), other)
+		p, err := b.compare(ctx, s, b.rounds, ask(s.Plain, "/"), other)
 		if err != nil {
 			return all, err
 		}
@@ -78,7 +81,7 @@ func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 }
 
 // serveHandlers starts a server with a site of two routes.
-func (b *bench) serveHandlers(ctx context.Context) (*server, error) {
+func (b *bench) serveHandlers(ctx context.Context) (*process.Server, error) {
 	dir, err := os.MkdirTemp(b.dir, "server-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the server: %w", err)
@@ -92,20 +95,20 @@ func (b *bench) serveHandlers(ctx context.Context) (*server, error) {
 			return nil, fmt.Errorf("making a site: %w", err)
 		}
 	}
-	addresses, err := freeAddresses(ctx, 3)
+	addresses, err := process.FreeAddresses(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{
-		dir: dir, admin: addresses[0], plain: site{addresses[1], ""}, gateway: site{addresses[2], ""},
-		config: fmt.Sprintf(handlersCaddyfile, addresses[0], addresses[1], addresses[2], filepath.Join(dir, "site")),
+	s := &process.Server{
+		Dir: dir, Admin: addresses[0], Plain: load.Site{Address: addresses[1]}, Gateway: load.Site{Address: addresses[2]},
+		Config: fmt.Sprintf(handlersCaddyfile, addresses[0], addresses[1], addresses[2], filepath.Join(dir, "site")),
 	}
-	return s, s.start(ctx, b)
+	return s, s.Start(ctx, b.binary, b.environment)
 }
 
-func isHandled(got reply) error {
-	if got.status != 200 || got.bytes != len(handlersAnswer) {
-		return fmt.Errorf("status %d with %d bytes instead of 200 with %d", got.status, got.bytes, len(handlersAnswer))
+func isHandled(got load.Reply) error {
+	if got.Status != 200 || got.Bytes != len(handlersAnswer) {
+		return fmt.Errorf("status %d with %d bytes instead of 200 with %d", got.Status, got.Bytes, len(handlersAnswer))
 	}
 	return nil
 }

@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
 // idleStreams is the number of streams held open.
@@ -32,14 +36,14 @@ func idleRow(ctx context.Context, b *bench) ([]line, error) {
 }
 
 // ask is whom to ask for a stream, and how.
-type ask func(*server) (to site, request []byte)
+type ask func(*process.Server) (to load.Site, request []byte)
 
-func plainChat(s *server) (site, []byte) {
-	return s.plain, s.plain.request(chat(askIdle, true, 1<<10))
+func plainChat(s *process.Server) (load.Site, []byte) {
+	return s.Plain, s.Plain.Chat(mock.Chat(mock.Idle, true, 1<<10))
 }
 
-func gatewayChat(s *server) (site, []byte) {
-	return s.gateway, s.gateway.request(chat(askIdle, true, 1<<10))
+func gatewayChat(s *process.Server) (load.Site, []byte) {
+	return s.Gateway, s.Gateway.Chat(mock.Chat(mock.Idle, true, 1<<10))
 }
 
 // footprint is the memory of one stream in KiB. resident is what the process
@@ -53,18 +57,18 @@ func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f 
 	if err != nil {
 		return f, err
 	}
-	defer s.stop()
+	defer s.Stop()
 	to, request := ask(s)
 	few, err := holdOpen(ctx, to, request, 20, 1) // what the first streams cost is not theirs
 	few()
 	if err != nil {
 		return f, err
 	}
-	before, err := s.memory(ctx)
+	before, err := s.Memory(ctx)
 	if err != nil {
 		return f, err
 	}
-	residentBefore, err := s.resident()
+	residentBefore, err := s.Resident()
 	if err != nil {
 		return f, err
 	}
@@ -74,43 +78,43 @@ func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f 
 		return f, err
 	}
 	time.Sleep(500 * time.Millisecond) // for the last handlers to come to rest
-	residentAfter, err := s.resident()
+	residentAfter, err := s.Resident()
 	if err != nil {
 		return f, err
 	}
-	after, err := s.memory(ctx)
+	after, err := s.Memory(ctx)
 	if err != nil {
 		return f, err
 	}
 	if b.profiles != "" {
 		for _, kind := range [...]string{"heap", "goroutine"} {
-			if err := s.saveProfile(ctx, kind, 0, filepath.Join(b.profiles, name+"."+kind)); err != nil {
+			if err := s.SaveProfile(ctx, kind, 0, filepath.Join(b.profiles, name+"."+kind)); err != nil {
 				return f, err
 			}
 		}
 	}
 	each := func(bytes int64) float64 { return float64(bytes) / float64(streams) / 1024 }
 	return footprint{
-		inUse:    each(after.heap + after.stack - before.heap - before.stack),
-		stack:    each(after.stack - before.stack),
+		inUse:    each(after.Heap + after.Stack - before.Heap - before.Stack),
+		stack:    each(after.Stack - before.Stack),
 		resident: each(residentAfter - residentBefore),
 	}, nil
 }
 
 // holdOpen opens streams and reads so many events of each. They stay open until
 // the returned function is called, which is never nil.
-func holdOpen(ctx context.Context, to site, request []byte, streams, events int) (closeAll func(), err error) {
+func holdOpen(ctx context.Context, to load.Site, request []byte, streams, events int) (closeAll func(), err error) {
 	var (
 		mu      sync.Mutex
 		all     sync.WaitGroup
-		clients = make([]*client, streams)
+		clients = make([]*load.Client, streams)
 		next    = make(chan int)
 	)
 	for range min(streams, conns) {
 		all.Go(func() {
 			for i := range next {
-				clients[i] = &client{address: to.address}
-				if failed := clients[i].hold(ctx, request, events); failed != nil {
+				clients[i] = &load.Client{Address: to.Address}
+				if failed := clients[i].Hold(ctx, request, events); failed != nil {
 					mu.Lock()
 					err = fmt.Errorf("stream %d: %w", i+1, failed)
 					mu.Unlock()
@@ -125,7 +129,7 @@ func holdOpen(ctx context.Context, to site, request []byte, streams, events int)
 	all.Wait()
 	return func() {
 		for _, c := range clients {
-			c.close()
+			c.Close()
 		}
 	}, err
 }

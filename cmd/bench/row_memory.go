@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
 )
 
 const (
@@ -24,14 +27,14 @@ const (
 func memoryRow(ctx context.Context, b *bench) ([]line, error) {
 	limited := *b
 	limited.environment = []string{memoryLimit}
-	claims := chat(askClaim, false, 1<<10)
+	claims := mock.Chat(mock.Claim, false, 1<<10)
 	claim, err := limited.held(ctx, claimRequests, claims, "")
 	if err != nil {
 		return nil, err
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	large := strings.Replace(chat(askSilent, false, 1<<10), "{", "{"+strings.Repeat(" ", 31_000_000), 1)
+	large := strings.Replace(mock.Chat(mock.Silent, false, 1<<10), "{", "{"+strings.Repeat(" ", 31_000_000), 1)
 	if _, err := io.WriteString(w, large); err != nil {
 		return nil, err
 	}
@@ -62,8 +65,8 @@ func (b *bench) held(ctx context.Context, requests int, body, encoding string) (
 	if err != nil {
 		return 0, err
 	}
-	defer s.stop()
-	before, err := s.resident()
+	defer s.Stop()
+	before, err := s.Resident()
 	if err != nil {
 		return 0, err
 	}
@@ -71,11 +74,11 @@ func (b *bench) held(ctx context.Context, requests int, body, encoding string) (
 	defer cancel()
 	var all sync.WaitGroup
 	for range requests {
-		all.Go(func() { _ = post(waiting, s.gateway, body, encoding) }) // they end with the time
+		all.Go(func() { _ = post(waiting, s.Gateway, body, encoding) }) // they end with the time
 	}
 	most := before
 	for waiting.Err() == nil {
-		now, err := s.resident()
+		now, err := s.Resident()
 		if err != nil {
 			cancel()
 			all.Wait()
@@ -97,18 +100,18 @@ func (b *bench) dropped(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer s.stop()
+	defer s.Stop()
 	var all sync.WaitGroup
 	for range idleConns {
-		all.Go(func() { _ = post(ctx, s.gateway, chat(askLate, false, 1<<10), "") })
+		all.Go(func() { _ = post(ctx, s.Gateway, mock.Chat(mock.Late, false, 1<<10), "") })
 	}
 	all.Wait()
 	before, err := b.drops(ctx)
 	if err != nil {
 		return 0, err
 	}
-	one := strings.Replace(chat(askDrop, false, 1<<10), modelName, oneModel, 1)
-	if err := post(ctx, s.gateway, one, ""); err != nil {
+	one := strings.Replace(mock.Chat(mock.Drop, false, 1<<10), mock.Model, oneModel, 1)
+	if err := post(ctx, s.Gateway, one, ""); err != nil {
 		return 0, err
 	}
 	after, err := b.drops(ctx)
@@ -117,7 +120,7 @@ func (b *bench) dropped(ctx context.Context) (float64, error) {
 
 // drops is how many requests the mock has dropped.
 func (b *bench) drops(ctx context.Context) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.upstream+dropsPath, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.upstream+mock.DropsPath, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -129,12 +132,12 @@ func (b *bench) drops(ctx context.Context) (int, error) {
 }
 
 // post sends a chat completion and reads its answer, whatever it is.
-func post(ctx context.Context, to site, body, encoding string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+to.address+"/v1/chat/completions", strings.NewReader(body))
+func post(ctx context.Context, to load.Site, body, encoding string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+to.Address+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Authorization", "Bearer "+to.key)
+	request.Header.Set("Authorization", "Bearer "+to.Key)
 	request.Header.Set("Content-Type", "application/json")
 	if encoding != "" {
 		request.Header.Set("Content-Encoding", encoding)

@@ -1,10 +1,15 @@
 package main
 
-import "context"
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+)
 
 // wholeRow is a chat completion of 1 KB for a request of 1 KB.
 func wholeRow(ctx context.Context, b *bench) ([]line, error) {
-	return b.gatewayRow(ctx, "a", "chat of 1 KB", chat(askWhole, false, 1<<10), isWhole, 0.9)
+	return b.gatewayRow(ctx, "a", "chat of 1 KB", mock.Chat(mock.Whole, false, 1<<10), mock.IsWhole, 0.9)
 }
 
 // streamRow is a stream of 100 chunks: as a fast model server sends it, the
@@ -13,11 +18,11 @@ func wholeRow(ctx context.Context, b *bench) ([]line, error) {
 func streamRow(ctx context.Context, b *bench) ([]line, error) {
 	var all []line
 	for _, kind := range []struct{ name, what, ask string }{
-		{"b-burst", "stream of 100 chunks at once", askBurst},
-		{"b-padded", "stream of 100 chunks at once, padded", askPadded},
-		{"b-flushed", "stream of 100 chunks, each flushed", askPaced},
+		{"b-burst", "stream of 100 chunks at once", mock.Burst},
+		{"b-padded", "stream of 100 chunks at once, padded", mock.Padded},
+		{"b-flushed", "stream of 100 chunks, each flushed", mock.Paced},
 	} {
-		lines, err := b.gatewayRow(ctx, kind.name, kind.what, chat(kind.ask, true, 1<<10), isStream, 0.9)
+		lines, err := b.gatewayRow(ctx, kind.name, kind.what, mock.Chat(kind.ask, true, 1<<10), mock.IsStream, 0.9)
 		if err != nil {
 			return all, err
 		}
@@ -28,18 +33,18 @@ func streamRow(ctx context.Context, b *bench) ([]line, error) {
 
 // largeRow is a long conversation with a short answer.
 func largeRow(ctx context.Context, b *bench) ([]line, error) {
-	return b.gatewayRow(ctx, "c", "request of 200 KB", chat(askWhole, false, 200<<10), isWhole, 0.8)
+	return b.gatewayRow(ctx, "c", "request of 200 KB", mock.Chat(mock.Whole, false, 200<<10), mock.IsWhole, 0.8)
 }
 
 // gatewayRow compares the gateway with plain reverse_proxy on one request.
-func (b *bench) gatewayRow(ctx context.Context, name, what, body string, check func(reply) error, aim float64) ([]line, error) {
+func (b *bench) gatewayRow(ctx context.Context, name, what, body string, check func(load.Reply) error, aim float64) ([]line, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
-	plain := &load{to: s.plain, request: s.plain.request(body), check: check, conns: conns}
-	gateway := &load{to: s.gateway, request: s.gateway.request(body), check: check, conns: conns, settle: settle}
+	defer s.Stop()
+	plain := &load.Load{To: s.Plain, Request: s.Plain.Chat(body), Check: check, Conns: conns}
+	gateway := &load.Load{To: s.Gateway, Request: s.Gateway.Chat(body), Check: check, Conns: conns, Settle: settle}
 	p, err := b.compare(ctx, s, b.rounds, plain, gateway)
 	if err != nil {
 		return nil, err

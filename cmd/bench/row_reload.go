@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
 // reloads is how often the configuration is loaded again.
@@ -14,11 +18,11 @@ const reloads = 50
 // looks at what stays behind when the old ones have had their time to end.
 func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 	const moreGoroutines, moreHeap = 10, 2048
-	plain, err := b.reloads(ctx, func(s *server) site { return s.plain })
+	plain, err := b.reloads(ctx, func(s *process.Server) load.Site { return s.Plain })
 	if err != nil {
 		return nil, err
 	}
-	gateway, err := b.reloads(ctx, func(s *server) site { return s.gateway })
+	gateway, err := b.reloads(ctx, func(s *process.Server) load.Site { return s.Gateway })
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +54,7 @@ type aftermath struct {
 }
 
 // reloads measures one site on a fresh server.
-func (b *bench) reloads(ctx context.Context, choose func(*server) site) (a aftermath, err error) {
+func (b *bench) reloads(ctx context.Context, choose func(*process.Server) load.Site) (a aftermath, err error) {
 	const (
 		rest   = 1500 * time.Millisecond
 		linger = 7 * time.Second // an old configuration lives on for 5 s after its last request
@@ -59,34 +63,34 @@ func (b *bench) reloads(ctx context.Context, choose func(*server) site) (a after
 	if err != nil {
 		return a, err
 	}
-	defer s.stop()
+	defer s.Stop()
 	to := choose(s)
-	usage := &load{to: to, request: to.request(chat(askWhole, false, 1<<10)), check: isWhole, conns: 4}
-	if o := usage.run(ctx, b.slice); o.failure != nil { // the connections of a load belong to the state before
-		return a, o.failure
+	usage := &load.Load{To: to, Request: to.Chat(mock.Chat(mock.Whole, false, 1<<10)), Check: mock.IsWhole, Conns: 4}
+	if o := usage.Run(ctx, b.slice); o.Failure != nil { // the connections of a load belong to the state before
+		return a, o.Failure
 	}
-	before, err := s.remains(ctx, rest)
+	before, err := remains(ctx, s, rest)
 	if err != nil {
 		return a, err
 	}
 	during, stop := context.WithCancel(ctx)
 	defer stop()
-	ended := make(chan *outcome, 1)
-	go func() { ended <- usage.run(during, time.Hour) }()
+	ended := make(chan *load.Outcome, 1)
+	go func() { ended <- usage.Run(during, time.Hour) }()
 	for range reloads {
-		if err := s.reload(ctx); err != nil {
+		if err := s.Reload(ctx); err != nil {
 			return a, err
 		}
 	}
 	stop()
 	got := <-ended
-	after, err := s.remains(ctx, linger)
+	after, err := remains(ctx, s, linger)
 	if err != nil {
 		return a, err
 	}
 	return aftermath{
 		goroutines: after.goroutines - before.goroutines, heap: after.heap - before.heap,
-		broken: got.failed - got.unanswered, unanswered: got.unanswered,
+		broken: got.Failed - got.Unanswered, unanswered: got.Unanswered,
 	}, nil
 }
 
@@ -96,16 +100,16 @@ type remainder struct {
 	heap       float64 // KiB
 }
 
-func (s *server) remains(ctx context.Context, after time.Duration) (r remainder, err error) {
+func remains(ctx context.Context, s *process.Server, after time.Duration) (r remainder, err error) {
 	select {
 	case <-time.After(after):
 	case <-ctx.Done():
 		return r, ctx.Err()
 	}
-	used, err := s.memory(ctx)
+	used, err := s.Memory(ctx)
 	if err != nil {
 		return r, err
 	}
-	count, err := s.goroutines(ctx)
-	return remainder{float64(count), float64(used.heap) / 1024}, err
+	count, err := s.Goroutines(ctx)
+	return remainder{float64(count), float64(used.Heap) / 1024}, err
 }

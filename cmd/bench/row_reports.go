@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
-
-// commandPath is where reports are submitted, on both sides.
-const commandPath = "/store/cmd/v1"
 
 // countPath counts the reports, all that were acknowledged.
 const countPath = "/store/query/v4/reports?query=%5B%22extract%22%2C%5B%5B%22function%22%2C%22count%22%5D%5D%5D"
@@ -54,30 +54,32 @@ func (b *bench) reportLines(ctx context.Context, templates []template) ([]line, 
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the server: %w", err)
 	}
-	addresses, err := freeAddresses(ctx, 3)
+	addresses, err := process.FreeAddresses(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
-	plain, events := site{address: addresses[1]}, site{address: addresses[2]}
-	s := &server{
-		dir: dir, admin: addresses[0], plain: plain,
-		config: fmt.Sprintf(reportsCaddyfile, addresses[0], addresses[1], addresses[2], b.upstream),
+	plain, events := load.Site{Address: addresses[1]}, load.Site{Address: addresses[2]}
+	s := &process.Server{
+		Dir: dir, Admin: addresses[0], Plain: plain,
+		Config: fmt.Sprintf(reportsCaddyfile, addresses[0], addresses[1], addresses[2], b.upstream),
 	}
-	if err := s.start(ctx, b); err != nil {
+	if err := s.Start(ctx, b.binary, b.environment); err != nil {
 		return nil, err
 	}
-	defer s.stop()
+	defer s.Stop()
 	runs := &reportRuns{templates: templates, began: time.Now().Add(-time.Hour)}
-	for _, to := range []site{plain, events} {
-		if err := s.await(ctx, &load{to: to, next: runs.to(to), check: isTaken}); err != nil {
-			return nil, fmt.Errorf("the server does not take a report: %w\n%s", err, s.said())
+	for _, to := range []load.Site{plain, events} {
+		if err := s.Await(ctx, &load.Load{To: to, Next: runs.to(to), Check: isTaken}); err != nil {
+			return nil, fmt.Errorf("the server does not take a report: %w\n%s", err, s.Said())
 		}
 	}
 	var lines []line
 	for _, senders := range []int{1, conns, 4 * conns} {
-		side := func(to site) *load { return &load{to: to, next: runs.to(to), check: isTaken, conns: senders} }
+side := func(to load.Site) *load.Load {
+			return &load.Load{To: to, Next: runs.to(to), Check: isTaken, Conns: senders}
+		}
 		stored := side(events)
-		stored.last = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n", countPath, events.address)
+		stored.Last = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n", countPath, events.Address)
 		p, err := b.compare(ctx, s, b.rounds, side(plain), stored)
 		if err != nil {
 			return nil, err
@@ -100,7 +102,7 @@ type reportRuns struct {
 }
 
 // to makes requests that submit the runs to a site.
-func (r *reportRuns) to(to site) func() ([]byte, error) {
+func (r *reportRuns) to(to load.Site) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		n := int(r.made.Add(1)) - 1
 		node, run := n%fleetNodes, n/fleetNodes
@@ -118,14 +120,14 @@ func (r *reportRuns) to(to site) func() ([]byte, error) {
 		_ = zip.Close()
 		return fmt.Appendf(nil, "POST %s?command=store_report&version=8&certname=node%06d.example.com HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n"+
 			"Content-Type: application/json\r\nContent-Encoding: gzip\r\nX-Uncompressed-Length: %d\r\nContent-Length: %d\r\n\r\n%s",
-			commandPath, node, to.address, len(body), packed.Len(), packed.Bytes()), nil
+			mock.CommandPath, node, to.Address, len(body), packed.Len(), packed.Bytes()), nil
 	}
 }
 
 // isTaken checks the acknowledgement of a report.
-func isTaken(got reply) error {
-	if got.status != 200 || got.bytes < 40 {
-		return fmt.Errorf("status %d with %d bytes instead of 200 with the number of the command", got.status, got.bytes)
+func isTaken(got load.Reply) error {
+	if got.Status != 200 || got.Bytes < 40 {
+		return fmt.Errorf("status %d with %d bytes instead of 200 with the number of the command", got.Status, got.Bytes)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -217,7 +218,7 @@ func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
 		next <- body
 	}
 	close(next)
-	busy, err := cpuTime(os.Getpid())
+	busy, err := process.CPU(os.Getpid())
 	if err != nil {
 		return err
 	}
@@ -242,7 +243,7 @@ func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
 		return err
 	default:
 	}
-	after, err := cpuTime(os.Getpid())
+	after, err := process.CPU(os.Getpid())
 	f.cpu += after - busy
 	return err
 }
@@ -315,7 +316,7 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 		return nil, fmt.Errorf("streaming all events: %w", err)
 	}
 	rate := float64(whole.size) / 1e6 / time.Since(began).Seconds()
-	memory, err := resident(os.Getpid())
+	memory, err := process.Resident(os.Getpid())
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
 // foreign are the clients whose format is not that of the upstream.
@@ -11,10 +15,10 @@ var foreign = [...]struct {
 	body       func(ask string) string
 }{
 	{"messages", "/v1/messages", func(ask string) string {
-		return fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":256,"system":"You are helpful. %s","messages":[{"role":"user","content":%q}]}`, modelName, ask, prose(900))
+		return fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":256,"system":"You are helpful. %s","messages":[{"role":"user","content":%q}]}`, mock.Model, ask, mock.Prose(900))
 	}},
 	{"responses", "/v1/responses", func(ask string) string {
-		return fmt.Sprintf(`{"model":%q,"stream":true,"store":false,"instructions":"You are helpful. %s","input":%q}`, modelName, ask, prose(900))
+		return fmt.Sprintf(`{"model":%q,"stream":true,"store":false,"instructions":"You are helpful. %s","input":%q}`, mock.Model, ask, mock.Prose(900))
 	}},
 }
 
@@ -26,11 +30,11 @@ func translatedRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
-	plain := &load{to: s.plain, request: s.plain.request(chat(askBurst, true, 1<<10)), check: isStream, conns: conns}
+	defer s.Stop()
+	plain := &load.Load{To: s.Plain, Request: s.Plain.Chat(mock.Chat(mock.Burst, true, 1<<10)), Check: mock.IsStream, Conns: conns}
 	var all []line
 	for _, client := range foreign {
-		gateway := &load{to: s.gateway, request: s.gateway.post(client.path, client.body(askBurst)), check: isStream, conns: conns, settle: settle}
+		gateway := &load.Load{To: s.Gateway, Request: s.Gateway.Post(client.path, client.body(mock.Burst)), Check: mock.IsStream, Conns: conns, Settle: settle}
 		p, err := b.compare(ctx, s, b.rounds, plain, gateway)
 		if err != nil {
 			return all, err
@@ -55,8 +59,8 @@ func translatedIdleRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	var all []line
 	for _, client := range foreign {
-		got, err := b.idle(ctx, "k-"+client.name, translatedStreams, func(s *server) (site, []byte) {
-			return s.gateway, s.gateway.post(client.path, client.body(askIdle))
+		got, err := b.idle(ctx, "k-"+client.name, translatedStreams, func(s *process.Server) (load.Site, []byte) {
+			return s.Gateway, s.Gateway.Post(client.path, client.body(mock.Idle))
 		})
 		if err != nil {
 			return all, err
@@ -75,12 +79,12 @@ func toolsRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
-	body := tooled(askBurst)
-	lines, err := b.firstByte(ctx, fmt.Sprintf("messages request of %d KB with %d tools over chat, first byte, p50 in ms", len(body)>>10, tools), 1,
-		s, s.plain.request(body), s.gateway.post("/v1/messages", body))
+	defer s.Stop()
+	body := mock.Tooled(mock.Burst)
+	lines, err := b.firstByte(ctx, fmt.Sprintf("messages request of %d KB with %d tools over chat, first byte, p50 in ms", len(body)>>10, mock.Tools), 1,
+		s, s.Plain.Chat(body), s.Gateway.Post("/v1/messages", body))
 	if err != nil {
 		return nil, err
 	}
-	return lines, b.profile(ctx, s, &load{to: s.gateway, request: s.gateway.post("/v1/messages", body), check: isStream, conns: 1}, "l-tools")
+	return lines, b.profile(ctx, s, &load.Load{To: s.Gateway, Request: s.Gateway.Post("/v1/messages", body), Check: mock.IsStream, Conns: 1}, "l-tools")
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
 )
 
 // usageRow looks at whether the usage log, which goes to SQLite in batches with
@@ -14,28 +17,28 @@ func usageRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
-	body := chat(askWhole, false, 1<<10)
+	defer s.Stop()
+	body := mock.Chat(mock.Whole, false, 1<<10)
 	var (
-		got    [2]*outcome
+		got    [2]*load.Outcome
 		before int64
 	)
-	for i, to := range []site{s.plain, s.gateway} {
-		l := &load{to: to, request: to.request(body), check: isWhole, conns: conns}
-		l.run(ctx, warmUp)
-		if before, err = settledRecords(ctx, s.dir); err != nil {
+	for i, to := range []load.Site{s.Plain, s.Gateway} {
+		l := &load.Load{To: to, Request: to.Chat(body), Check: mock.IsWhole, Conns: conns}
+		l.Run(ctx, warmUp)
+		if before, err = settledRecords(ctx, s.Dir); err != nil {
 			return nil, err
 		}
-		if got[i] = l.run(ctx, length); got[i].failure != nil {
-			return nil, got[i].failure
+		if got[i] = l.Run(ctx, length); got[i].Failure != nil {
+			return nil, got[i].Failure
 		}
 	}
-	after, err := settledRecords(ctx, s.dir)
+	after, err := settledRecords(ctx, s.Dir)
 	if err != nil {
 		return nil, err
 	}
-	kept, asked := after-before, int64(got[1].requests)
-	milliseconds := func(o *outcome, p float64) float64 { return float64(o.percentile(p).Microseconds()) / 1000 }
+	kept, asked := after-before, int64(got[1].Requests)
+	milliseconds := func(o *load.Outcome, p float64) float64 { return float64(o.Percentile(p).Microseconds()) / 1000 }
 	return []line{
 		beside("latency at full rate with the usage log, p99 in ms", milliseconds(got[0], 99), milliseconds(got[1], 99)),
 		beside("latency at full rate with the usage log, p99.9 in ms", milliseconds(got[0], 99.9), milliseconds(got[1], 99.9)),

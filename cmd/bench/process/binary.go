@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// findBinary is the server to measure: TOLLGATE_BIN, or one built into dir
+// Binary is the server to measure: TOLLGATE_BIN, or one built into dir
 // with the flags of the Makefile.
-func findBinary(ctx context.Context, dir string) (string, error) {
+func Binary(ctx context.Context, dir string) (string, error) {
 	if path := os.Getenv("TOLLGATE_BIN"); path != "" {
 		path, err := filepath.Abs(path)
 		if err == nil {

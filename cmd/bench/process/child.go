@@ -1,4 +1,6 @@
-package main
+// Package process starts the processes of a benchmark and tells what they have used: CPU
+// time and memory, by the system and by the admin endpoint of a server.
+package process
 
 import (
 	"context"
@@ -11,16 +13,16 @@ import (
 	"time"
 )
 
-// child is a process that this one started; it ends with it.
-type child struct {
+// Child is a process that this one started; it ends with it.
+type Child struct {
 	cmd  *exec.Cmd
 	log  string // file of its standard error
 	done chan struct{}
 }
 
-// launch starts a process. stdin and stdout may be nil.
-func launch(ctx context.Context, dir, name string, stdin io.Reader, stdout io.Writer, environment []string, program string, args ...string) (*child, error) {
-	c := &child{log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+// Launch starts a process. stdin and stdout may be nil.
+func Launch(ctx context.Context, dir, name string, stdin io.Reader, stdout io.Writer, environment []string, program string, args ...string) (*Child, error) {
+	c := &Child{log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	file, err := os.Create(c.log)
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
@@ -39,8 +41,8 @@ func launch(ctx context.Context, dir, name string, stdin io.Reader, stdout io.Wr
 	return c, nil
 }
 
-// stop ends the process and waits for it.
-func (c *child) stop() {
+// Stop ends the process and waits for it.
+func (c *Child) Stop() {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-c.done:
@@ -50,8 +52,8 @@ func (c *child) stop() {
 	}
 }
 
-// said is the end of what the process wrote to its log.
-func (c *child) said() string {
+// Said is the end of what the process wrote to its log.
+func (c *Child) Said() string {
 	text, _ := os.ReadFile(c.log)
 	return string(text[max(0, len(text)-2000):])
 }

@@ -1,4 +1,6 @@
-package main
+// Package mock is the provider behind the servers that are measured: what it is asked,
+// what it answers, and how its answers are checked.
+package mock
 
 import (
 	"bufio"
@@ -15,39 +17,44 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
 // What the mock provider answers is asked for by a word anywhere in the
 // request, so that it passes through whatever stands between.
 const (
-	askPrefix = "mock:"
-	askWhole  = "mock:whole"  // a 1 KB chat completion
-	askBurst  = "mock:burst"  // a stream of streamChunks, all at once
-	askPaced  = "mock:paced"  // the same, flushed after each chunk
-	askPadded = "mock:padded" // as askBurst, each chunk with padding as OpenAI sends it
-	askIdle   = "mock:idle"   // one chunk, then silence until the client leaves
-	askFlood  = "mock:flood-" // so many chunks as fast as they go, then silence
-	askClaim  = "mock:claim"  // the length of 32 MiB, a little of it, then silence
-	askSilent = "mock:silent" // nothing at all
-	askLate   = "mock:late"   // as askWhole, so that many are under way at a time
-	askDrop   = "mock:drop"   // the end of the connection
+	prefix = "mock:"
+	Whole  = "mock:whole"  // a 1 KB chat completion
+	Burst  = "mock:burst"  // a stream of streamChunks, all at once
+	Paced  = "mock:paced"  // the same, flushed after each chunk
+	Padded = "mock:padded" // as Burst, each chunk with padding as OpenAI sends it
+	Idle   = "mock:idle"   // one chunk, then silence until the client leaves
+	Flood  = "mock:flood-" // so many chunks as fast as they go, then silence
+	Claim  = "mock:claim"  // the length of 32 MiB, a little of it, then silence
+	Silent = "mock:silent" // nothing at all
+	Late   = "mock:late"   // as Whole, so that many are under way at a time
+	Drop   = "mock:drop"   // the end of the connection
 )
 
-// dropsPath tells how many requests were dropped.
-const dropsPath = "/drops"
+// DropsPath tells how many requests were dropped.
+const DropsPath = "/drops"
+
+// CommandPath is where reports are submitted.
+const CommandPath = "/store/cmd/v1"
 
 var drops atomic.Int64
 
-// mock is a running mock provider.
-type mock struct {
-	*child
-	address string
+// Provider is a running mock provider.
+type Provider struct {
+	*process.Child
+	Address string // host:port
 	stdin   io.Closer
 }
 
-// startMock runs this program again as the provider: a process of its own, so
+// Start runs this program again as the provider: a process of its own, so
 // that its CPU time is not the load's.
-func startMock(ctx context.Context, dir string) (*mock, error) {
+func Start(ctx context.Context, dir string) (*Provider, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("starting the mock: %w", err)
@@ -61,27 +68,28 @@ func startMock(ctx context.Context, dir string) (*mock, error) {
 		return nil, fmt.Errorf("starting the mock: %w", err)
 	}
 	defer func() { _ = said.Close() }()
-	c, err := launch(ctx, dir, "mock", stdin, tell, os.Environ(), self, "-mock")
+	c, err := process.Launch(ctx, dir, "mock", stdin, tell, os.Environ(), self, "-mock")
 	_, _ = tell.Close(), stdin.Close() // the process has its own
 	if err != nil {
 		return nil, err
 	}
 	address, err := bufio.NewReader(said).ReadString('\n')
 	if err != nil {
-		c.stop()
-		return nil, fmt.Errorf("starting the mock: %w\n%s", err, c.said())
+		c.Stop()
+		return nil, fmt.Errorf("starting the mock: %w\n%s", err, c.Said())
 	}
-	return &mock{c, strings.TrimSpace(address), hold}, nil
+	return &Provider{c, strings.TrimSpace(address), hold}, nil
 }
 
-func (m *mock) stop() {
+// Stop ends it.
+func (m *Provider) Stop() {
 	m.stdin.Close()
-	m.child.stop()
+	m.Child.Stop()
 }
 
-// serveMock tells its address on out and serves until in ends, which it does
+// Serve tells its address on out and serves until in ends, which it does
 // however its parent ends, or until ctx does.
-func serveMock(ctx context.Context, in io.Reader, out io.Writer) error {
+func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
@@ -106,10 +114,10 @@ var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 // answer is the whole of the mock provider.
 func answer(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case r.URL.Path == dropsPath:
+	case r.URL.Path == DropsPath:
 		_, _ = fmt.Fprintln(w, drops.Load())
 		return
-	case r.URL.Path == commandPath:
+	case r.URL.Path == CommandPath:
 		takeReport(w, r)
 		return
 	case !strings.HasSuffix(r.URL.Path, "/chat/completions"): // it speaks nothing else
@@ -126,24 +134,24 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	}
 	header := w.Header()
 	switch ask {
-	case askClaim:
+	case Claim:
 		header["Content-Type"] = []string{"application/json"}
 		header["Content-Length"] = []string{strconv.Itoa(32 << 20)}
 		_, _ = w.Write(bytes.Repeat([]byte(" "), 8<<10))
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 		return
-	case askSilent:
+	case Silent:
 		<-r.Context().Done()
 		return
-	case askDrop:
+	case Drop:
 		drops.Add(1)
 		panic(http.ErrAbortHandler)
-	case askLate:
+	case Late:
 		time.Sleep(500 * time.Millisecond)
-		ask = askWhole
+		ask = Whole
 	}
-	if ask == askWhole {
+	if ask == Whole {
 		header["Content-Type"] = []string{"application/json"}
 		header["Content-Length"] = []string{strconv.Itoa(len(wholeReply))}
 		_, _ = w.Write(wholeReply)
@@ -151,7 +159,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	}
 	header["Content-Type"] = []string{"text/event-stream"}
 	flush := http.NewResponseController(w).Flush
-	switch count, flood := strings.CutPrefix(ask, askFlood); {
+	switch count, flood := strings.CutPrefix(ask, Flood); {
 	case flood:
 		n, err := strconv.Atoi(count)
 		if err != nil {
@@ -165,15 +173,15 @@ func answer(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = flush()
 		<-r.Context().Done()
-	case ask == askIdle:
+	case ask == Idle:
 		_, _ = w.Write(plainChunks[0])
 		_ = flush()
 		<-r.Context().Done()
-	case ask == askBurst:
+	case ask == Burst:
 		_, _ = w.Write(bytes.Join(plainStream, nil))
-	case ask == askPadded:
+	case ask == Padded:
 		_, _ = w.Write(bytes.Join(paddedStream, nil))
-	case ask == askPaced:
+	case ask == Paced:
 		for _, chunk := range plainStream {
 			_, _ = w.Write(chunk)
 			_ = flush()
@@ -194,12 +202,12 @@ func takeReport(w http.ResponseWriter, r *http.Request) {
 
 // asked is the word that asks, empty when there is none.
 func asked(body []byte) string {
-	at := bytes.Index(body, []byte(askPrefix))
+	at := bytes.Index(body, []byte(prefix))
 	if at < 0 {
 		return ""
 	}
 	word := body[at:]
-	end := len(askPrefix)
+	end := len(prefix)
 	for end < len(word) && (word[end] == '-' || ('a' <= word[end] && word[end] <= 'z') || ('0' <= word[end] && word[end] <= '9')) {
 		end++
 	}

@@ -1,4 +1,4 @@
-package main
+package forum
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// sqliteFill writes a forum into a new file without care for a crash: a file
+// SQLite writes a forum into a new file without care for a crash: a file
 // that was not finished is thrown away. It has a connection of its own, by the
 // driver that the store registers.
-type sqliteFill struct {
+type SQLite struct {
 	db *sql.DB
 }
 
-func newSQLiteFill(ctx context.Context, file string) (*sqliteFill, error) {
+// NewSQLite opens a file that has the tables of a board.
+func NewSQLite(ctx context.Context, file string) (*SQLite, error) {
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=synchronous(off)&_pragma=cache_size(-1000000)&_pragma=temp_store(memory)&_pragma=locking_mode(exclusive)")
 	if err != nil {
 		return nil, err
@@ -29,14 +30,15 @@ func newSQLiteFill(ctx context.Context, file string) (*sqliteFill, error) {
 			return nil, fmt.Errorf("%s: %w", statement, err)
 		}
 	}
-	return &sqliteFill{db}, nil
+	return &SQLite{db}, nil
 }
 
-func (s *sqliteFill) close() error { return s.db.Close() }
+// Close closes the file.
+func (s *SQLite) Close() error { return s.db.Close() }
 
-func (s *sqliteFill) posts(ctx context.Context, f *forum, batch []forumPost) error {
+func (s *SQLite) posts(ctx context.Context, f *Forum, batch []post) error {
 	tables := f.postTables(batch)
-	tables = append(tables, forumTable{
+	tables = append(tables, table{
 		"board_search",
 		[]string{"rowid", "title", "message"},
 		int64(len(batch)),
@@ -45,7 +47,7 @@ func (s *sqliteFill) posts(ctx context.Context, f *forum, batch []forumPost) err
 	return s.insert(ctx, tables)
 }
 
-func (s *sqliteFill) finish(ctx context.Context, tables []forumTable) error {
+func (s *SQLite) finish(ctx context.Context, tables []table) error {
 	if err := s.insert(ctx, tables); err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func (s *sqliteFill) finish(ctx context.Context, tables []forumTable) error {
 }
 
 // insert adds the rows of tables in one transaction.
-func (s *sqliteFill) insert(ctx context.Context, tables []forumTable) error {
+func (s *SQLite) insert(ctx context.Context, tables []table) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -75,7 +77,7 @@ func (s *sqliteFill) insert(ctx context.Context, tables []forumTable) error {
 	return tx.Commit()
 }
 
-func insertRows(ctx context.Context, tx *sql.Tx, t forumTable) error {
+func insertRows(ctx context.Context, tx *sql.Tx, t table) error {
 	values := "(?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
 	statement, err := tx.PrepareContext(ctx, "INSERT INTO "+t.name+" ("+strings.Join(t.columns, ", ")+") VALUES "+values) //nolint:gosec // G202: names of this program
 	if err != nil {

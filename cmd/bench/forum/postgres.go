@@ -1,4 +1,4 @@
-package main
+package forum
 
 import (
 	"context"
@@ -6,12 +6,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// postgresFill copies a forum into a database.
-type postgresFill struct {
+// Postgres copies a forum into a database.
+type Postgres struct {
 	conn *pgx.Conn
 }
 
-func newPostgresFill(ctx context.Context, dsn string) (*postgresFill, error) {
+// NewPostgres connects to a database that has the tables of a board.
+func NewPostgres(ctx context.Context, dsn string) (*Postgres, error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return nil, err
@@ -21,16 +22,17 @@ func newPostgresFill(ctx context.Context, dsn string) (*postgresFill, error) {
 		_ = conn.Close(ctx)
 		return nil, err
 	}
-	return &postgresFill{conn}, nil
+	return &Postgres{conn}, nil
 }
 
-func (p *postgresFill) close(ctx context.Context) error { return p.conn.Close(ctx) }
+// Close ends the connection.
+func (p *Postgres) Close(ctx context.Context) error { return p.conn.Close(ctx) }
 
-func (p *postgresFill) posts(ctx context.Context, f *forum, batch []forumPost) error {
+func (p *Postgres) posts(ctx context.Context, f *Forum, batch []post) error {
 	return p.insert(ctx, f.postTables(batch))
 }
 
-func (p *postgresFill) finish(ctx context.Context, tables []forumTable) error {
+func (p *Postgres) finish(ctx context.Context, tables []table) error {
 	if err := p.insert(ctx, tables); err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func (p *postgresFill) finish(ctx context.Context, tables []forumTable) error {
 	return nil
 }
 
-func (p *postgresFill) insert(ctx context.Context, tables []forumTable) error {
+func (p *Postgres) insert(ctx context.Context, tables []table) error {
 	for _, t := range tables {
 		next := int64(0)
 		rows := pgx.CopyFromFunc(func() ([]any, error) {

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 // that Go runs on.
 const tick = time.Second / 100
 
-// cpuTime is the CPU time a process has used, in user and kernel mode.
-func cpuTime(pid int) (time.Duration, error) {
+// CPU is the CPU time a process has used, in user and kernel mode.
+func CPU(pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("reading CPU times: %w", err)
@@ -40,9 +40,9 @@ func parseStat(stat []byte) (time.Duration, error) {
 	return time.Duration(sum) * tick, nil
 }
 
-// resident is the anonymous memory of a process in bytes: heap, stacks and the
+// Resident is the anonymous memory of a process in bytes: heap, stacks and the
 // runtime's own, without the pages of the program file.
-func resident(pid int) (int64, error) {
+func Resident(pid int) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, fmt.Errorf("reading memory: %w", err)

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"crypto/ecdsa"
@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// prover is a client that has a key and proves it with each request (RFC 9449).
-type prover struct {
+// Prover is a client that has a key and proves it with each request (RFC 9449).
+type Prover struct {
 	key    *ecdsa.PrivateKey
 	header string // of its proofs, encoded
 }
 
-func newProver() (*prover, error) {
+// NewProver makes a client with a fresh key.
+func NewProver() (*Prover, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -27,14 +28,14 @@ func newProver() (*prover, error) {
 		return nil, err
 	}
 	header := fmt.Sprintf(`{"typ":"dpop+jwt","alg":"ES256","jwk":{"kty":"EC","crv":"P-256","x":%q,"y":%q}}`, encoded(point[1:33]), encoded(point[33:]))
-	return &prover{key, encoded([]byte(header))}, nil
+	return &Prover{key, encoded([]byte(header))}, nil
 }
 
 func encoded(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
-// proof is the header of a request with a method to an address; token comes along, or is
+// Proof is the header of a request with a method to an address; token comes along, or is
 // empty.
-func (p *prover) proof(method, address, token string) (string, error) {
+func (p *Prover) Proof(method, address, token string) (string, error) {
 	claims := `{"jti":"` + rand.Text() + `","htm":"` + method + `","htu":"` + address + `","iat":` + strconv.FormatInt(time.Now().Unix(), 10)
 	if token != "" {
 		sum := sha256.Sum256([]byte(token))

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ var adminClient = &http.Client{Timeout: 90 * time.Second, Transport: &http.Trans
 // call sends a request to the server's admin endpoint. Right after a reload the
 // connection may still be taken by the endpoint that is about to close, so what
 // fails is tried again; all calls may be repeated.
-func (s *server) call(ctx context.Context, method, path, body string) (answer []byte, err error) {
+func (s *Server) call(ctx context.Context, method, path, body string) (answer []byte, err error) {
 	for range 5 {
 		if answer, err = s.callOnce(ctx, method, path, body); err == nil || ctx.Err() != nil {
 			break
@@ -28,8 +28,8 @@ func (s *server) call(ctx context.Context, method, path, body string) (answer []
 	return answer, err
 }
 
-func (s *server) callOnce(ctx context.Context, method, path, body string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.admin+path, strings.NewReader(body))
+func (s *Server) callOnce(ctx context.Context, method, path, body string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.Admin+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -52,36 +52,36 @@ func (s *server) callOnce(ctx context.Context, method, path, body string) ([]byt
 	return text, nil
 }
 
-// reload loads the server's configuration once more.
-func (s *server) reload(ctx context.Context) error {
-	_, err := s.call(ctx, http.MethodPost, "/load", s.config)
+// Reload loads the server's configuration once more.
+func (s *Server) Reload(ctx context.Context) error {
+	_, err := s.call(ctx, http.MethodPost, "/load", s.Config)
 	return err
 }
 
-// memory is what the server's runtime has in use, in bytes.
-type memory struct {
-	heap  int64 // live objects
-	stack int64
+// Memory is what the server's runtime has in use, in bytes.
+type Memory struct {
+	Heap  int64 // live objects
+	Stack int64
 }
 
-// memory collects garbage twice, since pools survive the first time, and tells
+// Memory collects garbage twice, since pools survive the first time, and tells
 // what is left.
-func (s *server) memory(ctx context.Context) (m memory, err error) {
+func (s *Server) Memory(ctx context.Context) (m Memory, err error) {
 	var text []byte
 	for range 2 {
 		if text, err = s.call(ctx, http.MethodGet, "/debug/pprof/heap?gc=1&debug=1", ""); err != nil {
 			return m, err
 		}
 	}
-	if m.heap, err = statistic(text, "# HeapAlloc = "); err != nil {
+	if m.Heap, err = statistic(text, "# HeapAlloc = "); err != nil {
 		return m, err
 	}
-	m.stack, err = statistic(text, "# Stack = ")
+	m.Stack, err = statistic(text, "# Stack = ")
 	return m, err
 }
 
-// goroutines counts the server's goroutines.
-func (s *server) goroutines(ctx context.Context) (int64, error) {
+// Goroutines counts the server's goroutines.
+func (s *Server) Goroutines(ctx context.Context) (int64, error) {
 	text, err := s.call(ctx, http.MethodGet, "/debug/pprof/goroutine?debug=1", "")
 	if err != nil {
 		return 0, err
@@ -103,9 +103,9 @@ func statistic(text []byte, label string) (int64, error) {
 	return n, nil
 }
 
-// saveProfile saves a profile of the server: "profile" (CPU) or "allocs" over
+// SaveProfile saves a profile of the server: "profile" (CPU) or "allocs" over
 // whole seconds, "heap" or "goroutine" as of now with a length of 0.
-func (s *server) saveProfile(ctx context.Context, kind string, length time.Duration, file string) error {
+func (s *Server) SaveProfile(ctx context.Context, kind string, length time.Duration, file string) error {
 	path := "/debug/pprof/" + kind
 	if length > 0 {
 		path += fmt.Sprintf("?seconds=%d", max(1, int(length/time.Second)))

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bufio"
@@ -7,16 +7,16 @@ import (
 	"fmt"
 )
 
-// reply is what a client keeps of an answer.
-type reply struct {
-	status int
-	bytes  int
-	lines  int  // line ends in the body; a server-sent event has two
+// Reply is what a client keeps of an answer.
+type Reply struct {
+	Status int
+	Bytes  int
+	Lines  int  // line ends in the body; a server-sent event has two
 	closes bool // no further request may be sent on the connection
 
 	// Of a reader that keeps.
-	location string
-	text     string // the body
+	Location string
+	Text     string // the body
 }
 
 // errFraming is the error of an answer that this reader does not understand.
@@ -35,7 +35,7 @@ type replyReader struct {
 }
 
 // head reads status line and headers.
-func (r *replyReader) head(got *reply) error {
+func (r *replyReader) head(got *Reply) error {
 	line, err := r.in.ReadSlice('\n')
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (r *replyReader) head(got *reply) error {
 	if len(line) < 13 || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
 		return errFraming
 	}
-	if got.status, err = digits(line[9:12], 10); err != nil {
+	if got.Status, err = digits(line[9:12], 10); err != nil {
 		return err
 	}
 	r.length, r.inChunk = 0, 0
@@ -63,7 +63,7 @@ func (r *replyReader) head(got *reply) error {
 		switch len(name) { // most headers need no comparison
 		case len("Location"):
 			if r.keep && bytes.EqualFold(name, []byte("Location")) {
-				got.location = string(value)
+				got.Location = string(value)
 			}
 		case len("Connection"):
 			if bytes.EqualFold(name, []byte("Connection")) && bytes.EqualFold(value, []byte("close")) {
@@ -85,7 +85,7 @@ func (r *replyReader) head(got *reply) error {
 
 // body reads on to the end of the answer, or, with enough > 0, until the body
 // had so many lines; then it can be called again.
-func (r *replyReader) body(got *reply, enough int) error {
+func (r *replyReader) body(got *Reply, enough int) error {
 	if r.length >= 0 {
 		return r.take(got, &r.length, 0)
 	}
@@ -108,15 +108,15 @@ func (r *replyReader) body(got *reply, enough int) error {
 				return err
 			}
 		}
-		if enough > 0 && got.lines >= enough {
+		if enough > 0 && got.Lines >= enough {
 			return nil
 		}
 	}
 }
 
 // take counts left bytes, or until there are enough lines.
-func (r *replyReader) take(got *reply, left *int, enough int) error {
-	for *left > 0 && (enough == 0 || got.lines < enough) {
+func (r *replyReader) take(got *Reply, left *int, enough int) error {
+	for *left > 0 && (enough == 0 || got.Lines < enough) {
 		if _, err := r.in.Peek(1); err != nil {
 			return err
 		}
@@ -124,10 +124,10 @@ func (r *replyReader) take(got *reply, left *int, enough int) error {
 		if err != nil {
 			return err
 		}
-		got.lines += bytes.Count(part, []byte("\n"))
-		got.bytes += len(part)
+		got.Lines += bytes.Count(part, []byte("\n"))
+		got.Bytes += len(part)
 		if r.keep {
-			got.text += string(part)
+			got.Text += string(part)
 		}
 		*left -= len(part)
 		if _, err := r.in.Discard(len(part)); err != nil {
@@ -174,20 +174,4 @@ func digits(text []byte, base int) (n int, err error) {
 		}
 	}
 	return n, nil
-}
-
-// isWhole checks the answer to askWhole.
-func isWhole(got reply) error {
-	if got.status != 200 || got.bytes < 900 {
-		return fmt.Errorf("status %d with %d bytes instead of 200 with a chat completion", got.status, got.bytes)
-	}
-	return nil
-}
-
-// isStream checks the answer to askBurst, askPadded and askPaced.
-func isStream(got reply) error {
-	if got.status != 200 || got.lines < 2*streamEvents {
-		return fmt.Errorf("status %d with %d lines instead of 200 with %d events", got.status, got.lines, streamEvents)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bufio"
@@ -15,27 +15,29 @@ var errUnanswered = errors.New("the connection ended without an answer")
 // patience is how long a client waits for an answer.
 const patience = 60 * time.Second
 
-// client is one keep-alive connection to a site, for one goroutine.
-type client struct {
-	address string
-	conn    net.Conn
-	reader  replyReader
-	used    bool // an answer came over it
-	keep    bool // the text of answers is needed
+// Client is one keep-alive connection to a site, for one goroutine.
+type Client struct {
+	Address string // host:port
+	Keep    bool   // the text of answers is needed
+
+	conn   net.Conn
+	reader replyReader
+	used   bool // an answer came over it
 }
 
-func (c *client) dial(ctx context.Context) error {
+func (c *Client) dial(ctx context.Context) error {
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", c.address)
+	conn, err := dialer.DialContext(ctx, "tcp", c.Address)
 	if err != nil {
 		return err
 	}
 	c.conn, c.used = conn, false
-	c.reader = replyReader{in: bufio.NewReaderSize(conn, 16<<10), keep: c.keep}
+	c.reader = replyReader{in: bufio.NewReaderSize(conn, 16<<10), keep: c.Keep}
 	return nil
 }
 
-func (c *client) close() {
+// Close ends the connection; the next exchange makes another one.
+func (c *Client) Close() {
 	if c.conn != nil {
 		c.conn.Close()
 		c.conn = nil
@@ -45,7 +47,7 @@ func (c *client) close() {
 // send writes the request and reads the head of the answer. A server may close
 // a connection that is idle at any time, as it does in a reload: when it did,
 // and nothing has come, the request is sent again on a new one.
-func (c *client) send(ctx context.Context, request []byte, got *reply) error {
+func (c *Client) send(ctx context.Context, request []byte, got *Reply) error {
 	for {
 		if c.conn == nil {
 			if err := c.dial(ctx); err != nil {
@@ -62,59 +64,58 @@ func (c *client) send(ctx context.Context, request []byte, got *reply) error {
 		if err == nil {
 			return c.reader.head(got)
 		}
-		c.close()
+		c.Close()
 		if !c.used {
 			return fmt.Errorf("%w: %w", errUnanswered, err)
 		}
 	}
 }
 
-// do makes one exchange.
-func (c *client) do(ctx context.Context, request []byte) (got reply, err error) {
+// Do makes one exchange.
+func (c *Client) Do(ctx context.Context, request []byte) (got Reply, err error) {
 	if err = c.send(ctx, request, &got); err == nil {
 		err = c.reader.body(&got, 0)
 	}
 	c.used = true
 	if err != nil || got.closes {
-		c.close()
+		c.Close()
 	}
 	return got, err
 }
 
-// hold begins an exchange and reads until so many events have come. The stream
+// Hold begins an exchange and reads until so many events have come. The stream
 // stays open until the client is closed.
-func (c *client) hold(ctx context.Context, request []byte, events int) error {
-	var got reply
+func (c *Client) Hold(ctx context.Context, request []byte, events int) error {
+	var got Reply
 	if err := c.send(ctx, request, &got); err != nil {
 		return err
 	}
 	if err := c.reader.body(&got, 2*events); err != nil {
-		return fmt.Errorf("after %d events: %w", got.lines/2, err)
+		return fmt.Errorf("after %d events: %w", got.Lines/2, err)
 	}
-	if got.status != 200 || got.lines < 2*events {
-		return fmt.Errorf("status %d with %d events instead of 200 with %d", got.status, got.lines/2, events)
+	if got.Status != 200 || got.Lines < 2*events {
+		return fmt.Errorf("status %d with %d events instead of 200 with %d", got.Status, got.Lines/2, events)
 	}
 	return nil
 }
 
-// firstByte makes one exchange and tells when its first byte came.
-func (c *client) firstByte(ctx context.Context, request []byte) (time.Duration, error) {
-	var got reply
+// FirstByte makes one exchange and tells when its first byte came.
+func (c *Client) FirstByte(ctx context.Context, request []byte) (took time.Duration, got Reply, err error) {
 	if c.conn == nil {
 		if err := c.dial(ctx); err != nil {
-			return 0, fmt.Errorf("connecting: %w", err)
+			return 0, got, fmt.Errorf("connecting: %w", err)
 		}
 	}
 	began := time.Now()
 	if err := c.send(ctx, request, &got); err != nil {
-		return 0, err
+		return 0, got, err
 	}
-	took := time.Since(began)
+	took = time.Since(began)
 	if err := c.reader.body(&got, 0); err != nil {
-		return 0, err
+		return 0, got, err
 	}
 	if got.closes {
-		c.close()
+		c.Close()
 	}
-	return took, isStream(got)
+	return took, got, nil
 }

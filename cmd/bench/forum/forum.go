@@ -1,4 +1,6 @@
-package main
+// Package forum makes up a forum of any size and writes it into the tables of a board,
+// past the board itself, which would take far longer.
+package forum
 
 import (
 	"context"
@@ -17,82 +19,84 @@ import (
 // The made-up forum: a thread has this many posts on average, a forum about so
 // many threads, a post so many bytes.
 const (
-	postsPerThread  = 20
-	threadsOfForum  = 10_000
-	longestThread   = 50_000
-	postBytes       = 600
-	mostMembers     = 20_000
-	recentThreads   = 20_000
-	vocabulary      = 20_000
-	forumTextBytes  = 8 << 20
-	forumBatch      = 50_000
-	longThread      = 1 // its id
-	forumRandomSeed = 7
+	postsPerThread = 20
+	ThreadsOfForum = 10_000
+	PostBytes      = 600
+	Vocabulary     = 20_000 // words
+	LongThread     = 1      // its id
+	longestThread  = 50_000
+	mostMembers    = 20_000
+	recentThreads  = 20_000
+	textBytes      = 8 << 20
+	batchSize      = 50_000
+	seedNumber     = 7
 )
 
-// forumStart is when the first post was written; the posts after it are three
+// began is when the first post was written; the posts after it are three
 // minutes apart.
-var forumStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// forumPost is a row to be.
-type forumPost struct {
+// post is a row to be.
+type post struct {
 	thread, id, number, author int64
 	message                    string
 }
 
-func (p *forumPost) html() string { return "<p>" + p.message + "</p>\n" }
+func (p *post) html() string { return "<p>" + p.message + "</p>\n" }
 
-func (p *forumPost) hash() string {
+func (p *post) hash() string {
 	sum := sha256.Sum256([]byte(p.message))
 	return hex.EncodeToString(sum[:])
 }
 
-// forumThread is what has come together of a thread.
-type forumThread struct {
+// thread is what has come together of a thread.
+type thread struct {
 	author, posts, first, last int64
 	lastAuthor                 int64
 }
 
-// forum makes posts in the order in which they would have been written: most of
+// Forum makes posts in the order in which they would have been written: most of
 // them in one of the threads of late, some in an old one, and one thread goes on
 // from the first day to the last.
-type forum struct {
-	posts, threads, forums, members int64
-	long                            int64 // posts of the long thread
+type Forum struct {
+	Posts, Threads, Forums int64  // how many there are
+	Text                   string // that all messages are stretches of
 
-	random *rand.Rand
-	text   string
-	made   []forumThread // by id - 1
-	next   int64         // id of a post
+	members int64
+	long    int64 // posts of the long thread
+	random  *rand.Rand
+	made    []thread // by id - 1
+	next    int64    // id of a post
 	// written is how many posts each member wrote.
 	written []int64
 }
 
-func newForum(posts int64) *forum {
-	f := &forum{
-		posts: posts, threads: max(1, posts/postsPerThread), members: min(mostMembers, max(2, posts/10)), long: min(longestThread, posts/4),
-		random: rand.New(rand.NewPCG(forumRandomSeed, forumRandomSeed)), next: 1, //nolint:gosec // G404: not a secret
+// New is a forum of so many posts, the same in every run.
+func New(posts int64) *Forum {
+	f := &Forum{
+		Posts: posts, Threads: max(1, posts/postsPerThread), members: min(mostMembers, max(2, posts/10)), long: min(longestThread, posts/4),
+		random: rand.New(rand.NewPCG(seedNumber, seedNumber)), next: 1, //nolint:gosec // G404: not a secret
 	}
-	f.forums = max(1, f.threads/threadsOfForum)
+	f.Forums = max(1, f.Threads/ThreadsOfForum)
 	f.written = make([]int64, f.members)
-	f.made = make([]forumThread, 0, f.threads)
-	words := make([]string, vocabulary)
+	f.made = make([]thread, 0, f.Threads)
+	words := make([]string, Vocabulary)
 	for i := range words {
-		words[i] = forumWord(i)
+		words[i] = Word(i)
 	}
 	// A few words are in most posts, most words in few.
-	zipf := rand.NewZipf(f.random, 1.1, 8, vocabulary-1)
+	zipf := rand.NewZipf(f.random, 1.1, 8, Vocabulary-1)
 	var text strings.Builder
-	for text.Len() < forumTextBytes {
+	for text.Len() < textBytes {
 		text.WriteString(words[zipf.Uint64()])
 		text.WriteByte(' ')
 	}
-	f.text = text.String()
+	f.Text = text.String()
 	return f
 }
 
-// forumWord is a word that can be spoken, another for each number.
-func forumWord(n int) string {
+// Word is a word that can be spoken, another for each number.
+func Word(n int) string {
 	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
 	word := []byte{consonants[n%14], vowels[n/14%5]}
 	for n /= 70; n > 0; n /= 70 {
@@ -102,16 +106,16 @@ func forumWord(n int) string {
 }
 
 // more makes the next posts; none: all are made.
-func (f *forum) more(batch []forumPost) []forumPost {
+func (f *Forum) more(batch []post) []post {
 	batch = batch[:0]
-	for len(batch) < forumBatch && f.next <= f.posts {
+	for len(batch) < batchSize && f.next <= f.Posts {
 		batch = append(batch, f.post())
 	}
 	return batch
 }
 
-func (f *forum) post() forumPost {
-	p := forumPost{id: f.next, author: 1 + f.random.Int64N(f.members), message: f.message()}
+func (f *Forum) post() post {
+	p := post{id: f.next, author: 1 + f.random.Int64N(f.members), message: f.message()}
 	p.thread = f.choose()
 	f.next++
 	f.written[p.author-1]++
@@ -126,15 +130,15 @@ func (f *forum) post() forumPost {
 }
 
 // choose is the thread of the next post.
-func (f *forum) choose() int64 {
+func (f *Forum) choose() int64 {
 	started := int64(len(f.made))
-	if due := 1 + (f.next-1)*f.threads/f.posts; started < due && started < f.threads {
-		f.made = append(f.made, forumThread{})
+	if due := 1 + (f.next-1)*f.Threads/f.Posts; started < due && started < f.Threads {
+		f.made = append(f.made, thread{})
 		return started + 1
 	}
 	switch n := f.random.Float64(); {
-	case n < float64(f.long)/float64(f.posts):
-		return longThread
+	case n < float64(f.long)/float64(f.Posts):
+		return LongThread
 	case n < 0.86:
 		back := float64(min(recentThreads, started)) * f.random.Float64() * f.random.Float64()
 		return started - int64(back)
@@ -143,32 +147,33 @@ func (f *forum) choose() int64 {
 }
 
 // message is a stretch of the text, of whole words.
-func (f *forum) message() string {
-	at := f.random.IntN(len(f.text) - 2*postBytes)
-	at += strings.IndexByte(f.text[at:], ' ') + 1
-	text := f.text[at : at+postBytes]
+func (f *Forum) message() string {
+	at := f.random.IntN(len(f.Text) - 2*PostBytes)
+	at += strings.IndexByte(f.Text[at:], ' ') + 1
+	text := f.Text[at : at+PostBytes]
 	return strings.Clone(text[:strings.LastIndexByte(text, ' ')])
 }
 
-func memberName(id int64) string { return "member" + strconv.FormatInt(id, 10) }
+// Member is the name of a member, whose ids begin with 1.
+func Member(id int64) string { return "member" + strconv.FormatInt(id, 10) }
 
 // forumOf is the forum of a thread, forums being numbered from 0.
-func (f *forum) forumOf(thread int64) int64 { return thread % f.forums }
+func (f *Forum) forumOf(thread int64) int64 { return thread % f.Forums }
 
 // at is when a post was written.
-func (f *forum) at(id int64) int64 {
-	return forumStart.Add(time.Duration(id) * 3 * time.Minute).UnixMicro()
+func (f *Forum) at(id int64) int64 {
+	return began.Add(time.Duration(id) * 3 * time.Minute).UnixMicro()
 }
 
-// forumSink takes the rows of a forum; see board_sqlite.go and board_postgres.go.
-type forumSink interface {
-	posts(ctx context.Context, f *forum, batch []forumPost) error
+// Sink takes the rows of a forum: SQLite or Postgres.
+type Sink interface {
+	posts(ctx context.Context, f *Forum, batch []post) error
 	// finish adds the rows that are known at the end only.
-	finish(ctx context.Context, tables []forumTable) error
+	finish(ctx context.Context, tables []table) error
 }
 
-// forumTable is rows of a table.
-type forumTable struct {
+// table is rows of a table.
+type table struct {
 	name    string
 	columns []string
 	rows    int64
@@ -176,15 +181,15 @@ type forumTable struct {
 }
 
 // postTables are the rows of posts.
-func (f *forum) postTables(batch []forumPost) []forumTable {
+func (f *Forum) postTables(batch []post) []table {
 	sorted := inThreads(batch) // as the table is: fewer pages are touched
-	return []forumTable{
+	return []table{
 		{
 			"board_posts",
 			[]string{"thread_id", "id", "number", "author_id", "author_name", "visibility", "message", "message_html", "render_version", "body_hash", "created_at"},
 			int64(len(batch)), func(i int64) []any {
 				p := &sorted[i]
-				return []any{p.thread, p.id, p.number, p.author, memberName(p.author), int64(0), p.message, p.html(), int64(1), p.hash(), f.at(p.id)}
+				return []any{p.thread, p.id, p.number, p.author, Member(p.author), int64(0), p.message, p.html(), int64(1), p.hash(), f.at(p.id)}
 			},
 		},
 		{
@@ -192,19 +197,19 @@ func (f *forum) postTables(batch []forumPost) []forumTable {
 			[]string{"id", "thread_id", "forum_id", "author_id", "visibility", "created_at"},
 			int64(len(batch)), func(i int64) []any {
 				p := &batch[i]
-				return []any{p.id, p.thread, firstForum + f.forumOf(p.thread), p.author, int64(0), f.at(p.id)}
+				return []any{p.id, p.thread, First + f.forumOf(p.thread), p.author, int64(0), f.at(p.id)}
 			},
 		},
 	}
 }
 
-// firstForum is the id of the first forum of the fill, behind those that a board
+// First is the id of the first forum of the fill, behind those that a board
 // begins with.
-const firstForum = 1000
+const First = 1000
 
 // tables are the rows beside the posts; registered is the group of members.
-func (f *forum) tables(registered int64) []forumTable {
-	forums := make([]struct{ threads, posts, last, lastThread int64 }, f.forums)
+func (f *Forum) tables(registered int64) []table {
+	forums := make([]struct{ threads, posts, last, lastThread int64 }, f.Forums)
 	for i, t := range f.made {
 		to := &forums[f.forumOf(int64(i)+1)]
 		to.threads++
@@ -213,12 +218,12 @@ func (f *forum) tables(registered int64) []forumTable {
 			to.last, to.lastThread = t.last, int64(i)+1
 		}
 	}
-	return []forumTable{
+	return []table{
 		{
 			"board_forums",
 			[]string{"id", "path", "depth", "position", "type", "title", "slug", "thread_count", "post_count", "last_post_id", "last_thread_id", "last_post_at"},
-			f.forums, func(i int64) []any {
-				id, n := firstForum+i, strconv.FormatInt(i+1, 10)
+			f.Forums, func(i int64) []any {
+				id, n := First+i, strconv.FormatInt(i+1, 10)
 				return []any{id, "/" + strconv.FormatInt(id, 10), int64(0), 100 + i, "forum", "Forum " + n, "forum-" + n, forums[i].threads, forums[i].posts, forums[i].last, forums[i].lastThread, f.at(forums[i].last)}
 			},
 		},
@@ -226,8 +231,8 @@ func (f *forum) tables(registered int64) []forumTable {
 			"board_users",
 			[]string{"id", "username", "username_key", "email", "password_hash", "state", "post_count", "joined_at"},
 			f.members, func(i int64) []any {
-				name := memberName(i + 1)
-				return []any{i + 1, name, name, "", "", "active", f.written[i], forumStart.UnixMicro()}
+				name := Member(i + 1)
+				return []any{i + 1, name, name, "", "", "active", f.written[i], began.UnixMicro()}
 			},
 		},
 		{
@@ -244,21 +249,21 @@ func (f *forum) tables(registered int64) []forumTable {
 			int64(len(f.made)), func(i int64) []any {
 				t, n := f.made[i], strconv.FormatInt(i+1, 10)
 				return []any{
-					i + 1, firstForum + f.forumOf(i+1), "A question about the number " + n, "a-question-about-the-number-" + n, t.author, memberName(t.author), int64(0),
-					t.posts - 1, 7 * t.posts, t.first, t.last, memberName(t.lastAuthor), f.at(t.first), f.at(t.last), t.posts + 1,
+					i + 1, First + f.forumOf(i+1), "A question about the number " + n, "a-question-about-the-number-" + n, t.author, Member(t.author), int64(0),
+					t.posts - 1, 7 * t.posts, t.first, t.last, Member(t.lastAuthor), f.at(t.first), f.at(t.last), t.posts + 1,
 				}
 			},
 		},
 	}
 }
 
-// fill makes the forum and hands it on; told is called with the posts that are in.
-func (f *forum) fill(ctx context.Context, registered int64, to forumSink, told func(posts int64)) error {
-	p := forumPost{message: f.message()}
+// Fill makes the forum and hands it on; told is called with the posts that are in.
+func (f *Forum) Fill(ctx context.Context, registered int64, to Sink, told func(posts int64)) error {
+	p := post{message: f.message()}
 	if made := markup.Render(p.message); made != p.html() {
 		return fmt.Errorf("the board renders the text of a post as %q", made)
 	}
-	batch := make([]forumPost, 0, forumBatch)
+	batch := make([]post, 0, batchSize)
 	for batch = f.more(batch); len(batch) > 0; batch = f.more(batch) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -272,9 +277,9 @@ func (f *forum) fill(ctx context.Context, registered int64, to forumSink, told f
 }
 
 // inThreads is a batch in the order of the key of board_posts.
-func inThreads(batch []forumPost) []forumPost {
+func inThreads(batch []post) []post {
 	sorted := slices.Clone(batch)
-	slices.SortFunc(sorted, func(a, b forumPost) int {
+	slices.SortFunc(sorted, func(a, b post) int {
 		if a.thread != b.thread {
 			return int(a.thread - b.thread)
 		}

@@ -1,10 +1,12 @@
-package main
+package mock
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
 )
 
 // streamChunks is the number of chunks with content in a stream. Around them
@@ -15,8 +17,8 @@ const streamChunks = 100
 // those who asked for it.
 const streamEvents = streamChunks + 3
 
-// modelName is asked for; the gateway takes it for its lowest tier.
-const modelName = "keychain-low"
+// Model is asked for; the gateway takes it for its lowest tier.
+const Model = "keychain-low"
 
 // Chunks are as large as those of the providers, who repeat what frames them.
 const (
@@ -75,44 +77,44 @@ func makeWhole() []byte {
 		`"choices":[{"index":0,"message":{"role":"assistant","content":"`
 	const tail = `","refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"stop"}],"usage":` + usageJSON +
 		`,"service_tier":"default","system_fingerprint":"fp_a288987b44"}`
-	return []byte(head + prose(1024-len(head)-len(tail)) + tail)
+	return []byte(head + Prose(1024-len(head)-len(tail)) + tail)
 }
 
-// prose is English-looking text of n bytes.
-func prose(n int) string {
+// Prose is English-looking text of n bytes.
+func Prose(n int) string {
 	const sentence = "A gateway stands between those who ask and those who answer, and it should cost neither of them much. "
 	return strings.Repeat(sentence, n/len(sentence)+1)[:max(n, 0)]
 }
 
-// chat is the body of a chat request of about size bytes. From 4 KB on it is a
+// Chat is the body of a chat request of about size bytes. From 4 KB on it is a
 // conversation of messages of 2 KB.
-func chat(ask string, stream bool, size int) string {
+func Chat(ask string, stream bool, size int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `{"model":%q,"stream":%v,"max_tokens":256,"messages":[{"role":"system","content":"You are helpful. %s"}`, modelName, stream, ask)
+	fmt.Fprintf(&b, `{"model":%q,"stream":%v,"max_tokens":256,"messages":[{"role":"system","content":"You are helpful. %s"}`, Model, stream, ask)
 	for role := 0; size-b.Len() > 4<<10; role++ {
-		fmt.Fprintf(&b, `,{"role":%q,"content":"%s"}`, [...]string{"user", "assistant"}[role%2], prose(2<<10))
+		fmt.Fprintf(&b, `,{"role":%q,"content":"%s"}`, [...]string{"user", "assistant"}[role%2], Prose(2<<10))
 	}
 	const tail = `"}]}`
 	b.WriteString(`,{"role":"user","content":"`)
-	return b.String() + prose(size-b.Len()-len(tail)) + tail
+	return b.String() + Prose(size-b.Len()-len(tail)) + tail
 }
 
-// tools is the number of tools that a coding client brings along.
-const tools = 24
+// Tools is the number of tools that a coding client brings along.
+const Tools = 24
 
-// tooled is the body of a messages request of about 75 KB as a coding client sends it:
+// Tooled is the body of a messages request of about 75 KB as a coding client sends it:
 // long instructions, tools with their schemas, and a conversation with calls.
-func tooled(ask string) string {
+func Tooled(ask string) string {
 	text := func(n int) string { return strings.Repeat(`It says \"no\".\n- A gateway stands between two. `, n) }
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"model":%q,"stream":true,"max_tokens":256,"system":[{"type":"text","text":"You are helpful. %s %s","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"%s"}]}`,
-		modelName, ask, text(380), text(4))
+		Model, ask, text(380), text(4))
 	for i := range 10 {
 		fmt.Fprintf(&b, `,{"role":"assistant","content":[{"type":"tool_use","id":"toolu_%d","name":"tool_%d","input":{"path":"/src/main.go","limit":100}}]}`+
 			`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_%d","content":"%s"}]}`, i, i, i, text(20))
 	}
 	b.WriteString(`],"tools":[`)
-	for i := range tools {
+	for i := range Tools {
 		if i > 0 {
 			b.WriteByte(',')
 		}
@@ -125,15 +127,18 @@ func tooled(ask string) string {
 	return b.String()
 }
 
-// request is the text of an HTTP request for a site.
-func (s site) request(body string) []byte { return s.post("/v1/chat/completions", body) }
-
-// post is the same for another path.
-func (s site) post(path, body string) []byte {
-	authorization := ""
-	if s.key != "" {
-		authorization = "Authorization: Bearer " + s.key + "\r\n"
+// IsWhole checks the answer to Whole.
+func IsWhole(got load.Reply) error {
+	if got.Status != 200 || got.Bytes < 900 {
+		return fmt.Errorf("status %d with %d bytes instead of 200 with a chat completion", got.Status, got.Bytes)
 	}
-	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + authorization +
-		"Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
+	return nil
+}
+
+// IsStream checks the answer to Burst, Padded and Paced.
+func IsStream(got load.Reply) error {
+	if got.Status != 200 || got.Lines < 2*streamEvents {
+		return fmt.Errorf("status %d with %d lines instead of 200 with %d events", got.Status, got.Lines, streamEvents)
+	}
+	return nil
 }

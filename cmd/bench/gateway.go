@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -18,6 +22,77 @@ const database = "tollgate.db"
 
 // plenty is a limit that no run reaches, but that has to be counted against.
 const plenty = 1_000_000_000
+
+// caddyfile takes the addresses of admin, plain, gateway and guarded, and the
+// mock's three times over.
+const caddyfile = `{
+	admin %[1]s
+	auto_https off
+	persist_config off
+	storage file_system caddy
+	grace_period 5s
+	log {
+		level ERROR
+	}
+	tollgate {
+		database sqlite ` + database + `
+		catalog {
+			provider openai {
+				base_url http://%[5]s/v1
+			}
+		}
+	}
+}
+
+http://%[2]s {
+	reverse_proxy %[5]s
+}
+
+http://%[3]s {
+	tollgate gateway
+}
+
+http://%[4]s {
+	api_auth gateway_key
+	budget {
+		limit {http.auth.user.rate_limit_per_minute}
+	}
+	reverse_proxy %[5]s
+}
+`
+
+// serve starts a server with an empty database and waits until each of its
+// sites answers.
+func (b *bench) serve(ctx context.Context) (*process.Server, error) {
+	dir, err := os.MkdirTemp(b.dir, "server-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the server: %w", err)
+	}
+	key, err := seed(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := process.FreeAddresses(ctx, 4)
+	if err != nil {
+		return nil, err
+	}
+	s := &process.Server{
+		Dir: dir, Admin: addresses[0],
+		Plain: load.Site{Address: addresses[1], Key: key}, Gateway: load.Site{Address: addresses[2], Key: key}, Guarded: load.Site{Address: addresses[3], Key: key},
+		Config: fmt.Sprintf(caddyfile, addresses[0], addresses[1], addresses[2], addresses[3], b.upstream),
+	}
+	if err := s.Start(ctx, b.binary, b.environment); err != nil {
+		return nil, err
+	}
+	for _, to := range []load.Site{s.Plain, s.Gateway, s.Guarded} {
+		if err := s.Await(ctx, &load.Load{To: to, Request: to.Chat(mock.Chat(mock.Whole, false, 1<<10)), Check: mock.IsWhole}); err != nil {
+			said := s.Said()
+			s.Stop()
+			return nil, fmt.Errorf("the server does not answer: %w\n%s", err, said)
+		}
+	}
+	return s, nil
+}
 
 // seed makes the database of a server before it starts: one user with a key at
 // the provider. It returns a gateway key that has a limit, so that the gateway's

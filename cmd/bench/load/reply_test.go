@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bufio"
@@ -12,16 +12,16 @@ func TestReplyReader(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	tests := map[string]struct {
 		text string
-		want reply
+		want Reply
 		bad  bool
 	}{
-		"length":       {text: ok + "Content-Length: 4\r\n\r\na\nb\n", want: reply{status: 200, bytes: 4, lines: 2}},
-		"case, spaces": {text: ok + "content-length:  2 \r\n\r\nab", want: reply{status: 200, bytes: 2}},
-		"no body":      {text: "HTTP/1.1 204 No Content\r\n\r\n", want: reply{status: 204}},
-		"closes":       {text: ok + "Connection: close\r\nContent-Length: 0\r\n\r\n", want: reply{status: 200, closes: true}},
+		"length":       {text: ok + "Content-Length: 4\r\n\r\na\nb\n", want: Reply{Status: 200, Bytes: 4, Lines: 2}},
+		"case, spaces": {text: ok + "content-length:  2 \r\n\r\nab", want: Reply{Status: 200, Bytes: 2}},
+		"no body":      {text: "HTTP/1.1 204 No Content\r\n\r\n", want: Reply{Status: 204}},
+		"closes":       {text: ok + "Connection: close\r\nContent-Length: 0\r\n\r\n", want: Reply{Status: 200, closes: true}},
 		"chunks": {
 			text: ok + "Transfer-Encoding: chunked\r\n\r\n3\r\na\n\n\r\nA\r\n012345678\n\r\n0\r\n\r\n",
-			want: reply{status: 200, bytes: 13, lines: 3},
+			want: Reply{Status: 200, Bytes: 13, Lines: 3},
 		},
 		"cut length":   {text: ok + "Content-Length: 4\r\n\r\na", bad: true},
 		"cut chunk":    {text: ok + "Transfer-Encoding: chunked\r\n\r\n3\r\na", bad: true},
@@ -37,7 +37,7 @@ func TestReplyReader(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var got reply
+			var got Reply
 			// One byte a read: what comes in pieces must count the same.
 			err := readReply(bufio.NewReader(iotest.OneByteReader(strings.NewReader(test.text))), &got, 0)
 			if (err != nil) != test.bad {
@@ -55,17 +55,17 @@ func TestReplyReaderEnough(t *testing.T) {
 	t.Parallel()
 	r := replyReader{in: bufio.NewReader(iotest.OneByteReader(strings.NewReader(
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\na\n\nb\n\n\r\n3\r\nc\n\n\r\n0\r\n\r\n")))}
-	var got reply
+	var got Reply
 	if err := r.head(&got); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{2, 6} {
-		if err := r.body(&got, want); err != nil || got.lines != want {
-			t.Fatalf("%d lines and error %v, want %d lines", got.lines, err, want)
+		if err := r.body(&got, want); err != nil || got.Lines != want {
+			t.Fatalf("%d lines and error %v, want %d lines", got.Lines, err, want)
 		}
 	}
-	if err := r.body(&got, 0); err != nil || got.bytes != 9 {
-		t.Fatalf("%d bytes and error %v, want 9 to the end", got.bytes, err)
+	if err := r.body(&got, 0); err != nil || got.Bytes != 9 {
+		t.Fatalf("%d bytes and error %v, want 9 to the end", got.Bytes, err)
 	}
 }
 
@@ -73,14 +73,14 @@ func FuzzReply(f *testing.F) {
 	f.Add("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na\nb\n")
 	f.Add("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na\n\n\r\n0\r\n\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		var got reply
-		if err := readReply(bufio.NewReader(strings.NewReader(text)), &got, 0); err == nil && got.bytes > len(text) {
-			t.Errorf("%d bytes were counted of %d", got.bytes, len(text))
+		var got Reply
+		if err := readReply(bufio.NewReader(strings.NewReader(text)), &got, 0); err == nil && got.Bytes > len(text) {
+			t.Errorf("%d bytes were counted of %d", got.Bytes, len(text))
 		}
 	})
 }
 
-func readReply(in *bufio.Reader, got *reply, enough int) error {
+func readReply(in *bufio.Reader, got *Reply, enough int) error {
 	r := replyReader{in: in}
 	if err := r.head(got); err != nil {
 		return err
