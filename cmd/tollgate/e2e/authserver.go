@@ -28,6 +28,19 @@ func PrepareAuthserver(t *testing.T, text string, env ...string) (n *Node, publi
 	return n, "http://localhost:" + ports[0], "http://localhost:" + ports[1]
 }
 
+// ShippedAuthserver is a node with an example that has keys beside it, on a port of its own.
+func ShippedAuthserver(t *testing.T, name, port, admin string) *Node {
+	t.Helper()
+	keys, err := os.ReadFile(Repo("caddyfiles", name, "config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := Shipped(t, name, "skip_install_trust", "skip_install_trust\n\tauto_https disable_redirects", ":9001", ":"+admin)
+	n := NewNode(t, config, "TOLLGATE_DOMAIN=localhost:"+port)
+	n.WriteKeys(string(keys))
+	return n
+}
+
 // WriteKeys writes the file of keys of an authorization server.
 func (n *Node) WriteKeys(text string) {
 	n.T.Helper()

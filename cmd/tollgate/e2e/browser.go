@@ -53,9 +53,16 @@ var browsers sync.Mutex
 // RunBrowser runs one file of cases in a browser.
 func RunBrowser(t *testing.T, file string, env ...string) {
 	t.Helper()
-	program, browser := NodeProgram(t), chromium(t)
 	browsers.Lock()
 	defer browsers.Unlock()
+	RunBrowserBeside(t, file, env...)
+}
+
+// RunBrowserBeside is RunBrowser for cases that mostly wait for something else: they take
+// no turn.
+func RunBrowserBeside(t *testing.T, file string, env ...string) {
+	t.Helper()
+	program, browser := NodeProgram(t), chromium(t)
 	RunNode(t, program, file, append(env, "CHROMIUM="+browser, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))...)
 }
 

@@ -25,7 +25,7 @@ import (
 // run goes on, and in the end the old key can be taken away.
 func TestReencryptKilled(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, d tables) {
+	e2e.OnBoth(t, func(t *testing.T, d e2e.Tables) {
 		const rows, writers = 6000, 5 // of each writer is a row that changes meanwhile
 		older, newer := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 		n, base, admin := e2e.NewAuthserver(t, `
@@ -37,7 +37,7 @@ signing: {key_store: postgres_key}
 data_encryption: {driver: aes_master, aes_master: {key_env: OLD}}
 resources:
   - {slug: notes, uri: '`+notes+`', display_name: Notes, scopes: [{name: 'notes:read'}]}
-`+d.storage+"\n", "OLD="+older, "NEW="+newer)
+`+d.Storage+"\n", "OLD="+older, "NEW="+newer)
 		e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 		robot := create(t, admin, "Robot", nil)
 		kid := func() string {
@@ -52,7 +52,7 @@ resources:
 		signs := kid()
 		var provider struct{ ID string }
 		administer(t, admin, http.MethodPost, "/admin/broker-providers", `{"slug":"mail","protocol":"api_key","config_data":{"header_name":"X-Key"}}`, &provider)
-		db := d.open(t, n)
+		db := d.Open(t, n)
 		seal(t, db, older, provider.ID, rows)
 
 		rekey := func(from, to string) {
@@ -129,7 +129,7 @@ resources:
 		}
 		// The administration: its server is killed when some rows are done, and while another
 		// one cannot be.
-		release := d.hold(t, db, fmt.Sprintf("user-%06d", rows/2))
+		release := hold(t, db, fmt.Sprintf("user-%06d", rows/2))
 		answered := make(chan *e2e.Answer, 1)
 		go func() {
 			answered <- askAdmin(t, http.MethodPost, admin+"/admin/encryption/re-encrypt", "")

@@ -46,7 +46,7 @@ func TestBoardRecovery(t *testing.T) {
 		}
 	}))
 	defer mails.Close()
-	e2e.RunBrowser(t, "board_recovery.mjs", "BOARD_URL="+site, "MAILS_URL="+mails.URL)
+	e2e.RunBrowserBeside(t, "board_recovery.mjs", "BOARD_URL="+site, "MAILS_URL="+mails.URL)
 	n.Stop()
 	logs := n.Logs.String()
 	for _, secret := range []string{"frank@example.com", "greta@example.com", "henry@example.com", "token="} {

@@ -1,33 +1,19 @@
-package authserver
+package console
 
 import (
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// shipped is a node with an example that has keys beside it, on a port of its own.
-func shipped(t *testing.T, name, port, admin string) *e2e.Node {
-	t.Helper()
-	keys, err := os.ReadFile(e2e.Repo("caddyfiles", name, "config.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := e2e.Shipped(t, name, "skip_install_trust", "skip_install_trust\n\tauto_https disable_redirects", ":9001", ":"+admin)
-	n := e2e.NewNode(t, config, "TOLLGATE_DOMAIN=localhost:"+port)
-	n.WriteKeys(string(keys))
-	return n
-}
-
 // TestAll: the console of the gateway needs the authorization server beside it, and
 // nothing else. The cases of testdata/npm/all.mjs run in a headless Chromium.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	port, admin := e2e.FreePort(t), e2e.FreePort(t)
-	n := shipped(t, "all", port, admin).Start()
+	n := e2e.ShippedAuthserver(t, "all", port, admin).Start()
 	gateway := "https://localhost:" + port
 	client := n.Trusting()
 	e2e.AnswersWith(t, "http://localhost:"+admin+"/metrics", http.StatusOK)

@@ -1,4 +1,4 @@
-package authserver
+package administration
 
 import (
 	"net/http"
@@ -34,14 +34,14 @@ resources:
 func TestAdminUIMany(t *testing.T) {
 	t.Parallel()
 	const key = "an administration key of at least 32 letters"
-	onBoth(t, func(t *testing.T, d tables) {
+	e2e.OnBoth(t, func(t *testing.T, d e2e.Tables) {
 		n, issuer, admin := e2e.PrepareAuthserver(t, `
 server: {address: '127.0.0.1:PORT', issuer: 'http://127.0.0.1:PORT'}
 admin: {address: '127.0.0.1:ADMIN', api_key: '`+key+`'}
 xaa: {enabled: false}
-`+d.storage+"\n")
+`+d.Storage+"\n")
 		const numbers, padded, at = " WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)", "substr(CAST(1000000 + i AS TEXT), 2)", "1700000000000000 + i * 1000000"
-		if err := d.open(t, n).Write(t.Context(), func(c store.Conn) error {
+		if err := d.Open(t, n).Write(t.Context(), func(c store.Conn) error {
 			_, err := c.Exec("INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, issued_at, updated_at)" + numbers +
 				" SELECT 'client-' || " + padded + ", 'Application ' || " + padded + ", 'none', '[\"http://127.0.0.1/cb\"]', '[\"authorization_code\"]', '[\"code\"]', 'active', 'dcr', " + at + ", " + at + " FROM n")
 			if err == nil {

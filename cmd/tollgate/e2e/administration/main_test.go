@@ -1,0 +1,12 @@
+// Package administration has the tests of those who run an authorization server, in a
+// headless Chromium.
+package administration
+
+import (
+	"os"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+func TestMain(m *testing.M) { os.Exit(e2e.Run(m)) }
