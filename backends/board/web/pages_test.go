@@ -243,12 +243,31 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-var (
-	// quotedValue is an attribute; html/template quotes each.
-	quotedValue = regexp.MustCompile(`\s([a-z-]+)="([^"]*)"`)
-	// dangers are elements and attributes that could run something.
-	dangers = regexp.MustCompile(`(?i)<(script|iframe|object|embed|svg|math|style|base|video|audio|source|noscript|template)\b|<[a-z][^<>]*\s(on[a-z]+|style|srcdoc|formaction|http-equiv)\s*=`)
-)
+// dangers are elements and attributes that could run something.
+var dangers = regexp.MustCompile(`(?i)<(script|iframe|object|embed|svg|math|style|base|video|audio|source|noscript|template)\b|<[a-z][^<>]*\s(on[a-z]+|style|srcdoc|formaction|http-equiv)\s*=`)
+
+// unquoted takes the values of attributes out of a page, and hands each on with its name;
+// html/template quotes them all.
+func unquoted(page string, attribute func(name, value string)) string {
+	var rest strings.Builder
+	for {
+		before, behind, found := strings.Cut(page, `="`)
+		value, after, closed := strings.Cut(behind, `"`)
+		if !found || !closed {
+			rest.WriteString(page)
+			return rest.String()
+		}
+		name := before[strings.LastIndexFunc(before, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') })+1:]
+		if start := len(before) - len(name); name == "" || start == 0 || !strings.ContainsRune(" \t\n\f\r", rune(before[start-1])) {
+			rest.WriteString(before + `="`) // that is no attribute: what follows may be one
+			page = behind
+			continue
+		}
+		attribute(name, value)
+		rest.WriteString(before + `=""`)
+		page = after
+	}
+}
 
 // inert fails where a page has something that a browser could run, or an
 // address that is none to follow.
@@ -260,17 +279,17 @@ func inert(p *pagestest.Page) {
 	if !strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
 		return
 	}
-	for _, match := range quotedValue.FindAllStringSubmatch(p.Text, -1) {
-		name, value := match[1], html.UnescapeString(match[2])
+	rest := unquoted(p.Text, func(name, value string) {
 		if name != "href" && name != "src" && name != "action" {
-			continue
+			return
 		}
+		value = html.UnescapeString(value)
 		u, err := url.Parse(strings.TrimSpace(value))
 		if err != nil || !slices.Contains([]string{"", "http", "https", "mailto"}, u.Scheme) || name == "action" && (u.Host != "" || u.Path == "") {
 			p.T.Errorf("%s has the address %s=%q", p.Where(), name, value)
 		}
-	}
-	if found := dangers.FindString(quotedValue.ReplaceAllString(p.Text, ` $1=""`)); found != "" {
+	})
+	if found := dangers.FindString(rest); found != "" {
 		p.T.Errorf("%s has %q", p.Where(), found)
 	}
 }

@@ -23,6 +23,14 @@ type Browser struct {
 	Client *http.Client
 }
 
+// connections are kept as browsers keep them: people who ask at the same time would have
+// the default ones closed, and opened for each request.
+var connections = func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 16
+	return t
+}()
+
 // New opens a browser. One that follows goes where an answer leads, as long as that is on
 // the site.
 func New(t testing.TB, site string, follows bool) *Browser {
@@ -31,7 +39,7 @@ func New(t testing.TB, site string, follows bool) *Browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Browser{T: t, URL: site, Always: make(http.Header), Client: &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	return &Browser{T: t, URL: site, Always: make(http.Header), Client: &http.Client{Transport: connections, Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if follows && r.URL.Scheme+"://"+r.URL.Host == site {
 			return nil
 		}

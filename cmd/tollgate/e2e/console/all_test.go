@@ -25,7 +25,7 @@ func TestAll(t *testing.T) {
 	if a := e2e.Get(t, client, gateway+"/.well-known/oauth-protected-resource", ""); a.Status != http.StatusOK || !strings.Contains(a.Body, `"authorization_servers":["https://auth.localhost:`+port+`"]`) {
 		t.Errorf("the metadata: %d %s", a.Status, a.Body)
 	}
-	e2e.RunBrowser(t, "all.mjs", "TOLLGATE_URL="+gateway, "AUTHSERVER_URL=https://auth.localhost:"+port,
+	e2e.RunBrowserBeside(t, "all.mjs", "TOLLGATE_URL="+gateway, "AUTHSERVER_URL=https://auth.localhost:"+port,
 		"AUTHSERVER_ADMIN=http://localhost:"+admin, "AUTHSERVER_USER="+user)
 	n.Stop()
 }
