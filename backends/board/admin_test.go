@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -628,7 +629,7 @@ func TestPrefixesAndWords(t *testing.T) {
 		}
 		refused(t, "no prefix", b.SetPrefix(ctx, ada, admin.PrefixRow{ID: 9999, Label: "Other"}), 404, "")
 		must(t, b.DeletePrefix(ctx, ada, list[i].ID))
-		if got := data[posts.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200)); got.Prefix != nil {
+		if got := data[content.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200)); got.Prefix != nil {
 			t.Errorf("a prefix that is gone: %+v", got.Prefix)
 		}
 
@@ -729,7 +730,7 @@ func TestAsAdministrator(t *testing.T) {
 		for range 3 {
 			must(t, b.Admit(s.actor("newbie")))
 			must(t, s.service.Read(ctx, func(c store.Conn) error {
-				_, err := posts.ThreadFor(c, s.actor("newbie"), s.threadOf("Staff thread"), "")
+				_, err := content.ThreadFor(c, s.actor("newbie"), s.threadOf("Staff thread"), "")
 				return err
 			}))
 			must(t, b.Flush(ctx))

@@ -11,8 +11,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -27,7 +27,7 @@ func TestContract(t *testing.T) {
 			t.Errorf("me: %+v", me)
 		}
 
-		forums := data[[]posts.ForumInfo](s.do("", "GET", "/forums", "").want(200))
+		forums := data[[]content.ForumInfo](s.do("", "GET", "/forums", "").want(200))
 		order := make([]string, 0, len(forums))
 		for _, f := range forums {
 			order = append(order, f.Slug)
@@ -52,22 +52,22 @@ func TestContract(t *testing.T) {
 			}
 		}
 
-		thread := data[posts.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200))
+		thread := data[content.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200))
 		if thread.ReplyCount != 1 || thread.LastPostID != reply.ID || thread.LastPosterUsername != "bob" || !*thread.IsSubscribed || !*thread.Unread {
 			t.Errorf("thread: %+v", thread)
 		}
 		s.do("alice", "POST", path("/threads/%d/read", made.ID), path(`{"postId":%d}`, reply.ID)).want(200)
-		if thread = data[posts.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "")); *thread.Unread {
+		if thread = data[content.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "")); *thread.Unread {
 			t.Error("a read thread is unread")
 		}
-		if thread = data[posts.ThreadInfo](s.do("", "GET", path("/threads/%d", made.ID), "")); thread.IsSubscribed != nil || thread.Unread != nil {
+		if thread = data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", made.ID), "")); thread.IsSubscribed != nil || thread.Unread != nil {
 			t.Errorf("the guest's thread: %+v", thread)
 		}
 		if told := data[[]api.NotificationInfo](s.do("alice", "GET", "/notifications", "").want(200)); len(told) != 1 || told[0].PostID != reply.ID {
 			t.Errorf("notifications: %+v", told)
 		}
 
-		list := data[[]posts.PostInfo](s.do("", "GET", path("/threads/%d/posts", made.ID), "").want(200))
+		list := data[[]content.PostInfo](s.do("", "GET", path("/threads/%d/posts", made.ID), "").want(200))
 		if len(list) != 2 || list[0].Number != 1 || list[1].Number != 2 || list[0].MessageHTML != "<p>Hello <em>world</em></p>\n" {
 			t.Errorf("posts: %+v", list)
 		}
@@ -81,7 +81,7 @@ func TestContract(t *testing.T) {
 		if e := data[api.Edited](s.do("bob", "PATCH", edit, `{"message":"Better","reason":"typo"}`).want(200)); !e.Changed || e.HeldForApproval {
 			t.Errorf("edit: %+v", e)
 		}
-		p := data[posts.PostInfo](s.do("", "GET", edit, "").want(200))
+		p := data[content.PostInfo](s.do("", "GET", edit, "").want(200))
 		if p.Message != "Better" || p.EditCount != 1 || p.EditReason == nil || *p.EditReason != "typo" || *p.EditedByUsername != "bob" {
 			t.Errorf("edited post: %+v", p)
 		}
@@ -440,7 +440,7 @@ func TestWordFilters(t *testing.T) {
 		if made.Slug != "the-d-title" || made.Visibility != "visible" {
 			t.Errorf("created %+v", made)
 		}
-		p := data[posts.PostInfo](s.do("alice", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
+		p := data[content.PostInfo](s.do("alice", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
 		if p.Message != "A d*** message" || p.MessageHTML != "<p>A d*** message</p>\n" {
 			t.Errorf("post %+v", p)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -73,7 +74,7 @@ func TestArchive(t *testing.T) {
 			t.Errorf("a refused restore leaves %d in the archive", n)
 		}
 		s.do("mod", "POST", path("/posts/%d/restore", id), "").want(200)
-		if p := data[posts.PostInfo](s.do("", "GET", path("%s/%d", list, id), "").want(200)); p.Message != "spam 0 0" || p.Number != 2 {
+		if p := data[content.PostInfo](s.do("", "GET", path("%s/%d", list, id), "").want(200)); p.Message != "spam 0 0" || p.Number != 2 {
 			t.Errorf("restored %+v", p)
 		}
 		if n := s.number("SELECT count(*) FROM board_posts_archive"); n != want-1 {

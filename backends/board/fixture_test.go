@@ -21,8 +21,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
@@ -317,11 +317,11 @@ func (s *site) exact() {
 			(SELECT count(*) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0 AND p.number > 1)`,
 		"last post of threads": `SELECT count(*) FROM board_threads t WHERE t.visibility = 0 AND t.last_post_id <>
 			(SELECT max(p.id) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0)`,
-		"thread_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + posts.ForumThreads + ` <>
+		"thread_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + content.ForumThreads + ` <>
 			(SELECT count(*) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
-		"post_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + posts.ForumPosts + ` <>
+		"post_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + content.ForumPosts + ` <>
 			(SELECT count(*) FROM board_posts p JOIN board_threads t ON t.id = p.thread_id WHERE t.forum_id = f.id AND t.visibility = 0 AND p.visibility = 0)`,
-		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(` + posts.LastOfForum(s.service.DB.Dialect(), "last_post_at") + `, 0) <>
+		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(` + content.LastOfForum(s.service.DB.Dialect(), "last_post_at") + `, 0) <>
 			(SELECT COALESCE(max(t.last_post_at), 0) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
 		"posts of members": `SELECT count(*) FROM board_users u CROSS JOIN board_forums f WHERE
 			COALESCE((SELECT m.posts FROM board_member_posts m WHERE m.user_id = u.id AND m.forum_id = f.id), 0) <>

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -112,7 +113,7 @@ func TestFilteredText(t *testing.T) {
 		s.do("alice", "PATCH", first, `{"message":"darn darn"}`).want(422, "validation_failed", "too_short")
 		s.do("alice", "PATCH", first, path(`{"message":%q}`, long)).want(422, "validation_failed", "too_long")
 		s.do("alice", "PATCH", first, `{"message":"darn *fine* darn"}`).want(200)
-		if p := data[posts.PostInfo](s.do("", "GET", first, "").want(200)); p.Message != "*fine*" || p.MessageHTML != "<p><em>fine</em></p>\n" {
+		if p := data[content.PostInfo](s.do("", "GET", first, "").want(200)); p.Message != "*fine*" || p.MessageHTML != "<p><em>fine</em></p>\n" {
 			t.Errorf("%+v", p)
 		}
 	})

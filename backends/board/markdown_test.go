@@ -6,8 +6,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -28,7 +28,7 @@ func TestCorpusThroughTheAPI(t *testing.T) {
 			if strings.Trim(made.Slug, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 				t.Errorf("%d: slug %q", i, made.Slug)
 			}
-			p := data[posts.PostInfo](s.do("", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
+			p := data[content.PostInfo](s.do("", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
 			if testenv.Executable(p.MessageHTML) {
 				t.Errorf("%q renders %q", line, p.MessageHTML)
 			}

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -85,7 +85,7 @@ func TestHiddenStaysHidden(t *testing.T) {
 					}
 				}
 				// Counts and the last post of forums.
-				for _, f := range data[[]posts.ForumInfo](s.do(as, "GET", "/forums", "").want(200)) {
+				for _, f := range data[[]content.ForumInfo](s.do(as, "GET", "/forums", "").want(200)) {
 					if f.Slug != kind.forum {
 						continue
 					}

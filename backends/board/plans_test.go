@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -27,15 +28,15 @@ func TestPlans(t *testing.T) {
 			statements["posts with words"] = posts.WordsOfIndex().SQL(d)
 		}
 		maps.Copy(statements, map[string]string{
-			"a thread":                 "SELECT " + posts.ThreadColumns + " FROM board_threads t WHERE t.id = ?",
-			"a post":                   "SELECT " + posts.PostColumns + " FROM board_posts p WHERE p.thread_id = ? AND p.id = ?",
+			"a thread":                 "SELECT " + content.ThreadColumns + " FROM board_threads t WHERE t.id = ?",
+			"a post":                   "SELECT " + content.PostColumns + " FROM board_posts p WHERE p.thread_id = ? AND p.id = ?",
 			"the thread of a post":     "SELECT thread_id FROM board_post_ids WHERE id = ?",
 			"threads read":             "SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN (?, ?, ?)",
 			"threads subscribed":       "SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN (?, ?, ?)",
 			"followers":                "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?",
 			"the last post of threads": "SELECT p.id FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1",
-			"the last of a forum":      "SELECT " + posts.LastOfForum(d, "id") + " FROM board_forums f WHERE f.id = ?",
-			"the counts of a forum":    "SELECT " + posts.ForumThreads + ", " + posts.ForumPosts + " FROM board_forums f WHERE f.id = ?",
+			"the last of a forum":      "SELECT " + content.LastOfForum(d, "id") + " FROM board_forums f WHERE f.id = ?",
+			"the counts of a forum":    "SELECT " + content.ForumThreads + ", " + content.ForumPosts + " FROM board_forums f WHERE f.id = ?",
 			"the author's last posts":  "SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20",
 			"posts read":               "SELECT p.id FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) ORDER BY i.id DESC",
 			"posts found":              "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (?, ?, ?) AND i.visibility = 0 AND t.visibility = 0 AND (t.forum_id IN (?, ?))",

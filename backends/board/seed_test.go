@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -42,7 +42,7 @@ func TestSeedForum(t *testing.T) {
 		}
 		s.exact()
 		list := path("/forums/%d/threads", s.forum("old"))
-		threads := data[[]posts.ThreadInfo](s.do("", "GET", list, "").want(200))
+		threads := data[[]content.ThreadInfo](s.do("", "GET", list, "").want(200))
 		if len(threads) != 2 || threads[0].Title != "Newest" {
 			t.Fatalf("threads %+v", threads)
 		}
@@ -51,7 +51,7 @@ func TestSeedForum(t *testing.T) {
 			got.LastPostAt.String() != "2011-01-02T00:00:00.000Z" || got.CreatedAt.String() != "2011-01-01T00:00:00.000Z" {
 			t.Errorf("thread %+v", got)
 		}
-		posts := data[[]posts.PostInfo](s.do("", "GET", path("/threads/%d/posts", got.ID), "").want(200))
+		posts := data[[]content.PostInfo](s.do("", "GET", path("/threads/%d/posts", got.ID), "").want(200))
 		if len(posts) != 2 || posts[1].AuthorUserID != nil || posts[1].EditCount != 1 || posts[1].EditReason == nil || *posts[1].EditReason != "typo" || *posts[1].EditedByUsername != "Gone Member" {
 			t.Errorf("posts %+v", posts)
 		}

@@ -7,8 +7,8 @@ import (
 	"io"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -47,11 +47,11 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 				return err
 			}
 		}
-		category, err := posts.AddForum(c, posts.Forum{Kind: "category", Title: "General", Slug: "general", Open: true, AllowThreads: true, AllowReplies: true})
+		category, err := content.AddForum(c, content.Forum{Kind: "category", Title: "General", Slug: "general", Open: true, AllowThreads: true, AllowReplies: true})
 		if err != nil {
 			return err
 		}
-		if _, err := posts.AddForum(c, posts.Forum{Parent: category, Kind: "forum", Title: "Discussion", Slug: "discussion", Open: true, AllowThreads: true, AllowReplies: true}); err != nil {
+		if _, err := content.AddForum(c, content.Forum{Parent: category, Kind: "forum", Title: "Discussion", Slug: "discussion", Open: true, AllowThreads: true, AllowReplies: true}); err != nil {
 			return err
 		}
 		return rights.BumpPermissions(c)

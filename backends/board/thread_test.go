@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -16,7 +16,7 @@ func TestThreadColumns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{}).service
-		for _, want := range []posts.Thread{
+		for _, want := range []content.Thread{
 			{Forum: 2, Title: "plain", Slug: "plain", AuthorName: "alice", LastPoster: "bob", Next: 1},
 			{
 				Forum: 2, Title: "1 2 3 ", Slug: "", AuthorName: " ä é ", Visibility: 2, Sticky: true, Locked: true, Replies: 1 << 40, Views: 3, First: 4, Last: 5,
@@ -34,7 +34,7 @@ func TestThreadColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = s.Read(t.Context(), func(c store.Conn) error {
-				got, err := posts.ScanThread(c.Row("SELECT "+posts.ThreadColumns+" FROM board_threads t WHERE t.id = ?", want.ID))
+				got, err := content.ScanThread(c.Row("SELECT "+content.ThreadColumns+" FROM board_threads t WHERE t.id = ?", want.ID))
 				if err == nil && *got != want {
 					t.Errorf("got %+v, want %+v", *got, want)
 				}
@@ -55,11 +55,11 @@ func TestThreadTextThatIsNone(t *testing.T) {
 		numbers + "1 1 - a b c d", numbers + "1 1 1x a b c d", numbers + "1 1 9223372036854775807 a b c d", numbers + "9223372036854775807 1 1 a b c d",
 		numbers + "1 1 9999999999999999999 a b c d", numbers + "1 1 10000000000000000001 a b c d", numbers + "1 1 18446744073709551617 a b c d", numbers + "1 1 1",
 	} {
-		if err := new(posts.Thread).Scan(value); err == nil {
+		if err := new(content.Thread).Scan(value); err == nil {
 			t.Errorf("%v was taken for a thread", value)
 		}
 	}
-	var got posts.Thread
+	var got content.Thread
 	if err := got.Scan(numbers + "1 1 1 a b c d"); err != nil || got.Title != "a" || got.Slug != "b" || got.AuthorName != "c" || got.LastPoster != "d" {
 		t.Errorf("got %+v, %v", got, err)
 	}

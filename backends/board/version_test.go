@@ -3,8 +3,8 @@ package board
 import (
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -47,7 +47,7 @@ func TestVersions(t *testing.T) {
 		for _, broken := range []string{"x", `"x`, `"a" "b"`, `*, "x"`} {
 			with("mod", "PATCH", `{"message":"edited by mod"}`, "If-Match", broken).want(400, "bad_request")
 		}
-		if got := data[posts.PostInfo](s.do("", "GET", post, "")); got.Message != "edited by alice" || got.EditCount != 1 {
+		if got := data[content.PostInfo](s.do("", "GET", post, "")); got.Message != "edited by alice" || got.EditCount != 1 {
 			t.Errorf("%+v", got)
 		}
 		// What cannot be seen or done is told before the version.

@@ -3,8 +3,8 @@ package accounts
 import (
 	"context"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -19,7 +19,7 @@ func (s *Service) Profile(ctx context.Context, a *rights.Actor, id int64) (u *ri
 		if u.State == "deleted" || u.State == "awaiting" || u.State == "unconfirmed" || !a.May(rights.ProfileView) && a.ID() != id {
 			return kernel.NotFound()
 		}
-		u.PostCount, err = posts.PostsSeen(c, a, id)
+		u.PostCount, err = content.PostsSeen(c, a, id)
 		return err
 	})
 	return u, err

@@ -3,8 +3,8 @@ package accounts
 import (
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -46,7 +46,7 @@ func addMember(c store.Conn, u NewUser) (id int64, err error) {
 	if _, err := addNames(c, id, text.Normal(u.Name), u.MayClash); err != nil {
 		return 0, err
 	}
-	if err := posts.CountPosts(c, id, 0, u.Posts); err != nil {
+	if err := content.CountPosts(c, id, 0, u.Posts); err != nil {
 		return 0, err
 	}
 	for _, name := range u.Groups {

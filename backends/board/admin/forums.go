@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -66,8 +67,8 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 	}
 	err = s.Survey(ctx, a, func(c store.Conn) error {
 		rows := make(map[int64]ForumRow)
-		err := c.All(posts.CountedForums(c.Dialect()), nil, func(r store.Row) error {
-			f, err := posts.ScanCounted(r)
+		err := c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
+			f, err := content.ScanCounted(r)
 			rows[f.ID] = rowOf(f)
 			return err
 		})
@@ -94,7 +95,7 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 // ForumByID reads a forum as administrators see it.
 func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f ForumRow, err error) {
 	err = s.Survey(ctx, a, func(c store.Conn) error {
-		found, err := posts.ReadForum(c, id)
+		found, err := content.ReadForum(c, id)
 		if err == nil {
 			f = rowOf(found)
 		}
@@ -103,7 +104,7 @@ func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f F
 	return f, err
 }
 
-func rowOf(f *posts.Forum) ForumRow {
+func rowOf(f *content.Forum) ForumRow {
 	r := ForumRow{
 		ID: f.ID, Slug: f.Slug, Depth: f.Depth, Threads: f.Threads, Posts: f.Posts,
 		ForumSpec: ForumSpec{
@@ -227,7 +228,7 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 		}
 		f := spec.forum()
 		f.Slug = name
-		if id, err = posts.AddForum(c, f); err != nil {
+		if id, err = content.AddForum(c, f); err != nil {
 			return err
 		}
 		return s.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
@@ -235,8 +236,8 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 	return id, err
 }
 
-func (f *ForumSpec) forum() posts.Forum {
-	made := posts.Forum{
+func (f *ForumSpec) forum() content.Forum {
+	made := content.Forum{
 		Parent: f.Parent, Kind: f.Type, Title: f.Title, Description: f.Description, Link: sql.NullString{String: f.LinkURL, Valid: f.LinkURL != ""},
 		Open: f.Open, AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts,
 		RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords,
@@ -252,7 +253,7 @@ func (f *ForumSpec) forum() posts.Forum {
 func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec ForumSpec, match rest.Match) error {
 	invalidSpec := spec.check()
 	return s.Administer(ctx, a, func(c store.Conn) error {
-		old, err := posts.ReadForum(c, id)
+		old, err := content.ReadForum(c, id)
 		if err != nil {
 			return err
 		}
@@ -366,7 +367,7 @@ func (f *ForumSpec) Differences(to *ForumSpec) []posts.Difference {
 // ShiftForum moves a forum one place up (-1) or down (1) among its siblings.
 func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by int) error {
 	return s.Administer(ctx, a, func(c store.Conn) error {
-		f, err := posts.ReadForum(c, id)
+		f, err := content.ReadForum(c, id)
 		if err != nil {
 			return err
 		}
@@ -398,7 +399,7 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by 
 // DeleteForum removes a forum that holds nothing.
 func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.Administer(ctx, a, func(c store.Conn) error {
-		f, err := posts.ReadForum(c, id)
+		f, err := content.ReadForum(c, id)
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -63,7 +63,7 @@ func scanModerator(r store.Row) (m Moderator, err error) {
 // some there gets these instead.
 func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator) error {
 	return s.Administer(ctx, a, func(c store.Conn) error {
-		f, err := posts.ReadForum(c, m.Forum)
+		f, err := content.ReadForum(c, m.Forum)
 		if kernel.NotFoundErr(err) {
 			return kernel.Invalid("forum", "unknown", "there is no such forum")
 		}

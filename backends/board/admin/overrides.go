@@ -7,8 +7,8 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -54,7 +54,7 @@ func OverridesTag(by map[int64]Override) string { return kernel.Tag(by) }
 // groups.
 func (s *Service) SetOverrides(ctx context.Context, a *rights.Actor, forum int64, by map[int64]Override, match rest.Match) error {
 	return s.Administer(ctx, a, func(c store.Conn) error {
-		if _, err := posts.ReadForum(c, forum); err != nil {
+		if _, err := content.ReadForum(c, forum); err != nil {
 			return err
 		}
 		before := make(map[int64]Override)

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -15,11 +15,11 @@ import (
 
 // QueueItem is a held post with what one needs to decide on it.
 type QueueItem struct {
-	Post       posts.PostInfo
-	Thread     posts.ThreadInfo
+	Post       content.PostInfo
+	Thread     content.ThreadInfo
 	ForumTitle string
 	Reason     string
-	Before     *posts.PostInfo // the visible post before it; nil: it would start the thread
+	Before     *content.PostInfo // the visible post before it; nil: it would start the thread
 	Author     AuthorRecord
 }
 
@@ -52,7 +52,7 @@ func (s *Service) QueuePage(ctx context.Context, a *rights.Actor, forum, after i
 		items = nil
 		titles, records := make(map[int64]string), make(map[int64]AuthorRecord)
 		for _, h := range held {
-			item := QueueItem{Post: posts.ViewPost(h.Post), Thread: posts.ViewThread(access, a, h.Thread, posts.Marks{}, s.Moment()), Reason: h.Reason}
+			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(access, a, h.Thread, content.Marks{}, s.Moment()), Reason: h.Reason}
 			if item.ForumTitle, err = titleOf(c, titles, h.Thread.Forum); err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err 
 	if err != nil {
 		return r, err
 	}
-	if r.Posts, err = posts.PostsSeen(c, a, author); err != nil {
+	if r.Posts, err = content.PostsSeen(c, a, author); err != nil {
 		return r, err
 	}
 	return r, c.All("SELECT forum_id, visibility FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT ?", []any{author, recordPosts}, func(row store.Row) error {
@@ -108,15 +108,15 @@ func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err 
 }
 
 // postBefore is what a post may answer to.
-func postBefore(c store.Conn, t *posts.Thread, id int64) (*posts.PostInfo, error) {
-	p, err := posts.ScanPost(c.Row("SELECT "+posts.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id < ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID, id))
+func postBefore(c store.Conn, t *content.Thread, id int64) (*content.PostInfo, error) {
+	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id < ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	view := posts.ViewPost(p)
+	view := content.ViewPost(p)
 	return &view, nil
 }
 

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -14,8 +15,8 @@ type ReportedPost struct {
 	PostID     int64
 	Forum      int64
 	ForumTitle string
-	Post       *posts.PostInfo // nil: the actor does not see it any more
-	Thread     *posts.ThreadInfo
+	Post       *content.PostInfo // nil: the actor does not see it any more
+	Thread     *content.ThreadInfo
 	Author     AuthorRecord
 	Reports    []ReportEntry
 }
@@ -71,10 +72,10 @@ func (s *Service) byPost(c store.Conn, access *rights.Access, a *rights.Actor, e
 			if item.ForumTitle, err = titleOf(c, titles, e.forum); err != nil {
 				return nil, err
 			}
-			t, p, err := posts.PostByID(c, a, e.post, "")
+			t, p, err := content.PostByID(c, a, e.post, "")
 			switch {
 			case err == nil:
-				post, thread := posts.ViewPost(p), posts.ViewThread(access, a, t, posts.Marks{}, s.Moment())
+				post, thread := content.ViewPost(p), content.ViewThread(access, a, t, content.Marks{}, s.Moment())
 				item.Post, item.Thread = &post, &thread
 				if item.Author, err = recordOf(c, a, p.Author); err != nil {
 					return nil, err
@@ -126,7 +127,7 @@ func (s *Service) CloseReports(ctx context.Context, a *rights.Actor, post int64,
 func (s *Service) DeleteReported(ctx context.Context, a *rights.Actor, post int64, note string) error {
 	var thread int64
 	err := s.Read(ctx, func(c store.Conn) error {
-		t, _, err := posts.PostByID(c, a, post, "")
+		t, _, err := content.PostByID(c, a, post, "")
 		if err == nil {
 			thread = t.ID
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -42,8 +43,8 @@ func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
 
 // ThreadPage is a page of threads.
 type ThreadPage struct {
-	Data       []posts.ThreadInfo `json:"data"`
-	NextCursor *string            `json:"nextCursor"`
+	Data       []content.ThreadInfo `json:"data"`
+	NextCursor *string              `json:"nextCursor"`
 }
 
 func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
@@ -64,9 +65,9 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 }
 
 // threadPage is a ThreadPage as JSON.
-func threadPage(list []posts.ThreadInfo, next string) []byte {
+func threadPage(list []content.ThreadInfo, next string) []byte {
 	out := make([]byte, 0, 64+448*len(list)) // few need more
-	out = posts.AppendThreads(append(out, `{"data":`...), list)
+	out = content.AppendThreads(append(out, `{"data":`...), list)
 	out = append(out, `,"nextCursor":`...)
 	if next == "" {
 		return append(out, "null}\n"...)
@@ -100,11 +101,11 @@ func (s *service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
 }
 
 // thread reads the thread of the path.
-func (s *service) thread(c *rest.Call, a *rights.Actor) (posts.ThreadInfo, error) {
+func (s *service) thread(c *rest.Call, a *rights.Actor) (content.ThreadInfo, error) {
 	in := noBody(c)
 	id := in.id("threadId")
 	if err := in.finish(); err != nil {
-		return posts.ThreadInfo{}, err
+		return content.ThreadInfo{}, err
 	}
 	return s.Thread(c.R.Context(), a, id)
 }
@@ -119,8 +120,8 @@ func (s *service) getThread(c *rest.Call, a *rights.Actor) (any, error) {
 
 // PostPage is a page of posts.
 type PostPage struct {
-	Data        []posts.PostInfo `json:"data"`
-	NextAfterID *int64           `json:"nextAfterId"`
+	Data        []content.PostInfo `json:"data"`
+	NextAfterID *int64             `json:"nextAfterId"`
 }
 
 func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
@@ -401,14 +402,14 @@ func (s *service) getMember(c *rest.Call, a *rights.Actor) (any, error) {
 
 // FoundInfo is a post that was looked for.
 type FoundInfo struct {
-	ThreadTitle string         `json:"threadTitle"`
-	ForumID     int64          `json:"forumId"`
-	Post        posts.PostInfo `json:"post"`
+	ThreadTitle string           `json:"threadTitle"`
+	ForumID     int64            `json:"forumId"`
+	Post        content.PostInfo `json:"post"`
 }
 
 // ViewFound is the post as clients see it.
 func ViewFound(f posts.Found) FoundInfo {
-	return FoundInfo{f.Thread.Title, f.Thread.Forum, posts.ViewPost(f.Post)}
+	return FoundInfo{f.Thread.Title, f.Thread.Forum, content.ViewPost(f.Post)}
 }
 
 func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
@@ -434,15 +435,15 @@ func (s *service) postReport(c *rest.Call, a *rights.Actor) (any, error) {
 
 // HeldInfo is a post that waits for approval.
 type HeldInfo struct {
-	Reason      string         `json:"reason"`
-	ThreadTitle string         `json:"threadTitle"`
-	ForumID     int64          `json:"forumId"`
-	Post        posts.PostInfo `json:"post"`
+	Reason      string           `json:"reason"`
+	ThreadTitle string           `json:"threadTitle"`
+	ForumID     int64            `json:"forumId"`
+	Post        content.PostInfo `json:"post"`
 }
 
 // viewHeld is the post as clients see it.
 func viewHeld(h posts.Held) HeldInfo {
-	return HeldInfo{h.Reason, h.Thread.Title, h.Thread.Forum, posts.ViewPost(h.Post)}
+	return HeldInfo{h.Reason, h.Thread.Title, h.Thread.Forum, content.ViewPost(h.Post)}
 }
 
 func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -13,7 +14,7 @@ import (
 // SubscribeForum follows a forum: the actor is told of new threads in it.
 func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int64, mode string) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		f, err := posts.ForumFor(c, a, forum)
+		f, err := content.ForumFor(c, a, forum)
 		if err != nil {
 			return err
 		}
@@ -34,7 +35,7 @@ func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int
 // UnsubscribeForum ends to follow a forum.
 func (s *Service) UnsubscribeForum(ctx context.Context, a *rights.Actor, forum int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		if _, err := posts.ForumFor(c, a, forum); err != nil {
+		if _, err := content.ForumFor(c, a, forum); err != nil {
 			return err
 		}
 		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'forum' AND target_id = ?", a.ID(), forum)

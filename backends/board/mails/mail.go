@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -169,7 +170,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 // mailThread is empty where the member may not see the thread, follows it no
 // more, or has read it.
 func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailRow) (m MailThread, err error) {
-	t, err := posts.ThreadFor(c, a, r.thread, "")
+	t, err := content.ThreadFor(c, a, r.thread, "")
 	if kernel.NotFoundErr(err) || err == nil && t.Visibility == rights.Deleted {
 		return m, nil
 	}

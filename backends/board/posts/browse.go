@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -15,14 +16,14 @@ import (
 
 // ForumEntry is a forum in the tree.
 type ForumEntry struct {
-	ForumInfo
+	content.ForumInfo
 	Unread bool
-	Last   *ThreadInfo // the thread with the newest post; nil: none that the actor sees
+	Last   *content.ThreadInfo // the thread with the newest post; nil: none that the actor sees
 }
 
 // forumsAbove are those that a forum lies in, from the root on.
-func forumsAbove(list []ForumInfo, id int64) (above []ForumInfo) {
-	by := make(map[int64]ForumInfo, len(list))
+func forumsAbove(list []content.ForumInfo, id int64) (above []content.ForumInfo) {
+	by := make(map[int64]content.ForumInfo, len(list))
 	for _, f := range list {
 		by[f.ID] = f
 	}
@@ -51,7 +52,7 @@ func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, erro
 }
 
 // tree adds what is new to a list of forums.
-func (s *Service) tree(ctx context.Context, a *rights.Actor, list []ForumInfo) ([]ForumEntry, error) {
+func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
@@ -64,16 +65,16 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []ForumInfo) (
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		now := s.Moment()
-		last := make(map[int64]*Thread)
-		err := c.All(newestThreads(c.Dialect()), nil, func(r store.Row) error {
-			t, err := ScanThread(r)
+		last := make(map[int64]*content.Thread)
+		err := c.All(content.NewestThreads(c.Dialect()), nil, func(r store.Row) error {
+			t, err := content.ScanThread(r)
 			last[t.Forum] = t
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		read, err := forumReads(c, a)
+		read, err := content.ForumReads(c, a)
 		if err != nil {
 			return err
 		}
@@ -83,9 +84,9 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []ForumInfo) (
 			if f == nil || !a.Has(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
-			info := ViewThread(access, a, t, Marks{}, now)
+			info := content.ViewThread(access, a, t, content.Marks{}, now)
 			f.Last = &info
-			if a.User == nil || t.LastAt <= max(read[id], now.Add(-keepUnread)) {
+			if a.User == nil || t.LastAt <= max(read[id], now.Add(-content.KeepUnread)) {
 				continue
 			}
 			if f.Unread = true; looked < unreadForums {
@@ -100,28 +101,19 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []ForumInfo) (
 	return tree, err
 }
 
-// forumReads are when the actor has marked forums as read.
-func forumReads(c store.Conn, a *rights.Actor) (map[int64]kernel.Moment, error) {
-	read := make(map[int64]kernel.Moment)
-	if a.User == nil {
-		return read, nil
-	}
-	return read, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, into(read))
-}
-
 // hasUnread looks through the newest threads of a forum.
 func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kernel.Moment) (bool, error) {
-	var page []*Thread
+	var page []*content.Thread
 	err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked}, func(r store.Row) error {
-		t, err := ScanThread(r)
+		t, err := content.ScanThread(r)
 		page = append(page, t)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	noted, err := marksOf(c, a, page)
-	return slices.ContainsFunc(page, func(t *Thread) bool { return noted.unread(t, now) }), err
+	noted, err := content.MarksOf(c, a, page)
+	return slices.ContainsFunc(page, func(t *content.Thread) bool { return noted.Unread(t, now) }), err
 }
 
 // threadList opens a forum for its threads. The rights know what kind it is: its
@@ -142,7 +134,7 @@ func threadList(a *rights.Actor, id int64) error {
 
 // Threads lists the threads of a forum, newest activity first, behind a cursor.
 // next is the cursor of the page behind; empty: this is the last.
-func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after string, most int) (list []ThreadInfo, next string, err error) {
+func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after string, most int) (list []content.ThreadInfo, next string, err error) {
 	var from Position
 	if after != "" {
 		var ok bool
@@ -152,7 +144,7 @@ func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after 
 	}
 	access := a.Rights.Access
 	err = s.ReadBriefly(ctx, func(c store.Conn) error {
-		list, next = []ThreadInfo{}, ""
+		list, next = []content.ThreadInfo{}, ""
 		if err := threadList(a, in); err != nil {
 			return err
 		}
@@ -169,15 +161,15 @@ func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after 
 	return list, next, err
 }
 
-func (s *Service) viewThreads(c store.Conn, access *rights.Access, a *rights.Actor, page []*Thread) ([]ThreadInfo, error) {
-	noted, err := marksOf(c, a, page)
+func (s *Service) viewThreads(c store.Conn, access *rights.Access, a *rights.Actor, page []*content.Thread) ([]content.ThreadInfo, error) {
+	noted, err := content.MarksOf(c, a, page)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]ThreadInfo, 0, len(page))
+	list := make([]content.ThreadInfo, 0, len(page))
 	now := s.Moment()
 	for _, t := range page {
-		list = append(list, ViewThread(access, a, t, noted, now))
+		list = append(list, content.ViewThread(access, a, t, noted, now))
 	}
 	return list, nil
 }
@@ -186,7 +178,7 @@ func (s *Service) viewThreads(c store.Conn, access *rights.Access, a *rights.Act
 const maxSticky = 50
 
 // Sticky lists the sticky threads of a forum.
-func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list []ThreadInfo, err error) {
+func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list []content.ThreadInfo, err error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
@@ -195,9 +187,9 @@ func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list [
 		if err := threadList(a, in); err != nil {
 			return err
 		}
-		var page []*Thread
+		var page []*content.Thread
 		err := c.All(stickyThreads(a.Shows(in)).SQL(c.Dialect()), []any{in, maxSticky}, func(r store.Row) error {
-			t, err := ScanThread(r)
+			t, err := content.ScanThread(r)
 			if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) {
 				page = append(page, t)
 			}
@@ -264,7 +256,7 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 
 // Recent lists the threads with the newest posts that the actor sees, of one
 // forum or (0) of all, each with its first post.
-func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most int) (threads []ThreadInfo, first []PostInfo, err error) {
+func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most int) (threads []content.ThreadInfo, first []content.PostInfo, err error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -276,32 +268,32 @@ func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most in
 				return err
 			}
 		}
-		var page []*Thread
+		var page []*content.Thread
 		for _, id := range access.Order {
 			if in != 0 && id != in || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
 			err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most}, func(r store.Row) error {
-				t, err := ScanThread(r)
+				t, err := content.ScanThread(r)
 				page = append(page, t)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			kernel.SortBy(page, func(t *Thread) int64 { return -int64(t.LastAt) })
+			kernel.SortBy(page, func(t *content.Thread) int64 { return -int64(t.LastAt) })
 			page = page[:min(len(page), most)]
 		}
 		now := s.Moment()
 		for _, t := range page {
-			p, err := PostFor(c, a, t, t.First)
+			p, err := content.PostFor(c, a, t, t.First)
 			if kernel.NotFoundErr(err) {
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			threads, first = append(threads, ViewThread(access, a, t, Marks{}, now)), append(first, ViewPost(p))
+			threads, first = append(threads, content.ViewThread(access, a, t, content.Marks{}, now)), append(first, content.ViewPost(p))
 		}
 		return nil
 	})
@@ -309,12 +301,12 @@ func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most in
 }
 
 // Forum reads a forum with those above and below it.
-func (s *Service) Forum(ctx context.Context, a *rights.Actor, id int64) (f ForumEntry, above []ForumInfo, below []ForumEntry, err error) {
+func (s *Service) Forum(ctx context.Context, a *rights.Actor, id int64) (f ForumEntry, above []content.ForumInfo, below []ForumEntry, err error) {
 	list, err := s.Forums(ctx, a)
 	if err != nil {
 		return f, nil, nil, err
 	}
-	i := slices.IndexFunc(list, func(f ForumInfo) bool { return f.ID == id })
+	i := slices.IndexFunc(list, func(f content.ForumInfo) bool { return f.ID == id })
 	if i < 0 {
 		return f, nil, nil, kernel.NotFound()
 	}
@@ -327,4 +319,27 @@ func (s *Service) Forum(ctx context.Context, a *rights.Actor, id int64) (f Forum
 		return f, nil, nil, err
 	}
 	return tree[0], forumsAbove(list, id), tree[1:], nil
+}
+
+// viewForum is a forum as an actor sees it.
+func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *content.Forum) content.ForumInfo {
+	view := content.ForumInfo{
+		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth, Position: f.Position,
+		Description: f.Description, IsOpen: f.Open, RequiresPrefix: f.RequiresPrefix, Prefixes: []content.PrefixInfo{},
+	}
+	if f.Link.Valid {
+		view.LinkURL = &f.Link.String
+	}
+	for _, p := range access.Offered[f.ID] {
+		view.Prefixes = append(view.Prefixes, content.PrefixInfo{ID: p.ID, Label: p.Label})
+	}
+	// Counts and times would tell of threads that the actor does not see.
+	if a.Has(f.ID, rights.ThreadView|rights.ThreadViewOthers) {
+		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.OrNull(f.LastAt)
+	}
+	if a.User != nil {
+		view.Can.PostThread = s.mayStart(a, f) == nil
+		view.Can.Reply = f.Kind == "forum" && a.Has(f.ID, rights.ThreadView) && s.mayReply(a, f, &content.Thread{}) == nil
+	}
+	return view
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -55,7 +56,7 @@ func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64,
 		if err := w.compose(a.Rights.Settings, f, body); err != nil {
 			return err
 		}
-		done.Tag = ViewPost(p).Tag()
+		done.Tag = content.ViewPost(p).Tag()
 		if w.text == p.Message {
 			return nil
 		}
@@ -70,13 +71,13 @@ func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64,
 		if err != nil {
 			return err
 		}
-		done.Held = p.visibility == rights.Visible && heldFor(a, f.ID, bad)
+		done.Held = p.Visibility == rights.Visible && heldFor(a, f.ID, bad)
 		if err := s.edit(c, a, f, t, p, w, reason, right, done.Held); err != nil {
 			return err
 		}
-		now, err := ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, p.ID))
+		now, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, p.ID))
 		if err == nil {
-			done.Tag = ViewPost(now).Tag()
+			done.Tag = content.ViewPost(now).Tag()
 		}
 		return err
 	})
@@ -85,7 +86,7 @@ func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64,
 
 // editHeld reports whether what an edit makes of a post is to be held, unless
 // the actor passes by the queue: for a word, or for the links of a new member.
-func editHeld(c store.Conn, a *rights.Actor, p *Post, w Writing, body composed) (bool, error) {
+func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w Writing, body composed) (bool, error) {
 	set := a.Rights.Settings
 	if w.holds(body.text) || w.holds(w.text) {
 		return true, nil
@@ -95,7 +96,7 @@ func editHeld(c store.Conn, a *rights.Actor, p *Post, w Writing, body composed) 
 	}
 	var posts int64
 	err := c.Row("SELECT post_count FROM board_users WHERE id = ?", a.ID()).Scan(&posts)
-	if a.Owns(p.Author) && p.visibility == rights.Visible {
+	if a.Owns(p.Author) && p.Visibility == rights.Visible {
 		posts-- // as when it was written
 	}
 	return posts < set.NewMemberPosts, err
@@ -108,7 +109,7 @@ func heldFor(a *rights.Actor, forum int64, bad bool) bool {
 	return a.User.Moderated || !r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
-func (s *Service) edit(c store.Conn, a *rights.Actor, f *Forum, t *Thread, p *Post, w Writing, reason string, right rights.Mask, holds bool) error {
+func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w Writing, reason string, right rights.Mask, holds bool) error {
 	now := w.now
 	note := sql.NullString{String: reason, Valid: reason != ""}
 	_, err := c.Exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason) VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
@@ -117,7 +118,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *Forum, t *Thread, p *Po
 		return err
 	}
 	// Within the grace an author's edit shows no note, but keeps one there is.
-	if a.Owns(p.Author) && now.Sub(p.created) <= time.Duration(a.Rights.Settings.EditGraceSeconds)*time.Second {
+	if a.Owns(p.Author) && now.Sub(p.Created) <= time.Duration(a.Rights.Settings.EditGraceSeconds)*time.Second {
 		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
 			w.text, w.html, markup.Version, BodyHash(w.text), t.ID, p.ID)
 	} else {
@@ -128,7 +129,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *Forum, t *Thread, p *Po
 	if err != nil {
 		return err
 	}
-	if err := index(c, p.ID, p.number == 1, t.Title, w.text); err != nil {
+	if err := index(c, p.ID, p.Number == 1, t.Title, w.text); err != nil {
 		return err
 	}
 	if a.Owns(p.Author) {
@@ -156,7 +157,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *Forum, t *Thread, p *Po
 }
 
 // mayEdit tells by which right the actor may edit a post that it sees.
-func (s *Service) mayEdit(a *rights.Actor, f *Forum, t *Thread, p *Post, now kernel.Moment) (rights.Mask, error) {
+func (s *Service) mayEdit(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment) (rights.Mask, error) {
 	if err := a.CheckSuspended(now); err != nil {
 		return 0, err
 	}
@@ -180,16 +181,16 @@ func (s *Service) mayEdit(a *rights.Actor, f *Forum, t *Thread, p *Post, now ker
 	return right, nil
 }
 
-func (s *Service) windowClosed(a *rights.Actor, f *Forum, p *Post, now kernel.Moment) bool {
+func (s *Service) windowClosed(a *rights.Actor, f *content.Forum, p *content.Post, now kernel.Moment) bool {
 	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
 }
 
-func (s *Service) windowPassed(a *rights.Actor, p *Post, now kernel.Moment) bool {
+func (s *Service) windowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
 	window := a.Rights.EditWindow
-	return window != 0 && now.Sub(p.created) > time.Duration(window)*time.Minute
+	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute
 }
 
-func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *Forum, now kernel.Moment) error {
+func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *content.Forum, now kernel.Moment) error {
 	set := a.Rights.Settings
 	if !set.Flood || a.Has(f.ID, rights.FloodBypass) {
 		return nil
@@ -218,11 +219,11 @@ type Revision struct {
 // Revisions lists the former texts of a post, oldest first.
 func (s *Service) Revisions(ctx context.Context, a *rights.Actor, inThread, id int64) (list []Revision, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, inThread, "")
+		t, err := content.ThreadFor(c, a, inThread, "")
 		if err != nil {
 			return err
 		}
-		p, err := PostFor(c, a, t, id)
+		p, err := content.PostFor(c, a, t, id)
 		if err != nil {
 			return err
 		}

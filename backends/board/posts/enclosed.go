@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -31,7 +32,7 @@ func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attac
 
 // announce notes the files of a new post with it: they have the room before they
 // take it.
-func announce(c store.Conn, a *rights.Actor, t *Thread, post int64, files []*attachments.Received, now kernel.Moment) error {
+func announce(c store.Conn, a *rights.Actor, t *content.Thread, post int64, files []*attachments.Received, now kernel.Moment) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -94,9 +95,9 @@ func (s *Service) mayEnclose(c store.Conn, a *rights.Actor, thread, post int64) 
 	switch {
 	case !a.Has(f.ID, rights.AttachmentUpload):
 		return kernel.Forbidden("file", "no_permission", "you may not attach files in this forum")
-	case p.visibility == rights.Deleted:
+	case p.Visibility == rights.Deleted:
 		return kernel.Forbidden("postId", "post_deleted", "this post is deleted")
-	case p.number > 1:
+	case p.Number > 1:
 		return s.mayReply(a, f, t)
 	case t.Locked && !a.Has(f.ID, rights.LockBypass):
 		return kernel.Forbidden("threadId", "thread_locked", "this thread is locked")

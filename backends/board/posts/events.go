@@ -3,6 +3,7 @@ package posts
 import (
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -54,21 +55,21 @@ type reportEvent struct {
 	Reason         string `json:"reason"`
 }
 
-func eventOf(t *Thread, p *Post) postEvent {
+func eventOf(t *content.Thread, p *content.Post) postEvent {
 	return postEvent{
-		ForumID: t.Forum, ThreadID: t.ID, ThreadTitle: t.Title, PostID: p.ID, Number: p.number,
-		AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.authorName, Visibility: rights.VisibilityNames[p.visibility],
+		ForumID: t.Forum, ThreadID: t.ID, ThreadTitle: t.Title, PostID: p.ID, Number: p.Number,
+		AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.AuthorName, Visibility: rights.VisibilityNames[p.Visibility],
 	}
 }
 
 // emitPosted tells of a new post, and of the thread that it starts.
-func (s *Service) emitPosted(c store.Conn, t *Thread, p *Post, held string) error {
+func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, held string) error {
 	e := eventOf(t, p)
-	if p.visibility != rights.Visible {
+	if p.Visibility != rights.Visible {
 		e.Reason = &held
 		return s.Hooks.Emit(c, TopicPostHeld, e)
 	}
-	if p.number == 1 {
+	if p.Number == 1 {
 		if err := s.Hooks.Emit(c, TopicThreadCreated, e); err != nil {
 			return err
 		}
@@ -77,13 +78,13 @@ func (s *Service) emitPosted(c store.Conn, t *Thread, p *Post, held string) erro
 }
 
 // emitSettled tells of a post that has gone from a visibility to another one.
-func (s *Service) emitSettled(c store.Conn, t *Thread, p *Post, from int64, reason string) error {
+func (s *Service) emitSettled(c store.Conn, t *content.Thread, p *content.Post, from int64, reason string) error {
 	e := eventOf(t, p)
 	e.PreviousVisibility = &rights.VisibilityNames[from]
 	switch {
-	case p.visibility == rights.Visible:
+	case p.Visibility == rights.Visible:
 		return s.Hooks.Emit(c, TopicPostApproved, e)
-	case p.visibility == rights.Unapproved:
+	case p.Visibility == rights.Unapproved:
 		e.Reason = &reason
 		return s.Hooks.Emit(c, TopicPostHeld, e)
 	case from == rights.Unapproved:

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -13,11 +14,11 @@ import (
 // Attachments lists the files at a post.
 func (s *Service) Attachments(ctx context.Context, a *rights.Actor, thread, post int64) (list []attachments.Attachment, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, thread, "")
+		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
 			return err
 		}
-		if _, err := PostFor(c, a, t, post); err != nil {
+		if _, err := content.PostFor(c, a, t, post); err != nil {
 			return err
 		}
 		list, err = attachments.Of(c, post)
@@ -62,7 +63,7 @@ func (s *Service) file(ctx context.Context, a *rights.Actor, find func(c store.C
 		if f, err = find(c); err != nil {
 			return err
 		}
-		in, _, err := PostByID(c, a, f.Post, "")
+		in, _, err := content.PostByID(c, a, f.Post, "")
 		if err != nil {
 			return err
 		}
@@ -157,20 +158,20 @@ func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id 
 
 // place is a post with where it is.
 type place struct {
-	forum  *Forum
-	thread *Thread
-	post   *Post
+	forum  *content.Forum
+	thread *content.Thread
+	post   *content.Post
 }
 
 // placeOf finds a post that the actor sees.
 func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (at place, err error) {
-	if at.thread, err = ThreadFor(c, a, thread, lock); err != nil {
+	if at.thread, err = content.ThreadFor(c, a, thread, lock); err != nil {
 		return at, err
 	}
-	if at.post, err = PostFor(c, a, at.thread, post); err != nil {
+	if at.post, err = content.PostFor(c, a, at.thread, post); err != nil {
 		return at, err
 	}
-	at.forum, err = ForumFor(c, a, at.thread.Forum)
+	at.forum, err = content.ForumFor(c, a, at.thread.Forum)
 	return at, err
 }
 
@@ -200,7 +201,7 @@ func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name
 	if err := s.Hooks.Emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
-	if p.visibility != rights.Visible || !heldFor(a, t.Forum, false) {
+	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, false) {
 		return nil
 	}
 	return s.settle(c, t, p, rights.Unapproved, heldByEdit)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -23,7 +24,7 @@ func (s *Service) subscribe(c store.Conn, a *rights.Actor, thread int64, mode st
 // Subscribe follows a thread.
 func (s *Service) Subscribe(ctx context.Context, a *rights.Actor, thread int64, mode string) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, thread, "")
+		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
 			return err
 		}
@@ -40,7 +41,7 @@ func (s *Service) Subscribe(ctx context.Context, a *rights.Actor, thread int64, 
 // Unsubscribe ends to follow a thread.
 func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		if _, err := ThreadFor(c, a, thread, ""); err != nil {
+		if _, err := content.ThreadFor(c, a, thread, ""); err != nil {
 			return err
 		}
 		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.ID(), thread)
@@ -50,7 +51,7 @@ func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64
 
 // Subscription is a thread that a member follows.
 type Subscription struct {
-	Thread    *Thread
+	Thread    *content.Thread
 	Mode      string
 	CreatedAt kernel.Moment
 }
@@ -63,10 +64,10 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) (list []Su
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
 		var all []Subscription
-		err := c.All("SELECT "+ThreadColumns+", s.mode, s.created_at FROM board_subscriptions s JOIN board_threads t ON t.id = s.target_id"+
+		err := c.All("SELECT "+content.ThreadColumns+", s.mode, s.created_at FROM board_subscriptions s JOIN board_threads t ON t.id = s.target_id"+
 			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?", []any{a.ID(), MaxSubscriptions}, func(r store.Row) error {
 			var sub Subscription
-			t, err := ScanThread(scanTail{r, []any{&sub.Mode, &sub.CreatedAt}})
+			t, err := content.ScanThread(content.Tail{Row: r, More: []any{&sub.Mode, &sub.CreatedAt}})
 			sub.Thread = t
 			all = append(all, sub)
 			return err
@@ -81,19 +82,11 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) (list []Su
 	return list, err
 }
 
-// scanTail scans further columns behind those of a row.
-type scanTail struct {
-	store.Row
-	more []any
-}
-
-func (s scanTail) Scan(into ...any) error { return s.Row.Scan(append(into, s.more...)...) }
-
 // notify tells those who follow the thread of a visible post, and those who
 // follow the forum of one that starts a thread. Who may not see it any more when
 // they look is not shown it then. In a held thread only those who see it are
 // told; catchUp tells the others.
-func (s *Service) notify(c store.Conn, a *rights.Actor, t *Thread, post int64, starts bool) error {
+func (s *Service) notify(c store.Conn, a *rights.Actor, t *content.Thread, post int64, starts bool) error {
 	to := audience{}
 	if t.Visibility != rights.Visible {
 		var err error
@@ -129,7 +122,7 @@ const (
 )
 
 // seeing are the followers of a held thread who see it nevertheless.
-func (s *Service) seeing(c store.Conn, t *Thread) (audience, error) {
+func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 	to := audience{some: true}
 	access := s.LastAccess()
 	if access == nil {
@@ -158,14 +151,14 @@ func (s *Service) seeing(c store.Conn, t *Thread) (audience, error) {
 
 // catchUp tells those who follow a thread that was held of the replies that they
 // were not told of.
-func (s *Service) catchUp(c store.Conn, t *Thread) error {
+func (s *Service) catchUp(c store.Conn, t *content.Thread) error {
 	if t.Replies == 0 {
 		return nil
 	}
-	var replies []*Post
-	err := c.All("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?",
+	var replies []*content.Post
+	err := c.All("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?",
 		[]any{t.ID, s.Now().Add(-KeepNotifications).UnixMicro(), caughtUp}, func(r store.Row) error {
-			p, err := ScanPost(r)
+			p, err := content.ScanPost(r)
 			replies = append(replies, p)
 			return err
 		})
@@ -198,18 +191,18 @@ func (s *Service) catchUp(c store.Conn, t *Thread) error {
 	for _, p := range slices.Backward(replies) {
 		to := audience{some: true}
 		for user, at := range since {
-			if at <= p.created && !told[pair{user, p.ID}] {
+			if at <= p.Created && !told[pair{user, p.ID}] {
 				to.ids = append(to.ids, user)
 			}
 		}
-		if err := s.notifyFollowers(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.authorName}}, t, p.ID, "reply", "thread", t.ID, to); err != nil {
+		if err := s.notifyFollowers(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID, "reply", "thread", t.ID, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) notifyFollowers(c store.Conn, a *rights.Actor, t *Thread, post int64, kind, target string, id int64, to audience) error {
+func (s *Service) notifyFollowers(c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience) error {
 	if to.some && len(to.ids) == 0 {
 		return nil
 	}
@@ -263,7 +256,7 @@ func (s *Service) Notifications(ctx context.Context, a *rights.Actor, after int6
 					return nil
 				}
 				last = n.ID
-				t, _, err := PostByID(c, a, n.Post, "")
+				t, _, err := content.PostByID(c, a, n.Post, "")
 				if kernel.NotFoundErr(err) {
 					continue
 				}
@@ -301,7 +294,7 @@ func (s *Service) markRead(c store.Conn, a *rights.Actor, thread, post int64) er
 // MarkRead notes up to which post the actor has read a thread.
 func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, thread, "")
+		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
 			return err
 		}

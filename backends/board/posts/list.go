@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -49,7 +49,7 @@ func threadsOfForum(shows string) listing {
 	if shows == "= 0" {
 		index = "board_threads_forum_visible"
 	}
-	return listing{ThreadColumns, "board_threads t", index, "t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
+	return listing{content.ThreadColumns, "board_threads t", index, "t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
 }
 
 // threadsOfAuthor has the arguments author, forum, time, id, limit.
@@ -58,17 +58,17 @@ func threadsOfAuthor(shows string) listing {
 	if shows == "= 1" {
 		index = "board_threads_held_author"
 	}
-	return listing{ThreadColumns, "board_threads t", index, "t.author_id = ? AND t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
+	return listing{content.ThreadColumns, "board_threads t", index, "t.author_id = ? AND t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
 }
 
 // stickyThreads has the arguments forum, limit.
 func stickyThreads(shows string) listing {
-	return listing{ThreadColumns, "board_threads t", "board_threads_sticky", "t.forum_id = ? AND t.is_sticky = 1 AND t.visibility " + shows, threadOrder}
+	return listing{content.ThreadColumns, "board_threads t", "board_threads_sticky", "t.forum_id = ? AND t.is_sticky = 1 AND t.visibility " + shows, threadOrder}
 }
 
 // postsOfThread has the arguments thread, id, limit. The primary key is the order.
 func postsOfThread(shows string) listing {
-	return listing{PostColumns, "board_posts p", "", "p.thread_id = ? AND p.id > ? AND p.visibility " + shows, "p.id"}
+	return listing{content.PostColumns, "board_posts p", "", "p.thread_id = ? AND p.id > ? AND p.visibility " + shows, "p.id"}
 }
 
 // heldPosts has the arguments author, thread, id, limit.
@@ -123,11 +123,11 @@ func (p Position) args() (at kernel.Moment, id int64) {
 
 // threads reads a page of a forum: what everyone sees or a moderator sees, and
 // the actor's own held threads.
-func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Position, limit int) (page []*Thread, more bool, err error) {
+func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Position, limit int) (page []*content.Thread, more bool, err error) {
 	at, id := after.args()
 	shows, own := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
 	collect := func(r store.Row) error {
-		t, err := ScanThread(r)
+		t, err := content.ScanThread(r)
 		page = append(page, t)
 		return err
 	}
@@ -147,10 +147,10 @@ func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Posi
 	}
 	if err == nil && !own && a.User != nil && !strings.Contains(shows, "1") {
 		err = c.All(threadsOfAuthor("= 1").SQL(d), []any{a.ID(), forum, at, id, limit + 1}, collect)
-		slices.SortFunc(page, func(x, y *Thread) int {
+		slices.SortFunc(page, func(x, y *content.Thread) int {
 			return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
 		})
-		page = slices.CompactFunc(page, func(x, y *Thread) bool { return x.ID == y.ID }) // approved between the two
+		page = slices.CompactFunc(page, func(x, y *content.Thread) bool { return x.ID == y.ID }) // approved between the two
 	}
 	if err != nil {
 		return nil, false, err
@@ -160,17 +160,17 @@ func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Posi
 }
 
 // Posts reads a page of a thread that the actor sees, behind the post after.
-func (s *Service) Posts(ctx context.Context, a *rights.Actor, thread, after int64, limit int) (list []PostInfo, more bool, err error) {
+func (s *Service) Posts(ctx context.Context, a *rights.Actor, thread, after int64, limit int) (list []content.PostInfo, more bool, err error) {
 	err = s.ReadBriefly(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, thread, "")
+		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
 			return err
 		}
-		var page []*Post
+		var page []*content.Post
 		page, more, err = s.posts(c, a, t, after, limit)
-		list = make([]PostInfo, len(page))
+		list = make([]content.PostInfo, len(page))
 		for i, p := range page {
-			list[i] = ViewPost(p)
+			list[i] = content.ViewPost(p)
 		}
 		return err
 	})
@@ -178,10 +178,10 @@ func (s *Service) Posts(ctx context.Context, a *rights.Actor, thread, after int6
 }
 
 // posts reads a page of a thread, likewise.
-func (s *Service) posts(c store.Conn, a *rights.Actor, t *Thread, after int64, limit int) (page []*Post, more bool, err error) {
+func (s *Service) posts(c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int) (page []*content.Post, more bool, err error) {
 	shows := a.Shows(t.Forum)
 	collect := func(r store.Row) error {
-		p, err := ScanPost(r)
+		p, err := content.ScanPost(r)
 		page = append(page, p)
 		return err
 	}
@@ -201,75 +201,29 @@ func (s *Service) posts(c store.Conn, a *rights.Actor, t *Thread, after int64, l
 			return nil, false, err
 		}
 		for _, id := range held {
-			p, err := ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, id))
+			p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, id))
 			if err != nil {
 				return nil, false, err
 			}
 			page = append(page, p)
 		}
-		slices.SortFunc(page, func(x, y *Post) int { return cmp.Compare(x.ID, y.ID) })
-		page = slices.CompactFunc(page, func(x, y *Post) bool { return x.ID == y.ID })
+		slices.SortFunc(page, func(x, y *content.Post) int { return cmp.Compare(x.ID, y.ID) })
+		page = slices.CompactFunc(page, func(x, y *content.Post) bool { return x.ID == y.ID })
 	}
 	page, more = store.Cut(page, limit)
 	return page, more, nil
 }
 
-// Marks are what a member noted of threads.
-type Marks struct {
-	read, subscribed map[int64]int64
-	forumRead        map[int64]kernel.Moment
-}
-
-// marksOf reads what a member noted of a page of threads.
-func marksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error) {
-	m = Marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]kernel.Moment)}
-	if a.User == nil || len(page) == 0 {
-		return m, nil
-	}
-	args := make([]any, 0, len(page)+1)
-	args = append(args, a.ID())
-	for _, t := range page {
-		args = append(args, t.ID)
-	}
-	list := "(?" + strings.Repeat(", ?", len(page)-1) + ")"
-	if err := c.All("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+list, args, into(m.read)); err != nil {
-		return m, err
-	}
-	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN "+list, args, into(m.subscribed)); err != nil {
-		return m, err
-	}
-	m.forumRead, err = forumReads(c, a)
-	return m, err
-}
-
-// into reads rows of a key and a value.
-func into[V ~int64](to map[int64]V) func(r store.Row) error {
-	return func(r store.Row) error {
-		var key int64
-		var value V
-		err := r.Scan(&key, &value)
-		to[key] = value
-		return err
-	}
-}
-
-// keepUnread is how long a thread that nobody looked at counts as unread.
-const keepUnread = 90 * 24 * time.Hour
-
-func (m Marks) unread(t *Thread, now kernel.Moment) bool {
-	return t.Last > m.read[t.ID] && t.LastAt > m.forumRead[t.Forum] && t.LastAt > now.Add(-keepUnread)
-}
-
 // Forums lists the forums that the actor sees, depth first.
-func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]ForumInfo, error) {
+func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]content.ForumInfo, error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows := make(map[int64]*Forum)
+	rows := make(map[int64]*content.Forum)
 	err = s.Read(ctx, func(c store.Conn) error {
-		return c.All(CountedForums(c.Dialect()), nil, func(r store.Row) error {
-			f, err := ScanCounted(r)
+		return c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
+			f, err := content.ScanCounted(r)
 			rows[f.ID] = f
 			return err
 		})
@@ -277,7 +231,7 @@ func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]ForumInfo, err
 	if err != nil {
 		return nil, err
 	}
-	list := []ForumInfo{}
+	list := []content.ForumInfo{}
 	for _, id := range access.Order {
 		if f := rows[id]; f != nil && a.In(id).Visible {
 			list = append(list, s.viewForum(access, a, f))

@@ -3,6 +3,7 @@ package posts
 import (
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -11,8 +12,8 @@ import (
 // look is what the rules of posting look at. It is asked for at once: others who
 // write in the thread wait as long as it takes.
 type look struct {
-	thread   *Thread // nil: one is to be started
-	forum    *Forum
+	thread   *content.Thread // nil: one is to be started
+	forum    *content.Forum
 	filters  []wordFilter
 	followed bool     // somebody else is to be told
 	recent   []string // hashes of what the author has just written in the thread
@@ -32,10 +33,10 @@ func (s *Service) lookAtThread(c store.Conn, a *rights.Actor, id int64) (*look, 
 	at := new(look)
 	var q store.Questions
 	q.Row(func(r store.Row) (err error) {
-		at.thread, err = seenThread(a, r)
+		at.thread, err = content.SeenThread(a, r)
 		return err
-	}, threadByID+c.Lock(), id)
-	q.Row(at.scanForum, "SELECT "+forumColumns+" FROM board_threads t JOIN board_forums f ON f.id = t.forum_id WHERE t.id = ?", id)
+	}, content.ThreadByID+c.Lock(), id)
+	q.Row(at.scanForum, "SELECT "+content.ForumColumns+" FROM board_threads t JOIN board_forums f ON f.id = t.forum_id WHERE t.id = ?", id)
 	q.All(func(r store.Row) error {
 		var hash string
 		err := r.Scan(&hash)
@@ -47,22 +48,22 @@ func (s *Service) lookAtThread(c store.Conn, a *rights.Actor, id int64) (*look, 
 	if err := at.ask(c, a, &q, "thread", id); err != nil {
 		return nil, err
 	}
-	return at, seesForum(a, at.thread.Forum)
+	return at, content.SeesForum(a, at.thread.Forum)
 }
 
 // lookAtForum looks at what decides a new thread, and holds its author.
 func (s *Service) lookAtForum(c store.Conn, a *rights.Actor, id int64) (*look, error) {
-	if err := seesForum(a, id); err != nil {
+	if err := content.SeesForum(a, id); err != nil {
 		return nil, err
 	}
 	at := new(look)
 	var q store.Questions
-	q.Row(at.scanForum, forumByID, id)
+	q.Row(at.scanForum, content.ForumByID, id)
 	return at, at.ask(c, a, &q, "forum", id)
 }
 
 func (at *look) scanForum(r store.Row) (err error) {
-	at.forum, err = scanForum(r)
+	at.forum, err = content.ScanForum(r)
 	return kernel.OrNotFound(err)
 }
 

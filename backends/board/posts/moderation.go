@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -13,18 +14,18 @@ import (
 
 // settle moves a post to another visibility, and with a first post its thread,
 // and keeps every counter exact.
-func (s *Service) settle(c store.Conn, t *Thread, p *Post, to int64, reason string) error {
+func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) error {
 	threads, posts, err := s.shift(c, t, p, to, reason)
 	if err != nil {
 		return err
 	}
-	return count(c, t.Forum, t.ID, threads, posts)
+	return content.Count(c, t.Forum, t.ID, threads, posts)
 }
 
 // shift is settle but for what it means to the forum: so many more threads and
 // posts, which the caller counts at the end.
-func (s *Service) shift(c store.Conn, t *Thread, p *Post, to int64, reason string) (threads, posts int64, err error) {
-	from := p.visibility
+func (s *Service) shift(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) (threads, posts int64, err error) {
+	from := p.Visibility
 	if from == to {
 		return 0, 0, nil
 	}
@@ -32,12 +33,12 @@ func (s *Service) shift(c store.Conn, t *Thread, p *Post, to int64, reason strin
 	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", shown, kernel.Null(p.Author)); err != nil {
 		return 0, 0, err
 	}
-	starts := p.number == 1
+	starts := p.Number == 1
 	if starts {
 		threads = int64(kernel.Bool(to == rights.Visible) - kernel.Bool(t.Visibility == rights.Visible))
 	}
 	if threads < 0 { // while the first post is among them, so that its author's row is in order
-		if err := countThread(c, t.ID, t.Forum, threads); err != nil {
+		if err := content.CountThread(c, t.ID, t.Forum, threads); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -48,7 +49,7 @@ func (s *Service) shift(c store.Conn, t *Thread, p *Post, to int64, reason strin
 	if _, err := c.Exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?", to, held, p.ID); err != nil {
 		return 0, 0, err
 	}
-	p.visibility = to
+	p.Visibility = to
 	if starts {
 		posts, err = threads*(1+t.Replies), startShifted(c, t, to, threads)
 	} else {
@@ -64,7 +65,7 @@ func (s *Service) shift(c store.Conn, t *Thread, p *Post, to int64, reason strin
 }
 
 // startShifted moves a thread with its first post; threads: 1, it comes.
-func startShifted(c store.Conn, t *Thread, to, threads int64) error {
+func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
 	if _, err := c.Exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.ID); err != nil {
 		return err
 	}
@@ -72,22 +73,22 @@ func startShifted(c store.Conn, t *Thread, to, threads int64) error {
 	if threads <= 0 {
 		return nil
 	}
-	return countThread(c, t.ID, t.Forum, threads)
+	return content.CountThread(c, t.ID, t.Forum, threads)
 }
 
 // replyShifted counts a reply that comes (1) or goes (-1), and tells how many
 // posts more the forum shows.
-func replyShifted(c store.Conn, t *Thread, p *Post, shown int64) (posts int64, err error) {
+func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
 	t.Replies += shown
 	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID); err != nil || t.Visibility != rights.Visible {
 		return 0, err
 	}
-	return shown, CountPosts(c, p.Author, t.Forum, shown)
+	return shown, content.CountPosts(c, p.Author, t.Forum, shown)
 }
 
 // lastOfThread finds the last visible post of a thread anew; a thread without
 // one keeps its first.
-func lastOfThread(c store.Conn, t *Thread) error {
+func lastOfThread(c store.Conn, t *content.Thread) error {
 	var id int64
 	var at kernel.Moment
 	var name string
@@ -119,10 +120,10 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int6
 		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err
 		}
-		if p.visibility == rights.Deleted {
+		if p.Visibility == rights.Deleted {
 			return nil
 		}
-		if err := match.Check(ViewPost(p).Tag()); err != nil {
+		if err := match.Check(content.ViewPost(p).Tag()); err != nil {
 			return err
 		}
 		changed = true
@@ -135,11 +136,11 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int6
 }
 
 // mayDelete tells by which right the actor may delete a post that it sees.
-func mayDelete(a *rights.Actor, f *Forum, t *Thread, p *Post) (rights.Mask, error) {
+func mayDelete(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post) (rights.Mask, error) {
 	own := a.Owns(p.Author) && a.Has(t.Forum, rights.PostDeleteOwn)
 	switch {
 	case a.Has(t.Forum, rights.PostDeleteOthers):
-	case !own, p.number == 1 && t.Replies > 0:
+	case !own, p.Number == 1 && t.Replies > 0:
 		return 0, kernel.Forbidden("postId", "no_permission", "you may not delete this post")
 	case t.Locked && !a.Has(t.Forum, rights.LockBypass):
 		return 0, kernel.Forbidden("threadId", "thread_locked", "this thread is locked")
@@ -180,7 +181,7 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 				return err
 			}
 		}
-		t, p, err := PostByID(c, a, id, c.Lock())
+		t, p, err := content.PostByID(c, a, id, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -193,8 +194,8 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 		if reasonErr != nil {
 			return reasonErr
 		}
-		if p.visibility != from {
-			return kernel.Conflict("this is settled already: the post is " + rights.VisibilityNames[p.visibility])
+		if p.Visibility != from {
+			return kernel.Conflict("this is settled already: the post is " + rights.VisibilityNames[p.Visibility])
 		}
 		if err := s.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
 			return err
@@ -213,7 +214,7 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 				return err
 			}
 		}
-		return count(c, t.Forum, t.ID, threads, posts) // behind the followers of a forum
+		return content.Count(c, t.Forum, t.ID, threads, posts) // behind the followers of a forum
 	})
 	return done, err
 }
@@ -222,13 +223,13 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 const heldByEdit = "edit"
 
 // approved tells of what was withheld.
-func (s *Service) approved(c store.Conn, t *Thread, p *Post, held string) error {
+func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, held string) error {
 	if held != heldByEdit {
-		if err := s.notify(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.authorName}}, t, p.ID, p.number == 1); err != nil {
+		if err := s.notify(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID, p.Number == 1); err != nil {
 			return err
 		}
 	}
-	if p.number > 1 {
+	if p.Number > 1 {
 		return nil
 	}
 	return s.catchUp(c, t)
@@ -236,8 +237,8 @@ func (s *Service) approved(c store.Conn, t *Thread, p *Post, held string) error 
 
 // Held is a post of the queue.
 type Held struct {
-	Post   *Post
-	Thread *Thread
+	Post   *content.Post
+	Thread *content.Thread
 	Reason string
 }
 
@@ -275,7 +276,7 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 	kernel.SortBy(entries, func(e entry) int64 { return e.id })
 	entries, next = store.CutAt(entries, limit, func(e entry) int64 { return e.id })
 	for _, e := range entries {
-		t, p, err := PostByID(c, a, e.id, "")
+		t, p, err := content.PostByID(c, a, e.id, "")
 		if kernel.NotFoundErr(err) {
 			continue // settled meanwhile
 		}
@@ -303,14 +304,14 @@ func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change 
 		return err
 	}
 	return s.Write(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, id, c.Lock())
+		t, err := content.ThreadFor(c, a, id, c.Lock())
 		if err != nil {
 			return err
 		}
 		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err
 		}
-		f, err := ForumFor(c, a, t.Forum)
+		f, err := content.ForumFor(c, a, t.Forum)
 		if err != nil {
 			return err
 		}
@@ -323,14 +324,14 @@ func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change 
 }
 
 // mayChange checks every part before any is done, and finds the forum that the
-// thread goes to; nil: it stays.
-func (s *Service) mayChange(c store.Conn, a *rights.Actor, f *Forum, t *Thread, change ThreadChange) (target *Forum, err error) {
+// Thread goes to; nil: it stays.
+func (s *Service) mayChange(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, change ThreadChange) (target *content.Forum, err error) {
 	no := func(field string) error {
 		return kernel.Forbidden(field, "no_permission", "you may not change this of the thread")
 	}
 	if change.Title != nil || change.Prefix != nil {
 		owner := a.Owns(t.Author) && a.Has(t.Forum, rights.PostEditOwn) && (!t.Locked && f.Open || a.Has(t.Forum, rights.LockBypass)) &&
-			!s.windowClosed(a, f, &Post{created: t.Created}, s.Moment())
+			!s.windowClosed(a, f, &content.Post{Created: t.Created}, s.Moment())
 		if !a.Has(t.Forum, rights.ThreadEditTitle) && !owner {
 			return nil, no("title")
 		}
@@ -347,7 +348,7 @@ func (s *Service) mayChange(c store.Conn, a *rights.Actor, f *Forum, t *Thread, 
 	if !a.Has(t.Forum, rights.ThreadMove) {
 		return nil, no("forumId")
 	}
-	if target, err = ForumFor(c, a, *change.Forum); kernel.NotFoundErr(err) {
+	if target, err = content.ForumFor(c, a, *change.Forum); kernel.NotFoundErr(err) {
 		return nil, kernel.Invalid("forumId", "unknown", "there is no forum that you see by that id")
 	}
 	if err != nil {
@@ -362,7 +363,7 @@ func (s *Service) mayChange(c store.Conn, a *rights.Actor, f *Forum, t *Thread, 
 	return target, nil
 }
 
-func (s *Service) change(c store.Conn, a *rights.Actor, access *rights.Access, f, target *Forum, t *Thread, change ThreadChange) error {
+func (s *Service) change(c store.Conn, a *rights.Actor, access *rights.Access, f, target *content.Forum, t *content.Thread, change ThreadChange) error {
 	if change.Title != nil {
 		if err := s.retitle(c, a, f, t, *change.Title); err != nil {
 			return err
@@ -372,7 +373,7 @@ func (s *Service) change(c store.Conn, a *rights.Actor, access *rights.Access, f
 	if target != nil {
 		home = target
 	}
-	id := t.prefix
+	id := t.Prefix
 	if change.Prefix != nil {
 		id = *change.Prefix
 	}
@@ -410,7 +411,7 @@ func (s *Service) change(c store.Conn, a *rights.Actor, access *rights.Access, f
 
 // retitle gives a thread another title: a part of its first post, which is held
 // where an edit would be.
-func (s *Service) retitle(c store.Conn, a *rights.Actor, f *Forum, t *Thread, text string) error {
+func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, text string) error {
 	given, err := a.Rights.Settings.CheckTitle(text)
 	if err != nil {
 		return err
@@ -437,21 +438,21 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *Forum, t *Thread, te
 		return err
 	}
 	t.Title = title
-	p, err := ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, t.First))
+	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, t.First))
 	if err != nil {
 		return err
 	}
 	if err := index(c, p.ID, true, title, p.Message); err != nil {
 		return err
 	}
-	if p.visibility != rights.Visible || !heldFor(a, t.Forum, w.holds(given) || w.holds(title)) {
+	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, w.holds(given) || w.holds(title)) {
 		return nil
 	}
 	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
 }
 
 // move puts a thread and its posts into another forum.
-func move(c store.Conn, t *Thread, to int64) error {
+func move(c store.Conn, t *content.Thread, to int64) error {
 	from := t.Forum
 	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.ID); err != nil {
 		return err
@@ -472,12 +473,12 @@ func move(c store.Conn, t *Thread, to int64) error {
 		forums := []int64{min(from, to), max(from, to)}
 		sign := map[int64]int64{from: -1, to: 1}
 		for _, id := range forums {
-			if err := countThread(c, t.ID, id, sign[id]); err != nil {
+			if err := content.CountThread(c, t.ID, id, sign[id]); err != nil {
 				return err
 			}
 		}
 		for _, id := range forums {
-			if err := count(c, id, t.ID, sign[id], sign[id]*(1+t.Replies)); err != nil {
+			if err := content.Count(c, id, t.ID, sign[id], sign[id]*(1+t.Replies)); err != nil {
 				return err
 			}
 		}

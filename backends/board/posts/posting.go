@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -93,13 +94,13 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 		if err != nil {
 			return done, err
 		}
-		t := &Thread{
-			Forum: f.ID, Title: title, Slug: kernel.Slug(title), Author: a.ID(), AuthorName: a.User.Name, prefix: request.Prefix,
+		t := &content.Thread{
+			Forum: f.ID, Title: title, Slug: kernel.Slug(title), Author: a.ID(), AuthorName: a.User.Name, Prefix: request.Prefix,
 			Visibility: w.visibility, LastPoster: a.User.Name, Created: w.now, LastAt: w.now, Next: 1,
 		}
 		err = c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility, last_poster_name, created_at, last_post_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-			t.Forum, t.Title, t.Slug, kernel.Null(t.Author), t.AuthorName, kernel.Null(t.prefix), t.Visibility, t.LastPoster, t.Created, t.LastAt).Scan(&t.ID)
+			t.Forum, t.Title, t.Slug, kernel.Null(t.Author), t.AuthorName, kernel.Null(t.Prefix), t.Visibility, t.LastPoster, t.Created, t.LastAt).Scan(&t.ID)
 		if err != nil {
 			return done, err
 		}
@@ -153,7 +154,7 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request 
 }
 
 // mayStart tells whether the actor may start threads in a forum that it sees.
-func (s *Service) mayStart(a *rights.Actor, f *Forum) error {
+func (s *Service) mayStart(a *rights.Actor, f *content.Forum) error {
 	switch {
 	case f.Kind != "forum":
 		return kernel.Forbidden("forumId", "not_a_forum", "a "+f.Kind+" holds no threads")
@@ -165,7 +166,7 @@ func (s *Service) mayStart(a *rights.Actor, f *Forum) error {
 	return a.CheckSuspended(s.Moment())
 }
 
-func (s *Service) mayReply(a *rights.Actor, f *Forum, t *Thread) error {
+func (s *Service) mayReply(a *rights.Actor, f *content.Forum, t *content.Thread) error {
 	switch {
 	case !a.Has(f.ID, rights.ReplyPost):
 		return kernel.Forbidden("threadId", "no_permission", "you may not reply in this forum")
@@ -181,7 +182,7 @@ func (s *Service) mayReply(a *rights.Actor, f *Forum, t *Thread) error {
 	return a.CheckSuspended(s.Moment())
 }
 
-func checkPrefix(access *rights.Access, f *Forum, id int64) error {
+func checkPrefix(access *rights.Access, f *content.Forum, id int64) error {
 	switch {
 	case id == 0 && f.RequiresPrefix:
 		return kernel.Invalid("prefixId", "required", "threads in this forum need a prefix")
@@ -266,7 +267,7 @@ func (w *Writing) hold(mask rights.Mask, why string) {
 }
 
 // spend takes one event from each limit.
-func spend(s *kernel.Settings, full *[3]kernel.Moment, f *Forum, posts int64, starts bool, now kernel.Moment) error {
+func spend(s *kernel.Settings, full *[3]kernel.Moment, f *content.Forum, posts int64, starts bool, now kernel.Moment) error {
 	flood := s.FloodFor(posts)
 	if f.FloodSeconds.Valid {
 		flood.Interval = time.Duration(f.FloodSeconds.Int64) * time.Second
@@ -285,7 +286,7 @@ func spend(s *kernel.Settings, full *[3]kernel.Moment, f *Forum, posts int64, st
 
 // heldBecause is why a post of an author who does not pass by the queue goes
 // there; empty: it does not.
-func heldBecause(a *rights.Actor, f *Forum, w Writing, posts int64, starts, bad bool) string {
+func heldBecause(a *rights.Actor, f *content.Forum, w Writing, posts int64, starts, bad bool) string {
 	r, set := a.In(f.ID), a.Rights.Settings
 	restricted := rights.ReplyNeedsApproval
 	if starts {
@@ -314,7 +315,7 @@ func BodyHash(text string) string {
 
 // insert adds a post to its thread, with its files and everything that counts it but
 // the forum.
-func (s *Service) insert(c store.Conn, a *rights.Actor, t *Thread, w Writing, files []*attachments.Received) (id int64, err error) {
+func (s *Service) insert(c store.Conn, a *rights.Actor, t *content.Thread, w Writing, files []*attachments.Received) (id int64, err error) {
 	if id, err = insertID(c, a, t, w, len(files) > 0); err != nil {
 		return 0, err
 	}
@@ -346,7 +347,7 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *Thread, w Writing, fi
 		return 0, err
 	}
 	if shown == 1 && t.Visibility == rights.Visible {
-		if err := CountPosts(c, a.ID(), t.Forum, 1); err != nil {
+		if err := content.CountPosts(c, a.ID(), t.Forum, 1); err != nil {
 			return 0, err
 		}
 	}
@@ -355,7 +356,7 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *Thread, w Writing, fi
 			return 0, err
 		}
 	}
-	p := &Post{ID: id, number: t.Next, Author: a.ID(), authorName: a.User.Name, visibility: w.visibility}
+	p := &content.Post{ID: id, Number: t.Next, Author: a.ID(), AuthorName: a.User.Name, Visibility: w.visibility}
 	if err := s.emitPosted(c, t, p, w.held); err != nil {
 		return 0, err
 	}
@@ -364,7 +365,7 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *Thread, w Writing, fi
 }
 
 // insertID gives a post its id; at once where rows that refer to it follow.
-func insertID(c store.Conn, a *rights.Actor, t *Thread, w Writing, atOnce bool) (int64, error) {
+func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w Writing, atOnce bool) (int64, error) {
 	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
 	values := []any{kernel.Null(w.id), t.ID, t.Forum, kernel.Null(a.ID()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now}
 	if w.id != 0 && !atOnce {
@@ -392,7 +393,7 @@ func index(c store.Conn, id int64, starts bool, title, message string) error {
 
 // conclude ends the transaction of a post: it subscribes the author, marks the
 // author's own post as read, and last counts the post in the forum.
-func (s *Service) conclude(c store.Conn, a *rights.Actor, t *Thread, post int64, w Writing, subscribe bool) error {
+func (s *Service) conclude(c store.Conn, a *rights.Actor, t *content.Thread, post int64, w Writing, subscribe bool) error {
 	if subscribe && a.Has(t.Forum, rights.ForumSubscribe) {
 		if err := s.subscribe(c, a, t.ID, "instant"); err != nil {
 			return err
@@ -401,7 +402,7 @@ func (s *Service) conclude(c store.Conn, a *rights.Actor, t *Thread, post int64,
 	if err := s.markRead(c, a, t.ID, post); err != nil || w.visibility != rights.Visible || t.Visibility != rights.Visible {
 		return err
 	}
-	return count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)
+	return content.Count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)
 }
 
 // once runs a write that a client may send again under the same key.
@@ -449,7 +450,7 @@ func (w *Writing) holds(text string) bool {
 
 // compose checks a message by the rules of a forum and replaces words in it.
 // What comes of that is held to the same rules.
-func (w *Writing) compose(set *kernel.Settings, f *Forum, body composed) error {
+func (w *Writing) compose(set *kernel.Settings, f *content.Forum, body composed) error {
 	most := min(f.MaxWords, set.WordsMost)
 	if err := kernel.CheckWords(body.text, f.MinWords, most); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package posts is what is written on a board and read there: forums, threads, posts
+// Package posts is what people do with what a board has: they read and write threads, posts
 // and the files at them, moderation, search, and who follows what.
 package posts
 

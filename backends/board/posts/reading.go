@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -11,9 +12,9 @@ import (
 
 // Reading is a page of a thread.
 type Reading struct {
-	Thread   ThreadInfo
-	Forum    ForumInfo
-	Above    []ForumInfo // the forums that it lies in, from the root on
+	Thread   content.ThreadInfo
+	Forum    content.ForumInfo
+	Above    []content.ForumInfo // the forums that it lies in, from the root on
 	Posts    []PostView
 	LastRead int64 // posts behind it are new to the actor
 	Mode     string
@@ -25,7 +26,7 @@ type Reading struct {
 
 // PostView is a post with what the actor may do to it.
 type PostView struct {
-	PostInfo
+	content.PostInfo
 	New                                             bool
 	Edit, Delete, Restore, Approve, Report, History bool
 	Attach                                          bool
@@ -50,21 +51,21 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	page := new(Reading)
 	err = s.Read(ctx, func(c store.Conn) error {
 		*page = Reading{}
-		t, err := ThreadFor(c, a, id, "")
+		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
 			return err
 		}
-		f, err := ForumFor(c, a, t.Forum)
+		f, err := content.ForumFor(c, a, t.Forum)
 		if err != nil {
 			return err
 		}
-		noted, err := marksOf(c, a, []*Thread{t})
+		noted, err := content.MarksOf(c, a, []*content.Thread{t})
 		if err != nil {
 			return err
 		}
 		now := s.Moment()
-		page.Thread, page.Forum = ViewThread(access, a, t, noted, now), s.viewForum(access, a, f)
-		page.Above, page.LastRead = forumsAbove(forums, t.Forum), noted.read[t.ID]
+		page.Thread, page.Forum = content.ViewThread(access, a, t, noted, now), s.viewForum(access, a, f)
+		page.Above, page.LastRead = forumsAbove(forums, t.Forum), noted.Read[t.ID]
 		page.Can = s.threadCan(c, a, f, t)
 		list, more, err := s.posts(c, a, t, after, most)
 		if err != nil {
@@ -72,7 +73,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		}
 		for _, p := range list {
 			view := s.viewPostFor(a, f, t, p, now)
-			view.New = a.User != nil && p.ID > page.LastRead && p.created > max(noted.forumRead[t.Forum], now.Add(-keepUnread))
+			view.New = a.User != nil && p.ID > page.LastRead && p.Created > max(noted.ForumRead[t.Forum], now.Add(-content.KeepUnread))
 			page.Posts = append(page.Posts, view)
 		}
 		if err := addAttachments(c, page.Posts); err != nil {
@@ -99,22 +100,22 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	return page, nil
 }
 
-func (s *Service) viewPostFor(a *rights.Actor, f *Forum, t *Thread, p *Post, now kernel.Moment) PostView {
-	view := PostView{PostInfo: ViewPost(p)}
+func (s *Service) viewPostFor(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment) PostView {
+	view := PostView{PostInfo: content.ViewPost(p)}
 	_, editErr := s.mayEdit(a, f, t, p, now)
 	_, deleteErr := mayDelete(a, f, t, p)
 	suspended := a.CheckSuspended(now) != nil
-	view.Edit = a.User != nil && editErr == nil && p.visibility != rights.Deleted
+	view.Edit = a.User != nil && editErr == nil && p.Visibility != rights.Deleted
 	view.Attach = view.Edit && a.Has(t.Forum, rights.AttachmentUpload) && a.Rights.Settings.AttachmentsMost > 0
-	view.Delete = a.User != nil && deleteErr == nil && p.visibility != rights.Deleted && !suspended
-	view.Restore = a.Has(t.Forum, rights.PostRestore) && p.visibility == rights.Deleted && !suspended
-	view.Approve = a.Has(t.Forum, rights.ContentApprove) && p.visibility == rights.Unapproved && !suspended
+	view.Delete = a.User != nil && deleteErr == nil && p.Visibility != rights.Deleted && !suspended
+	view.Restore = a.Has(t.Forum, rights.PostRestore) && p.Visibility == rights.Deleted && !suspended
+	view.Approve = a.Has(t.Forum, rights.ContentApprove) && p.Visibility == rights.Unapproved && !suspended
 	view.Report = a.User != nil && a.May(rights.ReportCreate) && !a.Owns(p.Author) && !suspended
-	view.History = p.edits > 0 && (a.Owns(p.Author) || a.Has(t.Forum, rights.PostEditOthers))
+	view.History = p.Edits > 0 && (a.Owns(p.Author) || a.Has(t.Forum, rights.PostEditOthers))
 	return view
 }
 
-func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *Forum, t *Thread) (can ThreadCan) {
+func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread) (can ThreadCan) {
 	if a.User == nil || a.CheckSuspended(s.Moment()) != nil {
 		return can
 	}
@@ -138,7 +139,7 @@ func postsBefore(shows string) listing {
 
 // stepBack finds what a page begins after that has n posts before a post; nil:
 // there is none before it.
-func stepBack(c store.Conn, a *rights.Actor, t *Thread, before int64, n int) (*int64, error) {
+func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n int) (*int64, error) {
 	var ids []int64
 	err := c.All(postsBefore(a.Shows(t.Forum)).SQL(c.Dialect()), []any{t.ID, before, n + 1}, func(r store.Row) error {
 		var id int64
@@ -157,18 +158,18 @@ func stepBack(c store.Conn, a *rights.Actor, t *Thread, before int64, n int) (*i
 }
 
 // Thread reads a thread.
-func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view ThreadInfo, err error) {
+func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view content.ThreadInfo, err error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return view, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, id, "")
+		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
 			return err
 		}
-		noted, err := marksOf(c, a, []*Thread{t})
-		view = ViewThread(access, a, t, noted, s.Moment())
+		noted, err := content.MarksOf(c, a, []*content.Thread{t})
+		view = content.ViewThread(access, a, t, noted, s.Moment())
 		return err
 	})
 	return view, err
@@ -176,29 +177,29 @@ func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view T
 
 // Place is where a post is shown: on the page of its thread behind After.
 type Place struct {
-	Thread        ThreadInfo
+	Thread        content.ThreadInfo
 	After, Number int64
 }
 
 // PlaceOf finds the page of a post, in pages of most posts.
 func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
-	return s.place(ctx, a, func(c store.Conn) (*Thread, *Post, error) { return PostByID(c, a, id, "") }, most)
+	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) { return content.PostByID(c, a, id, "") }, most)
 }
 
 // FirstUnread finds the first post of a thread that is new to the actor, or else
 // the last one.
 func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
-	return s.place(ctx, a, func(c store.Conn) (*Thread, *Post, error) {
-		t, err := ThreadFor(c, a, id, "")
+	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
+		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
 			return nil, nil, err
 		}
-		noted, err := marksOf(c, a, []*Thread{t})
+		noted, err := content.MarksOf(c, a, []*content.Thread{t})
 		if err != nil {
 			return nil, nil, err
 		}
 		if a.User != nil {
-			list, _, err := s.posts(c, a, t, noted.read[t.ID], 1)
+			list, _, err := s.posts(c, a, t, noted.Read[t.ID], 1)
 			if err != nil || len(list) > 0 {
 				return t, firstOf(list), err
 			}
@@ -209,8 +210,8 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, mo
 
 // LastPlace finds the last post of a thread.
 func (s *Service) LastPlace(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
-	return s.place(ctx, a, func(c store.Conn) (*Thread, *Post, error) {
-		t, err := ThreadFor(c, a, id, "")
+	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
+		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -218,22 +219,22 @@ func (s *Service) LastPlace(ctx context.Context, a *rights.Actor, id int64, most
 	}, most)
 }
 
-func firstOf(list []*Post) *Post {
+func firstOf(list []*content.Post) *content.Post {
 	if len(list) == 0 {
 		return nil
 	}
 	return list[0]
 }
 
-func lastPost(c store.Conn, a *rights.Actor, t *Thread) (*Thread, *Post, error) {
-	p, err := PostFor(c, a, t, t.Last)
+func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread, *content.Post, error) {
+	p, err := content.PostFor(c, a, t, t.Last)
 	if kernel.NotFoundErr(err) { // of a held thread
-		p, err = PostFor(c, a, t, t.First)
+		p, err = content.PostFor(c, a, t, t.First)
 	}
 	return t, p, err
 }
 
-func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.Conn) (*Thread, *Post, error), most int) (place Place, err error) {
+func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), most int) (place Place, err error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return place, err
@@ -243,8 +244,8 @@ func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.
 		if err != nil {
 			return err
 		}
-		place = Place{Thread: ViewThread(access, a, t, Marks{}, s.Moment()), Number: p.number}
-		start, err := stepBack(c, a, t, p.ID, int(p.number-1)%most)
+		place = Place{Thread: content.ViewThread(access, a, t, content.Marks{}, s.Moment()), Number: p.Number}
+		start, err := stepBack(c, a, t, p.ID, int(p.Number-1)%most)
 		if err == nil && start != nil {
 			place.After = *start
 		}
@@ -254,15 +255,15 @@ func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.
 }
 
 // PostInfo reads a post of a thread.
-func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (view PostInfo, err error) {
+func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (view content.PostInfo, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, in, "")
+		t, err := content.ThreadFor(c, a, in, "")
 		if err != nil {
 			return err
 		}
-		p, err := PostFor(c, a, t, id)
+		p, err := content.PostFor(c, a, t, id)
 		if err == nil {
-			view = ViewPost(p)
+			view = content.ViewPost(p)
 		}
 		return err
 	})
@@ -270,7 +271,7 @@ func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (
 }
 
 // Post reads a post of a thread, with what the actor may do to it.
-func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view PostView, info ThreadInfo, err error) {
+func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view PostView, info content.ThreadInfo, err error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return view, info, err
@@ -279,7 +280,7 @@ func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view
 		at, err := placeOf(c, a, in, id, "")
 		if err == nil {
 			now := s.Moment()
-			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), ViewThread(access, a, at.thread, Marks{}, now)
+			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(access, a, at.thread, content.Marks{}, now)
 		}
 		return err
 	})
@@ -287,7 +288,7 @@ func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view
 }
 
 // PostByID is Post by the id of the post alone.
-func (s *Service) PostByID(ctx context.Context, a *rights.Actor, id int64) (view PostView, info ThreadInfo, err error) {
+func (s *Service) PostByID(ctx context.Context, a *rights.Actor, id int64) (view PostView, info content.ThreadInfo, err error) {
 	var in int64
 	err = s.Read(ctx, func(c store.Conn) error {
 		return kernel.OrNotFound(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -26,7 +27,7 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 		reasonErr = kernel.Invalid("reason", "required", "tell the moderators what is wrong")
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
-		t, p, err := PostByID(c, a, id, "")
+		t, p, err := content.PostByID(c, a, id, "")
 		if err != nil {
 			return err
 		}
@@ -64,5 +65,5 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 
 // spendReport counts reports with edits: both are small and rare.
 func (s *Service) spendReport(c store.Conn, a *rights.Actor, in int64) error {
-	return s.spendEdit(c, a, &Forum{ID: in}, s.Moment())
+	return s.spendEdit(c, a, &content.Forum{ID: in}, s.Moment())
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -32,8 +33,8 @@ const (
 
 // Found is a post that matches.
 type Found struct {
-	Post   *Post
-	Thread *Thread
+	Post   *content.Post
+	Thread *content.Thread
 }
 
 // Search finds posts by words, newest first. Posts of forums that the actor does
@@ -134,4 +135,23 @@ func searchFilter(a *rights.Actor, q SearchQuery) (f condition) {
 		f.args = append(f.args, text.Fold(q.Author))
 	}
 	return f
+}
+
+// postsByID reads those of posts that the actor sees, with their threads, newest
+// first.
+func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	statement := "SELECT " + content.PostColumns + ", " + content.ThreadColumns + " FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id" +
+		" WHERE i.id IN (" + kernel.Marks(len(ids)) + ") ORDER BY i.id DESC"
+	err = c.All(statement, ids, func(r store.Row) error {
+		t := new(content.Thread)
+		p, err := content.ScanPost(content.Tail{Row: r, More: []any{t}})
+		if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) && a.Sees(t.Forum, t.Author, p.Author, p.Visibility) {
+			list = append(list, Found{p, t})
+		}
+		return err
+	})
+	return list, err
 }

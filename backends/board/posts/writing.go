@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -25,7 +26,7 @@ func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, in, id int64
 // forum.
 func (s *Service) MayStart(ctx context.Context, a *rights.Actor, in int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		f, err := ForumFor(c, a, in)
+		f, err := content.ForumFor(c, a, in)
 		if err != nil {
 			return err
 		}
@@ -36,11 +37,11 @@ func (s *Service) MayStart(ctx context.Context, a *rights.Actor, in int64) error
 // MayAnswer refuses with the reason why the actor may not reply in a thread.
 func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, in int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		t, err := ThreadFor(c, a, in, "")
+		t, err := content.ThreadFor(c, a, in, "")
 		if err != nil {
 			return err
 		}
-		f, err := ForumFor(c, a, t.Forum)
+		f, err := content.ForumFor(c, a, t.Forum)
 		if err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, 
 }
 
 // Quote is a post as a quote in an answer.
-func Quote(p PostInfo) string {
+func Quote(p content.PostInfo) string {
 	var b strings.Builder
 	b.WriteString("> **" + p.AuthorUsername + "** wrote:\n>\n")
 	for line := range strings.Lines(p.Message) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -116,7 +116,7 @@ func (sd *seeder) forum(c store.Conn, f SeedForum) error {
 	if f.Type != "forum" && f.Type != "category" && f.Type != "link" {
 		return fmt.Errorf("type %q is none of forum, category, link", f.Type)
 	}
-	add := posts.Forum{
+	add := content.Forum{
 		Parent: parent, Kind: f.Type, Title: f.Title, Slug: f.Slug, Description: f.Description, Open: !f.Closed, AllowThreads: true, AllowReplies: true,
 		ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts, RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords,
 	}
@@ -126,7 +126,7 @@ func (sd *seeder) forum(c store.Conn, f SeedForum) error {
 	if f.FloodSeconds != nil {
 		add.FloodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
 	}
-	_, err = posts.AddForum(c, add)
+	_, err = content.AddForum(c, add)
 	return err
 }
 

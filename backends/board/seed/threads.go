@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
@@ -215,7 +216,7 @@ func (sd *seeder) addThreads(c store.Conn, b threadBatch) error {
 		if err != nil {
 			return fmt.Errorf("thread %q: %w", t.Title, err)
 		}
-		row := posts.Thread{ID: threads[i], Forum: in, Visibility: t.posts[0].visibility, First: ids[0]}
+		row := content.Thread{ID: threads[i], Forum: in, Visibility: t.posts[0].visibility, First: ids[0]}
 		for n, p := range t.posts {
 			by, err := sd.author(c, p.SeedPost)
 			if err != nil {
@@ -251,7 +252,7 @@ func (sd *seeder) addThreads(c store.Conn, b threadBatch) error {
 }
 
 // countPost adds the n-th post to the numbers of its thread.
-func countPost(t *posts.Thread, p *readyPost, id int64, n int, by author) {
+func countPost(t *content.Thread, p *readyPost, id int64, n int, by author) {
 	if n == 0 {
 		t.Author, t.AuthorName, t.Created = by.id, by.name, p.at
 	}
@@ -285,7 +286,7 @@ func (s seedCounts) user(by author, p *readyPost) {
 	s.users[by.id] = n
 }
 
-func (s seedCounts) forum(t *posts.Thread) {
+func (s seedCounts) forum(t *content.Thread) {
 	if t.Visibility != rights.Visible {
 		return
 	}
@@ -307,7 +308,7 @@ func (s seedCounts) write(c store.Conn) error {
 		return cmp.Or(cmp.Compare(x.forum, y.forum), cmp.Compare(x.member, y.member))
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(s.members), byForum) {
-		if err := posts.CountPosts(c, key.member, key.forum, s.members[key]); err != nil {
+		if err := content.CountPosts(c, key.member, key.forum, s.members[key]); err != nil {
 			return err
 		}
 	}

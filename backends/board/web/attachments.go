@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
@@ -27,7 +28,7 @@ var attachmentRoutes = []page{
 // attachmentsPage are the files at a post, and one to be added.
 type attachmentsPage struct {
 	Post    posts.PostView
-	Thread  posts.ThreadInfo
+	Thread  content.ThreadInfo
 	List    []attachments.Attachment
 	Accept  string
 	Largest int64 // bytes

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
@@ -94,7 +94,7 @@ func (c *call) feed(in int64, self, page, title string) error {
 	return nil
 }
 
-func entryOf(base string, t posts.ThreadInfo, first posts.PostInfo) feedEntry {
+func entryOf(base string, t content.ThreadInfo, first content.PostInfo) feedEntry {
 	return feedEntry{
 		ID: base + "/threads/" + itoa(t.ID), Title: t.Title, Updated: t.LastPostAt, Published: t.CreatedAt, Author: t.AuthorUsername,
 		Link: feedLink{"alternate", "text/html", base + pages.Slugged("/threads/", t.ID, t.Slug)}, Content: feedContent{"html", absolute(base, first.MessageHTML)},

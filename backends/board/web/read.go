@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
@@ -31,10 +32,10 @@ func (c *call) index() error {
 // forumPage is a forum with its threads.
 type forumPage struct {
 	posts.ForumEntry
-	Above   []posts.ForumInfo
+	Above   []content.ForumInfo
 	Below   []posts.ForumEntry
-	Sticky  []posts.ThreadInfo
-	Threads []posts.ThreadInfo
+	Sticky  []content.ThreadInfo
+	Threads []content.ThreadInfo
 	First   bool
 	Older   string // cursor
 
@@ -65,7 +66,7 @@ func (c *call) forum() error {
 				return err
 			}
 		}
-		page.Threads = slices.DeleteFunc(page.Threads, func(t posts.ThreadInfo) bool { return t.IsSticky })
+		page.Threads = slices.DeleteFunc(page.Threads, func(t content.ThreadInfo) bool { return t.IsSticky })
 		if page.Mode, page.MayFollow, err = c.service.ForumSubscription(c.Context(), c.actor, id); err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func (c *call) member() error {
 type searchPage struct {
 	Query, Author string
 	Forum         int64
-	Forums        []posts.ForumInfo
+	Forums        []content.ForumInfo
 	Asked         bool
 	Found         []api.FoundInfo
 	Older         string // address of the next page

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -34,8 +35,8 @@ var look = sync.OnceValue(func() *pages.Look {
 		"zones":      text.Zones,
 		"initial":    func(name string) string { return pages.Capital(string([]rune(name)[:min(1, len([]rune(name)))])) },
 		"tint":       tint,
-		"forumPath":  func(f posts.ForumInfo) string { return pages.Slugged("/forums/", f.ID, f.Slug) },
-		"threadPath": func(t posts.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
+		"forumPath":  func(f content.ForumInfo) string { return pages.Slugged("/forums/", f.ID, f.Slug) },
+		"threadPath": func(t content.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
 	})
 })
 

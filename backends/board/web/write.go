@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
@@ -11,8 +12,8 @@ import (
 // threadForm is a thread that is being written.
 type threadForm struct {
 	enclosed
-	Forum     posts.ForumInfo
-	Above     []posts.ForumInfo
+	Forum     content.ForumInfo
+	Above     []content.ForumInfo
 	Title     string
 	Text      string
 	Prefix    int64
@@ -91,7 +92,7 @@ func postedNotice(done posts.Posted) string {
 // replyForm is an answer that is being written.
 type replyForm struct {
 	enclosed
-	Thread    posts.ThreadInfo
+	Thread    content.ThreadInfo
 	Text      string
 	Subscribe bool
 	Preview   string // HTML
@@ -152,7 +153,7 @@ func (c *call) reply() error {
 // editForm is a post that is being edited.
 type editForm struct {
 	Post    posts.PostView
-	Thread  posts.ThreadInfo
+	Thread  content.ThreadInfo
 	Text    string
 	Reason  string
 	Preview string // HTML
@@ -161,7 +162,7 @@ type editForm struct {
 }
 
 // post finds the post of the path.
-func (c *call) post() (posts.PostView, posts.ThreadInfo, error) {
+func (c *call) post() (posts.PostView, content.ThreadInfo, error) {
 	return c.service.Post(c.Context(), c.actor, c.ID("threadId"), c.ID("postId"))
 }
 
@@ -203,7 +204,7 @@ func (c *call) savePost() error {
 // historyPage is a post with its former texts, the newest first.
 type historyPage struct {
 	Post   posts.PostView
-	Thread posts.ThreadInfo
+	Thread content.ThreadInfo
 	Steps  []step
 }
 
@@ -234,7 +235,7 @@ func (c *call) history() error {
 // postPage is a question about a post.
 type postPage struct {
 	Post   posts.PostView
-	Thread posts.ThreadInfo
+	Thread content.ThreadInfo
 	Reason string
 }
 
@@ -291,7 +292,7 @@ func (c *call) report() error {
 // manageForm is what may be changed of a thread.
 type manageForm struct {
 	*posts.Reading
-	Forums []posts.ForumInfo
+	Forums []content.ForumInfo
 	Title  string
 	Prefix int64
 	Target int64

@@ -1,4 +1,4 @@
-package posts
+package content
 
 import (
 	"strconv"

@@ -1,4 +1,4 @@
-package posts
+package content
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -9,8 +9,8 @@ import (
 // counts a post is held until the commit is durable.
 const forumSlots = 16
 
-// count adds to what a forum counts. It belongs to the end of a transaction.
-func count(c store.Conn, forum, thread, threads, posts int64) error {
+// Count adds to what a forum counts. It belongs to the end of a transaction.
+func Count(c store.Conn, forum, thread, threads, posts int64) error {
 	if threads == 0 && posts == 0 {
 		return nil
 	}
@@ -36,19 +36,19 @@ func LastOfForum(d store.Dialect, column string) string {
 
 // CountedForums selects all forums with what they count.
 func CountedForums(d store.Dialect) string {
-	return "SELECT " + forumColumns + ", " + ForumThreads + ", " + ForumPosts + ", COALESCE(" + LastOfForum(d, "last_post_at") + ", 0) FROM board_forums f"
+	return "SELECT " + ForumColumns + ", " + ForumThreads + ", " + ForumPosts + ", COALESCE(" + LastOfForum(d, "last_post_at") + ", 0) FROM board_forums f"
 }
 
 // ScanCounted reads a forum with its counts.
 func ScanCounted(r store.Row) (*Forum, error) {
 	var threads, posts int64
 	var lastAt kernel.Moment
-	f, err := scanForum(scanTail{r, []any{&threads, &posts, &lastAt}})
-	f.Threads, f.Posts, f.lastAt = threads, posts, lastAt
+	f, err := ScanForum(Tail{r, []any{&threads, &posts, &lastAt}})
+	f.Threads, f.Posts, f.LastAt = threads, posts, lastAt
 	return f, err
 }
 
-// newestThreads selects the newest visible thread of each forum.
-func newestThreads(d store.Dialect) string {
+// NewestThreads selects the newest visible thread of each forum.
+func NewestThreads(d store.Dialect) string {
 	return "SELECT " + ThreadColumns + " FROM board_forums f JOIN board_threads t ON t.id = " + LastOfForum(d, "id")
 }

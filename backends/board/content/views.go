@@ -1,4 +1,4 @@
-package posts
+package content
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -80,28 +80,6 @@ type PostInfo struct {
 	EditCount        int64          `json:"editCount"`
 }
 
-func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *Forum) ForumInfo {
-	view := ForumInfo{
-		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth, Position: f.position,
-		Description: f.Description, IsOpen: f.Open, RequiresPrefix: f.RequiresPrefix, Prefixes: []PrefixInfo{},
-	}
-	if f.Link.Valid {
-		view.LinkURL = &f.Link.String
-	}
-	for _, p := range access.Offered[f.ID] {
-		view.Prefixes = append(view.Prefixes, PrefixInfo{p.ID, p.Label})
-	}
-	// Counts and times would tell of threads that the actor does not see.
-	if a.Has(f.ID, rights.ThreadView|rights.ThreadViewOthers) {
-		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.OrNull(f.lastAt)
-	}
-	if a.User != nil {
-		view.Can.PostThread = s.mayStart(a, f) == nil
-		view.Can.Reply = f.Kind == "forum" && a.Has(f.ID, rights.ThreadView) && s.mayReply(a, f, &Thread{}) == nil
-	}
-	return view
-}
-
 // ViewThread is a thread as an actor sees it.
 func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadInfo {
 	view := ThreadInfo{
@@ -109,11 +87,11 @@ func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now 
 		ReplyCount: t.Replies, ViewCount: t.Views, IsSticky: t.Sticky, IsLocked: t.Locked, Visibility: rights.VisibilityNames[t.Visibility],
 		CreatedAt: t.Created, FirstPostID: t.First, LastPostID: t.Last, LastPostAt: t.LastAt, LastPosterUsername: t.LastPoster,
 	}
-	if p, ok := access.Prefixes[t.prefix]; ok {
+	if p, ok := access.Prefixes[t.Prefix]; ok {
 		view.Prefix = &PrefixInfo{p.ID, p.Label}
 	}
 	if a.User != nil {
-		subscribed, unread := m.subscribed[t.ID] != 0, m.unread(t, now)
+		subscribed, unread := m.Subscribed[t.ID] != 0, m.Unread(t, now)
 		view.IsSubscribed, view.Unread = &subscribed, &unread
 	}
 	return view
@@ -125,9 +103,9 @@ func (p PostInfo) Tag() string { return kernel.Tag(p) }
 // ViewPost is a post as clients see it.
 func ViewPost(p *Post) PostInfo {
 	view := PostInfo{
-		ID: p.ID, ThreadID: p.thread, Number: p.number, AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.authorName,
-		Message: p.Message, MessageHTML: markup.Shown(p.ID, p.Message, p.HTML, p.RenderVersion), Visibility: rights.VisibilityNames[p.visibility], PostedAt: p.created,
-		EditedAt: kernel.OrNull(p.editedAt), EditCount: p.edits,
+		ID: p.ID, ThreadID: p.Thread, Number: p.Number, AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.AuthorName,
+		Message: p.Message, MessageHTML: markup.Shown(p.ID, p.Message, p.HTML, p.RenderVersion), Visibility: rights.VisibilityNames[p.Visibility], PostedAt: p.Created,
+		EditedAt: kernel.OrNull(p.EditedAt), EditCount: p.Edits,
 	}
 	if p.editedBy.Valid {
 		view.EditedByUsername = &p.editedBy.String

@@ -1,4 +1,4 @@
-package posts
+package content
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -19,9 +19,9 @@ func CountPosts(c store.Conn, author, forum, more int64) error {
 	return c.Later("INSERT INTO board_member_posts (user_id, forum_id, posts) VALUES (?, ?, ?)"+addMemberPosts, author, forum, more)
 }
 
-// countThread adds (1) the visible posts of a thread to their authors' in a
+// CountThread adds (1) the visible posts of a thread to their authors' in a
 // forum, or takes them away (-1).
-func countThread(c store.Conn, thread, forum, sign int64) error {
+func CountThread(c store.Conn, thread, forum, sign int64) error {
 	_, err := c.Exec("INSERT INTO board_member_posts (user_id, forum_id, posts)"+
 		" SELECT author_id, CAST(? AS BIGINT), CAST(? AS BIGINT) * count(*) FROM board_posts WHERE thread_id = ? AND visibility = 0 AND author_id IS NOT NULL"+
 		" GROUP BY author_id ORDER BY author_id"+addMemberPosts, forum, sign, thread)

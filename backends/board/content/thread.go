@@ -1,4 +1,6 @@
-package posts
+// Package content is what a board has: its forums, threads and posts as the database has
+// them, who sees them, and what clients are shown of them.
+package content
 
 import (
 	"database/sql"
@@ -17,7 +19,7 @@ type Thread struct {
 	Title, Slug    string
 	Author         int64
 	AuthorName     string
-	prefix         int64
+	Prefix         int64
 	Visibility     int64
 	Sticky, Locked bool
 	Replies, Views int64
@@ -49,7 +51,7 @@ func (t *Thread) Scan(value any) error {
 	}
 	var sticky, locked, title, slug, author int64
 	for _, into := range [...]*int64{
-		&t.ID, &t.Forum, &t.Author, &t.prefix, &t.Visibility, &sticky, &locked,
+		&t.ID, &t.Forum, &t.Author, &t.Prefix, &t.Visibility, &sticky, &locked,
 		&t.Replies, &t.Views, &t.First, &t.Last, (*int64)(&t.Created), (*int64)(&t.LastAt), &t.Next,
 		&title, &slug, &author,
 	} {
@@ -91,7 +93,7 @@ func cutNumber(text string) (n int64, rest string, ok bool) {
 // Forum is a row of board_forums.
 type Forum struct {
 	ID, Parent      int64
-	Depth, position int64
+	Depth, Position int64
 	Kind            string
 	Title, Slug     string
 	Description     string
@@ -108,31 +110,33 @@ type Forum struct {
 
 	// Of those that were read as CountedForums.
 	Threads, Posts int64
-	lastAt         kernel.Moment
+	LastAt         kernel.Moment
 }
 
-const forumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description, f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
+// ForumColumns are what ScanForum reads, of board_forums f.
+const ForumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description, f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
 	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1), COALESCE(f.max_words, 10000)"
 
-func scanForum(r store.Row) (*Forum, error) {
+// ScanForum reads a forum.
+func ScanForum(r store.Row) (*Forum, error) {
 	f := new(Forum)
-	return f, r.Scan(&f.ID, &f.Parent, &f.Depth, &f.position, &f.Kind, &f.Title, &f.Slug, &f.Description, &f.Link, &f.Open, &f.AllowThreads, &f.AllowReplies,
+	return f, r.Scan(&f.ID, &f.Parent, &f.Depth, &f.Position, &f.Kind, &f.Title, &f.Slug, &f.Description, &f.Link, &f.Open, &f.AllowThreads, &f.AllowReplies,
 		&f.ModerateThreads, &f.ModeratePosts, &f.RequiresPrefix, &f.FloodSeconds, &f.MinWords, &f.MaxWords)
 }
 
 // Post is a row of board_posts.
 type Post struct {
-	thread, ID, number int64
+	Thread, ID, Number int64
 	Author             int64
-	authorName         string
-	visibility         int64
+	AuthorName         string
+	Visibility         int64
 	Message, HTML      string
 	RenderVersion      int64
-	hash               string
-	created            kernel.Moment
-	editedAt           kernel.Moment
+	Hash               string
+	Created            kernel.Moment
+	EditedAt           kernel.Moment
 	editedBy, reason   sql.NullString
-	edits              int64
+	Edits              int64
 }
 
 // PostColumns are what ScanPost reads, of board_posts p.
@@ -142,20 +146,20 @@ const PostColumns = "p.thread_id, p.id, p.number, COALESCE(p.author_id, 0), p.au
 // ScanPost reads a post.
 func ScanPost(r store.Row) (*Post, error) {
 	p := new(Post)
-	return p, r.Scan(&p.thread, &p.ID, &p.number, &p.Author, &p.authorName, &p.visibility, &p.Message, &p.HTML, &p.RenderVersion, &p.hash, &p.created,
-		&p.editedAt, &p.editedBy, &p.reason, &p.edits)
+	return p, r.Scan(&p.Thread, &p.ID, &p.Number, &p.Author, &p.AuthorName, &p.Visibility, &p.Message, &p.HTML, &p.RenderVersion, &p.Hash, &p.Created,
+		&p.EditedAt, &p.editedBy, &p.reason, &p.Edits)
 }
 
 // ForumFor reads a forum that the actor sees.
 func ForumFor(c store.Conn, a *rights.Actor, id int64) (*Forum, error) {
-	if err := seesForum(a, id); err != nil {
+	if err := SeesForum(a, id); err != nil {
 		return nil, err
 	}
 	return ReadForum(c, id)
 }
 
-// seesForum refuses who does not see a forum.
-func seesForum(a *rights.Actor, id int64) error {
+// SeesForum refuses who does not see a forum.
+func SeesForum(a *rights.Actor, id int64) error {
 	f := a.In(id)
 	if !f.Visible {
 		return kernel.NotFound()
@@ -166,23 +170,25 @@ func seesForum(a *rights.Actor, id int64) error {
 	return nil
 }
 
-const forumByID = "SELECT " + forumColumns + " FROM board_forums f WHERE f.id = ?"
+// ForumByID has the argument id.
+const ForumByID = "SELECT " + ForumColumns + " FROM board_forums f WHERE f.id = ?"
 
 // ReadForum reads a forum by its id.
 func ReadForum(c store.Conn, id int64) (*Forum, error) {
-	f, err := scanForum(c.Row(forumByID, id))
+	f, err := ScanForum(c.Row(ForumByID, id))
 	return f, kernel.OrNotFound(err)
 }
 
 // ThreadFor reads a thread that the actor sees.
 func ThreadFor(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, error) {
-	return seenThread(a, c.Row(threadByID+lock, id))
+	return SeenThread(a, c.Row(ThreadByID+lock, id))
 }
 
-const threadByID = "SELECT " + ThreadColumns + " FROM board_threads t WHERE t.id = ?"
+// ThreadByID has the argument id.
+const ThreadByID = "SELECT " + ThreadColumns + " FROM board_threads t WHERE t.id = ?"
 
-// seenThread reads a thread, unless the actor does not see it.
-func seenThread(a *rights.Actor, r store.Row) (*Thread, error) {
+// SeenThread reads a thread, unless the actor does not see it.
+func SeenThread(a *rights.Actor, r store.Row) (*Thread, error) {
 	t, err := ScanThread(r)
 	if err != nil {
 		return nil, kernel.OrNotFound(err)
@@ -199,7 +205,7 @@ func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) 
 	if err != nil {
 		return nil, kernel.OrNotFound(err)
 	}
-	if !a.Sees(t.Forum, t.Author, p.Author, p.visibility) {
+	if !a.Sees(t.Forum, t.Author, p.Author, p.Visibility) {
 		return nil, kernel.NotFound()
 	}
 	return p, nil
@@ -219,21 +225,11 @@ func PostByID(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, *P
 	return t, p, err
 }
 
-// postsByID reads those of posts that the actor sees, with their threads, newest
-// first.
-func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	statement := "SELECT " + PostColumns + ", " + ThreadColumns + " FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id" +
-		" WHERE i.id IN (" + kernel.Marks(len(ids)) + ") ORDER BY i.id DESC"
-	err = c.All(statement, ids, func(r store.Row) error {
-		t := new(Thread)
-		p, err := ScanPost(scanTail{r, []any{t}})
-		if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) && a.Sees(t.Forum, t.Author, p.Author, p.visibility) {
-			list = append(list, Found{p, t})
-		}
-		return err
-	})
-	return list, err
+// Tail scans further columns behind those of a row.
+type Tail struct {
+	store.Row
+	More []any
 }
+
+// Scan reads the columns of the row, and the further ones.
+func (s Tail) Scan(into ...any) error { return s.Row.Scan(append(into, s.More...)...) }

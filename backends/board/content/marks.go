@@ -1,0 +1,67 @@
+package content
+
+import (
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Marks are what a member noted of threads.
+type Marks struct {
+	Read       map[int64]int64         // the last post, by thread
+	Subscribed map[int64]int64         // threads
+	ForumRead  map[int64]kernel.Moment // when, by forum
+}
+
+// MarksOf reads what a member noted of a page of threads.
+func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error) {
+	m = Marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]kernel.Moment)}
+	if a.User == nil || len(page) == 0 {
+		return m, nil
+	}
+	args := make([]any, 0, len(page)+1)
+	args = append(args, a.ID())
+	for _, t := range page {
+		args = append(args, t.ID)
+	}
+	list := "(?" + strings.Repeat(", ?", len(page)-1) + ")"
+	if err := c.All("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+list, args, Into(m.Read)); err != nil {
+		return m, err
+	}
+	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN "+list, args, Into(m.Subscribed)); err != nil {
+		return m, err
+	}
+	m.ForumRead, err = ForumReads(c, a)
+	return m, err
+}
+
+// Into reads rows of a key and a value.
+func Into[V ~int64](to map[int64]V) func(r store.Row) error {
+	return func(r store.Row) error {
+		var key int64
+		var value V
+		err := r.Scan(&key, &value)
+		to[key] = value
+		return err
+	}
+}
+
+// KeepUnread is how long a thread that nobody looked at counts as unread.
+const KeepUnread = 90 * 24 * time.Hour
+
+// Unread reports whether a thread has posts that the member has not read.
+func (m Marks) Unread(t *Thread, now kernel.Moment) bool {
+	return t.Last > m.Read[t.ID] && t.LastAt > m.ForumRead[t.Forum] && t.LastAt > now.Add(-KeepUnread)
+}
+
+// ForumReads are when the actor has marked forums as read.
+func ForumReads(c store.Conn, a *rights.Actor) (map[int64]kernel.Moment, error) {
+	read := make(map[int64]kernel.Moment)
+	if a.User == nil {
+		return read, nil
+	}
+	return read, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, Into(read))
+}
