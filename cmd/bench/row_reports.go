@@ -75,7 +75,7 @@ func (b *bench) reportLines(ctx context.Context, templates []template) ([]line, 
 	}
 	var lines []line
 	for _, senders := range []int{1, conns, 4 * conns} {
-side := func(to load.Site) *load.Load {
+		side := func(to load.Site) *load.Load {
 			return &load.Load{To: to, Next: runs.to(to), Check: isTaken, Conns: senders}
 		}
 		stored := side(events)
