@@ -25,17 +25,29 @@ func ReleaseEarly(ctx context.Context) context.Context {
 	return context.WithValue(ctx, earlyKey{}, true)
 }
 
+type turnKey struct{}
+
+// InTurn has [DB.Write] run a change on PostgreSQL in its turn: those of the same
+// name one after another, and few at once of all that have a name, in the order in
+// which they came. It is for short changes that many make at a time, of rows that
+// several of them want: they wait in this process for each other, which takes no
+// connection, and not for a server that does all of them by halves. Names are equal
+// if == says so. SQLite has one writer, who takes them in their order.
+func InTurn(ctx context.Context, name any) context.Context {
+	return context.WithValue(ctx, turnKey{}, name)
+}
+
 // releasesEarly reports whether the context of a write asks for that.
 func releasesEarly(ctx context.Context) bool { return ctx.Value(earlyKey{}) != nil }
 
-// begin is the statement that begins a write, as its context asks for.
-func begin(ctx context.Context) string {
-	statement := "begin isolation level serializable"
+// begin are the statements that begin a write, as its context asks for.
+func begin(ctx context.Context) []string {
+	statements := []string{"begin isolation level serializable"}
 	if ctx.Value(committedKey{}) != nil {
-		statement = "begin isolation level read committed"
+		statements[0] = "begin isolation level read committed"
 	}
 	if releasesEarly(ctx) {
-		statement += "; set local synchronous_commit = off"
+		statements = append(statements, "set local synchronous_commit = off")
 	}
-	return statement
+	return statements
 }

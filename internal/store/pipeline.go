@@ -13,16 +13,83 @@ import (
 // pipeline is a transaction on PostgreSQL, to which statements go several in a
 // message.
 type pipeline struct {
-	conn  *sql.Conn
-	later pgx.Batch // what waits for the end of a Write
-	ended bool
+	conn    *sql.Conn
+	opening []string  // what begins it, which goes with its first statement
+	failed  error     // why it has not begun
+	later   pgx.Batch // what waits for the end of a Write
+	ended   bool
 }
 
 // send runs the statements of a batch.
 func (p *pipeline) send(ctx context.Context, batch *pgx.Batch) error {
+	if p.failed != nil {
+		return p.failed
+	}
+	if p.opening == nil {
+		return p.sendAll(ctx, batch)
+	}
+	var whole pgx.Batch
+	begun := 0
+	for _, statement := range p.opening {
+		whole.Queue(statement).Exec(func(pgconn.CommandTag) error { begun++; return nil })
+	}
+	opening := len(p.opening)
+	p.opening = nil
+	whole.QueuedQueries = append(whole.QueuedQueries, batch.QueuedQueries...)
+	err := p.sendAll(ctx, &whole)
+	if err != nil && begun < opening {
+		p.failed = err
+	}
+	return err
+}
+
+func (p *pipeline) sendAll(ctx context.Context, batch *pgx.Batch) error {
 	return p.conn.Raw(func(driver any) error {
 		return driver.(*stdlib.Conn).Conn().SendBatch(ctx, batch).Close()
 	})
+}
+
+// begin is for a statement that goes alone.
+func (p *pipeline) begin(ctx context.Context) error {
+	if p.opening == nil {
+		return p.failed
+	}
+	return p.send(ctx, new(pgx.Batch))
+}
+
+// ExecContext implements querier.
+func (p *pipeline) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := p.begin(ctx); err != nil {
+		return nil, err
+	}
+	return p.conn.ExecContext(ctx, query, args...)
+}
+
+// QueryContext implements querier.
+func (p *pipeline) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := p.begin(ctx); err != nil {
+		return nil, err
+	}
+	return p.conn.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext implements querier. Where the transaction has not begun the error of
+// the row is another one; that of the Write says why.
+func (p *pipeline) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if p.begin(ctx) != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		cancel() // it must not run outside
+	}
+	return p.conn.QueryRowContext(ctx, query, args...)
+}
+
+// PrepareContext implements querier.
+func (p *pipeline) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
+	if err := p.begin(ctx); err != nil {
+		return nil, err
+	}
+	return p.conn.PrepareContext(ctx, query)
 }
 
 // commit runs what waits and commits, in one message: rows that many change are held
@@ -47,7 +114,7 @@ func (p *pipeline) commit(ctx context.Context) error {
 // rollback takes the transaction back, unless it has ended, also where its caller is
 // gone. A connection on which that fails is not used again.
 func (p *pipeline) rollback(ctx context.Context) {
-	if p.ended {
+	if p.ended || p.opening != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)

@@ -94,6 +94,7 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 		maxIdle:  cmp.Or(o.MaxIdleTime, connMaxIdle),
 		maxLife:  cmp.Or(o.MaxLifetime, connMaxLife),
 		slots:    semaphore.NewWeighted(int64(o.MaxConns)),
+		turns:    newTurns(max(turnsLeast, o.MaxConns/5)),
 		flushes:  newRounds(),
 		patience: writePatience,
 		logger:   logger,
@@ -111,6 +112,7 @@ type postgres struct {
 	pool     *sql.DB
 	// slots lets a write that lost its races run alone: it takes them all.
 	slots    *semaphore.Weighted
+	turns    *turns
 	flushes  *rounds // of what is committed
 	patience time.Duration
 }
@@ -288,6 +290,15 @@ func (e *beginError) Error() string { return "beginning a transaction: " + e.err
 func (e *beginError) Unwrap() error { return e.err }
 
 func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) error {
+	ended := func() {}
+	if name := ctx.Value(turnKey{}); name != nil {
+		mine, err := p.turns.take(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer mine.end()
+		ended = mine.end
+	}
 	if err := p.slots.Acquire(ctx, weight); err != nil {
 		return err
 	}
@@ -297,19 +308,21 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 		return &beginError{err}
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
-	if _, err := conn.ExecContext(ctx, begin(ctx)); err != nil {
-		return &beginError{err}
-	}
-	ahead := &pipeline{conn: conn}
+	ahead := &pipeline{conn: conn, opening: begin(ctx)}
 	defer ahead.rollback(ctx) // after an error and in a panic; nothing after a commit
-	if err := fn(ctx, conn, ahead); err != nil {
+	err = fn(ctx, ahead, ahead)
+	if err == nil && ahead.failed == nil {
+		err = ahead.commit(ctx)
+	}
+	if ahead.failed != nil {
+		return &beginError{ahead.failed}
+	}
+	if err != nil {
 		return err
 	}
-	if err := ahead.commit(ctx); err != nil {
-		return err
-	}
+	ended()
 	if releasesEarly(ctx) {
-		return p.flushes.join(func() error { return p.flush(ctx, conn) })
+		return p.flushes.join(func() error { return p.flush(ctx, conn) }, func() { _ = conn.Close() }) // who waits needs none
 	}
 	return nil
 }

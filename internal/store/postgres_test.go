@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -478,5 +479,105 @@ func TestPostgresReleaseEarlyCallerGone(t *testing.T) {
 	cancel()
 	if err := engine.flush(ctx, engine.pool); err != nil {
 		t.Error(err)
+	}
+}
+
+// Writes in turn wait for each other in the process: not on the connections, which
+// others need, while the first of them waits for a lock.
+func TestPostgresInTurn(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 4}
+	db, other := p.start(t), p.start(t)
+	held, release := make(chan struct{}), make(chan struct{})
+	const writers = 8
+	ended := make(chan error, writers+1)
+	add := func(db *DB, ctx context.Context, then func()) {
+		ended <- db.Write(ReleaseEarly(ReadCommitted(ctx)), func(c Conn) error {
+			if _, err := c.Exec("UPDATE counters SET n = n + 1"); err != nil {
+				return err
+			}
+			then()
+			return nil
+		})
+	}
+	go add(other, t.Context(), func() { close(held); <-release })
+	<-held
+	for range writers {
+		go add(db, InTurn(t.Context(), "counter"), func() {})
+	}
+	turns := db.engine.(*postgres).turns
+	eventually(t, "all but one wait for their turn", func() bool {
+		turns.mu.Lock()
+		defer turns.mu.Unlock()
+		return turns.waiting.Len() == writers-1
+	})
+	eventually(t, "one waits for the lock", func() bool {
+		return number(t, db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 1
+	})
+	if err := writeItem(t.Context(), db, 1); err != nil {
+		t.Errorf("a write beside them: %v", err)
+	}
+	if err := writeItem(InTurn(t.Context(), "item"), db, 2); err != nil {
+		t.Errorf("a write with a turn of its own: %v", err)
+	}
+	close(release)
+	for range writers + 1 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := number(t, db, "SELECT n FROM counters"); n != writers+1 {
+		t.Errorf("counted are %d, want %d", n, writers+1)
+	}
+	if turns.free != turnsLeast || len(turns.running) != 0 {
+		t.Errorf("left are: %d free, %v", turns.free, turns.running)
+	}
+}
+
+// A write that finds its connection cut runs on another one, whatever its first
+// statement is.
+func TestPostgresConnectionCutBeforeWrite(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 1}
+	db, other := p.start(t), p.start(t)
+	for i, first := range []func(c Conn) error{
+		func(c Conn) error { return insert(c, 1) },
+		func(c Conn) error {
+			var id int
+			return c.Row("INSERT INTO items (id, name) VALUES (2, 'two') RETURNING id").Scan(&id)
+		},
+		func(c Conn) error {
+			return c.All("INSERT INTO items (id, name) VALUES (3, 'three') RETURNING id", nil, func(r Row) error { return r.Scan(new(int)) })
+		},
+		func(c Conn) error {
+			var q Questions
+			q.Row(func(r Row) error { return r.Scan(new(int)) }, "INSERT INTO items (id, name) VALUES (4, 'four') RETURNING id")
+			return c.Ask(&q)
+		},
+		func(c Conn) error { return c.Later("INSERT INTO items (id, name) VALUES (5, 'five')") },
+		func(c Conn) error {
+			s, err := c.Prepare("INSERT INTO items (id, name) VALUES (6, 'six')")
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			_, err = s.ExecContext(c.Context())
+			return err
+		},
+	} {
+		backend := number(t, db, "SELECT pg_backend_pid()")
+		if err := syscall.Kill(backend, syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the connection is cut", func() bool {
+			return number(t, other, "SELECT count(*) FROM pg_stat_activity WHERE pid = "+strconv.Itoa(backend)) == 0
+		})
+		if err := db.Write(t.Context(), first); err != nil {
+			t.Errorf("first statement %d: %v", i+1, err)
+			continue
+		}
+		if !has(t, other, i+1) {
+			t.Errorf("what the first statement %d did is not there", i+1)
+		}
 	}
 }

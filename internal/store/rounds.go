@@ -23,8 +23,8 @@ type round struct {
 }
 
 // join returns what do returned that was begun after the call: its own, or that of
-// another caller.
-func (r *rounds) join(do func() error) error {
+// another caller. Who waits for another calls idle first.
+func (r *rounds) join(do func() error, idle func()) error {
 	r.mu.Lock()
 	mine, leads := r.next, r.next == nil
 	if leads {
@@ -33,6 +33,7 @@ func (r *rounds) join(do func() error) error {
 	}
 	r.mu.Unlock()
 	if !leads {
+		idle()
 		<-mine.over
 		return mine.err
 	}

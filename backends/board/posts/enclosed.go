@@ -16,8 +16,8 @@ import (
 
 // withFiles writes a post once, and then stores the files that come with it. A
 // request that is sent again stores what the first one did not come to.
-func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attachments.Received, key Once, fn func(c store.Conn) (Posted, error)) (Posted, error) {
-	done, err := s.once(ctx, a, key, fn)
+func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attachments.Received, turn turnOf, key Once, fn func(c store.Conn) (Posted, error)) (Posted, error) {
+	done, err := s.once(ctx, a, turn, key, fn)
 	if err != nil {
 		return done, err
 	}

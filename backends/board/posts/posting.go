@@ -68,7 +68,7 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 	if err != nil {
 		return Posted{}, err
 	}
-	return s.withFiles(ctx, a, request.Files, once, func(c store.Conn) (done Posted, err error) {
+	return s.withFiles(ctx, a, request.Files, turnOf{author: a.ID()}, once, func(c store.Conn) (done Posted, err error) {
 		look, err := s.lookAtForum(c, a, in)
 		if err != nil {
 			return done, err
@@ -122,7 +122,7 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 // Reply answers in a thread.
 func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request NewReply, once Once) (Posted, error) {
 	body := compose(a.Rights.Settings, request.Message)
-	return s.withFiles(ctx, a, request.Files, once, func(c store.Conn) (done Posted, err error) {
+	return s.withFiles(ctx, a, request.Files, turnOf{thread: in}, once, func(c store.Conn) (done Posted, err error) {
 		look, err := s.lookAtThread(c, a, in)
 		if err != nil {
 			return done, err
@@ -405,13 +405,17 @@ func (s *Service) conclude(c store.Conn, a *rights.Actor, t *content.Thread, pos
 	return content.Count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)
 }
 
+// turnOf is what those who write wait for each other for: the thread that they reply
+// in, or the author of new ones.
+type turnOf struct{ thread, author int64 }
+
 // once runs a write that a client may send again under the same key.
 //
 // Its transaction is read committed: it holds the key, then the thread, then the
 // author before it decides by what they are, so no race that counts is lost
 // unnoticed, and none is lost for what happens in other threads.
-func (s *Service) once(ctx context.Context, a *rights.Actor, key Once, fn func(c store.Conn) (Posted, error)) (done Posted, err error) {
-	err = s.Write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c store.Conn) (err error) {
+func (s *Service) once(ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error)) (done Posted, err error) {
+	err = s.Write(store.InTurn(store.ReleaseEarly(store.ReadCommitted(ctx)), turn), func(c store.Conn) (err error) {
 		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
 		if errors.Is(err, idempotency.ErrMismatch) {
 			return kernel.Invalid(idempotency.Header, "idempotency_mismatch", "this Idempotency-Key was used for another request")

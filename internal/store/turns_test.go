@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Who comes first runs first, but none beside one of the same name, and no more than
+// there is room for.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(2)
+		var (
+			callers sync.WaitGroup
+			begun   []string
+			ends    = make(map[string]chan struct{})
+		)
+		for _, who := range []string{"a1", "a2", "a3", "b1", "c1", "a4"} {
+			end := make(chan struct{})
+			ends[who] = end
+			callers.Go(func() {
+				mine, err := turns.take(t.Context(), who[:1])
+				if err != nil {
+					t.Errorf("%s: %v", who, err)
+					return
+				}
+				begun = append(begun, who)
+				<-end
+				mine.end()
+				mine.end() // nothing
+			})
+			synctest.Wait()
+		}
+		for _, step := range []struct {
+			end  string
+			want []string
+		}{
+			{"", []string{"a1", "b1"}},
+			{"b1", []string{"a1", "b1", "c1"}}, // a2 and a3 let it pass
+			{"a1", []string{"a1", "b1", "c1", "a2"}},
+			{"c1", []string{"a1", "b1", "c1", "a2"}},
+			{"a2", []string{"a1", "b1", "c1", "a2", "a3"}},
+			{"a3", []string{"a1", "b1", "c1", "a2", "a3", "a4"}},
+		} {
+			if step.end != "" {
+				close(ends[step.end])
+			}
+			synctest.Wait()
+			if !slices.Equal(begun, step.want) {
+				t.Errorf("after the end of %q: begun are %v, want %v", step.end, begun, step.want)
+			}
+		}
+		close(ends["a4"])
+		callers.Wait()
+		if turns.free != 2 || len(turns.running) != 0 || turns.waiting.Len() != 0 {
+			t.Errorf("left are: %d free, %v, %d who wait", turns.free, turns.running, turns.waiting.Len())
+		}
+	})
+}
+
+// A turn that takes long takes no room from others, but goes on to keep its name.
+func TestTurnsThatTakeLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		take := func(name string) *taken {
+			mine, err := turns.take(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return mine
+		}
+		began := time.Now()
+		long := take("a")
+		other := take("b")
+		if waited := time.Since(began); waited != turnBrief {
+			t.Errorf("the second waited %v, want %v", waited, turnBrief)
+		}
+		var again *taken
+		go func() { again = take("a") }()
+		other.end()
+		synctest.Wait()
+		if again != nil {
+			t.Error("two of the same name run at once")
+		}
+		take("c").end()
+		long.end()
+		synctest.Wait()
+		if again == nil {
+			t.Fatal("the next of the name has no turn")
+		}
+		again.end()
+		time.Sleep(2 * turnBrief)
+		if turns.free != 1 || len(turns.running) != 0 {
+			t.Errorf("left are: %d free, %v", turns.free, turns.running)
+		}
+	})
+}
+
+// Who leaves while waiting holds up nobody.
+func TestTurnsCallerGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		first, err := turns.take(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := make(chan error)
+		go func() {
+			_, err := turns.take(ctx, "b")
+			gone <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		first.end()
+		last, err := turns.take(t.Context(), "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last.end()
+	})
+}
