@@ -1,9 +1,12 @@
 package board
 
 import (
+	"context"
 	"math"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -63,4 +66,69 @@ func TestThreadTextThatIsNone(t *testing.T) {
 	if err := got.Scan(numbers + "1 1 1 a b c d"); err != nil || got.Title != "a" || got.Slug != "b" || got.AuthorName != "c" || got.LastPoster != "d" {
 		t.Errorf("got %+v, %v", got, err)
 	}
+}
+
+// TestRepliesToThreadThatIsHeld: replies to a thread that somebody holds wait for each
+// other, and those to other threads go on beside them.
+func TestRepliesToThreadThatIsHeld(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		if db.Dialect() == store.SQLite {
+			return // has one writer
+		}
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		thread, other := s.threadOf("Public thread"), s.threadOf("Members thread")
+		alice, err := s.service.Authenticate(t.Context(), s.tokens["alice"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := func(ctx context.Context, thread int64, text string) error {
+			_, err := s.service.Reply(ctx, alice, thread, posts.NewReply{Message: text}, posts.Once{})
+			return err
+		}
+		const replies = 20 // more than there are connections
+		held, release, ended := make(chan struct{}), make(chan struct{}), make(chan error, replies+1)
+		go func() {
+			ended <- db.Write(store.ReadCommitted(t.Context()), func(c store.Conn) error {
+				_, err := c.Exec("UPDATE board_threads SET view_count = view_count WHERE id = ?", thread)
+				close(held)
+				<-release
+				return err
+			})
+		}()
+		<-held
+		letGo := sync.OnceFunc(func() { close(release) })
+		defer letGo()
+		for i := range replies {
+			go func() { ended <- reply(t.Context(), thread, "held up "+kernel.Itoa(int64(i))) }()
+		}
+		waiting := func() (n int) {
+			err := db.Read(t.Context(), func(c store.Conn) error {
+				return c.Row("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		for waiting() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for i := range replies { // while the others come
+			if err := reply(ctx, other, "beside them "+kernel.Itoa(int64(i))); err != nil {
+				t.Fatalf("a reply to another thread: %v", err)
+			}
+		}
+		if n := waiting(); n != 1 {
+			t.Errorf("%d wait for the thread on connections, want 1", n)
+		}
+		letGo()
+		for range replies + 1 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
