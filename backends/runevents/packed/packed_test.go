@@ -3,6 +3,7 @@ package packed_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func TestPacked(t *testing.T) {
 	} {
 		kept := map[string][]byte{"packed": packed.Pack([]byte(text))}
 		for _, level := range []int{flate.NoCompression, flate.BestSpeed, flate.DefaultCompression, flate.HuffmanOnly} {
-			kept["deflated at "+string(rune('0'+level+2))] = deflated(t, []byte(text), level)
+			kept[fmt.Sprint("deflated at ", level)] = deflated(t, []byte(text), level)
 		}
 		for how, p := range kept {
 			got, err := packed.Append([]byte("before "), p, len(text))
