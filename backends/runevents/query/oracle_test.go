@@ -40,6 +40,7 @@ type oracle struct {
 	latest   map[string]bool // reports, by hash
 	distinct bool            // equality never is unknown
 	found    map[string][][]any
+	patterns map[string]*pattern.Pattern // that were read, which takes longer than to match
 }
 
 // once is what an inner query finds, which is the same for every row.
@@ -54,7 +55,7 @@ func (o *oracle) once(query any, find func() [][]any) [][]any {
 }
 
 func newOracle(tb testing.TB, b *bed) *oracle {
-	o := &oracle{tb: tb, active: make(map[string]bool), latest: make(map[string]bool), found: make(map[string][][]any), rows: map[string][]map[string]any{
+	o := &oracle{tb: tb, active: make(map[string]bool), latest: make(map[string]bool), found: make(map[string][][]any), patterns: make(map[string]*pattern.Pattern), rows: map[string][]map[string]any{
 		"events": b.rows(tb, "/events"), "reports": b.rows(tb, "/reports", "query", `["=","type","any"]`), "nodes": b.rows(tb, "/nodes", "query", `["=","node_state","any"]`),
 		"environments": b.rows(tb, "/environments"), "catalogs": nil,
 	}}
@@ -122,9 +123,13 @@ func (o *oracle) equal(row map[string]any, field string, v any) verdict {
 }
 
 func (o *oracle) match(row map[string]any, field, expression string) verdict {
-	p, err := pattern.Compile(expression)
-	if err != nil {
-		o.tb.Fatal(err)
+	p, ok := o.patterns[expression]
+	if !ok {
+		var err error
+		if p, err = pattern.Compile(expression); err != nil {
+			o.tb.Fatal(err)
+		}
+		o.patterns[expression] = p
 	}
 	m, err := p.Matcher()
 	if err != nil {
