@@ -203,8 +203,8 @@ func TestInboxRejects(t *testing.T) {
 	t.Parallel()
 	s, _ := inboxed(t)
 	s.change(t, "CREATE UNIQUE INDEX once ON run_reports (configuration_version)")
-	for _, version := range []string{"v1", "v2", "v2", "v3"} {
-		payload := least("a.example.com", fmt.Sprintf("n%d.example.com", s.waiting(t)), `"v1"`, `"`+version+`"`)
+	for i, version := range []string{"v1", "v2", "v2", "v3"} {
+		payload := least("a.example.com", fmt.Sprintf("n%d.example.com", i), `"v1"`, `"`+version+`"`)
 		if _, err := s.Process(t.Context(), Command{storeReport, 8, "x", payload}); err != nil {
 			t.Fatal(err)
 		}
