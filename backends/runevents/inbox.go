@@ -29,8 +29,8 @@ const (
 // inbox is where reports are durable, and acknowledged, before they are filed in the
 // tables that queries read. SQLite writes whole pages, and nearly each event of a report
 // changes another page of the index of resources: a report alone changes some 50 pages,
-// and hundreds together change some hundreds. Whoever queries waits until what was
-// acknowledged before is filed, so that nobody sees the difference.
+// and 16 together some 200. Whoever queries waits until what was acknowledged before is
+// filed, so that nobody sees the difference.
 //
 // What is read here is kept until it is filed, as far as it is not much. The rest, and
 // what others on the same file or a process that was killed have left, is read from the
@@ -40,7 +40,7 @@ type inbox struct {
 	filer  *writer             // theirs
 	enough chan struct{}       // holds one: there is as much as is filed at once
 	length atomic.Int64        // of the table, as far as this process knows
-	failed atomic.Int64        // when filing failed, in Unix nanoseconds; 0: it did not, the last time
+	failed atomic.Int64        // when nothing could be filed, in Unix nanoseconds; 0: something was, the last time
 
 	mu      sync.Mutex
 	reports []*report // in the order of their numbers
@@ -171,25 +171,35 @@ func (s *Service) Settle(ctx context.Context) error {
 	if s.inbox == nil {
 		return nil
 	}
-	var last sql.NullInt64
-	err := s.db.ReadBriefly(ctx, func(c store.Conn) error { return c.Row(`SELECT MAX(id) FROM run_inbox`).Scan(&last) })
+	var length, last int64
+	err := s.db.ReadBriefly(ctx, func(c store.Conn) error {
+		return c.Row(`SELECT COUNT(*), COALESCE(MAX(id), 0) FROM run_inbox`).Scan(&length, &last)
+	})
 	if err != nil {
 		return fmt.Errorf("looking into the inbox: %w", err)
 	}
-	if !last.Valid {
-		s.inbox.length.Store(0)
+	s.inbox.length.Store(length) // others put and file, too
+	if length == 0 {
 		return nil
 	}
-	return s.file(ctx, last.Int64)
+	return s.file(ctx, last)
 }
 
 // file stores the reports up to a number, some hundreds at a time.
-func (s *Service) file(ctx context.Context, last int64) error {
+func (s *Service) file(ctx context.Context, last int64) (failed error) {
 	if err := s.inbox.filing.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer s.inbox.filing.Release(1)
-	var failed error
+	total := 0
+	defer func() {
+		switch {
+		case total > 0:
+			s.inbox.failed.Store(0)
+		case failed != nil && ctx.Err() == nil:
+			s.inbox.failed.Store(s.o.Now().UnixNano())
+		}
+	}()
 	for begin := int64(0); ; {
 		reports := s.inbox.take(last)
 		if len(reports) == 0 {
@@ -199,6 +209,7 @@ func (s *Service) file(ctx context.Context, last int64) error {
 			}
 		}
 		done, err := s.fileBatch(reports)
+		total += done
 		failed = errors.Join(failed, err)
 		if err != nil && done == 0 || ctx.Err() != nil { // it is not for what they are
 			return failed
@@ -229,10 +240,8 @@ func (s *Service) fileBatch(reports []*report) (done int, err error) {
 		err = s.giveUp(reports[0].inbox, reports[0].certname, err)
 	}
 	if err != nil {
-		s.inbox.failed.Store(s.o.Now().UnixNano())
 		return 0, err
 	}
-	s.inbox.failed.Store(0)
 	s.inbox.length.Add(-int64(len(reports)))
 	return len(reports), nil
 }
@@ -308,7 +317,8 @@ func (s *Service) giveUp(id int64, certname string, reason error) error {
 		return fmt.Errorf("reading a report that cannot be stored: %w", err)
 	}
 	if c.Payload, err = packed.Append(nil, payload, maxUnpacked); err != nil {
-		s.logger.Error("an acknowledged report is damaged in the database", zap.Int64("inbox", id), zap.Error(err))
+		c.Payload = payload // whoever looks at it may make more of it
+		s.logger.Error("an acknowledged report is damaged in the database, and kept as it is", zap.Int64("inbox", id), zap.Error(err))
 	}
 	s.logger.Error("an acknowledged report was rejected", zap.String("certname", certname), zap.Error(reason))
 	if _, err := s.reject(ctx, c, reason); err != nil {

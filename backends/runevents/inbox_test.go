@@ -172,7 +172,7 @@ func TestInboxAtTheEnd(t *testing.T) {
 // durable. The status tells it, queries go on, and it is filed when that can be.
 func TestInboxFault(t *testing.T) {
 	t.Parallel()
-	s, _ := inboxed(t)
+	s, p := inboxed(t)
 	s.change(t, "ALTER TABLE run_report_details RENAME TO away")
 	s.reportsOf(t, 3)
 	if err := s.Settle(t.Context()); err == nil || !strings.Contains(err.Error(), "run_report_details") {
@@ -180,6 +180,10 @@ func TestInboxFault(t *testing.T) {
 	}
 	if w := s.get("/store/query/v4/events"); w.Code != http.StatusOK {
 		t.Errorf("a query: %d %s", w.Code, w.Body)
+	}
+	next := p.start(t) // after a kill: the bound counts what was left
+	if err := next.Settle(t.Context()); err == nil || next.inbox.length.Load() != 3 {
+		t.Errorf("the next process: %v, and %d seem to wait", err, next.inbox.length.Load())
 	}
 	if s.reportsOf(t, 4); s.status() != http.StatusServiceUnavailable { // three again
 		t.Errorf("status %d while nothing can be filed", s.status())
@@ -223,6 +227,15 @@ func TestInboxRejects(t *testing.T) {
 	_, c, err := s.RejectedCommand(t.Context(), list[len(list)-1].ID)
 	if err != nil || !strings.Contains(string(c.Payload), `"v2"`) || c.Version != 8 || c.Certname != "n2.example.com" {
 		t.Errorf("the refused one: %+v %s %v", c, c.Payload, err)
+	}
+	damaged := 0
+	for _, r := range list {
+		if _, c, err := s.RejectedCommand(t.Context(), r.ID); err == nil && string(c.Payload) == "\x06\xff" {
+			damaged++
+		}
+	}
+	if damaged != 1 {
+		t.Errorf("%d rows of damaged bytes are kept as they are, want 1: %+v", damaged, list)
 	}
 }
 
