@@ -1,5 +1,13 @@
 package query
 
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
+)
+
 // expanded writes a list that a report is shown with. One report's list at a
 // time is in memory.
 func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
@@ -33,4 +41,22 @@ func (c *compiler) jsonBool(col string) string {
 		return "(" + col + " = 1)"
 	}
 	return "json(CASE " + col + " WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)"
+}
+
+// detail writes the logs or metrics of one report.
+func (s *Service) detail(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
+	b, _ := hash(pl.scope.Report)
+	var kept []byte
+	err := tx.QueryRowContext(ctx, "SELECT d."+pl.detail+" FROM run_reports r JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE r.hash = $1", b).Scan(&kept) //nolint:gosec // one of two names
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	list := []byte("[]")
+	if err == nil {
+		if list, err = packed.Append(nil, kept, maxDetail); err != nil {
+			return err
+		}
+	}
+	_, err = out.Write(list)
+	return err
 }

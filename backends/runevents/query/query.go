@@ -16,7 +16,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -458,24 +457,6 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 		}
 	}
 	return nil
-}
-
-// detail writes the logs or metrics of one report.
-func (s *Service) detail(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
-	b, _ := hash(pl.scope.Report)
-	var kept []byte
-	err := tx.QueryRowContext(ctx, "SELECT d."+pl.detail+" FROM run_reports r JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE r.hash = $1", b).Scan(&kept) //nolint:gosec // one of two names
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	list := []byte("[]")
-	if err == nil {
-		if list, err = packed.Append(nil, kept, maxDetail); err != nil {
-			return err
-		}
-	}
-	_, err = out.Write(list)
-	return err
 }
 
 // answer runs the statements of a plan.
