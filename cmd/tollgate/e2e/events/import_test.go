@@ -28,7 +28,7 @@ func TestEventsImportKilled(t *testing.T) {
 			if err := os.Mkdir(n.Path("reports"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			all := make([]sent, 0, 2000)
+			all := make([]sent, 0, 5000)
 			for i := range cap(all) {
 				run := sent{fmt.Sprintf("node-%d.example.com", i%40), i}
 				all = append(all, run)
