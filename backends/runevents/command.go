@@ -48,6 +48,8 @@ type Command struct {
 	Certname string
 	// Payload is JSON text.
 	Payload []byte
+	// Zipped is the payload as it came, where it came compressed with gzip; nil: it did not.
+	Zipped []byte
 }
 
 // submission is a command with what its parameters say about the answer.

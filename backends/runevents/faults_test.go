@@ -96,7 +96,7 @@ func TestFaultOfThePayload(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		s := p.start(t)
 		s.change(t, "CREATE UNIQUE INDEX once ON run_reports (configuration_version)")
-		if err := s.Store(t.Context(), Command{storeReport, 8, "a", least()}); err != nil {
+		if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least()}); err != nil {
 			t.Fatal(err)
 		}
 		for i, version := range []string{"v1", "v2"} {
@@ -125,7 +125,7 @@ func TestRejectedBound(t *testing.T) {
 			"DELETE FROM run_rejected WHERE id % 2 = 1")
 		var last int64
 		for range 10 {
-			id, err := s.Process(t.Context(), Command{storeReport, 8, "a", []byte("{}")})
+			id, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: []byte("{}")})
 			if id <= last || !IsPayload(err) {
 				t.Fatal(id, err)
 			}
@@ -137,7 +137,7 @@ func TestRejectedBound(t *testing.T) {
 		if n := s.number(t, "SELECT min(at) FROM run_rejected"); n != 2*6 {
 			t.Errorf("number %d is the oldest, want the sixth of the even ones", n)
 		}
-		if err := s.Store(t.Context(), Command{storeReport, 8, "a", []byte("{}")}); !IsPayload(err) {
+		if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: []byte("{}")}); !IsPayload(err) {
 			t.Error(err)
 		}
 		if n := s.number(t, "SELECT max(id) FROM run_rejected"); n != last {
@@ -160,7 +160,7 @@ func TestFuture(t *testing.T) {
 			"far report": {[]string{"2026-03-02T10:00:10.000+00:00", far}, "report: producer_timestamp is 2026-04-08T12:00:01.000Z, more than 7 days ahead of the clock of this server"},
 			"far event":  {[]string{"2026-03-02T10:00:02.000Z", far}, "report: the timestamp of an event is 2026-04-08T12:00:01.000Z, more than"},
 		} {
-			if err := s.Store(t.Context(), Command{storeReport, 8, "a", least(c.replace...)}); (err == nil) != (c.want == "") || err != nil && (!IsPayload(err) || !strings.HasPrefix(err.Error(), c.want)) {
+			if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least(c.replace...)}); (err == nil) != (c.want == "") || err != nil && (!IsPayload(err) || !strings.HasPrefix(err.Error(), c.want)) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -169,7 +169,7 @@ func TestFuture(t *testing.T) {
 		}
 		// No report could bring a node back that is away until then.
 		away := func(at string) error {
-			return s.Store(t.Context(), Command{deactivateNode, 3, "a", []byte(`{"certname":"a.example.com","producer_timestamp":"` + at + `"}`)})
+			return s.Store(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: "a", Payload: []byte(`{"certname":"a.example.com","producer_timestamp":"` + at + `"}`)})
 		}
 		const want = "deactivate node: producer_timestamp is 2026-04-08T12:00:01.000Z, more than 7 days ahead of the clock of this server"
 		if err := away(far); !IsPayload(err) || err.Error() != want {
@@ -198,10 +198,10 @@ func TestTwoProcesses(t *testing.T) {
 				var err error
 				for n := 0; n < runs && err == nil; n++ {
 					resource := fmt.Sprintf("/%d", (i*7+n)%13)
-					err = s.Store(t.Context(), Command{storeReport, 8, "a", least("a.example.com", fmt.Sprintf("n%d.example.com", (i+n)%nodes), `"v1"`, fmt.Sprintf(`"%d-%d"`, i/2, n),
+					err = s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least("a.example.com", fmt.Sprintf("n%d.example.com", (i+n)%nodes), `"v1"`, fmt.Sprintf(`"%d-%d"`, i/2, n),
 						`"/a"`, `"`+resource+`"`, "production", fmt.Sprintf("e%d", n%3))})
 					if err == nil && n%4 == 0 {
-						err = s.Store(t.Context(), Command{deactivateNode, 3, "a", fmt.Appendf(nil, `{"certname":"n%d.example.com","producer_timestamp":"2026-03-02T10:00:00Z"}`, n%nodes)})
+						err = s.Store(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: "a", Payload: fmt.Appendf(nil, `{"certname":"n%d.example.com","producer_timestamp":"2026-03-02T10:00:00Z"}`, n%nodes)})
 					}
 				}
 				errs <- err
@@ -232,7 +232,7 @@ func TestTwoProcesses(t *testing.T) {
 func TestContendedNode(t *testing.T) {
 	t.Parallel()
 	s := place{store.Postgres, testenv.Postgres(t).DSN()}.start(t)
-	if err := s.Store(t.Context(), Command{storeReport, 8, "a", least()}); err != nil {
+	if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least()}); err != nil {
 		t.Fatal(err)
 	}
 	stop := make(chan struct{})
@@ -257,7 +257,7 @@ func TestContendedNode(t *testing.T) {
 		})
 	}
 	for n := range 50 {
-		if err := s.Store(t.Context(), Command{storeReport, 8, "a", least(`"v1"`, fmt.Sprintf(`"r%d"`, n))}); err != nil {
+		if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least(`"v1"`, fmt.Sprintf(`"r%d"`, n))}); err != nil {
 			t.Errorf("%d: %v", n, err)
 			break
 		}

@@ -133,7 +133,7 @@ func (s *Service) load(tb testing.TB) {
 	var wg sync.WaitGroup
 	for _, p := range real(tb) {
 		wg.Go(func() {
-			if _, err := s.Process(tb.Context(), Command{storeReport, 8, "x", p.body}); err != nil {
+			if _, err := s.Process(tb.Context(), Command{Name: storeReport, Version: 8, Certname: "x", Payload: p.body}); err != nil {
 				tb.Errorf("%s: %v", p.name, err)
 			}
 		})

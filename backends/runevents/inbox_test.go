@@ -1,12 +1,14 @@
 package runevents
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +55,7 @@ func (s *Service) reportsOf(t *testing.T, nodes int) {
 	var wg sync.WaitGroup
 	for i := range nodes {
 		wg.Go(func() {
-			if _, err := s.Process(t.Context(), Command{storeReport, 8, "x", least("a.example.com", fmt.Sprintf("n%d.example.com", i))}); err != nil {
+			if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "x", Payload: least("a.example.com", fmt.Sprintf("n%d.example.com", i))}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -141,6 +143,30 @@ func TestInboxBeyondMemory(t *testing.T) {
 	s.whole(t)
 }
 
+// TestInboxKeepsGzip: a body that came as gzip is kept as it came, unless it is longer than
+// its text, and is read again by whoever comes after a kill.
+func TestInboxKeepsGzip(t *testing.T) {
+	t.Parallel()
+	s, p := inboxed(t)
+	defer s.held(t)()
+	longer := bytes.Join(append(slices.Repeat([][]byte{zip(t, nil)}, 200), zip(t, least("a.example.com", "b.example.com"))), nil)
+	for i, body := range [][]byte{zip(t, least()), longer} {
+		if w := s.post(leastURL, body, "Content-Encoding", "gzip"); w.Code != http.StatusOK {
+			t.Fatalf("report %d: %d %s", i, w.Code, w.Body)
+		}
+		var kept bool
+		err := s.db.Read(t.Context(), func(c store.Conn) error {
+			return c.Row("SELECT payload = ? FROM run_inbox ORDER BY id DESC", body).Scan(&kept)
+		})
+		if err != nil || kept != (i == 0) {
+			t.Errorf("report %d is kept as it came: %t %v", i, kept, err)
+		}
+	}
+	if n := p.start(t).number(t, "SELECT count(*) FROM run_reports"); n != 2 {
+		t.Errorf("%d reports, want 2", n)
+	}
+}
+
 // TestInboxIsFiledByItself: nobody asks, and a batch is filed when it is there.
 func TestInboxIsFiledByItself(t *testing.T) {
 	t.Parallel()
@@ -209,7 +235,7 @@ func TestInboxRejects(t *testing.T) {
 	s.change(t, "CREATE UNIQUE INDEX once ON run_reports (configuration_version)")
 	for i, version := range []string{"v1", "v2", "v2", "v3"} {
 		payload := least("a.example.com", fmt.Sprintf("n%d.example.com", i), `"v1"`, `"`+version+`"`)
-		if _, err := s.Process(t.Context(), Command{storeReport, 8, "x", payload}); err != nil {
+		if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "x", Payload: payload}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -244,7 +270,7 @@ func TestInboxFull(t *testing.T) {
 	t.Parallel()
 	s, _ := inboxed(t)
 	s.inbox.length.Store(inboxFull)
-	if _, err := s.Process(t.Context(), Command{storeReport, 8, "x", least()}); !errors.Is(err, ErrBusy) {
+	if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "x", Payload: least()}); !errors.Is(err, ErrBusy) {
 		t.Errorf("stored: %v", err)
 	}
 	if w := s.post(leastURL, least()); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {

@@ -74,7 +74,7 @@ func ingest(b *testing.B, db *store.DB, senders int) (events float64) {
 				if n >= b.N {
 					return
 				}
-				if _, err := s.Process(b.Context(), Command{storeReport, 8, "x", bodies[n]}); err != nil {
+				if _, err := s.Process(b.Context(), Command{Name: storeReport, Version: 8, Certname: "x", Payload: bodies[n]}); err != nil {
 					b.Error(err)
 					return
 				}

@@ -29,7 +29,7 @@ func (s *Service) partitionsOf(tb testing.TB, table string) (list []partition) {
 // runOn is a run on a day before now.
 func runOn(ago int64) Command {
 	at := now.Add(-time.Duration(ago) * day).Format("2006-01-02T")
-	return Command{storeReport, 8, "a", least("2026-03-02T", at)}
+	return Command{Name: storeReport, Version: 8, Certname: "a", Payload: least("2026-03-02T", at)}
 }
 
 // TestSpans: where events are kept for long a partition has many days, whatever
@@ -236,7 +236,7 @@ func TestEnvironments(t *testing.T) {
 		}
 		for range 2 {
 			clock = now
-			if err := s.Store(t.Context(), Command{storeReport, 8, "a", least()}); err != nil || named() != 1 {
+			if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least()}); err != nil || named() != 1 {
 				t.Fatal(named(), err)
 			}
 			if purged, err := s.Purge(t.Context()); err != nil || purged.Environments != 0 || named() != 1 {

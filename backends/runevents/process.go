@@ -122,9 +122,17 @@ func (s *Service) take(c Command) (<-chan error, error) {
 	}
 	r.receiveTime = now.UnixMilli()
 	if s.inbox != nil {
-		r.version, r.since, r.size, r.payload = c.Version, since, len(c.Payload), packed.Pack(c.Payload)
+		r.version, r.since, r.size, r.payload = c.Version, since, len(c.Payload), c.packed()
 	}
 	return s.enqueue(r)
+}
+
+// packed is the payload as it is kept. What came packed stays so, unless it has grown by that.
+func (c *Command) packed() []byte {
+	if len(c.Zipped) > 0 && len(c.Zipped) <= len(c.Payload) {
+		return c.Zipped
+	}
+	return packed.Pack(c.Payload)
 }
 
 // deactivate takes a node out of the active ones, unless it has reported since.

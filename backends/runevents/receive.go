@@ -1,6 +1,7 @@
 package runevents
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -47,56 +48,89 @@ func newRoom(o Options) room {
 var (
 	errTooLarge = errors.New("too large")
 	errTooSlow  = errors.New("too slow")
+	errNotGzip  = errors.New("it is not gzip")
 )
 
 // unzippers are readers of gzip, whose tables and window are larger than most
 // bodies.
 var unzippers = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// receive reads the payload and waits for the room to work on it, which release
-// gives back.
-func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
-	size, known := max(r.ContentLength, 0), r.ContentLength > 0 && !zipped(r)
+// texts are what bodies are unpacked to, most of which are shorter; longer ones than
+// textKept are not kept.
+var texts = sync.Pool{New: func() any {
+	text := make([]byte, 0, 64<<10)
+	return &text
+}}
+
+const textKept = 256 << 10
+
+// receive reads a body and waits for the room to work on it, which release gives back
+// with all that was read. zipped is the body as it came, where that is gzip.
+func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped []byte, release func(), err error) {
+	size, known := max(r.ContentLength, 0), r.ContentLength > 0 && !isZipped(r)
 	if n, err := strconv.ParseInt(r.Header.Get("X-Uncompressed-Length"), 10, 64); err == nil && n > 0 {
 		size, known = max(size, n), true
 	}
 	if size > s.o.MaxBody {
-		return nil, nil, errTooLarge
+		return nil, nil, nil, errTooLarge
 	}
 	if !known {
 		size = s.o.MaxBody
 	}
-	held := s.room.bodies.Share("")
+	came, unpacked := s.room.bodies.Share(""), s.room.bodies.Share("")
+	var text *[]byte
+	free := func() {
+		came.Free()
+		unpacked.Free()
+		if text != nil && cap(*text) <= textKept {
+			texts.Put(text)
+		}
+	}
 	defer func() {
 		if err != nil {
-			held.Free()
+			free()
 		}
 	}()
 	paced := s.room.pace.Body(w, r)
-	var from io.Reader = http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
-	if zipped(r) {
-		unzip := unzippers.Get().(*gzip.Reader)
-		defer unzippers.Put(unzip)
-		if err := unzip.Reset(from); err != nil {
-			if inbound.TooSlow(err) {
-				return nil, nil, errTooSlow
-			}
-			return nil, nil, errors.New("it is not gzip")
+	from := http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
+	if !isZipped(r) {
+		if body, err = came.ReadAll(r.Context(), from, nil, -1, size); err != nil {
+			return nil, nil, nil, s.unreadable(err, size)
 		}
-		from = unzip
+		paced.Done()
+	} else {
+		if zipped, err = came.ReadAll(r.Context(), from, nil, r.ContentLength, s.o.MaxBody); err != nil {
+			return nil, nil, nil, s.unreadable(err, s.o.MaxBody)
+		}
+		paced.Done()
+		text = texts.Get().(*[]byte)
+		if *text, err = unzip(r.Context(), &unpacked, *text, zipped, size); err != nil {
+			return nil, nil, nil, s.unreadable(err, size)
+		}
+		body = *text
 	}
-	if body, err = held.ReadAll(r.Context(), from, nil, -1, size); err != nil {
-		return nil, nil, s.unreadable(err, size)
-	}
-	paced.Done()
 	// A client that has closed its side waits all the same; see answer.
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.room.patience)
 	defer cancel()
 	work := weight * int64(len(body))
 	if s.room.work.Acquire(waiting, work) != nil {
-		return nil, nil, ErrBusy
+		return nil, nil, nil, ErrBusy
 	}
-	return body, func() { s.room.work.Release(work); held.Free() }, nil
+	return body, zipped, func() { s.room.work.Release(work); free() }, nil
+}
+
+// unzip unpacks a body to its end, where its checksum stands, into text or memory of
+// the share.
+func unzip(ctx context.Context, held *memory.Share, text, zipped []byte, most int64) ([]byte, error) {
+	reader := unzippers.Get().(*gzip.Reader)
+	defer unzippers.Put(reader)
+	if reader.Reset(bytes.NewReader(zipped)) != nil {
+		return text, errNotGzip
+	}
+	if err := held.Grow(ctx, int64(cap(text))); err != nil {
+		return text, err
+	}
+	return held.ReadAll(ctx, reader, text, -1, most)
 }
 
 // unreadable is what is wrong with a body that could not be read whole.
@@ -111,6 +145,8 @@ func (s *Service) unreadable(err error, size int64) error {
 		return ErrBusy
 	case inbound.TooSlow(err):
 		return errTooSlow
+	case errors.Is(err, errNotGzip):
+		return err
 	}
 	return errors.New("it ends too early or is damaged")
 }
@@ -123,7 +159,7 @@ func (s *Service) overlong(size int64) error {
 	return errTooLarge
 }
 
-// zipped reports whether the body is compressed. Names of codings know no case.
-func zipped(r *http.Request) bool {
+// isZipped reports whether the body is compressed. Names of codings know no case.
+func isZipped(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip")
 }

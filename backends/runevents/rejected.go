@@ -32,7 +32,7 @@ var ErrNotFound = errors.New("there is no such command")
 
 // reject keeps a command with the reason of its failure.
 func (s *Service) reject(ctx context.Context, command Command, reason error) (id int64, err error) {
-	payload := packed.Pack(command.Payload)
+	payload := command.packed()
 	if len(payload) > maxRejectedPayload {
 		payload = []byte{}
 	}

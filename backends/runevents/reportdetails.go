@@ -2,7 +2,6 @@ package runevents
 
 import (
 	"strconv"
-	"sync"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -49,12 +48,6 @@ func (r *reader) once(seen *memberSet, bit memberSet, name []byte) {
 	*seen |= bit
 }
 
-// logBuffers are for logs on their way to being compressed; longer ones than
-// logKept are not kept.
-var logBuffers = sync.Pool{New: func() any { return new([]byte) }}
-
-const logKept = 256 << 10
-
 // logs checks the log of a report and adds it to out with its times in UTC.
 func (r *reader) logs(out []byte) []byte {
 	begin := len(out)
@@ -80,13 +73,13 @@ func (r *reader) logLine(out []byte) []byte {
 		if seen != 0 {
 			out = append(out, ',')
 		}
-		out = append(jsontext.AppendQuoted(out, name), ':')
+		out = append(append(append(out, '"'), name...), `":`...) // those there are need no escapes
 		switch string(name) {
 		case "file":
 			if r.null() {
 				out = append(out, "null"...)
 			} else {
-				out = jsontext.AppendQuoted(out, r.bytes())
+				out = r.quoted(out)
 			}
 			r.once(&seen, seenFile, name)
 		case "line":
@@ -97,13 +90,13 @@ func (r *reader) logLine(out []byte) []byte {
 			}
 			r.once(&seen, seenLine, name)
 		case "level":
-			out = jsontext.AppendQuoted(out, r.bytes())
+			out = r.quoted(out)
 			r.once(&seen, seenLevel, name)
 		case "message":
-			out = jsontext.AppendQuoted(out, r.bytes())
+			out = r.quoted(out)
 			r.once(&seen, seenMessage, name)
 		case "source":
-			out = jsontext.AppendQuoted(out, r.bytes())
+			out = r.quoted(out)
 			r.once(&seen, seenSource, name)
 		case "tags":
 			out = r.tags(out)
@@ -136,7 +129,7 @@ func (r *reader) tags(out []byte) []byte {
 			out = append(out, ',')
 		}
 		comma = true
-		out = jsontext.AppendQuoted(out, r.bytes())
+		out = r.quoted(out)
 	}
 	return append(out, ']')
 }

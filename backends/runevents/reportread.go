@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
@@ -29,14 +30,35 @@ func members(version int) int {
 // reader reads a report.
 type reader struct {
 	scanner
+	*workspace
 	version int
 	report  *report
-	known   map[eventKey]struct{}
-	buffer  []byte
-	lines   []byte // the log, from logBuffers
 	checked []byte // the metrics
 	skipped int    // place of the change of skipped resources; -1: not made yet
 	oldest  int64
+}
+
+// workspace is what reading a report takes beside the report, and the next one again.
+type workspace struct {
+	known  map[eventKey]struct{}
+	buffer []byte
+	lines  []byte // the log
+}
+
+// workspaces are those of which nobody makes use. One that a long report has enlarged is
+// not kept.
+var workspaces = sync.Pool{New: func() any { return &workspace{known: make(map[eventKey]struct{}, 64)} }}
+
+const (
+	knownKept  = 256
+	bufferKept = 256 << 10
+)
+
+func (w *workspace) release() {
+	if len(w.known) <= knownKept && cap(w.buffer) <= bufferKept && cap(w.lines) <= bufferKept {
+		clear(w.known)
+		workspaces.Put(w)
+	}
 }
 
 // eventKey tells the events of a report apart.
@@ -84,9 +106,10 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 		return nil, errNotUTF8
 	}
 	r := &reader{
-		scanner: newScanner(payload), version: version, oldest: oldest, skipped: -1,
+		scanner: newScanner(payload), workspace: workspaces.Get().(*workspace), version: version, oldest: oldest, skipped: -1,
 		report: &report{kind: "agent"},
 	}
+	defer r.release()
 	if err := r.read(); err != nil {
 		return nil, err
 	}
@@ -95,13 +118,6 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 }
 
 func (r *reader) read() error {
-	buffer := logBuffers.Get().(*[]byte)
-	r.lines = *buffer
-	defer func() {
-		if *buffer = r.lines; cap(*buffer) <= logKept {
-			logBuffers.Put(buffer)
-		}
-	}()
 	seen, allowed := 0, members(r.version)
 	r.object()
 	for {
@@ -270,9 +286,6 @@ func (r *reader) keep(res resource, first int) {
 	events := r.report.events
 	kept := first
 	for _, e := range events[first:] {
-		if r.known == nil {
-			r.known = make(map[eventKey]struct{}, 16)
-		}
 		key := eventKey{
 			kind: res.kind, title: res.title, file: res.file.String, hasFile: res.file.Valid, line: res.line.Int64, hasLine: res.line.Valid,
 			status: e.status, at: e.at, change: r.report.changes[e.change].digest,

@@ -63,7 +63,7 @@ func TestPurge(t *testing.T) {
 		}
 
 		// A node that was deactivated goes with its reports.
-		if _, err := s.Process(t.Context(), Command{deactivateNode, 3, "x", fmt.Appendf(nil, `{"certname":"app01.example.com","producer_timestamp":%q}`, now.Format(time.RFC3339))}); err != nil {
+		if _, err := s.Process(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: "x", Payload: fmt.Appendf(nil, `{"certname":"app01.example.com","producer_timestamp":%q}`, now.Format(time.RFC3339))}); err != nil {
 			t.Fatal(err)
 		}
 		clock = now.Add(49 * day)
@@ -110,7 +110,7 @@ func TestPurgeReports(t *testing.T) {
 		s.load(t)
 		for n := range 2*purgeReports + 1 {
 			end := fmt.Sprintf("2026-03-02T11:00:00.%03d", n%1000)
-			if _, err := s.Process(t.Context(), Command{storeReport, 8, "a", least("2026-03-02T10:00:10.000", end)}); err != nil {
+			if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least("2026-03-02T10:00:10.000", end)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -143,7 +143,7 @@ func TestExpire(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		clock := now
 		s := p.start(t, func(o *Options) { o.Now, o.NodeTTL = func() time.Time { return clock }, 3*day })
-		if _, err := s.Process(t.Context(), Command{storeReport, 8, "a", least()}); err != nil {
+		if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least()}); err != nil {
 			t.Fatal(err)
 		}
 		clock = time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC)
@@ -153,7 +153,7 @@ func TestExpire(t *testing.T) {
 		if purged, err := s.Purge(t.Context()); err != nil || purged.Expired != 0 {
 			t.Fatalf("again: %+v %v", purged, err)
 		}
-		if _, err := s.Process(t.Context(), Command{storeReport, 8, "a", least("2026-03-02T10:00:10", "2026-03-06T10:00:10")}); err != nil {
+		if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least("2026-03-02T10:00:10", "2026-03-06T10:00:10")}); err != nil {
 			t.Fatal(err)
 		}
 		if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE expired_at IS NULL"); n != 1 {
@@ -166,7 +166,7 @@ func TestExpire(t *testing.T) {
 func TestOldEvents(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.EventTTL = day })
-	if _, err := s.Process(t.Context(), Command{storeReport, 8, "a", least()}); err != nil {
+	if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least()}); err != nil {
 		t.Fatal(err)
 	}
 	if n, m := s.number(t, "SELECT count(*) FROM run_events"), s.number(t, "SELECT count(*) FROM run_reports"); n != 0 || m != 1 {

@@ -137,6 +137,21 @@ func (s *scanner) bytes() []byte {
 	return unescaped(raw, escaped)
 }
 
+// quoted reads a string and adds it to out as JSON.
+func (s *scanner) quoted(out []byte) []byte {
+	if !s.expect(jsontext.String, "a string") {
+		return out
+	}
+	raw, escaped, err := s.text.Text()
+	switch {
+	case !s.sound(err):
+		return out
+	case escaped:
+		return jsontext.AppendQuoted(out, unescaped(raw, escaped))
+	}
+	return append(append(append(out, '"'), raw...), '"')
+}
+
 func unescaped(raw []byte, escaped bool) []byte {
 	if !escaped {
 		return raw

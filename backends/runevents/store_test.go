@@ -59,7 +59,7 @@ func TestBatch(t *testing.T) {
 		s := p.start(t)
 		for _, gone := range []string{"back.example.com", "gone.example.com"} {
 			body := fmt.Sprintf(`{"certname":%q,"producer_timestamp":"2026-03-02T10:00:30.000Z"}`, gone)
-			if _, err := s.Process(t.Context(), Command{deactivateNode, 3, gone, []byte(body)}); err != nil {
+			if _, err := s.Process(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: gone, Payload: []byte(body)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -36,7 +36,7 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 		plain(w, status, message)
 		return
 	}
-	body, release, err := s.receive(w, r)
+	body, zipped, release, err := s.receive(w, r)
 	if err != nil {
 		switch {
 		case errors.Is(err, ErrBusy):
@@ -51,7 +51,7 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	command, err := parse(r, body)
+	command, err := parse(r, body, zipped)
 	if err != nil {
 		release()
 		refuse(w, http.StatusBadRequest, err.Error())
@@ -62,12 +62,14 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 }
 
 // parse reads the command of a request.
-func parse(r *http.Request, body []byte) (submission, error) {
+func parse(r *http.Request, body, zipped []byte) (submission, error) {
 	parameters := r.URL.Query()
 	if len(parameters) == 0 {
 		return fromBody(body)
 	}
-	return fromParameters(parameters, body)
+	c, err := fromParameters(parameters, body)
+	c.Zipped = zipped
+	return c, err
 }
 
 // answer carries the command out and tells how that went. It goes on when the
@@ -151,7 +153,7 @@ func admissible(r *http.Request) (status int, message string) {
 	if err != nil || kind != "application/json" {
 		return http.StatusUnsupportedMediaType, "content type " + rest.Quote(r.Header.Get("Content-Type")) + " not supported"
 	}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") && !zipped(r) {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") && !isZipped(r) {
 		return http.StatusUnsupportedMediaType, "content encoding " + rest.Quote(coding) + " not supported"
 	}
 	return 0, ""

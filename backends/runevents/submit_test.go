@@ -267,7 +267,7 @@ func TestRetry(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		s := p.start(t)
-		id, err := s.Process(t.Context(), Command{storeReport, 8, "a", least(`"noop":false`, `"noop":7`)})
+		id, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least(`"noop":false`, `"noop":7`)})
 		if err == nil || id == 0 {
 			t.Fatal(id, err)
 		}
@@ -467,9 +467,11 @@ func TestNodes(t *testing.T) {
 		return []string{"2026-03-02T10:00:10.000+00:00", "2026-03-02T10:00:" + second + ".000+00:00"}
 	}
 	deactivation := func(second string) Command {
-		return Command{deactivateNode, 3, "a", []byte(`{"certname":"a.example.com","producer_timestamp":"2026-03-02T10:00:` + second + `.000Z"}`)}
+		return Command{Name: deactivateNode, Version: 3, Certname: "a", Payload: []byte(`{"certname":"a.example.com","producer_timestamp":"2026-03-02T10:00:` + second + `.000Z"}`)}
 	}
-	stored := func(replace ...string) Command { return Command{storeReport, 8, "a", least(replace...)} }
+	stored := func(replace ...string) Command {
+		return Command{Name: storeReport, Version: 8, Certname: "a", Payload: least(replace...)}
+	}
 	const inactive, active = 1, 0
 	for name, c := range map[string]struct {
 		commands []Command

@@ -2,7 +2,8 @@
 // metrics, rejected commands. What is packed is a marker and a block of S2
 // (https://github.com/google/snappy/blob/main/format_description.txt with S2's
 // extensions): packing a report's logs costs a fifth of DEFLATE's time, and takes a
-// third more room. Texts that were kept before are DEFLATE (RFC 1951), and are read.
+// third more room. What comes as gzip (RFC 1952) may be kept as it is. Texts that were kept
+// before are DEFLATE (RFC 1951), and are read.
 package packed
 
 import (
@@ -10,14 +11,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 )
 
-// marker is before a block of S2. Nothing of DEFLATE begins with it: the bits say a
-// block of the type 3, which RFC 1951 section 3.2.3 reserves.
-const marker = 0b110
+// marker is before a block of S2, and zipped is the first byte of gzip. Nothing of DEFLATE
+// begins with them: the bits say a block of the type 3, which RFC 1951 section 3.2.3
+// reserves.
+const (
+	marker = 0b110
+	zipped = 0x1f
+)
 
 // ErrTooLong is a text that is longer than its reader takes.
 var ErrTooLong = errors.New("the packed text is too long")
@@ -28,12 +35,23 @@ func Pack(text []byte) []byte {
 	if most < 0 {
 		panic("packed: a text of 4 GiB")
 	}
-	out := make([]byte, 1+most)
-	out[0] = marker
-	block := s2.Encode(out[1:], text)
-	// The room is for a text that does not shrink; most leave much of it.
-	return bytes.Clone(out[:1+len(block)])
+	room := rooms.Get().(*[]byte)
+	if cap(*room) < most {
+		*room = make([]byte, most)
+	}
+	block := s2.Encode((*room)[:cap(*room)], text)
+	out := append(append(make([]byte, 0, 1+len(block)), marker), block...)
+	if cap(*room) <= roomKept {
+		rooms.Put(room)
+	}
+	return out
 }
+
+// rooms are for texts that do not shrink, of which most leave much; larger ones than
+// roomKept are not kept.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
+const roomKept = 256 << 10
 
 // Append adds the text to dst. One of more than limit bytes is ErrTooLong, and other
 // errors tell that packed is damaged.
@@ -41,8 +59,15 @@ func Append(dst, packed []byte, limit int) ([]byte, error) {
 	if len(packed) > 0 && packed[0] == marker {
 		return appendBlock(dst, packed[1:], limit)
 	}
+	text := io.Reader(flate.NewReader(bytes.NewReader(packed)))
+	if len(packed) > 0 && packed[0] == zipped {
+		var err error
+		if text, err = gzip.NewReader(bytes.NewReader(packed)); err != nil {
+			return dst, fmt.Errorf("unpacking: %w", err)
+		}
+	}
 	out := bytes.NewBuffer(dst)
-	n, err := io.Copy(out, io.LimitReader(flate.NewReader(bytes.NewReader(packed)), int64(limit)+1))
+	n, err := io.Copy(out, io.LimitReader(text, int64(limit)+1))
 	switch {
 	case err != nil:
 		return dst, fmt.Errorf("unpacking: %w", err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 )
@@ -29,6 +30,22 @@ func deflated(tb testing.TB, text []byte, level int) []byte {
 	return out.Bytes()
 }
 
+// zipped is a text as it may have come: gzip of several members.
+func zipped(tb testing.TB, members ...[]byte) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	for _, text := range members {
+		w := gzip.NewWriter(&out)
+		if _, err := w.Write(text); err != nil {
+			tb.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
 func TestPacked(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -37,7 +54,10 @@ func TestPacked(t *testing.T) {
 		"an empty one": "[]",
 		"a list":       "[" + strings.Repeat(`{"level":"notice","message":"Applied catalog in 1.23 seconds"},`, 500) + "1]",
 	} {
-		kept := map[string][]byte{"packed": packed.Pack([]byte(text))}
+		kept := map[string][]byte{
+			"packed": packed.Pack([]byte(text)), "gzip": zipped(t, []byte(text)),
+			"gzip of two": zipped(t, []byte(text[:len(text)/2]), []byte(text[len(text)/2:])),
+		}
 		for _, level := range []int{flate.NoCompression, flate.BestSpeed, flate.DefaultCompression, flate.HuffmanOnly} {
 			kept[fmt.Sprint("deflated at ", level)] = deflated(t, []byte(text), level)
 		}
@@ -68,6 +88,9 @@ func TestDamaged(t *testing.T) {
 		"cut":           good[:len(good)-1],
 		"a long length": append(bytes.Clone(good[:1]), 0xff, 0xff, 0xff, 0xff, 0x0f),
 		"reserved type": {0b111},
+		"gzip, a byte":  {0x1f},
+		"gzip, cut":     zipped(t, []byte("some text"))[:20],
+		"gzip, changed": bytes.Replace(zipped(t, []byte("some text")), []byte{9, 0, 0, 0}, []byte{8, 0, 0, 0}, 1),
 		"deflated, cut": deflated(t, []byte("some text"), flate.BestSpeed)[:3],
 	} {
 		if got, err := packed.Append(nil, p, 1<<20); err == nil {
@@ -79,6 +102,7 @@ func TestDamaged(t *testing.T) {
 func FuzzPacked(f *testing.F) {
 	f.Add([]byte("some text, some text"))
 	f.Add(packed.Pack([]byte("some text, some text")))
+	f.Add(zipped(f, []byte("some text, some text")))
 	f.Add(deflated(f, []byte("some text, some text"), flate.BestSpeed))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const limit = 1 << 16

@@ -231,10 +231,13 @@ func (s *scope) shared(f *field, test func(column string) string, nulls bool) st
 		return orNull(f, col, col+" IN (SELECT id FROM "+f.dictionary+" WHERE "+test("name")+")", nulls)
 	}
 	j := s.q.entity.join(f.alias)
-	if j == nil || (s.narrow || s.latest) && j.large {
+	if j == nil || j.large && (s.narrow || s.latest && !j.lasting) {
 		return test(s.column(f.alias, f.column))
 	}
 	key := s.column(j.keyAlias, j.key)
+	if s.latest && j.lasting && !s.c.postgres() {
+		key = "+" + key // no index: it would lead to the events of all runs
+	}
 	return orNull(f, key, key+" IN (SELECT x.id FROM "+j.table+" x WHERE "+test("x."+f.column)+")", nulls && j.outer)
 }
 

@@ -44,6 +44,7 @@ type join struct {
 	keyAlias, key string
 	outer         bool
 	large         bool // too many rows to test each of them without need
+	lasting       bool // its rows are named by run after run, so that the latest runs name many of them
 }
 
 // relation is how a row is found by rows of another entity.
@@ -145,7 +146,7 @@ func events(corrective bool) *entity {
 		joins: []join{
 			{alias: "r", table: "run_reports", keyAlias: "e", key: "report", large: true},
 			{alias: "n", table: "run_nodes", keyAlias: "e", key: "node"},
-			{alias: "s", table: "run_resources", keyAlias: "e", key: "resource", large: true},
+			{alias: "s", table: "run_resources", keyAlias: "e", key: "resource", large: true, lasting: true},
 			{alias: "c", table: "run_changes", keyAlias: "e", key: "change", large: true},
 		},
 		fields: []*field{

@@ -24,7 +24,7 @@ func TestPlans(t *testing.T) {
 			"window":       {"events", `["and",[">","timestamp","2026-03-03T00:00:00Z"],["<","timestamp","2026-03-03T23:59:59Z"]]`, "PRIMARY KEY (at>? AND at<?)", "run_events_d20496"},
 			"certname":     {"events", `["=","certname","web01.example.com"]`, "run_events_node", "_node_at_idx"},
 			"title":        {"events", `["and",["=","resource_type","Service"],["=","resource_title","nginx"]]`, "run_events_resource", "_resource_at_idx"},
-			"latest, file": {"events", `["and",["=","latest_report?",true],["~","file","ntp/manifests/service"]]`, "run_events_report", "Index"},
+			"latest, file": {"events", `["and",["=","latest_report?",true],["~","file","ntp/manifests/service"]]`, "COVERING INDEX run_events_report", "Index"},
 			"regexes":      {"events", `["and",["=","status","failure"],["~","certname","^app"],["=","resource_type","Appcfg"]]`, "COVERING INDEX run_events_status", "Index"},
 			"subquery":     {"events", `["and",["subquery","reports",["=","hash","2a6a32aeb2e36e9a5e8e116b42d3644cf62a1711"]],["=","status","noop"]]`, "run_events_", "Index"},
 			"hash":         {"reports", `["=","hash","2a6a32aeb2e36e9a5e8e116b42d3644cf62a1711"]`, "sqlite_autoindex_run_reports_1", "run_reports_hash_key"},
