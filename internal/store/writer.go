@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +26,7 @@ var (
 	errTxEnded    = errors.New("store: a function of Write has ended the transaction it shares; whether the changes in it were kept is unknown")
 	errLost       = errors.New("store: a function of Write has lost the transaction and did not say so")
 	errUnfinished = errors.New("store: a function of Write did not return")
+	errLeft       = errors.New("store: nobody waits for the lock any more")
 )
 
 // writer is the one connection that changes a SQLite file. Durability costs a
@@ -32,23 +35,29 @@ var (
 // that fails takes back itself and nothing else.
 //
 // The functions run on the goroutines of their callers, which take turns with
-// the transaction: a panic is the caller's and has its stack.
+// the transaction: a panic is the caller's and has its stack. Who finds nobody else
+// there makes the group on the own goroutine, as most do: to hand a change over and back
+// costs as much as a small one.
 type writer struct {
 	db          *sql.DB // one connection
 	busyTimeout time.Duration
 	logger      *zap.Logger
 
 	queue   chan *change
+	wake    chan struct{} // holds one: there is something in the queue
 	closing chan struct{}
-	stopped chan struct{} // closed when every change in the queue was answered
+	stopped chan struct{} // closed when nobody looks at the queue any more
 
+	callers atomic.Int64 // who are in write
+	group   sync.Mutex   // held by who makes one, or closes the connection
 	commits atomic.Int64 // for tests
-	locked  bool         // another process kept us out; owned by run
+	locked  bool         // another process kept us out; guarded by group
 }
 
 // change is one call of write.
 type change struct {
 	fn     writeFunc
+	own    context.Context // of a caller who makes the group; nil: somebody else does
 	stage  atomic.Int32
 	turn   chan turn  // to the caller; holds one, so that the writer never waits on it
 	result chan error // from the caller, when its turn is over; holds one
@@ -77,6 +86,7 @@ func newWriter(db *sql.DB, busyTimeout time.Duration, logger *zap.Logger) *write
 		busyTimeout: busyTimeout,
 		logger:      logger,
 		queue:       make(chan *change, queueLength),
+		wake:        make(chan struct{}, 1),
 		closing:     make(chan struct{}),
 		stopped:     make(chan struct{}),
 	}
@@ -88,12 +98,22 @@ func newWriter(db *sql.DB, busyTimeout time.Duration, logger *zap.Logger) *write
 func (w *writer) close() error {
 	close(w.closing)
 	<-w.stopped
+	w.group.Lock()
+	defer w.group.Unlock()
 	return w.db.Close()
 }
 
-// write queues fn and returns when its change is durable or was given up.
+// write runs fn and returns when its change is durable or was given up.
 func (w *writer) write(ctx context.Context, fn writeFunc) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	c := &change{fn: fn, turn: make(chan turn, 1), result: make(chan error, 1)}
+	defer w.callers.Add(-1)
+	if w.callers.Add(1) == 1 && w.group.TryLock() {
+		c.own = ctx
+		return w.direct(c)
+	}
 	select {
 	case w.queue <- c:
 	case <-ctx.Done():
@@ -101,7 +121,11 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 	case <-w.closing:
 		return errClosed
 	}
-	cancelled := ctx.Done()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	cancelled, stopped := ctx.Done(), w.stopped
 	for {
 		select {
 		case t := <-c.turn:
@@ -114,15 +138,26 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 				return ctx.Err()
 			}
 			cancelled = nil // too late: carry it through
-		case <-w.stopped:
-			select {
-			case t := <-c.turn:
-				return t.err
-			default: // queued after the last look at the queue
-				return errClosed
+		case <-stopped:
+			if c.stage.CompareAndSwap(stageWaiting, stageWithdrawn) {
+				return errClosed // queued after the last look at the queue
 			}
+			stopped = nil // it is in the group of a caller
 		}
 	}
+}
+
+// direct makes a group of its caller's change and those that come meanwhile. The caller has
+// locked group.
+func (w *writer) direct(c *change) error {
+	defer w.group.Unlock()
+	select {
+	case <-w.closing:
+		return errClosed
+	default:
+	}
+	w.makeGroup(c)
+	return (<-c.turn).err
 }
 
 // take runs the function and gives the transaction back, whatever happens. A
@@ -134,6 +169,19 @@ func (c *change) take(ctx context.Context, tx *sql.Tx) {
 	err = c.fn(context.WithoutCancel(ctx), tx, nil)
 }
 
+// runs is take on the goroutine that makes the group. What does not return, as a panic,
+// leaves no transaction behind.
+func (c *change) runs(tx *sql.Tx) {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = tx.Rollback()
+		}
+	}()
+	c.take(c.own, tx)
+	returned = true
+}
+
 // claim makes the change the writer's, unless its caller has left.
 func (c *change) claim() bool {
 	return c.stage.CompareAndSwap(stageWaiting, stageClaimed)
@@ -142,7 +190,7 @@ func (c *change) claim() bool {
 // end tells the caller how its change came out.
 func (c *change) end(err error) { c.turn <- turn{err: err} }
 
-// run is the writer's goroutine.
+// run is the writer's goroutine, which makes groups of what no caller has taken along.
 func (w *writer) run() {
 	defer close(w.stopped)
 	for {
@@ -150,9 +198,26 @@ func (w *writer) run() {
 		case <-w.closing:
 			w.refuseAll(errClosed)
 			return
-		case c := <-w.queue:
-			w.group(c)
+		case <-w.wake:
+			w.drain()
 		}
+	}
+}
+
+// drain makes groups until nothing waits.
+func (w *writer) drain() {
+	w.group.Lock()
+	defer w.group.Unlock()
+	for {
+		select {
+		case <-w.closing:
+			return
+		case c := <-w.queue:
+			w.makeGroup(c)
+			continue
+		default:
+		}
+		return
 	}
 }
 
@@ -170,15 +235,22 @@ func (w *writer) refuseAll(err error) {
 	}
 }
 
-// group makes one commit of c and those that wait behind it.
-func (w *writer) group(c *change) {
-	tx, err := w.begin()
+// makeGroup makes one commit of c and those that wait behind it.
+func (w *writer) makeGroup(c *change) {
+	var left <-chan struct{}
+	if c.own != nil {
+		left = c.own.Done()
+	}
+	tx, err := w.begin(left)
 	if err != nil {
-		// Whoever waits has waited for this lock too.
+		if !errors.Is(err, errLeft) {
+			w.refuseAll(err) // whoever waits has waited for this lock too
+		} else {
+			err = c.own.Err()
+		}
 		if c.claim() {
 			c.end(err)
 		}
-		w.refuseAll(err)
 		return
 	}
 	var (
@@ -230,7 +302,11 @@ func (w *writer) group(c *change) {
 // apart from: when it fails the transaction ends with it, which spares it the
 // journal of a savepoint, a copy of each page that it changes.
 func (w *writer) lead(tx *sql.Tx, c *change) (ok bool) {
-	c.turn <- turn{tx: tx}
+	if c.own != nil {
+		c.runs(tx)
+	} else {
+		c.turn <- turn{tx: tx}
+	}
 	failed := <-c.result
 	if failed != nil {
 		_ = tx.Rollback()
@@ -292,7 +368,7 @@ func savepoint(tx *sql.Tx, statement string) error {
 // nothing wrong, are run again, each in a transaction of its own.
 func (w *writer) rescue(tx *sql.Tx, joined []*change, lost error) {
 	_ = tx.Rollback()
-	for _, c := range joined {
+	for _, c := range slices.Backward(joined) { // the first may be on this goroutine, and panic
 		if errors.Is(lost, errTxEnded) {
 			c.end(errTxEnded)
 			continue
@@ -303,7 +379,7 @@ func (w *writer) rescue(tx *sql.Tx, joined []*change, lost error) {
 
 // alone runs a change that was claimed before in a transaction of its own.
 func (w *writer) alone(c *change) {
-	tx, err := w.begin()
+	tx, err := w.begin(nil)
 	if err != nil {
 		c.end(err)
 		return
@@ -328,7 +404,7 @@ func (w *writer) commit(tx *sql.Tx, joined []*change) {
 	case len(joined) > 1 && sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT:
 		// A deferred constraint is checked only now. The commit did not
 		// happen, and the one at fault is found by running them one by one.
-		for _, c := range joined {
+		for _, c := range slices.Backward(joined) { // as in rescue
 			w.alone(c)
 		}
 		return
@@ -343,8 +419,8 @@ func (w *writer) commit(tx *sql.Tx, joined []*change) {
 // begin takes the write lock. It looks for it every millisecond instead of
 // leaving the wait to SQLite, which looks ever more seldom, down to ten times a
 // second: beside a process that writes all the time, and lets go of the lock for
-// moments only, it could wait in vain.
-func (w *writer) begin() (*sql.Tx, error) {
+// moments only, it could wait in vain. errLeft is its error when left is closed.
+func (w *writer) begin(left <-chan struct{}) (*sql.Tx, error) {
 	deadline := time.Now().Add(w.busyTimeout)
 	for {
 		tx, err := w.db.BeginTx(context.Background(), nil)
@@ -368,6 +444,8 @@ func (w *writer) begin() (*sql.Tx, error) {
 		}
 		select {
 		case <-time.After(beginPoll):
+		case <-left:
+			return nil, errLeft
 		case <-w.closing:
 			return nil, errClosed
 		}

@@ -200,6 +200,114 @@ func TestLockedOutByAnotherProcess(t *testing.T) {
 	}
 }
 
+// TestLoneWriteIsWithdrawn: who waits for the lock of another process leaves when the
+// own context ends, though nobody else is there to make the group.
+func TestLoneWriteIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	p := sqliteAt(t)
+	db := p.start(t)
+	release := hold(t, p.start(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() { left <- writeItem(ctx, db, 1) }()
+	w := db.engine.(*sqlite).pools.Load().writer
+	eventually(t, "the write makes its group", func() bool {
+		free := w.group.TryLock()
+		if free {
+			w.group.Unlock()
+		}
+		return !free
+	})
+	cancel()
+	wantError(t, <-left, context.Canceled)
+	release()
+	if err := writeItem(t.Context(), db, 2); err != nil {
+		t.Fatal(err)
+	}
+	if has(t, db, 1) {
+		t.Error("the change that was withdrawn is there")
+	}
+}
+
+// TestWritesAtTheEnd: each of those who write while the database closes learns whether the
+// change was kept, whoever made the group that it was in.
+func TestWritesAtTheEnd(t *testing.T) {
+	t.Parallel()
+	p := sqliteAt(t)
+	const writers = 6
+	kept, id := make(map[int]bool), new(atomic.Int64)
+	for range 12 {
+		db := p.start(t)
+		var (
+			mu   sync.Mutex
+			wg   sync.WaitGroup
+			some = make(chan struct{}, 1)
+		)
+		for range writers {
+			wg.Go(func() {
+				for {
+					n := int(id.Add(1))
+					err := writeItem(t.Context(), db, n)
+					mu.Lock()
+					kept[n] = err == nil
+					mu.Unlock()
+					if err != nil {
+						if !errors.Is(err, ErrUnavailable) {
+							t.Error(err)
+						}
+						return
+					}
+					select {
+					case some <- struct{}{}:
+					default:
+					}
+				}
+			})
+		}
+		<-some
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+	}
+	db := p.start(t)
+	for n, want := range kept {
+		if has(t, db, n) != want {
+			t.Errorf("change %d was acknowledged: %t; it is there: %t", n, want, !want)
+		}
+	}
+}
+
+// TestPanicOfOne: who panics in a function of Write takes nobody else along.
+func TestPanicOfOne(t *testing.T) {
+	t.Parallel()
+	db := sqliteAt(t).start(t)
+	var wg sync.WaitGroup
+	for n := range 60 {
+		wg.Go(func() {
+			defer func() { _ = recover() }()
+			err := db.Write(t.Context(), func(c Conn) error {
+				if err := insert(c, n); err != nil {
+					return err
+				}
+				if n%3 == 0 {
+					panic("test")
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("change %d: %v", n, err)
+			}
+		})
+	}
+	wg.Wait()
+	for n := range 60 {
+		if has(t, db, n) != (n%3 != 0) {
+			t.Errorf("change %d is there: %t", n, n%3 == 0)
+		}
+	}
+}
+
 func BenchmarkWriteParallel(b *testing.B) {
 	db := sqliteAt(b).start(b)
 	w := db.engine.(*sqlite).pools.Load().writer
