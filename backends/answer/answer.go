@@ -93,7 +93,7 @@ const (
 	purgeBatch = 500
 	// embedEvery is how often passages without a vector are looked for, embedLease how long
 	// others wait for a process that makes them and says nothing.
-	embedEvery, embedLease = 30 * time.Second, time.Minute
+	embedEvery, embedLease = 30 * time.Second, 3 * time.Minute
 	// sourceChunks bounds the text of a document that is shown.
 	sourceChunks = 2000
 )
@@ -123,9 +123,10 @@ func New(o Options) *Server {
 		}},
 	}
 	if o.Dense != nil {
-		work = append(work, jobs.Job{Name: "embed", Every: embedEvery, Run: s.embed(o.Dense), Lease: &jobs.Lease{
+		lease := &jobs.Lease{
 			DB: o.DB, Table: "answer_leases", Name: "embed " + o.Dense.Model(), Holder: rand.Text(), Every: embedEvery, Lasts: embedLease, Now: o.Now,
-		}})
+		}
+		work = append(work, jobs.Job{Name: "embed", Every: embedEvery, Run: s.embed(o.Dense, lease.Hold), Lease: lease})
 	}
 	s.jobs = jobs.New(jobs.Options{Logger: o.Logger, Observe: o.ObserveJob, Jobs: work})
 	return s
@@ -146,8 +147,8 @@ func (s *Server) reap(ctx context.Context, told func(n int)) error {
 // embedTold is how often the making of vectors is told in the log.
 const embedTold = 10 * time.Second
 
-// embed makes the vectors that passages lack.
-func (s *Server) embed(by retrieve.Embedder) func(ctx context.Context) (int, error) {
+// embed makes the vectors that passages lack. hold keeps others from it meanwhile.
+func (s *Server) embed(by retrieve.Embedder, hold func(c store.Conn) error) func(ctx context.Context) (int, error) {
 	complete := int64(-1) // the version of the corpus of which all passages have one
 	return func(ctx context.Context) (int, error) {
 		version, err := s.Corpus.Version(ctx)
@@ -155,11 +156,12 @@ func (s *Server) embed(by retrieve.Embedder) func(ctx context.Context) (int, err
 			return 0, err
 		}
 		last := time.Now()
-		made, err := s.Corpus.Embed(ctx, by, func(made int) {
+		made, err := s.Corpus.Embed(ctx, by, func(c kernel.Conn, made int) error {
 			if time.Since(last) >= embedTold {
 				last = time.Now()
 				s.Corpus.Logger().Info("making vectors of passages", zap.String("model", by.Model()), zap.Int("made", made))
 			}
+			return hold(c)
 		})
 		if made > 0 {
 			s.Corpus.Logger().Info("vectors of passages made", zap.String("model", by.Model()), zap.Int("made", made))

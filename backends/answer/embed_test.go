@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // embedder makes vectors of one dimension. Its model is asked for whenever passages without
@@ -36,7 +37,11 @@ func TestEmbed(t *testing.T) {
 		s := New(Options{DB: k.DB, Logger: zap.NewNop, Now: time.Now})
 		defer s.Close()
 		e := new(embedder)
-		embed := s.embed(e)
+		held := 0
+		embed := s.embed(e, func(store.Conn) error {
+			held++
+			return nil
+		})
 		run := func(want int, looks bool) {
 			t.Helper()
 			before := e.looked
@@ -57,8 +62,8 @@ func TestEmbed(t *testing.T) {
 		put("corpus:b")
 		run(1, true)
 		run(0, false)
-		if e.made != 2 {
-			t.Errorf("%d vectors", e.made)
+		if e.made != 2 || held < 2 {
+			t.Errorf("%d vectors, the lease was held %d times", e.made, held)
 		}
 	})
 }

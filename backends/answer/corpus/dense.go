@@ -2,9 +2,13 @@ package corpus
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -18,47 +22,69 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
+// ErrRefused is the error of an embedder that will not take these texts, whenever they are
+// sent: they are too many at once, or one of them is too long.
+var ErrRefused = errors.New("the texts are refused")
+
 const (
 	embeddedAtOnce = 32
 	mostDimensions = 4096
+	// embedPatience is how long a request for vectors may take.
+	embedPatience = 2 * time.Minute
+	// mostRefused is how many texts after one another may be refused by themselves: then it
+	// is not for the texts.
+	mostRefused = 8
+	// leastEmbedded is how short a text is made that is refused, in bytes.
+	leastEmbedded = 200
 )
 
+// unembedded is a chunk without a vector.
+type unembedded struct {
+	id   int64
+	text string
+}
+
 // Embed makes the vectors of meaning of all chunks that have none of the embedder's
-// model. It goes on where it was when it is called again. told is called with the
-// number that were made; nil: nobody is told.
-func (c *Corpus) Embed(ctx context.Context, e Embedder, told func(made int)) (made int, err error) {
-	type text struct {
-		id   int64
-		text string
-	}
-	last := int64(0)
+// model. It goes on where it was when it is called again. A text that is refused is sent by
+// itself and, as often as needed, without its second half; one that is refused still has no
+// vector. Vectors of another length than those that there are take their place: the model
+// behind the name has changed. told is called in each transaction with the number that were
+// made before it; its error ends the work. nil: nobody is told.
+func (c *Corpus) Embed(ctx context.Context, e Embedder, told func(conn kernel.Conn, made int) error) (made int, err error) {
+	last, most, refused, dimensions := int64(0), embeddedAtOnce, 0, 0
 	for {
-		var list []text
-		err := c.Read(ctx, func(conn kernel.Conn) (err error) {
-			list, err = store.List(conn, func(r store.Row) (t text, err error) {
-				err = r.Scan(&t.id, &t.text)
-				return t, err
-			}, "SELECT c.id, c.text FROM answer_chunks c WHERE c.id > ? AND NOT EXISTS (SELECT 1 FROM answer_dense d WHERE d.chunk_id = c.id AND d.model = ?) "+
-				"ORDER BY c.id LIMIT ?", last, e.Model(), embeddedAtOnce)
-			return err
-		})
+		list, err := c.unembedded(ctx, e.Model(), last, most)
 		if err != nil || len(list) == 0 {
 			return made, err
 		}
-		texts := make([]string, len(list))
-		for i, t := range list {
-			texts[i] = t.text
-		}
-		vectors, err := e.Embed(ctx, texts)
-		if err != nil {
+		vectors, err := vectorsOf(ctx, e, list)
+		switch {
+		case errors.Is(err, ErrRefused) && len(list) > 1:
+			most = len(list) / 2
+			continue
+		case errors.Is(err, ErrRefused):
+			if refused++; refused == mostRefused {
+				return made, err
+			}
+			c.Logger().Warn("a passage has no vector", zap.Int64("passage", list[0].id), zap.Error(err))
+			last = list[0].id
+			continue
+		case err != nil:
 			return made, err
 		}
-		if len(vectors) != len(texts) {
-			return made, fmt.Errorf("%d vectors for %d texts", len(vectors), len(texts))
+		if dimensions == 0 {
+			changed, err := c.forget(ctx, e.Model(), len(vectors[0]))
+			if err != nil {
+				return made, err
+			}
+			if dimensions = len(vectors[0]); changed {
+				last = 0
+				continue
+			}
 		}
 		for _, v := range vectors {
-			if len(v) == 0 || len(v) > mostDimensions {
-				return made, errors.New("a vector has no dimensions, or too many")
+			if len(v) != dimensions {
+				return made, fmt.Errorf("a vector has %d dimensions, and others of the same model have %d", len(v), dimensions)
 			}
 		}
 		err = c.Write(ctx, func(conn kernel.Conn) error {
@@ -70,17 +96,84 @@ func (c *Corpus) Embed(ctx context.Context, e Embedder, told func(made int)) (ma
 					return err
 				}
 			}
-			return nil
+			if told == nil {
+				return nil
+			}
+			return told(conn, made)
 		})
 		if err != nil {
 			return made, err
 		}
-		made += len(list)
-		last = list[len(list)-1].id
-		if told != nil {
-			told(made)
+		made, refused = made+len(list), 0
+		last, most = list[len(list)-1].id, min(2*most, embeddedAtOnce)
+	}
+}
+
+// unembedded are the first chunks behind one that have no vector of a model.
+func (c *Corpus) unembedded(ctx context.Context, model string, last int64, most int) (list []unembedded, err error) {
+	err = c.Read(ctx, func(conn kernel.Conn) (err error) {
+		list, err = store.List(conn, func(r store.Row) (t unembedded, err error) {
+			err = r.Scan(&t.id, &t.text)
+			return t, err
+		}, "SELECT c.id, c.text FROM answer_chunks c WHERE c.id > ? AND NOT EXISTS (SELECT 1 FROM answer_dense d WHERE d.chunk_id = c.id AND d.model = ?) "+
+			"ORDER BY c.id LIMIT ?", last, model, most)
+		return err
+	})
+	return list, err
+}
+
+// vectorsOf makes vectors, of one text that is too long from what of it is not.
+func vectorsOf(ctx context.Context, e Embedder, list []unembedded) ([][]float32, error) {
+	texts := make([]string, len(list))
+	for i, t := range list {
+		texts[i] = t.text
+	}
+	for {
+		vectors, err := vectorsNow(ctx, e, texts)
+		if !errors.Is(err, ErrRefused) || len(texts) > 1 || len(texts[0]) <= leastEmbedded {
+			return vectors, err
+		}
+		texts[0] = cut(texts[0], len(texts[0])/2)
+	}
+}
+
+func vectorsNow(ctx context.Context, e Embedder, texts []string) ([][]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, embedPatience)
+	defer cancel()
+	vectors, err := e.Embed(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	if len(vectors) != len(texts) {
+		return nil, fmt.Errorf("%d vectors for %d texts", len(vectors), len(texts))
+	}
+	for _, v := range vectors {
+		if len(v) == 0 || len(v) > mostDimensions {
+			return nil, errors.New("a vector has no dimensions, or too many")
 		}
 	}
+	return vectors, nil
+}
+
+// forgetAtOnce is how many vectors one transaction takes away.
+const forgetAtOnce = 1000
+
+// forget takes the vectors of a model away if they are of another length.
+func (c *Corpus) forget(ctx context.Context, model string, dimensions int) (changed bool, err error) {
+	length := dimensions
+	err = c.Read(ctx, func(conn kernel.Conn) error {
+		err := conn.Row("SELECT length(vector) FROM answer_dense WHERE model = ? ORDER BY chunk_id LIMIT 1", model).Scan(&length)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	if err != nil || length == dimensions {
+		return false, err
+	}
+	c.Logger().Warn("vectors of passages are made anew: they have another length", zap.String("model", model), zap.Int("before", length), zap.Int("now", dimensions))
+	_, err = c.DB.Purge(ctx, forgetAtOnce, "DELETE FROM answer_dense WHERE (chunk_id, model) IN (SELECT chunk_id, model FROM answer_dense WHERE model = ? LIMIT ?)", model)
+	return true, err
 }
 
 // pack makes a vector of length 1 with a byte for each dimension.

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 )
 
 // Embeddings is a client of an endpoint for vectors.
@@ -40,13 +44,17 @@ type vectorsResponse struct {
 // Model is the name of the model.
 func (e *Embeddings) Model() string { return e.Name }
 
-// Embed makes a vector for each text, in their order.
+// Embed makes a vector for each text, in their order. Where the endpoint refuses them for
+// what they are, the error is corpus.ErrRefused, too.
 func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	raw, err := json.Marshal(vectorsRequest{e.Name, texts, "float"})
 	if err != nil {
 		return nil, err
 	}
 	answer, _, err := post(ctx, e.Client, e.URL, e.Key, raw, mostVectors)
+	if errors.Is(err, errRefused) {
+		err = fmt.Errorf("%w: %w", corpus.ErrRefused, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +71,9 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 	}
 	return vectors, nil
 }
+
+// refusing are what an endpoint answers that does not take what was sent.
+var refusing = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
 // post sends JSON and returns the JSON that is answered. The error of an endpoint that
 // refuses, or that cannot be reached, is ErrUnavailable.
@@ -92,6 +103,8 @@ func post(ctx context.Context, client *http.Client, url, key string, body []byte
 		return nil, nil, ctx.Err()
 	case err != nil:
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case slices.Contains(refusing, response.StatusCode):
+		return nil, nil, fmt.Errorf("%w: %w: status %d", ErrUnavailable, errRefused, response.StatusCode)
 	case response.StatusCode != http.StatusOK:
 		return nil, nil, fmt.Errorf("%w: status %d", ErrUnavailable, response.StatusCode)
 	case int64(len(answer)) > most:

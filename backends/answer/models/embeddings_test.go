@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 )
 
 func TestEmbeddings(t *testing.T) {
@@ -32,6 +34,16 @@ func TestEmbeddings(t *testing.T) {
 	}
 	if got.Model != "v" || !slices.Equal(got.Input, []string{"a", "b"}) || got.Encoding != "float" {
 		t.Errorf("%+v", got)
+	}
+	for _, refusing := range []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity} {
+		status = refusing
+		if _, err := e.Embed(t.Context(), []string{"a", "b"}); !errors.Is(err, corpus.ErrRefused) {
+			t.Errorf("%d: %v", refusing, err)
+		}
+	}
+	status = http.StatusTooManyRequests
+	if _, err := e.Embed(t.Context(), []string{"a", "b"}); errors.Is(err, corpus.ErrRefused) {
+		t.Error(err)
 	}
 	for name, bad := range map[string]struct {
 		status int

@@ -60,6 +60,9 @@ type Model interface {
 // every provider failed.
 var ErrUnavailable = errors.New("no usable model")
 
+// errRefused is the error of an endpoint that refuses a request for what is in it.
+var errRefused = errors.New("the request is refused")
+
 // Scripted answers by a function. It is for tests, and for trying the service out.
 type Scripted func(r Request) (string, error)
 

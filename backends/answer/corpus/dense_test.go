@@ -1,0 +1,96 @@
+package corpus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// strict is an embedder with bounds, as servers of models have them.
+type strict struct {
+	atOnce, longest, dimensions int
+	never                       string // what it takes in no text
+	t                           *testing.T
+}
+
+func (strict) Model() string { return "strict" }
+
+func (s *strict) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		s.t.Error("who answers nothing is waited for for ever")
+	}
+	if len(texts) > s.atOnce {
+		return nil, fmt.Errorf("%w: batch", corpus.ErrRefused)
+	}
+	for _, text := range texts {
+		if len(text) > s.longest || s.never != "" && strings.Contains(text, s.never) {
+			return nil, fmt.Errorf("%w: text", corpus.ErrRefused)
+		}
+		vectors = append(vectors, make([]float32, s.dimensions))
+	}
+	return vectors, nil
+}
+
+// A text that an embedder refuses keeps no other one from its vector.
+func TestEmbedRefused(t *testing.T) {
+	t.Parallel()
+	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
+		c := corpus.New(k.Server)
+		for i := range 40 {
+			text := fmt.Sprintf("Number %d sells pumps.", i)
+			switch i {
+			case 7:
+				text += strings.Repeat(" It sells them in every country of the world.", 30)
+			case 20:
+				text += " It is unspeakable."
+			}
+			if _, err := c.Put(t.Context(), corpus.Source{Title: "Pumps", URL: fmt.Sprintf("corpus:%d", i), Pages: []corpus.Page{{Text: text}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e := &strict{atOnce: 16, longest: 400, dimensions: 3, never: "unspeakable", t: t}
+		if made, err := c.Embed(t.Context(), e, nil); err != nil || made != 39 {
+			t.Errorf("%d made, %v", made, err)
+		}
+		if n := count(t, k, "SELECT count(*) FROM answer_dense WHERE length(vector) = 3"); n != 39 {
+			t.Errorf("%d vectors", n)
+		}
+		// Who refuses everything is asked no more than a few times.
+		e.atOnce = 0
+		put := func(from, to int) {
+			for i := from; i < to; i++ {
+				if _, err := c.Put(t.Context(), corpus.Source{Title: "Valves", URL: fmt.Sprintf("corpus:%d", i), Pages: []corpus.Page{{Text: fmt.Sprintf("Number %d sells valves.", i)}}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		put(40, 60)
+		if made, err := c.Embed(t.Context(), e, nil); !errors.Is(err, corpus.ErrRefused) || made != 0 {
+			t.Errorf("%d made, %v", made, err)
+		}
+		// The model behind the name is another one: old vectors do not compare.
+		*e = strict{atOnce: 16, longest: 4000, dimensions: 4, t: t}
+		held := 0
+		made, err := c.Embed(t.Context(), e, func(kernel.Conn, int) error {
+			held++
+			return nil
+		})
+		if err != nil || made != 60 || held < 4 {
+			t.Errorf("%d made, held %d times, %v", made, held, err)
+		}
+		if n := count(t, k, "SELECT count(*) FROM answer_dense WHERE length(vector) = 4"); n != 60 {
+			t.Errorf("%d vectors", n)
+		}
+		put(60, 61)
+		lost := errors.New("lost")
+		if made, err := c.Embed(t.Context(), e, func(kernel.Conn, int) error { return lost }); !errors.Is(err, lost) || made != 0 {
+			t.Errorf("%d made, %v", made, err)
+		}
+	})
+}
