@@ -18,13 +18,10 @@ import (
 type Embedder interface {
 	// Model names what makes them: vectors of different ones do not compare.
 	Model() string
-	// Embed makes one for each text, all of one length.
+	// Embed makes one for each text, all of one length. The error of texts that are not taken
+	// is kernel.ErrTexts.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
-
-// ErrRefused is the error of an embedder that will not take these texts, whenever they are
-// sent: they are too many at once, or one of them is too long.
-var ErrRefused = errors.New("the texts are refused")
 
 const (
 	embeddedAtOnce = 32
@@ -59,10 +56,10 @@ func (c *Corpus) Embed(ctx context.Context, e Embedder, told func(conn kernel.Co
 		}
 		vectors, err := vectorsOf(ctx, e, list)
 		switch {
-		case errors.Is(err, ErrRefused) && len(list) > 1:
+		case errors.Is(err, kernel.ErrTexts) && len(list) > 1:
 			most = len(list) / 2
 			continue
-		case errors.Is(err, ErrRefused):
+		case errors.Is(err, kernel.ErrTexts):
 			if refused++; refused == mostRefused {
 				return made, err
 			}
@@ -130,7 +127,7 @@ func vectorsOf(ctx context.Context, e Embedder, list []unembedded) ([][]float32,
 	}
 	for {
 		vectors, err := vectorsNow(ctx, e, texts)
-		if !errors.Is(err, ErrRefused) || len(texts) > 1 || len(texts[0]) <= leastEmbedded {
+		if !errors.Is(err, kernel.ErrTexts) || len(texts) > 1 || len(texts[0]) <= leastEmbedded {
 			return vectors, err
 		}
 		texts[0] = cut(texts[0], len(texts[0])/2)

@@ -26,11 +26,11 @@ func (s *strict) Embed(ctx context.Context, texts []string) (vectors [][]float32
 		s.t.Error("who answers nothing is waited for for ever")
 	}
 	if len(texts) > s.atOnce {
-		return nil, fmt.Errorf("%w: batch", corpus.ErrRefused)
+		return nil, fmt.Errorf("%w: batch", kernel.ErrTexts)
 	}
 	for _, text := range texts {
 		if len(text) > s.longest || s.never != "" && strings.Contains(text, s.never) {
-			return nil, fmt.Errorf("%w: text", corpus.ErrRefused)
+			return nil, fmt.Errorf("%w: text", kernel.ErrTexts)
 		}
 		vectors = append(vectors, make([]float32, s.dimensions))
 	}
@@ -71,7 +71,7 @@ func TestEmbedRefused(t *testing.T) {
 			}
 		}
 		put(40, 60)
-		if made, err := c.Embed(t.Context(), e, nil); !errors.Is(err, corpus.ErrRefused) || made != 0 {
+		if made, err := c.Embed(t.Context(), e, nil); !errors.Is(err, kernel.ErrTexts) || made != 0 {
 			t.Errorf("%d made, %v", made, err)
 		}
 		// The model behind the name is another one: old vectors do not compare.

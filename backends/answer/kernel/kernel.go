@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -34,3 +35,7 @@ func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 
 // Micros is now as it is stored.
 func (s *Server) Micros() int64 { return s.Now().UnixMicro() }
+
+// ErrTexts is the error of a model of vectors that will not take these texts, whenever they
+// are sent: they are too many at once, or one of them is too long.
+var ErrTexts = errors.New("the texts are refused")

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
 // Embeddings is a client of an endpoint for vectors.
@@ -45,7 +45,7 @@ type vectorsResponse struct {
 func (e *Embeddings) Model() string { return e.Name }
 
 // Embed makes a vector for each text, in their order. Where the endpoint refuses them for
-// what they are, the error is corpus.ErrRefused, too.
+// what they are, the error is kernel.ErrTexts, too.
 func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	raw, err := json.Marshal(vectorsRequest{e.Name, texts, "float"})
 	if err != nil {
@@ -53,7 +53,7 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 	}
 	answer, _, err := post(ctx, e.Client, e.URL, e.Key, raw, mostVectors)
 	if errors.Is(err, errRefused) {
-		err = fmt.Errorf("%w: %w", corpus.ErrRefused, err)
+		err = fmt.Errorf("%w: %w", kernel.ErrTexts, err)
 	}
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
 func TestEmbeddings(t *testing.T) {
@@ -37,12 +37,12 @@ func TestEmbeddings(t *testing.T) {
 	}
 	for _, refusing := range []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity} {
 		status = refusing
-		if _, err := e.Embed(t.Context(), []string{"a", "b"}); !errors.Is(err, corpus.ErrRefused) {
+		if _, err := e.Embed(t.Context(), []string{"a", "b"}); !errors.Is(err, kernel.ErrTexts) {
 			t.Errorf("%d: %v", refusing, err)
 		}
 	}
 	status = http.StatusTooManyRequests
-	if _, err := e.Embed(t.Context(), []string{"a", "b"}); errors.Is(err, corpus.ErrRefused) {
+	if _, err := e.Embed(t.Context(), []string{"a", "b"}); errors.Is(err, kernel.ErrTexts) {
 		t.Error(err)
 	}
 	for name, bad := range map[string]struct {
