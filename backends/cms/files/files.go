@@ -120,7 +120,7 @@ func (f *Files) serve(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 		}
 		small, mediaType, err := f.images.get(r.Context(), &file.File, size, body)
 		switch {
-		case errors.Is(err, errNotSmaller):
+		case errors.Is(err, errNotSmaller), errors.Is(err, errUnreadable):
 			if _, err := body.Seek(0, io.SeekStart); err != nil {
 				return err
 			}

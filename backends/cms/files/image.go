@@ -44,7 +44,11 @@ func scales(f *blob.File) bool {
 	return false
 }
 
-var errNotSmaller = errors.New("the image is not larger than that")
+// Why an image is served as it is.
+var (
+	errNotSmaller = errors.New("the image is not larger than that")
+	errUnreadable = errors.New("the image cannot be read")
+)
 
 // cache is smaller images by the hash of their file.
 type cache struct {
@@ -54,7 +58,7 @@ type cache struct {
 
 func newCache(folder string) *cache { return &cache{folder, make(chan struct{}, atOnce)} }
 
-// get is a smaller image, and its media type; the error may be errNotSmaller.
+// get is a smaller image, and its media type; the error may be errNotSmaller, or errUnreadable.
 func (c *cache) get(ctx context.Context, f *blob.File, size content.Size, from io.Reader) (_ *os.File, mediaType string, err error) {
 	extension := ".png"
 	if mediaType = "image/png"; f.MediaType == "image/jpeg" {
@@ -108,7 +112,8 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 		return nil, err
 	}
 	turned := imagemeta.Turned(head)
-	width, height := int(f.Width), int(f.Height)
+	whole := image.Rect(0, 0, int(f.Width), int(f.Height))
+	width, height := whole.Max.X, whole.Max.Y
 	if turned >= 5 { // it lies on its side
 		width, height = height, width
 	}
@@ -119,9 +124,9 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	decode := map[string]func(io.Reader) (image.Image, error){"image/jpeg": jpeg.Decode, "image/png": png.Decode, "image/gif": gif.Decode}[f.MediaType]
 	read, err := decode(in)
 	if err != nil {
-		return nil, fmt.Errorf("reading an image: %w", err)
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	return scale(turn(plain(read), turned), part, to), nil
+	return scale(turn(plain(read, whole), turned), part, to), nil
 }
 
 // fit is which part of an image is taken, and what size it gets.
@@ -151,10 +156,11 @@ func fit(s content.Size, width, height int) (part image.Rectangle, to image.Poin
 	return part, to
 }
 
-// plain is an image as bytes of red, green, blue and alpha, which are multiplied.
-func plain(in image.Image) *image.RGBA {
-	out := image.NewRGBA(image.Rect(0, 0, in.Bounds().Dx(), in.Bounds().Dy()))
-	draw.Draw(out, out.Rect, in, in.Bounds().Min, draw.Src)
+// plain is an image as bytes of red, green, blue and alpha, which are multiplied. The first
+// picture of a GIF may be a part of the whole.
+func plain(in image.Image, whole image.Rectangle) *image.RGBA {
+	out := image.NewRGBA(whole)
+	draw.Draw(out, in.Bounds(), in, in.Bounds().Min, draw.Src)
 	return out
 }
 
