@@ -119,9 +119,11 @@ func (i *importer) line(ctx context.Context, l *line) error {
 	case l.Page != nil:
 		p := l.Page
 		e := content.Edit{Template: p.Template, Title: &p.Title, Status: &p.Status, Fields: p.Fields}
-		if now := i.Pages.Moment(); p.PublishAt > now {
+		now := i.Pages.Moment()
+		if p.PublishAt > now && p.Status == content.StatusUnpublished { // else it is of a draft, which stays where it is
 			e.PublishAt = &p.PublishAt
-		} else if p.UnpublishAt > now {
+		}
+		if p.UnpublishAt > now {
 			e.UnpublishAt = &p.UnpublishAt
 		}
 		i.done.Pages++

@@ -143,6 +143,32 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
+// Times at which pages are published come along, both of them; that of a draft does not,
+// since the draft does not.
+func TestScheduled(t *testing.T) {
+	t.Parallel()
+	from, into := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
+	fill(t, from)
+	site := kernel.Site()
+	top := ok[*content.Page](t)(from.Pages.At(t.Context(), site, "/blog"))
+	soon := kernel.Moment(time.Now().Add(time.Hour).Truncate(time.Second).UnixMicro())
+	later := soon + 1e6
+	unpublished, hidden, title := "unpublished", "hidden", "Later"
+	post := content.Edit{Parent: top.ID, Template: "post", Title: &title, Status: &unpublished, PublishAt: &soon, UnpublishAt: &later}
+	ok[*content.Page](t)(from.Pages.Save(t.Context(), site, post))
+	title = "Drafted"
+	fields := map[string]any{"body": "x", "author": ok[*content.Page](t)(from.Pages.At(t.Context(), site, "/blog/b")).ID}
+	page := ok[*content.Page](t)(from.Pages.Save(t.Context(), site, content.Edit{Parent: top.ID, Template: "post", Title: &title, Status: &hidden, Fields: fields, UnpublishAt: &later}))
+	ok[*content.Page](t)(from.Pages.Save(t.Context(), site, content.Edit{ID: page.ID, Draft: true, Fields: map[string]any{"body": "y"}, PublishAt: &soon}))
+	ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(export(t, from))))
+	for path, want := range map[string][2]kernel.Moment{"/blog/later": {soon, later}, "/blog/drafted": {0, later}} {
+		got := ok[*content.Page](t)(into.Pages.At(t.Context(), site, path))
+		if got.PublishAt != want[0] || got.UnpublishAt != want[1] {
+			t.Errorf("%s: published at %d, unpublished at %d, want %v", path, got.PublishAt, got.UnpublishAt, want)
+		}
+	}
+}
+
 // plain is an export without the times of the system's pages.
 func plain(t *testing.T, text string) string {
 	t.Helper()
