@@ -308,3 +308,32 @@ func TestCursors(t *testing.T) {
 		}
 	})
 }
+
+// Who edits or makes pages of a template knows it, also without seeing what others made of it.
+func TestKnownTemplates(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t))
+	for _, f := range []content.Field{{Name: "note", Type: content.TypeText}, {Name: "wish", Type: content.TypeText}} {
+		if _, err := s.SaveField(t.Context(), s.root, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	editors := []string{"editor"}
+	for _, made := range []content.Template{{Name: "inner", Fields: []string{"note"}, Edit: editors}, {Name: "letter", Fields: []string{"wish"}, Create: editors}} {
+		if _, err := s.SaveTemplate(t.Context(), s.root, made); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Template(t.Context(), s.ann, made.Name); err != nil || !slices.Equal(got.Fields, made.Fields) {
+			t.Errorf("%s: %v, %v", made.Name, got, err)
+		}
+		if _, err := s.Field(t.Context(), s.ann, made.Fields[0]); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Template(t.Context(), s.guest, made.Name); !kernel.IsNotFound(err) {
+			t.Errorf("a guest knows %s: %v", made.Name, err)
+		}
+		if _, err := s.Field(t.Context(), s.guest, made.Fields[0]); !kernel.IsNotFound(err) {
+			t.Errorf("a guest knows %s: %v", made.Fields[0], err)
+		}
+	}
+}

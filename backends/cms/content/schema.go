@@ -179,6 +179,11 @@ func (t *Template) may(u *kernel.User, act act) bool {
 	return slices.ContainsFunc(roles, func(role string) bool { return role == kernel.RoleGuest || u.Is(role) })
 }
 
+// known reports whether u has to do with the pages of a template.
+func (t *Template) known(u *kernel.User) bool {
+	return t.may(u, viewing) || t.may(u, editing) || t.may(u, creating)
+}
+
 // set is the templates with whose pages u may do something.
 func (s *schema) set(u *kernel.User, act act) selector.Set {
 	var set selector.Set
@@ -192,8 +197,8 @@ func (s *schema) set(u *kernel.User, act act) selector.Set {
 	return set
 }
 
-// Templates are those whose pages u may see, or all for those who may change them; by
-// name.
+// Templates are those whose pages u may see, edit or make, or all for those who may change
+// them; by name.
 func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -201,7 +206,7 @@ func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, e
 	}
 	list := []*Template{}
 	for _, name := range slices.Sorted(maps.Keys(s.names)) {
-		if t := s.names[name]; u.May(kernel.PermissionTemplates) || t.may(u, viewing) {
+		if t := s.names[name]; u.May(kernel.PermissionTemplates) || t.known(u) {
 			list = append(list, t.clone())
 		}
 	}
@@ -238,7 +243,7 @@ func (p *Content) Fields(ctx context.Context, u *kernel.User) ([]*Field, error) 
 	seen := map[string]bool{TitleField: true}
 	for _, t := range s.names {
 		for _, name := range t.Fields {
-			seen[name] = seen[name] || t.may(u, viewing)
+			seen[name] = seen[name] || t.known(u)
 		}
 	}
 	list := []*Field{}
