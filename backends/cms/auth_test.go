@@ -323,6 +323,32 @@ func TestCORS(t *testing.T) {
 	all.expect("POST", "/api/auth", all.login(), 200, "*")
 	all.expect("POST", "/api/go/count", "", 403, "*", "Origin", "https://other.example")
 
+	s.expect("DELETE", "/api/auth", "", 200, "*", "Origin", app)
+	// A route of any method, and one that varies by itself.
+	s.file("api/Any.js", `exports.Any = class Any {
+  static any(data, ctx) { ctx.setHeader("Vary", "Accept-Language"); return {method: ctx.method} }
+}`)
+	s.file("api/Routes.php", `<?php
+require 'Any.js';
+$routes = [
+  ['*', 'any', Any::class, 'any'],
+  ['*', 'inner', Any::class, 'any', ['cors' => false]],
+  ['GET', 'open', Any::class, 'any', ['auth' => false]],
+];`)
+	s.reload()
+	w = s.expect("OPTIONS", "/api/any", "", 204, "", "Origin", app, "Access-Control-Request-Method", "PUT")
+	if got := w.Header().Get("Access-Control-Allow-Methods"); got != "PUT" || w.Header().Get("Access-Control-Allow-Origin") != app {
+		t.Errorf("a route of any method: %v", w.Header())
+	}
+	s.expect("OPTIONS", "/api/any", "", 401, "*", "Origin", app)
+	s.expect("OPTIONS", "/api/any", "", 401, "*", "Origin", "https://other.example", "Access-Control-Request-Method", "PUT")
+	s.expect("OPTIONS", "/api/inner", "", 401, "*", "Origin", app, "Access-Control-Request-Method", "PUT")
+	s.expect("PUT", "/api/any", "", 401, "*", "Origin", app)
+	w = s.expect("GET", "/api/open", "", 200, "*", "Origin", app)
+	if got := strings.Join(w.Header().Values("Vary"), ", "); got != "Origin, Accept-Language" {
+		t.Errorf("it varies with %q", got)
+	}
+
 	none := newSite(t, databases.SQLite(t), settings.Settings{})
 	if w := none.expect("OPTIONS", "/api/users", "", 405, "*", "Origin", app); w.Header().Get("Vary") != "" {
 		t.Error("CORS without origins")

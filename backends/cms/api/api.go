@@ -117,6 +117,9 @@ func (q *request) serve() (any, error) {
 		allow := strings.Join(m.Allow, ", ")
 		return nil, &handler.Error{Code: http.StatusMethodNotAllowed, Message: "method not allowed", Header: http.Header{"Allow": {allow}}}
 	}
+	if m.Route.Options.Auth && m.Route.Options.CORS && m.Route.Method == "*" && q.preflight() { // browsers send it without credentials
+		return nil, nil
+	}
 	q.route = m.Route
 	ctx, cancel := context.WithTimeout(q.r.Context(), m.Route.Options.Timeout)
 	defer cancel()
@@ -172,6 +175,12 @@ func (q *request) own() (func(context.Context, *auth.Call) (any, error), bool) {
 		return q.Auth.Renew, true
 	}
 	return nil, false
+}
+
+// preflight reports whether a browser asks for a page of another origin that is allowed whether it may send a request.
+func (q *request) preflight() bool {
+	allowed, _ := q.current.Allowed(q.r.Header.Get("Origin"))
+	return allowed && q.r.Method == http.MethodOptions && q.r.Header.Get("Access-Control-Request-Method") != ""
 }
 
 // cors tells a browser that pages of another origin may see the answer.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"go.uber.org/zap"
@@ -27,7 +28,7 @@ var errLarge = fmt.Errorf("the answer is longer than %d bytes", maxOutput)
 func (q *request) answer(value any) {
 	status, header := q.call.Answered()
 	if serve, ok := value.(handler.Served); ok {
-		maps.Copy(q.w.Header(), header)
+		merge(q.w.Header(), header)
 		if err := serve(q.w, q.whole); err != nil {
 			q.fail(err)
 		}
@@ -39,7 +40,7 @@ func (q *request) answer(value any) {
 		return
 	}
 	to := q.w.Header()
-	maps.Copy(to, header)
+	merge(to, header)
 	if body == nil {
 		if status == 0 {
 			status = http.StatusNoContent
@@ -62,6 +63,16 @@ func (q *request) answer(value any) {
 	to.Set("Content-Length", strconv.Itoa(len(body)))
 	q.w.WriteHeader(status)
 	_, _ = q.w.Write(body) // a client that has gone
+}
+
+// merge sets headers of a method. What they say that the answer varies with stands beside the origin, which decides
+// over what is set before.
+func merge(to, header http.Header) {
+	vary := to.Values("Vary")
+	maps.Copy(to, header)
+	if own := header.Values("Vary"); len(own) > 0 {
+		to["Vary"] = append(slices.Clone(vary), own...)
+	}
 }
 
 // encode is the body of a value, and what it says of status and headers. A nil body is none.
