@@ -24,7 +24,12 @@ const (
 // that the file beside it names, else of that of the column symbol or of the file's
 // name; any other is a document of kind table.
 func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
-	lines := csv.NewReader(r)
+	text, err := readEncoded(r)
+	if err != nil {
+		return err
+	}
+	lines := csv.NewReader(strings.NewReader(text))
+	lines.Comma = separator(text)
 	lines.FieldsPerRecord = -1
 	lines.LazyQuotes = true
 	lines.ReuseRecord = false
@@ -36,9 +41,6 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 		}
 		if err != nil {
 			return out(base, refuse("the CSV cannot be read: %v", err))
-		}
-		if len(rows) == 0 && len(row) > 0 {
-			row[0] = strings.TrimPrefix(row[0], "\ufeff")
 		}
 		if rows = append(rows, row); len(rows) > mostCSVRows || len(row) > mostCells {
 			return out(base, refuse("more than %d rows, or %d columns", mostCSVRows, mostCells))
@@ -61,6 +63,19 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 		base.Pages = append(base.Pages, Page{Number: len(base.Pages) + 1, Text: base.Title + "\n\n" + tables.Markdown(page)})
 	}
 	return out(base, nil)
+}
+
+// separator is what stands between the columns of a table, by its first line: a comma, or
+// what programs write in its place where numbers have commas.
+func separator(text string) rune {
+	header, _, _ := strings.Cut(text, "\n")
+	best := ','
+	for _, other := range ";\t" {
+		if strings.Count(header, string(other)) > strings.Count(header, string(best)) {
+			best = other
+		}
+	}
+	return best
 }
 
 // priceColumns are where the columns of prices are: day, open, high, low, close,

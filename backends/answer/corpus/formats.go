@@ -110,7 +110,7 @@ func meta(name string, base Source) (Source, error) {
 		return base, err
 	}
 	var r record
-	if err := json.Unmarshal(body, &r); err != nil {
+	if err := json.Unmarshal([]byte(decoded(body)), &r); err != nil {
 		return base, refuse("%s: %v", filepath.Base(name)+metaSuffix, err)
 	}
 	return r.source(base)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -24,7 +25,11 @@ const (
 // canonical address, its language and the time it was published are taken where it says
 // them. A break of the page, as print styles have it, begins a page.
 func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
-	root, err := html.Parse(r)
+	text, err := readEncoded(r)
+	if err != nil {
+		return err
+	}
+	root, err := html.Parse(strings.NewReader(text))
 	if err != nil {
 		return out(base, refuse("the HTML cannot be read: %v", err))
 	}
@@ -75,6 +80,11 @@ func styled(n *html.Node, settings ...string) bool {
 	return false
 }
 
+// hidden reports whether readers of a page do not see an element.
+func hidden(n *html.Node) bool {
+	return styled(n, "display:none", "visibility:hidden") || slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
+}
+
 func (d *htmlReader) walk(n *html.Node, depth int) {
 	if d.pieces++; depth > mostDepth || d.pieces > mostPieces {
 		return
@@ -104,14 +114,14 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 			d.line.WriteByte(' ')
 			return
 		case atom.Table:
-			if styled(n, "display:none") {
+			if hidden(n) {
 				return
 			}
 			d.paragraph()
 			d.table(n, depth)
 			return
 		}
-		if n.Data == "ix:header" || styled(n, "display:none") || attr(n, "hidden") != "" {
+		if n.Data == "ix:header" || hidden(n) {
 			return
 		}
 	}
@@ -141,7 +151,7 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 func isBlock(n *html.Node) bool {
 	switch n.DataAtom { //nolint:exhaustive // the others are in lines
 	case atom.P, atom.Div, atom.Li, atom.Ul, atom.Ol, atom.Section, atom.Article, atom.Main, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6,
-		atom.Blockquote, atom.Pre, atom.Hr, atom.Dl, atom.Dt, atom.Dd, atom.Body, atom.Header, atom.Figure, atom.Figcaption, atom.Address, atom.Aside:
+		atom.Blockquote, atom.Pre, atom.Hr, atom.Dl, atom.Dt, atom.Dd, atom.Body, atom.Header, atom.Figure, atom.Figcaption, atom.Address, atom.Aside, atom.Td, atom.Th, atom.Caption:
 		return true
 	}
 	return false
@@ -176,7 +186,7 @@ func textOf(n *html.Node, depth int) string {
 	var b strings.Builder
 	var walk func(n *html.Node, depth int)
 	walk = func(n *html.Node, depth int) {
-		if depth > mostDepth || n.DataAtom == atom.Script || n.DataAtom == atom.Style {
+		if depth > mostDepth || n.DataAtom == atom.Script || n.DataAtom == atom.Style || hidden(n) {
 			return
 		}
 		switch {
@@ -228,6 +238,7 @@ func (d *htmlReader) page() {
 // table takes a table, or the paragraphs of one that does but place them.
 func (d *htmlReader) table(n *html.Node, depth int) {
 	var rows [][]string
+	var taken []int // of each column: how many rows below have a cell from above
 	var collect func(n *html.Node, depth int)
 	nested := false
 	collect = func(n *html.Node, depth int) {
@@ -236,9 +247,12 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 		}
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			switch {
+			case c.Type == html.ElementNode && hidden(c):
 			case c.DataAtom == atom.Tr:
 				if len(rows) < mostRows {
-					row, holds := cellsOf(c, depth)
+					var row []string
+					var holds bool
+					row, taken, holds = cellsOf(c, depth, taken)
 					rows = append(rows, row)
 					nested = nested || holds
 				}
@@ -271,23 +285,42 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 }
 
 // cellsOf are the cells of a row, each followed by empty ones for the columns that it
-// spans; holds: a table is in one of them.
-func cellsOf(tr *html.Node, depth int) (cells []string, holds bool) {
+// spans, and empty ones in the columns that are taken from above; below is taken of the next
+// row. holds: a table is in one of them.
+func cellsOf(tr *html.Node, depth int, taken []int) (cells []string, below []int, holds bool) {
 	for c := tr.FirstChild; c != nil && len(cells) < mostCells; c = c.NextSibling {
-		if c.DataAtom != atom.Td && c.DataAtom != atom.Th {
+		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || hidden(c) {
 			continue
 		}
-		holds = holds || hasTable(c, depth)
-		cells = append(cells, collapse(textOf(c, depth)))
-		span := 1
-		if _, err := fmt.Sscanf(attr(c, "colspan"), "%d", &span); err != nil {
-			span = 1
-		}
-		for range min(max(span, 1), mostCells-len(cells)+1) - 1 {
+		for len(cells) < min(len(taken), mostCells) && taken[len(cells)] > 0 {
 			cells = append(cells, "")
 		}
+		holds = holds || hasTable(c, depth)
+		from, down := len(cells), span(c, "rowspan", mostRows)
+		cells = append(cells, collapse(textOf(c, depth)))
+		for range min(span(c, "colspan", mostCells), mostCells-len(cells)+1) - 1 {
+			cells = append(cells, "")
+		}
+		if down > 1 {
+			taken = append(taken, make([]int, max(len(cells)-len(taken), 0))...)
+			for i := from; i < len(cells); i++ {
+				taken[i] = down // this row is one of them
+			}
+		}
 	}
-	return cells, holds
+	for i := range taken {
+		taken[i] = max(taken[i]-1, 0)
+	}
+	return cells, taken, holds
+}
+
+// span is how many rows or columns a cell has.
+func span(cell *html.Node, key string, most int) int {
+	n := 1
+	if _, err := fmt.Sscanf(attr(cell, key), "%d", &n); err != nil {
+		return 1
+	}
+	return min(max(n, 1), most)
 }
 
 func hasTable(n *html.Node, depth int) bool {

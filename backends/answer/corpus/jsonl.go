@@ -24,6 +24,9 @@ func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 			return err
 		}
 		line, err := readLine(lines)
+		if n == 0 {
+			line = bytes.TrimPrefix(line, []byte(markUTF8))
+		}
 		if n++; len(bytes.TrimSpace(line)) > 0 {
 			one := base
 			one.URL += "/" + strconv.Itoa(n) // for one that has none

@@ -11,11 +11,10 @@ import (
 // between two lines of "---", whose names are those of JSONL; without a title the first
 // heading is it. A line that is a form feed alone, or <!-- page 12 -->, begins a page.
 func readMarkdown(_ context.Context, r io.Reader, base Source, out emit) error {
-	body, err := io.ReadAll(r)
+	text, err := readEncoded(r)
 	if err != nil {
 		return err
 	}
-	text := strings.ReplaceAll(string(body), "\r\n", "\n")
 	s, text, err := frontMatter(text, base)
 	if err != nil {
 		return out(s, err)

@@ -11,11 +11,11 @@ import (
 // readText reads a document of plain text. Form feeds begin pages, and columns held
 // apart by blanks are tables.
 func readText(_ context.Context, r io.Reader, base Source, out emit) error {
-	body, err := io.ReadAll(r)
+	text, err := readEncoded(r)
 	if err != nil {
 		return err
 	}
-	base.Pages = textPages(string(body))
+	base.Pages = textPages(text)
 	return out(base, nil)
 }
 
