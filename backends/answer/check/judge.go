@@ -36,16 +36,16 @@ func (c *Checker) Judge(ctx context.Context, m models.Model, d draft.Draft) (Sco
 		for _, at := range s.Marks {
 			if at >= 0 && at < len(c.m.Passages) && !used[at] {
 				used[at] = true
-				fmt.Fprintf(&b, "<passage id=\"p%d\">\n%s\n</passage>\n", at+1, strings.ReplaceAll(c.m.Passages[at].Text, "</passage", "‹/passage"))
+				fmt.Fprintf(&b, "<passage id=\"p%d\">\n%s\n</passage>\n", at+1, draft.Fence(c.m.Passages[at].Text))
 			}
 		}
 	}
 	for _, v := range c.m.Computed {
 		b.WriteString("Computed: " + v.Label + " " + v.Formula + "\n")
 	}
-	b.WriteString("Question: " + c.m.Question.Text + "\n<answer>\n")
+	b.WriteString("Question: " + draft.Fence(c.m.Question.Text) + "\n<answer>\n")
 	for _, s := range d.Sentences {
-		b.WriteString(strings.ReplaceAll(s.Text, "</answer", "‹/answer"))
+		b.WriteString(draft.Fence(s.Text))
 		for _, at := range s.Marks {
 			fmt.Fprintf(&b, " [p%d]", at+1)
 		}

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
@@ -29,7 +30,7 @@ func Prompt(text string, v *formula.Value, passages []kernel.Passage, parts, pro
 	var b strings.Builder
 	for i := range passages {
 		p := &passages[i]
-		fmt.Fprintf(&b, "<passage id=\"p%d\" title=%q period=%q>\n%s\n</passage>\n", i+1, fence(p.Title), p.Period.String(), fence(p.Text))
+		fmt.Fprintf(&b, "<passage id=\"p%d\" title=%q period=%q>\n%s\n</passage>\n", i+1, Fence(p.Title), p.Period.String(), Fence(p.Text))
 	}
 	if v != nil {
 		b.WriteString("Computed:\n- " + say(v) + "\n")
@@ -37,7 +38,7 @@ func Prompt(text string, v *formula.Value, passages []kernel.Passage, parts, pro
 	if len(parts) > 0 {
 		b.WriteString("Answers to parts of the question:\n")
 		for _, part := range parts {
-			b.WriteString("- " + fence(part) + "\n")
+			b.WriteString("- " + Fence(part) + "\n")
 		}
 	}
 	if len(problems) > 0 {
@@ -46,14 +47,15 @@ func Prompt(text string, v *formula.Value, passages []kernel.Passage, parts, pro
 			b.WriteString("- " + p + "\n")
 		}
 	}
-	b.WriteString("Question: " + fence(text))
+	b.WriteString("Question: " + Fence(text))
 	return []models.Message{{Role: "system", Content: rules}, {Role: "user", Content: b.String()}}
 }
 
-// fence keeps a text from ending the fence that it stands in.
-func fence(s string) string {
-	return strings.NewReplacer("<passage", "‹passage", "</passage", "‹/passage").Replace(s)
-}
+// fences are tags of a fence as a model reads them, in whatever case and with blanks.
+var fences = regexp.MustCompile(`(?i)<(\s*/?\s*(?:passage|answer))`)
+
+// Fence keeps a text from ending the fence that it stands in, and from beginning one.
+func Fence(s string) string { return fences.ReplaceAllString(s, "‹$1") }
 
 // say is a value in a line, with the marks of its inputs.
 func say(v *formula.Value) string {
