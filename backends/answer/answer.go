@@ -36,7 +36,7 @@ type Options struct {
 	// Keyring gives what seals stored answers; nil: they are stored as they are.
 	Keyring func() (keyring.Keyring, error)
 	// BaseURL is where the service is, without a slash at its end: references to documents
-	// without a public address begin with it. Default: they begin at /v1.
+	// without a public address, and to answers that come later, begin with it. Default: they begin at /v1.
 	BaseURL string
 	// Model writes and judges; nil: answers are extracted, by rules alone.
 	Model models.Model
@@ -112,7 +112,7 @@ func New(o Options) *Server {
 		from = &remembering{Asker: from, lasts: o.Remember, now: o.Now, version: s.Corpus.Version, outcomes: make(map[string]remembered)}
 	}
 	s.api = api.New(api.Options{
-		Kernel: k, Accounts: s.Accounts, Asker: from, Counters: o.Counters, Keyring: o.Keyring, Source: s.source,
+		Kernel: k, Accounts: s.Accounts, Asker: from, Counters: o.Counters, Keyring: o.Keyring, Source: s.source, BaseURL: o.BaseURL,
 		Running: o.Running, Queued: o.Queued, Deadline: o.Deadline, LogQueries: o.LogQueries, Observe: o.Observe,
 	})
 	work := []jobs.Job{

@@ -75,8 +75,9 @@ func init() {
 // tollgate_answer_stage_seconds{stage}, tollgate_answer_tokens_total{step,kind},
 // tollgate_answer_waiting, tollgate_answer_reserved, tollgate_answer_job_….
 type Handler struct {
-	// BaseURL is where the service is for clients; references to documents without a
-	// public address begin with it. Default: none, they begin with /v1/sources/.
+	// BaseURL is where the service is for clients; references to documents without a public
+	// address, and to answers that come later, begin with it. Default: none, they begin with
+	// /v1/.
 	BaseURL string `json:"base_url,omitempty"`
 
 	// Model writes answers and judges them. Default: none, they are extracted.

@@ -91,6 +91,8 @@ type Options struct {
 	Keyring func() (keyring.Keyring, error)
 	// Source finds a document; ok is false where there is none without a public address.
 	Source func(ctx context.Context, id string) (s Source, ok bool, err error)
+	// BaseURL is where clients find the service, without a slash at its end. Default: at the root of its host.
+	BaseURL string
 	// Running is how many questions are worked on at once, Queued how many wait. Default: 16, 64.
 	Running, Queued int
 	// Deadline is how long a question may take, its wait included. Default: 115s.

@@ -265,6 +265,16 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
+// Where clients find the service is where an answer that comes later is.
+func TestLocation(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.BaseURL = "https://a.example/answers" })
+	w := r.do("POST", "/v1/answer", asks("What was revenue?"), "Prefer", "respond-async")
+	if want := "https://a.example/answers/v1/answers/" + gjson.Get(w.Body.String(), "result.id").Str; w.Header().Get("Location") != want {
+		t.Errorf("%d %v, want %s", w.Code, w.Header(), want)
+	}
+}
+
 func TestAsync(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), nil)

@@ -232,7 +232,7 @@ func (a *API) unaccepted(w http.ResponseWriter, r *http.Request, caller *account
 // later answers that a question is worked on, and where to look.
 func (a *API) later(w http.ResponseWriter, id string) {
 	w.Header().Set("Preference-Applied", "respond-async")
-	w.Header().Set("Location", "/v1/answers/"+id)
+	w.Header().Set("Location", a.o.BaseURL+"/v1/answers/"+id)
 	a.write(w, http.StatusAccepted, "", map[string]string{"id": id, "status": accounts.Pending})
 }
 

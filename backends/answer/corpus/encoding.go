@@ -28,7 +28,7 @@ func readEncoded(r io.Reader) (string, error) {
 // or of Windows-1252, which old programs write without saying so. Text of UTF-8 with a few
 // bytes that are none stays it.
 func decoded(body []byte) string {
-	text := ""
+	var text string
 	switch {
 	case bytes.HasPrefix(body, []byte(markLE)):
 		text = wide(body[2:], binary.LittleEndian)

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"encoding/binary"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -10,7 +11,7 @@ import (
 func utf16Text(text string) string {
 	out := []byte(markLE)
 	for _, unit := range utf16.Encode([]rune(text)) {
-		out = append(out, byte(unit), byte(unit>>8))
+		out = binary.LittleEndian.AppendUint16(out, unit)
 	}
 	return string(out)
 }

@@ -16,7 +16,7 @@ import (
 
 // chunk is a chunk of a PNG.
 func chunk(name, data string) string {
-	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(data))) //nolint:gosec // a few bytes
 	out = append(append(out, name...), data...)
 	return string(binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:])))
 }
