@@ -3,6 +3,7 @@ package rest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -42,7 +43,22 @@ func (c *Call) Match() (Match, error) {
 	if !ok {
 		return nil, refuse(http.StatusBadRequest, "bad_request", "If-Match", `If-Match must be * or ETags between commas, such as "0123abcd"`)
 	}
+	for tag := range maps.Clone(tags.strong) {
+		tags.strong[Uncoded(tag)] = true
+	}
 	return func(tag string) bool { return tags.any || tags.strong[tag] }, nil
+}
+
+// Uncoded is an entity tag without what a compressing handler in front of a service adds to
+// it ("5-gzip"): Caddy takes that out of If-None-Match alone, and who reads a compressed
+// answer has no other tag to make a change of.
+func Uncoded(tag string) string {
+	for _, coding := range []string{"gzip", "zstd", "br"} {
+		if bare, ok := strings.CutSuffix(tag, "-"+coding+`"`); ok {
+			return bare + `"`
+		}
+	}
+	return tag
 }
 
 // Tell tells the version of what is read. Where the client has it already, by

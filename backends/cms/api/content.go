@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 	"github.com/tollgate-gateway/tollgate/backends/cms/webhooks"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // ContentClass is the name of the class of the built-in content API.
@@ -202,7 +203,7 @@ func version(call *handler.Call) (int64, error) {
 	if header == "" || header == "*" {
 		return 0, nil
 	}
-	text, quoted := strings.CutPrefix(header, `"`)
+	text, quoted := strings.CutPrefix(rest.Uncoded(header), `"`)
 	text, closed := strings.CutSuffix(text, `"`)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if !quoted || !closed || err != nil || n <= 0 {
