@@ -118,3 +118,32 @@ func reloadUnderLoad(s *site) {
 		s.Errorf("%d requests were answered", answered.Load())
 	}
 }
+
+// What calls of one session remember at the same time is all there afterwards.
+func TestSessionOfTwoCalls(t *testing.T) {
+	t.Parallel()
+	onBoth(t, settings.Settings{Auth: settings.Session}, func(s *site) {
+		s.file("api/Two.js", `exports.Two = class Two {
+  static slow() { session.set("a", 1); session.remove("old"); cache.set("begun", true); while (!cache.get("done")); return {} }
+  static quick() { while (!cache.get("begun")); session.set("b", 2); return {} }
+  static done() { cache.set("done", true); return {} }
+  static old() { session.set("old", 3); return {} }
+  static all() { return {a: session.get("a"), b: session.get("b"), old: session.get("old") ?? null} }
+}`)
+		s.file("api/Routes.php", `<?php
+require 'Two.js';
+$routes = [
+  ['GET', 'slow', Two::class, 'slow'], ['GET', 'quick', Two::class, 'quick'], ['GET', 'done', Two::class, 'done', ['auth' => false]],
+  ['GET', 'old', Two::class, 'old'], ['GET', 'all', Two::class, 'all'],
+];`)
+		s.reload()
+		s.expect("POST", "/api/auth", s.login(), 200, "*")
+		s.expect("GET", "/api/old", "", 200, "{}")
+		var slow sync.WaitGroup
+		slow.Go(func() { s.expect("GET", "/api/slow", "", 200, "{}") })
+		s.expect("GET", "/api/quick", "", 200, "{}")
+		s.expect("GET", "/api/done", "", 200, "{}")
+		slow.Wait()
+		s.expect("GET", "/api/all", "", 200, `{"a":1,"b":2,"old":null}`)
+	})
+}

@@ -1,13 +1,13 @@
 package auth
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
@@ -118,21 +118,26 @@ func (a *Auth) cookie(value string, secure bool) string {
 
 // Session is one that is signed in, and what it remembers. It is of one request.
 type Session struct {
-	id     int64
-	secret string
-	text   string // as it is stored
-	values map[string]any
-	dirty  bool
+	id      int64
+	secret  string
+	text    string // as it is stored
+	values  map[string]any
+	changed map[string]bool // what the request has set or removed
 }
 
 func (s *Session) load() {
-	if s.values != nil {
-		return
+	if s.values == nil {
+		s.values, s.changed = remembered(s.text), make(map[string]bool)
 	}
-	s.values = make(map[string]any)
-	if s.text != "" {
-		_ = json.Unmarshal([]byte(s.text), &s.values) // Set wrote it
+}
+
+// remembered are the values of a session as they are stored.
+func remembered(text string) map[string]any {
+	values := make(map[string]any)
+	if text != "" {
+		_ = json.Unmarshal([]byte(text), &values) // Keep wrote it
 	}
+	return values
 }
 
 // Get implements handler.Session.
@@ -147,41 +152,61 @@ func (s *Session) Set(name string, value any) error {
 	s.load()
 	after := maps.Clone(s.values)
 	after[name] = value
-	text, err := json.Marshal(after)
+	if _, err := written(after); err != nil {
+		return err
+	}
+	s.values = after
+	s.changed[name] = true
+	return nil
+}
+
+// written are values as they are stored.
+func written(values map[string]any) (string, error) {
+	text, err := json.Marshal(values)
 	if err != nil {
-		return fmt.Errorf("the value of %q is not JSON: %w", name, err)
+		return "", fmt.Errorf("a value of the session is not JSON: %w", err)
 	}
 	if len(text) > maxSessionData {
-		return fmt.Errorf("the session would be longer than %d bytes", maxSessionData)
+		return "", fmt.Errorf("the session would be longer than %d bytes", maxSessionData)
 	}
-	s.values, s.text, s.dirty = after, string(text), true
-	return nil
+	return string(text), nil
 }
 
 // Remove implements handler.Session.
 func (s *Session) Remove(name string) {
-	if s.load(); !hasKey(s.values, name) {
-		return
-	}
-	delete(s.values, name)
-	text, err := json.Marshal(s.values)
-	if err == nil { // as it was before
-		s.text, s.dirty = string(text), true
+	s.load()
+	if _, ok := s.values[name]; ok {
+		delete(s.values, name)
+		s.changed[name] = true
 	}
 }
 
-func hasKey(m map[string]any, key string) bool {
-	_, ok := m[key]
-	return ok
-}
-
-// Keep stores what a call has changed of a session; nil: there is none.
+// Keep stores what a call has changed of a session, beside what other calls have changed meanwhile; nil: there is none.
 func (a *Auth) Keep(r *http.Request, s *Session) error {
-	if s == nil || !s.dirty {
+	if s == nil || len(s.changed) == 0 {
 		return nil
 	}
 	return a.Write(r.Context(), func(c kernel.Conn) error {
-		_, err := c.Exec("UPDATE cms_sessions SET data = ? WHERE id = ?", strings.ReplaceAll(s.text, "\x00", ""), s.id)
+		var text string
+		err := c.Row("SELECT data FROM cms_sessions WHERE id = ?"+c.Lock(), s.id).Scan(&text)
+		if errors.Is(err, sql.ErrNoRows) { // it has ended
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		values := remembered(text)
+		for name := range s.changed {
+			if value, ok := s.values[name]; ok {
+				values[name] = value
+			} else {
+				delete(values, name)
+			}
+		}
+		if text, err = written(values); err != nil {
+			return err
+		}
+		_, err = c.Exec("UPDATE cms_sessions SET data = ? WHERE id = ?", text, s.id)
 		return err
 	})
 }
