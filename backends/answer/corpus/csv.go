@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
@@ -101,6 +103,10 @@ func priceColumns(header []string) (at [8]int, ok bool) {
 func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 	var order []string
 	bySymbol := make(map[string][]Price)
+	layout, err := dayLayout(rows, at[0])
+	if err != nil {
+		return out(base, err)
+	}
 	for i, row := range rows {
 		cell := func(k int) string {
 			if at[k] < 0 || at[k] >= len(row) {
@@ -108,10 +114,13 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 			}
 			return strings.TrimSpace(row[at[k]])
 		}
+		if slices.Contains(noPrice, strings.ToLower(cell(4))) { // there was no trade
+			continue
+		}
 		var wrong error
 		value := func(k int) float64 {
 			text := strings.NewReplacer(",", "", "$", "").Replace(cell(k))
-			if text == "" {
+			if slices.Contains(noPrice, strings.ToLower(text)) {
 				return 0
 			}
 			v, err := strconv.ParseFloat(text, 64)
@@ -121,7 +130,7 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 			return v
 		}
 		p := Price{Open: value(1), High: value(2), Low: value(3), Close: value(4), AdjClose: value(5), Volume: value(6)}
-		day, ok := kernel.ParseDay(cut(cell(0), len("2006-01-02")))
+		day, ok := dayIn(layout, cell(0))
 		if !ok {
 			wrong = refuse("row %d: %q is no day, YYYY-MM-DD", i+2, cut(cell(0), 40))
 		}
@@ -136,6 +145,9 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 			order = append(order, symbol)
 		}
 		bySymbol[symbol] = append(bySymbol[symbol], p)
+	}
+	if len(order) == 0 {
+		return out(base, refuse("there is no price in it"))
 	}
 	for _, symbol := range order {
 		s := base
@@ -158,6 +170,51 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 		}
 	}
 	return nil
+}
+
+// noPrice is what stands for a price that there is not.
+var noPrice = []string{"", "-", "n/a", "null"}
+
+// dayLayouts are how sources of prices write days.
+var dayLayouts = []string{time.DateOnly, "1/2/2006", "2/1/2006", "2006/1/2", "20060102", "Jan 2, 2006", "January 2, 2006", "2-Jan-2006", "2 Jan 2006", "2.1.2006"}
+
+// dayLayout is the one that all days of a table are written in; an error: none is, or two are,
+// of which one has the month first.
+func dayLayout(rows [][]string, column int) (string, error) {
+	var fitting []string
+	first := ""
+	for _, layout := range dayLayouts {
+		fits := func(row []string) bool {
+			if column >= len(row) || strings.TrimSpace(row[column]) == "" {
+				return true // the row tells of itself
+			}
+			first = cmp.Or(first, row[column])
+			_, ok := dayIn(layout, row[column])
+			return ok
+		}
+		if !slices.ContainsFunc(rows, func(row []string) bool { return !fits(row) }) {
+			fitting = append(fitting, layout)
+		}
+	}
+	switch {
+	case len(fitting) == 0: // the first row that is not of the common one tells what is wrong
+		return time.DateOnly, nil
+	case len(fitting) > 1 && fitting[0] == "1/2/2006":
+		return "", refuse("days such as %q may have the month first or the day: write YYYY-MM-DD", cut(first, 40))
+	}
+	return fitting[0], nil
+}
+
+// dayIn reads a day; of YYYY-MM-DD a time may stand behind it.
+func dayIn(layout, text string) (kernel.Day, bool) {
+	if text = strings.TrimSpace(text); layout == time.DateOnly {
+		text = cut(text, len(layout))
+	}
+	at, err := time.Parse(layout, text)
+	if err != nil {
+		return "", false
+	}
+	return kernel.DayOf(at), true
 }
 
 // daysOfQuarter is about how many days of trading it has, with a header.

@@ -98,6 +98,29 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// Prices as sources of them write days, and days without a price.
+func TestPriceDays(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"an exchange": "Date,Close/Last,Volume,Open,High,Low\n01/31/2020,$191.31,39617700,$191.49,$192.93,$190.825\n01/03/2020,$190.50,1,$1,$1,$1\n",
+		"day first":   "Date;Close\n31/01/2020;191.31\n03/01/2020;190.50\n",
+		"words":       "Date,Close\n\"Jan 31, 2020\",191.31\n\"Jan 3, 2020\",190.50\n",
+		"no trade":    "Date,Open,Close\n2020-01-31,null,191.31\n2020-01-30,null,null\n2020-01-03,1,190.50\n",
+		"with a time": "Date,Close\n2020-01-31T00:00:00Z,191.31\n2020-01-03 16:00,190.50\n",
+		"bare":        "date,close\n20200131,191.31\n20200103,190.50\n",
+	} {
+		all, wrong := readAll(t, "WXM.csv", text)
+		if len(wrong) > 0 || len(all) != 1 || len(all[0].Prices) != 2 || all[0].Prices[0].Day != "2020-01-31" || all[0].Prices[0].Close != 191.31 || all[0].Prices[1].Day != "2020-01-03" {
+			t.Errorf("%s: %+v %v", name, all, wrong)
+		}
+	}
+	for _, bad := range []string{"date,close\n01/02/2020,1\n", "date,close\n2020-01-02,1\n01/03/2020,1\n", "date,close\n,1\n", "date,close\n2020-01-02,\n"} {
+		if all, wrong := readAll(t, "a.csv", bad); len(all) > 0 || len(wrong) == 0 {
+			t.Errorf("%q is read: %+v", bad, all)
+		}
+	}
+}
+
 const facts = `{"cik":1750,"entityName":"WEXLERMERE CORP","facts":{"dei":{},"us-gaap":{
 "Revenues":{"label":"Revenues","units":{"USD":[
  {"start":"2018-10-01","end":"2019-09-30","val":1496500000,"fy":2019,"fp":"FY","form":"10-K","filed":"2019-11-20"},
