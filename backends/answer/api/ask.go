@@ -237,7 +237,8 @@ func (a *API) later(w http.ResponseWriter, id string) {
 }
 
 // wait answers with what becomes of a question that was sent before; at once where it is
-// known, or where the client would rather look for it.
+// known, or where the client would rather look for it. Who accepts events gets the answer as
+// one; the stages were told to who asked first.
 func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	if !a.enter(w, a.waiters) { // they take nothing of their rate
 		return
@@ -245,28 +246,55 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 	defer func() { <-a.waiters }()
 	ctx, cancel := context.WithTimeout(r.Context(), a.o.Deadline+settling)
 	defer cancel()
-	for {
-		ans, err := a.stored(ctx, caller.Account, id)
-		switch {
-		case r.Context().Err() != nil:
-			return
-		case err != nil:
-			a.unavailable(w, err)
-			return
-		case ans.Status != accounts.Pending:
-			a.told(w, ans)
-			return
-		case prefersAsync(r.Header):
-			a.later(w, id)
-			return
-		}
+	ans, err := a.stored(ctx, caller.Account, id)
+	switch {
+	case r.Context().Err() != nil:
+		return
+	case err != nil:
+		a.unavailable(w, err)
+		return
+	case prefersAsync(r.Header) && ans.Status == accounts.Pending:
+		a.later(w, id)
+		return
+	case acceptsEvents(r.Header) && !prefersAsync(r.Header):
+		done := make(chan accounts.Answer, 1)
+		go func() {
+			ans, err := a.awaited(ctx, caller, id, ans)
+			if err != nil {
+				ans = accounts.Answer{Code: http.StatusServiceUnavailable, Reason: ServiceUnavailable}
+			}
+			done <- ans
+		}()
+		a.stream(w, r, newEvents(), done)
+		return
+	}
+	ans, err = a.awaited(ctx, caller, id, ans)
+	switch {
+	case r.Context().Err() != nil:
+	case err != nil:
+		a.unavailable(w, err)
+	default:
+		a.told(w, ans)
+	}
+}
+
+// awaited is what becomes of a question, which is ans so far. It returns when the context
+// ends.
+func (a *API) awaited(ctx context.Context, caller *accounts.Caller, id string, ans accounts.Answer) (_ accounts.Answer, err error) {
+	for ans.Status == accounts.Pending {
 		select {
 		case <-ctx.Done():
-			a.refuse(w, http.StatusGatewayTimeout, Timeout)
-			return
+			return accounts.Answer{Code: http.StatusGatewayTimeout, Reason: Timeout}, nil
 		case <-time.After(lookAgain):
 		}
+		if ans, err = a.stored(ctx, caller.Account, id); err != nil && ctx.Err() == nil {
+			return ans, err
+		}
+		if err != nil { // the context has ended meanwhile
+			ans.Status = accounts.Pending
+		}
 	}
+	return ans, nil
 }
 
 // answerTo works on a question that was accepted, and stores what became of it.

@@ -36,6 +36,20 @@ func TestEvents(t *testing.T) {
 	if w := r.do("POST", "/v1/answer", asks("What was revenue?"), "Accept", "text/event-stream", "Prefer", "respond-async"); w.Code != 202 {
 		t.Errorf("later: %d %s", w.Code, w.Body)
 	}
+	// Sent again, while it is worked on or later: the answer is an event, too.
+	key := []string{"Accept", "text/event-stream", "Idempotency-Key", "again"}
+	first := r.do("POST", "/v1/answer", asks("What was revenue again?"), key...)
+	_, answered, _ := strings.Cut(first.Body.String(), "event: answer")
+	if w := r.do("POST", "/v1/answer", asks("What was revenue again?"), key...); w.Header().Get("Content-Type") != "text/event-stream" || w.Body.String() != "event: answer"+answered || answered == "" {
+		t.Errorf("again: %v %s", w.Header(), w.Body)
+	}
+	hanging := []string{"Accept", "text/event-stream", "Idempotency-Key", "hanging"}
+	if w := late.do("POST", "/v1/answer", asks("hang"), append(hanging, "Prefer", "respond-async")...); w.Code != 202 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := late.do("POST", "/v1/answer", asks("hang"), hanging...); w.Body.String() != "event: answer\ndata: {\"success\":false,\"error\":\"Timeout\",\"result\":null}\n\n" {
+		t.Errorf("while it is worked on: %v %s", w.Header(), w.Body)
+	}
 	if w := r.do("POST", "/v1/answer", `{}`, "Accept", "text/event-stream"); w.Code != 400 || w.Header().Get("Content-Type") == "text/event-stream" {
 		t.Errorf("no question: %d %v", w.Code, w.Header())
 	}
@@ -49,7 +63,7 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		if q.Pending == 0 {
-			if q.Used != 3 { // faults and an honest no are not charged
+			if q.Used != 4 { // faults and an honest no are not charged
 				t.Errorf("used %d", q.Used)
 			}
 			break
