@@ -309,6 +309,19 @@ func TestCursors(t *testing.T) {
 	})
 }
 
+// Extensions are as people write them.
+func TestExtensions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t))
+	made, err := s.SaveField(t.Context(), s.root, content.Field{Name: "photos", Type: content.TypeFile, Settings: content.Settings{Extensions: []string{".jpg", "PNG"}}})
+	if err != nil || !slices.Equal(made.Settings.Extensions, []string{"jpg", "png"}) {
+		t.Errorf("%+v, %v", made, err)
+	}
+	if _, err := s.SaveField(t.Context(), s.root, content.Field{Name: "papers", Type: content.TypeFile, Settings: content.Settings{Extensions: []string{"."}}}); kernel.Status(err) != 422 {
+		t.Error(err)
+	}
+}
+
 // Who edits or makes pages of a template knows it, also without seeing what others made of it.
 func TestKnownTemplates(t *testing.T) {
 	t.Parallel()

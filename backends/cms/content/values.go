@@ -114,6 +114,13 @@ func (f *Field) check(s *schema) error {
 	case (len(o.Blocks) > 0) != is(TypeBlocks) || len(o.Blocks) > 100:
 		return bad("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
 	}
+	o.Extensions = slices.Clone(o.Extensions)
+	for i, extension := range o.Extensions { // as takes compares it
+		o.Extensions[i] = strings.TrimPrefix(strings.ToLower(extension), ".")
+		if o.Extensions[i] == "" || !text.IsLine(extension) || len(extension) > 20 {
+			return bad("extensions", "an extension is such as jpg")
+		}
+	}
 	for _, size := range o.Sizes {
 		if _, ok := ParseSize(size); !ok {
 			return bad("sizes", fmt.Sprintf("a size is such as 640x, x480, 640x480 or 200x200c, with sides of 1 to %d", SideMost))
