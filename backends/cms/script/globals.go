@@ -60,6 +60,7 @@ func (rt *runtime) globals() {
 
 // throw throws an error of the script; with a code it becomes the answer.
 func (rt *runtime) throw(code int, message string) {
+	rt.away.Store(false) // whatever was waited for is over
 	made := rt.failure("Error", message)
 	if o, ok := made.(*goja.Object); ok && code != 0 {
 		_ = o.Set("code", code)
@@ -305,7 +306,7 @@ func (rt *runtime) helper() map[string]native {
 				rt.fail("the parameters are not a list")
 			}
 			for i := range specs.Get("length").ToInteger() {
-				rt.required(data, specs.Get(fmt.Sprint(i)).String())
+				rt.required(data, text(specs.Get(fmt.Sprint(i))))
 			}
 			return data
 		},

@@ -165,7 +165,8 @@ func (rt *runtime) look() {
 		return
 	}
 	live := liveMemory()
-	if rt.base == 0 || rt.away.Load() { // what others take while it waits is not its own
+	// What others take while it waits is not its own, nor what others had taken and give up.
+	if rt.base == 0 || live < rt.base || rt.away.Load() {
 		rt.base = live
 	}
 	switch left := time.Until(rt.until); {

@@ -391,6 +391,20 @@ func TestHugeString(t *testing.T) {
 	}
 }
 
+// What grows is ended also behind a question that was refused, and a list of parameters with a
+// gap is no fault.
+func TestAfterRefusal(t *testing.T) {
+	p := load(t, Options{}, `static m() { try { pages.add(1) } catch (e) {} try { users.find() } catch (e) {} for (const all = [];;) { all.push("x".repeat(1e6)); if (all.length > 2000) return "all of it" } }
+static gap(data) { return RestApiHelper.checkAndSanitizeRequiredParameters(data, [, "a|int"]) }`)
+	if _, err := run(t, p, "m", nil); !errors.Is(err, errMemory) {
+		t.Error(err)
+	}
+	_, err := run(t, p, "gap", &handler.Call{Data: map[string]any{"a": "1"}})
+	if e, ok := handler.Of(err); !ok || e.Code != 400 {
+		t.Error(err)
+	}
+}
+
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	p := load(t, Options{Runtimes: 1, Timeout: time.Minute, Wait: 20 * time.Millisecond}, `static m() { return 1 } static wait() { pages.get("x"); }`)
