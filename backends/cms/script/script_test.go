@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -394,6 +395,7 @@ func TestHugeString(t *testing.T) {
 // What grows is ended also behind a question that was refused, and a list of parameters with a
 // gap is no fault.
 func TestAfterRefusal(t *testing.T) {
+	goruntime.GC() // the next look of the collector comes when there is twice as much as at the last one
 	p := load(t, Options{}, `static m() { try { pages.add(1) } catch (e) {} try { users.find() } catch (e) {} for (const all = [];;) { all.push("x".repeat(1e6)); if (all.length > 2000) return "all of it" } }
 static gap(data) { return RestApiHelper.checkAndSanitizeRequiredParameters(data, [, "a|int"]) }`)
 	if _, err := run(t, p, "m", nil); !errors.Is(err, errMemory) {
