@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -53,7 +54,7 @@ func (r *Route) documented() (list []rest.Route) {
 		case Read:
 			row.Tag, row.Scope = "Queries", "read"
 			row.Errors = []int{http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusInternalServerError}
-			if slices.Contains(r.Methods, http.MethodPost) {
+			if strings.HasPrefix(r.Entity, "mbean") || slices.Contains(r.Methods, http.MethodPost) {
 				row.Query = r.queryParams()
 			}
 			if method == http.MethodPost {
@@ -69,7 +70,7 @@ func (r *Route) documented() (list []rest.Route) {
 func (r *Route) queryParams() []rest.Param {
 	pretty := rest.Param{Name: "pretty", Schema: `{"type":"boolean"}`, Description: "Changes whitespace at most."}
 	switch r.Entity {
-	case "logs", "metrics", "node", "environment", "producer", "catalog":
+	case "logs", "metrics", "node", "environment", "producer", "catalog", "mbeans", "mbean":
 		return []rest.Param{pretty}
 	case "fact-names":
 		return slices.Concat(pageParams, []rest.Param{pretty})

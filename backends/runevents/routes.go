@@ -1,6 +1,7 @@
 package runevents
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ type Route struct {
 	// Path is a pattern of http.ServeMux behind the prefix.
 	Path  string
 	Right Right
+	// Beside tells that the reference has the path beside its "/pdb", not behind it: that is
+	// served too where a prefix ends so.
+	Beside bool
 	// Cost is what a request takes from a budget.
 	Cost int64
 	// Entity is what a query is about; empty: the query says so, or it is none.
@@ -74,7 +78,14 @@ func ownRoutes() []Route {
 		{Methods: queryMethods, Path: "/query/v4/producers/{producer}/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of such a server"},
 		{Methods: getMethods, Path: "/meta/v1/server-time", Right: Read, serve: (*Endpoint).time, answer: "ServerTime", summary: "Show the time of this server"},
 		{Methods: getMethods, Path: "/meta/v1/version", Right: Read, serve: (*Endpoint).version, answer: "Version", summary: "Show the version of the interface"},
-		{Methods: getMethods, Path: StatusPath, Right: Public, serve: (*Endpoint).status, summary: "Tell whether the service works"},
+		{Methods: getMethods, Path: "/metrics/v2/list", Right: Read, Beside: true, Cost: 1, Entity: "mbeans", serve: (*Endpoint).ask, answer: "Beans", summary: "List the beans there are"},
+		{
+			Methods: getMethods, Path: "/metrics/v2/read/{mbean...}", Right: Read, Beside: true, Cost: 1, Entity: "mbean", serve: (*Endpoint).ask, answer: "Bean",
+			summary: "Show the value of a bean", description: "How many nodes and resources there are, as Jolokia tells it.",
+		},
+		{Methods: getMethods, Path: StatusPath, Right: Public, Beside: true, serve: (*Endpoint).status, summary: "Tell whether the service works"},
+		{Methods: getMethods, Path: "/status/v1/services", Right: Read, Beside: true, serve: (*Endpoint).services, answer: "Services", summary: "Tell how the service fares", description: statusDescription},
+		{Methods: getMethods, Path: "/status/v1/services/puppetdb-status", Right: Read, Beside: true, serve: (*Endpoint).services, answer: "ServiceStatus", summary: "Tell how the service fares in short", description: statusDescription},
 		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*Endpoint).document, answer: "Document", summary: "Show this document"},
 		{Methods: getMethods, Path: "", Right: Public, serve: (*Endpoint).toPage},
 		{Methods: getMethods, Path: "/{$}", Right: Public, serve: (*Endpoint).page},
@@ -147,7 +158,11 @@ func (s *Service) addRoutes() {
 	for _, prefix := range s.prefixes() {
 		m := &mount{prefix, rest.Publish(func() ([]byte, error) { return openAPI(prefix) })}
 		for _, route := range Routes() {
-			s.paths.Add(prefix+route.Path, &Endpoint{&route, m, s})
+			e := &Endpoint{&route, m, s}
+			s.paths.Add(prefix+route.Path, e)
+			if parent, ok := strings.CutSuffix(prefix, "/pdb"); ok && route.Beside {
+				s.paths.Add(parent+route.Path, e)
+			}
 		}
 	}
 }
@@ -193,7 +208,8 @@ func (e *Endpoint) submit(w http.ResponseWriter, r *http.Request) { e.service.su
 // ask answers a query.
 func (e *Endpoint) ask(w http.ResponseWriter, r *http.Request) {
 	e.service.queries.Serve(w, r, e.Entity, query.Scope{
-		Report: r.PathValue("report"), Environment: r.PathValue("environment"), Node: r.PathValue("node"), Producer: r.PathValue("producer"), Prefix: e.prefix,
+		Report: r.PathValue("report"), Environment: r.PathValue("environment"), Node: r.PathValue("node"), Producer: r.PathValue("producer"),
+		Bean: r.PathValue("mbean"), Prefix: e.prefix,
 	})
 }
 
@@ -223,4 +239,23 @@ func (e *Endpoint) status(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	plain(w, http.StatusOK, "running")
+}
+
+const statusDescription = "While commands cannot be stored the status is 503, and the state error."
+
+// services is the status in the form of the reference, of all of its services or of the
+// only one that is here.
+func (e *Endpoint) services(w http.ResponseWriter, _ *http.Request) {
+	state, status := "running", http.StatusOK
+	if e.service.Ready() != nil {
+		state, status = "error", http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	up := status == http.StatusOK
+	one := fmt.Sprintf(`{"service_version":%q,"service_status_version":1,"detail_level":"info","state":%q,`+
+		`"status":{"maintenance_mode?":false,"queue_depth":%d,"read_db_up?":%t,"write_db_up?":%t},"active_alerts":[]}`, apiVersion, state, e.service.Queued(), up, up)
+	if e.answer == "Services" {
+		one = `{"puppetdb-status":` + one + `}`
+	}
+	write(w, status, "%s", one)
 }

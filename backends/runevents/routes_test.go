@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -15,6 +16,7 @@ func TestFind(t *testing.T) {
 	for _, prefix := range []string{"/store", "/pdb", "/a/b"} {
 		for path, want := range map[string]Right{
 			"": Public, "/": Public, "/dashboard/app.js": Public, "/openapi.json": Public, "/status/v1/simple": Public,
+			"/metrics/v2/list": Read, "/metrics/v2/read/a:name=b": Read, "/metrics/v2/read/a:name=!/b/Value": Read, "/status/v1/services": Read, "/status/v1/services/puppetdb-status": Read,
 			"/meta/v1/version": Read, "/query/v4": Read, "/query/v4/events": Read, "/query/v4/reports/00/logs": Read, "/query/v4/nodes/a%2Fb": Read,
 			"/cmd/v1": Submit,
 		} {
@@ -29,7 +31,15 @@ func TestFind(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/", "/storefront", "/pdbx/query/v4", "/a/query/v4", "/a"} {
+	// Where a prefix ends in /pdb, what the reference has beside that.
+	for path, want := range map[string]Right{"/metrics/v2/list": Read, "/metrics/v2/read/a:name=b": Read, "/status/v1/services/puppetdb-status": Read, "/status/v1/simple": Public} {
+		if route, ours := s.Find(httptest.NewRequest(http.MethodGet, path, nil)); route == nil || !ours || route.Right != want {
+			t.Errorf("%s: %+v, want right %d", path, route, want)
+		}
+	}
+	for _, path := range []string{
+		"/", "/storefront", "/pdbx/query/v4", "/a/query/v4", "/a", "/metrics", "/metrics/v2", "/metrics/v2/write/a", "/metrics/v1/mbeans", "/status", "/query/v4", "/meta/v1/version", "/a/metrics/v2/list",
+	} {
 		if route, ours := s.Find(httptest.NewRequest(http.MethodGet, path, nil)); route != nil || ours {
 			t.Errorf("%s: %+v, %t", path, route, ours)
 		}
@@ -120,6 +130,72 @@ func TestAbsentRoutes(t *testing.T) {
 	if want := now.UTC().Format(`{"server_time":"2006-01-02T15:04:05.000Z"}`); w.Code != http.StatusOK || w.Body.String() != want {
 		t.Errorf("time: %d %s, want %s", w.Code, w.Body, want)
 	}
+}
+
+// TestBeans: the numbers that dashboards show are those of active nodes, at the paths that
+// their clients have built in.
+func TestBeans(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		s := p.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
+		ask := func(path string) string {
+			t.Helper()
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			if w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+			return w.Body.String()
+		}
+		const read = "/metrics/v2/read/puppetlabs.puppetdb.population%3Aname%3D"
+		of := func(name string, value string) {
+			t.Helper()
+			want := `{"request":{"type":"read","mbean":"puppetlabs.puppetdb.population:name=` + name + `"},"value":{"Value":` + value + `},"timestamp":` + strconv.FormatInt(now.Unix(), 10) + `,"status":200}`
+			if got := ask(read + name); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		of("num-nodes", "0")
+		of("num-resources", "0")
+		of("avg-resources-per-node", "0")
+		counted := func(node, at, metrics string) {
+			t.Helper()
+			if w := s.post(leastURL, least("a.example.com", node, "2026-03-02T10:00:10.000", at, `"metrics":[]`, `"metrics":[`+metrics+`]`)); w.Code != http.StatusOK {
+				t.Fatalf("%s: %d %s", node, w.Code, w.Body)
+			}
+		}
+		const failed, total = `{"category":"resources","name":"failed","value":3},{"category":"time","name":"total","value":7.5}`, `,{"category":"resources","name":"total","value":`
+		counted("a.example.com", "2026-03-02T10:00:10.000", failed+total+"100}")
+		counted("a.example.com", "2026-03-02T10:30:10.000", failed+total+"121}")
+		counted("b.example.com", "2026-03-02T10:00:10.000", failed+total+"14}")
+		counted("c.example.com", "2026-03-02T10:00:10.000", failed)
+		counted("d.example.com", "2026-03-02T10:00:10.000", failed+total+"1000}")
+		if _, err := s.Process(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: "x", Payload: []byte(`{"certname":"d.example.com","producer_timestamp":"2026-03-02T11:00:00Z"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		of("num-nodes", "3")
+		of("num-resources", "135")
+		of("avg-resources-per-node", "45")
+		for path, want := range map[string]string{
+			"/store" + read + "num-nodes/Value":   `"attribute":"Value"},"value":3,"timestamp"`,
+			"/pdb" + read + "num-nodes/Count":     `"error_type":"javax.management.AttributeNotFoundException"`,
+			read + "num-files":                    `"error_type":"javax.management.InstanceNotFoundException"`,
+			"/metrics/v2/read/x?maxDepth=3":       `"status":404}`,
+			"/metrics/v2/list":                    `"value":{"puppetlabs.puppetdb.population":{"name=avg-resources-per-node":{"attr":{"Value":{`,
+			"/status/v1/services":                 `{"puppetdb-status":{"service_version":"7.12.0","service_status_version":1,"detail_level":"info","state":"running",`,
+			"/status/v1/services/puppetdb-status": `"queue_depth":0,`,
+		} {
+			if got := ask(path); !strings.Contains(got, want) {
+				t.Errorf("%s: %s, want %s", path, got, want)
+			}
+		}
+		s.failing.Store(now.UnixNano())
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/status/v1/services", nil))
+		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"state":"error"`) {
+			t.Errorf("failing: %d %s", w.Code, w.Body)
+		}
+	})
 }
 
 // TestExchange: what became of a submission is noted, and what is stored is told.

@@ -40,17 +40,20 @@ func init() {
 //	GET|POST /query/v4/environments/{name}/events and reports
 //	GET|POST /query/v4/facts                      and others of what is never kept: nothing
 //	GET      /meta/v1/version
+//	GET      /metrics/v2/list                     and read/{bean}: how many nodes and resources there are
 //	GET      /status/v1/simple                    running, or 503 while commands cannot be stored
+//	GET      /status/v1/services                  the same in the form of other stores
 //	GET      /openapi.json                        the OpenAPI document
 //	GET      /                                    a page for people
 //
-// A path outside of the prefix goes to the next handler. A command is answered when it is
+// A path outside of the prefix goes to the next handler; where a prefix ends in /pdb,
+// /metrics and /status are beside that as well. A command is answered when it is
 // durable. Reports and events are deleted in the background when they are old.
 //
 // Who may read and who may submit, which includes deactivating nodes, is said apart. A
 // client is let in by any of the rules of its right. Without rules a reader must be on
-// this machine, and who submits must have a certificate or be a user. The last
-// three routes are for everybody: they hold no data, and what the page shows
+// this machine, and who submits must have a certificate or be a user. The last two routes
+// and /status/v1/simple are for everybody: they hold no data, and what the page shows
 // comes from queries.
 //
 // In the Caddyfile:

@@ -42,6 +42,9 @@ func costs() map[string][]tollgate.Cost {
 	for _, r := range runevents.Routes() {
 		if r.Cost != 1 {
 			all = append(all, tollgate.Cost{Units: r.Cost, Method: "*", Path: "/{prefix}" + r.Path})
+			if r.Beside {
+				all = append(all, tollgate.Cost{Units: r.Cost, Method: "*", Path: r.Path})
+			}
 		}
 	}
 	return map[string][]tollgate.Cost{"all": all}

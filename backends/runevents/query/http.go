@@ -22,8 +22,8 @@ import (
 // "event-counts", "aggregate-event-counts", "nodes", "environments", "producers", one of
 // those that are never stored, or, with an empty entity, for what the query itself
 // names (the root endpoint). With a scope, "metrics" and "logs" are the arrays of one
-// report, and "node", "environment", "producer" and "catalog" are one object. It writes success
-// and errors alike; an answer that breaks in the middle ends the connection.
+// report, and "node", "environment", "producer" and "catalog" are one object; "mbeans" and
+// "mbean" are what Jolokia tells of beans. It writes success and errors alike; an answer that breaks in the middle ends the connection.
 func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, scope Scope) {
 	inbound.Default.Keep(w, r)
 	pl, err := s.admit(r, entity, scope)

@@ -20,6 +20,8 @@ const (
 	counting  = "summarize_by count_by counts_filter"
 	// inert parameters change nothing in the answer, pretty but its white space.
 	inert = "pretty optimize_drop_unused_joins origin include_facts_expiration"
+	// jolokia are those of its requests that change nothing in so little.
+	jolokia = "maxDepth maxCollectionSize maxObjects ignoreErrors includeStackTrace serializeException canonicalNaming mimeType"
 )
 
 // allowed are the parameters of each endpoint; the empty name is the root.
@@ -33,6 +35,8 @@ var allowed = map[string][]string{
 	"environment":            strings.Fields(inert),
 	"producer":               strings.Fields(inert),
 	"catalog":                strings.Fields(inert),
+	"mbeans":                 strings.Fields(inert + " " + jolokia),
+	"mbean":                  strings.Fields(inert + " " + jolokia),
 	"fact-names":             strings.Fields(paging + " " + inert),
 	"":                       strings.Fields("query " + paging + " " + inert),
 }

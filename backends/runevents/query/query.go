@@ -62,6 +62,7 @@ type Scope struct {
 	Environment string // name of an environment
 	Node        string // certname
 	Producer    string // name of a producer
+	Bean        string // name of a bean, of which an attribute may follow a slash
 	// Prefix is the path before "/query/v4" in links. Default: that of Options.
 	Prefix string
 }
@@ -104,7 +105,7 @@ type plan struct {
 	total    bool
 	pretty   bool // spread over lines
 	scope    Scope
-	detail   string // "logs" or "metrics" of the report in scope, or the like: no rows
+	detail   string // "logs" or "metrics" of the report in scope, beans, or the like: no rows
 	single   bool   // the one row is not in a list
 	wide     bool
 }
@@ -114,7 +115,7 @@ type plan struct {
 func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	pl := &plan{entity: entity, scope: scope, pretty: p.flag("pretty")}
 	switch entity {
-	case "logs", "metrics", "catalog":
+	case "logs", "metrics", "catalog", "mbeans", "mbean":
 		pl.detail = entity
 		return pl, nil
 	case "fact-names":
@@ -360,6 +361,8 @@ func (s *Service) read(ctx context.Context, db *sql.DB, pl *plan, out *output) e
 		return s.answer(ctx, tx, pl, out)
 	case "catalog", "fact-names":
 		return s.nothing(pl, out)
+	case "mbeans", "mbean":
+		return s.beans(ctx, tx, pl, out)
 	}
 	return s.detail(ctx, tx, pl, out)
 }

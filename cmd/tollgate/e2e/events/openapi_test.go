@@ -52,6 +52,11 @@ func TestEventsDocument(t *testing.T) {
 			"/query/v4":                                 {"query=" + url.QueryEscape("nodes { latest_report_status = 'failed' }"), "query=" + url.QueryEscape(`["from","events",["=","status","noop"],["limit",3]]`)},
 			"/meta/v1/version":                          {""},
 			"/status/v1/simple":                         {""},
+			"/status/v1/services":                       {""},
+			"/status/v1/services/puppetdb-status":       {"pretty=true"},
+			"/metrics/v2/list":                          {""},
+			"/metrics/v2/read/puppetlabs.puppetdb.population:name=num-resources": {"", "maxDepth=2&pretty=true"},
+			"/metrics/v2/read/puppetlabs.puppetdb.population:name=num-files":     {""},
 		} {
 			for _, query := range queries {
 				if a := d.Call("GET", strings.TrimSuffix(path+"?"+query, "?"), "", 200); strings.HasPrefix(a.Body, "[]") && !strings.Contains(query, "count") {
@@ -105,6 +110,9 @@ func TestEventsBudget(t *testing.T) {
 	for _, r := range runevents.Routes() {
 		if r.Cost != 1 {
 			want = append(want, fmt.Sprintf("cost %d * /{prefix}%s", r.Cost, r.Path))
+			if r.Beside {
+				want = append(want, fmt.Sprintf("cost %d * %s", r.Cost, r.Path))
+			}
 		}
 	}
 	if got := e2e.CostLines(e2e.LongForm(t, "events.budget")); !slices.Equal(got, want) {
@@ -115,7 +123,7 @@ func TestEventsBudget(t *testing.T) {
 	if a := e2e.Get(t, e2e.Client, n.base+"/store/query/v4/events", ""); a.Header.Get("X-Ratelimit-Limit") != "" {
 		t.Errorf("a budget that nobody asked for: %v", a.Header)
 	}
-	n.Load(strings.Replace(n.config, "\t\t# read user", "\t\tread loopback\n\t\tread user\n\t\tbudget 21 1h", 1))
+	n.Load(strings.Replace(n.config, "\t\t# read user", "\t\tread loopback\n\t\tread user\n\t\talias /pdb\n\t\tbudget 21 1h", 1))
 	for _, c := range []struct {
 		method, path, body string
 		cost               string
@@ -126,6 +134,7 @@ func TestEventsBudget(t *testing.T) {
 		{"POST", e2e.Submission, string(agentRun("a.example.com")), "1"},
 		{"GET", "/store/", "", "0"},
 		{"GET", "/store/status/v1/simple", "", "0"},
+		{"GET", "/status/v1/simple", "", "0"},
 	} {
 		a := e2e.Do(t, e2e.Client, c.method, n.base+c.path, "", c.body, "Content-Type", "application/json")
 		if a.Status != 200 || a.Header.Get("X-Ratelimit-Cost") != c.cost {

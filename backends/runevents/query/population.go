@@ -1,0 +1,139 @@
+package query
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// Dashboards ask for the size of what is watched over as Jolokia tells attributes of
+// managed beans (https://jolokia.org/reference/html/manual/jolokia_protocol.html): of
+// the many of the reference those are here that they show.
+
+// populationDomain is before the colon in the names of beans.
+const populationDomain = "puppetlabs.puppetdb.population"
+
+// populationBeans are the names behind the colon, in alphabetical order.
+var populationBeans = []struct{ name, about string }{
+	{"name=avg-resources-per-node", "Resources by nodes."},
+	{"name=num-nodes", "Active nodes."},
+	{"name=num-resources", "Resources that the latest reports of active nodes count."},
+}
+
+// beans writes the list of beans, or the value of one.
+func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
+	var b []byte
+	status := 200
+	if pl.detail == "mbeans" {
+		b = append(b, `{"request":{"type":"list"},"value":{"`+populationDomain+`":{`...)
+		for i, bean := range populationBeans {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = jsontext.AppendQuoted(append(jsontext.AppendQuoted(b, bean.name), `:{"attr":{"Value":{"rw":false,"type":"java.lang.Object","desc":`...), bean.about)
+			b = append(b, "}}}"...)
+		}
+		b = append(b, "}}"...)
+	} else {
+		name, attribute, _ := strings.Cut(pl.scope.Bean, "/")
+		b = jsontext.AppendQuoted(append(b, `{"request":{"type":"read","mbean":`...), name)
+		if attribute != "" {
+			b = jsontext.AppendQuoted(append(b, `,"attribute":`...), attribute)
+		}
+		b = append(b, '}')
+		value, known, err := s.bean(ctx, tx, name)
+		switch {
+		case err != nil:
+			return err
+		case !known:
+			status = 404
+			b = append(b, `,"error_type":"javax.management.InstanceNotFoundException","error":"there is no such bean"`...)
+		case attribute == "":
+			b = append(append(append(b, `,"value":{"Value":`...), value...), '}')
+		case attribute == "Value":
+			b = append(append(b, `,"value":`...), value...)
+		default:
+			status = 404
+			b = append(b, `,"error_type":"javax.management.AttributeNotFoundException","error":"the bean has no such attribute"`...)
+		}
+	}
+	b = strconv.AppendInt(append(b, `,"timestamp":`...), s.o.Now().Unix(), 10)
+	b = append(strconv.AppendInt(append(b, `,"status":`...), int64(status), 10), '}')
+	_, err := out.Write(b)
+	return err
+}
+
+// bean is the value of a bean as JSON.
+func (s *Service) bean(ctx context.Context, tx *sql.Tx, name string) (value string, known bool, err error) {
+	name, ours := strings.CutPrefix(name, populationDomain+":")
+	if !ours {
+		return "", false, nil
+	}
+	switch name {
+	case "name=num-nodes":
+		n, err := activeNodes(ctx, tx)
+		return strconv.FormatInt(n, 10), true, err
+	case "name=num-resources":
+		n, err := activeResources(ctx, tx)
+		return strconv.FormatInt(n, 10), true, err
+	case "name=avg-resources-per-node":
+		nodes, err := activeNodes(ctx, tx)
+		if err != nil {
+			return "", true, err
+		}
+		resources, err := activeResources(ctx, tx)
+		return strconv.FormatFloat(float64(resources)/float64(max(nodes, 1)), 'f', -1, 64), true, err
+	}
+	return "", false, nil
+}
+
+const activeOnes = "n.deactivated_at IS NULL AND n.expired_at IS NULL"
+
+func activeNodes(ctx context.Context, tx *sql.Tx) (n int64, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM run_nodes n WHERE "+activeOnes).Scan(&n)
+	return n, err
+}
+
+// activeResources adds up what reports say in their metrics: there are no catalogs to
+// count in.
+func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT d.metrics FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report "+
+		"JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE "+activeOnes)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	var kept sql.RawBytes
+	var list []byte
+	for rows.Next() {
+		if err := rows.Scan(&kept); err != nil {
+			return 0, err
+		}
+		if list, err = packed.Append(list[:0], kept, maxDetail); err != nil {
+			return 0, err
+		}
+		n += resourcesOf(list)
+	}
+	return n, rows.Err()
+}
+
+// resourcesOf is the total of resources in the metrics of a report; 0: they have none.
+func resourcesOf(metrics []byte) (n int64) {
+	gjson.ParseBytes(metrics).ForEach(func(_, m gjson.Result) bool {
+		if m.Get("category").Str != "resources" || m.Get("name").Str != "total" {
+			return true
+		}
+		if v := m.Get("value").Num; v > 0 && v <= math.MaxInt32 {
+			n = int64(v)
+		}
+		return false
+	})
+	return n
+}
