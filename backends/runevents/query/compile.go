@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -434,7 +435,7 @@ func (c *compiler) format(value string, col column) string {
 
 // rows writes the SELECT of an answer.
 func (c *compiler) rows(q *query) *statement {
-	s := c.open(q)
+	s := c.open(c.deferred(q))
 	st := &statement{hash: -1}
 	if q.aggregates() {
 		st.sql, st.cells = s.aggregate()
@@ -476,6 +477,21 @@ func (c *compiler) rows(q *query) *statement {
 	}
 	st.args, st.held = c.args, c.held
 	return st
+}
+
+// deferred has the page of an ordered query picked before the lists of its reports are
+// read: SQLite would read those of all reports to put these in order. PostgreSQL does so by
+// itself.
+func (c *compiler) deferred(q *query) *query {
+	expanded := func(col column) bool { return col.field != nil && col.field.kind == typeExpanded }
+	if c.postgres() || q.limit == 0 || len(q.order) == 0 || q.entity.name != "reports" || len(q.columns) > 0 && !slices.ContainsFunc(q.columns, expanded) || q.aggregates() {
+		return q
+	}
+	hash := q.entity.byName["hash"]
+	page, whole := *q, *q
+	page.columns = []column{{key: hash.name, field: hash}}
+	whole.where, whole.limit, whole.offset = &inQueryExpr{[]*field{hash}, &page}, 0, 0
+	return &whole
 }
 
 // total writes the SELECT of the number of rows without a page.
