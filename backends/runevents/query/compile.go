@@ -2,7 +2,6 @@ package query
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -435,7 +434,7 @@ func (c *compiler) format(value string, col column) string {
 
 // rows writes the SELECT of an answer.
 func (c *compiler) rows(q *query) *statement {
-	s := c.open(c.deferred(q))
+	s := c.open(q)
 	st := &statement{hash: -1}
 	if q.aggregates() {
 		st.sql, st.cells = s.aggregate()
@@ -473,25 +472,14 @@ func (c *compiler) rows(q *query) *statement {
 			st.hash = len(items)
 			items = append(items, s.column("r", "hash"))
 		}
-		st.sql = s.plain(items)
+		if s.deferred() {
+			st.sql = s.after(items)
+		} else {
+			st.sql = s.plain(items)
+		}
 	}
 	st.args, st.held = c.args, c.held
 	return st
-}
-
-// deferred has the page of an ordered query picked before the lists of its reports are
-// read: SQLite would read those of all reports to put these in order. PostgreSQL does so by
-// itself.
-func (c *compiler) deferred(q *query) *query {
-	expanded := func(col column) bool { return col.field != nil && col.field.kind == typeExpanded }
-	if c.postgres() || q.limit == 0 || len(q.order) == 0 || q.entity.name != "reports" || len(q.columns) > 0 && !slices.ContainsFunc(q.columns, expanded) || q.aggregates() {
-		return q
-	}
-	hash := q.entity.byName["hash"]
-	page, whole := *q, *q
-	page.columns = []column{{key: hash.name, field: hash}}
-	whole.where, whole.limit, whole.offset = &inQueryExpr{[]*field{hash}, &page}, 0, 0
-	return &whole
 }
 
 // total writes the SELECT of the number of rows without a page.

@@ -5,13 +5,15 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // TestPagesOfReports: the lists of a report are read when it is on the page, and not to put
-// all reports in order. One whose lists cannot be read tells which are.
+// all reports in order, nor kept for that. One whose lists cannot be read tells which are.
 func TestPagesOfReports(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *bed) {
@@ -28,6 +30,12 @@ func TestPagesOfReports(t *testing.T) {
 		at := slices.IndexFunc(all, func(row map[string]any) bool { return row["certname"] == "special.example.com" })
 		if at < 0 || len(all) < 30 {
 			t.Fatalf("the report that is to be damaged is number %d of %d", at, len(all))
+		}
+		for _, pairs := range [][]string{{}, {"offset", "3"}, {"limit", "4"}, {"limit", "4", "offset", "3"}} {
+			statement, plan := b.Explain(t, request("/reports", append(pairs, "order_by", `[{"field":"certname"},{"field":"end_time","order":"desc"}]`)...), "reports", query.Scope{})
+			if _, after, ok := strings.Cut(plan, "SCAN p"); b.db.Dialect() == store.SQLite && (!ok || strings.Contains(after, "TEMP B-TREE")) {
+				t.Errorf("%q: lists are read and then sorted\n%s\n%s", pairs, statement, plan)
+			}
 		}
 		err := b.db.Write(t.Context(), func(c store.Conn) error {
 			n, err := c.Exec("UPDATE run_changes SET new_value = '{' WHERE id IN (SELECT e.change FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.hash = ? AND e.status <> 4)", unhex(t, want[at]))
