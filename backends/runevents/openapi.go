@@ -76,6 +76,8 @@ func (r *Route) queryParams() []rest.Param {
 		return slices.Concat(pageParams, []rest.Param{pretty})
 	case "aggregate-event-counts":
 		return slices.Concat([]rest.Param{queryParam}, countParams, distinctParams, []rest.Param{pretty})
+	case "":
+		return slices.Concat([]rest.Param{queryParam}, pageParams, []rest.Param{astParam, pretty})
 	case "event-counts":
 		return slices.Concat([]rest.Param{queryParam}, countParams, distinctParams, pageParams, []rest.Param{pretty})
 	case "events":
@@ -87,6 +89,7 @@ func (r *Route) queryParams() []rest.Param {
 // Parameters of the routes.
 var (
 	queryParam = rest.Param{Name: "query", Schema: `{"type":"string"}`, Description: "A predicate as a JSON array in prefix form. Default: everything."}
+	astParam   = rest.Param{Name: "ast_only", Schema: `{"type":"boolean"}`, Description: "The answer is the query itself, as JSON."}
 	pageParams = []rest.Param{
 		{Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":2147483647}`, Description: "How many rows at most. Default: all."},
 		{Name: "offset", Schema: `{"type":"integer","minimum":0}`, Description: "How many rows to leave out."},

@@ -30,6 +30,7 @@ func TestRefusals(t *testing.T) {
 		{"/events", []string{"Query", "[]"}, "Unsupported query parameter 'Query'"},
 		{"/events", []string{"query", "[]", "query", "[]"}, "Query parameter 'query' is given more than once"},
 		{"/events", []string{"explain", "analyze"}, "Unsupported query parameter 'explain'"},
+		{"/nodes", []string{"ast_only", "true"}, "Unsupported query parameter 'ast_only'"},
 		{"/aggregate-event-counts", []string{"summarize_by", "certname", "limit", "1"}, "Unsupported query parameter 'limit'"},
 		// JSON.
 		{"/events", q(`["=","certname"`), "Json parse error at line 1, column 16:\n\n[\"=\",\"certname\"\n              ^\n\nUnexpected end-of-input: expected close marker for Array…"},

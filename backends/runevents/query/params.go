@@ -24,6 +24,9 @@ const (
 	jolokia = "maxDepth maxCollectionSize maxObjects ignoreErrors includeStackTrace serializeException canonicalNaming mimeType"
 )
 
+// rowsOf stands for the entities that have no parameters of their own.
+const rowsOf = "rows"
+
 // allowed are the parameters of each endpoint; the empty name is the root.
 var allowed = map[string][]string{
 	"events":                 strings.Fields("query " + paging + " " + distincts + " " + inert),
@@ -38,7 +41,8 @@ var allowed = map[string][]string{
 	"mbeans":                 strings.Fields(inert + " " + jolokia),
 	"mbean":                  strings.Fields(inert + " " + jolokia),
 	"fact-names":             strings.Fields(paging + " " + inert),
-	"":                       strings.Fields("query " + paging + " " + inert),
+	"":                       strings.Fields("query " + paging + " ast_only " + inert),
+	rowsOf:                   strings.Fields("query " + paging + " " + inert),
 }
 
 // params are the parameters of one request, from the URL or a JSON body. Those
@@ -49,7 +53,7 @@ type params map[string]*value
 func readParams(r *http.Request, entity string) (params, error) {
 	names, ok := allowed[entity]
 	if !ok {
-		names = allowed[""]
+		names = allowed[rowsOf]
 	}
 	p := make(params)
 	if len(r.URL.RawQuery) > maxQueryBytes {

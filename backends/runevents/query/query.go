@@ -106,6 +106,7 @@ type plan struct {
 	pretty   bool // spread over lines
 	scope    Scope
 	detail   string // "logs" or "metrics" of the report in scope, beans, or the like: no rows
+	clause   *value // of "ast": the query itself
 	single   bool   // the one row is not in a list
 	wide     bool
 }
@@ -161,7 +162,10 @@ func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	if counted {
 		return pl, s.planCounts(pl, c, clause, p, pg, strings.Split(summarizeBy, ","))
 	}
-	return pl, s.planRows(pl, c, clause, pg)
+	if err := s.planRows(pl, c, clause, pg); err != nil || !p.flag("ast_only") {
+		return pl, err
+	}
+	return &plan{detail: "ast", clause: clause, pretty: pl.pretty}, nil
 }
 
 func (s *Service) planRows(pl *plan, c *checker, clause *value, pg page) (err error) {
@@ -357,6 +361,9 @@ func (s *Service) read(ctx context.Context, db *sql.DB, pl *plan, out *output) e
 		return err
 	}
 	switch pl.detail {
+	case "ast":
+		_, err := out.Write(pl.clause.appendJSON(nil))
+		return err
 	case "":
 		return s.answer(ctx, tx, pl, out)
 	case "catalog", "fact-names":
