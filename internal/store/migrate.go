@@ -118,6 +118,23 @@ func readMigration(files fs.FS, name string) ([]byte, error) {
 	return text, nil
 }
 
+// ErrNewer is what the error of a database wraps whose tables a newer program has made.
+var ErrNewer = errors.New("the database is of a newer program")
+
+// known refuses tables that are further than the migrations of this program: it does not
+// know what it has to store in them.
+func (s *schema) known(ctx context.Context, provider *goose.Provider) error {
+	there, err := provider.GetDBVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the version of schema %q: %w", s.Name, err)
+	}
+	sources := provider.ListSources()
+	if last := sources[len(sources)-1].Version; there > last {
+		return fmt.Errorf("%w: its tables of %s have version %d, this one knows %d; run the newer one, or restore the backup from before the upgrade", ErrNewer, s.Name, there, last)
+	}
+	return nil
+}
+
 // apply brings one schema up to date. The caller holds the migration lock.
 func (s *schema) apply(ctx context.Context, pool *sql.DB, d goose.Dialect, logger *zap.Logger) error {
 	provider, err := goose.NewProvider(d, pool, s.Migrations,
@@ -128,6 +145,9 @@ func (s *schema) apply(ctx context.Context, pool *sql.DB, d goose.Dialect, logge
 	)
 	if err != nil {
 		return fmt.Errorf("reading migrations of schema %q: %w", s.Name, err)
+	}
+	if err := s.known(ctx, provider); err != nil {
+		return err
 	}
 	up := provider.Up
 	if s.until > 0 {

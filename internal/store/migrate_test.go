@@ -134,6 +134,39 @@ func TestBrokenMigration(t *testing.T) {
 	})
 }
 
+// TestNewerDatabase: a program does not write to tables that a newer one has made.
+func TestNewerDatabase(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		newer, err := p.open(zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := newer.Register(Schema{"a", files("00001_t.sql", upT, "00004_u.sql", "-- +goose Up\nCREATE TABLE u (id BIGINT);\n")}); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Open(t, newer)
+		if err := newer.Close(); err != nil {
+			t.Fatal(err)
+		}
+		older, err := p.open(zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = older.Close() }()
+		if err := older.Register(Schema{"a", files("00001_t.sql", upT)}); err != nil {
+			t.Fatal(err)
+		}
+		older.Start(t.Context())
+		err = older.Ready()
+		wantError(t, err, ErrNewer)
+		wantError(t, err, ErrUnavailable)
+		if !strings.Contains(err.Error(), "its tables of a have version 4, this one knows 1") {
+			t.Errorf("the error does not say which: %v", err)
+		}
+	})
+}
+
 // TestLocksOutliveTouch: another user of the file in this process does not take its
 // lock away.
 func TestLocksOutliveTouch(t *testing.T) {

@@ -206,6 +206,9 @@ func (a *App) Start() error {
 	for i, o := range a.opened {
 		if !slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
 			o.db.Start(a.ctx)
+			if err := o.db.Ready(); errors.Is(err, store.ErrNewer) {
+				return err // waiting does not help
+			}
 		}
 	}
 	return a.checkKeyrings(a.ctx)

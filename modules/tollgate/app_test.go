@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,6 +200,38 @@ func TestWhatIsOpened(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A database of a newer program keeps an older one from starting, and is as it was.
+func TestNewerDatabase(t *testing.T) {
+	t.Chdir(t.TempDir())
+	begin := func(s store.Schema) error {
+		a := provision(t, `{}`)
+		db, err := a.ServiceDatabase("board", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = a.Start(); err == nil {
+			ready(t, db)
+		}
+		if err := a.release(); err != nil {
+			t.Fatal(err)
+		}
+		return err
+	}
+	newer := fstest.MapFS{"00002_more.sql": {Data: []byte("-- +goose Up\nCREATE TABLE more (id BIGINT);\n")}}
+	maps.Copy(newer, schema("board").Migrations.(fstest.MapFS))
+	for _, s := range []store.Schema{schema("board"), {Name: "board", Migrations: newer}} {
+		if err := begin(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := begin(schema("board")); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("started: %v", err)
+	}
+	if err := begin(store.Schema{Name: "board", Migrations: newer}); err != nil {
+		t.Errorf("the newer one again: %v", err)
 	}
 }
 
