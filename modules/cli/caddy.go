@@ -59,7 +59,10 @@ func adopt(root *cobra.Command) {
 	root.SetHelpTemplate(strings.Replace(root.HelpTemplate(), "caddyserver.com/docs/command-line", documentation, 1))
 	var rename func(cmd *cobra.Command)
 	rename = func(cmd *cobra.Command) {
-		cmd.Short, cmd.Long, cmd.Example = renamed(cmd.Short), renamed(cmd.Long), renamed(cmd.Example)
+		cmd.Short, cmd.Example = renamed(cmd.Short), renamed(cmd.Example)
+		if cmd != root { // whose text is ours, and speaks of Caddy
+			cmd.Long = renamed(cmd.Long)
+		}
 		for _, c := range cmd.Commands() {
 			rename(c)
 		}

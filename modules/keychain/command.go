@@ -34,6 +34,7 @@ such as data/tollgate.db count from the working directory.
 
 // commands builds the tree of subcommands.
 func commands(root *cobra.Command) {
+	root.SuggestFor = []string{"gateway"}
 	o := new(options)
 	o.Add(root)
 	cli.Group(root, userCommands(o), keyCommands(o), providerKeyCommands(o), modelCommands(o), preferenceCommands(o), usageCommands(o), reencryptCommand(o), tokenCommand(o))

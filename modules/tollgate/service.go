@@ -154,6 +154,16 @@ func (s *Service) expand(values map[string]any) (string, error) {
 	return text.String(), err
 }
 
+// needsService is the error of a line that names none. Some mean the global option, which
+// has a block.
+func needsService(h httpcaddyfile.Helper) error {
+	hint := ""
+	if h.NextBlock(0) {
+		hint = "; options such as " + h.Val() + " stand in the option tollgate of the block at the top of the file"
+	}
+	return h.Errf("tollgate needs a service; there are: %s%s", strings.Join(Services(), ", "), hint)
+}
+
 // parseService mounts a whole service by one line, which stands for its long form:
 //
 //	tollgate [<matcher>] <service> {
@@ -168,7 +178,7 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	}
 	h.Next() // tollgate again: ExtractMatcherSet has rewound
 	if !h.NextArg() {
-		return nil, h.Errf("tollgate needs a service; there are: %s", strings.Join(Services(), ", "))
+		return nil, needsService(h)
 	}
 	name := h.Val()
 	if err := Known(name); err != nil {

@@ -53,6 +53,12 @@ func TestHelp(t *testing.T) {
 	if seen < 20 {
 		t.Errorf("%d commands", seen)
 	}
+	if help := n.Tool("help"); !strings.Contains(help, "Tollgate is an edge gateway: Caddy with modules") {
+		t.Errorf("the help does not say what it is: %s", help)
+	}
+	if said := refused(n, "gateway"); !strings.Contains(said, "keychain") {
+		t.Errorf("gateway, which is a service and no command: %s", said)
+	}
 	if said := refused(n, "upgrade"); !strings.Contains(said, "unknown command") {
 		t.Errorf("upgrade: %s", said)
 	}
