@@ -195,7 +195,7 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 		want = "delete"
 	}
 	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = "+want).Scan(&mode); err != nil {
-		return fmt.Errorf("opening sqlite: %w", err)
+		return fmt.Errorf("opening sqlite: %w", named(s.options.Path, err))
 	}
 	switch {
 	case mode == want:

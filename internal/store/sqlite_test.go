@@ -12,6 +12,41 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
+// TestFileNamed: who is not let at a file hears at which.
+func TestFileNamed(t *testing.T) {
+	t.Parallel()
+	for ending, open := range map[string]func(*testing.T, place) error{
+		".migrate.lock": func(t *testing.T, p place) error {
+			_, err := lockFile(t.Context(), p.location+".migrate.lock", migrateLockWait)
+			return err
+		},
+		LockEnding: func(t *testing.T, p place) error {
+			_, err := HoldSQLite(t.Context(), p.location)
+			return err
+		},
+		"": func(t *testing.T, p place) error {
+			db, err := p.open(zap.NewNop())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			db.Start(t.Context())
+			return db.Ready()
+		},
+	} {
+		t.Run(ending, func(t *testing.T) {
+			t.Parallel()
+			p := sqliteAt(t)
+			if err := os.MkdirAll(p.location+ending, 0o700); err != nil { // root is kept out by nothing else
+				t.Fatal(err)
+			}
+			if err := open(t, p); err == nil || !strings.Contains(err.Error(), p.location+ending+", which may be another user's") {
+				t.Errorf("the error does not name the file: %v", err)
+			}
+		})
+	}
+}
+
 func TestSQLiteFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	// A name made of characters that mean something in a URI.

@@ -49,7 +49,7 @@ func lockFile(ctx context.Context, file string, wait time.Duration) (unlock func
 		case err == nil:
 			return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
 		case sqliteCode(err)&0xff != sqlitelib.SQLITE_BUSY:
-			return nil, err
+			return nil, named(file, err)
 		}
 		select {
 		case <-ticker.C:
@@ -143,5 +143,15 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	if err == nil {
 		err = &HeldError{File: file}
 	}
-	return nil, fmt.Errorf("locking the database: %w", err)
+	return nil, fmt.Errorf("locking the database: %w", named(lock, err))
+}
+
+// named has the error of a file that cannot be opened say which, and the usual reason:
+// SQLite tells neither.
+func named(file string, err error) error {
+	switch sqliteCode(err) & 0xff {
+	case sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_READONLY:
+		return fmt.Errorf("%s, which may be another user's: %w", file, err)
+	}
+	return err
 }
