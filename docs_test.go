@@ -258,9 +258,12 @@ func known(t *testing.T, config string) []string {
 	if err == nil {
 		t.Fatalf("takes an option of no sense:\n%s", config)
 	}
-	_, list, found := strings.Cut(err.Error(), "; there are: ")
-	if !found {
-		_, list, found = strings.Cut(err.Error(), "must be one of: ")
+	var list string
+	found := false
+	for _, words := range []string{"; there are: ", "; there is: ", "must be one of: "} {
+		if !found {
+			_, list, found = strings.Cut(err.Error(), words)
+		}
 	}
 	if !found {
 		t.Fatalf("does not say what there is: %v\n%s", err, config)
@@ -286,13 +289,17 @@ func TestDocumentOptions(t *testing.T) {
 		"catalog":              {page: "catalog", config: global("catalog {\nnonsense\n}")},
 		"provider":             {page: "catalog", config: global("catalog {\nprovider openai {\nnonsense\n}\n}")},
 		"first_run":            {page: "tollgate-option", config: global("first_run https://localhost {\nnonsense\n}")},
-		"sqlite":               {page: "tollgate-option", names: []string{"readers", "synchronous", "busy_timeout"}},
-		"postgres":             {page: "tollgate-option", names: []string{"max_conns"}},
-		"redis":                {page: "tollgate-option", names: []string{"timeout", "prefix"}},
-		"aes":                  {page: "tollgate-option", names: []string{"file"}},
+		"sqlite":               {page: "tollgate-option", config: global("database sqlite x {\nnonsense\n}")},
+		"postgres":             {page: "tollgate-option", config: global("database postgres x {\nnonsense\n}")},
+		"redis":                {page: "tollgate-option", config: global("counters redis x {\nnonsense\n}")},
+		"aes":                  {page: "tollgate-option", config: global("keyring aes {\nnonsense\n}")},
+		"transit":              {page: "tollgate-option", config: global("keyring transit {\nnonsense\n}")},
+		"otlp":                 {page: "otlp", config: "{\nlog {\ncore otlp http://localhost:4318 {\nnonsense\n}\n}\n}\n"},
 		"tollgate <service>":   {page: "tollgate", config: site("tollgate nonsense")},
 		"tollgate gateway":     {page: "tollgate", config: site("tollgate gateway {\nnonsense\n}")},
 		"tollgate board":       {page: "tollgate", config: site("tollgate board {\nnonsense\n}")},
+		"tollgate cms":         {page: "tollgate", config: site("tollgate cms {\nnonsense\n}")},
+		"tollgate answer":      {page: "tollgate", config: site("tollgate answer {\nnonsense\n}")},
 		"tollgate events":      {page: "tollgate", config: site("tollgate events {\nnonsense\n}")},
 		"api_auth":             {page: "api_auth", config: site("api_auth nonsense")},
 		"api_auth user_jwt":    {page: "api_auth", config: site("api_auth user_jwt {\nnonsense\n}")},
@@ -308,6 +315,13 @@ func TestDocumentOptions(t *testing.T) {
 		"board":                {page: "board", config: site("board {\nnonsense\n}")},
 		"board mail":           {page: "board", config: site("board {\nmail log {\nnonsense\n}\n}")},
 		"board mail to":        {page: "board", names: []string{"log", "smtp"}},
+		"board oidc":           {page: "board", config: site("board {\noidc https://id.example.com x y {\nnonsense\n}\n}")},
+		"cms":                  {page: "cms", config: site("cms {\nnonsense\n}")},
+		"cms oidc":             {page: "cms", config: site("cms {\noidc https://id.example.com x y {\nnonsense\n}\n}")},
+		"answer":               {page: "answer", config: site("answer {\nnonsense\n}")},
+		"answer model":         {page: "answer", config: site("answer {\nmodel x {\nnonsense\n}\n}")},
+		"answer dense":         {page: "answer", config: site("answer {\ndense x {\nnonsense\n}\n}")},
+		"answer web_search":    {page: "answer", config: site("answer {\nweb_search x {\nnonsense\n}\n}")},
 		"run_events":           {page: "run_events", config: site("run_events {\nnonsense\n}")},
 		"tollgate authserver":  {page: "tollgate", config: site("tollgate authserver {\nnonsense\n}")},
 		"authserver":           {page: "authserver", config: site("authserver {\nnonsense\n}")},

@@ -136,7 +136,7 @@ func (r *Redis) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		seen[option] = true
 		var value string
 		if option != "timeout" && option != "prefix" {
-			return d.Errf("unknown option %q, must be timeout or prefix", option)
+			return d.Errf("unknown option %q; there are: timeout, prefix", option)
 		}
 		if !d.AllArgs(&value) {
 			return d.ArgErr()

@@ -19,7 +19,7 @@ func (p *Postgres) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	for d.NextBlock(0) {
 		if d.Val() != "max_conns" {
-			return d.Errf("unknown option of postgres: %s", d.Val())
+			return d.Errf("unknown option %q; there is: max_conns", d.Val())
 		}
 		if p.MaxConns != 0 {
 			return d.Err("max_conns is given twice")

@@ -32,7 +32,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		"no dsn":      {"postgres", "!one argument"},
 		"block only":  {"postgres {\nmax_conns 4\n}", "!one argument"},
 		"two":         {"postgres host=h password=" + secret, "!one argument"},
-		"unknown":     {"postgres {env.DSN} {\nmin_conns 4\n}", "!unknown option of postgres: min_conns"},
+		"unknown":     {"postgres {env.DSN} {\nmin_conns 4\n}", `!unknown option "min_conns"; there is: max_conns`},
 		"nested":      {"postgres {env.DSN} {\nmax_conns 4 {\nx\n}\n}", "!unknown option"},
 		"repeated":    {"postgres {env.DSN} {\nmax_conns 4\nmax_conns 5\n}", "!max_conns is given twice"},
 		"none":        {"postgres {env.DSN} {\nmax_conns\n}", "!wrong argument count"},

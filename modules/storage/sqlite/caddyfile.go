@@ -29,7 +29,7 @@ func (s *SQLite) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		switch option {
 		case "readers", "synchronous", "busy_timeout":
 		default:
-			return d.Errf("unknown option of sqlite: %s", option)
+			return d.Errf("unknown option %q; there are: readers, synchronous, busy_timeout", option)
 		}
 		if !d.AllArgs(&value) {
 			return d.ArgErr()
