@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// efforts are the words for how much a model reasons.
+var efforts = [...]string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
 // The words and shapes a data file may use.
 var (
 	codePattern   = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)

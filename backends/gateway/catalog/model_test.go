@@ -59,45 +59,6 @@ func TestEntryIDOfOwnModel(t *testing.T) {
 	}
 }
 
-func TestEffortFor(t *testing.T) {
-	t.Parallel()
-	c := parseSample(t) // provider one knows low and high, two gives none
-	for _, tt := range []struct {
-		provider string
-		known    []string
-		asked    string
-		want     string
-	}{
-		{"one", []string{"none", "low", "medium", "high"}, "medium", "medium"},
-		{"one", []string{"low", "high"}, "medium", "low"},
-		{"one", []string{"low", "medium", "high"}, "max", "high"},
-		{"one", []string{"low", "medium", "high"}, "minimal", "low"},
-		{"one", []string{"high", "max"}, "low", "high"},
-		{"one", []string{"high", "max"}, "xhigh", "high"},
-		{"one", []string{"max", "high"}, "xhigh", "high"},
-		{"one", []string{"none", "high"}, "low", "high"},
-		{"one", []string{"none", "high"}, "none", "none"},
-		{"one", []string{"low", "high"}, "none", "low"},
-		{"one", []string{"none"}, "high", ""},
-		{"one", []string{}, "high", ""},
-		{"one", nil, "medium", "low"},
-		{"one", nil, "loud", ""},
-		{"one", nil, "", ""},
-		{"two", nil, "medium", ""},
-		{"nobody", nil, "medium", ""},
-		{"nobody", []string{"low"}, "medium", "low"},
-	} {
-		m := &Model{Provider: tt.provider, ID: "own", Reasoning: true, ReasoningEfforts: tt.known}
-		if got, ok := c.EffortFor(m, tt.asked); got != tt.want || ok != (tt.want != "") {
-			t.Errorf("%s %v asked %q: %q %v, want %q", tt.provider, tt.known, tt.asked, got, ok, tt.want)
-		}
-		m.Reasoning = false
-		if got, ok := c.EffortFor(m, tt.asked); ok {
-			t.Errorf("model without reasoning gets %q", got)
-		}
-	}
-}
-
 func BenchmarkCost(b *testing.B) {
 	m := &Model{Price: Price{Known: true, Rates: Rates{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15}}}
 	b.ReportAllocs()

@@ -202,7 +202,6 @@ func FuzzParse(f *testing.F) {
 				if cost, known := m.Cost(1<<62, 1<<62, 1<<62, 1<<62); cost < 0 || known != m.Price.Known {
 					t.Errorf("%s costs %d", m.EntryID(), cost)
 				}
-				c.EffortFor(m, "medium")
 			}
 		}
 		if _, err := c.With(Options{}); err != nil {

@@ -141,9 +141,9 @@ func (w *body) effort() {
 		w.dst = append(w.dst, `{"type":"disabled"}`...)
 		return
 	}
-	effort, ok := nearest(w.target, asked)
+	effort := w.target.Effort(asked, hub.EffortMinimal) // rounding never turns reasoning off
 	switch {
-	case !ok:
+	case effort == "":
 		w.dropped = append(w.dropped, "reasoning_effort")
 	case w.shape.EffortField == catalog.EffortNested:
 		if w.request.Format == hub.Chat && w.request.Param("reasoning") != "" {
@@ -156,32 +156,6 @@ func (w *body) effort() {
 		w.name("reasoning_effort")
 		w.dst = jsontext.AppendQuoted(w.dst, string(effort))
 	}
-}
-
-// nearest is the effort to send for the one that was asked for: the same, else
-// the next lower that the model knows, else the next higher. Rounding never
-// turns reasoning off.
-func nearest(t *hub.Target, asked hub.Effort) (hub.Effort, bool) {
-	if !t.Model.Reasoning {
-		return "", false
-	}
-	known := t.Model.ReasoningEfforts
-	if known == nil {
-		known = t.Provider.Shape.ReasoningEfforts
-	}
-	at := slices.Index(hub.Efforts[:], asked)
-	knows := func(e hub.Effort) bool { return slices.Contains(known, string(e)) }
-	for i := at; i >= 0; i-- {
-		if e := hub.Efforts[i]; knows(e) && (e != hub.EffortNone || i == at) {
-			return e, true
-		}
-	}
-	for _, e := range hub.Efforts[at+1:] {
-		if knows(e) {
-			return e, true
-		}
-	}
-	return "", false
 }
 
 // params passes the other parameters on in their order.

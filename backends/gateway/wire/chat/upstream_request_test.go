@@ -79,33 +79,6 @@ func TestStateGoesBack(t *testing.T) {
 	}
 }
 
-func TestEffort(t *testing.T) {
-	t.Parallel()
-	with := func(efforts ...string) *hub.Target {
-		return &hub.Target{Provider: &catalog.Provider{}, Model: &catalog.Model{Reasoning: true, ReasoningEfforts: efforts}}
-	}
-	for _, c := range []struct {
-		asked, want hub.Effort
-		target      *hub.Target
-	}{
-		{"medium", "medium", with("low", "medium")},
-		{"max", "high", with("low", "high")},
-		{"minimal", "low", with("none", "low", "high")},
-		{"none", "none", with("none", "low")},
-		{"none", "low", with("high", "low")},
-		{"low", "", with()},
-		{"low", "", with("none")},
-		{"odd", "none", with("none")},
-		{"low", "", &hub.Target{Provider: &catalog.Provider{}, Model: &catalog.Model{ReasoningEfforts: []string{"low"}}}},
-		{"low", "high", &hub.Target{Provider: &catalog.Provider{Shape: catalog.Shape{ReasoningEfforts: []string{"high"}}}, Model: &catalog.Model{Reasoning: true}}},
-	} {
-		got, ok := nearest(c.target, c.asked)
-		if got != c.want || ok != (c.want != "") {
-			t.Errorf("%s of %v: %s, want %s", c.asked, c.target.Model.ReasoningEfforts, got, c.want)
-		}
-	}
-}
-
 // TestCacheMarks: marks go to models that take them, in the parts that had them.
 func TestCacheMarks(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,8 @@
 package hub
 
 import (
+	"slices"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
@@ -266,6 +268,36 @@ type Target struct {
 	MaxTokensField string
 	// StreamUsage: the usage of a stream has to be asked for and may be.
 	StreamUsage bool
+}
+
+// Efforts are those that the model knows.
+func (t *Target) Efforts() []string {
+	if t.Model.ReasoningEfforts != nil {
+		return t.Model.ReasoningEfforts
+	}
+	return t.Provider.Shape.ReasoningEfforts
+}
+
+// Effort is the one to send for the one that was asked for: the same, else the next lower
+// down to least that the model knows, else the next higher. Empty: none, since the model
+// does not reason or takes no effort, or the one asked for is no known word.
+func (t *Target) Effort(asked, least Effort) Effort {
+	at := slices.Index(Efforts[:], asked)
+	if at < 0 || !t.Model.Reasoning {
+		return ""
+	}
+	lower := Efforts[min(at, slices.Index(Efforts[:], least)) : at+1]
+	for _, e := range slices.Backward(lower) {
+		if slices.Contains(t.Efforts(), string(e)) {
+			return e
+		}
+	}
+	for _, e := range Efforts[at+1:] {
+		if slices.Contains(t.Efforts(), string(e)) {
+			return e
+		}
+	}
+	return ""
 }
 
 // Written is a request in the form of an upstream.

@@ -34,21 +34,18 @@ func (w *upstreamWriter) decideThinking() {
 		}
 		return
 	}
-	known := w.t.Model.ReasoningEfforts
-	if known == nil {
-		known = w.t.Provider.Shape.ReasoningEfforts
-	}
-	switch w.r.Effort {
+	asked := w.r.Effort
+	switch asked {
 	case hub.EffortNone:
 		w.thinking = upstreamOff
 		return
 	case hub.EffortMinimal:
-		w.thinking = upstreamOff
+		w.thinking, asked = upstreamOff, hub.EffortLow // the least of output_config
 	default:
 		w.thinking = upstreamAdaptive
 	}
-	if len(known) > 0 {
-		w.effort = upstreamEffort(known, w.r.Effort)
+	if len(w.t.Efforts()) > 0 {
+		w.effort = string(w.t.Effort(asked, hub.EffortLow))
 	} else if w.thinking == upstreamAdaptive {
 		w.thinking, w.budget = upstreamBudget, min(upstreamBudgets(w.r.Effort), w.maxTokens-1)
 	}
@@ -66,24 +63,6 @@ func upstreamBudgets(effort hub.Effort) int64 {
 	default:
 		return upstreamHighBudget
 	}
-}
-
-// upstreamEffort is the effort that a model knows nearest to the one asked for, the
-// lower ones first. Efforts without reasoning are none of output_config's.
-func upstreamEffort(known []string, asked hub.Effort) string {
-	rank := slices.Index(hub.Efforts[:], asked)
-	low := slices.Index(hub.Efforts[:], hub.EffortLow)
-	for i := rank; i >= low; i-- {
-		if slices.Contains(known, string(hub.Efforts[i])) {
-			return string(hub.Efforts[i])
-		}
-	}
-	for i := max(rank, low); i >= 0 && i < len(hub.Efforts); i++ {
-		if slices.Contains(known, string(hub.Efforts[i])) {
-			return string(hub.Efforts[i])
-		}
-	}
-	return ""
 }
 
 // forbidsThinking reports whether the request cannot be sent with thinking on: it

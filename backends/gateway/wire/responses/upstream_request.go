@@ -185,41 +185,16 @@ func (w *upstreamWriter) reasoning() {
 	if w.r.Effort == "" {
 		return
 	}
-	effort := w.effort()
-	if effort == "" {
+	effort := w.t.Effort(w.r.Effort, hub.EffortMinimal) // rounding never turns reasoning off
+	if effort == "" || w.drops("reasoning_effort") {
 		w.dropped = append(w.dropped, "reasoning_effort")
 		return
 	}
 	w.dst = append(append(append(w.dst, `,"reasoning":{"effort":"`...), effort...), '"')
-	if effort != string(hub.EffortNone) && w.r.Answer.Reasoning && !w.r.Answer.HideReasoningText {
+	if effort != hub.EffortNone && w.r.Answer.Reasoning && !w.r.Answer.HideReasoningText {
 		w.dst = append(w.dst, `,"summary":"auto"`...)
 	}
 	w.dst = append(w.dst, '}')
-}
-
-// effort is the one that the model knows nearest to what was asked for, the lower ones
-// first; empty: none. "none" is sent only where it was asked for.
-func (w *upstreamWriter) effort() string {
-	known := w.t.Model.ReasoningEfforts
-	if known == nil {
-		known = w.t.Provider.Shape.ReasoningEfforts
-	}
-	asked := slices.Index(hub.Efforts[:], w.r.Effort)
-	if asked < 0 || !w.t.Model.Reasoning || w.drops("reasoning_effort") {
-		return ""
-	}
-	least := min(asked, 1)
-	for i := asked; i >= least; i-- {
-		if slices.Contains(known, string(hub.Efforts[i])) {
-			return string(hub.Efforts[i])
-		}
-	}
-	for _, effort := range hub.Efforts[asked:] {
-		if slices.Contains(known, string(effort)) {
-			return string(effort)
-		}
-	}
-	return ""
 }
 
 func (w *upstreamWriter) limit() {
