@@ -28,6 +28,7 @@ func (s *Server) ownJobs() []jobs.Job {
 		{Name: "seed", Every: time.Hour, Run: s.seed()},
 		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.rooms.keys.Refresh(ctx) }},
 		{Name: "sweep", Every: sweepEvery, Run: s.sweep},
+		{Name: "unused", Every: sweepEvery, Run: s.rooms.clients.SweepUnused},
 		{Name: "pushed", Every: time.Minute, Run: s.rooms.authorize.Sweep}, // anybody may make them
 		{Name: "secrets", Every: 24 * time.Hour, Run: s.warn},
 	}
@@ -145,6 +146,7 @@ func (s *Server) write() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { s.rooms.tokens.Run(ctx) })
+	running.Go(func() { s.rooms.clients.Run(ctx) })
 	running.Go(func() { s.rooms.audit.Run(ctx) })
 	return func() {
 		cancel()

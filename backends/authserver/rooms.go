@@ -89,7 +89,7 @@ func (s *Server) wire() error {
 	}
 	r.clients = clients.New(k, clients.Options{
 		Documents: s.documents(),
-		Pepper:    []byte(c.ClientSecretPepper), Grants: registered, Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects,
+		Pepper:    []byte(c.ClientSecretPepper), Grants: registered, Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects, UnusedLife: c.DCR.UnusedClientExpiry, IdleLife: c.DCR.IdleClientExpiry,
 		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), Endpoints: []string{k.Issuer + protocol.TokenPath, k.Issuer + protocol.PushPath}, Networks: s.networks,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})

@@ -4,6 +4,7 @@
 package clients
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go.uber.org/zap"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/documents"
@@ -80,6 +82,9 @@ type Client struct {
 	UpdatedAt    time.Time
 	// FreshUntil is how long its metadata document serves, where it is known by one.
 	FreshUntil time.Time
+	// SeenAt is when it was last there, to the hour, where it registered itself. Zero: it
+	// never was.
+	SeenAt time.Time
 }
 
 // Metadata is what is kept of RFC 7591 beside the columns.
@@ -131,6 +136,12 @@ type Options struct {
 	Documents *documents.Documents
 	// Endpoints may be the audience of assertions, as the issuer may.
 	Endpoints []string
+	// UnusedLife is how long a client that registered itself is kept that never comes, and
+	// IdleLife one that comes no more, where nothing would be lost with it; 0: for good.
+	UnusedLife, IdleLife time.Duration
+	// SelfMost is from how many of these on those that hold nothing go early. Default:
+	// 100 000.
+	SelfMost int
 }
 
 // Clients are all clients.
@@ -142,6 +153,7 @@ type Clients struct {
 	proven  *proven // secrets that were hashed slowly a moment ago
 	remotes *remotes
 	flights singleflight.Group // of documents
+	seen    *kernel.Batch[string]
 }
 
 const (
@@ -152,9 +164,13 @@ const (
 
 // New makes the room.
 func New(s *kernel.Server, o Options) *Clients {
+	o.SelfMost = cmp.Or(o.SelfMost, selfMost)
 	cs := &Clients{Server: s, options: o, proven: newProven(s.Now), remotes: newRemotes(o.Networks, s.Logger)}
 	s.Closing(cs.remotes.end)
 	cs.rows = kernel.NewCache(rowsMost, s.Now, cs.read)
+	cs.seen = kernel.NewBatch(cs.writeSeen, func(ids []string, err error) {
+		cs.Logger().Warn("it could not be noted which clients were there", zap.Int("clients", len(ids)), zap.Error(err))
+	})
 	cs.modes = kernel.NewCache(1, s.Now, cs.readMode)
 	s.Watch("settings", func(string) { cs.modes.Drop("") })
 	s.Watch(topic, func(id string) {

@@ -29,6 +29,9 @@ const (
 // fetched too long ago. The error is ErrUnknown, or a refusal of the client or of now.
 func (cs *Clients) Current(ctx context.Context, id string) (*Client, error) {
 	known, err := cs.Find(ctx, id)
+	if err == nil {
+		cs.see(known)
+	}
 	if !documents.IsURL(id) || err != nil && !errors.Is(err, ErrUnknown) {
 		return known, err
 	}

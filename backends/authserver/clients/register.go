@@ -288,6 +288,7 @@ func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, erro
 	if c == nil || !c.Active() || sum == "" || c.Registration == "" || !hmac.Equal([]byte(sum), []byte(c.Registration)) {
 		return nil, apierror.New(http.StatusUnauthorized, "invalid_token", "the registration access token is not that of this client")
 	}
+	cs.see(c)
 	return c, nil
 }
 

@@ -16,14 +16,14 @@ import (
 // RawJSON is JSON as it was sent.
 type RawJSON = json.RawMessage
 
-const columns = "id, name, secret, auth_method, redirects, grants, responses, scope, agent, agent_text, metadata, status, source, registration, issued_at, updated_at, fresh_until"
+const columns = "id, name, secret, auth_method, redirects, grants, responses, scope, agent, agent_text, metadata, status, source, registration, issued_at, updated_at, fresh_until, seen_at"
 
 func scan(r store.Row) (*Client, error) {
 	c := new(Client)
 	var redirects, grants, responses, scope, metadata string
-	var issued, updated, fresh int64
+	var issued, updated, fresh, seen int64
 	err := r.Scan(&c.ID, &c.Name, &c.Secret, &c.AuthMethod, &redirects, &grants, &responses, &scope, &c.Agent, &c.AgentText,
-		&metadata, &c.Status, &c.Source, &c.Registration, &issued, &updated, &fresh)
+		&metadata, &c.Status, &c.Source, &c.Registration, &issued, &updated, &fresh, &seen)
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +37,9 @@ func scan(r store.Row) (*Client, error) {
 	}
 	c.Scope = strings.Fields(scope)
 	c.IssuedAt, c.UpdatedAt, c.FreshUntil = time.UnixMicro(issued), time.UnixMicro(updated), time.UnixMicro(fresh)
+	if seen > 0 {
+		c.SeenAt = time.UnixMicro(seen)
+	}
 	return c, nil
 }
 
@@ -150,7 +153,7 @@ func insert(conn store.Conn, c *Client) error {
 	if !c.FreshUntil.IsZero() {
 		fresh = c.FreshUntil.UnixMicro()
 	}
-	_, err := conn.Exec("INSERT INTO authserver_clients ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	_, err := conn.Exec("INSERT INTO authserver_clients ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
 		c.ID, c.Name, c.Secret, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses), strings.Join(c.Scope, " "), flag(c.Agent), c.AgentText,
 		text(c.Metadata), c.Status, c.Source, c.Registration, c.IssuedAt.UnixMicro(), c.UpdatedAt.UnixMicro(), fresh)
 	return err

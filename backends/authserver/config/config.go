@@ -123,9 +123,11 @@ type DCR struct {
 	ApprovedRedirects    []string
 	DefaultRefreshExpiry time.Duration
 	DefaultTokenExpiry   time.Duration
+	IdleClientExpiry     time.Duration // 0: never
 	Mode                 string
 	RateLimit            float64 // requests a second of one address
 	RateLimitBurst       int
+	UnusedClientExpiry   time.Duration // 0: never
 }
 
 // CIMD is clients that are known by the URL of their metadata document.

@@ -171,6 +171,10 @@ var keys = []Key{
 		Rule: "lifetime of an access token",
 	},
 	{
+		Name: "dcr.idle_client_expiry", Default: "4320h", Own: true, at: func(c *Config) any { return &c.DCR.IdleClientExpiry }, check: notNegative,
+		Rule: "a client that registered itself, has not come for this long and holds nothing is removed; 0 means never",
+	},
+	{
 		Name: "dcr.mode", Default: "open", at: func(c *Config) any { return &c.DCR.Mode }, check: oneOf(Open, ApprovedRedirects, AdminOnly),
 		Rule: "`open`, `approved_redirects`, `admin_only`",
 	},
@@ -181,6 +185,10 @@ var keys = []Key{
 	{
 		Name: "dcr.rate_limit_burst", Default: "20", at: func(c *Config) any { return &c.DCR.RateLimitBurst }, check: positive,
 		Rule: "registrations of an address at once",
+	},
+	{
+		Name: "dcr.unused_client_expiry", Default: "720h", Own: true, at: func(c *Config) any { return &c.DCR.UnusedClientExpiry }, check: notNegative,
+		Rule: "a client that registered itself and has not come since for this long is removed; 0 means never, however many there are",
 	},
 
 	{
