@@ -210,6 +210,9 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 	if err := t.addIDToken(ctx, f.Grant, &answer); err != nil {
 		return Answer{}, err
 	}
+	if f.JKT == "" && r.Client.Public() {
+		f.JKT = r.JKT // RFC 9449 section 5: the next one is bound to the key of this proof
+	}
 	if err := t.rotate(ctx, f, sum, digest(answer.Refresh), again); err != nil {
 		return Answer{}, err
 	}
@@ -264,10 +267,14 @@ func (t *Tokens) rotate(ctx context.Context, f *family, used, next string, again
 	if again {
 		present, previous, graces, rotated = f.present+" "+next, f.previous, f.graces+1, f.rotated
 	}
+	granted, err := json.Marshal(f.Grant)
+	if err != nil {
+		return err
+	}
 	return t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		n, err := c.Exec("UPDATE authserver_families SET generation = generation + 1, present = ?, previous = ?, graces = ?, rotated_at = ?, expires_at = ?"+
+		n, err := c.Exec("UPDATE authserver_families SET generation = generation + 1, granted = ?, present = ?, previous = ?, graces = ?, rotated_at = ?, expires_at = ?"+
 			" WHERE id = ? AND generation = ? AND revoked_at = 0",
-			present, previous, graces, rotated.UnixMicro(), now.Add(t.options.RefreshLife).UnixMicro(), f.id, f.generation)
+			string(granted), present, previous, graces, rotated.UnixMicro(), now.Add(t.options.RefreshLife).UnixMicro(), f.id, f.generation)
 		if err == nil && n == 0 {
 			err = errStale
 		}

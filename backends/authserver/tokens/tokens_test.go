@@ -434,6 +434,36 @@ func TestPublicKey(t *testing.T) {
 	}
 }
 
+// A refresh token that a public client gets with a proof is bound to its key, also where none
+// came with the code (RFC 9449 section 5); that of another client is not.
+func TestBoundLater(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, nil).fill(t)
+		for _, c := range []*clients.Client{s.public, s.client} {
+			bare, err := s.Refresh(t.Context(), tokens.Renewal{Client: c, Token: s.start(t, c).Refresh})
+			if err != nil {
+				t.Fatal(err)
+			}
+			with, err := s.Refresh(t.Context(), tokens.Renewal{Client: c, Token: bare.Refresh, JKT: "key"})
+			if err != nil || with.JKT != "key" {
+				t.Fatalf("%+v, error %v", with, err)
+			}
+			for _, jkt := range []string{"", "other", "key"} {
+				next, err := s.Refresh(t.Context(), tokens.Renewal{Client: c, Token: with.Refresh, JKT: jkt})
+				if c == s.public && jkt != "key" {
+					refused(t, err, "invalid_dpop_proof")
+					continue
+				}
+				if err != nil || next.JKT != jkt {
+					t.Fatalf("with the key %q: %+v, error %v", jkt, next, err)
+				}
+				with = next
+			}
+		}
+	})
+}
+
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
