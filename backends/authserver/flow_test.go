@@ -283,6 +283,28 @@ func TestUserInfoShared(t *testing.T) {
 	}
 }
 
+// A page of an allowed origin can read that it sends too much, or by a wrong method; its
+// preflights are not counted.
+func TestRefusalsShared(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, settings{"server.allowed_origins": `["https://app.example"]`, "rate_limit.enabled": "true", "rate_limit.burst": "2", "rate_limit.requests_per_second": "0.001"})
+	for _, status := range []int{http.StatusMethodNotAllowed, http.StatusMethodNotAllowed, http.StatusTooManyRequests} {
+		for range 2 {
+			if a := l.ask(http.MethodOptions, "/oauth/token", "", "Origin", "https://app.example"); a.Code != http.StatusNoContent || a.Header().Get("Access-Control-Allow-Origin") == "" {
+				t.Errorf("a preflight: %d %v", a.Code, a.Header())
+			}
+		}
+		if a := l.ask(http.MethodGet, "/oauth/token", "", "Origin", "https://app.example"); a.Code != status || a.Header().Get("Access-Control-Allow-Origin") != "https://app.example" || a.Header().Get("Vary") != "Origin" {
+			t.Errorf("%d %v, want %d", a.Code, a.Header(), status)
+		}
+	}
+	for path, origin := range map[string]string{"/oauth/token": "https://other.example", "/login": "https://app.example"} {
+		if a := l.ask(http.MethodPost, path, "", "Origin", origin); a.Code != http.StatusTooManyRequests || a.Header().Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: %d %v", path, a.Code, a.Header())
+		}
+	}
+}
+
 // The audit feed tells from where all is done that somebody does.
 func TestAuditAddresses(t *testing.T) {
 	t.Parallel()

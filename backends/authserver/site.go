@@ -30,7 +30,15 @@ type site struct {
 type place struct {
 	methods map[string]kernel.Route
 	allow   string
-	free    bool // of the limit
+	free    bool                                 // of the limit
+	refused func(h http.Header, r *http.Request) // nil: nothing
+}
+
+// tell adds the headers of a refusal.
+func (p *place) tell(w http.ResponseWriter, r *http.Request) {
+	if p.refused != nil {
+		p.refused(w.Header(), r)
+	}
 }
 
 // newSite makes a site of the tables of rooms. It panics when two routes collide, which
@@ -48,7 +56,9 @@ func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
 		if _, twice := p.methods[route.Method]; twice {
 			panic("two routes for " + route.Method + " " + route.Path)
 		}
-		p.methods[route.Method] = route
+		if p.methods[route.Method] = route; route.Refused != nil {
+			p.refused = route.Refused
+		}
 	}
 	for path, p := range places {
 		p.free = path == "/livez" || path == "/health" || path == "/ready" // asked by who must know
@@ -102,11 +112,14 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path")
 	}
-	if s.limiter != nil && !p.free && !s.limiter.Allow(kernel.Network(s.kernel.Address(r))) {
+	route, ok := p.methods[r.Method]
+	free := p.free || ok && r.Method == http.MethodOptions // a page could not read why its own request does not follow
+	if s.limiter != nil && !free && !s.limiter.Allow(kernel.Network(s.kernel.Address(r))) {
+		p.tell(w, r)
 		return kernel.TooMany()
 	}
-	route, ok := p.methods[r.Method]
 	if !ok {
+		p.tell(w, r)
 		w.Header().Set("Allow", p.allow)
 		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed", "use %s", p.allow)
 	}

@@ -21,6 +21,9 @@ type Route struct {
 	// Serve answers. What it returns is written by WriteError where nothing has been
 	// written yet.
 	Serve func(w http.ResponseWriter, r *http.Request) error
+	// Refused adds headers where the request does not come to Serve: too many come from its
+	// address, or its method is none of the path's. Default: none.
+	Refused func(h http.Header, r *http.Request)
 }
 
 // WriteError answers with an OAuth error (RFC 6749 section 5.2), which has the members

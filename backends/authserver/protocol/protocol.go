@@ -136,6 +136,7 @@ func (p *Protocol) Share(routes []kernel.Route) []kernel.Route {
 	}
 	for i := range routes {
 		routes[i].Serve = p.shared(routes[i].Serve)
+		routes[i].Refused = func(h http.Header, r *http.Request) { p.allow(h, r) }
 	}
 	seen := map[string]bool{}
 	for _, route := range slices.Clone(routes) {
