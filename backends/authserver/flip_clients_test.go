@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 const publicClient = `{"client_name":"App","redirect_uris":["https://app.example/cb"],"grant_types":["authorization_code","refresh_token"],"response_types":["code"],"token_endpoint_auth_method":"none"}`
@@ -68,6 +70,32 @@ func (l *lab) asksAs(client string) string {
 	}.Encode(), "")
 }
 
+// left is how many are left of a client that registered itself so many days ago and, unless it
+// never was, was there last then, as soon as one has gone that is older than any rule.
+func left(t *testing.T, s settings, days int, seen bool) string {
+	t.Helper()
+	db := databases.SQLite(t)
+	if err := db.Write(t.Context(), func(c store.Conn) error {
+		for id, days := range map[string]int{"old": days, "older": 10 * days} {
+			at, last := time.Now().AddDate(0, 0, -days).UnixMicro(), int64(0)
+			if seen {
+				last = at
+			}
+			if _, err := c.Exec("INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, issued_at, updated_at, seen_at) VALUES (?, '', 'none', '[]', '[]', '[]', 'active', 'dcr', ?, ?, ?)", id, at, at, last); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	l := newLabOn(t, db, s)
+	for l.row("SELECT count(*) FROM authserver_clients WHERE id = 'older'") != "0" {
+		runtime.Gosched()
+	}
+	return l.row("SELECT count(*) FROM authserver_clients WHERE id = 'old'")
+}
+
 var nearDocuments = settings{"cimd.require_https": "false", "cimd.allow_private_addresses": "true"}
 
 // flipsOfClients are of how clients come to be known.
@@ -97,6 +125,8 @@ var flipsOfClients = map[string]flip{
 		l := newLab(t, s)
 		return until(100, http.StatusCreated, func() int { return l.registers().Code })
 	}},
+	"dcr.unused_client_expiry": {Other: "2400h", Want: [2]string{"0", "1"}, See: func(t *testing.T, s settings) string { return left(t, s, 40, false) }},
+	"dcr.idle_client_expiry":   {Other: "9600h", Want: [2]string{"0", "1"}, See: func(t *testing.T, s settings) string { return left(t, s, 200, true) }},
 	"dcr.default_token_expiry": {Other: "5m", Want: [2]string{"900", "300"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)
 		return member(t, l.ask(http.MethodPost, "/oauth/token", l.redeem(l.app()).Encode()), "expires_in")
