@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
@@ -45,15 +46,14 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	if err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	all := list(account.Routing(h.app.Catalog()), identity)
+	routing := account.Routing(h.app.Catalog())
 	if id != "" {
-		for _, m := range all {
-			if m.ID == id {
-				return writeJSON(w, m)
-			}
+		if m, ok := h.named(routing, identity, id); ok {
+			return writeJSON(w, m)
 		}
 		return refuse(http.StatusNotFound, "model_not_found", "there is no model \""+wire.Mask(id, 100)+"\" for this key; GET /v1/models lists all")
 	}
+	all := list(routing, identity)
 	if r.Header.Get("Anthropic-Version") == "" {
 		return writeJSON(w, struct {
 			Object string        `json:"object"`
@@ -76,14 +76,34 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	return writeJSON(w, answer)
 }
 
+// named is what a request with that name would be answered by: an entry that the key may
+// use or a tier. Clients look a name up before they ask, and most names of a tier are in
+// no list.
+func (h *Handler) named(routing *keychain.Routing, identity *keychain.Identity, id string) (listedModel, bool) {
+	tier, known := cascade.PseudoTier(id)
+	if !known {
+		if c, isEntry := routing.Entry(id); isEntry {
+			return listed(id, c.Model.Name, c.Provider.Code, c.Model.Created), identity.Allows(id)
+		}
+		if tier, known = cascade.ResolveTier(id); !known {
+			tier, known = h.options.DefaultTier, h.options.DefaultTier != 0
+		}
+	}
+	return ofTier(id, tier), known
+}
+
+// ofTier is a name of the gateway's own.
+func ofTier(id string, tier catalog.Tier) listedModel {
+	name := map[catalog.Tier]string{catalog.Low: "Fast", catalog.Medium: "Balanced", catalog.High: "Best"}[tier]
+	return listed(id, name+" ("+tier.String()+")", "tollgate", pseudoCreated)
+}
+
 // list is the gateway's own names, then the user's entries that the key may use.
 func list(routing *keychain.Routing, identity *keychain.Identity) []listedModel {
-	tiers := map[string]string{"low": "Fast", "medium": "Balanced", "high": "Best"}
 	names := routing.Entries()
 	all := make([]listedModel, 0, len(cascade.PseudoModels)+len(names))
 	for _, p := range cascade.PseudoModels {
-		tier := p.Tier.String()
-		all = append(all, listed(p.ID, tiers[tier]+" ("+tier+")", "tollgate", pseudoCreated))
+		all = append(all, ofTier(p.ID, p.Tier))
 	}
 	for _, name := range names {
 		if !identity.Allows(name) {
