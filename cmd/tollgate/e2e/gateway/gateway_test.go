@@ -269,6 +269,10 @@ func TestGateway(t *testing.T) {
 					t.Errorf("%s: %s is not allowed", path, name)
 				}
 			}
+			// Firefox asks for the SDKs' user-agent, and instrumented pages for headers of their own.
+			if names := strings.Split(allowed, ", "); !slices.Contains(names, "user-agent") || !slices.Contains(names, "*") {
+				t.Errorf("%s: allows %q alone", path, names)
+			}
 		}
 		a := e2e.Do(t, c, http.MethodPost, g.Base+"/v1/chat/completions", key, e2e.Prompt("keychain-high", false), "Origin", "https://app.test")
 		if exposed := a.Header.Get("Access-Control-Expose-Headers"); a.Status != 200 || !strings.Contains(exposed, "x-gateway-provider") {
