@@ -3,6 +3,7 @@ package cascade
 import (
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
@@ -46,5 +47,8 @@ func (q *Request) Record(result *Result, started time.Time) keychain.Record {
 }
 
 func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
-	return c.Model.Cost(max(0, u.Prompt-u.CacheRead-u.CacheWrite), u.CacheRead, u.CacheWrite, u.Completion)
+	return c.Model.Cost(catalog.Tokens{
+		Input: u.Prompt - u.CacheRead - u.CacheWrite, Cached: u.CacheRead, Output: u.Completion,
+		Written: u.CacheWrite - u.CacheWriteHour, WrittenHour: u.CacheWriteHour,
+	})
 }

@@ -17,6 +17,7 @@ func TestRecordOfLostUsage(t *testing.T) {
 	cat, err := catalog.Parse([]byte(`{"updated":"2026-01-01","providers":[{"code":"p","name":"P","base_url":"http://p.example/v1"}],"models":[
 		{"provider":"p","id":"a","tiers":["low"],"price":{"input":1,"output":10}},
 		{"provider":"p","id":"b","tiers":["low"],"price":{"input":2,"output":20}},
+		{"provider":"p","id":"c","tiers":["low"],"price":{"input":1,"cached_input":0.1,"cache_write":1.25,"cache_write_1h":2,"output":10}},
 		{"provider":"p","id":"free","tiers":["low"]}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +31,7 @@ func TestRecordOfLostUsage(t *testing.T) {
 		return &keychain.Candidate{Entry: "p/" + id, Provider: p, Model: m}
 	}
 	used := wire.Usage{Prompt: 1000, Completion: 100, CacheRead: 10, Reasoning: 5, Known: true}
+	kept := wire.Usage{Prompt: 1000, Completion: 100, CacheRead: 100, CacheWrite: 800, CacheWriteHour: 600, Known: true}
 	lost := func(ids ...string) (all []Lost) {
 		for _, id := range ids {
 			all = append(all, Lost{Candidate: candidate(id), Usage: used})
@@ -45,6 +47,7 @@ func TestRecordOfLostUsage(t *testing.T) {
 		provider              string
 	}{
 		"answered":                {Result{Candidate: candidate("a"), Usage: used}, 1000, 100, 10, 2000, true, "p/a"},
+		"kept for an hour":        {Result{Candidate: candidate("c"), Usage: kept}, 1000, 100, 100, 100 + 10 + 250 + 1200 + 1000, true, "p/c"},
 		"answered after one":      {Result{Candidate: candidate("a"), Usage: used, Lost: lost("b")}, 2000, 200, 20, 6000, true, "p/a"},
 		"answered after unpriced": {Result{Candidate: candidate("a"), Usage: used, Lost: lost("free")}, 2000, 200, 20, 2000, false, "p/a"},
 		"failed":                  {Result{Lost: lost("a", "b")}, 2000, 200, 20, 6000, true, "p/b"},

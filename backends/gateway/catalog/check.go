@@ -193,7 +193,7 @@ func checkRates(at string, r Rates) error {
 	for _, f := range []struct {
 		field string
 		value float64
-	}{{"input", r.Input}, {"cached_input", r.CachedInput}, {"cache_write", r.CacheWrite}, {"output", r.Output}} {
+	}{{"input", r.Input}, {"cached_input", r.CachedInput}, {"cache_write", r.CacheWrite}, {"cache_write_1h", r.CacheWriteHour}, {"output", r.Output}} {
 		if f.value < 0 || f.value > maxRate {
 			return fmt.Errorf("%s.%s: %g is not between 0 and %d USD", at, f.field, f.value, maxRate)
 		}

@@ -83,6 +83,9 @@ type Rates struct {
 	// has no such rate and bills them as Input.
 	CachedInput float64
 	CacheWrite  float64
+	// CacheWriteHour is for tokens written to a cache that keeps them for an hour.
+	// Zero: as CacheWrite.
+	CacheWriteHour float64
 	// Output includes reasoning.
 	Output float64
 }
@@ -100,17 +103,23 @@ type Price struct {
 	Long      Rates
 }
 
+// Tokens are those of a request, each in one of the counts. Negative ones are taken as
+// zero.
+type Tokens struct {
+	// Input was neither read from nor written to the cache.
+	Input, Cached, Written, WrittenHour, Output int64
+}
+
 // Cost is what a request cost in millionths of a US dollar, rounded half up,
-// and whether the price is known. inputTokens excludes those read from and
-// written to the cache. Negative counts are taken as zero. The sum is exact:
-// rates are turned into whole millionths of a micro-dollar first.
-func (m *Model) Cost(inputTokens, cachedTokens, cacheWriteTokens, outputTokens int64) (microUSD int64, known bool) {
+// and whether the price is known. The sum is exact: rates are turned into whole
+// millionths of a micro-dollar first.
+func (m *Model) Cost(t Tokens) (microUSD int64, known bool) {
 	if !m.Price.Known {
 		return 0, false
 	}
-	in, cached, written, out := atLeastZero(inputTokens), atLeastZero(cachedTokens), atLeastZero(cacheWriteTokens), atLeastZero(outputTokens)
+	in, cached, written, hour, out := atLeastZero(t.Input), atLeastZero(t.Cached), atLeastZero(t.Written), atLeastZero(t.WrittenHour), atLeastZero(t.Output)
 	r := m.Price.Rates
-	if m.Price.LongAbove > 0 && promptAbove(uint64(m.Price.LongAbove), in, cached, written) {
+	if m.Price.LongAbove > 0 && promptAbove(uint64(m.Price.LongAbove), in, cached, written, hour) {
 		r = m.Price.Long
 	}
 	if r.CachedInput == 0 {
@@ -119,10 +128,14 @@ func (m *Model) Cost(inputTokens, cachedTokens, cacheWriteTokens, outputTokens i
 	if r.CacheWrite == 0 {
 		r.CacheWrite = r.Input
 	}
+	if r.CacheWriteHour == 0 {
+		r.CacheWriteHour = r.CacheWrite
+	}
 	var total uint128
 	total.addProduct(in, perToken(r.Input))
 	total.addProduct(cached, perToken(r.CachedInput))
 	total.addProduct(written, perToken(r.CacheWrite))
+	total.addProduct(hour, perToken(r.CacheWriteHour))
 	total.addProduct(out, perToken(r.Output))
 	return total.microUSD(), true
 }

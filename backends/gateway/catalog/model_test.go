@@ -8,17 +8,18 @@ import (
 func TestCost(t *testing.T) {
 	t.Parallel()
 	plain := Price{Known: true, Rates: Rates{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15}}
+	hourly := Price{Known: true, Rates: Rates{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, CacheWriteHour: 6, Output: 15}}
 	tiny := Price{Known: true, Rates: Rates{Input: 0.435, CachedInput: 0.003625, Output: 0.87}}
 	tiered := Price{
 		Known: true, Rates: Rates{Input: 0.1, CachedInput: 0.01, CacheWrite: 0.125, Output: 0.5},
 		LongAbove: 100_000, Long: Rates{Input: 0.5, CachedInput: 0.05, CacheWrite: 0.625, Output: 2.5},
 	}
 	for _, tt := range []struct {
-		name                     string
-		price                    Price
-		in, cached, written, out int64
-		want                     int64
-		unknown                  bool
+		name                           string
+		price                          Price
+		in, cached, written, hour, out int64
+		want                           int64
+		unknown                        bool
 	}{
 		{name: "unknown price", in: 1000, out: 1000, unknown: true},
 		{name: "free model", price: Price{Known: true}, in: 1 << 40, out: 1 << 40},
@@ -32,6 +33,9 @@ func TestCost(t *testing.T) {
 		{name: "sums before it rounds", price: tiny, in: 1, cached: 20, want: 1}, // 0.435 + 0.0725
 		{name: "no write rate", price: tiny, written: 1e6, want: 435_000},
 		{name: "no cache rate", price: Price{Known: true, Rates: Rates{Input: 2, Output: 4}}, cached: 10, want: 20},
+		{name: "no rate of an hour", price: plain, written: 1e6, hour: 1e6, want: 7_500_000},
+		{name: "kept for an hour", price: hourly, written: 1e6, hour: 1e6, want: 9_750_000},
+		{name: "an hour counts for the limit", price: tiered, in: 60_000, cached: 30_000, hour: 10_001, out: 1000, want: 40_251},
 		{name: "at the limit", price: tiered, in: 60_000, cached: 30_000, written: 10_000, out: 1000, want: 8050},
 		{name: "above the limit", price: tiered, in: 60_000, cached: 30_000, written: 10_001, out: 1000, want: 40_251},
 		{name: "output does not count", price: tiered, in: 1, out: 1e6, want: 500_000},
@@ -44,7 +48,7 @@ func TestCost(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			m := &Model{Price: tt.price}
-			got, known := m.Cost(tt.in, tt.cached, tt.written, tt.out)
+			got, known := m.Cost(Tokens{Input: tt.in, Cached: tt.cached, Written: tt.written, WrittenHour: tt.hour, Output: tt.out})
 			if got != tt.want || known == tt.unknown {
 				t.Errorf("cost %d, known %v; want %d", got, known, tt.want)
 			}
@@ -63,6 +67,6 @@ func BenchmarkCost(b *testing.B) {
 	m := &Model{Price: Price{Known: true, Rates: Rates{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15}}}
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Cost(1234, 567, 89, 1011)
+		m.Cost(Tokens{Input: 1234, Cached: 567, Written: 89, WrittenHour: 10, Output: 1011})
 	}
 }

@@ -49,10 +49,11 @@ type (
 		Price   *priceEntry `json:"price"`
 	}
 	ratesEntry struct {
-		Input       *float64 `json:"input"`
-		CachedInput float64  `json:"cached_input"`
-		CacheWrite  float64  `json:"cache_write"`
-		Output      *float64 `json:"output"`
+		Input          *float64 `json:"input"`
+		CachedInput    float64  `json:"cached_input"`
+		CacheWrite     float64  `json:"cache_write"`
+		CacheWriteHour float64  `json:"cache_write_1h"`
+		Output         *float64 `json:"output"`
 	}
 	priceEntry struct {
 		ratesEntry
@@ -266,7 +267,7 @@ func (e ratesEntry) parse(at string) (Rates, error) {
 	if e.Input == nil || e.Output == nil {
 		return Rates{}, fmt.Errorf("%s: needs input and output; leave the whole price out if it is unknown", at)
 	}
-	return Rates{Input: *e.Input, CachedInput: e.CachedInput, CacheWrite: e.CacheWrite, Output: *e.Output}, nil
+	return Rates{Input: *e.Input, CachedInput: e.CachedInput, CacheWrite: e.CacheWrite, CacheWriteHour: e.CacheWriteHour, Output: *e.Output}, nil
 }
 
 // decodeStrict decodes exactly one JSON value without unknown members.

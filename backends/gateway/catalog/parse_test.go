@@ -199,7 +199,7 @@ func FuzzParse(f *testing.F) {
 				if got, ok := c.Model(p.Code, m.ID); !ok || got != m || m.Retired {
 					t.Errorf("model %s", m.EntryID())
 				}
-				if cost, known := m.Cost(1<<62, 1<<62, 1<<62, 1<<62); cost < 0 || known != m.Price.Known {
+				if cost, known := m.Cost(Tokens{Input: 1 << 62, Cached: 1 << 62, Written: 1 << 62, WrittenHour: 1 << 62, Output: 1 << 62}); cost < 0 || known != m.Price.Known {
 					t.Errorf("%s costs %d", m.EntryID(), cost)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 type Usage struct {
 	Prompt, Completion    int64
 	CacheRead, CacheWrite int64
+	CacheWriteHour        int64 // of CacheWrite, what is kept for an hour
 	Reasoning             int64
 	Known                 bool // the upstream sent one
 }

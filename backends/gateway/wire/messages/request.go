@@ -60,6 +60,7 @@ type fields struct {
 	temperature, topP, topK, tools, choice           gjson.Result
 	thinking, output, format, metadata, cache        gjson.Result
 	serviceTier, servers, container, thread          gjson.Result
+	compaction                                       gjson.Result
 }
 
 func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
@@ -127,6 +128,8 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 		f.container = v
 	case "thread":
 		f.thread = v
+	case "compaction":
+		f.compaction = v
 	default: // known ones that tune only, and those of a later time
 		if given(v) {
 			r.drop(listed(key))
@@ -248,6 +251,11 @@ func (r *reader) elsewhere(f *fields) error {
 	if given(f.thread) && f.thread.Type != gjson.False {
 		// The vendor's SDKs know this code and go on without a thread.
 		return hub.Fault("thread_unsupported_request", "thread", "is not supported: send the whole conversation with each request")
+	}
+	if ok, err := optionalObject(f.compaction, "compaction"); err != nil {
+		return err
+	} else if ok && !r.counting { // the answer would be a reply instead of the summary
+		r.own(unsupported("compaction", "is not supported: leave it out, and ask for a summary in a message"))
 	}
 	_, err := optionalObject(f.cache, "cache_control")
 	return err

@@ -131,7 +131,7 @@ func TestReadTop(t *testing.T) {
 			"dropped", `"context_management":{"edits":[]},"diagnostics":{},"inference_geo":"eu","speed":"fast","user_profile_id":"x","workspace_id":"w","betas":["a"]`,
 			dropped, "context_management,diagnostics,inference_geo,speed,user_profile_id,workspace_id,betas",
 		},
-		{"null is not dropped", `"context_management":null,"container":null,"mcp_servers":null`, dropped, ""},
+		{"null is not dropped", `"context_management":null,"container":null,"mcp_servers":null,"compaction":null`, dropped, ""},
 		{"no servers", `"mcp_servers":[]`, dropped, ""},
 		{"unknown", `"later":1,"x\r\ny,z":2`, dropped, "later,x__y_z"},
 		{"no effort", ``, effort, ""},
@@ -233,6 +233,8 @@ func TestReadRefuses(t *testing.T) {
 		{ask(`"service_tier":1`), "", "service_tier", value, "a string"},
 		{ask(`"cache_control":true`), "", "cache_control", value, "an object"},
 		{ask(`"mcp_servers":[{}]`), "", "mcp_servers", foreign, "not supported"},
+		{ask(`"compaction":{"type":"summarize"}`), "", "compaction", foreign, "not supported"},
+		{ask(`"compaction":true`), "", "compaction", value, "an object"},
 		{ask(`"mcp_servers":{}`), "", "mcp_servers", value, "an array"},
 		{ask(`"container":"c1"`), "", "container", foreign, "not supported"},
 		{ask(`"thread":{"type":"create"}`), "", "thread", "thread_unsupported_request", "the whole conversation"},
@@ -472,6 +474,9 @@ func TestReadCount(t *testing.T) {
 	if _, err := Read([]byte(body), hub.ReadOptions{}); err == nil {
 		t.Error("Read takes a request without max_tokens")
 	}
+	if r, err := ReadCount([]byte(ask(`"compaction":{"type":"summarize"}`)), hub.ReadOptions{}); err != nil || r.Own != nil {
+		t.Errorf("counting what is to be summed up: %v, %v", err, r.Own)
+	}
 	if _, err := ReadCount([]byte(ask(`"max_tokens":-1`)), hub.ReadOptions{}); err == nil {
 		t.Error("ReadCount takes a wrong max_tokens")
 	}
@@ -562,6 +567,7 @@ func TestReadOwn(t *testing.T) {
 	t.Parallel()
 	for at, body := range map[string]string{
 		"mcp_servers":                            ask(`"mcp_servers":[{"type":"url","name":"x","url":"https://x"}],"tools":[{"type":"mcp_toolset","mcp_server_name":"x"}]`),
+		"compaction":                             ask(`"compaction":{"type":"summarize"}`),
 		"tools[0].type":                          ask(`"tools":[{"type":"computer_toolset_20260801"},{"name":"f","input_schema":{}}],"tool_choice":{"type":"tool","name":"left_click"}`),
 		"tools[1].type":                          ask(`"tools":[{"name":"f","input_schema":{}},{"type":"later_20270101","name":"later"}]`),
 		"tool_choice.name":                       ask(`"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"}`),

@@ -41,6 +41,7 @@ type upstreamEvent struct {
 type upstreamBlock struct {
 	kind                            []byte
 	text, thinking, signature, data []byte
+	summary                         []byte // of a compaction
 	partial                         []byte // partial_json
 	id, name                        []byte
 	input                           []byte // JSON text
@@ -50,12 +51,12 @@ type upstreamSpan struct{ from, to int }
 
 // size is the number of bytes of what the model wrote.
 func (b *upstreamBlock) size() int64 {
-	return int64(len(b.text) + len(b.thinking) + len(b.partial))
+	return int64(len(b.text) + len(b.thinking) + len(b.partial) + len(b.summary))
 }
 
 // proves reports whether a block holds anything that only a working model sends.
 func (b *upstreamBlock) proves() bool {
-	return len(b.text)+len(b.thinking)+len(b.signature)+len(b.data)+len(b.partial)+len(b.name) > 0
+	return len(b.text)+len(b.thinking)+len(b.signature)+len(b.data)+len(b.partial)+len(b.name)+len(b.summary) > 0
 }
 
 var upstreamDone = []byte("[DONE]")
@@ -229,6 +230,11 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 			b.kind, err = s.Inside()
 		case "text":
 			b.text, err = s.Inside()
+		case "content": // the summary of a compaction; results of tools have a list
+			if s.Kind() != jsontext.String {
+				return s.Skip()
+			}
+			b.summary, err = s.Inside()
 		case "thinking":
 			b.thinking, err = s.Inside()
 		case "signature":
@@ -255,34 +261,90 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 	})
 }
 
-// upstreamUsage counts as messages do: what was read from and written to the cache
-// is beside the input. Counts are cumulative, so a later one replaces an earlier.
-type upstreamUsage struct{ input, read, written, output, thinking int64 }
+// upstreamCounts are tokens as messages count them: what was read from and written to
+// the cache is beside the input. A later count replaces an earlier one, since they are
+// cumulative.
+type upstreamCounts struct{ input, read, written, hour, output, thinking int64 }
+
+// upstreamUsage is the usage of an answer. compacted are the tokens of compactions on the
+// way to it, which are billed and in none of the other counts.
+type upstreamUsage struct {
+	upstreamCounts
+	compacted upstreamCounts
+}
 
 func (u *upstreamUsage) scan(s *jsontext.Scanner) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	return s.Object(func(key []byte) error {
-		switch string(key) {
-		case "input_tokens":
-			return s.Count(&u.input)
-		case "cache_read_input_tokens":
-			return s.Count(&u.read)
-		case "cache_creation_input_tokens":
-			return s.Count(&u.written)
-		case "output_tokens":
-			return s.Count(&u.output)
-		case "output_tokens_details":
-			if s.Kind() != jsontext.Object {
-				break
+		if string(key) == "iterations" && s.Kind() == jsontext.Array {
+			return u.iterations(s)
+		}
+		return u.upstreamCounts.member(s, key)
+	})
+}
+
+// iterations passes what each sampling of an answer used.
+func (u *upstreamUsage) iterations(s *jsontext.Scanner) error {
+	u.compacted = upstreamCounts{}
+	return s.Array(func(int) error {
+		if s.Kind() != jsontext.Object {
+			return s.Skip()
+		}
+		var c upstreamCounts
+		compaction := false
+		err := s.Object(func(key []byte) error {
+			if string(key) != "type" {
+				return c.member(s, key)
 			}
-			return s.Object(func(key []byte) error {
-				if string(key) == "thinking_tokens" {
-					return s.Count(&u.thinking)
-				}
-				return s.Skip()
-			})
+			kind, err := s.Inside()
+			compaction = string(kind) == "compaction"
+			return err
+		})
+		if compaction {
+			u.compacted.add(&c)
+		}
+		return err
+	})
+}
+
+func (c *upstreamCounts) add(o *upstreamCounts) {
+	c.input += o.input
+	c.read += o.read
+	c.written += o.written
+	c.hour += o.hour
+	c.output += o.output
+	c.thinking += o.thinking
+}
+
+// member passes a member of an object with counts.
+func (c *upstreamCounts) member(s *jsontext.Scanner, key []byte) error {
+	switch string(key) {
+	case "input_tokens":
+		return s.Count(&c.input)
+	case "cache_read_input_tokens":
+		return s.Count(&c.read)
+	case "cache_creation_input_tokens":
+		return s.Count(&c.written)
+	case "output_tokens":
+		return s.Count(&c.output)
+	case "cache_creation":
+		return upstreamDetail(s, "ephemeral_1h_input_tokens", &c.hour)
+	case "output_tokens_details":
+		return upstreamDetail(s, "thinking_tokens", &c.thinking)
+	}
+	return s.Skip()
+}
+
+// upstreamDetail passes an object and takes the count that it has under a name.
+func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
+	if s.Kind() != jsontext.Object {
+		return s.Skip()
+	}
+	return s.Object(func(key []byte) error {
+		if string(key) == name {
+			return s.Count(into)
 		}
 		return s.Skip()
 	})
@@ -290,10 +352,11 @@ func (u *upstreamUsage) scan(s *jsontext.Scanner) error {
 
 // tokens is the usage as chat counts it (specification 5.1).
 func (a *upstreamAnswer) tokens() wire.Usage {
-	u := &a.usage
+	u := a.usage.upstreamCounts
+	u.add(&a.usage.compacted)
 	prompt := u.input + u.read + u.written
 	return wire.Usage{
-		Prompt: prompt, Completion: u.output, CacheRead: u.read, CacheWrite: u.written,
+		Prompt: prompt, Completion: u.output, CacheRead: u.read, CacheWrite: u.written, CacheWriteHour: min(u.hour, u.written),
 		Reasoning: u.thinking, Known: a.counted && (prompt > 0 || u.output > 0),
 	}
 }
