@@ -69,6 +69,11 @@ func (r *request) read(root gjson.Result) error {
 			err = r.responseFormat(value)
 		case "reasoning_effort":
 			err = r.effort(value)
+		case "thinking", "reasoning":
+			if effort := spelledEffort(key, value); effort != "" {
+				r.Spelled = effort
+			}
+			err = r.param(key, value)
 		case "stop":
 			err = r.stop(value)
 		default:
@@ -143,6 +148,35 @@ func (r *request) effort(value gjson.Result) error {
 		return bad("reasoning_effort", "must be one of none, minimal, low, medium, high, xhigh, max, it is %s", quote(word))
 	}
 	return err
+}
+
+// spelledEffort is the effort that a member of hub.SpelledEffort says; empty: none.
+func spelledEffort(key string, value gjson.Result) hub.Effort {
+	if !value.IsObject() {
+		return ""
+	}
+	if key == "thinking" {
+		switch kind, budget := value.Get("type").Str, value.Get("budget_tokens"); {
+		case kind == "disabled":
+			return hub.EffortNone
+		case kind == "enabled" && budget.Type == gjson.Number:
+			return hub.BudgetEffort(budget.Int())
+		case kind == "enabled", kind == "adaptive":
+			return hub.EffortMedium
+		}
+		return ""
+	}
+	switch on, budget, effort := value.Get("enabled"), value.Get("max_tokens"), hub.Effort(value.Get("effort").Str); {
+	case on.Type == gjson.False:
+		return hub.EffortNone
+	case slices.Contains(hub.Efforts[:], effort):
+		return effort
+	case budget.Type == gjson.Number:
+		return hub.BudgetEffort(budget.Int())
+	case on.Type == gjson.True:
+		return hub.EffortMedium
+	}
+	return ""
 }
 
 // maxStops bounds the list; upstreams take four.

@@ -112,7 +112,7 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 	if m.Role, err = role(value.Get("role")); err != nil {
 		return nil, err
 	}
-	seen := 0
+	seen, mark := 0, ""
 	err = each(value, func(key string, value gjson.Result) (err error) {
 		bit := 0
 		switch key {
@@ -136,6 +136,10 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 			if value.Type != gjson.Null {
 				err = unsupported(key, "is the form before tools: send tool_calls")
 			}
+		case "cache_control":
+			if value.IsObject() {
+				mark = value.Raw
+			}
 		default:
 			if len(m.Extra) == maxMembers {
 				return bad("", "has more than %d fields", maxMembers)
@@ -148,6 +152,11 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 		seen |= bit
 		return err
 	})
+	// Clients with texts for content mark the message; the mark is a position, so it is
+	// that of the last part.
+	if n := len(m.Parts); mark != "" && n > 0 && m.Parts[n-1].Cache == "" {
+		m.Parts[n-1].Cache = mark
+	}
 	switch {
 	case err != nil:
 	case m.Role != hub.ToolResult:

@@ -3,6 +3,7 @@ package chat
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -175,6 +176,63 @@ func TestRead(t *testing.T) {
 	}
 	if r.TextBytes < 300 {
 		t.Errorf("text of %d bytes", r.TextBytes)
+	}
+}
+
+// The effort counts in the words of aggregators and of the messages API too.
+func TestReadEffort(t *testing.T) {
+	t.Parallel()
+	for members, want := range map[string]hub.Effort{
+		`"reasoning_effort":"low","thinking":{"type":"enabled","budget_tokens":30000}`: hub.EffortLow,
+		`"thinking":{"type":"enabled","budget_tokens":2000}`:                           hub.EffortLow,
+		`"thinking":{"type":"enabled","budget_tokens":4096}`:                           hub.EffortMedium,
+		`"thinking":{"type":"enabled","budget_tokens":16384}`:                          hub.EffortHigh,
+		`"thinking":{"type":"enabled"}`:                                                hub.EffortMedium,
+		`"thinking":{"type":"adaptive"}`:                                               hub.EffortMedium,
+		`"thinking":{"type":"disabled"}`:                                               hub.EffortNone,
+		`"thinking":null`:                                                              "",
+		`"thinking":"on"`:                                                              "",
+		`"thinking":{"type":"later"}`:                                                  "",
+		`"reasoning":{"effort":"xhigh"}`:                                               hub.EffortXHigh,
+		`"reasoning":{"max_tokens":5000,"exclude":false}`:                              hub.EffortMedium,
+		`"reasoning":{"enabled":true}`:                                                 hub.EffortMedium,
+		`"reasoning":{"enabled":false,"effort":"high"}`:                                hub.EffortNone,
+		`"reasoning":{"effort":"huge"}`:                                                "",
+		`"reasoning":[]`:                                                               "",
+	} {
+		r, err := Read([]byte(`{"model":"m","messages":[{"role":"user","content":"a"}],"x":1,`+members+`}`), hub.ReadOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", members, err)
+		}
+		common := r.InCommonWords()
+		if common.Effort != want || r.Effort == "" && want != "" && len(common.Params) != 1 || common.Param("x") != "1" {
+			t.Errorf("%s: effort %q, left %v", members, common.Effort, common.Params)
+		}
+	}
+}
+
+// A message with a text for content is marked itself.
+func TestReadMarks(t *testing.T) {
+	t.Parallel()
+	const mark, own = `{"type":"ephemeral"}`, `{"type":"ephemeral","ttl":"1h"}`
+	r, err := Read([]byte(`{"model":"m","messages":[{"cache_control":`+mark+`,"role":"system","content":"a"},
+		{"role":"user","content":[{"type":"text","text":"b"},{"type":"text","text":"c"}],"cache_control":`+mark+`},
+		{"role":"assistant","content":[{"type":"text","text":"d","cache_control":`+own+`}],"cache_control":`+mark+`},
+		{"role":"user","content":"e","cache_control":null}]}`), hub.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range r.Messages {
+		if len(m.Extra) > 0 {
+			t.Errorf("%s: left %v", m.Role, m.Extra)
+		}
+		for _, p := range m.Parts {
+			got = append(got, p.Text+p.Cache)
+		}
+	}
+	if want := []string{"a" + mark, "b", "c" + mark, "d" + own, "e"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -47,7 +47,10 @@ type Request struct {
 	Output *Output
 	// Effort is how much to reason. Empty: the client did not say.
 	Effort Effort
-	Stop   []string
+	// Spelled is the effort of a chat client that says it in the words of others. It is in
+	// the parameters SpelledEffort too, as chat upstreams get it; see InCommonWords.
+	Spelled Effort
+	Stop    []string
 	// Params are the other parameters, those that pass without being understood
 	// (temperature, top_p, top_k, seed, user, parallel_tool_calls, …), in order.
 	Params []Param
@@ -78,6 +81,22 @@ func (r *Request) Param(name string) string {
 		}
 	}
 	return ""
+}
+
+// SpelledEffort are the parameters of chat that say the effort in words of others:
+// aggregators' and those of the messages API.
+var SpelledEffort = []string{"thinking", "reasoning"}
+
+// InCommonWords is the request for an upstream of another format than chat: an effort that
+// is spelled otherwise counts where none is given.
+func (r *Request) InCommonWords() *Request {
+	if r.Effort != "" || r.Spelled == "" {
+		return r
+	}
+	c := *r
+	c.Effort = r.Spelled
+	c.Params = slices.DeleteFunc(slices.Clone(r.Params), func(p Param) bool { return slices.Contains(SpelledEffort, p.Name) })
+	return &c
 }
 
 // Drop notes fields that are left out.
@@ -254,6 +273,17 @@ const (
 
 // Efforts lists them in that order.
 var Efforts = [...]Effort{EffortNone, EffortMinimal, EffortLow, EffortMedium, EffortHigh, EffortXHigh, EffortMax}
+
+// BudgetEffort is the effort that a budget of so many tokens for reasoning stands for.
+func BudgetEffort(tokens int64) Effort {
+	switch {
+	case tokens < 4096:
+		return EffortLow
+	case tokens < 16384:
+		return EffortMedium
+	}
+	return EffortHigh
+}
 
 // Target is the candidate that a request is written for.
 type Target struct {

@@ -88,13 +88,8 @@ func (r *reader) budget(v gjson.Result) (hub.Effort, error) {
 		return "", invalid(at, "must be at least %d", leastBudget)
 	case limit > 0 && n >= limit:
 		return "", invalid(at, "must be less than max_tokens")
-	case n < 4096:
-		return hub.EffortLow, nil
-	case n < 16384:
-		return hub.EffortMedium, nil
-	default:
-		return hub.EffortHigh, nil
 	}
+	return hub.BudgetEffort(n), nil
 }
 
 // config looks at the members of output_config. The effort chooses the tier, so a

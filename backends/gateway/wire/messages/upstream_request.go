@@ -17,6 +17,7 @@ const upstreamMaxTokens = 4096
 
 // Write writes a request for a messages upstream (specification 10).
 func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+	r = r.InCommonWords()
 	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the messages format gives one answer", n)
