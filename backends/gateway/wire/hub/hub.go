@@ -10,6 +10,8 @@ package hub
 import (
 	"slices"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
@@ -97,6 +99,19 @@ func (r *Request) InCommonWords() *Request {
 	c.Effort = r.Spelled
 	c.Params = slices.DeleteFunc(slices.Clone(r.Params), func(p Param) bool { return slices.Contains(SpelledEffort, p.Name) })
 	return &c
+}
+
+// OtherOutput is what a chat client wants the answer to have beside text, as modalities
+// tells (audio, image), which no other format can say; empty: nothing.
+func (r *Request) OtherOutput() (kind string) {
+	gjson.Parse(r.Param("modalities")).ForEach(func(_, v gjson.Result) bool {
+		kind = v.Str
+		return kind == "" || kind == "text"
+	})
+	if kind == "text" {
+		return ""
+	}
+	return kind
 }
 
 // Drop notes fields that are left out.

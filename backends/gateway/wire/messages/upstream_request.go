@@ -17,6 +17,9 @@ const upstreamMaxTokens = 4096
 
 // Write writes a request for a messages upstream (specification 10).
 func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+	if kind := r.OtherOutput(); kind != "" {
+		return hub.Written{}, fmt.Errorf("modalities has %s: the messages format gives text", hub.Shown(kind))
+	}
 	r = r.InCommonWords()
 	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {

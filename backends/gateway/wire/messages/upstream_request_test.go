@@ -172,6 +172,7 @@ func TestUpstreamRequest(t *testing.T) {
 			want:    map[string]string{"metadata": `{"user_id":"u"}`, "service_tier": `"standard_only"`, "seed": ""}, dropped: "seed",
 		},
 		{name: "choices", request: hub.Request{Params: []hub.Param{{Name: "n", Value: "2"}}, Messages: []hub.Message{hello}}, err: "n is 2"},
+		{name: "speech", request: hub.Request{Params: []hub.Param{{Name: "modalities", Value: `["text","audio"]`}, {Name: "audio", Value: "{}"}}, Messages: []hub.Message{hello}}, err: "modalities has"},
 		{
 			name: "media",
 			request: hub.Request{Messages: []hub.Message{{Role: hub.User, Parts: []hub.Part{

@@ -21,6 +21,9 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the responses format gives one answer", n)
 	}
+	if kind := r.OtherOutput(); kind != "" {
+		return hub.Written{}, fmt.Errorf("modalities has %s: the responses format gives text", hub.Shown(kind))
+	}
 	r = r.InCommonWords()
 	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
 	w.findCustom()

@@ -152,6 +152,7 @@ func TestUpstreamRequest(t *testing.T) {
 			dropped: "stop,temperature,seed",
 		},
 		{name: "choices", request: hub.Request{Params: []hub.Param{{Name: "n", Value: "2"}}, Messages: []hub.Message{hello}}, err: "n is 2"},
+		{name: "speech", request: hub.Request{Params: []hub.Param{{Name: "modalities", Value: `["text","audio"]`}, {Name: "audio", Value: "{}"}}, Messages: []hub.Message{hello}}, err: "modalities has"},
 		{
 			name: "media",
 			request: hub.Request{Messages: []hub.Message{{Role: hub.User, Parts: []hub.Part{
