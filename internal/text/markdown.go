@@ -20,6 +20,7 @@ import (
 const (
 	maxNesting = 100
 	maxHTML    = 1 << 20
+	maxEmpty   = 200_000 // empty lines, times the quotes and lists that they may be in
 )
 
 // linkRel tells search engines and browsers what a link that people wrote is worth.
@@ -54,8 +55,7 @@ func NewMarkdown(o Options) *Markdown {
 		options: o,
 		markdown: goldmark.New(
 			goldmark.WithExtensions(
-				extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
-				extension.Strikethrough, extension.Linkify, extension.TaskList,
+				tables{}, extension.Strikethrough, extension.Linkify, extension.TaskList,
 			),
 			goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(links{o.Place}, 100))),
 		),
@@ -150,14 +150,22 @@ func (l links) placed(address []byte) []byte {
 }
 
 // nestsDeep looks for lines that open very many quotes or lists, which cost the
-// parser more than their length.
+// parser more than their length, and so does each empty line inside of many.
 func nestsDeep(markdown string) bool {
+	deepest, empty := 0, 0
 	for line := range strings.Lines(markdown) {
-		if containers(line) > maxNesting {
+		n := containers(line)
+		if n > maxNesting {
 			return true
 		}
+		text := strings.TrimLeft(line, " \t")
+		if strings.TrimSpace(text) == "" {
+			empty++
+		} else if n > 0 {
+			deepest = max(deepest, n+(len(line)-len(text))/2)
+		}
 	}
-	return opensMany(markdown)
+	return min(deepest, maxNesting)*empty > maxEmpty || opensMany(markdown)
 }
 
 // containers counts the quotes and lists that a line opens.

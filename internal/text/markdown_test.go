@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yuin/goldmark/ast"
+	source "github.com/yuin/goldmark/text"
+
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
@@ -40,6 +43,59 @@ func TestRender(t *testing.T) {
 			t.Errorf("%.60q\n got %q\nwant %q", markdown, got, want)
 		}
 	}
+}
+
+// TestRenderWideTables: a table is as large as what was written of it, and not as many
+// times larger as its rows are short. The parser would take gigabytes for the widest.
+func TestRenderWideTables(t *testing.T) {
+	t.Parallel()
+	m := own(true)
+	table := func(columns, rows int) string {
+		return strings.Repeat("|a", columns) + "\n" + strings.Repeat("|-", columns) + "\n" + strings.Repeat("|\n", rows)
+	}
+	for _, whole := range []string{table(100, 500), table(3, 9000)} {
+		if html := m.Render(whole); !strings.HasPrefix(html, "<table>") {
+			t.Errorf("%.60q renders %.60q", whole, html)
+		}
+	}
+	for name, markdown := range map[string]string{
+		"one":        table(500, 13_000),
+		"in a quote": "> " + strings.ReplaceAll(table(500, 10_000), "\n", "\n> "),
+		"many":       strings.Repeat(table(100, 400)+"\n", 20),
+	} {
+		if n := nodes(m.markdown.Parser().Parse(source.NewReader([]byte(markdown)))); n > 3*maxCells {
+			t.Errorf("%s: %d bytes make %d nodes", name, len(markdown), n)
+		}
+	}
+}
+
+// TestRenderEmptyLines: the parser asks every open list about every empty line.
+func TestRenderEmptyLines(t *testing.T) {
+	t.Parallel()
+	empty := strings.Repeat("\n", 20_000)
+	var steps strings.Builder
+	for i := range 90 {
+		steps.WriteString(strings.Repeat(" ", 2*i) + "- a\n")
+	}
+	for markdown, deep := range map[string]bool{
+		strings.Repeat("- ", 90) + "a\n" + empty: true,
+		steps.String() + empty:                   true,
+		"- a\n  - b\n" + empty:                   false,
+		steps.String():                           false,
+		"a" + empty + "b":                        false,
+	} {
+		if nestsDeep(markdown) != deep {
+			t.Errorf("%.40q: deep %v", markdown, !deep)
+		}
+	}
+}
+
+// nodes counts a tree.
+func nodes(n ast.Node) (all int) {
+	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
+		all += nodes(child)
+	}
+	return all + 1
 }
 
 // TestRenderPlaces: addresses of a service's own are found where they are written
