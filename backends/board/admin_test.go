@@ -474,7 +474,7 @@ func TestSettings(t *testing.T) {
 		}
 		// What is as the configuration says is not stored.
 		must(t, set("hold_first", "1", "title_max", "120", "message_min", "2", "words_max", "5000", "new_member_links", "2"))
-		if n := s.number("SELECT count(*) FROM board_settings WHERE name NOT IN ('cursor_secret', 'names_filled')"); n != 0 {
+		if n := s.number("SELECT count(*) FROM board_settings WHERE name NOT IN ('cursor_secret', 'names_filled', 'search_indexed')"); n != 0 {
 			t.Errorf("%d settings are stored", n)
 		}
 

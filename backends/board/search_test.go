@@ -1,9 +1,11 @@
 package board
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -110,5 +112,83 @@ func TestSearchReadsWhatItFinds(t *testing.T) {
 		if rows := read(scans+1) - before; rows > posts/10 {
 			t.Errorf("%d of %d rows were read for one", rows, posts)
 		}
+	})
+}
+
+// split is a text whose words engines split otherwise than people do.
+const split = "See https://docs.example.com/guide/install.html?x=abc or mail bob.smith@acme.org; set config.yaml in /etc/nginx/ to v1.2.3, -5 or 3.14." +
+	" #include <vector> List<String> AT&T foo-bar snake_case node.js don’t Straße ΣΊΣΥΦΟΣ İstanbul Café 東京タワーに行った ภาษาไทย हिन्दी key=value"
+
+// wordsOfSplit are in it, and others are not.
+var (
+	wordsOfSplit = []string{
+		"docs.example.com", "example", "guide", "install.html", "abc", "bob.smith@acme.org", "smith", "config.yaml", "yaml", "/etc/nginx/", "v1.2.3", "5", "-5", "3.14", "14",
+		"include", "vector", "<vector>", "List<String>", "string", "AT&T", "foo", "foo-bar", "snake", "snake_case", "node.js", "NODE", "don't", "don’t", "STRASSE", "σίσυφος", "istanbul", "cafe", "café",
+		"東京", "タワー", "東京タワーに行った", "東京 行った", "ไทย", "हिन्दी", "value", `"node"`, `'node`,
+	}
+	noWordsOfSplit = []string{"京東", "東行", "exampl", "nod", "東京 nowhere", "node OR (nowhere)"}
+)
+
+// TestSearchSplitsWords: both engines find every word of a text, in whatever it stands,
+// and parts of what is written without spaces.
+func TestSearchSplitsWords(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"第一編","message":%s}`, quoted(split))).want(201)
+		s.finds(wordsOfSplit, noWordsOfSplit)
+		s.finds([]string{"一編"}, []string{"編See"}) // no phrase goes from the title into the text
+		// As many words and places of one as there may be.
+		s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"Many","message":%s}`, quoted(strings.Repeat("長", 4900)+strings.Repeat("x", 5000)+" behind"))).want(201)
+		s.finds([]string{"長長長", strings.Repeat("x", 200), "behind"}, nil)
+	})
+}
+
+// finds looks for words of one post.
+func (s *site) finds(words, others []string) {
+	s.t.Helper()
+	for _, word := range words {
+		if n := s.found(word); n != 1 {
+			s.t.Errorf("%s: %d posts", word, n)
+		}
+	}
+	for _, word := range others {
+		if n := s.found(word); n != 0 {
+			s.t.Errorf("%s: %d posts, want none", word, n)
+		}
+	}
+}
+
+// TestSearchOfOlderPosts: posts whose words the engine has split are split anew, once.
+func TestSearchOfOlderPosts(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		if n, err := s.service.IndexPosts(t.Context()); err != nil || n != 0 {
+			t.Fatalf("of a new board: %d, %v", n, err)
+		}
+		made := data[api.Created](s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"Search","message":%s}`, quoted(split))).want(201))
+		s.exec("DELETE FROM board_search WHERE " + map[store.Dialect]string{store.SQLite: "rowid", store.Postgres: "post_id"}[db.Dialect()] + " > 0")
+		older := "INSERT INTO board_search (rowid, title, message) SELECT id, 'Search', message FROM board_posts"
+		if db.Dialect() == store.Postgres {
+			older = "INSERT INTO board_search (post_id, words) SELECT id, to_tsvector('simple', message) FROM board_posts"
+		}
+		s.exec(older)
+		s.exec("DELETE FROM board_settings WHERE name = ?", posts.SettingIndexed)
+		if s.found("東京") != 0 {
+			t.Fatal("nothing is to be done")
+		}
+		if n, err := s.service.IndexPosts(t.Context()); err != nil || n == 0 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		s.finds(wordsOfSplit, noWordsOfSplit)
+		if n, err := s.service.IndexPosts(t.Context()); err != nil || n != 0 {
+			t.Errorf("once more: %d, %v", n, err)
+		}
+		// What lay in the archive meanwhile is found when it is back.
+		s.exec("DELETE FROM board_search WHERE "+map[store.Dialect]string{store.SQLite: "rowid", store.Postgres: "post_id"}[db.Dialect()]+" = ?", made.PostID)
+		s.do("mod", "DELETE", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200)
+		s.do("mod", "POST", path("/posts/%d/restore", made.PostID), "").want(200)
+		s.finds(wordsOfSplit, noWordsOfSplit)
 	})
 }

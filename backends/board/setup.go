@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -33,7 +34,9 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 		raw := make([]byte, 32)
 		_, _ = rand.Read(raw) // never fails
 		secret = hex.EncodeToString(raw)
-		if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?), (?, ?)", kernel.SettingSecret, secret, accounts.SettingNames, accounts.NamesAll); err != nil {
+		_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?), (?, ?), (?, ?)",
+			kernel.SettingSecret, secret, accounts.SettingNames, accounts.NamesAll, posts.SettingIndexed, posts.IndexedAll)
+		if err != nil {
 			return err
 		}
 		for _, g := range []rights.Group{

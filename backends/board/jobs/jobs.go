@@ -22,6 +22,7 @@ const (
 	JobImages      = "images"
 	JobArchive     = "archive"
 	JobNames       = "names"
+	JobSearch      = "search"
 )
 
 // Work is what is worked on, and with what.
@@ -63,5 +64,6 @@ func List(current func() *Work) []jobs.Job {
 			return int(n), err
 		}),
 		job(JobNames, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Service.FillNames(ctx) }),
+		job(JobSearch, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Service.IndexPosts(ctx) }),
 	}
 }

@@ -200,6 +200,11 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 		if err := s.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
 			return err
 		}
+		if from == rights.Deleted {
+			if err := index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil { // the archive may be older than its words
+				return err
+			}
+		}
 		var held string
 		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.ID).Scan(&held); err != nil {
 			return err

@@ -376,21 +376,6 @@ func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w Writing, atOnc
 	return id, err
 }
 
-// index makes a post findable.
-func index(c store.Conn, id int64, starts bool, title, message string) error {
-	if !starts {
-		title = ""
-	}
-	if c.Dialect() == store.Postgres {
-		return c.Later("INSERT INTO board_search (post_id, words) VALUES (?, to_tsvector('simple', ? || ' ' || ?))"+
-			" ON CONFLICT (post_id) DO UPDATE SET words = excluded.words", id, title, message)
-	}
-	if err := c.Later("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
-		return err
-	}
-	return c.Later("INSERT INTO board_search (rowid, title, message) VALUES (?, ?, ?)", id, title, message)
-}
-
 // conclude ends the transaction of a post: it subscribes the author, marks the
 // author's own post as read, and last counts the post in the forum.
 func (s *Service) conclude(c store.Conn, a *rights.Actor, t *content.Thread, post int64, w Writing, subscribe bool) error {

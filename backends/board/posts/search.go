@@ -3,7 +3,6 @@ package posts
 import (
 	"context"
 	"strings"
-	"unicode"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -44,8 +43,8 @@ func (s *Service) Search(ctx context.Context, a *rights.Actor, q SearchQuery) (l
 	if q.Forum != 0 && !a.In(q.Forum).Visible {
 		return nil, 0, kernel.NotFound()
 	}
-	terms := strings.FieldsFunc(text.Normal(q.Text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
-	if len(terms) == 0 || len(terms) > maxSearchWords || len(q.Text) > 400 {
+	phrases := query(q.Text)
+	if len(phrases) == 0 || len(phrases) > maxSearchWords || len(q.Text) > 400 {
 		return nil, 0, kernel.BadRequest("q", "q must have 1 to 16 words")
 	}
 	filter := searchFilter(a, q)
@@ -54,7 +53,7 @@ func (s *Service) Search(ctx context.Context, a *rights.Actor, q SearchQuery) (l
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		var ids []any
-		if ids, next, err = searchIDs(c, terms, filter, q); err != nil {
+		if ids, next, err = searchIDs(c, phrases, filter, q); err != nil {
 			return err
 		}
 		list, err = postsByID(c, a, ids)
@@ -65,12 +64,8 @@ func (s *Service) Search(ctx context.Context, a *rights.Actor, q SearchQuery) (l
 
 // searchIDs finds a page of posts; next is what the page behind begins after, 0:
 // there is none.
-func searchIDs(c store.Conn, terms []string, filter condition, q SearchQuery) (page []any, next int64, err error) {
-	words := `"` + strings.Join(terms, `" "`) + `"`
-	if c.Dialect() == store.Postgres {
-		words = strings.Join(terms, " ")
-	}
-	walk := wordWalk{c: c, words: words, after: q.After}
+func searchIDs(c store.Conn, phrases [][]string, filter condition, q SearchQuery) (page []any, next int64, err error) {
+	walk := wordWalk{c: c, words: queryOf(c.Dialect(), phrases), after: q.After}
 	for looked := 0; looked < searchMost; {
 		with, more, err := walk.next()
 		if err != nil {

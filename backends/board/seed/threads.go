@@ -200,11 +200,8 @@ func (sd *seeder) addThreads(c store.Conn, b threadBatch) error {
 		idRows   = bulk{"INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES ", placeholders(7), nil}
 		postRows = bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at," +
 			" edited_at, edited_by, edit_reason, edit_count) VALUES ", placeholders(15), nil}
-		words = bulk{"INSERT INTO board_search (rowid, title, message) VALUES ", placeholders(3), nil}
+		words = bulk{posts.IndexRows(c.Dialect()) + "VALUES ", posts.IndexRow(c.Dialect()), nil}
 	)
-	if c.Dialect() == store.Postgres {
-		words = bulk{"INSERT INTO board_search (post_id, words) VALUES ", "(?, to_tsvector('simple', ? || ' ' || ?))", nil}
-	}
 	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
 	for i := range b.threads {
 		t := &b.threads[i]
@@ -236,7 +233,7 @@ func (sd *seeder) addThreads(c store.Conn, b threadBatch) error {
 			idRows.add(ids[n], row.ID, in, kernel.Null(by.id), p.visibility, held, p.at)
 			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version, p.hash, p.at,
 				instant(p.EditedAt), word(p.EditedBy, by.name, edits == 1), word(p.EditReason, "", p.EditReason != ""), edits)
-			words.add(ids[n], title, p.Message)
+			words.add(posts.IndexValues(c.Dialect(), ids[n], title, p.Message)...)
 		}
 		ids = ids[len(t.posts):]
 		counts.forum(&row)
