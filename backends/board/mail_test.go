@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,6 +258,90 @@ func TestMailQueue(t *testing.T) {
 		}
 		if n := s.number("SELECT count(*) FROM board_mails"); n != 0 {
 			t.Errorf("%d are kept", n)
+		}
+	})
+}
+
+// TestMailOfHeldPost: a post that was held is mailed when others see it, also to who has
+// read later posts of the thread by then, and also while a mail is on its way.
+func TestMailOfHeldPost(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com' WHERE username = 'alice'")
+		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold')")
+		thread := s.threadOf("Public thread")
+		s.do("alice", "PUT", path("/threads/%d/subscription", thread), `{"mode":"instant"}`).want(200)
+		reply := func(message string) int64 {
+			t.Helper()
+			return data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
+		}
+		approve := func(post int64) {
+			t.Helper()
+			s.do("mod", "POST", path("/moderation/queue/%d/approve", post), "").want(200)
+		}
+		excerpts := func(m *mails.Mailing) (list []string) {
+			if m == nil || len(m.Threads) != 1 {
+				return nil
+			}
+			for _, p := range m.Threads[0].Posts {
+				list = append(list, p.Excerpt)
+			}
+			return list
+		}
+		held, later := reply("The casino is held"), reply("What all see")
+		s.do("alice", "POST", path("/threads/%d/read", thread), path(`{"postId":%d}`, later)).want(200)
+		s.clock.advance(time.Minute)
+		s.mails()
+		approve(held)
+		s.clock.advance(time.Minute)
+		if got := excerpts(s.mails()["alice instant"]); !slices.Equal(got, []string{"The casino is held"}) {
+			t.Errorf("behind what was read: %q", got)
+		}
+
+		held = reply("Another casino is held")
+		reply("What is mailed")
+		s.clock.advance(time.Minute)
+		m, err := s.service.ClaimMail(t.Context(), mails.Recipient{User: s.actor("alice").ID(), Mode: "instant"})
+		if got := excerpts(m); err != nil || !slices.Equal(got, []string{"What is mailed"}) {
+			t.Fatal(got, err)
+		}
+		approve(held)
+		must(t, s.service.MailSent(t.Context(), m))
+		s.clock.advance(time.Minute)
+		if got := excerpts(s.mails()["alice instant"]); !slices.Equal(got, []string{"Another casino is held"}) {
+			t.Errorf("approved while a mail was on its way: %q", got)
+		}
+	})
+}
+
+// TestReadingIsTold: who has read a post is not told of it any more.
+func TestReadingIsTold(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		thread, other := s.threadOf("Public thread"), s.threadOf("Members thread")
+		var last int64
+		for _, id := range []int64{thread, other} {
+			s.do("alice", "PUT", path("/threads/%d/subscription", id), "").want(200)
+			for range 2 {
+				last = data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", id), path(`{"message":"News %d"}`, last)).want(201)).ID
+			}
+		}
+		unseen := func(want int) {
+			t.Helper()
+			if n, err := s.service.Unseen(t.Context(), s.actor("alice")); err != nil || n != want {
+				t.Errorf("%d are new, %v, want %d", n, err, want)
+			}
+		}
+		unseen(4)
+		s.do("alice", "POST", path("/threads/%d/read", other), path(`{"postId":%d}`, last-1)).want(200)
+		unseen(3)
+		s.do("alice", "POST", path("/threads/%d/read", thread), path(`{"postId":%d}`, last)).want(200)
+		unseen(1)
+		told := data[[]api.NotificationInfo](s.do("alice", "GET", "/notifications", "").want(200))
+		if len(told) != 4 || told[0].ReadAt != nil || told[1].ReadAt == nil || told[2].ReadAt == nil || told[3].ReadAt == nil {
+			t.Errorf("%+v", told)
 		}
 	})
 }

@@ -93,6 +93,7 @@ type MailPost struct {
 type mailRow struct {
 	id, thread, first, last, attempts int64
 	source                            string
+	created                           kernel.Moment
 }
 
 // ClaimMail takes what is to be sent to a member, for this node alone, and looks
@@ -103,9 +104,9 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 	err := s.Write(ctx, func(c store.Conn) error {
 		m.rows = nil
 		return c.All("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ? AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
-			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source", []any{now.Add(MailLease), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
+			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source, created_at", []any{now.Add(MailLease), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
 			var m1 mailRow
-			err := r.Scan(&m1.id, &m1.thread, &m1.first, &m1.last, &m1.attempts, &m1.source)
+			err := r.Scan(&m1.id, &m1.thread, &m1.first, &m1.last, &m1.attempts, &m1.source, &m1.created)
 			m.rows = append(m.rows, m1)
 			return err
 		})
@@ -185,12 +186,16 @@ func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailR
 		return m, err
 	}
 	var read int64
-	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.ID(), t.ID).Scan(&read)
+	var readAt kernel.Moment
+	err = c.Row("SELECT last_read_post_id, read_at FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.ID(), t.ID).Scan(&read, &readAt)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return m, err
 	}
 	m = MailThread{ID: t.ID, Title: t.Title, Slug: t.Slug, source: r.source, target: target}
-	from := max(r.first, read+1)
+	from := r.first
+	if readAt >= r.created { // a post that was held until later is not among those that were read
+		from = max(from, read+1)
+	}
 	const posts = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0 AND COALESCE(p.author_id, 0) <> ?"
 	args := append(make([]any, 0, 5), t.ID, from, r.last, a.ID())
 	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil || m.Count == 0 {
@@ -206,14 +211,16 @@ func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailR
 }
 
 // MailSent ends a mailing that was sent, or that will never be. Posts that came
-// meanwhile stay for the next one.
+// meanwhile, or were held until then, stay for the next one.
 func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 	due := posts.MailDue(m.Mode, s.Now()).UnixMicro()
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
-			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND last_post_id = ?", r.id, r.last)
+			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND first_post_id = ? AND last_post_id = ?", r.id, r.first, r.last)
 			if err == nil && n == 0 {
-				_, err = c.Exec("UPDATE board_mails SET first_post_id = ?, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?", r.last+1, due, r.id)
+				_, err = c.Exec("UPDATE board_mails SET first_post_id = CASE WHEN first_post_id < ? THEN first_post_id ELSE ? END,"+
+					" last_post_id = CASE WHEN first_post_id < ? AND last_post_id = ? THEN ? ELSE last_post_id END, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?",
+					r.first, r.last+1, r.first, r.last, r.first-1, due, r.id)
 			}
 			if err != nil {
 				return err

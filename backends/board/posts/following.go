@@ -291,7 +291,8 @@ func (s *Service) markRead(c store.Conn, a *rights.Actor, thread, post int64) er
 		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END, read_at = excluded.read_at", a.ID(), thread, post, s.Moment())
 }
 
-// MarkRead notes up to which post the actor has read a thread.
+// MarkRead notes up to which post the actor has read a thread, and that it has seen what
+// it was told of until there.
 func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
@@ -301,9 +302,18 @@ func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post in
 		if post < 1 {
 			return kernel.Invalid("postId", "unknown", "postId must be the id of a post")
 		}
-		return s.markRead(c, a, thread, min(post, t.Last))
+		if err := s.markRead(c, a, thread, min(post, t.Last)); err != nil {
+			return err
+		}
+		_, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE "+toldOf, s.Moment(), a.ID(), maxUnseen, thread, post)
+		return err
 	})
 }
+
+// toldOf are the notifications of a member that count as new, up to a post of a thread.
+// It has the arguments user, limit, thread, post.
+const toldOf = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w" +
+	" WHERE w.thread_id = ? AND w.post_id <= ? AND w.read_at IS NULL)"
 
 // KeepNotifications is how long members are told of posts.
 const KeepNotifications = 90 * 24 * time.Hour

@@ -10,7 +10,8 @@ import (
 )
 
 // queueMail notes who is to be mailed of a post, with the post itself. What
-// waits for the same thread already is widened.
+// waits for the same thread already is widened; with an older post, one that was held, it
+// begins anew: what was read until now did not hold that post.
 func (s *Service) queueMail(c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, to audience) error {
 	now := s.Now()
 	return c.Later("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
@@ -20,6 +21,7 @@ func (s *Service) queueMail(c store.Conn, a *rights.Actor, thread, post int64, t
 		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email_confirmed = 1"+to.sql()+" ORDER BY s.user_id"+
 		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
 		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id ELSE board_mails.first_post_id END,"+
+		" created_at = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.created_at ELSE board_mails.created_at END,"+
 		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id ELSE board_mails.last_post_id END",
 		append([]any{
 			target, thread, post, post, MailDue("daily", now).UnixMicro(), MailDue("weekly", now).UnixMicro(), MailDue("instant", now).UnixMicro(), now.UnixMicro(),

@@ -17,6 +17,7 @@ type Reading struct {
 	Above    []content.ForumInfo // the forums that it lies in, from the root on
 	Posts    []PostView
 	LastRead int64 // posts behind it are new to the actor
+	Told     bool  // of one of the posts, and the actor has not seen that
 	Mode     string
 	Can      ThreadCan
 	// Before and After are what Posts of the page before and of the one behind
@@ -89,6 +90,12 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		}
 		if a.User == nil {
 			return nil
+		}
+		if len(list) > 0 {
+			err := c.Row("SELECT EXISTS (SELECT 1 FROM board_notifications WHERE "+toldOf+")", a.ID(), maxUnseen, t.ID, list[len(list)-1].ID).Scan(&page.Told)
+			if err != nil {
+				return err
+			}
 		}
 		page.Mode, err = Subscribed(c, a.ID(), "thread", t.ID)
 		return err

@@ -59,6 +59,13 @@ func TestJourney(t *testing.T) {
 		bob.Get(at("/threads/%d", id)).Send(at("/threads/%d/reply", id), "message", "Bob was here").Want(200)
 		p = p.Get("/").Want(200, `1<span class="hidden"> new`)
 		p = p.Get("/account/notifications").Want(200, "bob", "My *first* thread")
+		p.Get(at("/threads/%d", id)).Want(200, "Bob was here")
+		p = p.Get("/").Want(200).Lacks(`<span class="hidden"> new`) // who has read it knows
+		p = p.Get("/account/notifications").Want(200).Lacks(`<span class="new">`)
+		s.exec("UPDATE board_notifications SET read_at = NULL") // as if the post had been held until now
+		p.Get(at("/threads/%d", id)).Want(200, "Bob was here")
+		p = p.Get("/").Want(200).Lacks(`<span class="hidden"> new`)
+		p = p.Get("/account/notifications").Want(200)
 		p = p.Send("/account/notifications", "upTo", at("%d", s.number("SELECT max(id) FROM board_notifications"))).Want(200, "marked as read").Lacks(`<span class="new">`)
 		p = p.Get(at("/threads/%d/unread", id)).Want(200, "Bob was here")
 		p = p.Get("/account/subscriptions").Want(200, "My *first* thread")

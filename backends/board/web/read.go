@@ -100,7 +100,7 @@ func (c *call) thread() error {
 	if len(reading.Posts) == 0 && after > 0 {
 		return c.Redirect("/threads/"+itoa(id)+"/last", "")
 	}
-	if last := lastOf(reading.Posts); c.actor.User != nil && last > reading.LastRead {
+	if last := lastOf(reading.Posts); c.actor.User != nil && (last > reading.LastRead || reading.Told) {
 		if err := c.service.MarkRead(c.Context(), c.actor, id, last); err != nil {
 			return err
 		}
