@@ -693,7 +693,10 @@ func TestAsAdministrator(t *testing.T) {
 			{"post.edit", func(a *rights.Actor) error {
 				return editErr(b.Edit(ctx, a, thread, s.postOf("public second"), posts.PostEdit{Message: "changed by " + a.User.Name}))
 			}},
-			{"post.approve", func(a *rights.Actor) error { _, err := b.Approve(ctx, a, s.postOf("public held"), ""); return err }},
+			{"post.approve", func(a *rights.Actor) error {
+				_, err := b.Approve(ctx, a, s.postOf("public held"), posts.Decision{})
+				return err
+			}},
 			{"post.delete", func(a *rights.Actor) error {
 				_, err := b.Delete(ctx, a, thread, s.postOf("public held"), nil)
 				return err
@@ -861,24 +864,77 @@ func TestSettleAll(t *testing.T) {
 		if first[2].Before.Message != "public second" || first[2].Author.Held != 6 {
 			t.Errorf("context: %+v %+v", first[2].Before, first[2].Author)
 		}
-		if done, skipped, err := b.SettleAll(ctx, s.actor("bob"), ids[:1], true, ""); err != nil || done != 0 || skipped != 1 {
-			t.Errorf("a member settles %d, skips %d: %v", done, skipped, err) // does not even see it
+		if n, err := b.SettleAll(ctx, s.actor("bob"), ids[:1], true, "", nil); err != nil || n != (admin.AllSettled{Skipped: 1}) {
+			t.Errorf("a member settles %+v: %v", n, err) // does not even see it
 		}
-		done, skipped, err := b.SettleAll(ctx, mod, ids[:4], true, "fine")
-		if err != nil || done != 4 || skipped != 0 {
-			t.Errorf("approved %d, skipped %d: %v", done, skipped, err)
+		n, err := b.SettleAll(ctx, mod, ids[:4], true, "fine", nil)
+		if err != nil || n != (admin.AllSettled{Done: 4}) {
+			t.Errorf("approved %+v: %v", n, err)
 		}
-		done, skipped, err = b.SettleAll(ctx, mod, append(ids[3:], 987654), false, "spam")
-		if err != nil || done != 2 || skipped != 2 {
-			t.Errorf("rejected %d, skipped %d: %v", done, skipped, err)
+		n, err = b.SettleAll(ctx, mod, append(ids[3:], 987654), false, "spam", nil)
+		if err != nil || n != (admin.AllSettled{Done: 2, Skipped: 2}) {
+			t.Errorf("rejected %+v: %v", n, err)
 		}
 		log, _, err := b.Log(ctx, mod, admin.LogQuery{Actor: "Mod", Action: "post.reject", Limit: 10})
 		must(t, err)
 		if len(log) != 2 || log[0].Detail != "spam" || log[0].ForumTitle != "Public" {
 			t.Errorf("log: %+v", log)
 		}
-		_, _, err = b.SettleAll(ctx, mod, make([]int64, admin.MaxSettled+1), true, "")
+		_, err = b.SettleAll(ctx, mod, make([]int64, admin.MaxSettled+1), true, "", nil)
 		refused(t, "too many", err, 422, "too_many")
+		s.exact()
+	})
+}
+
+// TestSettleWhatWasSeen: a decision is on a post as the moderator saw it, with its title
+// and files.
+func TestSettleWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		ctx, mod, watched := t.Context(), s.actor("mod"), s.actor("watched")
+		made := data[api.Created](s.do("watched", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"Held title","message":"held text"}`).want(201))
+		item := func() admin.QueueItem {
+			t.Helper()
+			items, _, err := s.service.QueuePage(ctx, mod, 0, made.PostID-1, 1)
+			must(t, err)
+			if len(items) != 1 || items[0].Post.ID != made.PostID {
+				t.Fatalf("%+v", items)
+			}
+			return items[0]
+		}
+		settle := func(seen string) admin.AllSettled {
+			t.Helper()
+			n, err := s.service.SettleAll(ctx, mod, []int64{made.PostID}, true, "", map[int64]string{made.PostID: seen})
+			must(t, err)
+			return n
+		}
+		post := path("/threads/%d/posts/%d", made.ID, made.PostID)
+		tag := s.do("mod", "GET", post, "").want(200).header.Get("ETag")
+		for what, change := range map[string]func(){
+			"text":  func() { s.do("watched", "PATCH", post, `{"message":"held spam"}`).want(200) },
+			"title": func() { s.do("watched", "PATCH", path("/threads/%d", made.ID), `{"title":"Held spam"}`).want(200) },
+			"files": func() {
+				_, err := s.service.Attach(ctx, watched, made.ID, made.PostID, "spam.txt", strings.NewReader("spam"))
+				must(t, err)
+			},
+		} {
+			seen := item().Version
+			if change(); settle(seen) != (admin.AllSettled{Changed: 1}) {
+				t.Errorf("approved with another %s", what)
+			}
+		}
+		if files := item().Files; len(files) != 1 || files[0].Name != "spam.txt" {
+			t.Errorf("the queue shows %+v", files)
+		}
+		for _, do := range []string{"approve", "reject"} {
+			r := s.request("mod", "POST", path("/moderation/queue/%d/%s", made.PostID, do), "")
+			r.Header.Set("If-Match", tag)
+			s.send(r).want(412, "precondition_failed")
+		}
+		if n := settle(item().Version); n != (admin.AllSettled{Done: 1}) {
+			t.Errorf("as it was seen: %+v", n)
+		}
 		s.exact()
 	})
 }

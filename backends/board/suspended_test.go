@@ -33,7 +33,7 @@ func TestSuspendedModerator(t *testing.T) {
 			s.do("mod", "POST", target, "").want(403, "forbidden", "suspended")
 		}
 		s.do("alice", "POST", restore, "").want(404) // the right comes first
-		if _, _, err := s.service.SettleAll(t.Context(), s.actor("mod"), []int64{held}, true, ""); err == nil {
+		if _, err := s.service.SettleAll(t.Context(), s.actor("mod"), []int64{held}, true, "", nil); err == nil {
 			t.Error("settled from the page")
 		}
 		if n := offered(); n != 0 {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -21,6 +23,8 @@ type QueueItem struct {
 	Reason     string
 	Before     *content.PostInfo // the visible post before it; nil: it would start the thread
 	Author     AuthorRecord
+	Files      []attachments.Attachment // but for the images in its text
+	Version    string                   // of what is shown, for SettleAll
 }
 
 // AuthorRecord is what the board knows of an author. Posts in forums that the actor does
@@ -52,7 +56,8 @@ func (s *Service) QueuePage(ctx context.Context, a *rights.Actor, forum, after i
 		items = nil
 		titles, records := make(map[int64]string), make(map[int64]AuthorRecord)
 		for _, h := range held {
-			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(access, a, h.Thread, content.Marks{}, s.Moment()), Reason: h.Reason}
+			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(access, a, h.Thread, content.Marks{}, s.Moment()), Reason: h.Reason, Version: h.Version}
+			item.Files = attachments.NotPlaced(h.Files, item.Post.MessageHTML)
 			if item.ForumTitle, err = titleOf(c, titles, h.Thread.Forum); err != nil {
 				return err
 			}
@@ -167,27 +172,33 @@ func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement st
 // MaxSettled bounds how many posts are settled at once.
 const MaxSettled = 100
 
-// SettleAll approves or rejects held posts. Those that somebody else has settled
-// meanwhile are skipped.
-func (s *Service) SettleAll(ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string) (done, skipped int, err error) {
+// AllSettled is how many posts were settled, how many somebody else has settled meanwhile,
+// and how many are others than were looked at.
+type AllSettled struct{ Done, Skipped, Changed int }
+
+// SettleAll approves or rejects held posts, but those that somebody else has settled
+// meanwhile, or that are not as seen says, by their ids.
+func (s *Service) SettleAll(ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string, seen map[int64]string) (n AllSettled, err error) {
 	if len(ids) > MaxSettled {
-		return 0, 0, kernel.Invalid("post", "too_many", "at most 100 posts at once")
+		return n, kernel.Invalid("post", "too_many", "at most 100 posts at once")
 	}
 	settle := s.Reject
 	if approve {
 		settle = s.Approve
 	}
 	for _, id := range ids {
-		_, err := settle(ctx, a, id, reason)
+		_, err := settle(ctx, a, id, posts.Decision{Reason: reason, Seen: seen[id]})
 		e, refused := apierror.From(err)
 		switch {
 		case err == nil:
-			done++
+			n.Done++
 		case refused && (e.Status == http.StatusConflict || e.Status == http.StatusNotFound):
-			skipped++
+			n.Skipped++
+		case refused && e.Status == http.StatusPreconditionFailed:
+			n.Changed++
 		default:
-			return done, skipped, err
+			return n, err
 		}
 	}
-	return done, skipped, nil
+	return n, nil
 }

@@ -464,15 +464,18 @@ func (s *service) approve(c *rest.Call, a *rights.Actor) (any, error) {
 func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) { return s.decide(c, a, s.Reject) }
 
 // decision settles a held post.
-type decision = func(ctx context.Context, a *rights.Actor, id int64, reason string) (posts.Settled, error)
+type decision = func(ctx context.Context, a *rights.Actor, id int64, d posts.Decision) (posts.Settled, error)
 
 func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any, error) {
 	in := bodyIfAny(c)
-	reason, id := in.OptionalText("reason"), in.id("postId")
+	reason, id, match := in.OptionalText("reason"), in.id("postId"), in.match()
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := decision(c.R.Context(), a, id, orZero(reason))
+	done, err := decision(c.R.Context(), a, id, posts.Decision{Reason: orZero(reason), Match: match})
+	if err == nil {
+		c.Tell(done.Tag)
+	}
 	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
 }
 

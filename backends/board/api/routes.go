@@ -148,11 +148,11 @@ func (s *service) routes() []rest.Route {
 			Query: []rest.Param{forumParam, limitParam, afterParam}, Summary: "List held posts", Description: "Oldest first, of the forums in which the owner may approve.",
 		}},
 		{5, rest.Route{
-			Method: "POST", Path: "/moderation/queue/{postId}/approve", Tag: tagModeration, Scope: postsWrite, Serve: with(s.approve), Body: "Reason", OptionalBody: true, Answer: "SettledPost",
+			Method: "POST", Path: "/moderation/queue/{postId}/approve", Tag: tagModeration, Scope: postsWrite, Serve: with(s.approve), Body: "Reason", OptionalBody: true, Answer: "SettledPost", Versioned: true,
 			Summary: "Approve a held post",
 		}},
 		{5, rest.Route{
-			Method: "POST", Path: "/moderation/queue/{postId}/reject", Tag: tagModeration, Scope: postsWrite, Serve: with(s.reject), Body: "Reason", OptionalBody: true, Answer: "SettledPost",
+			Method: "POST", Path: "/moderation/queue/{postId}/reject", Tag: tagModeration, Scope: postsWrite, Serve: with(s.reject), Body: "Reason", OptionalBody: true, Answer: "SettledPost", Versioned: true,
 			Summary: "Reject a held post",
 		}},
 		{5, rest.Route{

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -156,25 +157,34 @@ func mayDelete(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.
 // Settled is where a post went.
 type Settled struct {
 	Post, Thread, Visibility int64
+	Tag                      string // of the post as it is now
+}
+
+// Decision is what a moderator says of a held post, and what it was made of: an author may
+// change the post while it is looked at.
+type Decision struct {
+	Reason string
+	Match  rest.Match // by the Tag of the post
+	Seen   string     // Held.Version; empty: any
 }
 
 // Restore brings a deleted post back.
 func (s *Service) Restore(ctx context.Context, a *rights.Actor, id int64) (Settled, error) {
-	return s.moderate(ctx, a, id, rights.Deleted, rights.Visible, rights.PostRestore, "post.restore", "")
+	return s.moderate(ctx, a, id, rights.Deleted, rights.Visible, rights.PostRestore, "post.restore", Decision{})
 }
 
 // Approve lets a held post out of the queue, and its thread with a first post.
-func (s *Service) Approve(ctx context.Context, a *rights.Actor, id int64, reason string) (Settled, error) {
-	return s.moderate(ctx, a, id, rights.Unapproved, rights.Visible, rights.ContentApprove, "post.approve", reason)
+func (s *Service) Approve(ctx context.Context, a *rights.Actor, id int64, d Decision) (Settled, error) {
+	return s.moderate(ctx, a, id, rights.Unapproved, rights.Visible, rights.ContentApprove, "post.approve", d)
 }
 
 // Reject deletes a held post.
-func (s *Service) Reject(ctx context.Context, a *rights.Actor, id int64, reason string) (Settled, error) {
-	return s.moderate(ctx, a, id, rights.Unapproved, rights.Deleted, rights.ContentApprove, "post.reject", reason)
+func (s *Service) Reject(ctx context.Context, a *rights.Actor, id int64, d Decision) (Settled, error) {
+	return s.moderate(ctx, a, id, rights.Unapproved, rights.Deleted, rights.ContentApprove, "post.reject", d)
 }
 
-func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action, reason string) (done Settled, err error) {
-	reason, reasonErr := kernel.CheckReason(reason)
+func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision) (done Settled, err error) {
+	reason, reasonErr := kernel.CheckReason(d.Reason)
 	err = s.Write(ctx, func(c store.Conn) error {
 		if from == rights.Deleted {
 			if err := unarchive(c, id); err != nil {
@@ -197,6 +207,9 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 		if p.Visibility != from {
 			return kernel.Conflict("this is settled already: the post is " + rights.VisibilityNames[p.Visibility])
 		}
+		if err := d.holds(c, t, p); err != nil {
+			return err
+		}
 		if err := s.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
 			return err
 		}
@@ -213,7 +226,7 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 		if err != nil {
 			return err
 		}
-		done = Settled{p.ID, t.ID, to}
+		done = Settled{p.ID, t.ID, to, content.ViewPost(p).Tag()}
 		if from == rights.Unapproved && to == rights.Visible {
 			if err := s.approved(c, t, p, held); err != nil {
 				return err
@@ -222,6 +235,27 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 		return content.Count(c, t.Forum, t.ID, threads, posts) // behind the followers of a forum
 	})
 	return done, err
+}
+
+// holds refuses a decision on another version of a post.
+func (d Decision) holds(c store.Conn, t *content.Thread, p *content.Post) error {
+	if err := d.Match.Check(content.ViewPost(p).Tag()); err != nil || d.Seen == "" {
+		return err
+	}
+	files, err := attachments.Of(c, p.ID)
+	if err != nil {
+		return err
+	}
+	return rest.Match(func(tag string) bool { return tag == d.Seen }).Check(heldVersion(t, p, files))
+}
+
+// heldVersion changes with all of a post that a moderator looks at.
+func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachment) string {
+	ids := make([]int64, len(files))
+	for i := range files {
+		ids[i] = files[i].ID
+	}
+	return kernel.Tag(map[string]any{"title": t.Title, "message": p.Message, "files": ids})
 }
 
 // heldByEdit is why a post is held that was visible before.
@@ -242,9 +276,11 @@ func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, hel
 
 // Held is a post of the queue.
 type Held struct {
-	Post   *content.Post
-	Thread *content.Thread
-	Reason string
+	Post    *content.Post
+	Thread  *content.Thread
+	Reason  string
+	Files   []attachments.Attachment
+	Version string // for a Decision
 }
 
 // Queue lists held posts, oldest first, of one forum or (0) of all in which the
@@ -288,7 +324,11 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 		if err != nil {
 			return nil, 0, err
 		}
-		list = append(list, Held{p, t, e.reason})
+		files, err := attachments.Of(c, p.ID)
+		if err != nil {
+			return nil, 0, err
+		}
+		list = append(list, Held{p, t, e.reason, files, heldVersion(t, p, files)})
 	}
 	return list, next, nil
 }

@@ -310,6 +310,19 @@ func TestModeration(t *testing.T) {
 		mod.Get(at("/moderation?forum=%d", s.forum("tickets"))).Want(200, "Nothing waits")
 		mod.Get("/moderation?after=99999").Want(200, "common secretheld") // leads back
 		mod.Get("/moderation?after=x").Want(400)
+		// What its author changes while it is looked at is looked at again.
+		must(s.service.SetModerated(t.Context(), ada, s.user("eve"), true))
+		eve.Get(thread).Send(thread+"/reply", "message", "held number five")
+		five := s.post("held number five")
+		p = mod.Get(thread).Want(200, at(`href="/moderation?forum=%d&amp;after=%d"`, s.forum("public"), five-1))
+		p = p.Get(at("/moderation?forum=%d&after=%d", s.forum("public"), five-1)).Want(200, at(`id="held-%d"`, five)).Lacks("common secretheld")
+		seen := p.Hidden("seen")
+		edit := at("/threads/%d/posts/%d/edit", s.thread("Open thread"), five)
+		eve.Get(edit).Send(edit, "message", "BUY number six").Want(200)
+		for _, do := range []string{"approve", "reject"} {
+			p = p.Send("/moderation", "seen", seen, "post", itoa(five), "do", do).Want(200, "0 posts "+do[:6], "1 was changed since you saw it", "BUY number six")
+		}
+		p.Send("/moderation", "seen", p.Hidden("seen"), "post", itoa(five), "do", "reject").Want(200, "1 post rejected.")
 		// Members do not settle.
 		eve.Get(thread).Send("/moderation", "post", itoa(s.post("common secretheld")), "do", "approve")
 		s.guest().Get("/").Lacks("secretheld")

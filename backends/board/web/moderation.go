@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -148,15 +150,30 @@ func (c *call) settle() error {
 	if decision != "approve" && decision != "reject" {
 		return apierror.New(http.StatusBadRequest, "bad_request", "This is neither approve nor reject.")
 	}
-	done, skipped, err := c.service.SettleAll(c.Context(), c.actor, ids, decision == "approve", c.Form.Text("reason"))
+	n, err := c.service.SettleAll(c.Context(), c.actor, ids, decision == "approve", c.Form.Text("reason"), c.seen())
 	if err != nil {
 		return err
 	}
-	notice := pages.Plural(int64(done), "post", "posts") + map[string]string{"approve": " approved.", "reject": " rejected."}[decision]
-	if skipped > 0 {
-		notice += " " + pages.Plural(int64(skipped), "was", "were") + " settled by somebody else."
+	notice := pages.Plural(int64(n.Done), "post", "posts") + map[string]string{"approve": " approved.", "reject": " rejected."}[decision]
+	if n.Skipped > 0 {
+		notice += " " + pages.Plural(int64(n.Skipped), "was", "were") + " settled by somebody else."
+	}
+	if n.Changed > 0 {
+		notice += " " + pages.Plural(int64(n.Changed), "was", "were") + " changed since you saw it; look again."
 	}
 	return c.Redirect(back, notice)
+}
+
+// seen are the versions of posts that the form was made of, each behind its id.
+func (c *call) seen() map[int64]string {
+	versions := make(map[int64]string)
+	for _, text := range c.Form.Values("seen") {
+		id, version, _ := strings.Cut(text, " ")
+		if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+			versions[n] = version
+		}
+	}
+	return versions
 }
 
 // reportsPage are posts that members reported.

@@ -35,6 +35,7 @@ var look = sync.OnceValue(func() *pages.Look {
 		"zones":      text.Zones,
 		"initial":    func(name string) string { return pages.Capital(string([]rune(name)[:min(1, len([]rune(name)))])) },
 		"tint":       tint,
+		"before":     func(id int64) int64 { return id - 1 },
 		"forumPath":  func(f content.ForumInfo) string { return pages.Slugged("/forums/", f.ID, f.Slug) },
 		"threadPath": func(t content.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
 	})
