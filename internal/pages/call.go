@@ -169,11 +169,24 @@ func (c *Call) Referrer() string {
 // Redirect leads to a path of this site, with a notice on its page; empty: none.
 func (c *Call) Redirect(to, notice string) error {
 	if notice != "" {
-		c.setCookie(noticeCookie, base64.RawURLEncoding.EncodeToString([]byte(notice[:min(len(notice), maxNotice)])), time.Minute)
+		c.setCookie(noticeCookie, base64.RawURLEncoding.EncodeToString([]byte(short(notice))), time.Minute)
 	}
 	c.answered = true
 	http.Redirect(c.W, c.R, c.At(to), http.StatusSeeOther)
 	return nil
+}
+
+// short is a notice that fits, with whole characters.
+func short(notice string) string {
+	if len(notice) <= maxNotice {
+		return notice
+	}
+	const more = "…"
+	end := maxNotice - len(more)
+	for !utf8.RuneStart(notice[end]) {
+		end--
+	}
+	return notice[:end] + more
 }
 
 // Then is Redirect after something that went well, and its error otherwise.

@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 	"testing/iotest"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -480,6 +481,20 @@ func TestNotice(t *testing.T) {
 	for _, broken := range []string{"%", "AA==", "_w"} {
 		b.cookies["shop_notice"] = broken
 		b.get("/").want(200).lacks("notice")
+	}
+}
+
+// TestLongNotice: a notice that is cut is told, whatever it is written in.
+func TestLongNotice(t *testing.T) {
+	t.Parallel()
+	for n := range 4 {
+		notice := strings.Repeat("x", n) + strings.Repeat("файл", 100)
+		if cut := short(notice); !utf8.ValidString(cut) || len(cut) > maxNotice || len(cut) < maxNotice-8 || !strings.HasSuffix(cut, "…") {
+			t.Errorf("%d: %d bytes, %q", n, len(cut), cut)
+		}
+	}
+	if short("Saved.") != "Saved." {
+		t.Error("a short one is cut")
 	}
 }
 

@@ -2,9 +2,13 @@ package posts
 
 import (
 	"context"
+	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -56,11 +60,19 @@ func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, 
 	return markup.WithPaths(body.html, post), body.err
 }
 
-// Quote is a post as a quote in an answer.
-func Quote(p content.PostInfo) string {
+// Quote is a post, which has these files, as a quote in an answer. What its text names as a
+// file at the post itself has its whole address there.
+func Quote(p content.PostInfo, files []attachments.Attachment) string {
+	var named []string
+	for _, f := range slices.Backward(files) { // a name is that of the newest
+		from, to := "](attachment:", "](/attachments/"+kernel.Itoa(f.ID)
+		plain, escaped := from+f.Name, from+url.PathEscape(f.Name)
+		named = append(named, "](<"+strings.TrimPrefix(plain, "](")+">", to, plain+")", to+")", plain+" ", to+" ", escaped+")", to+")", escaped+" ", to+" ")
+	}
+	message := strings.NewReplacer(named...).Replace(p.Message)
 	var b strings.Builder
 	b.WriteString("> **" + p.AuthorUsername + "** wrote:\n>\n")
-	for line := range strings.Lines(p.Message) {
+	for line := range strings.Lines(message) {
 		b.WriteString("> " + line)
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n\n"

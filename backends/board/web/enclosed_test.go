@@ -93,6 +93,8 @@ func TestPostWithFiles(t *testing.T) {
 		s.guest().Get(photo).Want(404)
 		s.guest().Get(at("/posts/%d/files/absent.png", post)).Want(404)
 
+		s.as("eve").Get(at("/threads/%d/reply?quote=%d", s.thread("With a photo"), post)).Want(200, at("![a view](/attachments/%d)", s.number("SELECT id FROM board_attachments WHERE name = 'my photo.png'")))
+
 		// What was removed does not come back by sending the form again.
 		id := s.number("SELECT id FROM board_attachments WHERE name = 'notes.txt'")
 		s.clock.advance(1e9)

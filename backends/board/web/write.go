@@ -121,7 +121,11 @@ func (c *call) newReply() error {
 		if err != nil {
 			return err
 		}
-		form.Text = posts.Quote(post.PostInfo)
+		files, err := c.service.Attachments(c.Context(), c.actor, form.Thread.ID, quoted)
+		if err != nil {
+			return err
+		}
+		form.Text = posts.Quote(post.PostInfo, files)
 	}
 	return c.Show("reply", "Reply", form)
 }
