@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
@@ -23,8 +22,8 @@ type QueueItem struct {
 	Reason     string
 	Before     *content.PostInfo // the visible post before it; nil: it would start the thread
 	Author     AuthorRecord
-	Files      []attachments.Attachment // but for the images in its text
-	Version    string                   // of what is shown, for SettleAll
+	Files      posts.Files // but for the images in its text
+	Version    string      // of what is shown, for SettleAll
 }
 
 // AuthorRecord is what the board knows of an author. Posts in forums that the actor does
@@ -56,8 +55,7 @@ func (s *Service) QueuePage(ctx context.Context, a *rights.Actor, forum, after i
 		items = nil
 		titles, records := make(map[int64]string), make(map[int64]AuthorRecord)
 		for _, h := range held {
-			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(access, a, h.Thread, content.Marks{}, s.Moment()), Reason: h.Reason, Version: h.Version}
-			item.Files = attachments.NotPlaced(h.Files, item.Post.MessageHTML)
+			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(access, a, h.Thread, content.Marks{}, s.Moment()), Reason: h.Reason, Files: h.Files, Version: h.Version}
 			if item.ForumTitle, err = titleOf(c, titles, h.Thread.Forum); err != nil {
 				return err
 			}

@@ -279,9 +279,12 @@ type Held struct {
 	Post    *content.Post
 	Thread  *content.Thread
 	Reason  string
-	Files   []attachments.Attachment
+	Files   Files  // but for the images in its text
 	Version string // for a Decision
 }
+
+// Files are files at a post.
+type Files []attachments.Attachment
 
 // Queue lists held posts, oldest first, of one forum or (0) of all in which the
 // actor may approve.
@@ -328,7 +331,8 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 		if err != nil {
 			return nil, 0, err
 		}
-		list = append(list, Held{p, t, e.reason, files, heldVersion(t, p, files)})
+		rest := attachments.NotPlaced(files, content.ViewPost(p).MessageHTML)
+		list = append(list, Held{p, t, e.reason, rest, heldVersion(t, p, files)})
 	}
 	return list, next, nil
 }
