@@ -331,8 +331,8 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 		if err != nil {
 			return nil, 0, err
 		}
-		rest := attachments.NotPlaced(files, content.ViewPost(p).MessageHTML)
-		list = append(list, Held{p, t, e.reason, rest, heldVersion(t, p, files)})
+		listed := attachments.NotPlaced(files, content.ViewPost(p).MessageHTML)
+		list = append(list, Held{p, t, e.reason, listed, heldVersion(t, p, files)})
 	}
 	return list, next, nil
 }
