@@ -121,7 +121,9 @@ func (cs *Clients) removeIdle(ctx context.Context, most int, reason, where strin
 	if err != nil {
 		return 0, err
 	}
-	still := strings.NewReplacer("seen_at", "seen_at + 0", "issued_at", "issued_at + 0").Replace(where) // by the id, whatever PostgreSQL thinks of those times
+	// Each is found by its id: PostgreSQL would read the whole index of what is looked for
+	// where it does not know yet how much that is.
+	still := strings.NewReplacer("status = ", "status || '' = ", "issued_at", "issued_at + 0").Replace(where)
 	for part := range slices.Chunk(found, unusedRows) {
 		var gone []string
 		err := cs.Write(ctx, func(c store.Conn) error {
