@@ -396,7 +396,7 @@ func TestHugeString(t *testing.T) {
 // gap is no fault.
 func TestAfterRefusal(t *testing.T) {
 	goruntime.GC() // the next look of the collector comes when there is twice as much as at the last one
-	p := load(t, Options{}, `static m() { try { pages.add(1) } catch (e) {} try { users.find() } catch (e) {} for (const all = [];;) { all.push("x".repeat(1e6)); if (all.length > 2000) return "all of it" } }
+	p := load(t, Options{Timeout: time.Minute}, `static m() { try { pages.add(1) } catch (e) {} try { users.find() } catch (e) {} for (const all = [];;) { all.push("x".repeat(1e6)); if (all.length > 2000) return "all of it" } }
 static gap(data) { return RestApiHelper.checkAndSanitizeRequiredParameters(data, [, "a|int"]) }`)
 	if _, err := run(t, p, "m", nil); !errors.Is(err, errMemory) {
 		t.Error(err)

@@ -18,7 +18,7 @@ server: {address: '127.0.0.1:PORT', issuer: 'http://127.0.0.1:PORT'}
 admin: {address: '127.0.0.1:ADMIN', api_key: '`+key+`'}
 storage: {driver: sqlite, sqlite: {path: authserver.db}}
 rate_limit: {enabled: false}
-dcr: {mode: open, rate_limit_burst: 1000}
+dcr: {mode: open, rate_limit_burst: 1000, unused_client_expiry: 0s}
 xaa: {enabled: true}
 data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}
 resources:
