@@ -2,6 +2,7 @@ package operation
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
@@ -37,6 +39,14 @@ func TestBackup(t *testing.T) {
 			first.load("testdata/upgrade/" + engine + ".sql")
 			first.Start()
 			first.serving()
+			e2e.Eventually(t, time.Minute, "the board has looked at the words of older posts", func() error {
+				for table, n := range first.counts(engine) {
+					if strings.HasSuffix(table, "board_settings") && n >= 3 {
+						return nil
+					}
+				}
+				return errors.New("its settings do not say so")
+			})
 			folder := filepath.Join(first.Dir, "backups", "today")
 			told := first.Tool("backup", folder)
 			for _, part := range []string{"database common", engine} {
