@@ -140,8 +140,10 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 	}
 	lines = append([]line{{what: "seconds to copy a forum of " + strconv.FormatInt(f.Posts, 10) + " posts", tollgate: number(took.Seconds())}}, lines...)
 	for i := range lines {
-		// The aims are those of SQLite.
-		lines[i].what, lines[i].aim = "PostgreSQL: "+lines[i].what, ""
+		lines[i].what = "PostgreSQL: " + lines[i].what
+		if lines[i].ratio == "" { // the times are those of SQLite
+			lines[i].aim = ""
+		}
 	}
 	return lines, nil
 }

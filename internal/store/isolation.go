@@ -32,7 +32,9 @@ type turnKey struct{}
 // which they came. It is for short changes that many make at a time, of rows that
 // several of them want: they wait in this process for each other, which takes no
 // connection, and not for a server that does all of them by halves. Names are equal
-// if == says so. SQLite has one writer, who takes them in their order.
+// if == says so. The server plans each statement once for a connection, and not five
+// times by the values: a statement that wants another plan for other values has no place
+// in such a change. SQLite has one writer, who takes them in their order.
 func InTurn(ctx context.Context, name any) context.Context {
 	return context.WithValue(ctx, turnKey{}, name)
 }
@@ -45,6 +47,9 @@ func begin(ctx context.Context) []string {
 	statements := []string{"begin isolation level serializable"}
 	if ctx.Value(committedKey{}) != nil {
 		statements[0] = "begin isolation level read committed"
+	}
+	if ctx.Value(turnKey{}) != nil {
+		statements = append(statements, "set local plan_cache_mode = force_generic_plan")
 	}
 	if releasesEarly(ctx) {
 		statements = append(statements, "set local synchronous_commit = off")

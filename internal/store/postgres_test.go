@@ -534,6 +534,25 @@ func TestPostgresInTurn(t *testing.T) {
 	}
 }
 
+// The server plans the statements of a write in turn once; those of others as it likes,
+// on the same connection too.
+func TestPostgresPlansOfWritesInTurn(t *testing.T) {
+	t.Parallel()
+	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 2}.start(t)
+	for _, write := range []struct {
+		ctx  context.Context
+		want string
+	}{
+		{InTurn(ReleaseEarly(t.Context()), "a"), "force_generic_plan"},
+		{t.Context(), "auto"},
+	} {
+		var mode string
+		if err := db.Write(write.ctx, func(c Conn) error { return c.Row("SHOW plan_cache_mode").Scan(&mode) }); err != nil || mode != write.want {
+			t.Errorf("plans are made by %q (%v), want %q", mode, err, write.want)
+		}
+	}
+}
+
 // A write that finds its connection cut runs on another one, whatever its first
 // statement is.
 func TestPostgresConnectionCutBeforeWrite(t *testing.T) {
