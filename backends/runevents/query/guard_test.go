@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -131,24 +132,32 @@ func TestIdleReaders(t *testing.T) {
 			const readers = 40 // more than connections
 			asked, read := make(chan struct{}, 2*readers), make(chan struct{})
 			var ended sync.WaitGroup
-			idle := func(n int, pairs ...string) {
-				for range n {
+			idle := func(ctx context.Context, pairs ...string) {
+				for range readers {
 					ended.Go(func() {
-						b.Serve(&idler{httptest.NewRecorder(), asked, read}, request("/events", pairs...), "events", query.Scope{})
+						defer func() {
+							if r := recover(); r != nil && r != http.ErrAbortHandler { //nolint:errorlint // as net/http does
+								panic(r)
+							}
+						}()
+						b.Serve(&idler{httptest.NewRecorder(), asked, read}, request("/events", pairs...).WithContext(ctx), "events", query.Scope{})
 					})
 				}
 			}
-			idle(readers, "limit", "500")
+			idle(t.Context(), "limit", "500")
 			for range readers { // of shorter ones all get to their first byte
 				<-asked
 			}
 			long := b.LongPlaces()
-			idle(readers)
+			stay, leave := context.WithCancel(t.Context())
+			defer leave()
+			idle(stay)
 			for range long {
 				<-asked
 			}
 			wantEqual(t, "a query", b.get("/nodes", "limit", "1").status, http.StatusOK)
 			b.submit(t, "store report", 8, []byte(specialReport))
+			leave() // that they get all of it is seen elsewhere
 			close(read)
 			ended.Wait()
 		})
