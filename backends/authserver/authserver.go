@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login/lockout"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/once"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
@@ -35,7 +36,8 @@ type Options struct {
 	// Config and DB are required. The database may not be open yet.
 	Config *config.Config
 	DB     *store.DB
-	// Counters hold what may be used once, for all nodes. Required.
+	// Counters hold what may be used once, for all nodes: where they are in memory and the
+	// database is PostgreSQL, the database does. Required.
 	Counters counters.Store
 	// Key stands in for session.secret where that is not set.
 	Key []byte
@@ -83,6 +85,7 @@ type Server struct {
 	public, admin *site
 	jobs          []jobs.Job
 
+	once    *once.Marks // nil: the counters keep what was used once
 	survey  survey
 	seeding atomic.Bool // clients, resources and providers of the configuration are to be stored
 
@@ -117,6 +120,11 @@ func New(o Options) (*Server, error) {
 	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
 	s.kernel = &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace, Span: o.Span,
+	}
+	// On SQLite there is no other node: one process serves the file.
+	if _, alone := o.Counters.(*counters.Memory); alone && o.DB.Dialect() == store.Postgres {
+		s.once = once.New(s.kernel)
+		s.kernel.Counters = s.once
 	}
 	return s, s.wire()
 }

@@ -130,7 +130,7 @@ func (s *Server) sweep(ctx context.Context) (total int, err error) {
 	r := &s.rooms
 	for _, one := range [...]func(ctx context.Context) (int, error){
 		r.tokens.Sweep, func(ctx context.Context) (int, error) { return r.audit.Sweep(ctx, s.config.Admin.AuditMaxLookback) },
-		r.connected.Sweep, r.clients.Sweep, r.keys.Sweep,
+		r.connected.Sweep, r.clients.Sweep, r.keys.Sweep, s.sweepOnce,
 	} {
 		n, err := one(ctx)
 		if total += n; err != nil {
@@ -138,6 +138,13 @@ func (s *Server) sweep(ctx context.Context) (total int, err error) {
 		}
 	}
 	return total, nil
+}
+
+func (s *Server) sweepOnce(ctx context.Context) (int, error) {
+	if s.once == nil {
+		return 0, nil
+	}
+	return s.once.Sweep(ctx)
 }
 
 // write begins to write what rooms gather. What it returns ends that, and waits until all

@@ -30,6 +30,7 @@ import (
 type live struct {
 	t      *testing.T
 	url    string
+	config *config.Config
 	server *authserver.Server
 	users  *users.Users
 	ann    *users.User
@@ -64,24 +65,10 @@ resources:
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := counters.NewMemory(time.Now)
-	if l.server, err = authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	l.config = cfg
+	l.server = l.node(db)
 	k := authserver.Offline(db, time.Now)
-	for l.server.Ready(t.Context()) != nil { // until the resources are stored
-		runtime.Gosched()
-	}
-	t.Cleanup(func() {
-		l.server.Close()
-		k.Close()
-		if err := shared.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(k.Close)
 	l.users = authserver.OfflineUsers(k)
 	if l.ann, err = l.users.Create(t.Context(), users.New{Email: "ann@example.com", Name: "Ann", Password: "correct horse", EmailVerified: true}, ""); err != nil {
 		t.Fatal(err)
@@ -92,6 +79,29 @@ resources:
 	}
 	l.people = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return l
+}
+
+// node is a server with the configuration, as one process of several.
+func (l *live) node(db *store.DB) *authserver.Server {
+	l.t.Helper()
+	shared := counters.NewMemory(time.Now)
+	s, err := authserver.New(authserver.Options{Config: l.config, DB: db, Counters: shared, Key: make([]byte, 32), Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		s.Close()
+		if err := shared.Close(); err != nil {
+			l.t.Error(err)
+		}
+	})
+	for s.Ready(l.t.Context()) != nil { // until the resources are stored
+		runtime.Gosched()
+	}
+	return s
 }
 
 // send sends a request of the browser and returns where it leads, or the page.

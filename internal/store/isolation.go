@@ -25,6 +25,16 @@ func ReleaseEarly(ctx context.Context) context.Context {
 	return context.WithValue(ctx, earlyKey{}, true)
 }
 
+type hastyKey struct{}
+
+// Hastily has [DB.Write] return on PostgreSQL when the change is committed, and not wait
+// until it is durable: others see it, but a server that breaks down may forget what was
+// committed in its last second. It is for what is of use for minutes, and where to wait for
+// the disk is most of the work. On SQLite the change is durable either way.
+func Hastily(ctx context.Context) context.Context {
+	return context.WithValue(ctx, hastyKey{}, true)
+}
+
 type turnKey struct{}
 
 // InTurn has [DB.Write] run a change on PostgreSQL in its turn: those of the same
@@ -51,7 +61,7 @@ func begin(ctx context.Context) []string {
 	if ctx.Value(turnKey{}) != nil {
 		statements = append(statements, "set local plan_cache_mode = force_generic_plan")
 	}
-	if releasesEarly(ctx) {
+	if releasesEarly(ctx) || ctx.Value(hastyKey{}) != nil {
 		statements = append(statements, "set local synchronous_commit = off")
 	}
 	return statements

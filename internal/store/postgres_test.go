@@ -600,3 +600,20 @@ func TestPostgresConnectionCutBeforeWrite(t *testing.T) {
 		}
 	}
 }
+
+// A hasty write does not wait for the disk; others do, also after it on the same connection.
+func TestPostgresHastily(t *testing.T) {
+	t.Parallel()
+	server := testenv.NewPostgres(t)
+	db := place{dialect: Postgres, location: server.DSN() + "&synchronous_commit=on"}.start(t)
+	for _, hasty := range []bool{true, false, true} {
+		ctx, want := ReadCommitted(t.Context()), "on"
+		if hasty {
+			ctx, want = Hastily(ctx), "off"
+		}
+		var got string
+		if err := db.Write(ctx, func(c Conn) error { return c.Row("SHOW synchronous_commit").Scan(&got) }); err != nil || got != want {
+			t.Errorf("hasty %v: synchronous_commit is %s: %v", hasty, got, err)
+		}
+	}
+}

@@ -45,6 +45,12 @@ func SQLite(tb testing.TB) Kernel {
 	return On(tb, databases.SQLite(tb))
 }
 
+// Postgres is a kernel on a database of PostgreSQL.
+func Postgres(tb testing.TB) Kernel {
+	tb.Helper()
+	return On(tb, databases.Postgres(tb))
+}
+
 // On is a kernel, as of another node, on a database that there is.
 func On(tb testing.TB, db *store.DB) Kernel {
 	tb.Helper()

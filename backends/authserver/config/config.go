@@ -315,7 +315,7 @@ type Pages struct {
 
 // Counters is what nodes count together, such as assertions that are good once.
 type Counters struct {
-	Redis Ref // without it each process counts for itself
+	Redis Ref // without it PostgreSQL keeps what is good once, or the process
 }
 
 // Ref is a key whose value is the name of an environment variable. The secret in it is

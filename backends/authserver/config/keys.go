@@ -569,6 +569,6 @@ var keys = []Key{
 
 	{
 		Name: "counters.redis_env", Own: true, at: func(c *Config) any { return &c.Counters.Redis },
-		Rule: "name of the env var holding the URL of the Redis or Valkey in which nodes count together what is good once; read by the adapter alone, and without it each process counts for itself",
+		Rule: "name of the env var holding the URL of the Redis or Valkey in which nodes count together what is good once; read by the adapter alone, and without it PostgreSQL keeps that, and on SQLite the memory of the process",
 	},
 }

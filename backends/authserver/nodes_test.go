@@ -1,0 +1,73 @@
+package authserver_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/tollgate-gateway/tollgate/internal/jwks/jwkstest"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// What was good once on a node is not good on another one, though each counts in its own
+// memory.
+func TestOnceOnAllNodes(t *testing.T) {
+	t.Parallel()
+	db := databases.Postgres(t)
+	old := func() (n int) {
+		t.Helper()
+		if err := db.Read(t.Context(), func(c store.Conn) error {
+			return c.Row("SELECT COUNT(*) FROM authserver_once WHERE expires_at = 1").Scan(&n)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if err := db.Write(t.Context(), func(c store.Conn) error {
+		_, err := c.Exec("INSERT INTO authserver_once (digest, expires_at) VALUES (?, 1)", []byte("old"))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	l := newLive(t, db)
+	one, two := l.server, l.node(db)
+	provider, err := oidc.NewProvider(t.Context(), l.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := l.prover()
+
+	c := l.register(provider, appWithKey+`"none"}`)
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {secret.New()}, "client_id": {c.ClientID}}
+	proof := own.proof("POST", "/oauth/token")
+	l.token(form, proof).is(t, "a proof", 400, "invalid_grant")
+	l.server = two
+	l.token(form, proof).is(t, "a proof that another node has seen", 400, "invalid_dpop_proof")
+	proof = own.proof("POST", "/oauth/token")
+	l.token(form, proof).is(t, "another proof", 400, "invalid_grant")
+	l.server = one
+	l.token(form, proof).is(t, "that one on the first node", 400, "invalid_dpop_proof")
+
+	c = l.register(provider, appWithKey+`"private_key_jwt", "jwks": `+jwkstest.Keys(jwkstest.JWK("k", own.key))+`}`)
+	now := time.Now()
+	assertion := jwkstest.Sign(t, "ES256", own.key, map[string]any{"kid": "k"}, map[string]any{
+		"iss": c.ClientID, "sub": c.ClientID, "aud": l.url, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "jti": secret.New(),
+	})
+	form = url.Values{
+		"grant_type": {"refresh_token"}, "refresh_token": {secret.New()}, "client_assertion": {assertion},
+		"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
+	}
+	l.token(form).is(t, "an assertion", 400, "invalid_grant")
+	l.server = two
+	l.token(form).is(t, "an assertion that another node has seen", 401, "invalid_client")
+
+	for end := time.Now().Add(2 * time.Minute); old() > 0; { // the marks are cleaned up
+		if time.Now().After(end) {
+			t.Fatal("an old mark is left")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

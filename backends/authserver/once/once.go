@@ -1,0 +1,56 @@
+// Package once has what is good once, such as an assertion or a proof, be so on all nodes
+// of a database.
+package once
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Marks are counters whose marks are rows, which all nodes see. What else they count is
+// counted where it was.
+type Marks struct {
+	counters.Store
+	server *kernel.Server
+}
+
+// New makes the marks of a server, whose counters are of this process alone.
+func New(s *kernel.Server) *Marks { return &Marks{s.Counters, s} }
+
+// SetNX implements counters.Store. A mark ends by the clock of who asks for it, as does what
+// it is of: so no clock that is behind or ahead has something be good twice.
+func (m *Marks) SetNX(ctx context.Context, key string, ttl time.Duration) (first bool, err error) {
+	digest, now := sha256.Sum256([]byte(key)), m.server.Now()
+	var q store.Questions
+	q.Row(func(r store.Row) error {
+		err := r.Scan(&first)
+		if errors.Is(err, sql.ErrNoRows) {
+			first, err = false, nil
+		}
+		return err
+	}, `INSERT INTO authserver_once AS old (digest, expires_at) VALUES (?, ?)
+		ON CONFLICT (digest) DO UPDATE SET expires_at = excluded.expires_at WHERE old.expires_at <= ? RETURNING 1`, digest[:], now.Add(ttl).UnixMicro(), now.UnixMicro())
+	err = m.server.Write(store.Hastily(store.ReadCommitted(ctx)), func(c store.Conn) error { return c.Ask(&q) })
+	return first && err == nil, err
+}
+
+const (
+	// slow is how far the clock of another node may be behind that of the one that removes
+	// its marks.
+	slow = 10 * time.Minute
+	// batch is how many marks are removed at a time.
+	batch = 1000
+)
+
+// Sweep removes marks that are of no more use.
+func (m *Marks) Sweep(ctx context.Context) (int, error) {
+	n, err := m.server.DB.Purge(ctx, batch, "DELETE FROM authserver_once WHERE digest IN (SELECT digest FROM authserver_once WHERE expires_at <= ? LIMIT ?)", m.server.Now().Add(-slow).UnixMicro())
+	return int(n), err
+}

@@ -1,0 +1,153 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/once"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func mark(t *testing.T, m *once.Marks, name string, ttl time.Duration, want bool) {
+	t.Helper()
+	if first, err := m.SetNX(t.Context(), name, ttl); err != nil || first != want {
+		t.Errorf("%s: first is %v: %v", name, first, err)
+	}
+}
+
+func rows(t *testing.T, db *store.DB) (n int) {
+	t.Helper()
+	if err := db.Read(t.Context(), func(c store.Conn) error { return c.Row("SELECT COUNT(*) FROM authserver_once").Scan(&n) }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// What is marked on one node is so on another one, until its time is over there.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, one authtest.Kernel) {
+		two := authtest.On(t, one.DB)
+		a, b := once.New(one.Server), once.New(two.Server)
+		mark(t, a, "x", time.Minute, true)
+		mark(t, a, "x", time.Minute, false)
+		mark(t, b, "x", time.Hour, false) // and does not last longer by that
+		mark(t, b, "y", time.Minute, true)
+		one.Clock.Pass(time.Minute)
+		mark(t, b, "x", time.Minute, false) // its clock is behind
+		mark(t, a, "x", time.Minute, true)
+		two.Clock.Pass(time.Minute)
+		mark(t, b, "x", time.Minute, false)
+		two.Clock.Pass(time.Minute)
+		mark(t, b, "x", time.Minute, true)
+		if _, err := a.Take(t.Context(), "window", 1, 1, time.Minute); err != nil {
+			t.Error(err)
+		}
+		if n := rows(t, one.DB); n != 2 {
+			t.Errorf("rows: %d", n)
+		}
+	})
+}
+
+// Of many who come with the same at a time, one is the first.
+func TestRace(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, one authtest.Kernel) {
+		two := authtest.On(t, one.DB)
+		nodes := []*once.Marks{once.New(one.Server), once.New(two.Server)}
+		for round := range 10 {
+			var first atomic.Int64
+			var all sync.WaitGroup
+			for i := range 16 {
+				all.Go(func() {
+					ok, err := nodes[i%2].SetNX(t.Context(), fmt.Sprint(round/2), time.Minute)
+					if err != nil {
+						t.Error(err)
+					}
+					if ok {
+						first.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			if n := first.Load(); n != 1 {
+				t.Errorf("round %d: %d were the first", round, n)
+			}
+			if round%2 == 0 { // the next one finds a mark that is over
+				one.Clock.Pass(time.Minute)
+				two.Clock.Pass(time.Minute)
+			}
+		}
+	})
+}
+
+// Marks go when no node needs them, also where a clock is behind.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		m := once.New(k.Server)
+		mark(t, m, "short", time.Minute, true)
+		mark(t, m, "long", time.Hour, true)
+		for _, step := range []struct {
+			after   time.Duration
+			removed int
+		}{{0, 0}, {time.Minute, 0}, {10*time.Minute - time.Second, 0}, {time.Second, 1}, {time.Hour, 1}} {
+			k.Clock.Pass(step.after)
+			if n, err := m.Sweep(t.Context()); err != nil || n != step.removed {
+				t.Errorf("%d were removed, want %d: %v", n, step.removed, err)
+			}
+		}
+		if n := rows(t, k.DB); n != 0 {
+			t.Errorf("%d are left", n)
+		}
+	})
+}
+
+// Without a database nothing is good: nobody can tell whether it was used.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		m := once.New(k.Server)
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if first, err := m.SetNX(gone, "x", time.Minute); first || !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller who is gone: %v %v", first, err)
+		}
+		mark(t, m, "x", time.Minute, true)
+		if err := k.DB.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if first, err := m.SetNX(t.Context(), "y", time.Minute); first || !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("no database: %v %v", first, err)
+		}
+	})
+}
+
+func BenchmarkMarks(b *testing.B) {
+	sqlite := authtest.Durable(b)
+	postgres := authtest.Postgres(b)
+	for name, m := range map[string]counters.Store{"memory": sqlite.Counters, "sqlite": once.New(sqlite.Server), "postgres": once.New(postgres.Server)} {
+		for _, callers := range []int{1, 8} {
+			b.Run(fmt.Sprintf("%s/callers=%d", name, callers), func(b *testing.B) {
+				b.ReportAllocs()
+				var next atomic.Int64
+				run := time.Now().UnixNano()
+				b.SetParallelism(callers)
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						if first, err := m.SetNX(b.Context(), fmt.Sprint(run, next.Add(1)), time.Minute); err != nil || !first {
+							b.Error(first, err)
+						}
+					}
+				})
+			})
+		}
+	}
+}
