@@ -62,7 +62,7 @@ func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
 	}
 	for path, p := range places {
 		p.free = path == "/livez" || path == "/health" || path == "/ready" // asked by who must know
-		if get, ok := p.methods[http.MethodGet]; ok {
+		if get, ok := p.methods[http.MethodGet]; ok && !get.Acts {
 			p.methods[http.MethodHead] = get
 		}
 		methods := make([]string, 0, len(p.methods))

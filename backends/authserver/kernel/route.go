@@ -14,8 +14,10 @@ import (
 
 // Route is a row of the endpoints of a room.
 type Route struct {
-	// Method is one; GET answers HEAD too.
+	// Method is one; GET answers HEAD too, but where it Acts.
 	Method string
+	// Acts: a GET does something, such as to use up what is good once.
+	Acts bool
 	// Path is a pattern of http.ServeMux without a method and a host.
 	Path string
 	// Serve answers. What it returns is written by WriteError where nothing has been

@@ -142,6 +142,13 @@ var routes = []pages.Page[*call]{
 	{Method: http.MethodDelete, Path: "/connections/{provider}", Serve: (*call).disconnect},
 }
 
+// acting are the pages that do something when they are opened, as the protocols have it: they
+// use up what is good once, issue a code, sign in or out. HEAD, which must not (RFC 9110
+// section 9.2.1) and is sent by those who look at links, is none of their methods.
+var acting = []string{
+	"/oauth/authorize", "/consent", openid.LogoutPath, upstreamStart, upstreamCallback, connections.Path + "{provider}", connections.Path + "{provider}/callback",
+}
+
 func everybody(*call) error { return nil }
 
 // call is a request for a page.
@@ -224,7 +231,7 @@ func Routes(h http.Handler, mount string) []kernel.Route {
 	}
 	rows := append(make([]kernel.Route, 0, 1+len(routes)), kernel.Route{Method: get, Path: "/assets/{file}", Serve: serve})
 	for _, page := range routes {
-		rows = append(rows, kernel.Route{Method: page.Method, Path: page.Path, Serve: serve})
+		rows = append(rows, kernel.Route{Method: page.Method, Path: page.Path, Serve: serve, Acts: slices.Contains(acting, page.Path)})
 	}
 	return rows
 }
