@@ -126,6 +126,23 @@ func TestIDToken(t *testing.T) {
 		if groups, _ := claims["groups"].([]any); len(groups) != 2 || groups[0] != "staff" {
 			t.Errorf("the groups are %v", claims["groups"])
 		}
+		l.Clock.Pass(time.Minute)
+		for range 2 { // OpenID Connect Core 12.2: of the same person and login, without the nonce
+			if answer, err = l.Tokens.Refresh(t.Context(), tokens.Renewal{Client: l.app, Token: answer.Refresh}); err != nil {
+				t.Fatal(err)
+			}
+			renewed, err := verifier.Verify(t.Context(), answer.IDToken)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var again map[string]any
+			if err := renewed.Claims(&again); err != nil {
+				t.Fatal(err)
+			}
+			if _, has := again["nonce"]; has || again["sub"] != claims["sub"] || again["auth_time"] != claims["auth_time"] || !renewed.IssuedAt.Equal(l.Clock.Now()) {
+				t.Errorf("renewed it is %v", again)
+			}
+		}
 		bare, err := verifier.Verify(t.Context(), l.tokens("openid").IDToken)
 		if err != nil {
 			t.Fatal(err)

@@ -207,6 +207,7 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 		return Answer{}, err
 	}
 	answer.Refresh = f.next()
+	f.Nonce = "" // of the first ID token alone (OpenID Connect Core 12.2)
 	if err := t.addIDToken(ctx, f.Grant, &answer); err != nil {
 		return Answer{}, err
 	}
