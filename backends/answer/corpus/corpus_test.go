@@ -1,6 +1,7 @@
 package corpus_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,7 @@ func TestPut(t *testing.T) {
 		for _, bad := range []corpus.Source{
 			{}, report("", "x"), report("ftp://a.example/", "x"), report("https://u:p@a.example/", "x"), report("corpus:a b", "x"), report("https://a.example/3", " "),
 		} {
-			if _, err := c.Put(t.Context(), bad); !corpus.IsRefused(err) {
+			if _, err := c.Put(t.Context(), bad); !errors.As(err, new(*corpus.RefusedError)) {
 				t.Errorf("%q is taken: %v", bad.URL, err)
 			}
 		}

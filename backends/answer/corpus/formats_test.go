@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -219,7 +220,7 @@ func TestMeta(t *testing.T) {
 	if got.URL != "https://a.example/1" || got.Kind != kernel.News || got.Title != "a" || got.period() != kernel.FiscalYear(2019) {
 		t.Errorf("%+v", got)
 	}
-	if err := readFile(t.Context(), file{name, mostText + 1}, "a.txt", Source{}, nil); !IsRefused(err) {
+	if err := readFile(t.Context(), file{name, mostText + 1}, "a.txt", Source{}, nil); !errors.As(err, new(*RefusedError)) {
 		t.Error(err)
 	}
 }

@@ -2,7 +2,6 @@ package corpus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -314,10 +313,4 @@ func (in *ingest) told(last bool) {
 	if in.options.Progress != nil {
 		in.options.Progress(p)
 	}
-}
-
-// IsRefused reports whether an error is about a document, not about the corpus.
-func IsRefused(err error) bool {
-	_, ok := errors.AsType[*RefusedError](err)
-	return ok
 }

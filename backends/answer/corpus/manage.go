@@ -117,34 +117,6 @@ func (c *Corpus) Remove(ctx context.Context, url string) error {
 	})
 }
 
-// RemoveIssuer takes an issuer away with its documents, facts and prices, a document at
-// a time.
-func (c *Corpus) RemoveIssuer(ctx context.Context, issuer int64) (documents int, err error) {
-	n, err := c.DB.InBatches(ctx, 0, func(conn kernel.Conn) (int64, bool, error) {
-		var id int64
-		err := conn.Row("SELECT id FROM answer_documents WHERE issuer_id = ? ORDER BY id LIMIT 1", issuer).Scan(&id)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return 0, false, nil
-		case err != nil:
-			return 0, false, err
-		}
-		return 1, true, remove(conn, id)
-	})
-	if err != nil {
-		return int(n), err
-	}
-	return int(n), c.Write(ctx, func(conn kernel.Conn) error {
-		if _, err := conn.Exec("DELETE FROM answer_aliases WHERE issuer_id = ?", issuer); err != nil {
-			return err
-		}
-		if _, err := conn.Exec("DELETE FROM answer_issuers WHERE id = ?", issuer); err != nil {
-			return err
-		}
-		return touch(conn)
-	})
-}
-
 // Stats is how much there is.
 type Stats struct {
 	Version                                           int64

@@ -74,10 +74,12 @@ func TestManage(t *testing.T) {
 		if _, err := c.Document(t.Context(), "https://a.example/news"); !errors.Is(err, corpus.ErrNotFound) {
 			t.Error(err)
 		}
-		if n, err := c.RemoveIssuer(t.Context(), d.Issuer); err != nil || n != 2 {
-			t.Errorf("%d, %v", n, err)
+		for _, url := range []string{"https://a.example/1", "corpus:prices.csv"} {
+			if err := c.Remove(t.Context(), url); err != nil {
+				t.Error(err)
+			}
 		}
-		for _, table := range []string{"issuers", "aliases", "documents", "chunks", "vectors", "search", "facts", "prices"} {
+		for _, table := range []string{"documents", "chunks", "vectors", "search", "facts", "prices"} {
 			if n := count(t, k, "SELECT count(*) FROM answer_"+table); n != 0 {
 				t.Errorf("%s has %d rows", table, n)
 			}

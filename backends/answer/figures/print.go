@@ -18,9 +18,6 @@ func Shows(shown, exact kernel.Figure) bool {
 	return math.Abs(a.Value-b.Value) <= a.Step/2+tolerance(b.Value)
 }
 
-// Same reports whether two figures are one value, each as exactly as it shows.
-func Same(a, b kernel.Figure) bool { return Shows(a, b) || Shows(b, a) }
-
 // tolerance is what floating point loses.
 func tolerance(v float64) float64 { return math.Abs(v)*1e-9 + 1e-12 }
 

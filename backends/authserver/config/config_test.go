@@ -61,7 +61,7 @@ func TestTable(t *testing.T) {
 		rows = rows[1:]
 		for column, pair := range map[string][2]string{
 			"key":     {k.Name, want[0]},
-			"type":    {k.Type(), want[1]},
+			"type":    {typeOf(&k), want[1]},
 			"default": {cmpOr(k.Default, "-"), want[2]},
 			"env":     {cmpOr(k.Variable(), "none"), want[3]},
 			"rule":    {k.Rule, cmpOr(want[4], k.Rule)},
@@ -204,7 +204,7 @@ func TestValues(t *testing.T) {
 	}
 	for i := range keys {
 		k := &keys[i]
-		for _, value := range bad[k.Type()] {
+		for _, value := range bad[typeOf(k)] {
 			from := map[string]string{"file": nested(k.Name, "\""+value+"\"")}
 			vars := make(map[string]string)
 			if v := k.Variable(); v != "" {

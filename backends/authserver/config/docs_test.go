@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 var update = flag.Bool("update", false, "write the page of the keys")
@@ -60,7 +61,7 @@ In a value of the file ` + "`{$NAME}`" + ` is a variable, and ` + "`{$NAME:defau
 			}
 			fmt.Fprintf(&w, "## %s\n\n| Key | Type | Default | Variable | |\n|---|---|---|---|---|\n", heading)
 		}
-		fmt.Fprintf(&w, "| `%s` | %s | %s | %s | %s |\n", k.Name, k.Type(), code(k.Default), code(k.Variable()), k.Rule)
+		fmt.Fprintf(&w, "| `%s` | %s | %s | %s | %s |\n", k.Name, typeOf(k), code(k.Default), code(k.Variable()), k.Rule)
 	}
 	w.WriteString(`
 ## ` + "`clients`" + `
@@ -104,4 +105,22 @@ func code(text string) string {
 		return "-"
 	}
 	return "`" + text + "`"
+}
+
+// typeOf is the name of what a key holds: string, bool, int, float, duration or list of
+// string.
+func typeOf(k *Key) string {
+	switch k.at(new(Config)).(type) {
+	case *bool:
+		return "bool"
+	case *int:
+		return "int"
+	case *float64:
+		return "float"
+	case *time.Duration:
+		return "duration"
+	case *[]string:
+		return "list of string"
+	}
+	return "string"
 }

@@ -10,24 +10,6 @@ import (
 	"time"
 )
 
-// Type is the name of what a key holds: string, bool, int, float, duration or list of
-// string.
-func (k *Key) Type() string {
-	switch k.at(new(Config)).(type) {
-	case *bool:
-		return "bool"
-	case *int:
-		return "int"
-	case *float64:
-		return "float"
-	case *time.Duration:
-		return "duration"
-	case *[]string:
-		return "list of string"
-	}
-	return "string"
-}
-
 // Text is the value of a key in the spelling of the environment. It is the secret where
 // the key is one; Shown is for people.
 func (k *Key) Text(c *Config) string {

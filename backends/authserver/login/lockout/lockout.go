@@ -51,7 +51,6 @@ type Lockout struct {
 	entries  []entry        // the first two are the ends of the lists
 	free     uint32         // the first of the entries that are not used, by next; 0: none
 	warnedAt time.Duration  // 0: never
-	engaged  int64
 }
 
 // Key is an identity and a source address. Only a hash of them is kept.
@@ -150,7 +149,6 @@ func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	e.locked, e.ends = true, now+l.o.Lock
 	l.unlink(at)
 	l.link(at, locked)
-	l.engaged++
 	return 0, true
 }
 
@@ -188,18 +186,11 @@ func (l *Lockout) Sweep() (ended int) {
 	return ended
 }
 
-// Tracked is how many identities are tracked, and Engaged how often one was locked.
+// Tracked is how many identities are tracked.
 func (l *Lockout) Tracked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.places)
-}
-
-// Engaged is how often an identity was locked.
-func (l *Lockout) Engaged() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.engaged
 }
 
 // expire drops the first of a list if it has ended.
