@@ -73,6 +73,21 @@ func (r *RefusalError) Unwrap() error { return r.Reason }
 // asked is the parameters of a request.
 type asked struct{ url.Values }
 
+// given are the parameters that have a value; without one they count as left out (RFC 6749
+// section 3.1). One that was sent twice stays so.
+func given(values url.Values) url.Values {
+	kept := make(url.Values, len(values))
+	for name, sent := range values {
+		if name == "resource" {
+			sent = slices.DeleteFunc(slices.Clone(sent), func(one string) bool { return one == "" })
+		}
+		if len(sent) > 1 || len(sent) == 1 && sent[0] != "" {
+			kept[name] = sent
+		}
+	}
+	return kept
+}
+
 // one is a parameter that was sent once; empty: it was not, or more than once.
 func (a asked) one(name string) string {
 	if len(a.Values[name]) != 1 {
@@ -90,7 +105,7 @@ func page(message string) error {
 // Parse checks the parameters of a request. The error is a *RefusalError where the client is
 // to be told; any other is for the person, and leads nowhere.
 func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, error) {
-	values, err := s.pushed(ctx, values)
+	values, err := s.pushed(ctx, given(values))
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +268,7 @@ func (r *Request) prompt(a asked) error {
 func (s *Authorize) scope(ctx context.Context, r *Request, client *clients.Client, a asked) error {
 	for _, name := range a.Values["resource"] {
 		u, err := url.Parse(name)
-		if name == "" || err != nil || strings.Contains(name, "#") || u.Opaque != "" && u.Host != "" {
+		if err != nil || strings.Contains(name, "#") || u.Opaque != "" && u.Host != "" {
 			return kernel.Refuse(kernel.InvalidTarget, "resource must be an absolute URI without fragment, or the slug of a resource")
 		}
 	}

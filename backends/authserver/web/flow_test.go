@@ -141,6 +141,28 @@ func TestDeny(t *testing.T) {
 	b.post("/consent", with(fields, "action", "")).is(t, http.StatusBadRequest)
 }
 
+// A parameter without a value counts as left out (RFC 6749 section 3.1), as some libraries
+// send all that they know.
+func TestEmptyParameters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	for _, name := range []string{"request", "request_uri", "resource", "nonce", "prompt", "max_age", "login_hint", "id_token_hint", "response_mode", "dpop_jkt", "claims"} {
+		v := s.request()
+		v.Set(name, "")
+		for what, p := range map[string]page{"GET": b.get("/oauth/authorize?" + v.Encode()), "POST": b.post("/oauth/authorize", v)} {
+			if to := p.Header.Get("Location"); !strings.HasPrefix(to, "/consent?") {
+				t.Errorf("%s with an empty %s leads to %q", what, name, to)
+			}
+		}
+	}
+	for _, name := range []string{"response_type", "code_challenge", "code_challenge_method"} {
+		v := s.request()
+		v.Set(name, "")
+		b.get("/oauth/authorize?"+v.Encode()).refused(t, "invalid_request")
+	}
+}
+
 // What is wrong with the client or its address leads nowhere.
 func TestLeadsNowhere(t *testing.T) {
 	t.Parallel()
