@@ -126,18 +126,17 @@ func (s *Server) seedResources() ([]resources.Resource, error) {
 	return list, errors.Join(faults...)
 }
 
+// sweep removes what is of no more use. Where a room cannot, the others do.
 func (s *Server) sweep(ctx context.Context) (total int, err error) {
 	r := &s.rooms
 	for _, one := range [...]func(ctx context.Context) (int, error){
 		r.tokens.Sweep, func(ctx context.Context) (int, error) { return r.audit.Sweep(ctx, s.config.Admin.AuditMaxLookback) },
 		r.connected.Sweep, r.clients.Sweep, r.keys.Sweep, s.sweepOnce,
 	} {
-		n, err := one(ctx)
-		if total += n; err != nil {
-			return total, err
-		}
+		n, fault := one(ctx)
+		total, err = total+n, errors.Join(err, fault)
 	}
-	return total, nil
+	return total, err
 }
 
 func (s *Server) sweepOnce(ctx context.Context) (int, error) {
