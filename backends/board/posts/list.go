@@ -98,6 +98,7 @@ func EveryListing() map[string]listing {
 		"open reports":                             OpenReports(),
 		"notifications":                            notificationsOf(),
 		"sticky threads":                           stickyThreads("= 0"),
+		"threads of the sitemap":                   sitemapThreads(),
 	}
 	for _, shows := range []string{"= 0", "IN (0, 1)", "IN (0, 2)", "IN (0, 1, 2)"} {
 		all["threads of a forum "+shows] = threadsOfForum(shows)

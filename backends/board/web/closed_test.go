@@ -16,8 +16,8 @@ func TestPublicAnswers(t *testing.T) {
 		b := s.as("bob")
 		const notice = "SGVsbG8" // Hello
 		forum := at("/forums/%d", s.forum("public"))
-		for path, status := range map[string]int{"/feed.atom": 200, forum + "/feed.atom": 200, "/forums/987654/feed.atom": 404, "/assets/board.css": 200, "/assets/nothing": 404} {
-			s.clock.advance(13 * 24 * time.Hour / 6) // no page of the session between
+		for path, status := range map[string]int{"/feed.atom": 200, forum + "/feed.atom": 200, "/forums/987654/feed.atom": 404, "/assets/board.css": 200, "/assets/nothing": 404, "/robots.txt": 200, "/sitemap.xml": 200, "/sitemap.xml?part=9": 404} {
+			s.clock.advance(13 * 24 * time.Hour / 9) // no page of the session between
 			b.keep("board_notice", notice)
 			p := b.Get(path).Want(status)
 			if set := p.Header.Values("Set-Cookie"); len(set) != 0 {
@@ -38,6 +38,11 @@ func TestPublicOfMembersOnly(t *testing.T) {
 	for _, name := range []string{"", "bob"} {
 		b := s.as(name)
 		b.Get("/feed.atom").Want(404)
+		b.Get("/sitemap.xml").Want(404)
+		b.Get("/sitemap.xml?part=1").Want(404)
+		if p := b.Get("/robots.txt").Want(200); p.Text != "User-agent: *\nDisallow: /\n" {
+			t.Errorf("robots.txt is\n%s", p.Text)
+		}
 		b.Get(at("/forums/%d/feed.atom", s.forum("public"))).Want(404)
 		b.Get("/assets/board.css").Want(200)
 	}

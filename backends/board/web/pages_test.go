@@ -173,7 +173,7 @@ func (s *site) everyPage() (list []string) {
 		}
 		list = append(list, pages...)
 	}
-	return append(list, "/feed.atom", "/search?q=secretstaff", "/threads/1?after=1", "/threads/1?post=3", "/threads/1/reply?quote=3")
+	return append(list, "/feed.atom", "/sitemap.xml?part=0", "/sitemap.xml?part=1", "/search?q=secretstaff", "/threads/1?after=1", "/threads/1?post=3", "/threads/1/reply?quote=3")
 }
 
 // postsByThread are the paths of all posts, and of one that is not in its thread.

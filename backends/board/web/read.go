@@ -25,7 +25,7 @@ func (c *call) index() error {
 	if err != nil {
 		return err
 	}
-	c.frame.Feed = "/feed.atom"
+	c.frame.Feed, c.frame.Place = "/feed.atom", "/"
 	return c.Show("index", "", indexPage{tree})
 }
 
@@ -71,7 +71,10 @@ func (c *call) forum() error {
 			return err
 		}
 	}
-	c.frame.Feed, c.frame.Place = "/forums/"+itoa(id)+"/feed.atom", pages.Slugged("/forums/", page.ID, page.Slug)
+	c.frame.Feed = "/forums/" + itoa(id) + "/feed.atom"
+	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First { // has other threads than the first page
+		c.frame.Place += "?" + url.Values{"after": {after}}.Encode()
+	}
 	return c.Show("forum", page.Title, page)
 }
 

@@ -25,6 +25,8 @@ var routes = slices.Concat([]page{
 	{Method: post, Path: "/read", Serve: (*call).readAll},
 	{Method: get, Path: "/feed.atom", Public: true, Admit: readers, Serve: (*call).boardFeed},
 	{Method: get, Path: "/forums/{forumId}/feed.atom", Public: true, Admit: readers, Serve: (*call).forumFeed},
+	{Method: get, Path: "/robots.txt", Public: true, Admit: everybody, Serve: (*call).robots},
+	{Method: get, Path: "/sitemap.xml", Public: true, Admit: readers, Serve: (*call).sitemap},
 
 	{Method: get, Path: "/threads/{threadId}", Admit: guests, Serve: (*call).thread},
 	{Method: get, Path: "/threads/{threadId}/unread", Admit: guests, Serve: (*call).firstUnread},

@@ -62,10 +62,13 @@ type Options struct {
 	// Conceal keeps a request whose address holds a secret out of the logs.
 	// Default: nothing does.
 	Conceal func(*http.Request)
+
+	sitemaps chan struct{} // who writes one now
 }
 
 // New returns the pages of a board.
 func New(service *board.Service, options Options, logger *zap.Logger) http.Handler {
+	options.sitemaps = make(chan struct{}, sitemapsAtOnce)
 	return pages.New(pages.Options[*call]{
 		Look: look(), Table: routes, Admit: members, Signer: service.Forms, Called: "the board",
 		Begin:   func(p *pages.Call) (*call, error) { return begin(p, service, &options) },
@@ -179,6 +182,15 @@ type frame struct {
 	Place       string // path that names this page for ever
 
 	call *call
+}
+
+// Canonical is the address under which search engines know this page, whole where the
+// address of the board is known: it may be open under several.
+func (f *frame) Canonical() string {
+	if f.Place == "" {
+		return ""
+	}
+	return strings.TrimSuffix(f.call.options.BaseURL, "/") + f.Place
 }
 
 // Moderates reports whether who looks approves posts anywhere.

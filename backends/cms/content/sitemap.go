@@ -1,22 +1,20 @@
 package content
 
 import (
-	"bufio"
 	"context"
-	"encoding/xml"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/sitemap"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // SitemapMost is how many ids a part of a sitemap is of: it has no more addresses than
-// the protocol allows in a file (sitemaps.org: 50,000).
-const SitemapMost = 50_000
+// the protocol allows in a file.
+const SitemapMost = sitemap.Most
 
 // SitemapParts is how many parts the sitemap has, at least one.
 func (p *Content) SitemapParts(ctx context.Context) (parts int, err error) {
@@ -34,8 +32,7 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(to)
-	_, _ = out.WriteString(xml.Header + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n") // Flush tells of errors
+	out := sitemap.Pages(to)
 	set := s.set(&kernel.User{Roles: []string{kernel.RoleGuest}}, viewing)
 	from := int64(part) * SitemapMost
 	for after, end := from-1, from+SitemapMost; after < end; {
@@ -63,24 +60,17 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 			if after = r.id; !set.All && !slices.Contains(set.IDs, r.template) {
 				continue
 			}
-			_, _ = out.WriteString("<url><loc>")
-			_ = xml.EscapeText(out, []byte(strings.TrimSuffix(base, "/")+r.path))
-			_, _ = fmt.Fprintf(out, "</loc><lastmod>%s</lastmod></url>\n", r.modified.Time().UTC().Format(time.RFC3339))
+			out.Add(strings.TrimSuffix(base, "/")+r.path, r.modified.Time())
 		}
 	}
-	_, _ = out.WriteString("</urlset>\n")
-	return out.Flush()
+	return out.Close()
 }
 
 // SitemapIndex writes the list of the parts, whose addresses are made by at.
 func SitemapIndex(parts int, at func(part int) string, to io.Writer) error {
-	out := bufio.NewWriter(to)
-	_, _ = out.WriteString(xml.Header + `<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n") // Flush tells of errors
+	out := sitemap.Parts(to)
 	for part := range parts {
-		_, _ = out.WriteString("<sitemap><loc>")
-		_ = xml.EscapeText(out, []byte(at(part)))
-		_, _ = out.WriteString("</loc></sitemap>\n")
+		out.Add(at(part), time.Time{})
 	}
-	_, _ = out.WriteString("</sitemapindex>\n")
-	return out.Flush()
+	return out.Close()
 }

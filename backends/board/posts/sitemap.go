@@ -1,0 +1,85 @@
+package posts
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/sitemap"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// sitemapMost is how many ids of threads a part of the sitemap is of, so none has more
+	// addresses than a file may, and a new thread changes the last part alone.
+	sitemapMost = sitemap.Most
+	// sitemapBatch is how many threads are read at once.
+	sitemapBatch = 1000
+)
+
+// ListedThread is a thread in the sitemap.
+type ListedThread struct {
+	ID      int64
+	Slug    string
+	Changed time.Time
+}
+
+// Listed reports whether there is a forum whose threads the actor may read, of all authors:
+// without one there is nothing to tell search engines of.
+func (s *Service) Listed(a *rights.Actor) bool {
+	for id, node := range a.Rights.Access.Forums {
+		if node.Kind == "forum" && a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
+			return true
+		}
+	}
+	return false
+}
+
+// SitemapParts is how many parts with threads the sitemap has.
+func (s *Service) SitemapParts(ctx context.Context) (parts int, err error) {
+	var last int64
+	err = s.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT COALESCE(MAX(id), 0) FROM board_threads").Scan(&last)
+	})
+	return int((last + sitemapMost - 1) / sitemapMost), err
+}
+
+// sitemapThreads has the arguments after which id, until which, limit. The primary key is
+// the order: hidden threads are left out of what was read, so that no other index is tempting.
+func sitemapThreads() listing {
+	return listing{"t.id, t.forum_id, t.visibility, t.slug, t.last_post_at", "board_threads t", "", "t.id > ? AND t.id <= ?", "t.id"}
+}
+
+// SitemapThreads goes through the threads of a part, from 1 on, that the actor may read as
+// everybody may. They are read in small reads, since the client decides how fast it takes them.
+func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int, each func(ListedThread)) error {
+	after := int64(part-1) * sitemapMost
+	for end := after + sitemapMost; ; {
+		var n int
+		var last int64
+		var page []ListedThread
+		err := s.Read(ctx, func(c store.Conn) error {
+			n, page = 0, page[:0]
+			return c.All(sitemapThreads().SQL(c.Dialect()), []any{after, end, sitemapBatch}, func(r store.Row) error {
+				var t content.Thread
+				err := r.Scan(&t.ID, &t.Forum, &t.Visibility, &t.Slug, &t.LastAt)
+				if n++; t.Visibility == 0 && a.MayIn(t.Forum, rights.ThreadView|rights.ThreadViewOthers) {
+					page = append(page, ListedThread{t.ID, t.Slug, t.LastAt.Time()})
+				}
+				last = t.ID
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+		for _, t := range page {
+			each(t)
+		}
+		if n < sitemapBatch {
+			return nil
+		}
+		after = last
+	}
+}

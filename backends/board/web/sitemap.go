@@ -1,0 +1,155 @@
+package web
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/sitemap"
+)
+
+// What search engines are told. Both are public, so the actor is the guest, whoever asks.
+
+// sitemapsAtOnce bounds how many sitemaps are written at the same time: each reads up to 50,000 threads.
+const sitemapsAtOnce = 2
+
+// forRobots are the paths, as robots.txt has them (RFC 9309), that are no place to read: they lead to a form,
+// to another page, or are of one member.
+var forRobots = []string{
+	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/members/", "/moderation", "/admin", "/search",
+	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/unread", "/threads/*/last", "/threads/*/posts/", "/posts/*/report",
+}
+
+// open reports whether there is something for everybody to read.
+func (c *call) open() bool { return !c.options.MembersOnly && c.service.Listed(c.actor) }
+
+// robots keeps search engines to what there is to read; a board that guests do not read keeps them out. Crawlers ask
+// for it at the root of a host, so the paths have that of the board in front.
+func (c *call) robots() error {
+	base := c.Base()
+	var below string
+	if u, err := url.Parse(base); err == nil {
+		below = u.EscapedPath()
+	}
+	var out strings.Builder
+	out.WriteString("User-agent: *\n")
+	if c.open() {
+		for _, path := range forRobots {
+			out.WriteString("Disallow: " + below + path + "\n")
+		}
+		out.WriteString("\nSitemap: " + base + "/sitemap.xml\n")
+	} else {
+		out.WriteString("Disallow: " + below + "/\n")
+	}
+	c.machines("text/plain; charset=utf-8")
+	_, _ = io.WriteString(c.W, out.String()) // the client may be gone
+	return nil
+}
+
+// machines are the headers of what programs read and caches keep.
+func (c *call) machines(mediaType string) {
+	c.W.Header().Set("Content-Type", mediaType)
+	c.W.Header().Set("Cache-Control", "public, max-age=300")
+	c.W.Header().Del("Vary")
+}
+
+// sitemap is the list of the parts. The first (part 0) has the forums, the others the threads by their ids, so each
+// request does bounded work and an old part changes only when its threads do.
+func (c *call) sitemap() error {
+	if !c.open() {
+		return pages.NotFound()
+	}
+	parts, err := c.service.SitemapParts(c.Context())
+	if err != nil {
+		return err
+	}
+	base := c.Base()
+	if !c.Query.Has("part") {
+		return c.writeSitemap(sitemap.Parts, func(w *sitemap.Writer) error {
+			for part := range parts + 1 {
+				w.Add(base+"/sitemap.xml?part="+strconv.Itoa(part), time.Time{})
+			}
+			return nil
+		})
+	}
+	part, err := strconv.Atoi(c.Query.Text("part"))
+	switch {
+	case err != nil || part < 0 || part > parts:
+		return pages.NotFound()
+	case part == 0:
+		return c.forumsOfSitemap(base)
+	}
+	select {
+	case c.options.sitemaps <- struct{}{}:
+		defer func() { <-c.options.sitemaps }()
+	default:
+		return &apierror.Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: "Too many sitemaps are read at this moment.", RetryAfter: time.Second}
+	}
+	return c.writeSitemap(sitemap.Pages, func(w *sitemap.Writer) error {
+		return c.service.SitemapThreads(c.Context(), c.actor, part, func(t posts.ListedThread) {
+			w.Add(base+pages.Slugged("/threads/", t.ID, t.Slug), t.Changed)
+		})
+	})
+}
+
+// forumsOfSitemap has the first page and those of forums, which lead to the threads.
+func (c *call) forumsOfSitemap(base string) error {
+	forums, err := c.service.Forums(c.Context(), c.actor)
+	if err != nil {
+		return err
+	}
+	return c.writeSitemap(sitemap.Pages, func(w *sitemap.Writer) error {
+		w.Add(base+"/", time.Time{})
+		for _, f := range forums {
+			var changed time.Time
+			if f.LastPostAt != nil {
+				changed = f.LastPostAt.Time()
+			}
+			if f.Type != "link" {
+				w.Add(base+pages.Slugged("/forums/", f.ID, f.Slug), changed)
+			}
+		}
+		return nil
+	})
+}
+
+// writeSitemap writes a file as it is read. Who gets a part of it is told so by the end of the connection.
+func (c *call) writeSitemap(begin func(io.Writer) *sitemap.Writer, fill func(*sitemap.Writer) error) error {
+	const mediaType = "application/xml; charset=utf-8"
+	if c.R.Method == http.MethodHead {
+		c.machines(mediaType)
+		return nil
+	}
+	out := &begun{Writer: c.W, begin: func() { c.machines(mediaType) }}
+	w := begin(out)
+	if err := fill(w); err != nil {
+		if out.begin == nil {
+			panic(http.ErrAbortHandler)
+		}
+		return err
+	}
+	_ = w.Close() // the client may be gone
+	return nil
+}
+
+// begun does something before the first write, while an error can still be told.
+type begun struct {
+	io.Writer
+	begin func() // nil: done
+}
+
+// Write implements io.Writer.
+func (b *begun) Write(p []byte) (int, error) {
+	if b.begin != nil {
+		b.begin()
+		b.begin = nil
+	}
+	return b.Writer.Write(p)
+}

@@ -1,0 +1,54 @@
+// Package sitemap writes sitemaps (sitemaps.org, 0.9), which tell search engines of the
+// pages of a site.
+package sitemap
+
+import (
+	"bufio"
+	"encoding/xml"
+	"io"
+	"time"
+)
+
+// Most is how many addresses a file may have.
+const Most = 50_000
+
+// Writer writes a file entry by entry. Close tells of its errors.
+type Writer struct {
+	out        *bufio.Writer
+	file, each string
+}
+
+// Pages begins a list of pages.
+func Pages(to io.Writer) *Writer { return begin(to, "urlset", "url") }
+
+// Parts begins a list of files with pages.
+func Parts(to io.Writer) *Writer { return begin(to, "sitemapindex", "sitemap") }
+
+func begin(to io.Writer, file, each string) *Writer {
+	w := &Writer{bufio.NewWriter(to), file, each}
+	w.write(xml.Header, "<", file, ` xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`, "\n")
+	return w
+}
+
+// Add writes a whole address, and when what is there changed last; the zero time: that is not told.
+func (w *Writer) Add(address string, changed time.Time) {
+	w.write("<", w.each, "><loc>")
+	_ = xml.EscapeText(w.out, []byte(address))
+	w.write("</loc>")
+	if !changed.IsZero() {
+		w.write("<lastmod>", changed.UTC().Format(time.RFC3339), "</lastmod>")
+	}
+	w.write("</", w.each, ">\n")
+}
+
+// Close ends the file.
+func (w *Writer) Close() error {
+	w.write("</", w.file, ">\n")
+	return w.out.Flush()
+}
+
+func (w *Writer) write(texts ...string) {
+	for _, text := range texts {
+		_, _ = w.out.WriteString(text) // Flush tells of errors
+	}
+}
