@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -146,13 +147,19 @@ const (
 	IndexedAll     = "all"
 
 	indexedBatch = 200
+	// indexedAtOnce is about how long one write of it takes: all other writes wait for it.
+	indexedAtOnce = 20 * time.Millisecond
+	// indexedRest is how many times as long as a write has taken the next one waits.
+	indexedRest = 2
 )
 
 // IndexPosts splits the words anew of posts that were written before they were split
-// here. It goes on where it ended, on this node or another, and tells how many it did.
+// here. It goes on where it ended, on this node or another, and tells how many it did. The
+// database is left to others for most of the time.
 func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 	for {
 		var n int
+		begun := time.Now()
 		var state string
 		if err := s.Read(ctx, func(c store.Conn) (err error) { state, err = kernel.StoredSetting(c, SettingIndexed); return err }); err != nil || state == IndexedAll {
 			return done, err
@@ -163,6 +170,11 @@ func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 		done += n
 		for range n {
 			s.CountWords()
+		}
+		select {
+		case <-ctx.Done():
+			return done, context.Cause(ctx)
+		case <-time.After(indexedRest * time.Since(begun)):
 		}
 	}
 }
@@ -197,7 +209,8 @@ func indexPosts(c store.Conn) (n int, err error) {
 		return 0, err
 	}
 	next := IndexedAll
-	for _, p := range batch {
+	for begun := time.Now(); len(batch) > 0 && time.Since(begun) < indexedAtOnce; batch = batch[1:] {
+		p := batch[0]
 		next = kernel.Itoa(p.id)
 		if p.number == 0 || c.Dialect() == store.SQLite && isASCII(p.title) && isASCII(p.message) { // its index has split that alike
 			continue

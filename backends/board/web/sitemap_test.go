@@ -35,7 +35,7 @@ func TestRobots(t *testing.T) {
 			t.Errorf("%s: robots.txt is\n%s", base, p.Text)
 		}
 		var closed []*regexp.Regexp
-		for _, line := range strings.Split(p.Text, "\n") {
+		for line := range strings.SplitSeq(p.Text, "\n") {
 			if path, ok := strings.CutPrefix(line, "Disallow: "); ok {
 				closed = append(closed, regexp.MustCompile("^"+strings.ReplaceAll(regexp.QuoteMeta(path), `\*`, ".*")))
 			}
@@ -100,7 +100,8 @@ func TestSitemap(t *testing.T) {
 			}
 		}
 		open, sticky := s.thread("Open thread"), s.thread("Sticky thread")
-		threads := []string{at("/threads/%d-open-thread 2026-01-01T00:01:00Z", open), at("/threads/%d-sticky-thread 2026-01-01T00:05:30Z", sticky)}
+		threads := make([]string, 0, 1004)
+		threads = append(threads, at("/threads/%d-open-thread 2026-01-01T00:01:00Z", open), at("/threads/%d-sticky-thread 2026-01-01T00:05:30Z", sticky))
 		want("/sitemap.xml", parts(1))
 		want("/sitemap.xml?part=1", threads)
 		forums := addresses(t, s.guest(), "/sitemap.xml?part=0")
