@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -40,18 +41,17 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 		if reasonErr != nil {
 			return reasonErr
 		}
-		err = c.Row("SELECT id FROM board_reports WHERE post_id = ? AND user_id = ?", p.ID, a.ID()).Scan(&report)
-		if err == nil {
-			return kernel.Conflict("you have reported this post already")
-		}
-		if !errors.Is(err, sql.ErrNoRows) {
+		if err := s.mayReport(c, a, p.ID); err != nil {
 			return err
 		}
 		if err := s.spendReport(c, a, t.Forum); err != nil {
 			return err
 		}
-		err = c.Row("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
+		err = c.Row("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (post_id, user_id) WHERE closed_at IS NULL DO NOTHING RETURNING id",
 			p.ID, t.Forum, a.ID(), reason, s.Moment()).Scan(&report)
+		if errors.Is(err, sql.ErrNoRows) {
+			return reportOpen()
+		}
 		if err != nil {
 			return err
 		}
@@ -61,6 +61,31 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 		return s.Hooks.Emit(c, TopicReportCreated, reportEvent{report, t.Forum, t.ID, p.ID, a.ID(), reason})
 	})
 	return report, err
+}
+
+// reportAgain is how long a member waits to report a post again that is as it was when
+// the moderators closed the report before.
+const reportAgain = 24 * time.Hour
+
+func reportOpen() error { return kernel.Conflict("you have reported this post already") }
+
+// mayReport refuses a report of what the moderators have before them, or have looked at a
+// short time ago. When the post was edited since, there is something new to look at.
+func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
+	var closed, edited kernel.Moment
+	err := c.Row("SELECT COALESCE(r.closed_at, 0), COALESCE((SELECT MAX(v.edited_at) FROM board_post_revisions v WHERE v.post_id = r.post_id), 0)"+
+		" FROM board_reports r WHERE r.post_id = ? AND r.user_id = ? ORDER BY r.id DESC LIMIT 1", post, a.ID()).Scan(&closed, &edited)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	case closed == 0:
+		return reportOpen()
+	case edited <= closed && s.Moment() < closed.Add(reportAgain):
+		return kernel.Conflict("the moderators have looked at your report of this post; you may report it again a day after that, or when it is edited")
+	}
+	return nil
 }
 
 // spendReport counts reports with edits: both are small and rare.

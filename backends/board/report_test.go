@@ -1,0 +1,98 @@
+package board
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestReportAgain: a report that the moderators have closed is not the last word on a post: it is made again when the
+// post was edited, or a day later.
+func TestReportAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		ctx, mod := t.Context(), s.actor("mod")
+		thread, post := s.threadOf("Public thread"), s.postOf("public first")
+		report := func(as string, status int, words ...string) {
+			t.Helper()
+			s.do(as, "POST", path("/posts/%d/report", post), `{"reason":"this is spam"}`).want(status, words...)
+		}
+		open := func(want int64) {
+			t.Helper()
+			if n := s.number("SELECT count(*) FROM board_reports WHERE post_id = ? AND closed_at IS NULL", post); n != want {
+				t.Errorf("%d open reports, want %d", n, want)
+			}
+		}
+		report("bob", 201)
+		report("bob", 409, "conflict")
+		must(t, s.service.CloseReports(ctx, mod, post, "all is well"))
+		report("bob", 409, "conflict")
+		report("mod", 201) // another member is free to
+		open(1)
+		must(t, s.service.CloseReports(ctx, mod, post, ""))
+
+		// Edited, by the author a moment after it was posted or by anybody later.
+		s.clock.advance(time.Minute)
+		s.do("mod", "PATCH", path("/threads/%d/posts/%d", thread, post), `{"message":"public first, now with an advertisement"}`).want(200)
+		report("bob", 201)
+		report("bob", 409, "conflict")
+		open(1)
+		must(t, s.service.CloseReports(ctx, mod, post, ""))
+		report("bob", 409, "conflict")
+		s.clock.advance(24 * time.Hour)
+		report("bob", 201)
+		open(1)
+		if n := s.number("SELECT count(*) FROM board_reports WHERE post_id = ?", post); n != 4 {
+			t.Errorf("%d reports are kept, want all 4", n)
+		}
+		if err := db.Write(ctx, func(c store.Conn) error {
+			_, err := c.Exec("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) SELECT post_id, forum_id, user_id, reason, 1 FROM board_reports WHERE closed_at IS NULL")
+			return err
+		}); err == nil {
+			t.Error("two reports of a member of one post are open")
+		}
+	})
+}
+
+// TestReportsMigration: what was reported before is kept, and no id is given twice.
+func TestReportsMigration(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true})
+	up, err := fs.ReadFile(migrations, "migrations/00012_reports.sqlite.sql")
+	must(t, err)
+	upwards, downwards, _ := strings.Cut(string(up), "-- +goose Down\n")
+	run := func(text string) {
+		t.Helper()
+		for statement := range strings.SplitSeq(text, ";\n") {
+			if strings.TrimSpace(statement) != "" {
+				s.exec(statement)
+			}
+		}
+	}
+	post, bob := s.postOf("public first"), s.user("bob")
+	add := func(user int64, closed any) (id int64) {
+		t.Helper()
+		s.exec("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at, closed_at, note) VALUES (?, ?, ?, 'spam', 1, ?, 'noted')", post, s.forum("public"), user, closed)
+		return s.number("SELECT max(id) FROM board_reports")
+	}
+	add(bob, 2)
+	again := add(bob, nil)
+	gone := add(s.user("mod"), nil)
+	s.exec("DELETE FROM board_reports WHERE id = ?", gone)
+	run(downwards)
+	if n := s.number("SELECT sum(id) FROM board_reports WHERE note = 'noted'"); n != again {
+		t.Errorf("the way back keeps %d, want the newest, %d", n, again)
+	}
+	run(upwards)
+	if n := s.number("SELECT sum(id) FROM board_reports WHERE note = 'noted'"); n != again {
+		t.Errorf("kept is %d, want %d", n, again)
+	}
+	if id := add(s.user("mod"), nil); id != gone+1 {
+		t.Errorf("the next report is %d, want %d", id, gone+1)
+	}
+}
