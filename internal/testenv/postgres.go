@@ -177,6 +177,7 @@ func startPostgres() (_ *server, err error) {
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 		"-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off",
 		"-c", "max_connections=300", "-c", "shared_buffers=32MB",
+		"-c", "jit=off", // tests ask small tables, of which there are no statistics yet, and compiling takes longer than any of that
 	}
 	s.answers = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
