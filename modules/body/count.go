@@ -4,13 +4,13 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // WriteCount answers a request for its number of tokens (specification 15.1).
-func WriteCount(w http.ResponseWriter, tokens int64) error {
-	answer := strconv.AppendInt([]byte(`{"input_tokens":`), tokens, 10)
-	answer = append(answer, '}')
+func WriteCount(w http.ResponseWriter, format formats.Counter, tokens int64) error {
+	answer := format.AppendCount(nil, tokens)
 	rest.NoSniff(w.Header())
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))

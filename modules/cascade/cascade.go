@@ -40,7 +40,8 @@ func init() {
 //	POST /v1/chat/completions   a chat completion, streamed or not
 //	POST /v1/messages           behind `translate messages`
 //	POST /v1/responses          behind `translate responses`
-//	POST /v1/messages/count_tokens  where no `translate` takes it, which estimates
+//	POST /v1/messages/count_tokens, POST /v1/responses/input_tokens
+//	                            where no `translate` takes them, which estimates
 //	POST /v1/embeddings         vectors of texts, by the model that is named and no other
 //	GET  /v1/models             the model names that the key can use
 //	GET  /v1/models/{id}        one of them
@@ -395,7 +396,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	if err != nil {
 		return statusError(err)
 	}
-	return body.WriteCount(w, tokens)
+	return body.WriteCount(w, format, tokens)
 }
 
 // statusError gives Caddy the status of an error that api_errors will render.

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// The one line of the gateway leaves count_tokens to the cascade: what messages refuse is
+// The one line of the gateway leaves counting to the cascade: what a surface refuses is
 // refused there by the same words.
 func TestCountingRefuses(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startGateway(t)
@@ -41,10 +41,10 @@ func TestCountingRefuses(t *testing.T) { //nolint:paralleltest // Caddy runs one
 		"forbidden by key":  {"alice", "keychain-low", http.StatusConflict},
 		"no provider's key": {"bob", "keychain-low", http.StatusBadRequest},
 	} {
-		said := make([]string, 0, 2)
-		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens"} {
+		said := make([]string, 0, 4)
+		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/responses/input_tokens"} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path,
-				strings.NewReader(`{"model":"`+c.model+`","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}`))
+				strings.NewReader(`{"model":"`+c.model+`","max_tokens":5,"messages":[{"role":"user","content":"hi"}],"input":"hi"}`))
 			r.Header = http.Header{"X-Api-Key": {keys[c.user]}, "Content-Type": {"application/json"}}
 			w := httptest.NewRecorder()
 			server.ServeHTTP(w, r)
@@ -53,8 +53,8 @@ func TestCountingRefuses(t *testing.T) { //nolint:paralleltest // Caddy runs one
 			}
 			said = append(said, gjson.Get(w.Body.String(), "error").Raw)
 		}
-		if said[0] != said[1] || said[0] == "" {
-			t.Errorf("%s: messages say %s, count_tokens %s", name, said[0], said[1])
+		if said[0] != said[1] || said[2] != said[3] || said[0] == "" || said[2] == "" {
+			t.Errorf("%s: messages say %s, count_tokens %s, Responses %s, input_tokens %s", name, said[0], said[1], said[2], said[3])
 		}
 	}
 }

@@ -34,11 +34,11 @@ func init() {
 // images and reasoning included. Put `api_errors` of the same format around it.
 //
 // In front of `reverse_proxy`, a request to …/messages or …/responses goes on as a
-// chat completion to …/chat/completions, and …/messages/count_tokens is answered
-// here by an estimate. In front of `cascade` nothing is converted here: the
+// chat completion to …/chat/completions; …/messages/count_tokens and
+// …/responses/input_tokens are answered here by an estimate. In front of `cascade` nothing is converted here: the
 // cascade takes the client's own bytes and answers in the client's format, so that
 // a provider that speaks it natively gets them as they are. It counts tokens itself:
-// a matcher keeps that path from this handler.
+// a matcher keeps those paths from this handler.
 //
 // Fields of the request that the server does not get are named in the header
 // x-gateway-dropped-params of the answer. Requests to other paths pass untouched.
@@ -186,7 +186,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	if err != nil {
 		return statusError(err)
 	}
-	return body.WriteCount(w, hub.CountTokens(ask))
+	return body.WriteCount(w, format, hub.CountTokens(ask))
 }
 
 // translation is one request on its way through.

@@ -92,6 +92,10 @@ func TestTranslate(t *testing.T) {
 			"translate messages", "/v1/messages/count_tokens", `{"model":"m","messages":[{"role":"user","content":"Hi"}]}`, "application/json",
 			[]string{`{"input_tokens":5}`},
 		},
+		"count, Responses": {
+			"translate messages responses", "/v1/responses/input_tokens", `{"model":"m","input":"Hi"}`, "application/json",
+			[]string{`{"object":"response.input_tokens","input_tokens":5}`},
+		},
 		"a stream that breaks": {
 			"translate messages", "/v1/messages", `{"model":"scripted?fault=error_mid&text=a+b+c","max_tokens":10,"stream":true,"messages":[{"role":"user","content":"Hi"}]}`,
 			"text/event-stream; charset=utf-8",
@@ -254,6 +258,13 @@ func TestTranslateErrors(t *testing.T) {
 // TestTranslateCountRefuses: what is refused of a message is not counted either.
 func TestTranslateCountRefuses(t *testing.T) {
 	t.Parallel()
+	for _, body := range []string{`[]`, `{"model":"m"}`, `{"model":"m","input":[{"type":"nothing"}]}`, `{"model":"m","input":"Hi","previous_response_id":"resp_1"}`} {
+		_, refused := send(t, "translate responses", "/v1/responses", body, nil)
+		w, err := send(t, "translate responses", "/v1/responses/input_tokens", body, nil)
+		if err == nil || refused == nil || errors.Unwrap(err).Error() != errors.Unwrap(refused).Error() {
+			t.Errorf("%s: error %v, Responses %v, body %s", body, err, refused, w.Body)
+		}
+	}
 	for _, messages := range []string{
 		`[]`, `[{"role":"user","content":""}]`, `[{"role":"user","content":[{"type":"text","text":""}]}]`, `[{"role":"nobody","content":"x"}]`,
 		`[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"https://example.com/a.pdf"}}]}]`,

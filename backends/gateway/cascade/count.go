@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // countTime is how long a provider may take to count.
@@ -80,6 +81,11 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 		return 0, false
 	}
 	x.url += path
+	body, err := only(x.written, x.format.Facts().Counts)
+	if err != nil {
+		return 0, false
+	}
+	x.written = body
 	request, err := r.request(r.ctx, c, key, x)
 	if err != nil {
 		return 0, false
@@ -102,4 +108,16 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	}
 	n := gjson.GetBytes(answer, "input_tokens")
 	return n.Int(), n.Type == gjson.Number && n.Int() > 0
+}
+
+// only is a request without the other members of its top level.
+func only(body []byte, members []string) ([]byte, error) {
+	var edits jsontext.Edits
+	s := jsontext.NewScanner(body)
+	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
+		item.Drop = !slices.Contains(members, string(key))
+		return s.Skip()
+	})
+	edits.Remove(items)
+	return edits.Apply(nil, body), err
 }

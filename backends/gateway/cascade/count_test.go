@@ -106,3 +106,45 @@ func TestCountOfMistakes(t *testing.T) {
 		t.Errorf("counted %d, error %v; answered %v", n, err, e.err)
 	}
 }
+
+// TestCountAsks: a provider is asked where its API counts, by the members that it takes
+// there: it refuses others, and an answer's length and way are no part of the prompt.
+func TestCountAsks(t *testing.T) {
+	t.Parallel()
+	const way = `"temperature":1,"stop":["x"],"stop_sequences":["x"],"metadata":{},"service_tier":"auto","top_p":0.5`
+	for name, c := range map[string]struct {
+		surface      hub.Format
+		speaks, more string
+		path, wants  string
+	}{
+		"messages":                      {surface: hub.Messages, speaks: "messages", path: "/messages/count_tokens", wants: `{"model":"a-low","thinking":{"type":"disabled"},` + say + `}`, more: `,"thinking":{"type":"disabled"}`},
+		"responses":                     {surface: hub.Responses, speaks: "responses", path: "/responses/input_tokens", wants: `{"model":"a-low","truncation":"disabled","input":"hello"}`, more: `,"truncation":"disabled"`},
+		"responses, written":            {surface: hub.Messages, speaks: "responses", path: "/responses/input_tokens", wants: `{"model":"a-low","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}]}`},
+		"messages, written":             {surface: hub.Responses, speaks: "messages", path: "/messages/count_tokens", wants: `{"model":"a-low","messages":[{"role":"user","content":[{"type":"text","text":"hello"}]}]}`},
+		"a provider that speaks no API": {surface: hub.Responses},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			members := map[string]string{}
+			if c.speaks != "" {
+				members["alpha"] = `"wires":["` + c.speaks + `"],"prefer_wire":"` + c.speaks + `"`
+			}
+			r := newRig(t, setup{keys: []string{"alpha"}, members: members})
+			r.alpha.always = reply(200, `{"object":"x","input_tokens":4711}`)
+			n, err := r.engine.CountTokens(t.Context(), r.of(c.surface, question(c.surface, "keychain-low", true, way+c.more)))
+			calls := r.alpha.got()
+			if c.path == "" {
+				if err != nil || n <= 0 || n == 4711 || len(calls) > 0 {
+					t.Errorf("%d tokens, error %v, calls %v", n, err, calls)
+				}
+				return
+			}
+			if err != nil || n != 4711 || len(calls) != 1 {
+				t.Fatalf("%d tokens, error %v, calls %v", n, err, calls)
+			}
+			if !strings.HasSuffix(calls[0].path, c.path) || calls[0].body != c.wants {
+				t.Errorf("%s %s", calls[0].path, calls[0].body)
+			}
+		})
+	}
+}

@@ -58,6 +58,8 @@ type Native interface {
 type Counter interface {
 	Format
 	ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error)
+	// AppendCount appends the answer.
+	AppendCount(dst []byte, tokens int64) []byte
 }
 
 // table holds the rows in the order of the names of their surfaces.
@@ -117,4 +119,5 @@ var (
 	_ Editor  = messages.Format{}
 	_ Counter = messages.Format{}
 	_ Editor  = responses.Format{}
+	_ Counter = responses.Format{}
 )

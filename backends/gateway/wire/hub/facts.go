@@ -10,8 +10,10 @@ type Facts struct {
 	// Surface is what configurations, dry runs and the usage log call it.
 	Surface string
 	// Path is where it is asked, below the base URL ("/messages"); Count is what follows
-	// Path where tokens are counted, empty: nowhere.
+	// Path where tokens are counted, empty: nowhere. Counts are the members of a request
+	// that an upstream takes there, which refuses others.
 	Path, Count string
+	Counts      []string
 	// Header names the fields of a client that an upstream of the same format gets, too;
 	// Version the one of them that is ReadOptions.Version.
 	Header  []string

@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"strconv"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
@@ -16,6 +18,10 @@ const versionHeader = "Anthropic-Version"
 
 var facts = hub.Facts{
 	Name: hub.Messages, Surface: "messages", Path: "/messages", Count: "/count_tokens",
+	Counts: []string{
+		"cache_control", "compaction", "context_management", "mcp_servers", "messages", "model", "output_config", "output_format", "speed", "system", "thinking",
+		"tool_choice", "tools",
+	},
 	Header: []string{versionHeader, "Anthropic-Beta"}, Version: versionHeader,
 	Lacks: wire.NeedAudio | wire.NeedChoices, Mistakes: wire.NeedFile | wire.NeedPrefill,
 	HTTPSImages: true, CountsFirst: true, RequestID: true,
@@ -30,6 +36,11 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { retur
 // ReadCount reads a request to count the tokens of.
 func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return ReadCount(body, o)
+}
+
+// AppendCount appends the answer to such a request.
+func (Format) AppendCount(dst []byte, tokens int64) []byte {
+	return append(strconv.AppendInt(append(dst, `{"input_tokens":`...), tokens, 10), '}')
 }
 
 // Write writes a request for an upstream.

@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"strconv"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
@@ -12,7 +14,11 @@ import (
 type Format struct{}
 
 var facts = hub.Facts{
-	Name: hub.Responses, Surface: "responses", Path: "/responses",
+	Name: hub.Responses, Surface: "responses", Path: "/responses", Count: "/input_tokens",
+	Counts: []string{
+		"conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id", "reasoning", "text", "tool_choice", "tools",
+		"truncation",
+	},
 	Lacks: wire.NeedAudio | wire.NeedChoices,
 }
 
@@ -21,6 +27,14 @@ func (Format) Facts() *hub.Facts { return &facts }
 
 // Read reads a client's request.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
+
+// ReadCount reads a request to count the tokens of.
+func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
+
+// AppendCount appends the answer to such a request.
+func (Format) AppendCount(dst []byte, tokens int64) []byte {
+	return append(strconv.AppendInt(append(dst, `{"object":"response.input_tokens","input_tokens":`...), tokens, 10), '}')
+}
 
 // Write writes a request for an upstream.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) { return Write(r, t) }

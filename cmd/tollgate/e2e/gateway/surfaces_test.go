@@ -271,6 +271,15 @@ func TestResponses(t *testing.T) {
 			t.Errorf("answer %+v, error %v", r, err)
 		}
 	})
+	t.Run("input_tokens", func(t *testing.T) {
+		t.Parallel()
+		count, err := sdk.Responses.InputTokens.Count(t.Context(), responses.InputTokenCountParams{
+			Model: openai.String("own/1"), Input: responses.InputTokenCountParamsInputUnion{OfString: openai.String("Hi")},
+		})
+		if err != nil || count.InputTokens < 4 || count.InputTokens > 20 {
+			t.Errorf("count %+v, error %v", count, err)
+		}
+	})
 	t.Run("a stream that breaks", func(t *testing.T) {
 		t.Parallel()
 		r, _ := stream(t, ask("own/4"))

@@ -163,7 +163,7 @@ func TestDeclaredTooLarge(t *testing.T) {
 		"board":      {{"/api/v1/forums/4/threads", object, "board", "413"}, {"/api/v1/threads/1/posts/1/attachments?name=a.txt", "text/plain", "board", "413"}, {"/login", form, "", "413"}, {"/forums/4/new", "multipart/form-data; boundary=x", "", "413"}},
 		"cms":        {{"/api/auth", object, "", "413"}, {"/api/nothing", object, "", "413"}, {"/admin/login", form, "", "413"}},
 		"events":     {{"/store/cmd/v1", object, "", "413"}, {"/store/query/v4/events", object, "", "413"}, {"/store/query/v4", object, "", "413"}},
-		"gateway":    {{"/v1/chat/completions", object, "gateway", "413"}, {"/v1/messages", object, "gateway", "413"}, {"/v1/responses", object, "gateway", "413"}, {"/v1/messages/count_tokens", object, "gateway", "413"}, {"/users/ada/keychain-keys", object, "gateway, a user", "413"}},
+		"gateway":    {{"/v1/chat/completions", object, "gateway", "413"}, {"/v1/messages", object, "gateway", "413"}, {"/v1/responses", object, "gateway", "413"}, {"/v1/messages/count_tokens", object, "gateway", "413"}, {"/v1/responses/input_tokens", object, "gateway", "413"}, {"/users/ada/keychain-keys", object, "gateway, a user", "413"}},
 	}
 	covers(t, calls)
 	// first is the first line of the answer to a request whose body does not come yet.
@@ -236,7 +236,7 @@ func TestNoSniff(t *testing.T) {
 		"board":      {"GET /", "GET /nothing", "GET /feed.atom", "GET /assets/nothing.css", "GET //", "GET /forums/4/../5", "GET /forums/1", "DELETE /login", "POST /login", "GET /account", "GET /api/v1", "GET /api/v1/nothing", "OPTIONS /api/v1/forums", "DELETE /api/v1/forums", "GET /api/v1//forums"},
 		"cms":        {"GET /api", "GET /api/", "GET /api/users", "GET /api/nothing", "POST /api/auth", "OPTIONS /api/auth", "PUT /api/auth", "GET /api/content/path/home", "GET /admin", "GET /admin/", "GET /admin/login", "POST /admin/login", "GET /admin/nothing", "GET /admin//login", "GET /admin/assets/nothing.css"},
 		"events":     {"GET /store", "GET /store/query/v4/events", "GET /store/query/v4/events?query=[", "GET /store/status/v1/simple", "GET /store/dashboard/nothing.js", "GET /store/nothing", "POST /store/cmd/v1", "DELETE /store/meta/v1/version"},
-		"gateway":    {"GET /", "GET /health", "GET /models", "GET /docs", "GET /console", "GET /console/", "GET /console/nothing.js", "GET /v1/models", "POST /v1/chat/completions", "POST /v1/messages", "GET /v1/nothing", "POST /v1/messages/count_tokens", "GET /users/ada/keychain-keys", "GET /nothing"},
+		"gateway":    {"GET /", "GET /health", "GET /models", "GET /docs", "GET /console", "GET /console/", "GET /console/nothing.js", "GET /v1/models", "POST /v1/chat/completions", "POST /v1/messages", "GET /v1/nothing", "POST /v1/messages/count_tokens", "POST /v1/responses/input_tokens", "GET /users/ada/keychain-keys", "GET /nothing"},
 	}
 	covers(t, calls)
 	for service, base := range s.base {

@@ -199,6 +199,18 @@ test('unknown fields are dropped and listed', async () => {
   assert.ok(!('no_such_field' in JSON.parse(data.output_text)));
 });
 
+test('counted tokens', async () => {
+  const { input, instructions } = say('Hi');
+  const short = await client.responses.inputTokens.count({ model: gateway.model, input });
+  assert.equal(short.object, 'response.input_tokens');
+  assert.ok(short.input_tokens >= 4 && short.input_tokens <= 20, JSON.stringify(short));
+  const long = await client.responses.inputTokens.count({ model: gateway.model, input, instructions, tools });
+  assert.ok(long.input_tokens > short.input_tokens + 20, JSON.stringify(long));
+  const error = await failureOf(client.responses.inputTokens.count({ model: 'no-such-model', input }));
+  assert.ok(error instanceof OpenAI.NotFoundError, String(error));
+  assert.equal(error.code, 'model_not_found');
+});
+
 test('a spent rate limit', async () => {
   const limited = connect(gateway.limitedKey);
   await limited.responses.create(say(script(['text', 'Hello'])));
