@@ -562,6 +562,7 @@ func TestUsage(t *testing.T) {
 		At: at, RequestID: "req_1", UserID: "alice", KeyID: "gk_1", Surface: "chat_completions", AskedModel: "keychain-high", Tier: catalog.High,
 		Provider: "groq", Model: "m", ProviderKey: "pk_1", Stream: true, Status: 200, Attempts: 1, InputTokens: 10, CachedTokens: 4, OutputTokens: 5, ReasoningTokens: 2,
 		UsageSource: "exact", CostMicroUSD: 1234, CostKnown: true, Latency: 1500 * time.Millisecond, FirstToken: 250500 * time.Microsecond,
+		ServedAs: []string{"flex"}, ServerTools: map[string]int64{"web_search": 2},
 	})
 	log.Add(keychain.Record{
 		At: at, RequestID: "req_2", UserID: "alice", AskedModel: "evil\x1b[31m\tmodel" + strings.Repeat("x", 200), Status: 502, Code: "all_providers_failed",
@@ -571,7 +572,7 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _ := l.run("usage", "recent", "-u", "alice", "--json", "--before", "2")
-	const want = `[{"id":1,"at":"TIME","request_id":"req_1","key_id":"gk_1","surface":"chat_completions","asked_model":"keychain-high","tier":"high","provider":"groq","model":"m","provider_key_id":"pk_1","stream":true,"status":200,"code":null,"attempts":1,"failed_attempts":[],"input_tokens":10,"cached_tokens":4,"output_tokens":5,"reasoning_tokens":2,"usage_source":"exact","cost_micro_usd":1234,"latency_ms":1500,"first_token_ms":250.5}]`
+	const want = `[{"id":1,"at":"TIME","request_id":"req_1","key_id":"gk_1","surface":"chat_completions","asked_model":"keychain-high","tier":"high","provider":"groq","model":"m","provider_key_id":"pk_1","stream":true,"status":200,"code":null,"attempts":1,"failed_attempts":[],"input_tokens":10,"cached_tokens":4,"output_tokens":5,"reasoning_tokens":2,"usage_source":"exact","cost_micro_usd":1234,"latency_ms":1500,"first_token_ms":250.5,"served_as":["flex"],"server_tools":{"web_search":2}}]`
 	if got := compact(t, out); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

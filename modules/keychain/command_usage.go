@@ -39,6 +39,8 @@ type request struct {
 	CostMicroUSD    *int64             `json:"cost_micro_usd"`
 	LatencyMS       float64            `json:"latency_ms"`
 	FirstTokenMS    *float64           `json:"first_token_ms"`
+	ServedAs        []string           `json:"served_as"`
+	ServerTools     map[string]int64   `json:"server_tools"`
 }
 
 func newRequest(r *keychain.Record) request {
@@ -48,6 +50,10 @@ func newRequest(r *keychain.Record) request {
 		Status: r.Status, Code: known(r.Code), Attempts: r.Attempts, FailedAttempts: cli.List(r.FailedAttempts),
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
 		UsageSource: r.UsageSource, LatencyMS: milliseconds(r.Latency),
+		ServedAs: cli.List(r.ServedAs), ServerTools: r.ServerTools,
+	}
+	if out.ServerTools == nil {
+		out.ServerTools = map[string]int64{}
 	}
 	if r.CostKnown {
 		out.CostMicroUSD = &r.CostMicroUSD

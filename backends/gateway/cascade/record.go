@@ -33,12 +33,15 @@ func (q *Request) Record(result *Result, started time.Time) keychain.Record {
 		record.Provider, record.Model, record.ProviderKey = last.Candidate.Provider.Code, last.Candidate.ModelName(), last.Key
 		record.CostKnown = true
 	}
+	record.ServedAs = result.Usage.Served.Words()
+	ran(&record, &result.Usage)
 	for i := range result.Lost {
 		l := &result.Lost[i]
 		record.InputTokens += l.Usage.Prompt
 		record.CachedTokens += l.Usage.CacheRead
 		record.OutputTokens += l.Usage.Completion
 		record.ReasoningTokens += l.Usage.Reasoning
+		ran(&record, &l.Usage)
 		micro, known := cost(l.Candidate, &l.Usage)
 		record.CostMicroUSD += micro
 		record.CostKnown = record.CostKnown && known
@@ -47,8 +50,25 @@ func (q *Request) Record(result *Result, started time.Time) keychain.Record {
 }
 
 func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
-	return c.Model.Cost(catalog.Tokens{
+	t := catalog.Tokens{
 		Input: u.Prompt - u.CacheRead - u.CacheWrite, Cached: u.CacheRead, Output: u.Completion,
 		Written: u.CacheWrite - u.CacheWriteHour, WrittenHour: u.CacheWriteHour,
-	})
+	}
+	if u.Served != nil {
+		t.Served, t.Calls = u.Served.Words(), u.Served.Calls
+	}
+	return c.Model.Cost(t)
+}
+
+// ran adds the calls of tools that a provider ran.
+func ran(record *keychain.Record, u *wire.Usage) {
+	if u.Served == nil || len(u.Served.Calls) == 0 {
+		return
+	}
+	if record.ServerTools == nil {
+		record.ServerTools = make(map[string]int64, len(u.Served.Calls))
+	}
+	for tool, calls := range u.Served.Calls {
+		record.ServerTools[tool] += calls
+	}
 }

@@ -1,6 +1,7 @@
 package cascade
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
 // What failed attempts used is in the log, and is paid for at their models' prices.
@@ -60,5 +62,28 @@ func TestRecordOfLostUsage(t *testing.T) {
 		if r.InputTokens != c.input || r.OutputTokens != c.output || r.CachedTokens != c.cached || r.CostMicroUSD != c.cost || r.CostKnown != c.known {
 			t.Errorf("%s: %+v", name, r)
 		}
+	}
+}
+
+// TestRecordOfServed: how an answer was served and what tools ran is in the log, and in the
+// cost.
+func TestRecordOfServed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setup{keys: []string{"alpha"}, members: map[string]string{"alpha": `"wires":["responses"]`}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + able +
+		`,"price":{"input":1,"output":10,"factors":{"flex":0.5,"priority":2},"calls":{"web_search":0.01}}}`})
+	const search = `{"type":"web_search_call","id":"ws","status":"completed","action":{"type":"%s"}}`
+	r.alpha.does(reply(200, `{"id":"resp_1","object":"response","status":"completed","model":"a-low","service_tier":"flex","output":[`+
+		strings.ReplaceAll(search, "%s", "search")+","+strings.ReplaceAll(search, "%s", "open_page")+
+		`,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}],"usage":{"input_tokens":1000,"output_tokens":100,"total_tokens":1100}}`))
+	ask := r.of(hub.Responses, question(hub.Responses, "keychain-low", false, `"service_tier":"priority"`))
+	e := r.answered(ask)
+	record := ask.Record(e.Result, time.Now())
+	if e.err != nil || !slices.Equal(record.ServedAs, []string{"flex"}) || record.ServerTools["web_search"] != 1 || len(record.ServerTools) != 1 || record.CostMicroUSD != 1000+10_000 || !record.CostKnown {
+		t.Errorf("%v: %+v", e.raw, record)
+	}
+	used := wire.Usage{Prompt: 1000, Completion: 100, Known: true, Served: &wire.Served{Calls: map[string]int64{"web_search": 2}}}
+	record = ask.Record(&Result{Candidate: e.Candidate, Usage: used, Lost: []Lost{{Candidate: e.Candidate, Usage: used}}}, time.Now())
+	if len(record.ServedAs) != 0 || record.ServerTools["web_search"] != 4 || used.Served.Calls["web_search"] != 2 || record.CostMicroUSD != 2*(2000+20_000) {
+		t.Errorf("with a lost attempt: %+v", record)
 	}
 }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"regexp"
@@ -22,6 +23,7 @@ var (
 	idPattern     = regexp.MustCompile(`^[!-~]{1,200}$`)
 	headerPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 	partPattern   = regexp.MustCompile(`\{[a-z][a-z0-9_]{0,31}\}`)
+	termPattern   = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 	valuePattern  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
 	modalities = []string{ModalityText, ModalityImage, ModalityFile, ModalityAudio}
@@ -186,7 +188,32 @@ func checkModel(m *Model) error {
 	if err := checkRates("price", m.Price.Rates); err != nil {
 		return err
 	}
-	return checkRates("price.long", m.Price.Long)
+	if err := checkRates("price.long", m.Price.Long); err != nil {
+		return err
+	}
+	if err := checkExtras("price.factors", m.Price.Factors); err != nil {
+		return err
+	}
+	return checkExtras("price.calls", m.Price.Calls)
+}
+
+// checkExtras checks the numbers of a price that have names. The names are those that
+// answers have: nothing else could match.
+func checkExtras(at string, extras map[string]float64) error {
+	if len(extras) > maxList {
+		return fmt.Errorf("%s: more than %d", at, maxList)
+	}
+	for _, name := range slices.Sorted(maps.Keys(extras)) {
+		switch value := extras[name]; {
+		case !termPattern.MatchString(name):
+			return fmt.Errorf("%s: %q must be 1 to 32 of a-z, 0-9, _ and -", at, clip(name))
+		case value < 0 || value > maxFactor:
+			return fmt.Errorf("%s.%s: %g is not between 0 and %d", at, name, value, maxFactor)
+		case math.Abs(value*rateScale-math.Round(value*rateScale)) > 1e-3:
+			return fmt.Errorf("%s.%s: %g has more than six decimals", at, name, value)
+		}
+	}
+	return nil
 }
 
 func checkRates(at string, r Rates) error {

@@ -101,13 +101,24 @@ type Price struct {
 	// request.
 	LongAbove int64
 	Long      Rates
+	// Factors change the rates of requests that were served in another way than the
+	// ordinary one, by the words of the answer for it ("flex", "priority", "fast"). Those
+	// without a factor cost the list price; several factors multiply.
+	Factors map[string]float64
+	// Calls are USD for one call of a tool that the provider runs, by the tool's name
+	// ("web_search"). Those without one cost nothing but their tokens.
+	Calls map[string]float64
 }
 
-// Tokens are those of a request, each in one of the counts. Negative ones are taken as
-// zero.
+// Tokens are those of a request, each in one of the counts, and what else is billed.
+// Negative ones are taken as zero.
 type Tokens struct {
 	// Input was neither read from nor written to the cache.
 	Input, Cached, Written, WrittenHour, Output int64
+	// Served are the words for how it was served, Calls those of the provider's tools. See
+	// Price.
+	Served []string
+	Calls  map[string]int64
 }
 
 // Cost is what a request cost in millionths of a US dollar, rounded half up,
@@ -131,21 +142,40 @@ func (m *Model) Cost(t Tokens) (microUSD int64, known bool) {
 	if r.CacheWriteHour == 0 {
 		r.CacheWriteHour = r.CacheWrite
 	}
+	factor := m.Price.factor(t.Served)
 	var total uint128
-	total.addProduct(in, perToken(r.Input))
-	total.addProduct(cached, perToken(r.CachedInput))
-	total.addProduct(written, perToken(r.CacheWrite))
-	total.addProduct(hour, perToken(r.CacheWriteHour))
-	total.addProduct(out, perToken(r.Output))
+	total.addProduct(in, perToken(r.Input*factor))
+	total.addProduct(cached, perToken(r.CachedInput*factor))
+	total.addProduct(written, perToken(r.CacheWrite*factor))
+	total.addProduct(hour, perToken(r.CacheWriteHour*factor))
+	total.addProduct(out, perToken(r.Output*factor))
+	for tool, calls := range t.Calls {
+		total.addProduct(atLeastZero(calls), perCall(m.Price.Calls[tool]))
+	}
 	return total.microUSD(), true
+}
+
+// factor is what the rates are multiplied with.
+func (p *Price) factor(served []string) float64 {
+	factor := 1.0
+	for _, word := range served {
+		if f, ok := p.Factors[word]; ok {
+			factor *= f
+		}
+	}
+	return factor
 }
 
 // rateScale makes a rate whole: a rate in USD per million tokens is the same
 // number of micro-dollars per token, and has at most six decimals.
 const rateScale = 1_000_000
 
-// maxRate bounds a rate so that no product can leave 128 bits.
-const maxRate = 100_000
+// maxRate bounds a rate so that no product can leave 128 bits, maxFactor what the price of
+// a call and a factor may be.
+const (
+	maxRate   = 100_000
+	maxFactor = 1000
+)
 
 // perToken is a rate in millionths of a micro-dollar per token. A rate outside
 // of the range that the catalog accepts counts as the nearest one inside.
@@ -154,6 +184,14 @@ func perToken(rate float64) uint64 {
 		return 0
 	}
 	return uint64(math.Round(min(rate, maxRate) * rateScale))
+}
+
+// perCall is the price of a call in the same unit.
+func perCall(price float64) uint64 {
+	if !(price > 0) {
+		return 0
+	}
+	return uint64(math.Round(min(price, maxFactor) * 1e6 * rateScale))
 }
 
 func atLeastZero(n int64) uint64 {
@@ -173,7 +211,8 @@ func promptAbove(limit uint64, counts ...uint64) bool {
 	return false
 }
 
-// uint128 holds a sum of products of tokens (below 2^63) and rates (below 2^37).
+// uint128 holds a sum of products of tokens (below 2^63) and rates (below 2^37), or of
+// calls and their prices (below 2^50).
 type uint128 struct{ hi, lo uint64 }
 
 func (u *uint128) addProduct(a, b uint64) {

@@ -56,6 +56,39 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// TestCostServed: factors multiply the rates, those above the limit too, and calls cost what
+// they cost. What has no price of its own costs the list price.
+func TestCostServed(t *testing.T) {
+	t.Parallel()
+	price := Price{
+		Known: true, Rates: Rates{Input: 0.1, CachedInput: 0.01, Output: 0.5}, LongAbove: 100_000, Long: Rates{Input: 0.5, Output: 2.5},
+		Factors: map[string]float64{"flex": 0.5, "fast": 2, "us": 1.1, "free": 0}, Calls: map[string]float64{"web_search": 0.01, "file_search": 0.0025},
+	}
+	for name, c := range map[string]struct {
+		tokens Tokens
+		want   int64
+	}{
+		"ordinary":       {Tokens{Input: 1000, Cached: 1000, Output: 1000}, 610},
+		"flex":           {Tokens{Input: 1000, Cached: 1000, Output: 1000, Served: []string{"flex"}}, 305},
+		"unknown word":   {Tokens{Input: 1000, Output: 1000, Served: []string{"scale"}}, 600},
+		"two words":      {Tokens{Input: 1000, Output: 1000, Served: []string{"fast", "us"}}, 1320},
+		"above":          {Tokens{Input: 200_000, Output: 1000, Served: []string{"fast"}}, 205_000},
+		"free":           {Tokens{Input: 1000, Output: 1000, Served: []string{"free"}}, 0},
+		"searches":       {Tokens{Input: 1000, Calls: map[string]int64{"web_search": 3, "file_search": 1, "web_fetch": 9}}, 100 + 30_000 + 2500},
+		"searches, flex": {Tokens{Input: 1000, Served: []string{"flex"}, Calls: map[string]int64{"web_search": 1}}, 50 + 10_000},
+		"negative calls": {Tokens{Input: 1000, Calls: map[string]int64{"web_search": -3}}, 100},
+		"saturates":      {Tokens{Calls: map[string]int64{"web_search": math.MaxInt64}}, math.MaxInt64},
+	} {
+		m := &Model{Price: price}
+		if got, known := m.Cost(c.tokens); got != c.want || !known {
+			t.Errorf("%s: cost %d, known %v; want %d", name, got, known, c.want)
+		}
+	}
+	if got, known := new(Model).Cost(Tokens{Calls: map[string]int64{"web_search": 1}}); got != 0 || known {
+		t.Errorf("without a price: %d, %v", got, known)
+	}
+}
+
 func TestEntryIDOfOwnModel(t *testing.T) {
 	t.Parallel()
 	if got := (&Model{Provider: "p", ID: "a/b"}).EntryID(); got != "p/a/b" {

@@ -57,7 +57,9 @@ type (
 	}
 	priceEntry struct {
 		ratesEntry
-		Long *longEntry `json:"long"`
+		Long    *longEntry         `json:"long"`
+		Factors map[string]float64 `json:"factors"`
+		Calls   map[string]float64 `json:"calls"`
 	}
 	longEntry struct {
 		Above int64 `json:"above"`
@@ -250,7 +252,7 @@ func (e *priceEntry) parse() (Price, error) {
 	if err != nil {
 		return Price{}, err
 	}
-	price := Price{Rates: rates, Known: true}
+	price := Price{Rates: rates, Known: true, Factors: e.Factors, Calls: e.Calls}
 	if e.Long == nil {
 		return price, nil
 	}

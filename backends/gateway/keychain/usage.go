@@ -41,6 +41,10 @@ type Record struct {
 	CostMicroUSD                                             int64
 	CostKnown                                                bool
 	Latency, FirstToken                                      time.Duration
+	// ServedAs are the words of the answer for how it was served where that was not the
+	// ordinary way ("flex"), ServerTools the calls of tools that providers ran.
+	ServedAs    []string
+	ServerTools map[string]int64
 }
 
 // FlushInterval is how long a record may wait in memory: what a kill -9 or a

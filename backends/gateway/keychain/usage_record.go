@@ -47,6 +47,12 @@ func appendPacked(dst []byte, r *Record) ([]byte, error) {
 	p.number(r.Latency.Microseconds())
 	p.number(r.FirstToken.Microseconds())
 	p.text(r.ProviderKey)
+	if len(r.ServedAs) > 0 || len(r.ServerTools) > 0 { // seldom: rows are shorter without
+		p.text(strings.Join(r.ServedAs, " "))
+		if err := p.tools(r.ServerTools); err != nil {
+			return nil, err
+		}
+	}
 	p[len(p)-1] = ']'
 	return p, nil
 }
@@ -87,6 +93,16 @@ func parsePacked(text string) (r Record, err error) {
 	r.Latency = time.Duration(next().Int()) * time.Microsecond
 	r.FirstToken = time.Duration(next().Int()) * time.Microsecond
 	r.ProviderKey = next().String()
+	if served := next().String(); served != "" {
+		r.ServedAs = strings.Split(served, " ")
+	}
+	if tools := next(); tools.IsObject() {
+		r.ServerTools = make(map[string]int64)
+		tools.ForEach(func(tool, calls gjson.Result) bool {
+			r.ServerTools[tool.String()] = calls.Int()
+			return true
+		})
+	}
 	return r, err
 }
 
@@ -124,6 +140,13 @@ func (p *packer) attempts(failed []apierror.Attempt) error {
 	}
 	*p = append(append(*p, list...), ',')
 	return nil
+}
+
+// tools writes an object, and none as null.
+func (p *packer) tools(calls map[string]int64) error {
+	object, err := json.Marshal(calls)
+	*p = append(append(*p, object...), ',')
+	return err
 }
 
 // tidy bounds a text from outside and makes it storable.

@@ -24,6 +24,7 @@ var fullRecord = Record{
 	FailedAttempts: []apierror.Attempt{{Provider: "alpha", Model: "large", Status: 500, Code: "server_error", Message: "no\n", LatencyMS: 5}, {Provider: "beta"}},
 	InputTokens:    1<<63 - 1, CachedTokens: 2, OutputTokens: 3, ReasoningTokens: 4, UsageSource: "estimated",
 	CostMicroUSD: 1 << 62, CostKnown: true, Latency: 1234567 * time.Microsecond, FirstToken: 89 * time.Microsecond, ProviderKey: "pk_1",
+	ServedAs: []string{"flex", "us"}, ServerTools: map[string]int64{"web_search": 3, "file_search": 1},
 }
 
 func TestPackedRecords(t *testing.T) {
@@ -32,6 +33,8 @@ func TestPackedRecords(t *testing.T) {
 		"full":      fullRecord,
 		"empty":     {},
 		"free":      {CostKnown: true},
+		"fast":      {ServedAs: []string{"fast"}},
+		"searched":  {ServerTools: map[string]int64{"web_search": 2}},
 		"no answer": {RequestID: "r", Status: 499, Attempts: 1, Latency: time.Second},
 	} {
 		text, err := appendPacked([]byte("before"), &want)
@@ -120,7 +123,7 @@ func TestUsageMigration(t *testing.T) {
 		n := p.start(t)
 		log := quietLog(n)
 		third := record(1)
-		third.ProviderKey = OperatorKey
+		third.ProviderKey, third.ServedAs, third.ServerTools = OperatorKey, []string{"fast", "us"}, map[string]int64{"web_search": 3}
 		log.Add(third)
 		if err := log.Flush(t.Context()); err != nil {
 			t.Fatal(err)
@@ -131,6 +134,7 @@ func TestUsageMigration(t *testing.T) {
 		}
 		first, second := fullRecord, Record{ID: 9, At: start, UserID: "alice"}
 		first.ID, first.At, first.UserID, first.ProviderKey = 7, start, "alice", ""
+		first.ServedAs, first.ServerTools = nil, nil
 		second.FailedAttempts = []apierror.Attempt{{Message: "\x00 \\u0000"}}
 		if p.dialect == store.Postgres { // which reads no JSON with an escaped zero byte
 			second.FailedAttempts[0].Message = "\ufffd \\ufffd"
@@ -156,6 +160,14 @@ func TestUsageMigration(t *testing.T) {
 			err = c.Row(`SELECT count(provider_key), max(provider_key) FROM gateway_usage`).Scan(&keys, &key)
 			if keys != 1 || key != OperatorKey {
 				t.Errorf("by SQL %d records have a provider key, %q", keys, key)
+			}
+			if err != nil {
+				return err
+			}
+			var served, tools string
+			err = c.Row(`SELECT max(served_as), max(server_tools) FROM gateway_usage`).Scan(&served, &tools)
+			if served != "fast us" || tools != `{"web_search":3}` {
+				t.Errorf("by SQL served as %q, with %q", served, tools)
 			}
 			return err
 		})

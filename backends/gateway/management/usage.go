@@ -3,9 +3,11 @@ package management
 import (
 	"bytes"
 	"encoding/csv"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
@@ -105,6 +107,8 @@ type requestRecord struct {
 	CostUSD         *float64           `json:"cost_usd"`
 	LatencyMS       int64              `json:"latency_ms"`
 	FirstTokenMS    *int64             `json:"first_token_ms"`
+	ServedAs        []string           `json:"served_as"`
+	ServerTools     map[string]int64   `json:"server_tools"`
 }
 
 func (s *Service) recent(c *rest.Call, user string) (any, error) {
@@ -150,6 +154,10 @@ func recordOf(r *keychain.Record) requestRecord {
 		Attempts: orNone(r.FailedAttempts), AttemptCount: r.Attempts,
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
 		UsageSource: r.UsageSource, LatencyMS: r.Latency.Milliseconds(),
+		ServedAs: orNone(r.ServedAs), ServerTools: r.ServerTools,
+	}
+	if out.ServerTools == nil {
+		out.ServerTools = map[string]int64{}
 	}
 	if r.CostKnown {
 		usd := float64(r.CostMicroUSD) / 1e6
@@ -183,6 +191,7 @@ func recordRows(list []requestRecord) [][]string {
 	rows := append(make([][]string, 0, 1+len(list)), []string{
 		"at", "request_id", "key_id", "surface", "asked_model", "tier", "provider", "model", "stream", "status", "error", "attempts",
 		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "usage_source", "cost_usd", "latency_ms", "first_token_ms", "provider_key_id",
+		"served_as", "server_tools",
 	})
 	for i := range list {
 		r := &list[i]
@@ -197,9 +206,19 @@ func recordRows(list []requestRecord) [][]string {
 			r.At.Format(time.RFC3339Nano), r.ID, r.KeyID, r.Surface, r.AskedModel, or(r.Tier), or(r.Provider), or(r.Model), strconv.FormatBool(r.Stream),
 			strconv.Itoa(r.Status), or(r.Error), strconv.Itoa(r.AttemptCount), number(r.InputTokens), number(r.CachedTokens), number(r.OutputTokens),
 			number(r.ReasoningTokens), r.UsageSource, cost, number(r.LatencyMS), first, or(r.ProviderKey),
+			strings.Join(r.ServedAs, " "), toolCalls(r.ServerTools),
 		})
 	}
 	return rows
+}
+
+// toolCalls is "file_search=1 web_search=3".
+func toolCalls(tools map[string]int64) string {
+	words := make([]string, 0, len(tools))
+	for _, tool := range slices.Sorted(maps.Keys(tools)) {
+		words = append(words, tool+"="+number(tools[tool]))
+	}
+	return strings.Join(words, " ")
 }
 
 // table writes rows as CSV (RFC 4180). A cell that a spreadsheet would take for

@@ -13,7 +13,8 @@ type Usage struct {
 	CacheRead, CacheWrite int64
 	CacheWriteHour        int64 // of CacheWrite, what is kept for an hour
 	Reasoning             int64
-	Known                 bool // the upstream sent one
+	Known                 bool    // the upstream sent one
+	Served                *Served // nil: in the ordinary way
 }
 
 // ScanUsage passes a usage object of the chat format (or null): the last one that
@@ -22,7 +23,7 @@ func ScanUsage(s *jsontext.Scanner, last *Usage) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
-	u, total := Usage{Known: true}, int64(0)
+	u, total := Usage{Known: true, Served: last.Served}, int64(0)
 	err := s.Object(func(key []byte) error {
 		switch string(key) {
 		case "prompt_tokens":
@@ -35,6 +36,8 @@ func ScanUsage(s *jsontext.Scanner, last *Usage) error {
 			return s.Count(&u.CacheRead)
 		case "prompt_tokens_details", "completion_tokens_details":
 			return u.ScanDetails(s)
+		case "server_tool_use": // OpenRouter
+			return ScanServedCalls(s, &u.Served)
 		default:
 			return s.Skip()
 		}

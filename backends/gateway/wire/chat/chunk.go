@@ -65,6 +65,8 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 		case "usage":
 			c.usage = kind == jsontext.Object
 			return wire.ScanUsage(&s, usage)
+		case "service_tier":
+			return wire.ScanTerm(&s, &usage.Served, wire.TermTier)
 		case "error":
 			if kind != jsontext.Null {
 				c.failure = c.data

@@ -271,6 +271,7 @@ type upstreamCounts struct{ input, read, written, hour, output, thinking int64 }
 type upstreamUsage struct {
 	upstreamCounts
 	compacted upstreamCounts
+	served    *wire.Served
 }
 
 func (u *upstreamUsage) scan(s *jsontext.Scanner) error {
@@ -278,8 +279,19 @@ func (u *upstreamUsage) scan(s *jsontext.Scanner) error {
 		return s.Skip()
 	}
 	return s.Object(func(key []byte) error {
-		if string(key) == "iterations" && s.Kind() == jsontext.Array {
-			return u.iterations(s)
+		switch string(key) {
+		case "iterations":
+			if s.Kind() == jsontext.Array {
+				return u.iterations(s)
+			}
+		case "service_tier":
+			return wire.ScanTerm(s, &u.served, wire.TermTier)
+		case "speed":
+			return wire.ScanTerm(s, &u.served, wire.TermSpeed)
+		case "inference_geo":
+			return wire.ScanTerm(s, &u.served, wire.TermPlace)
+		case "server_tool_use":
+			return wire.ScanServedCalls(s, &u.served)
 		}
 		return u.upstreamCounts.member(s, key)
 	})
@@ -357,6 +369,6 @@ func (a *upstreamAnswer) tokens() wire.Usage {
 	prompt := u.input + u.read + u.written
 	return wire.Usage{
 		Prompt: prompt, Completion: u.output, CacheRead: u.read, CacheWrite: u.written, CacheWriteHour: min(u.hour, u.written),
-		Reasoning: u.thinking, Known: a.counted && (prompt > 0 || u.output > 0),
+		Reasoning: u.thinking, Known: a.counted && (prompt > 0 || u.output > 0), Served: a.usage.served,
 	}
 }

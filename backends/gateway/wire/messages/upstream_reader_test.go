@@ -159,21 +159,21 @@ func TestUpstreamReaderWhole(t *testing.T) {
 				`{"type":"text","text":"a\"b"},{"type":"tool_use","id":"t1","name":"f","input":{"x":"y\n"}},{"type":"tool_use","id":"t2","name":"g","input":{}},{"type":"new","text":"z"}],` +
 				`"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":4,"cache_read_input_tokens":2,"cache_creation_input_tokens":1,"output_tokens":3}}`,
 			"reasoning Hm\nstate signature s\ntext a\\\"b\ncall 0 t1 f\narguments 0 {\\\"x\\\":\\\"y\\\\n\\\"}\ncall 1 t2 g\narguments 1 {}\n" +
-				"end 2 \"\" {Prompt:7 Completion:3 CacheRead:2 CacheWrite:1 CacheWriteHour:0 Reasoning:0 Known:true}\n", "none",
+				"end 2 \"\" {Prompt:7 Completion:3 CacheRead:2 CacheWrite:1 CacheWriteHour:0 Reasoning:0 Known:true Served:as usual}\n", "none",
 		},
-		{"stop sequence", `{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"stop_sequence","stop_sequence":"X\n"}`, "text a\nend 1 \"X\\n\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false}\n", "none"},
-		{"empty answer", `{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":-4,"output_tokens":1.5}}`, "end 1 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false}\n", "none"},
+		{"stop sequence", `{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"stop_sequence","stop_sequence":"X\n"}`, "text a\nend 1 \"X\\n\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false Served:as usual}\n", "none"},
+		{"empty answer", `{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":-4,"output_tokens":1.5}}`, "end 1 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false Served:as usual}\n", "none"},
 		{
 			"refused", `{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"It is \"harm\"."}}`,
-			"text a\nrefusal It is \\\"harm\\\".\nend 5 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false}\n", "none",
+			"text a\nrefusal It is \\\"harm\\\".\nend 5 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false Served:as usual}\n", "none",
 		},
-		{"refused without a reason", `{"type":"message","content":[],"stop_reason":"refusal","stop_details":null}`, "end 5 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false}\n", "none"},
+		{"refused without a reason", `{"type":"message","content":[],"stop_reason":"refusal","stop_details":null}`, "end 5 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false Served:as usual}\n", "none"},
 		{"error", `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`, "", "upstream rate_limit_error/: slow"},
 		{"nothing", `{}`, "", "no choices"},
 		{"another format", `{"choices":[{"message":{"content":"a"}}]}`, "", "no choices"},
 		{"page", `<html>`, "", "broken"},
 		{"array", `[]`, "", "broken"},
-		{"wrong kinds", `{"type":3,"content":[null,"a",{"type":"text","text":4},{"type":"text","text":"b"}],"stop_reason":[],"usage":"no"}`, "text b\nend 1 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false}\n", "none"},
+		{"wrong kinds", `{"type":3,"content":[null,"a",{"type":"text","text":4},{"type":"text","text":"b"}],"stop_reason":[],"usage":"no"}`, "text b\nend 1 \"\" {Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false Served:as usual}\n", "none"},
 		{"call without a name", `{"content":[{"type":"tool_use","id":"a","input":{"b":1}},{"type":"text","text":"x"}],"stop_reason":"tool_use"}`, "", "broken"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -50,6 +50,7 @@ type upstreamItem struct {
 	callID, name     []byte
 	arguments, input []byte
 	encrypted        []byte
+	action           []byte // the type of it
 	content, summary []byte // JSON arrays
 }
 
@@ -95,6 +96,9 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 		if a.status == "" {
 			a.status = string(e.kind[len("response."):])
 		}
+		a.countCalls()
+	case "response.output_item.done":
+		a.countCall(&e.item)
 	default:
 		if e.failed {
 			return false, wire.ParseUpstreamError(200, data)
@@ -129,7 +133,42 @@ func (a *upstreamAnswer) readWhole(body []byte) error {
 	case a.status == "queued" || a.status == "in_progress":
 		return wire.ErrNoFinish
 	}
+	a.countCalls()
 	return nil
+}
+
+// countCalls counts the calls of the provider's own tools in the output of the whole
+// response, which has more to say than the events that came before.
+func (a *upstreamAnswer) countCalls() {
+	output := a.event.response.output
+	if len(output) == 0 || len(bytes.TrimSpace(output[1:])) == 1 {
+		return
+	}
+	if a.usage.Served != nil {
+		a.usage.Served.Calls = nil
+	}
+	s := jsontext.NewScanner(output)
+	_ = s.Array(func(int) error { // it was read before
+		var item upstreamItem
+		err := item.scan(&s, output)
+		a.countCall(&item)
+		return err
+	})
+}
+
+// countCall counts an item that is a call of a tool of the provider. Of the steps of a web
+// search only those that search are billed, not the looks at a page.
+func (a *upstreamAnswer) countCall(i *upstreamItem) {
+	tool, is := bytes.CutSuffix(i.kind, []byte("_call"))
+	switch string(tool) {
+	case "function", "custom_tool", "computer", "shell", "local_shell", "apply_patch", "tool_search": // the client runs them
+		return
+	case "web_search":
+		is = is && (len(i.action) == 0 || string(i.action) == "search")
+	}
+	if is {
+		wire.AddServedCall(&a.usage.Served, tool)
+	}
 }
 
 // scan passes one JSON object.
@@ -228,6 +267,8 @@ func (a *upstreamAnswer) response(s *jsontext.Scanner, data, key []byte) (err er
 		})
 	case "usage":
 		return upstreamUsage(s, &a.usage)
+	case "service_tier":
+		return wire.ScanTerm(s, &a.usage.Served, wire.TermTier)
 	default:
 		return s.Skip()
 	}
@@ -256,6 +297,17 @@ func (i *upstreamItem) scan(s *jsontext.Scanner, data []byte) error {
 			i.input, err = s.Inside()
 		case "encrypted_content":
 			i.encrypted, err = s.Inside()
+		case "action":
+			if s.Kind() != jsontext.Object {
+				return s.Skip()
+			}
+			return s.Object(func(key []byte) (err error) {
+				if string(key) != "type" {
+					return s.Skip()
+				}
+				i.action, err = s.Inside()
+				return err
+			})
 		case "content":
 			i.content, err = upstreamArray(s, data)
 		case "summary":
@@ -322,7 +374,7 @@ func upstreamUsage(s *jsontext.Scanner, last *wire.Usage) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
-	u := wire.Usage{Known: true}
+	u := wire.Usage{Known: true, Served: last.Served}
 	var total int64
 	err := s.Object(func(key []byte) error {
 		switch string(key) {

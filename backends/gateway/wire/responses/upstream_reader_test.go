@@ -156,7 +156,7 @@ func TestUpstreamReaderStreams(t *testing.T) {
 
 func TestUpstreamReaderWhole(t *testing.T) {
 	t.Parallel()
-	const none = "{Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false}\n"
+	const none = "{Prompt:0 Completion:0 CacheRead:0 CacheWrite:0 CacheWriteHour:0 Reasoning:0 Known:false Served:as usual}\n"
 	for _, c := range []struct{ name, body, want, err string }{
 		{
 			"all items", `{"id":"resp_1","object":"response","status":"completed","model":"m","error":null,"output":[{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"Hm"},{"type":"summary_text","text":"so"}], "encrypted_content":"gA"},` +
@@ -164,7 +164,7 @@ func TestUpstreamReaderWhole(t *testing.T) {
 				`"usage":{"input_tokens":7,"input_tokens_details":{"cached_tokens":2,"cache_write_tokens":1},"output_tokens":3,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":12}}`,
 			"reasoning Hm\nreasoning \\n\\n\nreasoning so\nstate item {\"id\":\"rs_1\",\"type\":\"reasoning\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"Hm\"},{\"type\":\"summary_text\",\"text\":\"so\"}], \"encrypted_content\":\"gA\"}\n" +
 				"text a\\\"b\nrefusal no\ncall 0 c1 f\narguments 0 {\\\"x\\\":1}\ncall 1 c2 g\narguments 1 {}\ncall 2 c3 p\narguments 2 {\\\"input\\\":\\\"a\\\\nb\\\"}\n" +
-				"end 2 \"\" {Prompt:7 Completion:5 CacheRead:2 CacheWrite:1 CacheWriteHour:0 Reasoning:2 Known:true}\n", "none",
+				"end 2 \"\" {Prompt:7 Completion:5 CacheRead:2 CacheWrite:1 CacheWriteHour:0 Reasoning:2 Known:true Served:web_search=1}\n", "none",
 		},
 		{"empty answer", `{"status":"completed","output":[]}`, "end 1 \"\" " + none, "none"},
 		{"incomplete", `{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"message","content":[{"type":"output_text","text":"a"}]}]}`, "text a\nend 3 \"\" " + none, "none"},

@@ -145,6 +145,8 @@ func (f *form) scan(body []byte) (seen, error) {
 				got.sawUsage = true
 				got.usage, got.usageValue = span{previousEnd, s.Offset()}, from
 			}
+		case "service_tier":
+			err = wire.ScanTerm(&s, &f.Usage.Served, wire.TermTier)
 		case "obfuscation": // OpenAI's padding, of another length in each chunk
 			err = s.Skip()
 			if kind == jsontext.String && got.texts > 0 && got.padding.to == 0 {
