@@ -1,12 +1,15 @@
 package keychain
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,8 +41,30 @@ type place struct {
 	location string // file or DSN
 }
 
-// onBoth runs the test on an empty database of each engine.
+// onBoth runs the test on a database of each engine that has the service's tables and no
+// rows. They are made once an engine: the migrations are much of what a short test costs.
 func onBoth(t *testing.T, test func(t *testing.T, p place)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		file, err := tablesFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := place{store.SQLite, filepath.Join(t.TempDir(), "test.db")}
+		if err := os.WriteFile(p.location, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		test(t, p)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, place{store.Postgres, tablesTemplate.Copy(t, func(dsn string) error { return place{store.Postgres, dsn}.migrate() }).DSN()})
+	})
+}
+
+// onBothEmpty is onBoth without tables.
+func onBothEmpty(t *testing.T, test func(t *testing.T, p place)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -51,6 +76,44 @@ func onBoth(t *testing.T, test func(t *testing.T, p place)) {
 	})
 }
 
+var (
+	tablesTemplate testenv.PostgresTemplate
+	tablesFile     = sync.OnceValues(func() ([]byte, error) {
+		folder, err := os.MkdirTemp("", "keychain")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(folder) //nolint:errcheck // a folder of tests
+		p := place{store.SQLite, filepath.Join(folder, "tables.db")}
+		if err := p.migrate(); err != nil {
+			return nil, err
+		}
+		return os.ReadFile(p.location)
+	})
+)
+
+// migrate makes the tables.
+func (p place) migrate() error {
+	db, err := p.database()
+	if err != nil {
+		return err
+	}
+	if err = db.Register(Schema()); err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		db.Start(ctx)
+		err = db.WaitReady(ctx)
+	}
+	return errors.Join(err, db.Close())
+}
+
+func (p place) database() (*store.DB, error) {
+	if p.dialect == store.Postgres {
+		return store.NewPostgres(store.PostgresOptions{DSN: p.location}, zap.NewNop())
+	}
+	return store.NewSQLite(store.SQLiteOptions{Path: p.location, Synchronous: "NORMAL"}, zap.NewNop())
+}
+
 // node is a service with what a test looks at.
 type node struct {
 	*Service
@@ -60,13 +123,7 @@ type node struct {
 
 func (p place) open(tb testing.TB) *store.DB {
 	tb.Helper()
-	var db *store.DB
-	var err error
-	if p.dialect == store.Postgres {
-		db, err = store.NewPostgres(store.PostgresOptions{DSN: p.location}, zap.NewNop())
-	} else {
-		db, err = store.NewSQLite(store.SQLiteOptions{Path: p.location, Synchronous: "NORMAL"}, zap.NewNop())
-	}
+	db, err := p.database()
 	if err != nil {
 		tb.Fatal(err)
 	}
