@@ -70,6 +70,8 @@ type Options struct {
 	Meter Meter
 	// Admin is the path of the administration, such as /admin. Default: there is none.
 	Admin string
+	// BaseURL is scheme and host that clients reach the site at, such as https://www.example.com. Default: as asked.
+	BaseURL string
 	// OIDC is a provider at which users of the administration may sign in, and OIDCLabel what it is called. Default: none.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
@@ -148,6 +150,7 @@ func Offline(o Options) (*Server, error) {
 	}
 	s := &Server{meter: o.Meter, networks: o.Networks, sitemaps: make(chan struct{}, sitemapsAtOnce), Server: &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address, Passwords: o.Passwords, Keyring: o.Keyring,
+		BaseURL: o.BaseURL,
 	}}
 	s.Hooks = webhooks.NewHooks(s.Server)
 	var err error

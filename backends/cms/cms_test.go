@@ -74,6 +74,7 @@ type site struct {
 	clock    *atomic.Int64
 	cookie   string
 	logins   []string
+	through  func(*http.Request) *http.Request // what a proxy makes of a request; nil: there is none
 }
 
 const testRoutes = `
@@ -174,6 +175,9 @@ func (s *site) do(method, path, body string, headers ...string) *httptest.Respon
 	}
 	if s.cookie != "" {
 		r.Header.Set("Cookie", "cms_session="+s.cookie)
+	}
+	if s.through != nil {
+		r = s.through(r)
 	}
 	w := httptest.NewRecorder()
 	s.server.ServeHTTP(w, r)

@@ -51,13 +51,13 @@ func (s *Server) table() *routes.Table {
 }
 
 // Reload reads settings, routes and classes anew. Routes and classes that are not good change nothing. Requests that
-// run finish on what they began with.
+// run finish on what they began with. Of a site that is not installed yet there are none: Start reads them.
 func (s *Server) Reload() error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
 	_, err := s.settings.Reload()
 	next := s.State()
-	if err == nil {
+	if err == nil && (next.Table != nil || installed(s.Site)) {
 		var table *routes.Table
 		var program *script.Program
 		if table, program, err = s.load(); err == nil {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/cms"
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
@@ -116,4 +118,20 @@ func TestShadowed(t *testing.T) {
 			s.Errorf("%v, error %v", paths, err)
 		}
 	})
+}
+
+// TestFreshSite: a site that is not installed may be named by two handlers, and is reloaded before it has started.
+func TestFreshSite(t *testing.T) {
+	t.Parallel()
+	s, err := cms.New(cms.Options{Site: filepath.Join(t.TempDir(), "site"), DB: databases.SQLite(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if err := s.Reload(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Start(); err != nil || s.State().Table == nil {
+		t.Errorf("started: %v, %v", s.State(), err)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
+	"github.com/tollgate-gateway/tollgate/internal/origin"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
@@ -131,13 +132,10 @@ func (c *Call) At(path string) string { return c.site.mount + path }
 
 // Base is the address of this site with its host, without a slash at the end.
 func (c *Call) Base() string {
-	switch {
-	case c.site.baseURL != "":
+	if c.site.baseURL != "" {
 		return c.site.baseURL + c.site.mount
-	case c.https():
-		return "https://" + c.R.Host + c.site.mount
 	}
-	return "http://" + c.R.Host + c.site.mount
+	return origin.Of(c.R) + c.site.mount
 }
 
 // Here is the path of this page with its parameters, to come back to; of one whose
@@ -160,7 +158,7 @@ func (c *Call) inside(uri string) string {
 // Referrer is the page of this site that the request comes from.
 func (c *Call) Referrer() string {
 	u, err := url.Parse(c.R.Referer())
-	if err != nil || u.Host != c.R.Host {
+	if err != nil || u.Host != c.R.Host && (u.Host == "" || u.Host != c.site.host) {
 		return "/"
 	}
 	return c.inside(u.RequestURI())
@@ -239,7 +237,7 @@ const (
 )
 
 func (c *Call) https() bool {
-	return c.R.TLS != nil || strings.HasPrefix(c.site.baseURL, "https://")
+	return origin.Scheme(c.R) == "https" || strings.HasPrefix(c.site.baseURL, "https://")
 }
 
 func (c *Call) cookieName(name string) string {

@@ -143,7 +143,7 @@ type Site[C any] struct {
 // site is what does not depend on the service's call.
 type site struct {
 	look                            *Look
-	called, baseURL, mount          string
+	called, baseURL, host, mount    string // host is that of baseURL
 	sessionCookie, tokenField, back string
 	sameSite                        http.SameSite
 	secure                          *bool
@@ -167,6 +167,10 @@ func New[C any](o Options[C]) *Site[C] {
 		page := &o.Table[i]
 		ids := idsOf(page.Path)
 		s.mux.HandleFunc(page.Method+" "+o.Mount+page.Path, func(w http.ResponseWriter, r *http.Request) { s.run(w, r, page, ids) })
+	}
+	if base, err := url.Parse(s.baseURL); err == nil && base.Host != "" { // a proxy may ask by another name
+		s.host = base.Host
+		_ = s.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host) // it is one
 	}
 	everybody := func(C) error { return nil }
 	missing := func(C) error { return NotFound() }

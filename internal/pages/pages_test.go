@@ -22,6 +22,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/inbound/inboundtest"
+	"github.com/tollgate-gateway/tollgate/internal/origin"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
@@ -535,6 +536,7 @@ func TestMount(t *testing.T) {
 	s.browser().get("/shop/things/7?x=1").want(303).header("Location", "/shop/login?next=%2Fthings%2F7%3Fx%3D1")
 	token := b.get("/shop/things/7").want(200, `action="/shop/things/7"`).field("token")
 	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "http://example.com/shop/settings").want(303).header("Location", "/shop/confirm?next=%2Fsettings")
+	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "https://elsewhere.example/shop/settings").want(303).header("Location", "/shop/confirm?next=%2F")
 	b.do(http.MethodPost, "/shop/settings", "token="+url.QueryEscape(token), "Referer", "http://example.com/blog").want(303).header("Location", "/shop/confirm?next=%2F")
 	// Nobody is led back to an address that holds a secret: it would be in that of the login.
 	s.browser().get("/shop/hidden?token=x").want(303).header("Location", "/shop/login?next=%2F")
@@ -787,4 +789,31 @@ func TestStyle(t *testing.T) {
 			t.Errorf("%s has no dark colour", match[1])
 		}
 	}
+}
+
+// TestBehindProxy: a site is on https where its address says so or a trusted proxy does, and its own forms are good
+// also where the proxy asks by another name.
+func TestBehindProxy(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "")
+	ask := func(said string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, "http://example.com/login", http.NoBody)
+		r.Header.Set("X-Forwarded-Proto", "https")
+		w := httptest.NewRecorder()
+		s.handler.ServeHTTP(w, origin.Pass(r, said))
+		return w
+	}
+	for said, cookie := range map[string]string{"": "shop_form", "https": "__Host-shop_form", "http": "shop_form"} {
+		if cookies := ask(said).Result().Cookies(); len(cookies) != 1 || cookies[0].Name != cookie || cookies[0].Secure != (said == "https") {
+			t.Errorf("a proxy says %q: %v", said, cookies)
+		}
+	}
+
+	s = newSite(t, "", "https://id.example.com")
+	b := s.browser() // asks example.com
+	form := "token=" + url.QueryEscape(b.get("/login").want(200).field("token"))
+	b.do(http.MethodPost, "/login", form, "Origin", "https://other.example").want(403)
+	b.do(http.MethodPost, "/login", form, "Origin", "https://id.example.com").want(303)
+	token := b.get("/things/7").want(200).field("token")
+	b.do(http.MethodPost, "/settings", "token="+url.QueryEscape(token), "Referer", "https://id.example.com/settings").want(303).header("Location", "/confirm?next=%2Fsettings")
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/dpop"
+	"github.com/tollgate-gateway/tollgate/internal/origin"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
 // accessTokenOf is the access token of a request, and whether it was sent as a bound one.
@@ -72,18 +74,14 @@ var errOtherKey = &dpop.Error{Reason: "key", Text: "the proof is of another key 
 // address is the public URL of a request, which the proof has in htu: as the client asked,
 // before any rewrite, at the origin of the resource.
 func (res *resource) address(r *http.Request) string {
-	at, method := r.URL, r
+	at := r.URL
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		at, method = original.URL, &original
+		at = original.URL
 	}
 	if res.origin != "" {
 		return res.origin + at.EscapedPath()
 	}
-	scheme := "http"
-	if method.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + r.Host + at.EscapedPath()
+	return origin.Of(edge.Request(r)) + at.EscapedPath()
 }
 
 // originOf is the origin of a URL of the web; empty: it is none.

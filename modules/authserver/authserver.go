@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/otlp"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -179,7 +180,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			return nil, err
 		}
 		n.server, err = authserver.New(authserver.Options{
-			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: clientAddress, Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Span: spanID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
+			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: edge.Address, Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Span: spanID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
 		})
 		return n, err
 	}, (*node).close)
@@ -218,12 +219,6 @@ func spanID(ctx context.Context) string {
 		return ""
 	}
 	return span.SpanID().String()
-}
-
-// clientAddress is the client's, by the rules for proxies of the server.
-func clientAddress(r *http.Request) string {
-	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	return address
 }
 
 // Validate checks the options.

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 	"github.com/tollgate-gateway/tollgate/modules/oidc"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -119,7 +120,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.service = shared.service.With(kernel.Options{
 		BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood,
-		Keyring: h.app.Keyring(serviceName), Attachments: attachmentsFolder(h.app, h.Attachments), Address: clientAddress,
+		Keyring: h.app.Keyring(serviceName), Attachments: attachmentsFolder(h.app, h.Attachments), Address: edge.Address,
 		Mails: func() bool { return !h.NoPages && shared.worker.mails() }, // the links in them are of pages
 	})
 	h.api = h.service.API()
@@ -134,12 +135,6 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.site = web.New(h.service, options, ctx.Logger())
 	}
 	return h.work(ctx, shared)
-}
-
-// clientAddress is the client's, by the rules for proxies of the server.
-func clientAddress(r *http.Request) string {
-	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	return address
 }
 
 // conceal leaves a request away from the access log.
@@ -183,7 +178,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
 	if page {
-		h.site.ServeHTTP(w, r)
+		h.site.ServeHTTP(w, edge.Request(r))
 		return nil
 	}
 	actor, err := h.actor(r)

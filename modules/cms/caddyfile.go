@@ -13,7 +13,7 @@ func init() {
 	directive.Register[Handler](serviceName)
 }
 
-var optionNames = []string{"site", "admin", "oidc"}
+var optionNames = []string{"site", "admin", "base_url", "oidc"}
 
 // UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -37,6 +37,8 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "site":
 		case "admin":
 			into = &h.Admin
+		case "base_url":
+			into = &h.BaseURL
 		default:
 			return d.Errf("cms has no option %q; there are: %s", d.Val(), strings.Join(optionNames, ", "))
 		}

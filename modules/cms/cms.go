@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 	"github.com/tollgate-gateway/tollgate/modules/oidc"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -52,9 +55,10 @@ const serviceName = "cms"
 // In the Caddyfile:
 //
 //	cms [<matcher>] {
-//		site  <folder>       # site
-//		admin <path> | off   # /admin
-//		oidc  <issuer> <client_id> [<client_secret>] {
+//		site     <folder>       # site
+//		admin    <path> | off   # /admin
+//		base_url <url>
+//		oidc     <issuer> <client_id> [<client_secret>] {
 //			...   # see oidc.Unmarshal
 //		}
 //	}
@@ -65,6 +69,9 @@ type Handler struct {
 	// Admin is the path of the administration: pages for those whose roles permit it. "off": there is none.
 	// Default: /admin.
 	Admin string `json:"admin,omitempty"`
+	// BaseURL is the address that clients reach the site at, such as https://www.example.com, for a proxy that ends TLS
+	// or asks by another name: with https cookies are Secure, and absolute addresses begin with it. Default: as asked.
+	BaseURL string `json:"base_url,omitempty"`
 	// OIDC is an OpenID provider at which users of the administration may sign in, beside the password. Default: none.
 	OIDC *oidc.Provider `json:"oidc,omitempty"`
 
@@ -102,6 +109,7 @@ var nodes = caddy.NewUsagePool()
 type nodeKey struct {
 	db          *store.DB
 	site, admin string
+	base        string
 	oidc        [sha256.Size]byte
 }
 
@@ -123,6 +131,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	base, err := h.address()
+	if err != nil {
+		return err
+	}
 	if h.app, err = tollgate.From(ctx); err != nil {
 		return err
 	}
@@ -133,7 +145,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	keys := h.app.Keys(serviceName)
 	var provider *oidclogin.Provider
 	var called string
-	key := nodeKey{db: db, site: site, admin: mount}
+	key := nodeKey{db: db, site: site, admin: mount, base: base}
 	if h.OIDC != nil {
 		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
 			return err
@@ -146,8 +158,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		n.server, err = cms.New(cms.Options{
-			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: clientAddress, RequestID: requestID,
-			Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) }, Admin: mount,
+			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: edge.Address, RequestID: requestID,
+			Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) }, Admin: mount, BaseURL: base,
 			OIDC: provider, OIDCLabel: called,
 		})
 		return n, err
@@ -184,6 +196,15 @@ func (h *Handler) administration() (string, error) {
 	}
 }
 
+// address is the one that clients reach the site at; empty: as they ask.
+func (h *Handler) address() (string, error) {
+	base := strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/")
+	if u, err := url.Parse(base); base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Scheme+"://"+u.Host != base) {
+		return "", fmt.Errorf("base_url: %q is not an address such as https://www.example.com, without a path", h.BaseURL)
+	}
+	return base, nil
+}
+
 // folder is the whole path of the site.
 func (h *Handler) folder() (string, error) {
 	return filepath.Abs(cmp.Or(caddy.NewReplacer().ReplaceKnown(h.Site, ""), "site"))
@@ -209,12 +230,6 @@ func firstKey(keys func() ([][]byte, error)) []byte {
 	return all[0]
 }
 
-// clientAddress is the client's, by the rules for proxies of the server.
-func clientAddress(r *http.Request) string {
-	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	return address
-}
-
 // requestID is that of api_errors.
 func requestID(r *http.Request) string {
 	if id := apierrors.RequestID(r.Context()); id != "" {
@@ -233,6 +248,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 // serve answers what is the site's, and tells whether it was.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) bool {
 	defer h.app.Acquire()()
+	r = edge.Request(r)
 	if !h.server.Owns(r) {
 		return h.server.ServeSite(w, r)
 	}

@@ -69,7 +69,7 @@ type admin struct {
 func New(s *kernel.Server, o Options) http.Handler {
 	a := &admin{s, o}
 	return pages.New(pages.Options[*call]{
-		Look: look(), Table: table, Begin: a.begin, Admit: members, Called: "the administration", Closed: true, Mount: o.Mount,
+		Look: look(), Table: table, Begin: a.begin, Admit: members, Called: "the administration", Closed: true, BaseURL: s.BaseURL, Mount: o.Mount,
 		SessionCookie: "cms_admin", SameSite: http.SameSiteLaxMode,
 		Signer: func() signed.Signer { return s.Signer("form") }, Logger: s.Logger(),
 	})

@@ -34,7 +34,7 @@ func (q *request) input(params map[string]string, limit int64) (err error) {
 	c := &q.call
 	c.Method, c.Header, c.Params = q.r.Method, q.r.Header, params
 	c.User, c.Address = *q.id.User, q.Kernel.Address(q.r)
-	c.BaseURL = baseURL(q.r, q.current.Mount())
+	c.BaseURL = q.Kernel.At(q.r) + "/" + q.current.Mount()
 	if q.id.Session != nil {
 		c.Session = q.id.Session
 	}
@@ -57,15 +57,6 @@ func (q *request) input(params map[string]string, limit int64) (err error) {
 		c.Params = map[string]string{}
 	}
 	return nil
-}
-
-// baseURL is that of the endpoint, as the client sees it.
-func baseURL(r *http.Request, mount string) string {
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + r.Host + "/" + mount
 }
 
 // query reads what stands behind the question mark. A name that stands more than once is a list.

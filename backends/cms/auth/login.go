@@ -80,7 +80,7 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 				return nil, err
 			}
 		}
-		return a.answer(ctx, current, site(c.Request.Host), t, current.Lifetime(), refresh)
+		return a.answer(ctx, current, site(a.Host(c.Request)), t, current.Lifetime(), refresh)
 	}
 	return "authorization is disabled", nil
 }
@@ -189,7 +189,7 @@ func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.answer(ctx, current, site(c.Request.Host), t, accessLifetime, next)
+	return a.answer(ctx, current, site(a.Host(c.Request)), t, accessLifetime, next)
 }
 
 // SignOut is DELETE /auth.

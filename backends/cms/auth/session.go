@@ -38,7 +38,7 @@ func (a *Auth) bySession(r *http.Request, current *settings.Settings) (id Identi
 func (a *Auth) fromHere(r *http.Request, current *settings.Settings) bool {
 	origin := r.Header.Get("Origin")
 	_, trusted := current.Allowed(origin)
-	return trusted || ownOrigin(origin, r.Host)
+	return trusted || ownOrigin(origin, r.Host) || ownOrigin(origin, a.Host(r))
 }
 
 // Find is the user and the session of a cookie's value; nil: there is no such session, or it has ended.

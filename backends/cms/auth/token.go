@@ -70,7 +70,7 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 	if header == "" {
 		return id, &handler.Error{Code: http.StatusUnauthorized, Message: errRequired.Message, Header: http.Header{"Www-Authenticate": {"Bearer"}}}
 	}
-	c, err := a.verify(r.Context(), current, site(r.Host), bearer(header))
+	c, err := a.verify(r.Context(), current, site(a.Host(r)), bearer(header))
 	if err == nil {
 		id.token = c
 		id.User, err = a.owner(r.Context(), c)

@@ -3,8 +3,10 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/instant"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/origin"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -35,6 +38,8 @@ type Server struct {
 	Counters counters.Store
 	// Address is the client's address, as the edge has verified it.
 	Address func(*http.Request) string
+	// BaseURL is scheme and host that clients reach the server at; empty: as they ask.
+	BaseURL string
 	// Passwords hashes those of the users. Default: see password.Hasher.
 	Passwords password.Hasher
 	// Endpoint is the path of the API, such as /api: no page is served there, nor below it. Default: there is none.
@@ -51,6 +56,17 @@ type Conn = store.Conn
 
 // Moment is now, as it is stored.
 func (s *Server) Moment() Moment { return instant.Of(s.Now()) }
+
+// At is scheme and host that a client reaches the server at.
+func (s *Server) At(r *http.Request) string { return cmp.Or(s.BaseURL, origin.Of(r)) }
+
+// Host is that of At.
+func (s *Server) Host(r *http.Request) string {
+	if _, host, ok := strings.Cut(s.BaseURL, "://"); ok {
+		return host
+	}
+	return r.Host
+}
 
 // Signer signs what the server hands out under a label.
 func (s *Server) Signer(label string) signed.Signer {

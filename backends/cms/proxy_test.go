@@ -1,0 +1,74 @@
+package cms_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms"
+	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+	"github.com/tollgate-gateway/tollgate/internal/origin"
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// TestBehindProxy: a site behind a proxy that ends TLS is on https, where base_url says so or a trusted proxy does.
+// What anybody may send changes nothing.
+func TestBehindProxy(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		base, said string
+		want       string // the origin in addresses
+		secure     bool
+	}{
+		"nothing is known":   {"", "", "http://example.com", false},
+		"a trusted proxy":    {"", "https", "https://example.com", true},
+		"an address":         {"https://www.example.org", "", "https://www.example.org", true},
+		"an address is more": {"https://www.example.org:8443", "http", "https://www.example.org:8443", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+				s := newSite(t, db, settings.Settings{Auth: settings.Session}, func(o *cms.Options) { o.BaseURL = c.base })
+				s.behind(c.said, c.want, c.secure)
+			})
+		})
+	}
+}
+
+func (s *site) behind(said, want string, secure bool) {
+	s.through = func(r *http.Request) *http.Request {
+		r.Header.Set("X-Forwarded-Proto", "https")
+		r.Header.Set("X-Forwarded-Host", "evil.example")
+		return origin.Pass(r, said)
+	}
+	s.expect("GET", "/api/go/echo", "", 200, `{"base":"`+want+`/api","data":{"userId":1},"method":"GET","path":"go/echo","user":"guest"}`)
+	w := s.expect("POST", "/api/auth", s.login(), 200, "*", "Origin", want)
+	if cookie := w.Result().Cookies()[0]; cookie.Secure != secure {
+		s.Errorf("the cookie is %v", cookie)
+	}
+	s.expect("POST", "/api/go/count", "", 200, `{"n":1}`, "Origin", want)
+	s.expect("POST", "/api/go/count", "", 403, "*", "Origin", "https://evil.example")
+
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.server.ServeHTTP(w, s.through(r)) }))
+	s.Cleanup(server.Close)
+	p := pagestest.New(s.T, server.URL, false).Get("/admin/login").Want(200)
+	if set := strings.Join(p.Header.Values("Set-Cookie"), "\n"); set == "" || strings.Contains(set, "; Secure") != secure {
+		s.Errorf("the administration sets %q", set)
+	}
+}
+
+// TestBehindProxyTokens: tokens name the host that clients know, whatever a proxy asks by.
+func TestBehindProxyTokens(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, settings.Settings{Auth: settings.JWT}, func(o *cms.Options) { o.BaseURL = "https://www.example.org" })
+		token := s.issue("/api/auth", s.login()).JWT
+		s.through = func(r *http.Request) *http.Request {
+			r.Host = "node2.internal:8080"
+			return r
+		}
+		s.expect("GET", "/api/test", "", 200, "*", "Authorization", "Bearer "+token)
+	})
+}
