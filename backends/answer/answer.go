@@ -76,6 +76,7 @@ type Server struct {
 	Corpus   *corpus.Corpus
 	Accounts *accounts.Accounts
 
+	now        func() time.Time
 	compareMin int
 	retrieval  retrieve.Options
 
@@ -94,6 +95,9 @@ const (
 	// embedEvery is how often passages without a vector are looked for, embedLease how long
 	// others wait for a process that makes them and says nothing.
 	embedEvery, embedLease = 30 * time.Second, 3 * time.Minute
+	// embedAnew is how often it is asked whether the model that made the vectors still answers, where no question has
+	// found out.
+	embedAnew = time.Hour
 	// sourceChunks bounds the text of a document that is shown.
 	sourceChunks = 2000
 )
@@ -103,7 +107,7 @@ func New(o Options) *Server {
 	o.Deadline = cmp.Or(o.Deadline, 115*time.Second)
 	o.Accounts.Lease = o.Deadline + leaseMore
 	k := &kernel.Server{DB: o.DB, Logger: o.Logger, Now: o.Now}
-	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), compareMin: o.CompareMin, retrieval: retrieve.Options{Dense: o.Dense, Web: o.Web}}
+	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), now: o.Now, compareMin: o.CompareMin, retrieval: retrieve.Options{Dense: o.Dense, Web: o.Web}}
 	asks := pipeline.New(retrieve.New(s.Corpus, s.retrieval), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
 		Deadline: o.Deadline, CompareMin: o.CompareMin, ExtractWhenDown: o.ExtractWhenDown, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 	})
@@ -150,11 +154,14 @@ const embedTold = 10 * time.Second
 // embed makes the vectors that passages lack. hold keeps others from it meanwhile.
 func (s *Server) embed(by retrieve.Embedder, hold func(c store.Conn) error) func(ctx context.Context) (int, error) {
 	complete := int64(-1) // the version of the corpus of which all passages have one
+	var looked time.Time
+	var doubts int64
 	return func(ctx context.Context) (int, error) {
 		version, err := s.Corpus.Version(ctx)
-		if err != nil || version == complete { // looking through a million passages takes its time
+		if err != nil || version == complete && s.Corpus.Doubts() == doubts && s.now().Sub(looked) < embedAnew { // looking through a million passages takes its time
 			return 0, err
 		}
+		looked, doubts = s.now(), s.Corpus.Doubts()
 		last := time.Now()
 		made, err := s.Corpus.Embed(ctx, by, func(c kernel.Conn, made int) error {
 			if time.Since(last) >= embedTold {

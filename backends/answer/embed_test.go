@@ -22,7 +22,11 @@ func (e *embedder) Model() string {
 }
 
 func (e *embedder) Embed(_ context.Context, texts []string) ([][]float32, error) {
-	e.made += len(texts)
+	for _, text := range texts {
+		if text != corpus.MarkText {
+			e.made++
+		}
+	}
 	vectors := make([][]float32, len(texts))
 	for i := range vectors {
 		vectors[i] = []float32{1}

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
@@ -31,6 +32,8 @@ type Corpus struct {
 	directory *metrics.Directory
 	issuers   map[int64]kernel.Issuer
 	version   int64 // that the two are of
+
+	doubts atomic.Int64
 }
 
 // New makes the corpus of a server.

@@ -2,7 +2,6 @@ package corpus
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -44,17 +43,21 @@ type unembedded struct {
 // Embed makes the vectors of meaning of all chunks that have none of the embedder's
 // model. It goes on where it was when it is called again. A text that is refused is sent by
 // itself and, as often as needed, without its second half; one that is refused still has no
-// vector. Vectors of another length than those that there are take their place: the model
-// behind the name has changed. told is called in each transaction with the number that were
+// vector. Where another model is behind the name than the one that made what there is, its
+// vectors take their place. told is called in each transaction with the number that were
 // made before it; its error ends the work. nil: nobody is told.
 func (c *Corpus) Embed(ctx context.Context, e Embedder, told func(conn kernel.Conn, made int) error) (made int, err error) {
-	last, most, refused, dimensions := int64(0), embeddedAtOnce, 0, 0
+	mark, err := c.recognise(ctx, e)
+	if err != nil {
+		return 0, err
+	}
+	last, most, refused := int64(0), embeddedAtOnce, 0
 	for {
 		list, err := c.unembedded(ctx, e.Model(), last, most)
 		if err != nil || len(list) == 0 {
 			return made, err
 		}
-		vectors, err := vectorsOf(ctx, e, list)
+		vectors, now, err := vectorsOf(ctx, e, list)
 		switch {
 		case errors.Is(err, kernel.ErrTexts) && len(list) > 1:
 			most = len(list) / 2
@@ -69,20 +72,8 @@ func (c *Corpus) Embed(ctx context.Context, e Embedder, told func(conn kernel.Co
 		case err != nil:
 			return made, err
 		}
-		if dimensions == 0 {
-			changed, err := c.forget(ctx, e.Model(), len(vectors[0]))
-			if err != nil {
-				return made, err
-			}
-			if dimensions = len(vectors[0]); changed {
-				last = 0
-				continue
-			}
-		}
-		for _, v := range vectors {
-			if len(v) != dimensions {
-				return made, fmt.Errorf("a vector has %d dimensions, and others of the same model have %d", len(v), dimensions)
-			}
+		if err := check(vectors, mark, now); err != nil {
+			return made, err
 		}
 		err = c.Write(ctx, func(conn kernel.Conn) error {
 			// A document may have gone meanwhile.
@@ -119,16 +110,16 @@ func (c *Corpus) unembedded(ctx context.Context, model string, last int64, most 
 	return list, err
 }
 
-// vectorsOf makes vectors, of one text that is too long from what of it is not.
-func vectorsOf(ctx context.Context, e Embedder, list []unembedded) ([][]float32, error) {
+// vectorsOf makes vectors, of one text that is too long from what of it is not, and tells the mark of who made them.
+func vectorsOf(ctx context.Context, e Embedder, list []unembedded) (vectors [][]float32, mark []byte, err error) {
 	texts := make([]string, len(list))
 	for i, t := range list {
 		texts[i] = t.text
 	}
 	for {
-		vectors, err := vectorsNow(ctx, e, texts)
+		vectors, mark, err = marked(ctx, e, texts)
 		if !errors.Is(err, kernel.ErrTexts) || len(texts) > 1 || len(texts[0]) <= leastEmbedded {
-			return vectors, err
+			return vectors, mark, err
 		}
 		texts[0] = cut(texts[0], len(texts[0])/2)
 	}
@@ -155,24 +146,6 @@ func vectorsNow(ctx context.Context, e Embedder, texts []string) ([][]float32, e
 // forgetAtOnce is how many vectors one transaction takes away.
 const forgetAtOnce = 1000
 
-// forget takes the vectors of a model away if they are of another length.
-func (c *Corpus) forget(ctx context.Context, model string, dimensions int) (changed bool, err error) {
-	length := dimensions
-	err = c.Read(ctx, func(conn kernel.Conn) error {
-		err := conn.Row("SELECT length(vector) FROM answer_dense WHERE model = ? ORDER BY chunk_id LIMIT 1", model).Scan(&length)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		return err
-	})
-	if err != nil || length == dimensions {
-		return false, err
-	}
-	c.Logger().Warn("vectors of passages are made anew: they have another length", zap.String("model", model), zap.Int("before", length), zap.Int("now", dimensions))
-	_, err = c.DB.Purge(ctx, forgetAtOnce, "DELETE FROM answer_dense WHERE (chunk_id, model) IN (SELECT chunk_id, model FROM answer_dense WHERE model = ? LIMIT ?)", model)
-	return true, err
-}
-
 // pack makes a vector of length 1 with a byte for each dimension.
 func pack(v []float32) []byte {
 	sum := 0.0
@@ -193,13 +166,13 @@ func pack(v []float32) []byte {
 	return packed
 }
 
-// Near is how near the vectors of chunks are to one of the same model, -1 to 1. Chunks
-// without a vector are not in it.
-func Near(c kernel.Conn, model string, to []float32, chunks []int64) (map[int64]float64, error) {
+// Near is how near the vectors of chunks are to one that Meaning made with a mark, -1 to 1. Chunks
+// without a vector are not in it, nor is any once another model makes them.
+func Near(c kernel.Conn, model string, mark []byte, to []float32, chunks []int64) (map[int64]float64, error) {
 	near := make(map[int64]float64)
 	target := pack(to)
 	among, ids := Among(c, "chunk_id", chunks)
-	err := c.All("SELECT chunk_id, vector FROM answer_dense WHERE model = ? AND "+among, []any{model, ids}, func(r store.Row) error {
+	err := c.All("SELECT chunk_id, vector FROM answer_dense WHERE model = ? AND EXISTS (SELECT 1 FROM answer_embedders e WHERE e.model = ? AND e.mark = ?) AND "+among, []any{model, model, mark, ids}, func(r store.Row) error {
 		var id int64
 		var v []byte
 		if err := r.Scan(&id, &v); err != nil || len(v) != len(target) {

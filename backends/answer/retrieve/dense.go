@@ -12,7 +12,7 @@ type Embedder = corpus.Embedder
 
 // byMeaning ranks passages by how near their vectors are to that of the question. Those
 // without one are not in the list.
-func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, all []*candidate) []*candidate {
+func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, mark []byte, all []*candidate) []*candidate {
 	if len(meaning) == 0 || len(all) == 0 {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, all []*candidate
 		ids = append(ids, one.ID)
 		byID[one.ID] = one
 	}
-	near, err := corpus.Near(c, r.options.Dense.Model(), meaning, ids)
+	near, err := corpus.Near(c, r.options.Dense.Model(), mark, meaning, ids)
 	if err != nil {
 		return nil // words do without; what is wrong with the database shows elsewhere
 	}

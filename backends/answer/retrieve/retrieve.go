@@ -101,13 +101,13 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		outside = limited
 	}
 	var meaning []float32
+	var mark []byte
 	if r.options.Dense != nil {
-		made, err := r.options.Dense.Embed(outside, []string{q.Text})
-		if err != nil || len(made) != 1 { // words do without
+		var err error
+		if meaning, mark, err = r.corpus.Meaning(outside, r.options.Dense, q.Text); err != nil { // words do without
 			r.corpus.Logger().Warn("vectors of meaning", zap.Error(err))
-		} else {
-			meaning, w.all = made[0], true
 		}
+		w.all = meaning != nil
 	}
 	var ranked []*candidate
 	var others []ranking
@@ -134,7 +134,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 				result.Dropped = append(result.Dropped, "kind")
 			}
 		}
-		dense := r.byMeaning(c, meaning, ranked)
+		dense := r.byMeaning(c, meaning, mark, ranked)
 		ranked = ranked[:min(deep, len(ranked))]
 		if len(dense) > 0 {
 			others = append(others, ranking{dense, denseList})

@@ -223,6 +223,9 @@ func (hung) Search(ctx context.Context, _ string, _ int) ([]retrieve.WebPage, er
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	c, _ := fill(t, answertest.SQLite(t))
+	if _, err := c.Embed(t.Context(), meaning{}, nil); err != nil {
+		t.Fatal(err)
+	}
 	got, err := retrieve.New(c, retrieve.Options{Dense: hung{}, Web: hung{}}).Search(t.Context(), retrieve.Query{Text: "demand for pumps", Outside: time.Millisecond})
 	if err != nil || len(got.Passages) < 3 {
 		t.Errorf("%+v, %v", got.Passages, err)
