@@ -94,7 +94,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.ArgErr()
 			}
 		default:
-			return d.Errf("answer has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
+			return directive.NoOption(d, "answer has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
 		}
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func endpoint(d *caddyfile.Dispenser, address *string, words map[string]*string,
 		}
 		place, ok := words[d.Val()]
 		if !ok {
-			return d.Errf("%s has no option %q; there are: %s", option, d.Val(), strings.Join(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(words)), maps.Keys(flags)))), ", "))
+			return directive.NoOption(d, option+" has no option %q; there are: %s", d.Val(), strings.Join(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(words)), maps.Keys(flags)))), ", "))
 		}
 		if *place != "" {
 			return d.Errf("%s is given twice", d.Val())
@@ -170,7 +170,7 @@ func (h *Handler) unmarshalWebSearch(d *caddyfile.Dispenser) error {
 			}
 			h.WebSearch.Timeout = caddy.Duration(lasts)
 		default:
-			return d.Errf("web_search has no option %q; there are: hosts, key, timeout", option)
+			return directive.NoOption(d, "web_search has no option %q; there are: hosts, key, timeout", option)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
@@ -172,7 +173,7 @@ func (g *GatewayKey) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	for d.NextBlock(0) {
-		return d.Errf("gateway_key has no option %q", d.Val())
+		return directive.NoOption(d, "gateway_key has no option %q", d.Val())
 	}
 	return nil
 }

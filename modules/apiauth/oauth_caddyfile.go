@@ -5,6 +5,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
 // UnmarshalCaddyfile sets up the provider from its Caddyfile form:
@@ -58,7 +60,7 @@ func (o *OAuth) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			o.Introspection = new(Introspection)
 			err = o.Introspection.unmarshal(d)
 		default:
-			err = d.Errf("unknown option %q; there are: issuer, audience, scope, jwks_url, introspection, algorithms, typ, leeway, resource_metadata, resource_name", option)
+			err = directive.NoOption(d, "unknown option %q; there are: issuer, audience, scope, jwks_url, introspection, algorithms, typ, leeway, resource_metadata, resource_name", option)
 		}
 		if err != nil {
 			return err
@@ -89,7 +91,7 @@ func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
 		case option == "cache":
 			i.Cache, err = unmarshalTime(d, 0, time.Minute)
 		default:
-			err = d.Errf("unknown option %q; there are: url, client_id, client_secret, cache", option)
+			err = directive.NoOption(d, "unknown option %q; there are: url, client_id, client_secret, cache", option)
 		}
 		if err != nil {
 			return err

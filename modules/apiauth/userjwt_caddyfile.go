@@ -6,6 +6,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
 // UnmarshalCaddyfile sets up the provider from its Caddyfile form:
@@ -91,7 +93,7 @@ func (u *UserJWT) unmarshalOption(d *caddyfile.Dispenser, option string) error {
 		}
 		u.DisableLocal = word == "off"
 	default:
-		return d.Errf("unknown option %q; there are: issuer, audience, jwks_url, public_key, hs256, algorithms, leeway, user_claim, required_claim, typ, local", option)
+		return directive.NoOption(d, "unknown option %q; there are: issuer, audience, jwks_url, public_key, hs256, algorithms, leeway, user_claim, required_claim, typ, local", option)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "listener":
 			place = &h.Listener
 		default:
-			return d.Errf("authserver has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
+			return directive.NoOption(d, "authserver has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
 		}
 		if *place != "" {
 			return d.Errf("%s is given twice", d.Val())

@@ -83,7 +83,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case flag != nil:
 			*flag = true
 		default:
-			return d.Errf("board has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
+			return directive.NoOption(d, "board has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
 		}
 	}
 	return nil
@@ -120,7 +120,7 @@ func (t *Token) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case option == "guest" || option == "bad_token":
 			return d.ArgErr()
 		default:
-			return d.Errf("board_token: unknown option %q; there are: guest, bad_token", option)
+			return directive.NoOption(d, "board_token: unknown option %q; there are: guest, bad_token", option)
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -55,7 +56,7 @@ func unmarshalMail(d *caddyfile.Dispenser) (*Mail, error) {
 		name := d.Val()
 		into := options[name]
 		if into == nil {
-			return nil, d.Errf("mail: unknown option %q; there are: from, user, password", name)
+			return nil, directive.NoOption(d, "mail: unknown option %q; there are: from, user, password", name)
 		}
 		if *into != "" {
 			return nil, d.Errf("%s is given twice", name)

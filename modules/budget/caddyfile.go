@@ -50,7 +50,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		var value string
 		switch {
 		case field == nil && option != "window":
-			return d.Errf("budget has no option %q; there are: name, key, limit, window, cost, charge, on_error", option)
+			return directive.NoOption(d, "budget has no option %q; there are: name, key, limit, window, cost, charge, on_error", option)
 		case !d.AllArgs(&value):
 			return d.ArgErr()
 		case value == "":

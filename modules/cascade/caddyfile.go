@@ -71,7 +71,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		default:
 			flag, ok := flags[option]
 			if !ok {
-				return d.Errf("unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, hide_failed_attempts, anonymous", option)
+				return directive.NoOption(d, "unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, hide_failed_attempts, anonymous", option)
 			}
 			if d.NextArg() {
 				return d.ArgErr()

@@ -40,6 +40,18 @@ const documentation = "github.com/tollgate-gateway/tollgate/blob/main/docs/refer
 // replaced would put another binary in the place of this one, without our modules.
 var replaced = []string{"upgrade", "add-package", "remove-package"}
 
+// configured take the file of a configuration, as an option alone.
+var configured = []string{"run", "start", "reload", "stop", "validate", "adapt", "trust", "untrust"}
+
+// noFile refuses arguments, which Caddy passes over in silence: "run other.caddy" would
+// run the Caddyfile of the working directory.
+func noFile(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes no argument, not %q; a file is named so: %s --config %s", cmd.CommandPath(), args[0], cmd.CommandPath(), args[0])
+}
+
 // sibling is a command of ours that was made before; its root is the one that is adopted.
 var sibling *cobra.Command
 
@@ -82,6 +94,9 @@ func adopt(root *cobra.Command) {
 			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return theirCaddyfile(cmd) }
 		case name == "validate":
 			cmd.RunE = validate
+		}
+		if slices.Contains(configured, cmd.Name()) {
+			cmd.Args = noFile
 		}
 		if slices.Contains([]string{"run", "reload", "stop", "validate", "adapt"}, cmd.Name()) {
 			cmd.RunE = explained(cmd.RunE)

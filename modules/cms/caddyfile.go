@@ -40,7 +40,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "base_url":
 			into = &h.BaseURL
 		default:
-			return d.Errf("cms has no option %q; there are: %s", d.Val(), strings.Join(optionNames, ", "))
+			return directive.NoOption(d, "cms has no option %q; there are: %s", d.Val(), strings.Join(optionNames, ", "))
 		}
 		if *into != "" {
 			return d.Errf("%s is given twice", d.Val())

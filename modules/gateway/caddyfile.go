@@ -3,6 +3,8 @@ package gateway
 import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
 // UnmarshalCaddyfile sets up the option from its Caddyfile form:
@@ -59,7 +61,7 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return err
 			}
 		default:
-			return d.Errf("unknown option %q; there are: file, enable, disable, provider_keys, provider", d.Val())
+			return directive.NoOption(d, "unknown option %q; there are: file, enable, disable, provider_keys, provider", d.Val())
 		}
 	}
 	return nil
@@ -132,7 +134,7 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 				return err
 			}
 		default:
-			return d.Errf("unknown option %q; there are: base_url, api_key, param, header, connect, first_content, answer, idle", option)
+			return directive.NoOption(d, "unknown option %q; there are: base_url, api_key, param, header, connect, first_content, answer, idle", option)
 		}
 	}
 	return nil
@@ -208,7 +210,7 @@ func (f *FirstRun) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.ArgErr()
 			}
 		default:
-			return d.Errf("unknown option %q; there are: discover, fallback", d.Val())
+			return directive.NoOption(d, "unknown option %q; there are: discover, fallback", d.Val())
 		}
 	}
 	return nil

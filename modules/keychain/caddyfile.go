@@ -52,7 +52,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return err
 			}
 		default:
-			return d.Errf("unknown option %q; there are: %s", d.Val(), strings.Join(optionNames, ", "))
+			return directive.NoOption(d, "unknown option %q; there are: %s", d.Val(), strings.Join(optionNames, ", "))
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func (c *Console) unmarshal(d *caddyfile.Dispenser) error {
 				return d.ArgErr()
 			}
 		default:
-			return d.Errf("unknown option %q; there are: oidc, scopes, resource, token, origins", option)
+			return directive.NoOption(d, "unknown option %q; there are: oidc, scopes, resource, token, origins", option)
 		}
 	}
 	if c.OIDC == nil && (seen["scopes"] || seen["resource"] || seen["token"] || seen["origins"]) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -83,7 +84,7 @@ func Unmarshal(d *caddyfile.Dispenser) (*Provider, error) {
 		case slices.Contains([]string{"scopes", "label", "groups_claim", "group"}, option):
 			return nil, d.ArgErr()
 		default:
-			return nil, d.Errf("oidc has no option %q; there are: scopes, label, groups_claim, group", option)
+			return nil, directive.NoOption(d, "oidc has no option %q; there are: scopes, label, groups_claim, group", option)
 		}
 	}
 	return p, nil

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tollgate-gateway/tollgate/internal/otlp"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
@@ -144,7 +145,7 @@ func (c *Core) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "service":
 			place = &c.Service
 		default:
-			return d.Errf("unknown option %q; there are: insecure, level, service", option)
+			return directive.NoOption(d, "unknown option %q; there are: insecure, level, service", option)
 		}
 		if *place != "" {
 			return d.Errf("%s is given twice", option)

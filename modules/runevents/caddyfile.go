@@ -86,7 +86,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			h.CorrectiveChange = true
 		default:
-			return d.Errf("run_events has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
+			return directive.NoOption(d, "run_events has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
 		}
 		if err != nil {
 			return err

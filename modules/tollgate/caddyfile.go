@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/tollgate-gateway/tollgate/internal/memory"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
 func init() {
@@ -58,7 +59,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "first_run":
 			err = serviceOption(d, &a.FirstRunRaw)
 		default:
-			return d.Errf("unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, first_run", d.Val())
+			return directive.NoOption(d, "unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, first_run", d.Val())
 		}
 		if err != nil {
 			return err

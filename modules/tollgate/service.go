@@ -227,7 +227,7 @@ func (s *Service) read(d *caddyfile.Dispenser, w *written) (map[string]any, erro
 		case i < 0 && slices.Contains(s.Block, name): // its directive tells what is given twice
 			block = append(block, w.add(d.NextSegment()...))
 		case i < 0:
-			return nil, d.Errf("unknown option %q; there are: %s", name, strings.Join(s.optionNames(), ", "))
+			return nil, directive.NoOption(d, "unknown option %q; there are: %s", name, strings.Join(s.optionNames(), ", "))
 		case values[name] != nil:
 			return nil, d.Errf("%s is given twice", name)
 		case s.Options[i].Read == nil:

@@ -43,7 +43,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			h.Reasoning = true
 		default:
-			return d.Errf("unknown option %q; there are: model, reasoning", d.Val())
+			return directive.NoOption(d, "unknown option %q; there are: model, reasoning", d.Val())
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
@@ -136,7 +137,7 @@ func (r *Redis) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		seen[option] = true
 		var value string
 		if option != "timeout" && option != "prefix" {
-			return d.Errf("unknown option %q; there are: timeout, prefix", option)
+			return directive.NoOption(d, "unknown option %q; there are: timeout, prefix", option)
 		}
 		if !d.AllArgs(&value) {
 			return d.ArgErr()

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
@@ -144,7 +145,7 @@ func (a *AES) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.ArgErr()
 			}
 		default:
-			return d.Errf("unknown option %q; there is: file", d.Val())
+			return directive.NoOption(d, "unknown option %q; there is: file", d.Val())
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -69,7 +70,7 @@ func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
 		}
 		t.Timeout = caddy.Duration(took)
 	default:
-		return d.Errf("unknown option %q; there are: address, token, approle, key, mount, ca, timeout, file, aes", option)
+		return directive.NoOption(d, "unknown option %q; there are: address, token, approle, key, mount, ca, timeout, file, aes", option)
 	}
 	return nil
 }

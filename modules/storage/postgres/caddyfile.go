@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
 // UnmarshalCaddyfile sets up the module from its Caddyfile form:
@@ -19,7 +21,7 @@ func (p *Postgres) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	for d.NextBlock(0) {
 		if d.Val() != "max_conns" {
-			return d.Errf("unknown option %q; there is: max_conns", d.Val())
+			return directive.NoOption(d, "unknown option %q; there is: max_conns", d.Val())
 		}
 		if p.MaxConns != 0 {
 			return d.Err("max_conns is given twice")

@@ -5,6 +5,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
 // UnmarshalCaddyfile sets up the module from its Caddyfile form:
@@ -29,7 +31,7 @@ func (s *SQLite) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		switch option {
 		case "readers", "synchronous", "busy_timeout":
 		default:
-			return d.Errf("unknown option %q; there are: readers, synchronous, busy_timeout", option)
+			return directive.NoOption(d, "unknown option %q; there are: readers, synchronous, busy_timeout", option)
 		}
 		if !d.AllArgs(&value) {
 			return d.ArgErr()

@@ -86,9 +86,14 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, "")
 	for want, args := range map[string][]string{
-		"usage: tollgate keychain users add <id>":   {"keychain", "users", "add"},
-		"usage: tollgate backup <folder>":           {"backup"},
-		"see: tollgate keychain keys create --help": {"keychain", "keys", "create", "--models", "x"},
+		"usage: tollgate keychain users add <id>": {"keychain", "users", "add"},
+		"usage: tollgate backup <folder>":         {"backup"},
+		"tollgate run takes no argument, not \"other.caddy\"; a file is named so: tollgate run --config other.caddy; usage: tollgate run [--config <path>": {"run", "other.caddy"},
+		"a file is named so: tollgate start --config other.caddy":    {"start", "other.caddy"},
+		"a file is named so: tollgate reload --config other.caddy":   {"reload", "other.caddy"},
+		"a file is named so: tollgate validate --config other.caddy": {"validate", "--adapter", "caddyfile", "other.caddy"},
+		"a file is named so: tollgate adapt --config other.caddy":    {"adapt", "--pretty", "other.caddy"},
+		"see: tollgate keychain keys create --help":                  {"keychain", "keys", "create", "--models", "x"},
 	} {
 		if said := refused(n, args...); !strings.Contains(said, want) {
 			t.Errorf("%v: %s", args, said)
