@@ -57,6 +57,8 @@ type Source struct {
 	Passages []kernel.Passage
 	// Facts are of the question's issuer alone.
 	Facts []Fact
+	// Known are tables that were read before; nil: none are.
+	Known *Tables
 }
 
 // Fact is one with the place of its passage among those of the Source.
@@ -67,6 +69,9 @@ type Fact struct {
 
 // Compute computes what a question wants; nil: it cannot be told from the source.
 func Compute(w Want, src Source) *Value {
+	if w.Op == Text { // no table is read for it
+		return nil
+	}
 	f := newFinder(src)
 	if len(w.Periods) == 0 {
 		f.latest()
@@ -93,7 +98,7 @@ type finder struct {
 }
 
 func newFinder(src Source) *finder {
-	f := &finder{src: src, series: read(src.Passages), facts: make(map[string]*Series)}
+	f := &finder{src: src, series: read(src.Passages, src.Known), facts: make(map[string]*Series)}
 	for _, fact := range src.Facts {
 		s := f.facts[fact.Metric]
 		if s == nil {

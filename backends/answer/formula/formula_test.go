@@ -1,6 +1,8 @@
 package formula
 
 import (
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -158,4 +160,24 @@ func FuzzCompute(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, question, text string) {
 		Compute(Parse(question), Source{Passages: []kernel.Passage{{Text: text}}})
 	})
+}
+
+// What was read before is what would be read, in the places of other passages too, and is bounded.
+func TestKnownTables(t *testing.T) {
+	t.Parallel()
+	passage := func(n int) kernel.Passage {
+		return kernel.Passage{Text: fmt.Sprintf("In millions\n\n| | 2025 | 2024 |\n|---|---|---|\n| Revenue %d | 412.5 | 380.0 |\n| Net income | 31.2 | 28.4 |\n", n)}
+	}
+	known := new(Tables)
+	for range 2 {
+		for n := range mostKnown + 10 {
+			passages := []kernel.Passage{{Text: "No table."}, passage(n), passage(n / 2)}
+			if got, want := read(passages, known), read(passages, nil); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%d: %+v\nwant %+v", n, got, want)
+			}
+		}
+	}
+	if len(known.known) > mostKnown {
+		t.Errorf("%d passages", len(known.known))
+	}
 }

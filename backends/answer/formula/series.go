@@ -52,8 +52,11 @@ func (s set) has(t terms.Term) bool { return s[t] }
 // mostSeries bounds what is compared with a question.
 const mostSeries = 8000
 
+// mostTables bounds those of one passage that are read.
+const mostTables = 8
+
 // read makes the series of the tables of passages.
-func read(passages []kernel.Passage) []*Series {
+func read(passages []kernel.Passage, known *Tables) []*Series {
 	var all []*Series
 	n := 0
 	for i := range passages {
@@ -61,14 +64,30 @@ func read(passages []kernel.Passage) []*Series {
 		if !strings.Contains(p.Text, "|") {
 			continue
 		}
-		text := paragraph(p.Text)
-		beside := surroundings{p.Section, setOf(text), scaleIn(text)}
-		for _, t := range tables.ParseAll(p.Text, 8) {
-			all = append(all, ofTable(t, beside, i, n)...)
+		for _, t := range known.of(p) {
+			for _, s := range t {
+				own := *s
+				own.table, own.Points = n, slices.Clone(s.Points)
+				for at := range own.Points {
+					own.Points[at].Passage = i
+				}
+				all = append(all, &own)
+			}
 			if n++; len(all) > mostSeries {
 				return all
 			}
 		}
+	}
+	return all
+}
+
+// ofPassage are the series of each table in a passage.
+func ofPassage(p *kernel.Passage) [][]*Series {
+	text := paragraph(p.Text)
+	beside := surroundings{p.Section, setOf(text), scaleIn(text)}
+	var all [][]*Series
+	for _, t := range tables.ParseAll(p.Text, mostTables) {
+		all = append(all, ofTable(t, beside))
 	}
 	return all
 }
@@ -82,7 +101,7 @@ type surroundings struct {
 
 // ofTable makes the series of a table: its rows over the periods of its columns, or its
 // columns over the periods of its rows, or single figures without a period.
-func ofTable(t *tables.Table, beside surroundings, passage, table int) []*Series {
+func ofTable(t *tables.Table, beside surroundings) []*Series {
 	caption := setOf(t.Caption, t.Corner, beside.section)
 	heads := make([]string, len(t.Columns))
 	byColumn := false
@@ -128,7 +147,7 @@ func ofTable(t *tables.Table, beside surroundings, passage, table int) []*Series
 			s := index[key]
 			if s == nil || slices.ContainsFunc(s.Points, func(q Point) bool { return q.Period == period && period.Known() }) {
 				s = &Series{
-					Name: name, Group: group, table: table, key: key, name: setOf(name), group: setOf(group), header: setOf(other), caption: caption, around: beside.around,
+					Name: name, Group: group, key: key, name: setOf(name), group: setOf(group), header: setOf(other), caption: caption, around: beside.around,
 					total: strings.HasPrefix(strings.ToLower(name), "total"),
 				}
 				if s.Name == "" {
@@ -137,7 +156,7 @@ func ofTable(t *tables.Table, beside surroundings, passage, table int) []*Series
 				index[key] = s
 				all = append(all, s)
 			}
-			s.Points = append(s.Points, Point{Figure: f, Period: period, Head: head, Passage: passage})
+			s.Points = append(s.Points, Point{Figure: f, Period: period, Head: head})
 		}
 	}
 	return all
@@ -187,7 +206,7 @@ func scaled(f kernel.Figure, scale float64) kernel.Figure {
 // Figures are those of the tables of a passage, in the scale that formulas take them in.
 func Figures(p *kernel.Passage) []kernel.Figure {
 	var list []kernel.Figure
-	for _, s := range read([]kernel.Passage{*p}) {
+	for _, s := range read([]kernel.Passage{*p}, nil) {
 		for _, point := range s.Points {
 			list = append(list, point.Figure)
 		}

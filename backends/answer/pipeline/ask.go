@@ -115,13 +115,13 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error
 		}
 		return fmt.Errorf("%w: %w", errStore, err)
 	}
-	w.compute(t)
+	w.compute(p.known, t)
 	return nil
 }
 
 // compute computes of what was found.
-func (w *work) compute(t *Trace) {
-	src := formula.Source{Passages: w.passages}
+func (w *work) compute(known *formula.Tables, t *Trace) {
+	src := formula.Source{Passages: w.passages, Known: known}
 	if len(w.q.Issuers) == 1 {
 		for _, f := range w.facts {
 			at := slices.IndexFunc(w.passages, func(p kernel.Passage) bool { return p.ID == f.Passage && p.ID != 0 })
@@ -368,7 +368,7 @@ func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 		return nil
 	}
 	if w.value = nil; !w.q.Several {
-		w.compute(t)
+		w.compute(p.known, t)
 	}
 	d := joined
 	switch {

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
@@ -117,6 +118,7 @@ type Pipeline struct {
 	model   models.Model
 	options Options
 	now     func() time.Time
+	known   *formula.Tables
 }
 
 // New makes a pipeline. A nil model is extractive mode: rules and templates alone.
@@ -128,7 +130,7 @@ func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Is
 	if o.Judge == nil {
 		o.Judge = model
 	}
-	return &Pipeline{question.Reader{Issuers: issuers, CompareMin: o.CompareMin, Now: now}, search, issuers, model, o, now}
+	return &Pipeline{question.Reader{Issuers: issuers, CompareMin: o.CompareMin, Now: now}, search, issuers, model, o, now, new(formula.Tables)}
 }
 
 // Stage is one of an answer, for its progress and for its trace.
