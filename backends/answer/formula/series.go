@@ -85,8 +85,9 @@ func read(passages []kernel.Passage, known *Tables) []*Series {
 func ofPassage(p *kernel.Passage) [][]*Series {
 	text := paragraph(p.Text)
 	beside := surroundings{p.Section, setOf(text), scaleIn(text)}
-	var all [][]*Series
-	for _, t := range tables.ParseAll(p.Text, mostTables) {
+	found := tables.ParseAll(p.Text, mostTables)
+	all := make([][]*Series, 0, len(found))
+	for _, t := range found {
 		all = append(all, ofTable(t, beside))
 	}
 	return all
