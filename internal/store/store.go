@@ -4,9 +4,9 @@
 //
 // A [DB] is made by [NewSQLite] or [NewPostgres], which touch nothing, gets its
 // schemas by [DB.Register] and works once [DB.Start] has opened and migrated
-// it. Writes behave alike on both engines: each is atomic, durable when it (but see [Hastily])
-// returns, and all of them together leave what running them one after another
-// would leave.
+// it. Writes behave alike on both engines: each is atomic, durable when it
+// returns (but see [Hastily]), and all of them together leave what running them
+// one after another would leave.
 package store
 
 import (

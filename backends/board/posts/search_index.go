@@ -209,8 +209,11 @@ func indexPosts(c store.Conn) (n int, err error) {
 		return 0, err
 	}
 	next := IndexedAll
-	for begun := time.Now(); len(batch) > 0 && time.Since(begun) < indexedAtOnce; batch = batch[1:] {
-		p := batch[0]
+	begun := time.Now()
+	for i, p := range batch {
+		if i > 0 && time.Since(begun) >= indexedAtOnce {
+			break
+		}
 		next = kernel.Itoa(p.id)
 		if p.number == 0 || c.Dialect() == store.SQLite && isASCII(p.title) && isASCII(p.message) { // its index has split that alike
 			continue
