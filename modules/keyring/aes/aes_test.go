@@ -36,7 +36,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		"two files":   {"aes {\nfile a b\n}", "!wrong argument count"},
 		"file twice":  {"aes {\nfile a\nfile b\n}", "!file is given twice"},
 		"unknown":     {"aes {\nkey a\n}", `!unknown option "key"`},
-		"nested":      {"aes {\nfile a {\nb\n}\n}", "!unknown option"},
+		"nested":      {"aes {\nfile a {\nb\n}\n}", "!takes no block"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

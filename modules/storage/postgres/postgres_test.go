@@ -33,7 +33,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		"block only":  {"postgres {\nmax_conns 4\n}", "!one argument"},
 		"two":         {"postgres host=h password=" + secret, "!one argument"},
 		"unknown":     {"postgres {env.DSN} {\nmin_conns 4\n}", `!unknown option "min_conns"; there is: max_conns`},
-		"nested":      {"postgres {env.DSN} {\nmax_conns 4 {\nx\n}\n}", "!unknown option"},
+		"nested":      {"postgres {env.DSN} {\nmax_conns 4 {\nx\n}\n}", "!takes no block"},
 		"repeated":    {"postgres {env.DSN} {\nmax_conns 4\nmax_conns 5\n}", "!max_conns is given twice"},
 		"none":        {"postgres {env.DSN} {\nmax_conns\n}", "!wrong argument count"},
 		"two numbers": {"postgres {env.DSN} {\nmax_conns 4 5\n}", "!wrong argument count"},

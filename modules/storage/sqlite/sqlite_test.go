@@ -32,7 +32,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		"no path block": {"sqlite {\nreaders 1\n}", "!wrong argument count"},
 		"two paths":     {"sqlite a b", "!wrong argument count"},
 		"unknown":       {"sqlite x.db {\nwriters 2\n}", `!unknown option "writers"; there are: readers, synchronous, busy_timeout`},
-		"nested":        {"sqlite x.db {\nreaders 2 {\nx\n}\n}", "!unknown option"},
+		"nested":        {"sqlite x.db {\nreaders 2 {\nx\n}\n}", "!takes no block"},
 		"repeated":      {"sqlite x.db {\nreaders 2\nreaders 2\n}", "!readers is given twice"},
 		"readers none":  {"sqlite x.db {\nreaders\n}", "!wrong argument count"},
 		"readers two":   {"sqlite x.db {\nreaders 1 2\n}", "!wrong argument count"},
