@@ -46,6 +46,9 @@ func (s *Service) registry(*rest.Call) (any, error) {
 		Input       float64 `json:"input_usd_per_million_tokens"`
 		CachedInput float64 `json:"cached_input_usd_per_million_tokens"`
 		Output      float64 `json:"output_usd_per_million_tokens"`
+
+		Factors map[string]float64 `json:"factors,omitempty"`
+		Calls   map[string]float64 `json:"usd_per_call,omitempty"`
 	}
 	type model struct {
 		ID            string         `json:"id"`
@@ -72,7 +75,7 @@ func (s *Service) registry(*rest.Call) (any, error) {
 				Embeddings: m.Embeddings,
 			}
 			if m.Price.Known {
-				one.Price = &price{m.Price.Input, m.Price.CachedInput, m.Price.Output}
+				one.Price = &price{m.Price.Input, m.Price.CachedInput, m.Price.Output, m.Price.Factors, m.Price.Calls}
 			}
 			list = append(list, one)
 		}
