@@ -1,0 +1,152 @@
+package formula
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// beyond reports whether a figure is beyond the threshold. Its scale is taken as it is
+// said; a threshold without one is in the scale of the table, when it was printed so.
+func (w Want) beyond(f kernel.Figure) bool {
+	limit := w.Threshold.Value
+	if digits := f.Step <= 1 && w.Threshold.Step > 1 && f.Unit != kernel.Percent; digits {
+		limit /= scaleOf(w.Threshold)
+	}
+	if w.Above {
+		return f.Value > limit
+	}
+	return f.Value < limit
+}
+
+// scaleOf is the scale that a figure is printed in.
+func scaleOf(f kernel.Figure) float64 {
+	for _, scale := range []float64{1e12, 1e9, 1e6, 1e3} {
+		if f.Step >= scale*0.99 {
+			return scale
+		}
+	}
+	return 1
+}
+
+func (w Want) beyondIn(f *finder) *Value {
+	s, score, ok := f.one(w.Subjects[0], nil)
+	if !ok {
+		return nil
+	}
+	points := s.years()
+	if w.Quarters {
+		points = s.Points
+	}
+	if len(w.Periods) == 2 && w.Range {
+		low, high := w.Periods[0].AnyYear(), w.Periods[1].AnyYear()
+		points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool {
+			y := p.Period.AnyYear()
+			return y < min(low, high) || y > max(low, high)
+		})
+	}
+	if len(points) < 2 {
+		return nil
+	}
+	v := &Value{Op: w.Op, Inputs: inputs(s, points), Confidence: score}
+	var heads []string
+	for _, p := range points {
+		if !w.comparable(p.Figure) {
+			return nil
+		}
+		if w.beyond(p.Figure) {
+			heads = append(heads, pointName(p, points))
+		}
+	}
+	word := "below "
+	if w.Above {
+		word = "above "
+	}
+	unit := "years"
+	if w.Quarters {
+		unit = "quarters"
+	}
+	compared := make([]string, len(points))
+	for i, p := range points {
+		compared[i] = figures.Print(p.Figure) + " (" + pointName(p, points) + ")"
+	}
+	v.Formula = and(compared) + " compared with " + figures.Print(w.Threshold)
+	if w.Op == Where {
+		if len(heads) == 0 {
+			return nil
+		}
+		v.Label, v.Words = unit+" with "+s.Title()+" "+word+figures.Print(w.Threshold), heads
+		return v
+	}
+	v.Label = "number of " + unit + " with " + s.Title() + " " + word + figures.Print(w.Threshold)
+	if len(heads) > 0 {
+		v.Label += " (" + and(heads) + ")"
+	}
+	return v.with(kernel.Figure{Value: float64(len(heads)), Step: 1})
+}
+
+// comparable reports whether a figure is in a unit that the threshold may be in: one of
+// a quite different size is a sign that the scale is not known.
+func (w Want) comparable(f kernel.Figure) bool {
+	if !kindred(f, w.Threshold) {
+		return false
+	}
+	if w.Threshold.Step > 1 && f.Step >= 1 {
+		return true
+	}
+	return f.Value == 0 || w.Threshold.Value == 0 || math.Abs(math.Log10(math.Abs(f.Value/w.Threshold.Value))) < 2.5
+}
+
+// pointName names a point among those of its series: by its year, where no other is
+// of that year.
+func pointName(p Point, points []Point) string {
+	same := 0
+	for _, q := range points {
+		if q.Period.AnyYear() == p.Period.AnyYear() {
+			same++
+		}
+	}
+	if same == 1 && p.Period.Quarter == 0 && p.Period.Known() {
+		return strconv.Itoa(p.Period.AnyYear())
+	}
+	return strings.TrimSpace(p.Head)
+}
+
+func (w Want) extremeIn(f *finder) *Value {
+	s, score, ok := f.one(w.Subjects[0], w.Periods)
+	if !ok {
+		return nil
+	}
+	points := s.years()
+	if w.Quarters {
+		points = s.Points
+	}
+	if len(w.Periods) > 1 {
+		if points, ok = s.at(w.Periods); !ok {
+			return nil
+		}
+	}
+	if len(points) < 2 {
+		return nil
+	}
+	best := points[0]
+	for _, p := range points[1:] {
+		if w.Op == Highest && p.Value > best.Value || w.Op == Lowest && p.Value < best.Value {
+			best = p
+		}
+	}
+	for _, p := range points {
+		if p.Value == best.Value && p.Period != best.Period || !kindred(p.Figure, best.Figure) {
+			return nil
+		}
+	}
+	word := "highest "
+	if w.Op == Lowest {
+		word = "lowest "
+	}
+	return &Value{Op: w.Op, Label: "period with the " + word + s.Title(), Words: []string{pointName(best, points)}, Inputs: inputs(s, points), Confidence: score}
+}
