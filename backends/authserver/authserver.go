@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -63,6 +64,9 @@ type Options struct {
 	// Lockout counts who fails to sign in, see NewLockout. Default: one that ends with the
 	// server.
 	Lockout *lockout.Lockout
+	// Passwords hashes those of users and the secrets of clients. Default: see
+	// password.Hasher.
+	Passwords password.Hasher
 	// Networks are those that addresses which others set may lead to, beside public ones.
 	Networks []netip.Prefix
 	// Version is what the administration API tells.
@@ -80,6 +84,8 @@ type Server struct {
 	observe  func(job, outcome string, done int)
 	lockout  *lockout.Lockout
 	networks []netip.Prefix
+
+	passwords password.Hasher
 
 	rooms         rooms
 	public, admin *site
@@ -117,7 +123,7 @@ func New(o Options) (*Server, error) {
 	if len(key) == 0 {
 		return nil, errors.New("authserver: neither session.secret nor a key")
 	}
-	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
+	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, passwords: o.Passwords, networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
 	s.kernel = &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace, Span: o.Span,
 	}

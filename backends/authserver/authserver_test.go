@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -43,7 +44,7 @@ func serveLogged(t *testing.T, db *store.DB, text string, logger func() *zap.Log
 	}
 	now := func() time.Time { return noon }
 	shared := counters.NewMemory(now)
-	s, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Logger: logger, Now: now, Version: "v1"})
+	s, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Logger: logger, Now: now, Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +267,7 @@ func TestNew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32)}); err == nil || !strings.Contains(err.Error(), `[0]`) || !strings.Contains(err.Error(), want) {
+		if _, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32)}); err == nil || !strings.Contains(err.Error(), `[0]`) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", entry, err)
 		}
 		if err := authserver.Try(cfg); err == nil || !strings.Contains(err.Error(), want) {

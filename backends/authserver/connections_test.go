@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -168,7 +169,7 @@ broker_providers: [{slug: maps, protocol: api_key, config_data: {header_name: X-
 		t.Fatal(err)
 	}
 	shared := counters.NewMemory(time.Now)
-	s, err := authserver.New(authserver.Options{Config: cfg, DB: databases.SQLite(t), Counters: shared, Key: make([]byte, 32)})
+	s, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: databases.SQLite(t), Counters: shared, Key: make([]byte, 32)})
 	if err != nil {
 		t.Fatal(err)
 	}

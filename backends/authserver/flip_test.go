@@ -82,7 +82,7 @@ func newLabOn(t *testing.T, db *store.DB, s settings) *lab {
 	shared := counters.NewMemory(l.clock.Now)
 	logger := zap.New(core)
 	l.server, err = authserver.New(authserver.Options{
-		Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Now: l.clock.Now, Logger: func() *zap.Logger { return logger },
+		Passwords: authtest.Quick, Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Now: l.clock.Now, Logger: func() *zap.Logger { return logger },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +102,7 @@ func newLabOn(t *testing.T, db *store.DB, s settings) *lab {
 		runtime.Gosched()
 	}
 	l.users = authserver.OfflineUsers(k)
+	l.users.Passwords = authtest.Quick
 	if l.ann, err = l.users.FindEmail(t.Context(), "ann@example.com"); users.IsNone(err) {
 		l.ann, err = l.users.Create(t.Context(), users.New{Email: "ann@example.com", Name: "Ann", Password: "correct horse"}, "")
 	}

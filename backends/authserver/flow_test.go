@@ -20,6 +20,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
@@ -70,6 +71,7 @@ resources:
 	k := authserver.Offline(db, time.Now)
 	t.Cleanup(k.Close)
 	l.users = authserver.OfflineUsers(k)
+	l.users.Passwords = authtest.Quick
 	if l.ann, err = l.users.Create(t.Context(), users.New{Email: "ann@example.com", Name: "Ann", Password: "correct horse", EmailVerified: true}, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,7 @@ resources:
 func (l *live) node(db *store.DB) *authserver.Server {
 	l.t.Helper()
 	shared := counters.NewMemory(time.Now)
-	s, err := authserver.New(authserver.Options{Config: l.config, DB: db, Counters: shared, Key: make([]byte, 32), Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	s, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: l.config, DB: db, Counters: shared, Key: make([]byte, 32), Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

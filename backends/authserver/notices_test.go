@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
@@ -40,7 +41,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
 			shared, looked := counters.NewMemory(time.Now), make(chan string, 1)
 			s, err := authserver.New(authserver.Options{
-				Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Logger: func() *zap.Logger { return zap.New(core) },
+				Passwords: authtest.Quick, Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Logger: func() *zap.Logger { return zap.New(core) },
 				Observe: func(job, outcome string, _ int) {
 					if job == "secrets" {
 						looked <- outcome

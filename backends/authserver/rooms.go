@@ -88,8 +88,8 @@ func (s *Server) wire() error {
 		registered = append(registered, clients.GrantExchange)
 	}
 	r.clients = clients.New(k, clients.Options{
-		Documents: s.documents(),
-		Pepper:    []byte(c.ClientSecretPepper), Grants: registered, Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects, UnusedLife: c.DCR.UnusedClientExpiry, IdleLife: c.DCR.IdleClientExpiry,
+		Documents: s.documents(), Hasher: s.passwords,
+		Pepper: []byte(c.ClientSecretPepper), Grants: registered, Mode: c.DCR.Mode, Approved: c.DCR.ApprovedRedirects, UnusedLife: c.DCR.UnusedClientExpiry, IdleLife: c.DCR.IdleClientExpiry,
 		DefaultScope: strings.Fields(c.OAuth.DefaultClientScope), Endpoints: []string{k.Issuer + protocol.TokenPath, k.Issuer + protocol.PushPath}, Networks: s.networks,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
@@ -112,7 +112,7 @@ func (s *Server) wire() error {
 	}
 	r.keys = keys.New(k, keys.Options{Store: held, Algorithm: c.Signing.Algorithm, Retain: retain})
 
-	r.users = &users.Users{Server: k}
+	r.users = &users.Users{Server: k, Passwords: s.passwords}
 	if c.DPoP.Enabled {
 		r.proofs = proofs.New(k, proofs.Options{Lifetime: c.DPoP.ProofLifetime, NonceLife: c.DPoP.NonceTTL, RequireNonce: c.DPoP.RequireNonce})
 	}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -33,7 +34,7 @@ func signedBy(t *testing.T, db *store.DB, kms *transittest.Server, more string) 
 		t.Fatal(err)
 	}
 	shared := counters.NewMemory(time.Now)
-	s, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Version: "v1"})
+	s, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestMoveEncryption(t *testing.T) {
 				t.Fatal(err)
 			}
 			shared := counters.NewMemory(time.Now)
-			s, err := authserver.New(authserver.Options{Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Logger: zap.NewNop})
+			s, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: db, Counters: shared, Key: make([]byte, 32), Logger: zap.NewNop})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,7 +38,7 @@ func newAPI(t *testing.T, k authtest.Kernel, text string, env map[string]string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := authserver.New(authserver.Options{Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now, Version: "v1"})
+	s, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now, Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestAdminLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := authserver.New(authserver.Options{Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now})
+	s, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +416,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := authserver.New(authserver.Options{Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now, Version: "v1"})
+	s, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now, Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func TestUI(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := authtest.SQLite(t)
-	open, err := authserver.New(authserver.Options{Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now, Version: "v1"})
+	open, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now, Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}

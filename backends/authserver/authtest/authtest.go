@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
@@ -25,6 +26,9 @@ import (
 const Issuer = "https://as.example"
 
 var databases = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}}
+
+// Quick hashes the passwords and secrets of tests, which are no secrets.
+var Quick = password.Hasher{Params: password.Params{Memory: 8, Passes: 1, Lanes: 1}}
 
 // Kernel is one for a test.
 type Kernel struct {

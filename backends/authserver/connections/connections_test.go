@@ -149,7 +149,7 @@ func (n *node) fill(t *testing.T, u *upstream) (user string, r *resources.Resour
 	if err := n.catalog.Create(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	made, err := (&users.Users{Server: n.Kernel.Server}).Create(t.Context(), users.New{Email: "ann@example.com", Password: "correct horse"}, "")
+	made, err := (&users.Users{Server: n.Kernel.Server, Passwords: authtest.Quick}).Create(t.Context(), users.New{Email: "ann@example.com", Password: "correct horse"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
