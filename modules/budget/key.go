@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
 const (
@@ -47,8 +48,7 @@ func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) (string, error
 	} else if text != "" {
 		key = append(key, text...)
 	} else {
-		address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-		key = appendAddress(append(key, "ip:"...), address)
+		key = appendAddress(append(key, "ip:"...), edge.Address(r))
 	}
 	return string(key), nil
 }
@@ -56,8 +56,7 @@ func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) (string, error
 // AddressKey names the window of the client's address in the store, as a budget
 // of that name and window does for those who are not signed in.
 func AddressKey(ctx context.Context, name string, window time.Duration) string {
-	address, _ := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string)
-	return string(appendAddress([]byte(prefixOf(name, window)+"ip:"), address))
+	return string(appendAddress([]byte(prefixOf(name, window)+"ip:"), edge.AddressIn(ctx)))
 }
 
 // prefixOf begins the keys of a budget in the store.

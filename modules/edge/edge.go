@@ -2,6 +2,7 @@
 package edge
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -10,8 +11,11 @@ import (
 )
 
 // Address is that of the client.
-func Address(r *http.Request) string {
-	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+func Address(r *http.Request) string { return AddressIn(r.Context()) }
+
+// AddressIn is that of the client whose request has the context.
+func AddressIn(ctx context.Context) string {
+	address, _ := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string)
 	return address
 }
 
