@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,12 +59,17 @@ func (s *Service) put(ctx context.Context, reports []*report) error {
 		return ErrBusy
 	}
 	err := s.db.Write(ctx, func(c store.Conn) error {
+		var last int64
+		if err := c.Row(`SELECT COALESCE(MAX(id), 0) FROM run_inbox`).Scan(&last); err != nil {
+			return fmt.Errorf("looking into the inbox: %w", err)
+		}
 		for _, r := range reports {
-			err := c.Row(`INSERT INTO run_inbox (version, received, since, payload) VALUES (?, ?, ?, ?) RETURNING id`,
-				r.version, r.receiveTime, r.since, r.payload).Scan(&r.inbox)
-			if err != nil {
+			last = max(last+1, inboxID(r.receiveTime))
+			if _, err := c.Exec(`INSERT INTO run_inbox (id, version, received, since, payload) VALUES (?, ?, ?, ?, ?)`,
+				last, r.version, r.receiveTime, r.since, r.payload); err != nil {
 				return fmt.Errorf("keeping a report: %w", err)
 			}
+			r.inbox = last
 		}
 		return nil
 	})
@@ -74,6 +80,16 @@ func (s *Service) put(ctx context.Context, reports []*report) error {
 	in.add(reports)
 	return nil
 }
+
+// inboxID is a number for a report that came at a time, in Unix milliseconds: later ones
+// are greater, and none is given to two reports, of which the first is filed already, also
+// when a clock was put back. A process that still has that one would file it for the other.
+func inboxID(received int64) int64 {
+	return received<<inboxChance | rand.Int64N(1<<inboxChance)
+}
+
+// inboxChance is how many bits of a number are chance.
+const inboxChance = 20
 
 // add keeps reports that are in the table, and says when there are enough.
 func (in *inbox) add(reports []*report) {
@@ -172,13 +188,14 @@ func (s *Service) Settle(ctx context.Context) error {
 		return nil
 	}
 	var length, last int64
+	known := s.inbox.length.Load()
 	err := s.db.ReadBriefly(ctx, func(c store.Conn) error {
 		return c.Row(`SELECT COUNT(*), COALESCE(MAX(id), 0) FROM run_inbox`).Scan(&length, &last)
 	})
 	if err != nil {
 		return fmt.Errorf("looking into the inbox: %w", err)
 	}
-	s.inbox.length.Store(length) // others put and file, too
+	s.inbox.length.CompareAndSwap(known, length) // others put and file, too; unless it has changed since
 	if length == 0 {
 		return nil
 	}

@@ -265,6 +265,32 @@ func TestInboxRejects(t *testing.T) {
 	}
 }
 
+// TestInboxOfTwo: a process that still knows a report which another one has filed does not
+// take the next report of the emptied inbox for it.
+func TestInboxOfTwo(t *testing.T) {
+	t.Parallel()
+	s, p := inboxed(t)
+	other := p.start(t)
+	release := s.held(t)
+	s.reportsOf(t, 1)
+	if err := other.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := Command{Name: storeReport, Version: 8, Certname: "x", Payload: least("a.example.com", "second.example.com")}
+	if _, err := other.Process(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	for _, service := range []*Service{s, other} {
+		if err := service.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.number(t, "SELECT count(*) FROM run_reports"); n != 2 || s.waiting(t) != 0 {
+		t.Errorf("%d reports, want 2, and %d wait", n, s.waiting(t))
+	}
+}
+
 // TestInboxFull: when nothing can be filed for long no more is acknowledged.
 func TestInboxFull(t *testing.T) {
 	t.Parallel()

@@ -25,11 +25,11 @@ const (
 // job is a report on its way into the database.
 type job struct {
 	report *report
-	done   chan error // holds one, so that the writer never waits
+	done   chan error // holds one, so that nobody waits on it
 }
 
-// enqueue hands a report to the writer.
-func (s *Service) enqueue(r *report) (<-chan error, error) {
+// enqueue puts a report where the next batch takes it from; await is to follow.
+func (s *Service) enqueue(r *report) (*job, error) {
 	s.closing.RLock()
 	defer s.closing.RUnlock()
 	if s.closed {
@@ -38,9 +38,30 @@ func (s *Service) enqueue(r *report) (<-chan error, error) {
 	j := &job{report: r, done: make(chan error, 1)}
 	select {
 	case s.queue <- j:
-		return j.done, nil
+		s.work.Add(1)
+		return j, nil
 	default:
 		return nil, ErrBusy
+	}
+}
+
+// await returns when the report of a job is durable, or is not and will not be. Who finds
+// the writer free writes for all who wait: a report that comes alone is stored without
+// another goroutine, which costs more to wake than a good part of what it would do.
+func (s *Service) await(j *job) error {
+	defer s.work.Done()
+	for {
+		select {
+		case err := <-j.done: // before another batch of others' reports
+			return err
+		default:
+		}
+		select {
+		case err := <-j.done:
+			return err
+		case w := <-s.writer:
+			w.write()
+		}
 	}
 }
 
@@ -48,21 +69,6 @@ func (s *Service) enqueue(r *report) (<-chan error, error) {
 type crowd struct {
 	senders int           // whose reports it stored, or left waiting
 	took    time.Duration // to store it
-}
-
-// write is the goroutine that stores reports: those that wait at the same time
-// share a transaction.
-func (s *Service) write() {
-	w := &writer{Service: s, partitions: s.newPartitions()}
-	jobs := make([]*job, 0, batchReports)
-	var last crowd
-	for j := range s.queue {
-		jobs = s.gather(append(jobs[:0], j), last)
-		began := time.Now()
-		w.settle(jobs)
-		last = crowd{len(jobs) + len(s.queue), time.Since(began)}
-		clear(jobs)
-	}
 }
 
 // gather adds the reports that wait, those that are being read by now and those of
@@ -101,9 +107,6 @@ func (s *Service) gather(jobs []*job, last crowd) []*job {
 				return jobs
 			}
 		}
-		if more == nil { // the queue is closed
-			return jobs
-		}
 		jobs = append(jobs, more)
 		events += len(more.report.events)
 	}
@@ -115,6 +118,36 @@ type writer struct {
 	*Service
 	caches     caches
 	partitions *partitions
+	last       crowd
+}
+
+// write stores a batch of those reports that wait, which share a transaction, and lets go
+// of the writer.
+func (w *writer) write() {
+	defer func() { w.writer <- w }()
+	var jobs []*job
+	select {
+	case j := <-w.queue:
+		jobs = w.gather(append(jobs, j), w.last)
+	default:
+		return
+	}
+	settled := false
+	defer func() {
+		if settled {
+			return
+		}
+		for _, j := range jobs { // a panic, which is for one of those who wait
+			select {
+			case j.done <- errUnfinished:
+			default:
+			}
+		}
+	}()
+	began := time.Now()
+	w.settle(jobs)
+	settled = true
+	w.last = crowd{len(jobs) + len(w.queue), time.Since(began)}
 }
 
 // settle stores the reports of a batch. When they cannot be stored together,

@@ -1,6 +1,7 @@
 package runevents
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +16,6 @@ func TestGather(t *testing.T) {
 		last    crowd
 		queued  int
 		coming  []time.Duration // after which reports come into the queue
-		closed  bool
 		want    int
 		took    time.Duration
 	}{
@@ -28,7 +28,6 @@ func TestGather(t *testing.T) {
 		"a crowd no more": {last: crowd{2, batchWait / 4}, want: 1, took: batchWait / 4},
 		"a slow disk":     {last: crowd{2, time.Second}, want: 1, took: batchWait},
 		"full":            {reading: 1, queued: batchReports + 10, want: batchReports},
-		"the service end": {reading: 1, queued: 1, closed: true, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -37,9 +36,6 @@ func TestGather(t *testing.T) {
 				s.reading.Store(c.reading)
 				for range c.queued {
 					s.queue <- &job{report: &report{}}
-				}
-				if c.closed {
-					close(s.queue)
 				}
 				for _, after := range c.coming {
 					time.AfterFunc(after, func() {
@@ -55,4 +51,35 @@ func TestGather(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWriterPanics: who writes for others and panics leaves neither them nor those who
+// come later without an answer.
+func TestWriterPanics(t *testing.T) {
+	t.Parallel()
+	s := &Service{queue: make(chan *job, queueLength), writer: make(chan *writer, 1)} // without what it takes to write
+	s.writer <- &writer{Service: s}
+	one, err := s.enqueue(&report{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := s.enqueue(&report{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_ = s.await(one)
+	}()
+	if err := s.await(other); !errors.Is(err, errUnfinished) {
+		t.Errorf("the other's error: %v", err)
+	}
+	if len(s.writer) != 1 {
+		t.Error("the writer is gone")
+	}
+	s.work.Wait()
 }

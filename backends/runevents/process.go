@@ -46,7 +46,8 @@ func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err e
 	return number, err
 }
 
-// Store is Process without the list of rejected commands.
+// Store is Process without the list of rejected commands. What has begun is carried
+// through: the context of a report is asked before that alone.
 func (s *Service) Store(ctx context.Context, c Command) error {
 	if err := c.check(false); err != nil {
 		return &payloadError{err}
@@ -54,17 +55,14 @@ func (s *Service) Store(ctx context.Context, c Command) error {
 	if c.Name == deactivateNode {
 		return s.judge(s.deactivate(ctx, c.Payload))
 	}
-	done, err := s.take(c)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j, err := s.take(c)
 	if err != nil {
 		return err
 	}
-	// It is stored whether someone waits or not.
-	select {
-	case err := <-done:
-		return s.judge(err)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return s.judge(s.await(j))
 }
 
 // judge remembers how the last command fared.
@@ -108,7 +106,7 @@ var errFailing = errors.New("the last command could not be stored")
 
 // take reads a report and hands it to the writer. The count ends before that,
 // so that the writer never waits for what it already has.
-func (s *Service) take(c Command) (<-chan error, error) {
+func (s *Service) take(c Command) (*job, error) {
 	now := s.o.Now()
 	s.reading.Add(1)
 	since := now.Add(-s.o.EventTTL).UnixMilli()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"sync"
 	"unicode/utf8"
@@ -43,6 +44,11 @@ type workspace struct {
 	known  map[eventKey]struct{}
 	buffer []byte
 	lines  []byte // the log
+
+	// What the lists of the report grow in.
+	events    []event
+	resources []resource
+	changes   []change
 }
 
 // workspaces are those of which nobody makes use. One that a long report has enlarged is
@@ -50,15 +56,31 @@ type workspace struct {
 var workspaces = sync.Pool{New: func() any { return &workspace{known: make(map[eventKey]struct{}, 64)} }}
 
 const (
-	knownKept  = 256
+	listKept   = 256
 	bufferKept = 256 << 10
 )
 
 func (w *workspace) release() {
-	if len(w.known) <= knownKept && cap(w.buffer) <= bufferKept && cap(w.lines) <= bufferKept {
-		clear(w.known)
-		workspaces.Put(w)
+	if max(len(w.known), cap(w.events), cap(w.resources), cap(w.changes)) > listKept || max(cap(w.buffer), cap(w.lines)) > bufferKept {
+		return
 	}
+	clear(w.known)
+	// Texts of the report stand behind the end of a list, too.
+	clear(w.events[:cap(w.events)])
+	clear(w.resources[:cap(w.resources)])
+	clear(w.changes[:cap(w.changes)])
+	workspaces.Put(w)
+}
+
+// lend gives a report the lists that it grows in.
+func (w *workspace) lend(p *report) {
+	p.events, p.resources, p.changes = w.events[:0], w.resources[:0], w.changes[:0]
+}
+
+// takeBack leaves the report with lists of its own, which are no longer than they need be.
+func (w *workspace) takeBack(p *report) {
+	w.events, w.resources, w.changes = p.events, p.resources, p.changes
+	p.events, p.resources, p.changes = slices.Clone(p.events), slices.Clone(p.resources), slices.Clone(p.changes)
 }
 
 // eventKey tells the events of a report apart.
@@ -109,10 +131,12 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 		scanner: newScanner(payload), workspace: workspaces.Get().(*workspace), version: version, oldest: oldest, skipped: -1,
 		report: &report{kind: "agent"},
 	}
-	defer r.release()
+	r.lend(r.report)
 	if err := r.read(); err != nil {
 		return nil, err
 	}
+	r.takeBack(r.report)
+	r.release()
 	r.report.identify()
 	return r.report, nil
 }

@@ -118,6 +118,7 @@ type Service struct {
 	room    room
 	inbox   *inbox // nil on PostgreSQL, which writes what has changed of a page
 	queue   chan *job
+	writer  chan *writer // holds the writer while nobody writes
 	reading atomic.Int64 // reports that are about to come into the queue
 	swept   atomic.Bool  // rows are gone that the writer may remember
 	failing atomic.Int64 // when a command could not be stored, in Unix nanoseconds; 0: the last one was
@@ -126,7 +127,7 @@ type Service struct {
 
 	ctx    context.Context //nolint:containedctx // ends with Close, bounds the work in the background
 	cancel context.CancelFunc
-	work   sync.WaitGroup // the writer, and what Work begins
+	work   sync.WaitGroup // what goes on in the background, and reports in the queue
 	begun  sync.Once      // by Work
 
 	submissions sync.WaitGroup // those under way, whether or not their client waits
@@ -140,7 +141,7 @@ type Service struct {
 func New(o Options) (*Service, error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Service{o: o, db: o.DB, logger: o.Logger, room: newRoom(o), queue: make(chan *job, queueLength), ctx: ctx, cancel: cancel}
+	s := &Service{o: o, db: o.DB, logger: o.Logger, room: newRoom(o), queue: make(chan *job, queueLength), writer: make(chan *writer, 1), ctx: ctx, cancel: cancel}
 	queries, err := query.New(query.Options{
 		DB: o.DB, Prefix: o.Prefix, NodePurge: o.NodePurgeTTL, CorrectiveChange: o.CorrectiveChange, Now: o.Now, Logger: o.Logger,
 		Timeout: o.QueryTimeout, MaxTime: o.QueryMaxTime, Wide: o.WideQueries, Before: s.beforeQuery,
@@ -155,7 +156,7 @@ func New(o Options) (*Service, error) {
 		s.inbox = newInbox(s)
 		s.work.Go(s.tend)
 	}
-	s.work.Go(s.write)
+	s.writer <- &writer{Service: s, partitions: s.newPartitions()}
 	return s, nil
 }
 
@@ -182,7 +183,6 @@ func (s *Service) Close() {
 	s.submissions.Wait()
 	s.closing.Lock()
 	s.closed = true
-	close(s.queue)
 	s.closing.Unlock()
 	s.cancel()
 	s.work.Wait()
@@ -196,4 +196,6 @@ var (
 	ErrBusy = errors.New("too many commands are waiting")
 	// errClosed is what a submission meets at the end.
 	errClosed = errors.New("the service ends")
+	// errUnfinished is what is left to those whose reports another was to write.
+	errUnfinished = errors.New("the report was not written")
 )

@@ -89,25 +89,27 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 		busy(w)
 		return outcomeBusy
 	}
-	s.submissions.Go(func() {
-		_, err := s.Process(ctx, c.Command)
-		release() // before the answer: who has it finds the room free
-		done <- err
-	})
+	s.submissions.Add(1)
 	s.closing.RUnlock()
-
-	var timeout <-chan time.Time
-	if c.waiting {
-		timer := time.NewTimer(c.wait)
-		defer timer.Stop()
-		timeout = timer.C
+	process := func() error {
+		defer s.submissions.Done()
+		defer release() // before the answer: who has it finds the room free
+		_, err := s.Process(ctx, c.Command)
+		return err
 	}
 	var err error
-	select {
-	case err = <-done:
-	case <-timeout:
-		write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : false,\n  \"timed_out\" : true\n}", id)
-		return outcomeTimedOut
+	if !c.waiting {
+		err = process()
+	} else {
+		go func() { done <- process() }()
+		timer := time.NewTimer(c.wait)
+		defer timer.Stop()
+		select {
+		case err = <-done:
+		case <-timer.C:
+			write(w, http.StatusServiceUnavailable, "{\n  \"uuid\" : %q,\n  \"processed\" : false,\n  \"timed_out\" : true\n}", id)
+			return outcomeTimedOut
+		}
 	}
 	_, rejected := errors.AsType[*payloadError](err)
 	switch {

@@ -283,7 +283,6 @@ func (s *sqlite) open(ctx context.Context) error {
 	}
 	writing, err := openPool(s.dsn(url.Values{
 		"_busy_timeout": {busy},
-		"_txlock":       {"immediate"},
 		"mode":          {"rw"},
 		"_pragma": {
 			pragma("cache_size", -writerCache>>10), // negative: kibibytes
@@ -295,7 +294,12 @@ func (s *sqlite) open(ctx context.Context) error {
 		_ = reading.Close()
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
-	s.pools.Store(&sqlitePools{file, reading, newWriter(writing, s.options.BusyTimeout, s.logger)})
+	writer, err := newWriter(ctx, writing, s.options.BusyTimeout, s.logger)
+	if err != nil {
+		_, _ = reading.Close(), writing.Close()
+		return fmt.Errorf("opening sqlite: %w", err)
+	}
+	s.pools.Store(&sqlitePools{file, reading, writer})
 	s.before, s.log = true, s.walFile()
 	return nil
 }

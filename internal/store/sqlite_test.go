@@ -175,7 +175,7 @@ func TestSQLiteFull(t *testing.T) {
 	setting := func(pragma string) {
 		t.Helper()
 		// On the writer's connection, which no transaction may have for this.
-		if _, err := db.engine.(*sqlite).pools.Load().writer.db.ExecContext(t.Context(), pragma); err != nil {
+		if _, err := db.engine.(*sqlite).pools.Load().writer.conn.ExecContext(t.Context(), pragma); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"slices"
 
 	sqlitedriver "modernc.org/sqlite"
 )
@@ -66,7 +67,8 @@ type statement interface {
 type keepingConn struct {
 	sqliteConn
 	kept  map[string]*list.Element
-	order list.List // of *keptStatement, the latest first
+	order list.List   // of *keptStatement, the latest first
+	open  []*keptRows // that were not closed yet
 }
 
 type keptStatement struct {
@@ -76,6 +78,9 @@ type keptStatement struct {
 
 // ExecContext implements driver.ExecerContext.
 func (c *keepingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if query == commit || query == rollback {
+		c.closeRows()
+	}
 	s, err := c.take(ctx, query)
 	if err != nil {
 		return nil, err
@@ -94,7 +99,17 @@ func (c *keepingConn) QueryContext(ctx context.Context, query string, args []dri
 	if err != nil {
 		return nil, errors.Join(err, c.giveBack(s, false))
 	}
-	return &keptRows{rows, c, s}, nil
+	kept := &keptRows{rows, c, s}
+	c.open = append(c.open, kept)
+	return kept, nil
+}
+
+// closeRows closes what was forgotten: it would keep the version of the database that the
+// transaction has seen, and with it the log from being merged.
+func (c *keepingConn) closeRows() {
+	for len(c.open) > 0 {
+		_ = c.open[0].Close() // which takes it out of the list
+	}
 }
 
 // take finds a statement, or prepares it.
@@ -130,6 +145,7 @@ func (c *keepingConn) giveBack(s *keptStatement, good bool) error {
 
 // Close implements driver.Conn.
 func (c *keepingConn) Close() error {
+	c.closeRows()
 	var failed error
 	for e := c.order.Front(); e != nil; e = e.Next() {
 		failed = errors.Join(failed, e.Value.(*keptStatement).statement.Close())
@@ -144,11 +160,23 @@ type keptRows struct {
 	statement *keptStatement
 }
 
+// Next implements driver.Rows.
+func (r *keptRows) Next(into []driver.Value) error {
+	if r.statement == nil {
+		return errRowsEnded
+	}
+	return r.Rows.Next(into)
+}
+
+var errRowsEnded = errors.New("sqlite: the transaction of these rows has ended")
+
 // Close implements driver.Rows.
 func (r *keptRows) Close() error {
 	if r.statement == nil {
 		return nil
 	}
+	i := slices.Index(r.conn.open, r)
+	r.conn.open = slices.Delete(r.conn.open, i, i+1)
 	err := r.Rows.Close()
 	err = errors.Join(err, r.conn.giveBack(r.statement, err == nil))
 	r.statement = nil

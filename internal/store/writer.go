@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,6 @@ const (
 )
 
 var (
-	errTxEnded    = errors.New("store: a function of Write has ended the transaction it shares; whether the changes in it were kept is unknown")
 	errLost       = errors.New("store: a function of Write has lost the transaction and did not say so")
 	errUnfinished = errors.New("store: a function of Write did not return")
 	errLeft       = errors.New("store: nobody waits for the lock any more")
@@ -39,7 +39,8 @@ var (
 // there makes the group on the own goroutine, as most do: to hand a change over and back
 // costs as much as a small one.
 type writer struct {
-	db          *sql.DB // one connection
+	pool        *sql.DB
+	conn        *sql.Conn // the only one of the pool
 	busyTimeout time.Duration
 	logger      *zap.Logger
 
@@ -71,18 +72,22 @@ const (
 	stageWithdrawn
 )
 
-// turn tells a caller to run its function on tx or, when tx is nil, that its
-// change has come to the end err.
+// turn tells a caller to run its function in the transaction, or that its change has come
+// to the end err.
 type turn struct {
-	tx  *sql.Tx
-	err error
+	ended bool
+	err   error
 }
 
-func newWriter(db *sql.DB, busyTimeout time.Duration, logger *zap.Logger) *writer {
-	db.SetMaxOpenConns(1)
-	db.SetMaxIdleConns(1)
+// newWriter opens the connection of the pool, which close closes.
+func newWriter(ctx context.Context, pool *sql.DB, busyTimeout time.Duration, logger *zap.Logger) (*writer, error) {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
 	w := &writer{
-		db:          db,
+		pool:        pool,
+		conn:        conn,
 		busyTimeout: busyTimeout,
 		logger:      logger,
 		queue:       make(chan *change, queueLength),
@@ -91,7 +96,7 @@ func newWriter(db *sql.DB, busyTimeout time.Duration, logger *zap.Logger) *write
 		stopped:     make(chan struct{}),
 	}
 	go w.run()
-	return w
+	return w, nil
 }
 
 // close ends the writer after the group it is at.
@@ -100,7 +105,9 @@ func (w *writer) close() error {
 	<-w.stopped
 	w.group.Lock()
 	defer w.group.Unlock()
-	return w.db.Close()
+	// Conn.Close would wait for rows that somebody has forgotten.
+	err := w.conn.Raw(func(conn any) error { return conn.(io.Closer).Close() })
+	return errors.Join(err, w.pool.Close())
 }
 
 // write runs fn and returns when its change is durable or was given up.
@@ -129,10 +136,10 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 	for {
 		select {
 		case t := <-c.turn:
-			if t.tx == nil {
+			if t.ended {
 				return t.err
 			}
-			c.take(ctx, t.tx)
+			c.take(ctx, w.conn)
 		case <-cancelled:
 			if c.stage.CompareAndSwap(stageWaiting, stageWithdrawn) {
 				return ctx.Err()
@@ -163,22 +170,22 @@ func (w *writer) direct(c *change) error {
 // take runs the function and gives the transaction back, whatever happens. A
 // statement that is interrupted makes SQLite roll back the transaction with
 // the changes of all others in it, so cancelling ctx does not reach it.
-func (c *change) take(ctx context.Context, tx *sql.Tx) {
+func (c *change) take(ctx context.Context, conn *sql.Conn) {
 	err := errUnfinished
 	defer func() { c.result <- err }()
-	err = c.fn(context.WithoutCancel(ctx), tx, nil)
+	err = c.fn(context.WithoutCancel(ctx), conn, nil)
 }
 
 // runs is take on the goroutine that makes the group. What does not return, as a panic,
 // leaves no transaction behind.
-func (c *change) runs(tx *sql.Tx) {
+func (w *writer) runs(c *change) {
 	returned := false
 	defer func() {
 		if !returned {
-			_ = tx.Rollback()
+			w.rollback()
 		}
 	}()
-	c.take(c.own, tx)
+	c.take(c.own, w.conn)
 	returned = true
 }
 
@@ -188,7 +195,7 @@ func (c *change) claim() bool {
 }
 
 // end tells the caller how its change came out.
-func (c *change) end(err error) { c.turn <- turn{err: err} }
+func (c *change) end(err error) { c.turn <- turn{true, err} }
 
 // run is the writer's goroutine, which makes groups of what no caller has taken along.
 func (w *writer) run() {
@@ -241,8 +248,7 @@ func (w *writer) makeGroup(c *change) {
 	if c.own != nil {
 		left = c.own.Done()
 	}
-	tx, err := w.begin(left)
-	if err != nil {
+	if err := w.begin(left); err != nil {
 		if !errors.Is(err, errLeft) {
 			w.refuseAll(err) // whoever waits has waited for this lock too
 		} else {
@@ -262,22 +268,22 @@ func (w *writer) makeGroup(c *change) {
 		switch {
 		case !c.claim():
 		case len(joined) == 0:
-			if !w.lead(tx, c) {
+			if !w.lead(c) {
 				return
 			}
 			joined = append(joined, c)
 		default:
 			if len(joined) == 1 {
-				if err := standing(tx); err != nil {
-					_ = tx.Rollback()
+				if err := w.standing(); err != nil {
+					w.rollback()
 					joined[0].end(err)
 					w.alone(c)
 					return
 				}
 			}
-			ok, lost := w.join(tx, c)
+			ok, lost := w.join(c)
 			if lost != nil {
-				w.rescue(tx, joined, lost)
+				w.rescue(joined)
 				return
 			}
 			if ok {
@@ -295,21 +301,21 @@ func (w *writer) makeGroup(c *change) {
 		}
 		break
 	}
-	w.commit(tx, joined)
+	w.commit(joined)
 }
 
 // lead runs the first change of a transaction. There is nobody it has to be kept
 // apart from: when it fails the transaction ends with it, which spares it the
 // journal of a savepoint, a copy of each page that it changes.
-func (w *writer) lead(tx *sql.Tx, c *change) (ok bool) {
+func (w *writer) lead(c *change) (ok bool) {
 	if c.own != nil {
-		c.runs(tx)
+		w.runs(c)
 	} else {
-		c.turn <- turn{tx: tx}
+		c.turn <- turn{}
 	}
 	failed := <-c.result
 	if failed != nil {
-		_ = tx.Rollback()
+		w.rollback()
 		c.end(failed)
 	}
 	return failed == nil
@@ -317,13 +323,11 @@ func (w *writer) lead(tx *sql.Tx, c *change) (ok bool) {
 
 // standing is an error when the first change has lost the transaction and said
 // nothing: there would be no second one within it.
-func standing(tx *sql.Tx) error {
-	_, err := tx.ExecContext(context.Background(), "BEGIN")
+func (w *writer) standing() error {
+	err := w.do("BEGIN")
 	switch {
 	case err == nil:
 		return errLost
-	case errors.Is(err, sql.ErrTxDone):
-		return errTxEnded
 	case sqliteCode(err) == sqlitelib.SQLITE_ERROR:
 		return nil
 	}
@@ -332,75 +336,63 @@ func standing(tx *sql.Tx) error {
 
 // join runs one change in a savepoint. ok means that it awaits the commit;
 // otherwise it was ended. lost is not nil when the transaction is no more.
-func (w *writer) join(tx *sql.Tx, c *change) (ok bool, lost error) {
-	if err := savepoint(tx, "SAVEPOINT change"); err != nil {
+func (w *writer) join(c *change) (ok bool, lost error) {
+	if err := w.do("SAVEPOINT change"); err != nil {
 		c.end(err)
 		return false, err
 	}
-	c.turn <- turn{tx: tx}
+	c.turn <- turn{}
 	failed := <-c.result
 	if failed == nil {
-		err := savepoint(tx, "RELEASE change")
+		err := w.do("RELEASE change")
 		if err != nil {
 			c.end(err)
 		}
 		return err == nil, err
 	}
-	lost = savepoint(tx, "ROLLBACK TO change")
+	lost = w.do("ROLLBACK TO change")
 	if lost == nil {
-		lost = savepoint(tx, "RELEASE change")
+		lost = w.do("RELEASE change")
 	}
 	c.end(failed)
 	return false, lost
-}
-
-func savepoint(tx *sql.Tx, statement string) error {
-	_, err := tx.ExecContext(context.Background(), statement)
-	if errors.Is(err, sql.ErrTxDone) {
-		return errTxEnded
-	}
-	return err
 }
 
 // rescue deals with the changes in a transaction that one of them took away.
 // SQLite rolls back a whole transaction on its own when a statement is
 // interrupted, the disk is full or I/O fails: then the others, which did
 // nothing wrong, are run again, each in a transaction of its own.
-func (w *writer) rescue(tx *sql.Tx, joined []*change, lost error) {
-	_ = tx.Rollback()
+func (w *writer) rescue(joined []*change) {
+	w.rollback()
 	for _, c := range slices.Backward(joined) { // the first may be on this goroutine, and panic
-		if errors.Is(lost, errTxEnded) {
-			c.end(errTxEnded)
-			continue
-		}
 		w.alone(c)
 	}
 }
 
 // alone runs a change that was claimed before in a transaction of its own.
 func (w *writer) alone(c *change) {
-	tx, err := w.begin(nil)
-	if err != nil {
+	if err := w.begin(nil); err != nil {
 		c.end(err)
 		return
 	}
-	if w.lead(tx, c) {
-		w.commit(tx, []*change{c})
+	if w.lead(c) {
+		w.commit([]*change{c})
 	}
 }
 
 // commit makes the changes durable and ends them.
-func (w *writer) commit(tx *sql.Tx, joined []*change) {
+func (w *writer) commit(joined []*change) {
 	if len(joined) == 0 {
-		_ = tx.Rollback()
+		w.rollback()
 		return
 	}
-	err := tx.Commit()
+	err := w.do(commit)
+	if err != nil {
+		w.rollback()
+	}
 	w.commits.Add(1)
 	switch {
 	case err == nil:
-	case errors.Is(err, sql.ErrTxDone):
-		err = errTxEnded
 	case len(joined) > 1 && sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT:
 		// A deferred constraint is checked only now. The commit did not
 		// happen, and the one at fault is found by running them one by one.
@@ -420,19 +412,19 @@ func (w *writer) commit(tx *sql.Tx, joined []*change) {
 // leaving the wait to SQLite, which looks ever more seldom, down to ten times a
 // second: beside a process that writes all the time, and lets go of the lock for
 // moments only, it could wait in vain. errLeft is its error when left is closed.
-func (w *writer) begin(left <-chan struct{}) (*sql.Tx, error) {
+func (w *writer) begin(left <-chan struct{}) error {
 	deadline := time.Now().Add(w.busyTimeout)
 	for {
-		tx, err := w.db.BeginTx(context.Background(), nil)
+		err := w.do("BEGIN IMMEDIATE")
 		if err == nil {
 			if w.locked {
 				w.locked = false
 				w.logger.Info("database is back")
 			}
-			return tx, nil
+			return nil
 		}
 		if sqliteCode(err)&0xff != sqlitelib.SQLITE_BUSY {
-			return nil, fmt.Errorf("beginning a transaction: %w", err)
+			return fmt.Errorf("beginning a transaction: %w", err)
 		}
 		if time.Now().After(deadline) {
 			err = fmt.Errorf("another process holds the write lock: %w", err)
@@ -440,14 +432,32 @@ func (w *writer) begin(left <-chan struct{}) (*sql.Tx, error) {
 				w.locked = true
 				w.logger.Error("database unavailable", zap.Error(err))
 			}
-			return nil, err
+			return err
 		}
 		select {
 		case <-time.After(beginPoll):
 		case <-left:
-			return nil, errLeft
+			return errLeft
 		case <-w.closing:
-			return nil, errClosed
+			return errClosed
 		}
 	}
 }
+
+// Statements that end a transaction. Rows that are still open are closed by them; see
+// keepingConn.
+const (
+	commit   = "COMMIT"
+	rollback = "ROLLBACK"
+)
+
+// do is for statements about the transaction. They are statements like any other: a
+// *sql.Tx starts a goroutine that watches over it, and another for each query in it, which
+// cost more than a small change does.
+func (w *writer) do(statement string) error {
+	_, err := w.conn.ExecContext(context.Background(), statement)
+	return err
+}
+
+// rollback takes all back. Where SQLite has done so already there is nothing to take.
+func (w *writer) rollback() { _ = w.do(rollback) }

@@ -97,8 +97,12 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 		_ = full(c)
 		return nil
 	}
-	commits := func(c Conn) error { return c.q.(*sql.Tx).Commit() }
-	rollsBack := func(c Conn) error { return c.q.(*sql.Tx).Rollback() }
+	ends := func(statement string) func(Conn) error {
+		return func(c Conn) error {
+			_, err := c.Exec(statement)
+			return err
+		}
+	}
 
 	for name, test := range map[string]struct {
 		spoiler func(Conn) error
@@ -109,8 +113,8 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 		"interrupted":         {interrupted, true, func(err error) bool { return err != nil }},
 		"deferred constraint": {deferred, true, func(err error) bool { return sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT }},
 		"disk full, silently": {silent, true, func(err error) bool { return err != nil }},
-		"commits":             {commits, false, func(err error) bool { return errors.Is(err, errTxEnded) }},
-		"rolls back":          {rollsBack, false, func(err error) bool { return errors.Is(err, errTxEnded) }},
+		"commits":             {ends("COMMIT"), false, func(err error) bool { return err != nil }},
+		"rolls back":          {ends("ROLLBACK"), true, func(err error) bool { return err != nil }},
 	} {
 		for _, place := range []int{0, 2} { // the first has no savepoint
 			t.Run(fmt.Sprintf("%s at %d", name, place), func(t *testing.T) {
@@ -147,25 +151,47 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 	}
 }
 
-func TestForgottenRowsDoNotBlock(t *testing.T) {
+// TestForgottenRows: rows that nobody closes end with their transaction. They neither
+// stand in the way of later ones and of the end, nor keep the log from being merged.
+func TestForgottenRows(t *testing.T) {
 	t.Parallel()
-	db := sqliteAt(t).start(t)
-	if err := writeItem(t.Context(), db, 1); err != nil {
-		t.Fatal(err)
+	p := sqliteAt(t)
+	db := p.start(t)
+	for id := range 3 {
+		if err := writeItem(t.Context(), db, id); err != nil {
+			t.Fatal(err)
+		}
 	}
-	err := db.Write(t.Context(), func(c Conn) error {
-		rows, err := c.Rows("SELECT id FROM items") //nolint:sqlclosecheck,rowserrcheck // the point of the test
+	var forgotten *sql.Rows
+	err := db.Write(t.Context(), func(c Conn) (err error) {
+		forgotten, err = c.Rows("SELECT id FROM items") //nolint:sqlclosecheck,rowserrcheck // the point of the test
 		if err != nil {
 			return err
 		}
-		rows.Next()
-		return insert(c, 2)
+		forgotten.Next()
+		c.Row("SELECT id FROM items")
+		return insert(c, 3)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeItem(t.Context(), db, 3); err != nil {
+	if forgotten.Next() || !errors.Is(forgotten.Err(), errRowsEnded) {
+		t.Errorf("the rows go on after the transaction: %v", forgotten.Err())
+	}
+	if err := writeItem(t.Context(), db, 4); err != nil {
 		t.Fatal(err)
+	}
+	merging, err := openSingle(fileURI(p.location))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = merging.Close() }()
+	var busy, pages, merged int
+	if err := merging.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &merged); err != nil || busy != 0 || pages != 0 {
+		t.Errorf("merging the log: busy %d, %d pages are left, %v", busy, pages, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
