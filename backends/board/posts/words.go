@@ -3,15 +3,26 @@ package posts
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // WordsToFold is how many posts are written before their words are folded into
-// the index of PostgreSQL. It keeps the words of new posts in a list, which every
-// search reads, and leaves it to whoever finds the list too long, in the midst of
-// a reply, to fold it: that takes a second and more.
+// the index of PostgreSQL, when a moment comes in which nobody writes: beside replies that
+// takes three times as long, and each of them waits for it. It keeps the words of new
+// posts in a list, which every search reads, and leaves it to whoever finds the list too
+// long, in the midst of a reply, to fold it; the limit of the index is above what comes to
+// the list here.
 const WordsToFold = 500
+
+const (
+	// wordsMost is how many posts are written before their words are folded at any
+	// rate. A look at their list takes some 4 ms.
+	wordsMost = 3000
+	// wordsQuiet is how long nobody has written when it is quiet.
+	wordsQuiet = 100 * time.Millisecond
+)
 
 // wordCounter tells when there is something to fold.
 type wordCounter struct {
@@ -33,11 +44,30 @@ func (w wordCounter) add() {
 	}
 }
 
-// FoldWords empties the list of words of new posts, beside what others write, where
-// it has become long.
+// quiet waits until nobody writes, or too much has been written to wait for that.
+func (w wordCounter) quiet(ctx context.Context) error {
+	for before := w.posts.Load(); before < wordsMost; {
+		select {
+		case <-time.After(wordsQuiet):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		now := w.posts.Load()
+		if now == before {
+			break
+		}
+		before = now
+	}
+	return nil
+}
+
+// FoldWords empties the list of words of new posts where it has become long.
 func (s *Service) FoldWords(ctx context.Context) error {
 	if s.DB.Dialect() == store.SQLite || s.words.posts.Load() < WordsToFold { // FTS5 folds a part with each post
 		return nil
+	}
+	if err := s.words.quiet(ctx); err != nil {
+		return err
 	}
 	n := s.words.posts.Swap(0)
 	err := s.Read(ctx, func(c store.Conn) error {

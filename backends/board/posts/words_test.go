@@ -1,0 +1,53 @@
+package posts
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestQuiet: words are folded when nobody writes, or when there are too many of them.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		posts  int64         // there are
+		coming int           // posts that come
+		every  time.Duration // one after the other
+		took   time.Duration
+	}{
+		"nobody writes":    {posts: WordsToFold, took: wordsQuiet},
+		"others do":        {posts: WordsToFold, coming: 10, every: wordsQuiet / 2, took: 6 * wordsQuiet},
+		"too many":         {posts: wordsMost},
+		"they become such": {posts: wordsMost - 10, coming: 100, every: wordsQuiet / 2, took: 5 * wordsQuiet},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWordCounter()
+				w.posts.Store(c.posts)
+				for i := range c.coming {
+					time.AfterFunc(time.Duration(i)*c.every+1, w.add)
+				}
+				began := time.Now()
+				if err := w.quiet(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(began); took != c.took {
+					t.Errorf("waited for %s, want %s", took, c.took)
+				}
+			})
+		})
+	}
+}
+
+// TestQuietEnds: who waits for that leaves at the end.
+func TestQuietEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := newWordCounter().quiet(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
