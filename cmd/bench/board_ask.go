@@ -115,8 +115,23 @@ func (s *spell) ms(percent int) float64 {
 	return float64(s.took[min(len(s.took)-1, len(s.took)*percent/100)].Microseconds()) / 1000
 }
 
+// spellOf sorts the times of requests.
+func spellOf(took []time.Duration) *spell {
+	return &spell{took: slices.Sorted(slices.Values(took))}
+}
+
 // unevenness is how many times the median the longest took.
 func (s *spell) unevenness() float64 { return s.ms(100) / s.ms(50) }
+
+// hundreds is the unevenness of each hundred requests, sorted.
+func hundreds(took []time.Duration) []float64 {
+	var list []float64
+	for hundred := range slices.Chunk(took, 100) {
+		list = append(list, spellOf(hundred).unevenness())
+	}
+	slices.Sort(list)
+	return list
+}
 
 // perCore is how many of the requests one core answers a second.
 func (s *spell) perCore() float64 { return float64(time.Second) / float64(s.cpu) }
@@ -282,9 +297,11 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := spell{took: took}
+	s := spellOf(took)
 	const steady = 5
-	slowest, slowestFresh := s.unevenness(), (&spell{took: fresh}).unevenness()
+	slowest, slowestFresh := s.unevenness(), spellOf(fresh).unevenness()
+	ofHundred := hundreds(append(fresh, took...))
+	usual := ofHundred[len(ofHundred)/2]
 	return []line{
 		{what: fmt.Sprintf("replies/s of %d members at a time", boardWriters), tollgate: number(float64(len(took)) / elapsed.Seconds())},
 		{what: "ms of CPU a reply", tollgate: number(float64((after - before).Microseconds()) / 1000 / float64(len(took)))},
@@ -293,12 +310,14 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 		{what: "ms, the slowest of them", tollgate: number(s.ms(100))},
 		{what: "ratio of the slowest to the p50", ratio: number(slowest), aim: fmt.Sprint("<= ", steady), met: slowest <= steady},
 		{what: "ratio of the slowest to the p50, in the round before", ratio: number(slowestFresh), aim: fmt.Sprint("<= ", steady), met: slowestFresh <= steady},
-		{what: "ms, the slowest of the first, all at once in one thread", tollgate: number((&spell{took: first}).ms(100))},
+		{what: "ratio of the slowest of 100 to their p50, in half of the hundreds", ratio: number(usual), aim: fmt.Sprint("<= ", steady), met: usual <= steady},
+		{what: "the same, in the most uneven hundred", ratio: number(ofHundred[len(ofHundred)-1])},
+		{what: "ms, the slowest of the first, all at once in one thread", tollgate: number(spellOf(first).ms(100))},
 	}, nil
 }
 
 // replies has every member reply so many times, each tenth time from the first on in the
-// long thread, and returns how long each reply took, in order.
+// long thread, and returns how long each reply took, in the order in which they came back.
 func (c *boardClient) replies(ctx context.Context, each int) ([]time.Duration, error) {
 	var (
 		mu      sync.Mutex
@@ -309,7 +328,6 @@ func (c *boardClient) replies(ctx context.Context, each int) ([]time.Duration, e
 	run := strconv.FormatInt(time.Now().UnixNano(), 36) // the same text is refused
 	for w, token := range c.tokens {
 		writers.Go(func() {
-			own := make([]time.Duration, 0, each)
 			random := rand.New(rand.NewPCG(uint64(w), 1)) //nolint:gosec // G404: not a secret
 			var to boardAnswer
 			var err error
@@ -322,15 +340,16 @@ func (c *boardClient) replies(ctx context.Context, each int) ([]time.Duration, e
 				body := fmt.Sprintf(`{"message":"%s %d %d %s"}`, run, w, i, c.forum.Text[start:start+forum.PostBytes])
 				from := time.Now()
 				err = c.do(ctx, &to, token, http.MethodPost, fmt.Sprintf("/threads/%d/posts", thread), body)
-				own = append(own, time.Since(from))
+				length := time.Since(from)
+				mu.Lock()
+				took = append(took, length)
+				mu.Unlock()
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			took = append(took, own...)
 			failed = errors.Join(failed, err)
 		})
 	}
 	writers.Wait()
-	slices.Sort(took)
 	return took, failed
 }
