@@ -85,7 +85,7 @@ func (s *Service) put(ctx context.Context, reports []*report) error {
 // are greater, and none is given to two reports, of which the first is filed already, also
 // when a clock was put back. A process that still has that one would file it for the other.
 func inboxID(received int64) int64 {
-	return received<<inboxChance | rand.Int64N(1<<inboxChance)
+	return received<<inboxChance | rand.Int64N(1<<inboxChance) //nolint:gosec // G404: not a secret
 }
 
 // inboxChance is how many bits of a number are chance.
