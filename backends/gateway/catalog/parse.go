@@ -67,13 +67,8 @@ type (
 	}
 )
 
-// Load reads a data file of at most 16 MB from disk. See Parse.
-func Load(path string) (*Catalog, error) {
-	c, _, err := load(path)
-	return c, err
-}
-
-// load also returns what identifies the version of the file that was read.
+// load reads a data file of at most 16 MB from disk, and returns what identifies the
+// version that was read. See Parse.
 func load(path string) (*Catalog, fileStamp, error) {
 	raw, stamp, err := readFile(path)
 	if err != nil {

@@ -169,7 +169,7 @@ func TestLoad(t *testing.T) {
 	if err := os.Truncate(big, maxFileBytes+1); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Load(good); err != nil || len(c.Providers()) != 2 {
+	if c, _, err := load(good); err != nil || len(c.Providers()) != 2 {
 		t.Errorf("good file: %v", err)
 	}
 	for path, want := range map[string]string{
@@ -178,7 +178,7 @@ func TestLoad(t *testing.T) {
 		dir:                            "not a regular file",
 		filepath.Join(dir, "not.json"): "no such file",
 	} {
-		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := load(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
 	}
