@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"math"
 
-	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
@@ -60,7 +60,7 @@ func (r *reader) value() sql.NullString {
 	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
 		return sql.NullString{String: string(raw), Valid: true} // is canonical
 	}
-	text, err := query.CanonicalJSON(raw)
+	text, err := syntax.Canonical(raw)
 	if err != nil {
 		r.fail("a value cannot be kept: %w", err)
 	}

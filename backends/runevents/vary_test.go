@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 )
 
 // TestVary: another node's run has its name, its times and its own id.
@@ -46,7 +46,7 @@ func TestPlainTextIsCanonical(t *testing.T) {
 	for _, text := range []string{`""`, `"a b"`, `"<a href='x'>&amp;</a>"`, `"ünï ☃ 😀"`, `"{\"md5\"}"`, `"0644"`, "\"\x7f\"", "\"\u2028\u2029\""} {
 		r := &reader{scanner: newScanner([]byte(text))}
 		got := r.value()
-		want, err := query.CanonicalJSON([]byte(text))
+		want, err := syntax.Canonical([]byte(text))
 		if err != nil || got.String != want {
 			t.Errorf("%s is kept as %s, queries compare with %s (%v)", text, got.String, want, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -34,20 +35,20 @@ type checker struct {
 }
 
 // root checks the clause of an endpoint; nil: none.
-func (c *checker) root(e *entity, v *value) (*query, error) {
+func (c *checker) root(e *entity, v *syntax.Value) (*query, error) {
 	q, err := c.selection(e, v, true)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.unknown) > 0 {
-		return nil, refuse("%s", clip(strings.Join(c.unknown, "\n")))
+		return nil, refuse("%s", syntax.Clip(strings.Join(c.unknown, "\n")))
 	}
 	return q, nil
 }
 
 // outermost checks the clause of the root endpoint, which names its entity.
-func (c *checker) outermost(v *value) (*query, error) {
-	if v.operator() != "from" {
+func (c *checker) outermost(v *syntax.Value) (*query, error) {
+	if v.Operator() != "from" {
 		return nil, errNoQuery
 	}
 	q, err := c.from(v, true)
@@ -55,26 +56,26 @@ func (c *checker) outermost(v *value) (*query, error) {
 		return nil, err
 	}
 	if len(c.unknown) > 0 {
-		return nil, refuse("%s", clip(strings.Join(c.unknown, "\n")))
+		return nil, refuse("%s", syntax.Clip(strings.Join(c.unknown, "\n")))
 	}
 	return q, nil
 }
 
 // selection checks a clause that may be an extract.
-func (c *checker) selection(e *entity, v *value, outermost bool) (*query, error) {
+func (c *checker) selection(e *entity, v *syntax.Value, outermost bool) (*query, error) {
 	q := &query{entity: e}
-	if v == nil || v.kind == kindNull || v.isList() && len(v.items) == 0 {
+	if v == nil || v.Kind == syntax.Null || v.IsList() && len(v.Items) == 0 {
 		return q, nil
 	}
-	if !v.isList() {
-		return nil, refuse("%s is not well-formed: a query must be a list", v.notation())
+	if !v.IsList() {
+		return nil, refuse("%s is not well-formed: a query must be a list", v.Notation())
 	}
 	var err error
-	switch v.operator() {
+	switch v.Operator() {
 	case "extract":
 		err = c.extract(q, v, outermost)
 	case "group_by":
-		err = refuse("%s is not well-formed: 'group_by' belongs into 'extract'", v.notation())
+		err = refuse("%s is not well-formed: 'group_by' belongs into 'extract'", v.Notation())
 	default:
 		q.where, err = c.clause(e, v, outermost, 0)
 	}
@@ -84,26 +85,26 @@ func (c *checker) selection(e *entity, v *value, outermost bool) (*query, error)
 	return q, nil
 }
 
-func (c *checker) malformed(v *value, reason string) error {
-	return refuse("%s is not well-formed: %s", v.notation(), reason)
+func (c *checker) malformed(v *syntax.Value, reason string) error {
+	return refuse("%s is not well-formed: %s", v.Notation(), reason)
 }
 
 // clause checks one predicate.
-func (c *checker) clause(e *entity, v *value, outermost bool, depth int) (expr, error) {
+func (c *checker) clause(e *entity, v *syntax.Value, outermost bool, depth int) (expr, error) {
 	if c.clauses++; c.clauses > maxClauses {
 		return nil, refuse("the query holds more than %d clauses", maxClauses)
 	}
-	if depth > maxDepth {
-		return nil, refuse("the query is nested more than %d deep", maxDepth)
+	if depth > syntax.MaxDepth {
+		return nil, refuse("the query is nested more than %d deep", syntax.MaxDepth)
 	}
-	if !v.isList() {
+	if !v.IsList() {
 		return nil, c.malformed(v, "a clause must be a list")
 	}
-	if len(v.items) == 0 {
+	if len(v.Items) == 0 {
 		return nil, refuse("[] is not well-formed: queries must contain at least one operator")
 	}
-	op := v.operator()
-	args := v.items[1:]
+	op := v.Operator()
+	args := v.Items[1:]
 	switch op {
 	case "and", "or":
 		if len(args) == 0 {
@@ -145,35 +146,35 @@ func (c *checker) clause(e *entity, v *value, outermost bool, depth int) (expr, 
 	case "":
 		return nil, c.malformed(v, "a clause must begin with an operator")
 	}
-	return nil, c.malformed(v, "query operator '"+clip(op)+"' is unknown")
+	return nil, c.malformed(v, "query operator '"+syntax.Clip(op)+"' is unknown")
 }
 
 // field looks up what a clause compares; nil: it is no field, and noted.
-func (c *checker) field(e *entity, v *value) *field {
-	if v.isText() {
-		if f := e.field(v.text); f != nil && f.queryable() {
+func (c *checker) field(e *entity, v *syntax.Value) *field {
+	if v.IsText() {
+		if f := e.field(v.Text); f != nil && f.queryable() {
 			return f
 		}
 	}
 	if len(c.unknown) < 32 {
-		c.unknown = append(c.unknown, "'"+v.plain()+"' is not a queryable object for "+e.name+
+		c.unknown = append(c.unknown, "'"+v.Plain()+"' is not a queryable object for "+e.name+
 			". Known queryable objects are "+quotedList(e.names((*field).queryable)))
 	}
 	return nil
 }
 
-func (c *checker) comparison(e *entity, clause *value, op string, name, v *value, outermost bool) (expr, error) {
+func (c *checker) comparison(e *entity, clause *syntax.Value, op string, name, v *syntax.Value, outermost bool) (expr, error) {
 	if e.node != "" && isFact(name) {
 		return c.absent(clause, op, name, v)
 	}
-	if e.node != "" && (name.isList() || name.isText() && name.text == "node_state") {
+	if e.node != "" && (name.IsList() || name.IsText() && name.Text == "node_state") {
 		return c.nodeState(clause, op, name, v)
 	}
 	if e.absent() {
 		c.namesState = c.namesState || isState(name)
 		return c.absent(clause, op, name, v)
 	}
-	if name.isList() {
+	if name.IsList() {
 		return nil, c.malformed(clause, "a field must be a name")
 	}
 	f := c.field(e, name)
@@ -182,7 +183,7 @@ func (c *checker) comparison(e *entity, clause *value, op string, name, v *value
 	}
 	if e.name == "reports" && f.name == "type" {
 		c.namesType = c.namesType || outermost
-		if op == "=" && v.isText() && v.text == "any" {
+		if op == "=" && v.IsText() && v.Text == "any" {
 			return &constExpr{true}, nil
 		}
 	}
@@ -202,7 +203,7 @@ func (c *checker) comparison(e *entity, clause *value, op string, name, v *value
 		ms, err := timeValue(v)
 		return &compareExpr{f, op, ms}, err
 	case typeNumber:
-		if v.kind != kindNumber {
+		if v.Kind != syntax.Number {
 			return nil, incompatible(v, f)
 		}
 		n, err := numeric(v)
@@ -214,34 +215,34 @@ func (c *checker) comparison(e *entity, clause *value, op string, name, v *value
 
 // absent checks a comparison of what is never stored: its field may be a path,
 // and its value anything.
-func (c *checker) absent(clause *value, op string, name, v *value) (expr, error) {
+func (c *checker) absent(clause *syntax.Value, op string, name, v *syntax.Value) (expr, error) {
 	if _, ok := fieldNames(name); !ok {
 		return nil, c.malformed(clause, "a field must be a name or a list of names")
 	}
-	if op == "~" && v.isText() {
-		_, err := c.pattern(v.text)
+	if op == "~" && v.IsText() {
+		_, err := c.pattern(v.Text)
 		return &constExpr{false}, err
 	}
 	return &constExpr{false}, nil
 }
 
-func incompatible(v *value, f *field) error {
-	return refuse("Argument %s is incompatible with numeric field %q.", v.notation(), f.name)
+func incompatible(v *syntax.Value, f *field) error {
+	return refuse("Argument %s is incompatible with numeric field %q.", v.Notation(), f.name)
 }
 
 // needs is the refusal of a value of the wrong type.
-func needs(v *value, f *field, what string) error {
-	return refuse("Argument %s is incompatible with field '%s': it takes %s", v.notation(), f.name, what)
+func needs(v *syntax.Value, f *field, what string) error {
+	return refuse("Argument %s is incompatible with field '%s': it takes %s", v.Notation(), f.name, what)
 }
 
 // numeric is an int64 where the number is whole, else a float64.
-func numeric(v *value) (any, error) {
-	if n, err := strconv.ParseInt(v.text, 10, 64); err == nil {
+func numeric(v *syntax.Value) (any, error) {
+	if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
 		return n, nil
 	}
-	n, err := strconv.ParseFloat(v.text, 64)
+	n, err := strconv.ParseFloat(v.Text, 64)
 	if err != nil || math.IsInf(n, 0) {
-		return nil, refuse("Argument %s is out of range", v.notation())
+		return nil, refuse("Argument %s is out of range", v.Notation())
 	}
 	if n == math.Trunc(n) && math.Abs(n) < 1<<53 {
 		return int64(n), nil
@@ -250,30 +251,30 @@ func numeric(v *value) (any, error) {
 }
 
 // timeValue reads the value of a time field.
-func timeValue(v *value) (int64, error) {
-	switch v.kind {
-	case kindString:
-		if ms, ok := parseTime(v.text); ok {
+func timeValue(v *syntax.Value) (int64, error) {
+	switch v.Kind {
+	case syntax.String:
+		if ms, ok := parseTime(v.Text); ok {
 			return ms, nil
 		}
-	case kindNumber:
-		if ms, err := strconv.ParseInt(v.text, 10, 64); err == nil && ms <= maxEpoch && ms >= -maxEpoch {
+	case syntax.Number:
+		if ms, err := strconv.ParseInt(v.Text, 10, 64); err == nil && ms <= maxEpoch && ms >= -maxEpoch {
 			return ms, nil
 		}
 	default:
 	}
-	return 0, refuse("'%s' is not a valid timestamp value", v.plain())
+	return 0, refuse("'%s' is not a valid timestamp value", v.Plain())
 }
 
 // textual reads the value of a text field. PostgreSQL has no U+0000 in text.
-func textual(v *value, f *field) (string, error) {
-	if !v.isText() {
+func textual(v *syntax.Value, f *field) (string, error) {
+	if !v.IsText() {
 		return "", needs(v, f, "a string")
 	}
-	if strings.ContainsRune(v.text, 0) {
+	if strings.ContainsRune(v.Text, 0) {
 		return "", refuse("Argument of field '%s' holds U+0000, which no value has", f.name)
 	}
-	return v.text, nil
+	return v.Text, nil
 }
 
 // hash reads a SHA-1. Other text, and hex in upper case, equals none of them.
@@ -285,23 +286,23 @@ func hash(s string) ([]byte, bool) {
 	return b, err == nil
 }
 
-func (c *checker) equality(f *field, v *value) (expr, error) {
-	if v.kind == kindNull && f.kind != typeTime {
+func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
+	if v.Kind == syntax.Null && f.kind != typeTime {
 		return &nullExpr{field: f, null: true, sent: true}, nil
 	}
 	switch f.kind {
 	case typeLatest:
-		if v.kind != kindBool {
+		if v.Kind != syntax.Bool {
 			return nil, needs(v, f, "true or false")
 		}
-		return &latestExpr{f, v.truth}, nil
+		return &latestExpr{f, v.Truth}, nil
 	case typeBool:
-		if v.kind != kindBool {
+		if v.Kind != syntax.Bool {
 			return nil, needs(v, f, "true or false")
 		}
-		return &compareExpr{f, "=", v.truth}, nil
+		return &compareExpr{f, "=", v.Truth}, nil
 	case typeNumber:
-		if v.kind != kindNumber {
+		if v.Kind != syntax.Number {
 			return nil, incompatible(v, f)
 		}
 		n, err := numeric(v)
@@ -310,10 +311,10 @@ func (c *checker) equality(f *field, v *value) (expr, error) {
 		ms, err := timeValue(v)
 		return &compareExpr{f, "=", ms}, err
 	case typeJSON:
-		return &compareExpr{f, "=", v.canonical()}, nil
+		return &compareExpr{f, "=", v.Canonical()}, nil
 	case typePath:
-		if v.kind == kindNumber {
-			return &compareExpr{f, "=", v.text}, nil
+		if v.Kind == syntax.Number {
+			return &compareExpr{f, "=", v.Text}, nil
 		}
 	case typeHash:
 		s, err := textual(v, f)
@@ -331,13 +332,13 @@ func (c *checker) equality(f *field, v *value) (expr, error) {
 	return &compareExpr{f, "=", s}, err
 }
 
-func (c *checker) match(f *field, v *value) (expr, error) {
+func (c *checker) match(f *field, v *syntax.Value) (expr, error) {
 	switch f.kind {
 	case typeText, typeHash, typePath, typeJSON:
 	default:
 		return nil, refuse("regex not supported on field %s", f.name)
 	}
-	if v.kind == kindNull {
+	if v.Kind == syntax.Null {
 		return &constExpr{false}, nil
 	}
 	s, err := textual(v, f)
@@ -367,38 +368,38 @@ func (c *checker) pattern(source string) (*pattern.Pattern, error) {
 	return p, nil
 }
 
-func (c *checker) null(e *entity, clause, name, v *value) (expr, error) {
+func (c *checker) null(e *entity, clause, name, v *syntax.Value) (expr, error) {
 	if e.absent() {
 		return c.absent(clause, "null?", name, v)
 	}
-	if name.isList() {
+	if name.IsList() {
 		return nil, c.malformed(clause, "a field must be a name")
 	}
 	f := c.field(e, name)
 	if f == nil {
 		return &constExpr{true}, nil
 	}
-	if v.kind != kindBool {
-		return nil, refuse("null? requires true or false as its second argument, not %s", v.notation())
+	if v.Kind != syntax.Bool {
+		return nil, refuse("null? requires true or false as its second argument, not %s", v.Notation())
 	}
-	return &nullExpr{field: f, null: v.truth}, nil
+	return &nullExpr{field: f, null: v.Truth}, nil
 }
 
 // nodeState checks ["=", ["node", "active"], bool] and ["=", "node_state", word].
-func (c *checker) nodeState(clause *value, op string, name, v *value) (expr, error) {
+func (c *checker) nodeState(clause *syntax.Value, op string, name, v *syntax.Value) (expr, error) {
 	state := ""
 	switch {
 	case op != "=" && op != "!=":
 		return nil, c.malformed(clause, "the state of a node takes the operator = only")
-	case name.isText():
-		if v.isText() {
-			state = strings.ToLower(v.text)
+	case name.IsText():
+		if v.IsText() {
+			state = strings.ToLower(v.Text)
 		}
 	case isState(name):
-		if v.kind != kindBool {
+		if v.Kind != syntax.Bool {
 			return nil, c.malformed(clause, "[\"node\" \"active\"] is true or false")
 		}
-		if state = "active"; !v.truth {
+		if state = "active"; !v.Truth {
 			state = "inactive"
 		}
 	default:
@@ -411,7 +412,7 @@ func (c *checker) nodeState(clause *value, op string, name, v *value) (expr, err
 	case "any":
 		x = &constExpr{true}
 	default:
-		return nil, refuse("'%s' is not a valid node_state: use 'active', 'inactive' or 'any'", v.plain())
+		return nil, refuse("'%s' is not a valid node_state: use 'active', 'inactive' or 'any'", v.Plain())
 	}
 	c.namesState = true
 	if op == "!=" {
@@ -421,33 +422,33 @@ func (c *checker) nodeState(clause *value, op string, name, v *value) (expr, err
 }
 
 // isState tells whether a name in the place of a field is one of the state of a node.
-func isState(name *value) bool {
-	if name.isText() {
-		return name.text == "node_state"
+func isState(name *syntax.Value) bool {
+	if name.IsText() {
+		return name.Text == "node_state"
 	}
-	return len(name.items) == 2 && name.items[0].isText() && name.items[0].text == "node" && name.items[1].isText() && name.items[1].text == "active"
+	return len(name.Items) == 2 && name.Items[0].IsText() && name.Items[0].Text == "node" && name.Items[1].IsText() && name.Items[1].Text == "active"
 }
 
 // isFact tells whether a name in the place of a field is one of a fact of the node, of
 // which none is ever stored.
-func isFact(name *value) bool {
-	return len(name.items) == 2 && name.operator() == "fact" && name.items[1].isText()
+func isFact(name *syntax.Value) bool {
+	return len(name.Items) == 2 && name.Operator() == "fact" && name.Items[1].IsText()
 }
 
 // fieldNames reads a name or a list of names.
-func fieldNames(v *value) ([]string, bool) {
-	if v.isText() {
-		return []string{v.text}, true
+func fieldNames(v *syntax.Value) ([]string, bool) {
+	if v.IsText() {
+		return []string{v.Text}, true
 	}
-	if !v.isList() || len(v.items) == 0 || len(v.items) > maxColumns {
+	if !v.IsList() || len(v.Items) == 0 || len(v.Items) > maxColumns {
 		return nil, false
 	}
-	names := make([]string, len(v.items))
-	for i, item := range v.items {
-		if !item.isText() {
+	names := make([]string, len(v.Items))
+	for i, item := range v.Items {
+		if !item.IsText() {
 			return nil, false
 		}
-		names[i] = item.text
+		names[i] = item.Text
 	}
 	return names, true
 }

@@ -2,9 +2,11 @@ package query
 
 import (
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 )
 
-func (c *checker) in(e *entity, clause *value, args []*value) (expr, error) {
+func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (expr, error) {
 	if len(args) != 2 {
 		return nil, refuse("in requires exactly two arguments")
 	}
@@ -13,7 +15,7 @@ func (c *checker) in(e *entity, clause *value, args []*value) (expr, error) {
 		return nil, c.malformed(clause, "'in' takes a field or a list of fields")
 	}
 	of := args[1]
-	op := of.operator()
+	op := of.Operator()
 	if op == "array" && e.node != "" && isFact(args[0]) {
 		return &constExpr{false}, nil
 	}
@@ -29,13 +31,13 @@ func (c *checker) in(e *entity, clause *value, args []*value) (expr, error) {
 	}
 	switch op {
 	case "array":
-		if len(of.items) != 2 || !of.items[1].isList() {
+		if len(of.Items) != 2 || !of.Items[1].IsList() {
 			return nil, refuse("Operator array requires a vector argument")
 		}
 		if len(fields) != 1 {
 			return nil, c.malformed(clause, "'array' takes one field")
 		}
-		return c.inArray(fields[0], of.items[1].items)
+		return c.inArray(fields[0], of.Items[1].Items)
 	case "extract", "from":
 		q, err := c.innerQuery(of)
 		if err != nil {
@@ -70,7 +72,7 @@ func sameType(f *field, col column) bool {
 	return f.kind == col.field.kind
 }
 
-func (c *checker) inArray(f *field, items []*value) (expr, error) {
+func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 	if f.kind == typePath {
 		return nil, refuse("Operator in...array is not supported on array types")
 	}
@@ -79,7 +81,7 @@ func (c *checker) inArray(f *field, items []*value) (expr, error) {
 		return x, nil
 	}
 	for _, v := range items {
-		if v.kind == kindNull {
+		if v.Kind == syntax.Null {
 			if f.kind == typeJSON {
 				return c.inJSON(f, items)
 			}
@@ -91,7 +93,7 @@ func (c *checker) inArray(f *field, items []*value) (expr, error) {
 				x.values = append(x.values, ms)
 			}
 		case typeNumber:
-			if v.kind != kindNumber {
+			if v.Kind != syntax.Number {
 				return nil, incompatible(v, f)
 			}
 			n, err := numeric(v)
@@ -100,15 +102,15 @@ func (c *checker) inArray(f *field, items []*value) (expr, error) {
 			}
 			x.values = append(x.values, n)
 		case typeBool:
-			if v.kind != kindBool {
+			if v.Kind != syntax.Bool {
 				return nil, needs(v, f, "true or false")
 			}
-			x.values = append(x.values, v.truth)
+			x.values = append(x.values, v.Truth)
 		case typeJSON:
-			x.values = append(x.values, v.canonical())
+			x.values = append(x.values, v.Canonical())
 		default:
-			if v.kind == kindNumber {
-				v = textValue(v.text)
+			if v.Kind == syntax.Number {
+				v = syntax.TextValue(v.Text)
 			}
 			s, err := textual(v, f)
 			if err != nil {
@@ -125,10 +127,10 @@ func (c *checker) inArray(f *field, items []*value) (expr, error) {
 }
 
 // inJSON is a list with a null in it, which equals what was sent as null.
-func (c *checker) inJSON(f *field, items []*value) (expr, error) {
-	var rest []*value
+func (c *checker) inJSON(f *field, items []*syntax.Value) (expr, error) {
+	var rest []*syntax.Value
 	for _, v := range items {
-		if v.kind != kindNull {
+		if v.Kind != syntax.Null {
 			rest = append(rest, v)
 		}
 	}
@@ -137,56 +139,56 @@ func (c *checker) inJSON(f *field, items []*value) (expr, error) {
 }
 
 // innerQuery checks ["extract", cols, ["select_<entity>", q]] or ["from", ...].
-func (c *checker) innerQuery(v *value) (*query, error) {
+func (c *checker) innerQuery(v *syntax.Value) (*query, error) {
 	if c.inner++; c.inner > maxInner {
 		return nil, refuse("the query holds more than %d inner queries", maxInner)
 	}
-	if v.operator() == "from" {
+	if v.Operator() == "from" {
 		return c.from(v, false)
 	}
-	if len(v.items) != 3 || !v.items[2].isList() {
+	if len(v.Items) != 3 || !v.Items[2].IsList() {
 		return nil, c.malformed(v, "the extract of a subquery takes fields and a select clause")
 	}
-	selected := v.items[2]
-	name, ok := strings.CutPrefix(selected.operator(), "select_")
+	selected := v.Items[2]
+	name, ok := strings.CutPrefix(selected.Operator(), "select_")
 	e := c.entities[strings.ReplaceAll(name, "-", "_")]
 	if !ok || e == nil || strings.Contains(name, "-") {
-		if wanted := strings.ReplaceAll(selected.operator(), "-", "_"); wanted != selected.operator() && c.entities[strings.TrimPrefix(wanted, "select_")] != nil {
-			return nil, refuse("Unsupported subquery `%s` - did you mean `%s`?", clip(selected.operator()), clip(wanted))
+		if wanted := strings.ReplaceAll(selected.Operator(), "-", "_"); wanted != selected.Operator() && c.entities[strings.TrimPrefix(wanted, "select_")] != nil {
+			return nil, refuse("Unsupported subquery `%s` - did you mean `%s`?", syntax.Clip(selected.Operator()), syntax.Clip(wanted))
 		}
-		if selected.operator() == "" {
+		if selected.Operator() == "" {
 			return nil, c.malformed(v, "a select clause must begin with its name")
 		}
-		return nil, refuse("Unsupported subquery `%s`", clip(selected.operator()))
+		return nil, refuse("Unsupported subquery `%s`", syntax.Clip(selected.Operator()))
 	}
-	if len(selected.items) > 2 {
+	if len(selected.Items) > 2 {
 		return nil, c.malformed(selected, "a select clause takes one query")
 	}
-	clauses := []*value{textValue("extract"), v.items[1]}
-	if len(selected.items) == 2 && (!selected.items[1].isList() || len(selected.items[1].items) > 0) {
-		clauses = append(clauses, selected.items[1])
+	clauses := []*syntax.Value{syntax.TextValue("extract"), v.Items[1]}
+	if len(selected.Items) == 2 && (!selected.Items[1].IsList() || len(selected.Items[1].Items) > 0) {
+		clauses = append(clauses, selected.Items[1])
 	}
-	return c.selection(e, listValue(clauses...), false)
+	return c.selection(e, syntax.ListValue(clauses...), false)
 }
 
 // errNoQuery is a root query of another form.
 var errNoQuery = refuse(`Your initial query must be of the form: ["from",<entity>,(<optional-query>)]. Check your query and try again.`)
 
 // from checks ["from", entity, query?, paging...].
-func (c *checker) from(v *value, outermost bool) (*query, error) {
-	if len(v.items) < 2 || !v.items[1].isText() {
+func (c *checker) from(v *syntax.Value, outermost bool) (*query, error) {
+	if len(v.Items) < 2 || !v.Items[1].IsText() {
 		if outermost {
 			return nil, errNoQuery
 		}
 		return nil, c.malformed(v, "'from' takes the name of an entity")
 	}
-	e := c.entities[v.items[1].text]
+	e := c.entities[v.Items[1].Text]
 	if e == nil {
-		return nil, refuse("Invalid entity '%s' in query", clip(v.items[1].text))
+		return nil, refuse("Invalid entity '%s' in query", syntax.Clip(v.Items[1].Text))
 	}
-	rest := v.items[2:]
-	var clause *value
-	if len(rest) > 0 && !isPaging(rest[0]) {
+	rest := v.Items[2:]
+	var clause *syntax.Value
+	if len(rest) > 0 && !rest[0].IsPaging() {
 		clause, rest = rest[0], rest[1:]
 	}
 	q, err := c.selection(e, clause, outermost)
@@ -194,7 +196,7 @@ func (c *checker) from(v *value, outermost bool) (*query, error) {
 		return nil, err
 	}
 	for _, p := range rest {
-		if !isPaging(p) {
+		if !p.IsPaging() {
 			return nil, c.malformed(p, "'from' takes a query, then 'order_by', 'limit' and 'offset'")
 		}
 		if err := c.paging(q, p); err != nil {
@@ -204,44 +206,36 @@ func (c *checker) from(v *value, outermost bool) (*query, error) {
 	return q, nil
 }
 
-func isPaging(v *value) bool {
-	switch v.operator() {
-	case "order_by", "limit", "offset":
-		return true
+func (c *checker) paging(q *query, v *syntax.Value) error {
+	if len(v.Items) != 2 {
+		return refuse("%s requires exactly one argument", v.Operator())
 	}
-	return false
-}
-
-func (c *checker) paging(q *query, v *value) error {
-	if len(v.items) != 2 {
-		return refuse("%s requires exactly one argument", v.operator())
-	}
-	arg := v.items[1]
-	switch v.operator() {
+	arg := v.Items[1]
+	switch v.Operator() {
 	case "limit":
-		n, err := limitOf(arg.plain())
+		n, err := limitOf(arg.Plain())
 		q.limit = n
 		return err
 	case "offset":
-		n, err := offsetOf(arg.plain())
+		n, err := offsetOf(arg.Plain())
 		q.offset = n
 		return err
 	}
-	if !arg.isList() || len(arg.items) > maxColumns {
+	if !arg.IsList() || len(arg.Items) > maxColumns {
 		return c.malformed(v, "order_by takes a list")
 	}
-	for _, item := range arg.items {
+	for _, item := range arg.Items {
 		name, direction := item, ""
-		if item.isList() && len(item.items) > 0 && len(item.items) < 3 {
-			name = item.items[0]
-			if len(item.items) == 2 {
-				direction = strings.ToLower(item.items[1].plain())
+		if item.IsList() && len(item.Items) > 0 && len(item.Items) < 3 {
+			name = item.Items[0]
+			if len(item.Items) == 2 {
+				direction = strings.ToLower(item.Items[1].Plain())
 			}
 		}
-		if !name.isText() || direction != "" && direction != "asc" && direction != "desc" {
+		if !name.IsText() || direction != "" && direction != "asc" && direction != "desc" {
 			return c.malformed(v, "order_by takes names, or lists of a name and 'asc' or 'desc'")
 		}
-		if err := q.orderBy(name.text, direction == "desc"); err != nil {
+		if err := q.orderBy(name.Text, direction == "desc"); err != nil {
 			return err
 		}
 	}
@@ -253,7 +247,7 @@ func (q *query) orderBy(name string, desc bool) error {
 	f := q.entity.field(name)
 	if f == nil || !comparable(f) {
 		return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s",
-			clip(name), quotedList(q.entity.names(comparable)))
+			syntax.Clip(name), quotedList(q.entity.names(comparable)))
 	}
 	if q.aggregates() {
 		found := false
@@ -261,7 +255,7 @@ func (q *query) orderBy(name string, desc bool) error {
 			found = found || g.field.name == f.name && g.function == ""
 		}
 		if !found {
-			return refuse("order_by of a grouped query takes the columns of group_by, not '%s'", clip(name))
+			return refuse("order_by of a grouped query takes the columns of group_by, not '%s'", syntax.Clip(name))
 		}
 	}
 	q.order = append(q.order, ordering{f, desc})
@@ -269,25 +263,25 @@ func (q *query) orderBy(name string, desc bool) error {
 }
 
 // subquery checks ["subquery", entity, q], which relates rows by themselves.
-func (c *checker) subquery(e *entity, clause *value, args []*value) (expr, error) {
-	if len(args) == 0 || len(args) > 2 || !args[0].isText() {
+func (c *checker) subquery(e *entity, clause *syntax.Value, args []*syntax.Value) (expr, error) {
+	if len(args) == 0 || len(args) > 2 || !args[0].IsText() {
 		return nil, c.malformed(clause, "'subquery' takes an entity and a query")
 	}
 	if c.inner++; c.inner > maxInner {
 		return nil, refuse("the query holds more than %d inner queries", maxInner)
 	}
-	other := c.entities[args[0].text]
-	r, ok := e.relations[args[0].text]
+	other := c.entities[args[0].Text]
+	r, ok := e.relations[args[0].Text]
 	if other == nil || !ok {
-		return nil, refuse("No implicit relationship for entity '%s' with '%s'", clip(args[0].text), e.name)
+		return nil, refuse("No implicit relationship for entity '%s' with '%s'", syntax.Clip(args[0].Text), e.name)
 	}
 	q := &query{entity: other, columns: []column{{key: r.foreign, field: other.field(r.foreign)}}}
-	if len(args) == 2 && args[1].kind != kindNull {
-		switch args[1].operator() {
+	if len(args) == 2 && args[1].Kind != syntax.Null {
+		switch args[1].Operator() {
 		case "extract", "from", "group_by":
 			return nil, c.malformed(clause, "'subquery' takes a plain query")
 		}
-		if !args[1].isList() || len(args[1].items) > 0 {
+		if !args[1].IsList() || len(args[1].Items) > 0 {
 			var err error
 			if q.where, err = c.clause(other, args[1], false, 0); err != nil {
 				return nil, err

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -45,30 +46,30 @@ var subjects = map[string][]string{
 
 func checkSummarizeBy(s string) error {
 	if subjects[s] == nil {
-		return refuse("Unsupported value for 'summarize_by': '%s'", clip(s))
+		return refuse("Unsupported value for 'summarize_by': '%s'", syntax.Clip(s))
 	}
 	return nil
 }
 
-func checkCountFilter(v *value) (*countFilter, error) {
-	if v == nil || v.kind == kindNull || v.isList() && len(v.items) == 0 {
+func checkCountFilter(v *syntax.Value) (*countFilter, error) {
+	if v == nil || v.Kind == syntax.Null || v.IsList() && len(v.Items) == 0 {
 		return nil, nil //nolint:nilnil // no filter
 	}
-	op := v.operator()
+	op := v.Operator()
 	if !slices.Contains([]string{"=", "<", "<=", ">", ">="}, op) {
-		return nil, refuse("%s is not well-formed: query operator '%s' is unknown", v.notation(), clip(op))
+		return nil, refuse("%s is not well-formed: query operator '%s' is unknown", v.Notation(), syntax.Clip(op))
 	}
-	if len(v.items) != 3 {
+	if len(v.Items) != 3 {
 		return nil, refuse("%s requires exactly two arguments", op)
 	}
-	name := v.items[1].plain()
-	if !v.items[1].isText() || !slices.Contains(countColumns, name) {
+	name := v.Items[1].Plain()
+	if !v.Items[1].IsText() || !slices.Contains(countColumns, name) {
 		return nil, refuse("%s operator does not support object '%s' for event counts", op, name)
 	}
-	if v.items[2].kind != kindNumber {
-		return nil, refuse("Argument %s is incompatible with numeric field %q.", v.items[2].notation(), name)
+	if v.Items[2].Kind != syntax.Number {
+		return nil, refuse("Argument %s is incompatible with numeric field %q.", v.Items[2].Notation(), name)
 	}
-	n, err := numeric(v.items[2])
+	n, err := numeric(v.Items[2])
 	return &countFilter{name, op, n}, err
 }
 
@@ -76,7 +77,7 @@ func (q *counts) orderBy(terms []orderTerm) error {
 	columns := slices.Concat(countColumns, subjects[q.subject])
 	for _, t := range terms {
 		if !slices.Contains(columns, t.field) {
-			return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s", clip(t.field), quotedList(sorted(columns)))
+			return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s", syntax.Clip(t.field), quotedList(sorted(columns)))
 		}
 		q.order = append(q.order, countOrder{t.field, t.field == "containing_class", t.desc})
 	}

@@ -1,7 +1,7 @@
 // Package query answers queries about runs and their events.
 //
 // A query is a predicate in JSON or a text in PQL. PQL becomes the clauses of
-// the JSON language (pql.go); these are checked against the fields of the
+// the JSON language (package syntax); these are checked against the fields of the
 // entity and become a typed tree (check.go, extract.go, tree.go, with the
 // fields in entity.go); the tree becomes SQL for SQLite or PostgreSQL
 // (compile.go, counts.go, expanded.go), in which everything that came from

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 )
 
 // Error is a query that is refused: the status and the text for the client.
@@ -32,7 +34,7 @@ func refuse(format string, args ...any) *Error {
 func quotedList(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {
-		quoted[i] = "'" + clip(n) + "'"
+		quoted[i] = "'" + syntax.Clip(n) + "'"
 	}
 	switch len(quoted) {
 	case 0:

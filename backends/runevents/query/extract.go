@@ -3,26 +3,27 @@ package query
 import (
 	"strconv"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 )
 
 // extract checks ["extract", columns, query?, ["group_by", ...]?].
-func (c *checker) extract(q *query, v *value, outermost bool) error {
-	if len(v.items) < 2 || len(v.items) > 4 {
+func (c *checker) extract(q *query, v *syntax.Value, outermost bool) error {
+	if len(v.Items) < 2 || len(v.Items) > 4 {
 		return c.malformed(v, "extract takes columns, a query and a group_by clause")
 	}
-	rest := v.items[2:]
-	var group *value
-	if n := len(rest); n > 0 && rest[n-1].operator() == "group_by" {
+	rest := v.Items[2:]
+	var group *syntax.Value
+	if n := len(rest); n > 0 && rest[n-1].Operator() == "group_by" {
 		group, rest = rest[n-1], rest[:n-1]
 	}
 	if len(rest) > 1 {
 		return c.malformed(v, "extract takes one query, and group_by comes last")
 	}
-	if err := c.columns(q, v.items[1]); err != nil {
+	if err := c.columns(q, v.Items[1]); err != nil {
 		return err
 	}
-	if len(rest) == 1 && rest[0].kind != kindNull && (!rest[0].isList() || len(rest[0].items) > 0) {
+	if len(rest) == 1 && rest[0].Kind != syntax.Null && (!rest[0].IsList() || len(rest[0].Items) > 0) {
 		var err error
 		if q.where, err = c.clause(q.entity, rest[0], outermost, 0); err != nil {
 			return err
@@ -37,20 +38,20 @@ func (c *checker) extract(q *query, v *value, outermost bool) error {
 }
 
 // columns reads what is extracted; an empty list means all fields.
-func (c *checker) columns(q *query, v *value) error {
-	items := []*value{v}
-	if v.isList() && v.operator() != "function" {
-		items = v.items
+func (c *checker) columns(q *query, v *syntax.Value) error {
+	items := []*syntax.Value{v}
+	if v.IsList() && v.Operator() != "function" {
+		items = v.Items
 	}
 	if len(items) > maxColumns {
 		return refuse("extract takes at most %d columns", maxColumns)
 	}
 	var names []string
 	for _, item := range items {
-		if item.isText() {
-			names = append(names, item.text)
-		} else if item.operator() != "function" {
-			return refuse("Can't extract %s: it is neither a field nor a function", item.notation())
+		if item.IsText() {
+			names = append(names, item.Text)
+		} else if item.Operator() != "function" {
+			return refuse("Can't extract %s: it is neither a field nor a function", item.Notation())
 		}
 	}
 	if err := unknownFields("Can't extract", q.entity, names, (*field).extractable); err != nil {
@@ -59,8 +60,8 @@ func (c *checker) columns(q *query, v *value) error {
 	used := make(map[string]int)
 	for _, item := range items {
 		var col column
-		if item.isText() {
-			f := q.entity.field(item.text)
+		if item.IsText() {
+			f := q.entity.field(item.Text)
 			col = column{key: f.name, field: f}
 			if used[f.name] > 0 {
 				continue // named twice, shown once
@@ -82,17 +83,17 @@ func (c *checker) columns(q *query, v *value) error {
 }
 
 // function reads ["function", name, args...].
-func (c *checker) function(e *entity, v *value) (column, error) {
-	args := v.items[1:]
-	if len(args) == 0 || !args[0].isText() {
+func (c *checker) function(e *entity, v *syntax.Value) (column, error) {
+	args := v.Items[1:]
+	if len(args) == 0 || !args[0].IsText() {
 		return column{}, c.malformed(v, "a function needs a name")
 	}
-	name := args[0].text
+	name := args[0].Text
 	args = args[1:]
 	switch name {
 	case "count", "min", "max", "avg", "sum", "to_string":
 	default:
-		return column{}, c.malformed(v, "function '"+clip(name)+"' is unknown")
+		return column{}, c.malformed(v, "function '"+syntax.Clip(name)+"' is unknown")
 	}
 	col := column{key: name, function: name}
 	most := 1
@@ -105,13 +106,13 @@ func (c *checker) function(e *entity, v *value) (column, error) {
 	if len(args) == 0 {
 		return col, nil
 	}
-	if !args[0].isText() {
+	if !args[0].IsText() {
 		return column{}, c.malformed(v, "the argument of a function must be a field")
 	}
-	if err := unknownFields("Can't extract", e, []string{args[0].text}, comparable); err != nil {
+	if err := unknownFields("Can't extract", e, []string{args[0].Text}, comparable); err != nil {
 		return column{}, err
 	}
-	col.field = e.field(args[0].text)
+	col.field = e.field(args[0].Text)
 	kind := col.field.kind
 	switch name {
 	case "avg", "sum":
@@ -126,7 +127,7 @@ func (c *checker) function(e *entity, v *value) (column, error) {
 		if kind != typeTime && kind != typeNumber && kind != typeAbsent {
 			return column{}, refuse("function 'to_string' takes a time or numeric field, not '%s'", col.field.name)
 		}
-		if !args[1].isText() {
+		if !args[1].IsText() {
 			return column{}, c.malformed(v, "the template of to_string must be a string")
 		}
 		check := tochar.CheckNumber
@@ -137,25 +138,25 @@ func (c *checker) function(e *entity, v *value) (column, error) {
 			check = tochar.Check // a time or a number: nobody will know
 		default:
 		}
-		if err := check(args[1].text); err != nil {
+		if err := check(args[1].Text); err != nil {
 			return column{}, refuse("%s", err)
 		}
-		col.template = args[1].text
+		col.template = args[1].Text
 	}
 	return col, nil
 }
 
-func (c *checker) groupBy(q *query, v *value) error {
-	if len(v.items) < 2 {
+func (c *checker) groupBy(q *query, v *syntax.Value) error {
+	if len(v.Items) < 2 {
 		return c.malformed(v, "group_by takes at least one column")
 	}
-	if len(v.items) > maxColumns {
+	if len(v.Items) > maxColumns {
 		return refuse("group_by takes at most %d columns", maxColumns)
 	}
 	q.grouped = true
-	for _, item := range v.items[1:] {
+	for _, item := range v.Items[1:] {
 		switch {
-		case item.operator() == "function":
+		case item.Operator() == "function":
 			col, err := c.function(q.entity, item)
 			if err != nil {
 				return err
@@ -164,10 +165,10 @@ func (c *checker) groupBy(q *query, v *value) error {
 				return c.malformed(v, "group_by takes no aggregate")
 			}
 			q.group = append(q.group, col)
-		case item.isText():
-			f := q.entity.field(item.text)
+		case item.IsText():
+			f := q.entity.field(item.Text)
 			if f == nil || !comparable(f) {
-				return refuse("%q is niether a valid column name nor function name", clip(item.text))
+				return refuse("%q is niether a valid column name nor function name", syntax.Clip(item.Text))
 			}
 			q.group = append(q.group, column{key: f.name, field: f})
 		default:
@@ -179,7 +180,7 @@ func (c *checker) groupBy(q *query, v *value) error {
 
 // grouping refuses a plain column beside aggregates that no group has one
 // value of.
-func (c *checker) grouping(q *query, v *value) error {
+func (c *checker) grouping(q *query, v *syntax.Value) error {
 	if !q.aggregates() {
 		return nil
 	}
@@ -195,7 +196,7 @@ func (c *checker) grouping(q *query, v *value) error {
 			found = found || g.field.name == col.field.name && g.function == col.function && g.template == col.template
 		}
 		if !found {
-			return refuse("column '%s' must appear in the group_by clause or be used in an aggregate function", clip(col.key))
+			return refuse("column '%s' must appear in the group_by clause or be used in an aggregate function", syntax.Clip(col.key))
 		}
 	}
 	return nil

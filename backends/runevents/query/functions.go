@@ -8,6 +8,7 @@ import (
 	sqlite "modernc.org/sqlite"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/backends/runevents/tochar"
 )
 
@@ -34,13 +35,13 @@ func init() {
 		if !ok {
 			return nil, nil //nolint:nilnil // SQL: null
 		}
-		v, err := parseJSON(text, bounds{depth: maxDepth, values: len(text) + 1})
+		v, err := syntax.JSON(text, syntax.Limits{Depth: syntax.MaxDepth, Values: len(text) + 1})
 		if err != nil {
 			return nil, err
 		}
 		key := []byte{} // not nil, which would be null
-		for _, item := range v.items {
-			key = append(append(key, item.text...), 0)
+		for _, item := range v.Items {
+			key = append(append(key, item.Text...), 0)
 		}
 		return key, nil
 	})

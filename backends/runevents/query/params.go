@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
@@ -47,7 +48,7 @@ var allowed = map[string][]string{
 
 // params are the parameters of one request, from the URL or a JSON body. Those
 // of a URL are strings.
-type params map[string]*value
+type params map[string]*syntax.Value
 
 // readParams reads and checks the names of the parameters.
 func readParams(r *http.Request, entity string) (params, error) {
@@ -56,8 +57,8 @@ func readParams(r *http.Request, entity string) (params, error) {
 		names = allowed[rowsOf]
 	}
 	p := make(params)
-	if len(r.URL.RawQuery) > maxQueryBytes {
-		return nil, refuse("the query string is longer than %d bytes", maxQueryBytes)
+	if len(r.URL.RawQuery) > syntax.MaxBytes {
+		return nil, refuse("the query string is longer than %d bytes", syntax.MaxBytes)
 	}
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		if pair == "" {
@@ -69,7 +70,7 @@ func readParams(r *http.Request, entity string) (params, error) {
 		if err != nil || err2 != nil {
 			return nil, refuse("the query string holds a %% that begins no escape")
 		}
-		if err := p.add(names, key, textValue(text)); err != nil {
+		if err := p.add(names, key, syntax.TextValue(text)); err != nil {
 			return nil, err
 		}
 		if !utf8.ValidString(text) {
@@ -82,9 +83,9 @@ func readParams(r *http.Request, entity string) (params, error) {
 	return p, p.readBody(r, names)
 }
 
-func (p params) add(names []string, key string, v *value) error {
+func (p params) add(names []string, key string, v *syntax.Value) error {
 	if !slices.Contains(names, key) {
-		return refuse("Unsupported query parameter '%s'", clip(key))
+		return refuse("Unsupported query parameter '%s'", syntax.Clip(key))
 	}
 	if _, twice := p[key]; twice {
 		return refuse("Query parameter '%s' is given more than once", key)
@@ -94,21 +95,21 @@ func (p params) add(names []string, key string, v *value) error {
 }
 
 func overlong() error {
-	return &Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " + strconv.Itoa(maxQueryBytes) + " bytes"}
+	return &Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " + strconv.Itoa(syntax.MaxBytes) + " bytes"}
 }
 
 func (p params) readBody(r *http.Request, names []string) error {
-	if r.ContentLength > maxQueryBytes {
+	if r.ContentLength > syntax.MaxBytes {
 		return overlong()
 	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, maxQueryBytes+1))
+	raw, err := io.ReadAll(io.LimitReader(r.Body, syntax.MaxBytes+1))
 	if inbound.TooSlow(err) {
 		return &Error{Status: http.StatusRequestTimeout, Text: "the body took too long to arrive"}
 	}
 	if err != nil {
 		return refuse("the body could not be read")
 	}
-	if len(raw) > maxQueryBytes {
+	if len(raw) > syntax.MaxBytes {
 		return overlong()
 	}
 	kind := r.Header.Get("Content-Type")
@@ -116,65 +117,74 @@ func (p params) readBody(r *http.Request, names []string) error {
 		if err == nil {
 			kind = media
 		}
-		return &Error{Status: http.StatusUnsupportedMediaType, Text: "content type " + clip(kind) + " not supported"}
+		return &Error{Status: http.StatusUnsupportedMediaType, Text: "content type " + syntax.Clip(kind) + " not supported"}
 	}
 	if !utf8.Valid(raw) {
 		return refuse("the body is not UTF-8")
 	}
 	body, err := parse(string(raw))
-	if err != nil || body == nil || body.kind == kindNull {
+	if err != nil || body == nil || body.Kind == syntax.Null {
 		return err
 	}
-	if body.kind != kindObject {
+	if body.Kind != syntax.Object {
 		return refuse("the body must be a JSON object with the parameters as its keys")
 	}
-	for _, m := range body.members {
-		if m.key == "order_by" && m.value.isText() {
-			return refuse("Illegal value '%s' for :order_by; expected an array of maps.", m.value.plain())
+	for _, m := range body.Members {
+		if m.Key == "order_by" && m.Value.IsText() {
+			return refuse("Illegal value '%s' for :order_by; expected an array of maps.", m.Value.Plain())
 		}
-		if err := p.add(names, m.key, m.value); err != nil {
+		if err := p.add(names, m.Key, m.Value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// parsePQL reads a query in PQL and describes what is wrong with it.
+func parsePQL(text string) (*syntax.Value, error) {
+	v, err := syntax.PQL(text)
+	if err != nil {
+		return nil, refuse("%s", err)
+	}
+	return v, nil
+}
+
 // parse reads JSON of a client and describes what is wrong with it.
-func parse(text string) (*value, error) {
-	v, err := parseJSON(text, queryBounds)
-	if fault, ok := errors.AsType[*jsonError](err); ok {
-		return nil, refuse("%s", fault.describe(text))
+func parse(text string) (*syntax.Value, error) {
+	v, err := syntax.JSON(text, syntax.QueryLimits)
+	if fault, ok := errors.AsType[*syntax.JSONError](err); ok {
+		return nil, refuse("%s", fault.Describe(text))
 	}
 	return v, err
 }
 
 // query is the parameter "query" as JSON; nil: all rows.
-func (p params) query() (*value, error) {
+func (p params) query() (*syntax.Value, error) {
 	v := p["query"]
 	if v == nil {
 		return nil, nil //nolint:nilnil // no query is a query for everything
 	}
-	if v.isText() {
+	if v.IsText() {
 		var err error
-		if v, err = parse(v.text); err != nil {
+		if v, err = parse(v.Text); err != nil {
 			return nil, err
 		}
 	}
-	if v != nil && v.kind != kindList && v.kind != kindNull {
-		return nil, refuse("the query must be a JSON array, not %s", v.notation())
+	if v != nil && v.Kind != syntax.List && v.Kind != syntax.Null {
+		return nil, refuse("the query must be a JSON array, not %s", v.Notation())
 	}
 	return v, nil
 }
 
 func (p params) flag(name string) bool {
 	v := p[name]
-	return v != nil && (v.kind == kindBool && v.truth || v.isText() && v.text == "true")
+	return v != nil && (v.Kind == syntax.Bool && v.Truth || v.IsText() && v.Text == "true")
 }
 
 func limitOf(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
-		return 0, refuse("Illegal value '%s' for :limit; expected a positive non-zero integer.", clip(text))
+		return 0, refuse("Illegal value '%s' for :limit; expected a positive non-zero integer.", syntax.Clip(text))
 	}
 	return n, nil
 }
@@ -182,7 +192,7 @@ func limitOf(text string) (int64, error) {
 func offsetOf(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, refuse("Illegal value '%s' for :offset; expected a non-negative integer.", clip(text))
+		return 0, refuse("Illegal value '%s' for :offset; expected a non-negative integer.", syntax.Clip(text))
 	}
 	return n, nil
 }
@@ -199,10 +209,10 @@ func (p params) order() ([]orderTerm, error) {
 	if v == nil {
 		return nil, nil
 	}
-	shown := v.plain()
-	if v.isText() {
-		inURL := v.text
-		parsed, err := parseJSON(inURL, queryBounds)
+	shown := v.Plain()
+	if v.IsText() {
+		inURL := v.Text
+		parsed, err := syntax.JSON(inURL, syntax.QueryLimits)
 		if err != nil {
 			return nil, refuse("Illegal value '%s' for :order_by; expected a JSON array of maps.", shown)
 		}
@@ -210,32 +220,32 @@ func (p params) order() ([]orderTerm, error) {
 			return nil, nil
 		}
 	}
-	if v.kind == kindNull {
+	if v.Kind == syntax.Null {
 		return nil, nil
 	}
-	if !v.isList() || len(v.items) > maxColumns {
+	if !v.IsList() || len(v.Items) > maxColumns {
 		return nil, refuse("Illegal value '%s' for :order_by; expected an array of maps.", shown)
 	}
 	var terms []orderTerm
-	for _, item := range v.items {
-		if item.kind != kindObject {
+	for _, item := range v.Items {
+		if item.Kind != syntax.Object {
 			return nil, refuse("Illegal value '%s' for :order_by; expected an array of maps.", shown)
 		}
-		name := item.member("field")
+		name := item.Member("field")
 		if name == nil {
-			return nil, refuse("Illegal value '%s' in :order_by; missing required key field.", item.notation())
+			return nil, refuse("Illegal value '%s' in :order_by; missing required key field.", item.Notation())
 		}
-		term := orderTerm{field: name.plain()}
-		if order := item.member("order"); order != nil && order.kind != kindNull {
-			word := strings.ToLower(order.plain())
-			if !order.isText() || word != "asc" && word != "desc" {
-				return nil, refuse("Illegal value '%s' in :order_by; 'order' must be either 'asc' or 'desc'", item.notation())
+		term := orderTerm{field: name.Plain()}
+		if order := item.Member("order"); order != nil && order.Kind != syntax.Null {
+			word := strings.ToLower(order.Plain())
+			if !order.IsText() || word != "asc" && word != "desc" {
+				return nil, refuse("Illegal value '%s' in :order_by; 'order' must be either 'asc' or 'desc'", item.Notation())
 			}
 			term.desc = word == "desc"
 		}
-		for _, m := range item.members {
-			if m.key != "field" && m.key != "order" {
-				return nil, refuse("Illegal value '%s' in :order_by; unknown key '%s'.", item.notation(), clip(m.key))
+		for _, m := range item.Members {
+			if m.Key != "field" && m.Key != "order" {
+				return nil, refuse("Illegal value '%s' in :order_by; unknown key '%s'.", item.Notation(), syntax.Clip(m.Key))
 			}
 		}
 		terms = append(terms, term)
@@ -256,14 +266,14 @@ func (p params) page() (pg page, err error) {
 		return pg, err
 	}
 	pg.total = p.flag("include_total")
-	if v := p["limit"]; v != nil && v.kind != kindNull {
-		if pg.limit, err = limitOf(v.plain()); err != nil {
+	if v := p["limit"]; v != nil && v.Kind != syntax.Null {
+		if pg.limit, err = limitOf(v.Plain()); err != nil {
 			return pg, err
 		}
 	}
-	if v := p["offset"]; v != nil && v.kind != kindNull {
+	if v := p["offset"]; v != nil && v.Kind != syntax.Null {
 		pg.skips = true
-		pg.offset, err = offsetOf(v.plain())
+		pg.offset, err = offsetOf(v.Plain())
 	}
 	return pg, err
 }
@@ -282,9 +292,9 @@ func (p params) window() (*window, error) {
 	from, err := timeValue(start)
 	to, err2 := timeValue(end)
 	if err != nil || err2 != nil {
-		return nil, refuse("query parameters 'distinct_start_time' and 'distinct_end_time' must be valid datetime strings: %s %s", start.plain(), end.plain())
+		return nil, refuse("query parameters 'distinct_start_time' and 'distinct_end_time' must be valid datetime strings: %s %s", start.Plain(), end.Plain())
 	}
-	if flag.kind == kindBool && !flag.truth || flag.isText() && flag.text == "false" {
+	if flag.Kind == syntax.Bool && !flag.Truth || flag.IsText() && flag.Text == "false" {
 		return nil, nil //nolint:nilnil // switched off
 	}
 	return &window{start: from, end: to}, nil

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -26,28 +27,6 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-func TestCanonicalJSON(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		` { "b" : 1.0, "a" : [ 1e2, -0, 2.50 ] , "b" : "\u00fc\ud834\udd1e\u0000\/" } `: "{\"a\":[100,0,2.5],\"b\":\"ü𝄞\uFFFD/\"}",
-		`"\ud834"`: "\"\uFFFD\"", `12345678901234567890`: "12345678901234567890", `1e400`: "1e400", `1E22`: "1e+22", `1e20`: "100000000000000000000", `-12.5e-30`: "-1.25e-29",
-		`{"a!":1,"a":{"z":[],"\u0000":{}},"":0,"a":2}`: `{"":0,"a":2,"a!":1}`, `{"\u0000":1,"a":2,"\uFFFD":3}`: "{\"a\":2,\"\uFFFD\":3}", `null`: "null", `"\u0001\n"`: `"\u0001\n"`, `0.1`: "0.1",
-	} {
-		got, err := CanonicalJSON([]byte(in))
-		if err != nil || got != want {
-			t.Errorf("%s: %s %v, want %s", in, got, err, want)
-		}
-		if again, err := CanonicalJSON([]byte(got)); err != nil || again != got {
-			t.Errorf("%s becomes %s, %v", got, again, err)
-		}
-	}
-	for _, in := range []string{"", "{", "1 2", "x"} {
-		if got, err := CanonicalJSON([]byte(in)); err == nil {
-			t.Errorf("%s: %s, want an error", in, got)
-		}
-	}
-}
-
 // FuzzJSON holds that whatever passes the checks can be compiled, and that all
 // of it is parameters.
 func FuzzJSON(f *testing.F) {
@@ -60,12 +39,12 @@ func FuzzJSON(f *testing.F) {
 	}
 	all := entities(true)
 	f.Fuzz(func(t *testing.T, text string) {
-		v, err := parseJSON(text, queryBounds)
+		v, err := syntax.JSON(text, syntax.QueryLimits)
 		if err != nil || v == nil {
 			return
 		}
-		canonical := v.canonical()
-		if again, err := CanonicalJSON([]byte(canonical)); err != nil || again != canonical {
+		canonical := v.Canonical()
+		if again, err := syntax.Canonical([]byte(canonical)); err != nil || again != canonical {
 			t.Fatalf("%s is not canonical: %v", canonical, err)
 		}
 		for _, name := range []string{"events", "reports", "nodes"} {

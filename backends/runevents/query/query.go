@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -105,9 +106,9 @@ type plan struct {
 	total    bool
 	pretty   bool // spread over lines
 	scope    Scope
-	detail   string // "logs" or "metrics" of the report in scope, beans, or the like: no rows
-	clause   *value // of "ast": the query itself
-	single   bool   // the one row is not in a list
+	detail   string        // "logs" or "metrics" of the report in scope, beans, or the like: no rows
+	clause   *syntax.Value // of "ast": the query itself
+	single   bool          // the one row is not in a list
 	wide     bool
 }
 
@@ -135,15 +136,15 @@ func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 		if v == nil {
 			return nil, refuse("Missing required query parameter 'summarize_by'")
 		}
-		summarizeBy = v.plain()
+		summarizeBy = v.Plain()
 	}
 	if entity == "" && p["query"] == nil {
 		return nil, refuse("Missing required query parameter 'query'")
 	}
-	var clause *value
+	var clause *syntax.Value
 	var err error
-	if entity == "" && p["query"].isText() && !strings.HasPrefix(strings.TrimSpace(p["query"].text), "[") {
-		clause, err = parsePQL(p["query"].text)
+	if entity == "" && p["query"].IsText() && !strings.HasPrefix(strings.TrimSpace(p["query"].Text), "[") {
+		clause, err = parsePQL(p["query"].Text)
 	} else {
 		clause, err = p.query()
 	}
@@ -168,7 +169,7 @@ func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	return &plan{detail: "ast", clause: clause, pretty: pl.pretty}, nil
 }
 
-func (s *Service) planRows(pl *plan, c *checker, clause *value, pg page) (err error) {
+func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) (err error) {
 	e := s.entities[pl.entity]
 	if e != nil {
 		// The columns of order_by are looked at before the query.
@@ -207,18 +208,18 @@ func (s *Service) planRows(pl *plan, c *checker, clause *value, pg page) (err er
 	return nil
 }
 
-func (s *Service) planCounts(pl *plan, c *checker, clause *value, p params, pg page, by []string) error {
+func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p params, pg page, by []string) error {
 	aggregate := pl.entity == "aggregate-event-counts"
 	if !aggregate {
 		by = []string{strings.Join(by, ",")}
 	}
 	if len(by) > len(subjects) {
-		return refuse("Unsupported value for 'summarize_by': '%s'", clip(strings.Join(by, ",")))
+		return refuse("Unsupported value for 'summarize_by': '%s'", syntax.Clip(strings.Join(by, ",")))
 	}
 	byNode := false
 	if v := p["count_by"]; v != nil {
-		if byNode = v.plain() == "certname"; !byNode && v.plain() != "resource" {
-			return refuse("Unsupported value for 'count_by': '%s'", v.plain())
+		if byNode = v.Plain() == "certname"; !byNode && v.Plain() != "resource" {
+			return refuse("Unsupported value for 'count_by': '%s'", v.Plain())
 		}
 	}
 	for _, subject := range by {
@@ -227,9 +228,9 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *value, p params, pg p
 		}
 	}
 	filterValue := p["counts_filter"]
-	if filterValue.isText() {
+	if filterValue.IsText() {
 		var err error
-		if filterValue, err = parse(filterValue.text); err != nil {
+		if filterValue, err = parse(filterValue.Text); err != nil {
 			return err
 		}
 	}
@@ -244,8 +245,8 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *value, p params, pg p
 		}
 		pl.counts = append(pl.counts, q)
 	}
-	if clause.operator() == "extract" {
-		return refuse("%s is not well-formed: 'extract' has no place in counts", clause.notation())
+	if clause.Operator() == "extract" {
+		return refuse("%s is not well-formed: 'extract' has no place in counts", clause.Notation())
 	}
 	events, err := c.root(s.entities["events"], clause)
 	if err != nil {
@@ -362,7 +363,7 @@ func (s *Service) read(ctx context.Context, db *sql.DB, pl *plan, out *output) e
 	}
 	switch pl.detail {
 	case "ast":
-		_, err := out.Write(pl.clause.appendJSON(nil))
+		_, err := out.Write(pl.clause.AppendJSON(nil))
 		return err
 	case "":
 		return s.answer(ctx, tx, pl, out)
@@ -425,7 +426,7 @@ func (s *Service) compiler(pl *plan) *compiler {
 // parents looks up what the request is about.
 func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 	missing := func(what, name string) error {
-		return &Error{Status: http.StatusNotFound, Text: "No information is known about " + what + " " + clip(name), JSON: true}
+		return &Error{Status: http.StatusNotFound, Text: "No information is known about " + what + " " + syntax.Clip(name), JSON: true}
 	}
 	found := func(query string, arg any) (bool, error) {
 		var one int
@@ -565,7 +566,7 @@ func settle(ctx context.Context, err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "2201B": // invalid_regular_expression
-			return refuse("ERROR: %s", clip(pg.Message))
+			return refuse("ERROR: %s", syntax.Clip(pg.Message))
 		case "57014": // query_canceled
 			return errTimeout
 		case "22003", "22008", "22P02", "22021", "22001": // out of range, not representable

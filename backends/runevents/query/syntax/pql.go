@@ -1,6 +1,7 @@
-package query
+package syntax
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -26,6 +27,14 @@ const (
 // maxTokens bounds a query in PQL.
 const maxTokens = maxValues
 
+// PQLError is what is wrong with a query in PQL, in the words for the client.
+type PQLError string
+
+// Error implements error.
+func (e PQLError) Error() string { return string(e) }
+
+func refuse(format string, args ...any) error { return PQLError(fmt.Sprintf(format, args...)) }
+
 // pqlParser reads PQL into the clauses of the JSON language.
 type pqlParser struct {
 	in     string
@@ -33,10 +42,10 @@ type pqlParser struct {
 	pos    int
 }
 
-// parsePQL reads one query in PQL.
-func parsePQL(in string) (*value, error) {
-	if len(in) > maxQueryBytes {
-		return nil, refuse("the query is longer than %d bytes", maxQueryBytes)
+// PQL reads one query in PQL. Its error is a PQLError.
+func PQL(in string) (*Value, error) {
+	if len(in) > MaxBytes {
+		return nil, refuse("the query is longer than %d bytes", MaxBytes)
 	}
 	p := &pqlParser{in: in}
 	if err := p.scan(); err != nil {
@@ -211,15 +220,15 @@ func (p *pqlParser) name(what string) (string, error) {
 }
 
 // from reads entity[fields]{ clause group by … paging … }.
-func (p *pqlParser) from(depth int) (*value, error) {
-	if depth > maxDepth {
-		return nil, refuse("the query is nested more than %d deep", maxDepth)
+func (p *pqlParser) from(depth int) (*Value, error) {
+	if depth > MaxDepth {
+		return nil, refuse("the query is nested more than %d deep", MaxDepth)
 	}
 	entity, err := p.name("the name of an entity")
 	if err != nil {
 		return nil, err
 	}
-	var columns *value
+	var columns *Value
 	if p.sign("[") {
 		if columns, err = p.columns("]"); err != nil {
 			return nil, err
@@ -228,7 +237,7 @@ func (p *pqlParser) from(depth int) (*value, error) {
 	if err := p.need("{"); err != nil {
 		return nil, err
 	}
-	var clause, group *value
+	var clause, group *Value
 	if !p.closing() {
 		if clause, err = p.or(depth + 1); err != nil {
 			return nil, err
@@ -239,28 +248,28 @@ func (p *pqlParser) from(depth int) (*value, error) {
 			return nil, err
 		}
 	}
-	out := listValue(textValue("from"), textValue(entity))
+	out := ListValue(TextValue("from"), TextValue(entity))
 	switch {
 	case columns != nil || group != nil:
 		if columns == nil {
-			columns = listValue()
+			columns = ListValue()
 		}
-		extract := listValue(textValue("extract"), columns)
+		extract := ListValue(TextValue("extract"), columns)
 		if clause != nil {
-			extract.items = append(extract.items, clause)
+			extract.Items = append(extract.Items, clause)
 		}
 		if group != nil {
-			extract.items = append(extract.items, group)
+			extract.Items = append(extract.Items, group)
 		}
-		out.items = append(out.items, extract)
+		out.Items = append(out.Items, extract)
 	case clause != nil:
-		out.items = append(out.items, clause)
+		out.Items = append(out.Items, clause)
 	}
 	paging, err := p.paging()
 	if err != nil {
 		return nil, err
 	}
-	out.items = append(out.items, paging...)
+	out.Items = append(out.Items, paging...)
 	return out, p.need("}")
 }
 
@@ -287,8 +296,8 @@ func (p *pqlParser) closing() bool {
 }
 
 // columns reads fields and functions up to the closing sign.
-func (p *pqlParser) columns(end string) (*value, error) {
-	out := listValue()
+func (p *pqlParser) columns(end string) (*Value, error) {
+	out := ListValue()
 	if p.sign(end) {
 		return out, nil
 	}
@@ -297,7 +306,7 @@ func (p *pqlParser) columns(end string) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.items = append(out.items, item)
+		out.Items = append(out.Items, item)
 		if p.sign(end) {
 			return out, nil
 		}
@@ -307,12 +316,12 @@ func (p *pqlParser) columns(end string) (*value, error) {
 	}
 }
 
-func (p *pqlParser) column() (*value, error) {
+func (p *pqlParser) column() (*Value, error) {
 	name, err := p.name("a field or function")
 	if err != nil || !p.sign("(") {
-		return textValue(name), err
+		return TextValue(name), err
 	}
-	out := listValue(textValue("function"), textValue(name))
+	out := ListValue(TextValue("function"), TextValue(name))
 	if p.sign(")") {
 		return out, nil
 	}
@@ -322,7 +331,7 @@ func (p *pqlParser) column() (*value, error) {
 			p.pos = max(0, p.pos-1)
 			return nil, p.expected("a field", "a string")
 		}
-		out.items = append(out.items, textValue(t.text))
+		out.Items = append(out.Items, TextValue(t.text))
 		if p.sign(")") {
 			return out, nil
 		}
@@ -332,14 +341,14 @@ func (p *pqlParser) column() (*value, error) {
 	}
 }
 
-func (p *pqlParser) groupBy() (*value, error) {
-	out := listValue(textValue("group_by"))
+func (p *pqlParser) groupBy() (*Value, error) {
+	out := ListValue(TextValue("group_by"))
 	for {
 		item, err := p.column()
 		if err != nil {
 			return nil, err
 		}
-		out.items = append(out.items, item)
+		out.Items = append(out.Items, item)
 		if !p.sign(",") {
 			return out, nil
 		}
@@ -347,79 +356,79 @@ func (p *pqlParser) groupBy() (*value, error) {
 }
 
 // paging reads order by, limit and offset, each once, in any order.
-func (p *pqlParser) paging() ([]*value, error) {
-	var out []*value
+func (p *pqlParser) paging() ([]*Value, error) {
+	var out []*Value
 	for {
 		t := p.peek()
-		item := listValue(textValue(t.text))
+		item := ListValue(TextValue(t.text))
 		switch {
 		case p.words("order", "by"):
-			item.items[0].text = "order_by"
-			terms := listValue()
+			item.Items[0].Text = "order_by"
+			terms := ListValue()
 			for {
 				name, err := p.name("a field")
 				if err != nil {
 					return nil, err
 				}
-				term := textValue(name)
+				term := TextValue(name)
 				for _, direction := range []string{"asc", "desc"} {
 					if p.words(direction) {
-						term = listValue(term, textValue(direction))
+						term = ListValue(term, TextValue(direction))
 						break
 					}
 				}
-				terms.items = append(terms.items, term)
+				terms.Items = append(terms.Items, term)
 				if !p.sign(",") {
 					break
 				}
 			}
-			item.items = append(item.items, terms)
+			item.Items = append(item.Items, terms)
 		case p.words("limit"), p.words("offset"):
 			n := p.next()
 			if n.kind != tokenNumber {
 				p.pos = max(0, p.pos-1)
 				return nil, p.expected("a number")
 			}
-			item.items = append(item.items, numberValue(n.text))
+			item.Items = append(item.Items, numberValue(n.text))
 		default:
 			return out, nil
 		}
-		if slices.ContainsFunc(out, func(v *value) bool { return v.operator() == item.operator() }) {
+		if slices.ContainsFunc(out, func(v *Value) bool { return v.Operator() == item.Operator() }) {
 			return nil, p.fail(t.offset, `"}"`)
 		}
 		out = append(out, item)
 	}
 }
 
-func (p *pqlParser) or(depth int) (*value, error)  { return p.chain("or", depth, p.and) }
-func (p *pqlParser) and(depth int) (*value, error) { return p.chain("and", depth, p.not) }
+func (p *pqlParser) or(depth int) (*Value, error)  { return p.chain("or", depth, p.and) }
+func (p *pqlParser) and(depth int) (*Value, error) { return p.chain("and", depth, p.not) }
 
-func (p *pqlParser) chain(word string, depth int, part func(int) (*value, error)) (*value, error) {
+func (p *pqlParser) chain(word string, depth int, part func(int) (*Value, error)) (*Value, error) {
 	first, err := part(depth)
 	if err != nil {
 		return nil, err
 	}
-	out := listValue(textValue(word), first)
+	out := ListValue(TextValue(word), first)
 	for p.words(word) {
 		next, err := part(depth)
 		if err != nil {
 			return nil, err
 		}
-		out.items = append(out.items, next)
+		out.Items = append(out.Items, next)
 	}
-	if len(out.items) == 2 {
+	if len(out.Items) == 2 {
 		return first, nil
 	}
 	return out, nil
 }
 
-func (p *pqlParser) not(depth int) (*value, error) {
-	if depth > maxDepth {
-		return nil, refuse("the query is nested more than %d deep", maxDepth)
+func (p *pqlParser) not(depth int) (*Value, error) {
+	if depth > MaxDepth {
+		return nil, refuse("the query is nested more than %d deep", MaxDepth)
 	}
 	if p.sign("!") {
 		of, err := p.not(depth + 1)
-		return listValue(textValue("not"), of), err
+		return ListValue(TextValue("not"), of), err
 	}
 	if p.sign("(") {
 		v, err := p.or(depth + 1)
@@ -432,7 +441,7 @@ func (p *pqlParser) not(depth int) (*value, error) {
 }
 
 // condition reads a comparison, an "in", a null test or a subquery.
-func (p *pqlParser) condition(depth int) (*value, error) {
+func (p *pqlParser) condition(depth int) (*Value, error) {
 	if p.sign("[") {
 		fields, err := p.columns("]")
 		if err != nil {
@@ -454,20 +463,20 @@ func (p *pqlParser) condition(depth int) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(v.items) > 3 || len(v.items) == 3 && isPaging(v.items[2]) {
+		if len(v.Items) > 3 || len(v.Items) == 3 && v.Items[2].IsPaging() {
 			return nil, p.fail(t.offset, "a subquery without paging")
 		}
-		v.items[0].text = "subquery"
+		v.Items[0].Text = "subquery"
 		return v, nil
 	}
-	field := textValue(name)
+	field := TextValue(name)
 	switch {
 	case p.words("in"):
 		return p.among(field, depth)
 	case p.words("is", "not", "null"):
-		return listValue(textValue("null?"), field, boolValue(false)), nil
+		return ListValue(TextValue("null?"), field, boolValue(false)), nil
 	case p.words("is", "null"):
-		return listValue(textValue("null?"), field, boolValue(true)), nil
+		return ListValue(TextValue("null?"), field, boolValue(true)), nil
 	}
 	op := p.peek()
 	negated := false
@@ -487,20 +496,20 @@ func (p *pqlParser) condition(depth int) (*value, error) {
 		return nil, err
 	}
 	if negated {
-		return listValue(textValue("not"), listValue(textValue(op.text[1:]), field, v)), nil
+		return ListValue(TextValue("not"), ListValue(TextValue(op.text[1:]), field, v)), nil
 	}
-	return listValue(textValue(op.text), field, v), nil
+	return ListValue(TextValue(op.text), field, v), nil
 }
 
 // value reads a string, number, boolean or list.
-func (p *pqlParser) value() (*value, error) {
+func (p *pqlParser) value() (*Value, error) {
 	t := p.next()
 	switch t.kind {
 	case tokenString:
-		return textValue(t.text), nil
+		return TextValue(t.text), nil
 	case tokenNumber:
-		v, err := parseJSON(t.text, queryBounds)
-		if err != nil || v == nil || v.kind != kindNumber {
+		v, err := JSON(t.text, QueryLimits)
+		if err != nil || v == nil || v.Kind != Number {
 			return nil, p.fail(t.offset, "a number")
 		}
 		return v, nil
@@ -519,8 +528,8 @@ func (p *pqlParser) value() (*value, error) {
 }
 
 // list reads values up to the closing bracket.
-func (p *pqlParser) list() (*value, error) {
-	out := listValue()
+func (p *pqlParser) list() (*Value, error) {
+	out := ListValue()
 	if p.sign("]") {
 		return out, nil
 	}
@@ -532,7 +541,7 @@ func (p *pqlParser) list() (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.items = append(out.items, v)
+		out.Items = append(out.Items, v)
 		if p.sign("]") {
 			return out, nil
 		}
@@ -543,16 +552,16 @@ func (p *pqlParser) list() (*value, error) {
 }
 
 // among reads what follows the word: a list of values or a query.
-func (p *pqlParser) among(fields *value, depth int) (*value, error) {
+func (p *pqlParser) among(fields *Value, depth int) (*Value, error) {
 	if p.sign("[") {
 		values, err := p.list()
-		return listValue(textValue("in"), fields, listValue(textValue("array"), values)), err
+		return ListValue(TextValue("in"), fields, ListValue(TextValue("array"), values)), err
 	}
 	q, err := p.from(depth + 1)
 	if err != nil {
 		return nil, err
 	}
-	return listValue(textValue("in"), fields, q), nil
+	return ListValue(TextValue("in"), fields, q), nil
 }
 
 func isDigit(r rune) bool { return r >= '0' && r <= '9' }

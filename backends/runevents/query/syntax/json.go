@@ -1,4 +1,4 @@
-package query
+package syntax
 
 import (
 	"fmt"
@@ -10,26 +10,28 @@ import (
 
 // Bounds of a query, whatever language it is written in.
 const (
-	maxQueryBytes = 1 << 20
-	maxDepth      = 64
-	maxValues     = 20_000 // below the 32,766 parameters that SQLite takes
+	MaxBytes  = 1 << 20
+	MaxDepth  = 64
+	maxValues = 20_000 // below the 32,766 parameters that SQLite takes
 )
 
-// bounds limit one JSON text.
-type bounds struct{ depth, values int }
+// Limits bound one JSON text: how deep it nests, and how many values it has.
+type Limits struct{ Depth, Values int }
 
-var queryBounds = bounds{depth: maxDepth, values: maxValues}
+// QueryLimits are those of a query.
+var QueryLimits = Limits{Depth: MaxDepth, Values: maxValues}
 
-// jsonError is a text that is no JSON, with the place of the fault.
-type jsonError struct {
+// JSONError is a text that is no JSON, with the place of the fault.
+type JSONError struct {
 	offset int
 	reason string
 }
 
-func (e *jsonError) Error() string { return e.reason }
+// Error implements error.
+func (e *JSONError) Error() string { return e.reason }
 
-// describe is the text for the client: place, input, caret, reason.
-func (e *jsonError) describe(input string) string {
+// Describe is the text for the client: place, input, caret, reason.
+func (e *JSONError) Describe(input string) string {
 	before := input[:min(e.offset, len(input))]
 	line := strings.Count(before, "\n") + 1
 	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
@@ -45,11 +47,11 @@ func (e *jsonError) describe(input string) string {
 type parser struct {
 	in     string
 	pos    int
-	limits bounds
+	limits Limits
 }
 
-// parseJSON reads a text that is one JSON value. Blank text gives nil.
-func parseJSON(in string, limits bounds) (*value, error) {
+// JSON reads a text that is one JSON value. Blank text gives nil. Its error is a *JSONError.
+func JSON(in string, limits Limits) (*Value, error) {
 	p := &parser{in: in, limits: limits}
 	if p.blank(); p.pos == len(in) {
 		return nil, nil //nolint:nilnil // blank: no value, and no fault either
@@ -71,7 +73,7 @@ func (p *parser) blank() {
 }
 
 func (p *parser) fail(offset int, format string, args ...any) error {
-	return &jsonError{offset: offset, reason: fmt.Sprintf(format, args...)}
+	return &JSONError{offset: offset, reason: fmt.Sprintf(format, args...)}
 }
 
 func (p *parser) unexpected(want string) error {
@@ -86,8 +88,8 @@ func (p *parser) unclosed(what string, start int) error {
 		what, strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
 }
 
-func (p *parser) value(depth int) (*value, error) {
-	if p.limits.values--; p.limits.values < 0 {
+func (p *parser) value(depth int) (*Value, error) {
+	if p.limits.Values--; p.limits.Values < 0 {
 		return nil, p.fail(p.pos, "the text holds too many values")
 	}
 	p.blank()
@@ -96,8 +98,8 @@ func (p *parser) value(depth int) (*value, error) {
 	}
 	switch c := p.in[p.pos]; {
 	case c == '[' || c == '{':
-		if depth >= p.limits.depth {
-			return nil, p.fail(p.pos, "lists are nested more than %d deep", p.limits.depth)
+		if depth >= p.limits.Depth {
+			return nil, p.fail(p.pos, "lists are nested more than %d deep", p.limits.Depth)
 		}
 		if c == '[' {
 			return p.list(depth)
@@ -108,7 +110,7 @@ func (p *parser) value(depth int) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return textValue(s), nil
+		return TextValue(s), nil
 	case c == '-' || c >= '0' && c <= '9':
 		return p.number()
 	}
@@ -123,26 +125,26 @@ func (p *parser) value(depth int) (*value, error) {
 	p.pos = end
 	switch word {
 	case "null":
-		return &value{}, nil
+		return &Value{}, nil
 	case "true", "false":
 		return boolValue(word == "true"), nil
 	}
-	return nil, p.fail(end+1, "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')", clip(word))
+	return nil, p.fail(end+1, "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')", Clip(word))
 }
 
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= utf8.RuneSelf
 }
 
-func (p *parser) list(depth int) (*value, error) {
+func (p *parser) list(depth int) (*Value, error) {
 	start := p.pos
 	p.pos++
-	v := listValue()
+	v := ListValue()
 	for {
 		if p.blank(); p.pos == len(p.in) {
 			return nil, p.unclosed("Array", start)
 		}
-		if p.in[p.pos] == ']' && len(v.items) == 0 {
+		if p.in[p.pos] == ']' && len(v.Items) == 0 {
 			p.pos++
 			return v, nil
 		}
@@ -150,7 +152,7 @@ func (p *parser) list(depth int) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.items = append(v.items, item)
+		v.Items = append(v.Items, item)
 		if p.blank(); p.pos == len(p.in) {
 			return nil, p.unclosed("Array", start)
 		}
@@ -166,15 +168,15 @@ func (p *parser) list(depth int) (*value, error) {
 	}
 }
 
-func (p *parser) object(depth int) (*value, error) {
+func (p *parser) object(depth int) (*Value, error) {
 	start := p.pos
 	p.pos++
-	v := &value{kind: kindObject}
+	v := &Value{Kind: Object}
 	for {
 		if p.blank(); p.pos == len(p.in) {
 			return nil, p.unclosed("Object", start)
 		}
-		if p.in[p.pos] == '}' && len(v.members) == 0 {
+		if p.in[p.pos] == '}' && len(v.Members) == 0 {
 			p.pos++
 			return v, nil
 		}
@@ -196,7 +198,7 @@ func (p *parser) object(depth int) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.members = append(v.members, member{key, item})
+		v.Members = append(v.Members, Member{key, item})
 		if p.blank(); p.pos == len(p.in) {
 			return nil, p.unclosed("Object", start)
 		}
@@ -220,7 +222,7 @@ func (p *parser) digits() int {
 	return p.pos - start
 }
 
-func (p *parser) number() (*value, error) {
+func (p *parser) number() (*Value, error) {
 	start := p.pos
 	if p.in[p.pos] == '-' {
 		p.pos++

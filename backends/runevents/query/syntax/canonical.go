@@ -1,4 +1,4 @@
-package query
+package syntax
 
 import (
 	"bytes"
@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// CanonicalJSON returns the one spelling of a JSON value that is stored and
+// Canonical returns the one spelling of a JSON value that is stored and
 // compared: no spaces, sorted keys, shortest numbers, U+FFFD for U+0000. Two
 // values are equal when their spellings are. The text is read once and no tree is
 // made of it, which would be many times its size.
-func CanonicalJSON(raw []byte) (string, error) {
+func Canonical(raw []byte) (string, error) {
 	s := jsontext.NewScanner(raw)
 	c := canonicalizer{&s, make([]byte, 0, len(raw))}
 	if err := c.value(); err != nil {

@@ -1,0 +1,184 @@
+package syntax
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// Kind is the JSON type of a value.
+type Kind int
+
+// The kinds of JSON values.
+const (
+	Null Kind = iota
+	Bool
+	Number
+	String
+	List
+	Object
+)
+
+// Value is one JSON value of a query. PQL becomes values, too, so that both
+// languages go through the same checks.
+type Value struct {
+	Kind    Kind
+	Truth   bool
+	Text    string // of a string, or the digits of a number
+	Items   []*Value
+	Members []Member // of an object, in the order of the text
+}
+
+// Member is a member of an object.
+type Member struct {
+	Key   string
+	Value *Value
+}
+
+// TextValue is a string.
+func TextValue(s string) *Value { return &Value{Kind: String, Text: s} }
+
+// ListValue is a list.
+func ListValue(items ...*Value) *Value { return &Value{Kind: List, Items: items} }
+
+func numberValue(s string) *Value { return &Value{Kind: Number, Text: s} }
+func boolValue(b bool) *Value     { return &Value{Kind: Bool, Truth: b} }
+
+// IsText reports whether the value is there and a string.
+func (v *Value) IsText() bool { return v != nil && v.Kind == String }
+
+// IsList reports whether the value is there and a list.
+func (v *Value) IsList() bool { return v != nil && v.Kind == List }
+
+// Operator is the first word of a clause; empty: it has none.
+func (v *Value) Operator() string {
+	if v.IsList() && len(v.Items) > 0 && v.Items[0].IsText() {
+		return v.Items[0].Text
+	}
+	return ""
+}
+
+// IsPaging reports whether the value is a clause that orders or cuts the rows.
+func (v *Value) IsPaging() bool {
+	switch v.Operator() {
+	case "order_by", "limit", "offset":
+		return true
+	}
+	return false
+}
+
+// Member returns the value under the key; nil: absent.
+func (v *Value) Member(key string) *Value {
+	for _, m := range v.Members {
+		if m.Key == key {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Canonical is the one spelling of the value that is stored and compared.
+func (v *Value) Canonical() string {
+	text, _ := Canonical(v.AppendJSON(nil)) // it is JSON
+	return text
+}
+
+// AppendJSON adds the value as JSON.
+func (v *Value) AppendJSON(b []byte) []byte {
+	switch v.Kind {
+	case Null:
+		return append(b, "null"...)
+	case Bool:
+		return strconv.AppendBool(b, v.Truth)
+	case Number:
+		return append(b, v.Text...)
+	case String:
+		return jsontext.AppendQuoted(b, v.Text)
+	case List:
+		b = append(b, '[')
+		for i, item := range v.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = item.AppendJSON(b)
+		}
+		return append(b, ']')
+	default:
+		b = append(b, '{')
+		for i, m := range v.Members {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = m.Value.AppendJSON(append(jsontext.AppendQuoted(b, m.Key), ':'))
+		}
+		return append(b, '}')
+	}
+}
+
+// Notation writes a value as the error texts quote it: lists without commas,
+// keys as keywords.
+func (v *Value) Notation() string {
+	b := v.appendNotation(nil)
+	if len(b) > quotedMax {
+		return strings.ToValidUTF8(string(b[:quotedMax]), "") + "..."
+	}
+	return string(b)
+}
+
+// quotedMax bounds what an error text repeats of the query.
+const quotedMax = 1000
+
+func (v *Value) appendNotation(b []byte) []byte {
+	if len(b) > quotedMax {
+		return b
+	}
+	switch v.Kind {
+	case Null:
+		return append(b, "nil"...)
+	case List:
+		b = append(b, '[')
+		for i, item := range v.Items {
+			if i > 0 {
+				b = append(b, ' ')
+			}
+			b = item.appendNotation(b)
+		}
+		return append(b, ']')
+	case Object:
+		b = append(b, '{')
+		for i, m := range v.Members {
+			if i > 0 {
+				b = append(b, ", "...)
+			}
+			b = append(append(b, ':'), m.Key...)
+			b = m.Value.appendNotation(append(b, ' '))
+		}
+		return append(b, '}')
+	case Number:
+		return append(b, v.Text...)
+	case String:
+		return jsontext.AppendQuoted(b, v.Text)
+	default:
+		return strconv.AppendBool(b, v.Truth)
+	}
+}
+
+// Plain writes a value inside a sentence: strings bare, the rest in notation.
+func (v *Value) Plain() string {
+	if v.IsText() {
+		return Clip(v.Text)
+	}
+	if v.Kind == Null {
+		return "null"
+	}
+	return v.Notation()
+}
+
+// Clip bounds what an error text repeats of a query.
+func Clip(s string) string {
+	if len(s) <= quotedMax {
+		return s
+	}
+	return strings.ToValidUTF8(s[:quotedMax], "") + "..."
+}
