@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -76,12 +77,27 @@ func TestDatabaseOutage(t *testing.T) {
 			return err
 		}
 		defer func() { _ = db.Close() }()
-		var n int
-		if err := db.QueryRowContext(t.Context(), "SELECT count(DISTINCT request_id) FROM gateway_usage WHERE status = 200").Scan(&n); err != nil {
+		rows, err := db.QueryContext(t.Context(), "SELECT DISTINCT request_id FROM gateway_usage WHERE status = 200")
+		if err != nil {
 			return err
 		}
-		if n != len(ids) {
-			return fmt.Errorf("%d of %d", n, len(ids))
+		defer rows.Close()
+		var written []string
+		for rows.Next() {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+			written = append(written, id)
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		without := func(list, of []string) []string {
+			return slices.DeleteFunc(slices.Clone(list), func(id string) bool { return slices.Contains(of, id) })
+		}
+		if missing, unknown := without(ids, written), without(written, ids); len(missing) > 0 || len(unknown) > 0 {
+			return fmt.Errorf("%d requests are not there: %q; nobody made %d: %q", len(missing), missing, len(unknown), unknown)
 		}
 		return nil
 	})
