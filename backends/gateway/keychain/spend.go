@@ -242,8 +242,7 @@ func (s *Service) readSpending(ctx context.Context, id *Identity, key *keySpend,
 // writersKept is how long the row of a process stays after its last batch.
 const writersKept = 7 * 24 * time.Hour
 
-// markWritten notes, with a batch that has records of keys with budgets, how far
-// this process has come.
+// markWritten notes, with a batch, how far this process has come.
 func (s *Service) markWritten(c store.Conn, records int64) error {
 	now := s.now()
 	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ?`, records, micros(now), s.spending.writer)
@@ -255,4 +254,12 @@ func (s *Service) markWritten(c store.Conn, records int64) error {
 	}
 	_, err = c.Exec(`INSERT INTO gateway_usage_writers (writer, records, at) VALUES (?, ?, ?)`, s.spending.writer, records, micros(now))
 	return err
+}
+
+// written is how many records of this process are in the database.
+func (s *Service) written(ctx context.Context) (records int64, err error) {
+	err = s.db.Read(ctx, func(c store.Conn) error {
+		return c.Row(`SELECT coalesce(max(records), 0) FROM gateway_usage_writers WHERE writer = ?`, s.spending.writer).Scan(&records)
+	})
+	return records, err
 }

@@ -74,6 +74,7 @@ type UsageLog struct {
 	stopped chan struct{}
 	once    sync.Once
 	flushMu sync.Mutex // one batch at a time
+	unsure  bool       // the last batch failed, and may be written all the same; guarded by flushMu
 }
 
 // NewUsageLog starts the writer. Close it.
@@ -145,6 +146,9 @@ func (l *UsageLog) run() {
 func (l *UsageLog) Flush(ctx context.Context) error {
 	l.flushMu.Lock()
 	defer l.flushMu.Unlock()
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	left, dropped := len(l.taken)+len(l.pending), l.dropped
 	l.dropped = 0
@@ -156,12 +160,34 @@ func (l *UsageLog) Flush(ctx context.Context) error {
 	for left > 0 || len(used) > 0 {
 		batch, last := l.batch(min(left, batchRows))
 		if err := l.write(ctx, batch, last, used); err != nil {
+			l.unsure = true
 			l.service.used.giveBack(used)
 			return err
 		}
 		l.done(batch, last)
 		left, used = left-len(batch), nil
 	}
+	return nil
+}
+
+// settle looks what is written of a batch that failed: a database that goes away in the
+// commit does not say, and nobody is charged twice.
+func (l *UsageLog) settle(ctx context.Context) error {
+	if !l.unsure {
+		return nil
+	}
+	through, err := l.service.written(ctx)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	there := max(0, through-l.written)
+	batch := l.taken[:there]
+	l.mu.Unlock()
+	if there > 0 {
+		l.done(batch, through)
+	}
+	l.unsure = false
 	return nil
 }
 
@@ -195,7 +221,6 @@ func (l *UsageLog) done(batch []Record, last int64) {
 // write writes a batch, whose last record has the number last, and its sums.
 func (l *UsageLog) write(ctx context.Context, batch []Record, last int64, used map[string]int64) error {
 	hours, days := rollUp(batch)
-	tracked := l.service.spending.tracked.Load() > 0
 	return l.service.db.Write(ctx, func(c store.Conn) error {
 		if err := l.service.insertUsage(c, batch); err != nil {
 			return err
@@ -206,7 +231,7 @@ func (l *UsageLog) write(ctx context.Context, batch []Record, last int64, used m
 		if err := l.service.addSums(c, daily, days); err != nil {
 			return err
 		}
-		if tracked {
+		if len(batch) > 0 {
 			if err := l.service.markWritten(c, last); err != nil {
 				return err
 			}

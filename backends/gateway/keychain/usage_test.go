@@ -168,6 +168,45 @@ func TestUsageWaitsForTheDatabase(t *testing.T) {
 	})
 }
 
+// TestUsageOnce: a batch whose commit was not heard of is not written and counted again.
+func TestUsageOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		log := quietLog(n)
+		for i := range 5 {
+			log.Add(record(i))
+		}
+		flush := func() {
+			t.Helper()
+			if err := log.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flush()
+		for i := range 3 {
+			log.Add(record(5 + i))
+		}
+		batch, last := log.batch(2)
+		if err := log.write(t.Context(), batch, last, nil); err != nil {
+			t.Fatal(err)
+		}
+		log.unsure = true // as Flush is when this was not heard of
+		log.Add(record(8))
+		flush()
+		log.unsure = true
+		log.Add(record(9))
+		flush()
+		var rows, counted int
+		err := n.db.Read(t.Context(), func(c store.Conn) error {
+			return c.Row("SELECT (SELECT count(*) FROM gateway_usage), (SELECT sum(requests) FROM gateway_usage_hours)").Scan(&rows, &counted)
+		})
+		if err != nil || rows != 10 || counted != 10 || log.Pending() != 0 {
+			t.Errorf("%d records are written, %d counted, %d wait, want 10, 10 and 0; error %v", rows, counted, log.Pending(), err)
+		}
+	})
+}
+
 func TestUsageIsBounded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, place{location: t.TempDir() + "/test.db"}.open(t))
