@@ -77,11 +77,7 @@ func parse(r *http.Request, body, zipped []byte) (submission, error) {
 // the client may have closed its side alone, and an answer without a word would
 // be taken for an acknowledgement.
 func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, release func()) Outcome {
-	var (
-		id   = uuid.NewString()
-		done = make(chan error, 1)
-		ctx  = context.WithoutCancel(r.Context())
-	)
+	id, ctx := uuid.NewString(), context.WithoutCancel(r.Context())
 	s.closing.RLock()
 	if s.ending {
 		s.closing.RUnlock()
@@ -101,6 +97,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	if !c.waiting {
 		err = process()
 	} else {
+		done := make(chan error, 1)
 		go func() { done <- process() }()
 		timer := time.NewTimer(c.wait)
 		defer timer.Stop()
