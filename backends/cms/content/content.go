@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -102,7 +103,8 @@ type Page struct {
 
 	status selector.Status
 	draft  string
-	size   int // of what is stored
+	size   int  // of what is stored
+	gone   bool // there are stored values of fields that the template has no more
 }
 
 // listMostBytes is how much is read for a list at once.
@@ -143,12 +145,15 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	if page.Fields, err = decode(data); err != nil {
 		return nil, err
 	}
-	for name := range page.Fields {
-		if !slices.Contains(t.Fields, name) {
-			delete(page.Fields, name)
-		}
-	}
+	page.gone = t.strip(page.Fields)
 	return page, nil
+}
+
+// strip takes values out that the template has no field for, and tells whether there were any.
+func (t *Template) strip(fields map[string]any) bool {
+	had := len(fields)
+	maps.DeleteFunc(fields, func(name string, _ any) bool { return !slices.Contains(t.Fields, name) })
+	return len(fields) < had
 }
 
 // decode reads stored values.

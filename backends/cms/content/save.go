@@ -219,10 +219,13 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 
 // write writes what has become of a page, and what it was as a revision.
 func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, before, page *Page, values string, now kernel.Moment) (*Page, error) {
-	if page.Title != before.Title || !reflect.DeepEqual(page.Fields, before.Fields) {
+	changed := page.Title != before.Title || !reflect.DeepEqual(page.Fields, before.Fields)
+	if changed {
 		if err := keepRevision(c, before); err != nil {
 			return nil, err
 		}
+	}
+	if changed || before.gone {
 		if err := s.index(c, page, before); err != nil {
 			return nil, err
 		}
@@ -440,13 +443,15 @@ func (s *schema) index(c kernel.Conn, page, before *Page) error {
 		}
 		return page.Fields[name]
 	}
+	var kept []any
 	for _, name := range append([]string{TitleField}, s.names[page.Template].Fields...) {
 		f := s.fields[name]
+		kept = append(kept, f.ID)
 		now, then := value(page, name), value(before, name)
 		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) {
 			continue
 		}
-		if then != nil {
+		if before.ID != 0 {
 			if err := unindex(c, "v.page_id = ? AND v.field_id = ?", page.ID, f.ID); err != nil {
 				return err
 			}
@@ -457,7 +462,10 @@ func (s *schema) index(c kernel.Conn, page, before *Page) error {
 			}
 		}
 	}
-	return nil
+	if !before.gone {
+		return nil
+	}
+	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(kept)-1)+")", append([]any{page.ID}, kept...)...)
 }
 
 // unindex removes searchable copies.

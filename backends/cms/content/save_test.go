@@ -1,6 +1,7 @@
 package content_test
 
 import (
+	"encoding/base64"
 	"reflect"
 	"strings"
 	"testing"
@@ -280,4 +281,57 @@ func TestPublishDue(t *testing.T) {
 		_, err = s.Save(t.Context(), s.ann, content.Edit{ID: page.ID, PublishAt: new(s.Moment().Add(2 * hour)), UnpublishAt: new(s.Moment().Add(hour))})
 		s.want(err, 422, "unpublished before")
 	})
+}
+
+// What a template has no more is not to be read by what it finds or how it sorts either.
+func TestFieldTakenFromTemplate(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		dear := s.post(s.top, "Dear", map[string]any{"price": 900.0, "body": "private words", "sold": true})
+		s.post(s.top, "Cheap", map[string]any{"price": 1.0})
+		fields := func(names ...string) {
+			t.Helper()
+			post, err := s.Template(t.Context(), s.root, "post")
+			if err == nil {
+				post.Fields = names
+				_, err = s.SaveTemplate(t.Context(), s.root, *post)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		selectors := func(want map[string]string) {
+			t.Helper()
+			for selector, titles := range want {
+				if got := s.titles(s.guest, "template=post, "+selector); got != titles {
+					t.Errorf("%s finds %q, want %q", selector, got, titles)
+				}
+			}
+		}
+		fields("stock")
+		selectors(map[string]string{
+			"price>100": "", "price!=900": "Dear Cheap", `price=""`: "Dear Cheap", `price!=""`: "", "body~=private": "", "body*='private words'": "", "body%=vate": "",
+			"body^=priv": "", "sold=true": "", "sold=false": "Dear Cheap", "title|price=1": "", "sort=price": "Dear Cheap", "sort=-price, sort=id": "Dear Cheap",
+		})
+		list, err := s.Find(t.Context(), s.guest, "template=post, sort=-price, sort=id, limit=1")
+		if err != nil || len(list.Pages) != 1 {
+			t.Fatal(list, err)
+		}
+		if payload, _, _ := strings.Cut(list.Next, "."); strings.Contains(decoded(payload), "900") || strings.Contains(decoded(list.Next), "900") {
+			t.Error("the cursor tells the price")
+		}
+		fields("price", "body")
+		selectors(map[string]string{"price>100": "Dear", "body~=private": "Dear", "sort=price": "Cheap Dear"})
+		fields("stock")
+		s.save(content.Edit{ID: dear.ID, Fields: map[string]any{"stock": 2.0}})
+		fields("price", "stock")
+		selectors(map[string]string{"price>100": "", "stock=2": "Dear", "price=1": "Cheap"})
+		s.save(content.Edit{ID: dear.ID, Fields: map[string]any{"price": 5.0}})
+		selectors(map[string]string{"price>1": "Dear", "price=900": "", "sort=-price": "Dear Cheap"})
+	})
+}
+
+func decoded(text string) string {
+	raw, _ := base64.RawURLEncoding.DecodeString(text)
+	return string(raw)
 }

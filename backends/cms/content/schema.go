@@ -108,7 +108,7 @@ func readSchema(c kernel.Conn) (*schema, error) {
 		f.Required = required != 0
 		s.fields[f.Name] = f
 		if kind, ok := kinds[f.Type]; ok {
-			s.found[f.Name] = selector.Field{ID: f.ID, Kind: kind}
+			s.found[f.Name] = selector.Field{ID: f.ID, Kind: kind, Everywhere: f.Name == TitleField}
 		}
 		return err
 	})

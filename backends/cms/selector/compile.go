@@ -27,6 +27,8 @@ const (
 type Field struct {
 	ID   int64
 	Kind Kind
+	// Everywhere: all pages have it. Others have it by the templates of cms_template_fields.
+	Everywhere bool
 }
 
 // Set is templates: all, or those of IDs.
@@ -432,7 +434,11 @@ func (c *compiler) sort(v Value) error {
 		return refuse(v.position, "there is no field %q to sort by", name)
 	}
 	table := "s" + strconv.Itoa(len(c.joins))
-	c.joins = append(c.joins, " LEFT JOIN cms_page_values "+table+" ON "+table+".page_id = p.id AND "+table+".field_id = ? AND "+table+".n = 0")
+	join := " LEFT JOIN cms_page_values " + table + " ON " + table + ".page_id = p.id AND " + table + ".field_id = ? AND " + table + ".n = 0"
+	if !field.Everywhere {
+		join += " AND " + field.had()
+	}
+	c.joins = append(c.joins, join)
 	c.joined = append(c.joined, field.ID)
 	if field.Kind == Text {
 		c.keys = append(c.keys, key{"COALESCE(" + table + ".text, '')", true, desc})

@@ -170,18 +170,38 @@ func ParseTime(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// within is the pages that have a value of a field which meets a condition.
-const (
-	within    = "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "
-	nowhere   = "1 = 0"
-	hasNoText = "NOT EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)"
-)
+// nowhere is met by no page.
+const nowhere = "1 = 0"
+
+// within is the pages that have a value of a field which meets a condition; the first parameter is the field.
+func within(field Field, condition string) string {
+	return having(field, "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "+condition+")")
+}
+
+// without is the pages that have no value of a field; the parameter is the field.
+func without(field Field) string {
+	return "NOT " + having(field, "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)")
+}
+
+// having is a condition for pages whose template has a field. Copies of values outlive the field in the template, and
+// then nobody is to see them: not even by what they let be found.
+func having(field Field, condition string) string {
+	if field.Everywhere {
+		return condition
+	}
+	return "(" + field.had() + " AND " + condition + ")"
+}
+
+// had is the pages whose template has a field. The sign keeps an engine from beginning with it.
+func (f Field) had() string {
+	return "+p.template_id IN (SELECT tf.template_id FROM cms_template_fields tf WHERE tf.field_id = " + strconv.FormatInt(f.ID, 10) + ")"
+}
 
 // value is the condition of a field's value; != is as =, see values.
 func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error) {
 	if v.Text == "" && (op == Equal || op == NotEqual) {
 		c.args = append(c.args, field.ID)
-		return hasNoText, nil
+		return without(field), nil
 	}
 	switch field.Kind {
 	case Text:
@@ -195,7 +215,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 			return "", refuse(v.position, "%s is true or false", name.Text)
 		}
 		c.args = append(c.args, field.ID)
-		condition := within + "v.num = 1)"
+		condition := within(field, "v.num = 1")
 		if !yes {
 			condition = "NOT (" + condition + ")"
 		}
@@ -209,7 +229,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 			return "", err
 		}
 		c.args = append(c.args, field.ID, float64(id))
-		return within + "v.num = ?)", nil
+		return within(field, "v.num = ?"), nil
 	default:
 	}
 	n, err := number(name, op, field.Kind, v)
@@ -217,7 +237,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 		return "", err
 	}
 	c.args = append(c.args, field.ID)
-	return within + c.compare("v.num", op, n) + ")", nil
+	return within(field, c.compare("v.num", op, n)), nil
 }
 
 // text is the condition of a text.
@@ -229,24 +249,24 @@ func (c *compiler) text(field Field, op Op, v Value) (string, error) {
 		return c.words(field, op, folded), nil
 	case Contains, Suffix:
 		c.args = append(c.args, field.ID)
-		return within + c.like("COALESCE(v.whole, v.text)", op, folded) + ")", nil
+		return within(field, c.like("COALESCE(v.whole, v.text)", op, folded)), nil
 	case Prefix:
 		c.args = append(c.args, field.ID, begin, begin+last)
 		if more {
 			c.args = append(c.args, likes.Replace(folded)+"%")
-			return within + `v.text >= ? AND v.text < ? AND v.whole LIKE ? ESCAPE '\')`, nil
+			return within(field, `v.text >= ? AND v.text < ? AND v.whole LIKE ? ESCAPE '\'`), nil
 		}
-		return within + "v.text >= ? AND v.text < ?)", nil
+		return within(field, "v.text >= ? AND v.text < ?"), nil
 	case Equal, NotEqual:
 		c.args = append(c.args, field.ID, begin)
 		if more {
 			c.args = append(c.args, folded)
-			return within + "v.text = ? AND v.whole = ?)", nil
+			return within(field, "v.text = ? AND v.whole = ?"), nil
 		}
-		return within + "v.text = ? AND v.whole IS NULL)", nil
+		return within(field, "v.text = ? AND v.whole IS NULL"), nil
 	default:
 		c.args = append(c.args, field.ID)
-		return within + c.compare("v.text", op, begin) + ")", nil
+		return within(field, c.compare("v.text", op, begin)), nil
 	}
 }
 
@@ -262,12 +282,12 @@ func (c *compiler) words(field Field, op Op, folded string) string {
 			between = "' <-> '"
 		}
 		c.args = append(c.args, field.ID, "'"+strings.Join(words, between)+"'")
-		return within + "v.words @@ CAST(? AS tsquery))"
+		return within(field, "v.words @@ CAST(? AS tsquery)")
 	}
 	between := `" "`
 	if op == Phrase {
 		between = " "
 	}
 	c.args = append(c.args, `"`+strings.Join(words, between)+`"`, field.ID)
-	return "p.id IN (SELECT v.page_id FROM cms_search JOIN cms_page_values v ON v.id = cms_search.rowid WHERE cms_search MATCH ? AND v.field_id = ?)"
+	return having(field, "p.id IN (SELECT v.page_id FROM cms_search JOIN cms_page_values v ON v.id = cms_search.rowid WHERE cms_search MATCH ? AND v.field_id = ?)")
 }

@@ -14,14 +14,23 @@ func scheme(d store.Dialect) *Scheme {
 	return &Scheme{
 		Dialect: d, View: Set{IDs: []int64{1, 2}}, Edit: Set{IDs: []int64{2}},
 		Fields: map[string]Field{
-			"title": {1, Text}, "body": {2, Text}, "price": {3, Number}, "sold": {4, Bool}, "starts": {5, Time}, "author": {6, Page},
+			"title": {1, Text, true}, "body": {ID: 2, Kind: Text}, "price": {ID: 3, Kind: Number}, "sold": {ID: 4, Kind: Bool}, "starts": {ID: 5, Kind: Time}, "author": {ID: 6, Kind: Page},
 		},
 		Templates: map[string]int64{"post": 1, "news": 2, "secret": 3},
 		Cursor:    signed.Signer{Key: []byte(strings.Repeat("k", 32)), Label: "selector"},
 	}
 }
 
-const public = "(p.status = 0 AND +p.template_id IN (?, ?))"
+const (
+	public = "(p.status = 0 AND +p.template_id IN (?, ?))"
+	values = "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "
+	none   = "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)"
+)
+
+// had is a condition of pages whose template has a field.
+func had(field, condition string) string {
+	return "(+p.template_id IN (SELECT tf.template_id FROM cms_template_fields tf WHERE tf.field_id = " + field + ") AND " + condition + ")"
+}
 
 func TestCompile(t *testing.T) {
 	t.Parallel()
@@ -45,14 +54,15 @@ func TestCompile(t *testing.T) {
 		"has_parent=7":                   "p.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?) AND " + public + " ORDER BY p.id",
 		"id>5, id=7|8":                   "p.id > ? AND (p.id = ? OR p.id = ?) AND " + public + " ORDER BY p.id",
 		"name^=a, path%=b":               `(p.name >= ? AND p.name < ?) AND p.path LIKE ? ESCAPE '\' AND ` + public + " ORDER BY p.id",
-		"title=x":                        within + "v.text = ? AND v.whole IS NULL) AND " + public + " ORDER BY p.id",
-		"title!=x|y":                     "NOT (" + within + "v.text = ? AND v.whole IS NULL) OR " + within + "v.text = ? AND v.whole IS NULL)) AND " + public + " ORDER BY p.id",
-		"title|body%=x":                  "(" + within + `COALESCE(v.whole, v.text) LIKE ? ESCAPE '\') OR ` + within + `COALESCE(v.whole, v.text) LIKE ? ESCAPE '\')) AND ` + public + " ORDER BY p.id",
-		"body=":                          hasNoText + " AND " + public + " ORDER BY p.id",
-		"body!=''":                       "NOT (" + hasNoText + ") AND " + public + " ORDER BY p.id",
-		"price>=1.5":                     within + "v.num >= ?) AND " + public + " ORDER BY p.id",
-		"sold=0":                         "NOT (" + within + "v.num = 1)) AND " + public + " ORDER BY p.id",
-		"author=/a":                      within + "v.num = ?) AND " + public + " ORDER BY p.id",
+		"title=x":                        values + "v.text = ? AND v.whole IS NULL) AND " + public + " ORDER BY p.id",
+		"title!=x|y":                     "NOT (" + values + "v.text = ? AND v.whole IS NULL) OR " + values + "v.text = ? AND v.whole IS NULL)) AND " + public + " ORDER BY p.id",
+		"title|body%=x":                  "(" + values + `COALESCE(v.whole, v.text) LIKE ? ESCAPE '\') OR ` + had("2", values+`COALESCE(v.whole, v.text) LIKE ? ESCAPE '\')`) + `) AND ` + public + " ORDER BY p.id",
+		"body=":                          "NOT " + had("2", none) + " AND " + public + " ORDER BY p.id",
+		"body!=''":                       "NOT (NOT " + had("2", none) + ") AND " + public + " ORDER BY p.id",
+		"price>=1.5":                     had("3", values+"v.num >= ?)") + " AND " + public + " ORDER BY p.id",
+		"sold=0":                         "NOT (" + had("4", values+"v.num = 1)") + ") AND " + public + " ORDER BY p.id",
+		"author=/a":                      had("6", values+"v.num = ?)") + " AND " + public + " ORDER BY p.id",
+		"body~=a":                        had("2", "p.id IN (SELECT v.page_id FROM cms_search JOIN cms_page_values v ON v.id = cms_search.rowid WHERE cms_search MATCH ? AND v.field_id = ?)") + " AND " + public + " ORDER BY p.id",
 		"body~=!!":                       "1 = 0 AND " + public + " ORDER BY p.id",
 	} {
 		s, err := Parse(selector)
