@@ -147,7 +147,7 @@ func (c *call) save() error {
 	do, version := c.Form.Text("do"), c.Form.Number("version")
 	edit, err := c.edit(base)
 	edit.ID, edit.Version = live.ID, version
-	edit.Draft = do == "draft" || live.Draft
+	edit.Draft = do == "draft" || live.Draft && live.Status != content.StatusUnpublished
 	typed := *base
 	typed.Title, typed.Fields = *edit.Title, edit.Fields
 	if edit.Draft {

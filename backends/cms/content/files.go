@@ -41,7 +41,7 @@ func (to Place) open(c kernel.Conn, s *schema, u *kernel.User) (before, then *Pa
 	}
 	then = new(*before)
 	if to.Draft && before.draft != "" {
-		return before, then, then.useDraft()
+		return before, then, s.useDraft(then)
 	}
 	then.Fields = maps.Clone(before.Fields)
 	return before, then, nil

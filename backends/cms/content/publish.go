@@ -21,13 +21,28 @@ type drafted struct {
 	By     int64          `json:"by"`
 }
 
-// useDraft puts the draft of a page into it.
-func (page *Page) useDraft() error {
+// useDraft puts the draft of a page into it, without what the template has no more.
+func (s *schema) useDraft(page *Page) error {
 	var d drafted
 	if err := json.Unmarshal([]byte(page.draft), &d); err != nil {
-		return err
+		return fmt.Errorf("the stored draft of a page: %w", err)
+	}
+	if t := s.names[page.Template]; t != nil {
+		t.strip(d.Fields)
 	}
 	page.Title, page.Fields = d.Title, d.Fields
+	return nil
+}
+
+// takeDraft makes a page that is not published what its draft says: it is a draft itself then, and has none beside it.
+func (s *schema) takeDraft(page *Page) error {
+	if page.draft == "" {
+		return nil
+	}
+	if err := s.useDraft(page); err != nil {
+		return err
+	}
+	page.draft, page.Draft = "", false
 	return nil
 }
 
@@ -86,7 +101,7 @@ func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, before *Page
 	title, fields := before.Title, before.Fields
 	if before.draft != "" {
 		draft := *before
-		if err := draft.useDraft(); err != nil {
+		if err := s.useDraft(&draft); err != nil {
 			return nil, err
 		}
 		title, fields = draft.Title, draft.Fields
@@ -127,11 +142,15 @@ func (p *Content) DropDraft(ctx context.Context, u *kernel.User, id, version int
 // Draft is a page as its draft says, for those who may edit it; one without a draft as it
 // is.
 func (p *Content) Draft(ctx context.Context, u *kernel.User, id int64) (*Page, error) {
+	s, err := p.schema(ctx)
+	if err != nil {
+		return nil, err
+	}
 	page, err := p.Page(ctx, u, id)
 	if err != nil || page.draft == "" {
 		return page, err
 	}
-	return page, page.useDraft()
+	return page, s.useDraft(page)
 }
 
 // PreviewMost is how long a link to a preview is good at most.
@@ -199,6 +218,9 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 		{"unpublish_at", func(c kernel.Conn, page *Page) error {
 			then := *page
 			then.status, then.UnpublishAt = selector.Unpublished, 0
+			if err := s.takeDraft(&then); err != nil {
+				return err
+			}
 			_, err := p.write(c, s, kernel.Site(), page, &then, encode(then.Fields), p.Moment())
 			return err
 		}},

@@ -50,7 +50,7 @@ type Edit struct {
 	// 0: not.
 	PublishAt, UnpublishAt *kernel.Moment
 	// Draft keeps title and fields beside the page, as they are to be once they are
-	// published; see PublishDraft.
+	// published; see PublishDraft. A page that is unpublished becomes what its draft says.
 	Draft bool
 
 	incomplete bool // required fields may come later
@@ -190,10 +190,14 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 	}
 	before := *page
 	before.Fields = maps.Clone(page.Fields)
-	if e.Draft && page.draft != "" {
-		if err := page.useDraft(); err != nil {
-			return nil, err
-		}
+	switch {
+	case e.Draft && page.draft != "":
+		err = s.useDraft(page)
+	case !e.Draft && (page.status == selector.Unpublished || e.Status != nil && *e.Status == StatusUnpublished):
+		err = s.takeDraft(page)
+	}
+	if err != nil {
+		return nil, err
 	}
 	values, err := s.apply(page, e)
 	if err != nil {

@@ -247,6 +247,40 @@ func TestDrafts(t *testing.T) {
 	})
 }
 
+// A page that is unpublished is a draft itself: what was to be published later is not forgotten, nor does it come back
+// over what is written from then on.
+func TestUnpublishWithDraft(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		for name, unpublish := range map[string]func(id int64){
+			"by hand": func(id int64) { s.save(content.Edit{ID: id, Status: new("unpublished")}) },
+			"in time": func(id int64) {
+				s.save(content.Edit{ID: id, UnpublishAt: new(s.Moment().Add(hour))})
+				s.ahead.Add(int64(hour))
+				if n, err := s.PublishDue(t.Context()); n != 1 || err != nil {
+					t.Fatal(n, err)
+				}
+			},
+		} {
+			page := s.post(s.top, "Live", map[string]any{"body": "live"})
+			s.save(content.Edit{ID: page.ID, Draft: true, Title: new("Next"), Fields: map[string]any{"body": "next", "price": 5}})
+			unpublish(page.ID)
+			now, err := s.Page(t.Context(), s.ann, page.ID)
+			if err != nil || now.Status != "unpublished" || now.Draft || now.Title != "Next" || now.Fields["body"] != "next" {
+				t.Fatalf("%s: %+v, error %v", name, now, err)
+			}
+			if list, err := s.Revisions(t.Context(), s.ann, page.ID); err != nil || len(list) != 1 || list[0].Title != "Live" {
+				t.Errorf("%s: it was %+v, error %v", name, list, err)
+			}
+			s.save(content.Edit{ID: page.ID, Fields: map[string]any{"body": "last"}})
+			now, err = s.PublishDraft(t.Context(), s.ann, page.ID, 0)
+			if err != nil || now.Status != "published" || now.Title != "Next" || now.Fields["body"] != "last" || now.Fields["price"] != 5.0 {
+				t.Errorf("%s: %+v, error %v", name, now, err)
+			}
+		}
+	})
+}
+
 func TestPublishDue(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -308,7 +342,14 @@ func TestFieldTakenFromTemplate(t *testing.T) {
 				}
 			}
 		}
+		s.save(content.Edit{ID: dear.ID, Draft: true, Fields: map[string]any{"body": "more private", "stock": 1.0}})
 		fields("stock")
+		if draft, err := s.Draft(t.Context(), s.ann, dear.ID); err != nil || len(draft.Fields) != 1 {
+			t.Errorf("its draft is %v, error %v", draft.Fields, err)
+		}
+		if _, err := s.DropDraft(t.Context(), s.ann, dear.ID, 0); err != nil {
+			t.Fatal(err)
+		}
 		selectors(map[string]string{
 			"price>100": "", "price!=900": "Dear Cheap", `price=""`: "Dear Cheap", `price!=""`: "", "body~=private": "", "body*='private words'": "", "body%=vate": "",
 			"body^=priv": "", "sold=true": "", "sold=false": "Dear Cheap", "title|price=1": "", "sort=price": "Dear Cheap", "sort=-price, sort=id": "Dear Cheap",
