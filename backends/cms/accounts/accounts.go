@@ -314,7 +314,10 @@ func GoodName(name string) bool {
 	return true
 }
 
-func fold(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+// fold is a name as it is stored. No name has a zero byte, which PostgreSQL does not take.
+func fold(name string) string {
+	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(name, "\x00", "\uFFFD")))
+}
 
 // set is a change that was checked.
 type set struct {

@@ -78,7 +78,7 @@ func TestLogin(t *testing.T) {
 		if err != nil || u.Name != "admin" || !u.Superuser() || !u.May(kernel.PermissionUsers) {
 			t.Fatalf("%+v, error %v", u, err)
 		}
-		for name, typed := range map[string]string{"admin": typed + "x", "nobody": typed, "guest": "", "": ""} {
+		for name, typed := range map[string]string{"adm\x00in": typed, "admin": typed + "x", "nobody": typed, "guest": "", "": ""} {
 			if _, _, err := a.Login(t.Context(), name, typed); !errors.Is(err, accounts.ErrLogin) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -314,8 +314,10 @@ func (p *Content) At(ctx context.Context, u *kernel.User, path string) (*Page, e
 	return p.one(ctx, u, "p.path = ?", cleanPath(path))
 }
 
-// cleanPath is a path as it is stored.
-func cleanPath(path string) string { return "/" + strings.Trim(strings.ToLower(path), "/") }
+// cleanPath is a path as it is stored. No path has a zero byte, which PostgreSQL does not take.
+func cleanPath(path string) string {
+	return "/" + strings.Trim(strings.ToLower(strings.ReplaceAll(path, "\x00", "\uFFFD")), "/")
+}
 
 func (p *Content) one(ctx context.Context, u *kernel.User, where string, arg any) (page *Page, err error) {
 	s, err := p.schema(ctx)

@@ -68,3 +68,21 @@ func has(list *content.List, title string) bool {
 	}
 	return false
 }
+
+// What no database takes is nowhere, and no fault.
+func TestZeroBytes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		for _, odd := range []string{"/a\x00b", "/home\x00", "/\x00", "/home\xff"} {
+			_, err := s.At(t.Context(), s.guest, odd)
+			s.want(err, 404, "at "+odd)
+			_, err = s.Moved(t.Context(), s.guest, odd)
+			s.want(err, 404, "moved from "+odd)
+		}
+		for _, selector := range []string{"parent='/\x00'", "author='/home\x00'", "has_parent='/a\x00b'"} {
+			if got := s.titles(s.guest, selector); got != "" {
+				t.Errorf("%q finds %s", selector, got)
+			}
+		}
+	})
+}

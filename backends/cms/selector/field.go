@@ -97,9 +97,9 @@ func (c *compiler) page(v Value) (int64, error) {
 	return id, nil
 }
 
-// path is one as it is stored: without a slash at the end.
+// path is one as it is stored: without a slash at the end. No path has a zero byte, which PostgreSQL does not take.
 func path(text string) string {
-	if text = strings.TrimRight(strings.ToLower(text), "/"); text == "" {
+	if text = strings.TrimRight(strings.ToLower(strings.ReplaceAll(text, "\x00", "\uFFFD")), "/"); text == "" {
 		return "/"
 	}
 	return text
