@@ -139,7 +139,7 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 			f.Sizes = of.Settings.Sizes
 		}
 		page, err := s.seen(c, u, "p.id = ?", f.Page)
-		if kernel.IsNotFound(err) || err == nil && !s.may(u, page.Template, editing) && !page.has(id) {
+		if kernel.IsNotFound(err) || err == nil && !s.may(u, page.Template, editing) && !page.has(field, id) {
 			return kernel.NotFound("file") // one that the page has no more, or of a draft, is for editors
 		}
 		return err
@@ -150,15 +150,12 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 	return f, nil
 }
 
-// has reports whether a file is among the values of a page.
-func (page *Page) has(file int64) bool {
-	for _, value := range page.Fields {
-		list, _ := value.([]any)
-		for _, item := range list {
-			if f, ok := item.(map[string]any); ok && f["id"] == float64(file) {
-				return true
-			}
-		}
-	}
-	return false
+// has reports whether a file is among the values of a field of a page. Other fields, such as those of JSON, may have
+// objects with the same id.
+func (page *Page) has(field string, file int64) bool {
+	list, _ := page.Fields[field].([]any)
+	return slices.ContainsFunc(list, func(item any) bool {
+		f, ok := item.(map[string]any)
+		return ok && f["id"] == float64(file)
+	})
 }
