@@ -213,13 +213,18 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		}
 		return nil, bad("true or false is expected")
 	case TypeDatetime:
-		if n, ok := asNumber(value); ok && math.Abs(n) < 1e11 {
-			return time.UnixMicro(int64(n * 1e6)).UTC().Format(time.RFC3339), nil
-		}
-		if v, ok := value.(string); ok {
-			if at, ok := selector.ParseTime(strings.TrimSpace(v)); ok {
-				return at.UTC().Format(time.RFC3339), nil
+		at, ok := time.Time{}, false
+		switch v := value.(type) {
+		case string:
+			at, ok = selector.ParseTime(strings.TrimSpace(v))
+		default:
+			var n float64
+			if n, ok = asNumber(v); ok && math.Abs(n) < 1e11 {
+				at = time.UnixMicro(int64(n * 1e6))
 			}
+		}
+		if at = at.UTC(); ok && at.Year() >= 1 && at.Year() <= 9999 { // others RFC 3339 cannot write
+			return at.Format(time.RFC3339), nil
 		}
 		return nil, bad("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
 	case TypeEmail:
