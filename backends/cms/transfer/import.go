@@ -33,6 +33,8 @@ type importer struct {
 	waits  []content.Imported
 	fields map[string]*content.Field
 	late   []content.Template // those whose families name others
+	page   string             // of the file before
+	placed map[int64]bool     // the files of that page that lines before were of
 	done   Done
 }
 
@@ -279,7 +281,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// file takes a file in, unless the page has one of its name and size.
+// file takes a file in, unless the page has one of its name and size that no line before was of.
 func (i *importer) file(ctx context.Context, f *file) error {
 	body := &chunks{i: i, left: f.Size}
 	site := kernel.Site()
@@ -288,9 +290,14 @@ func (i *importer) file(ctx context.Context, f *file) error {
 		return err
 	}
 	i.done.Files++
+	if i.page != p.Path {
+		i.page, i.placed = p.Path, make(map[int64]bool)
+	}
 	list, _ := p.Fields[f.Field].([]any)
 	for _, item := range list {
-		if has, _ := item.(map[string]any); has["name"] == f.Name && has["size"] == float64(f.Size) {
+		has, _ := item.(map[string]any)
+		if id := idOf(has); has["name"] == f.Name && has["size"] == float64(f.Size) && !i.placed[id] {
+			i.placed[id] = true
 			_, err := io.Copy(io.Discard, body)
 			return err
 		}
@@ -299,11 +306,17 @@ func (i *importer) file(ctx context.Context, f *file) error {
 	if err != nil {
 		return err
 	}
+	list, _ = made.Fields[f.Field].([]any)
+	last, _ := list[len(list)-1].(map[string]any)
+	i.placed[idOf(last)] = true
 	if _, err := io.Copy(io.Discard, body); err != nil || f.Description == "" {
 		return err
 	}
-	list, _ = made.Fields[f.Field].([]any)
-	last, _ := list[len(list)-1].(map[string]any)
 	last["description"] = f.Description
 	return i.Pages.Import(ctx, []content.Imported{{Path: p.Path, Edit: content.Edit{Fields: map[string]any{f.Field: list}}}})
+}
+
+func idOf(file map[string]any) int64 {
+	id, _ := file["id"].(float64)
+	return int64(id)
 }

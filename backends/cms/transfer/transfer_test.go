@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,37 @@ func TestTransfer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Files of a page that have one name and size are several, also the second time.
+func TestFilesOfOneName(t *testing.T) {
+	t.Parallel()
+	from, into := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
+	fill(t, from)
+	page := ok[*content.Page](t)(from.Pages.At(t.Context(), kernel.Site(), "/blog/b"))
+	for _, body := range []string{"x", "y", "y"} { // beside b.txt of b
+		ok[*content.Page](t)(from.Files.Receive(t.Context(), kernel.Site(), content.Place{Page: page.ID, Field: "pictures"}, "b.txt", strings.NewReader(body)))
+	}
+	text := export(t, from)
+	for range 2 {
+		ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
+		var bodies []string
+		page = ok[*content.Page](t)(into.Pages.At(t.Context(), kernel.Site(), "/blog/b"))
+		for _, item := range page.Fields["pictures"].([]any) {
+			_, body, err := into.Files.Open(t.Context(), kernel.Site(), int64(item.(map[string]any)["id"].(float64)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw := ok[[]byte](t)(io.ReadAll(body))
+			if bodies = append(bodies, string(raw[:1])); body.Close() != nil {
+				t.Error("not closed")
+			}
+		}
+		slices.Sort(bodies)
+		if got := strings.Join(bodies, ""); got != "0bxyy" {
+			t.Errorf("files of %s", got)
+		}
 	}
 }
 
