@@ -338,7 +338,7 @@ func (rt *runtime) run(m *method, c *handler.Call) (any, error) {
 		case goja.PromiseStatePending:
 			return nil, errPending
 		case goja.PromiseStateRejected:
-			return nil, rt.thrown(promise.Result(), "")
+			return nil, rt.thrown(promise.Result(), nil)
 		case goja.PromiseStateFulfilled:
 			result = promise.Result()
 		}
@@ -374,20 +374,24 @@ func (rt *runtime) reason(err error) error {
 		return &scriptError{fmt.Errorf("calls nest deeper than %d", maxDepth), stack(deep.String())}
 	}
 	if thrown, ok := errors.AsType[*goja.Exception](err); ok {
-		return rt.thrown(thrown.Value(), thrown.String())
+		return rt.thrown(thrown.Value(), thrown)
 	}
 	return err
 }
 
-// thrown is what a script threw: with a code it is the answer.
-func (rt *runtime) thrown(value goja.Value, trace string) error {
-	object, ok := value.(*goja.Object)
-	if !ok {
-		return &scriptError{fmt.Errorf("thrown: %s", value), stack(trace)}
-	}
-	var message string
+// thrown is what a script threw: with a code it is the answer. at says where; nil: it is not known. Its texts may be made
+// by the script, too.
+func (rt *runtime) thrown(value goja.Value, at *goja.Exception) error {
+	var trace, message string
 	var code int64
-	if err := rt.do(func() {
+	object, ok := value.(*goja.Object)
+	err := rt.do(func() {
+		if at != nil {
+			trace = at.String()
+		}
+		if !ok {
+			return
+		}
 		if s := object.Get("stack"); s != nil && !goja.IsUndefined(s) {
 			trace = s.String()
 		}
@@ -402,8 +406,16 @@ func (rt *runtime) thrown(value goja.Value, trace string) error {
 		if code == 0 && message == "" {
 			message = object.String()
 		}
-	}); err != nil {
+	})
+	_, interrupted := errors.AsType[*goja.InterruptedError](err)
+	_, deep := errors.AsType[*goja.StackOverflowError](err)
+	switch {
+	case interrupted || deep:
+		return rt.reason(err)
+	case err != nil:
 		message = "an error that cannot be read"
+	case !ok:
+		return &scriptError{fmt.Errorf("thrown: %s", value), stack(trace)}
 	}
 	if code >= 400 && code <= 599 {
 		return &scriptError{handler.Errorf(int(code), "%s", message), stack(trace)}

@@ -162,10 +162,14 @@ func (e *Engine) Load(files ...string) (*Program, error) {
 	return p, nil
 }
 
-// first runs what is run before the first request, within the limits of one.
+// first runs what is run before the first request, within the limits of one. What is read of a script, such as a
+// getter among its exports, may be code of it.
 func (p *Program) first(rt *runtime, fn func() error) error {
 	rt.begin(context.Background(), &handler.Call{User: handler.User{Name: "guest"}})
-	err := fn()
+	var err error
+	if broken := rt.do(func() { err = fn() }); broken != nil {
+		err = broken
+	}
 	if err != nil {
 		err = rt.reason(err)
 	}
@@ -303,7 +307,7 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 	}()
 	result, err := rt.run(m, c)
 	for _, promise := range rt.call.rejected {
-		lost := rt.thrown(promise.Result(), "")
+		lost := rt.thrown(promise.Result(), nil)
 		p.engine.Logger().Warn("a promise was rejected and nobody waits for it", zap.String("request", c.RequestID), zap.String("handler", m.class+"."+m.name),
 			zap.Error(lost), zap.String("stack", Stack(lost)))
 	}

@@ -324,6 +324,9 @@ func TestLimits(t *testing.T) {
 	const class = `
 static good(data) { return {id: data.id} }
 static loop() { for (;;); }
+static kept() { try { cache.set("a", {toJSON() { for (;;); }}) } catch (e) { return 1 } }
+static text() { throw {toString() { for (;;); }} }
+static code() { throw {get code() { for (;;); }} }
 static later() { return Promise.resolve().then(() => { for (;;); }) }
 static caught() { for (;;) { try { for (;;); } catch (e) {} finally { continue } } }
 static jobs() { const again = () => Promise.resolve().then(again); return again() }
@@ -351,7 +354,7 @@ static pattern() { for (;;) if (/^(a+)+\1$/.test("a".repeat(60) + "b")) return 1
 	var wrong sync.Map
 	var all sync.WaitGroup
 	for name, want := range map[string]string{
-		"loop": errTime.Error(), "later": errTime.Error(), "caught": errTime.Error(), "pattern": errTime.Error(), "jobs": errTime.Error(), "recursion": "calls nest deeper than 512", "mapped": "calls nest deeper than 512", "json": "calls nest deeper than 512",
+		"loop": errTime.Error(), "later": errTime.Error(), "kept": errTime.Error(), "text": errTime.Error(), "code": errTime.Error(), "caught": errTime.Error(), "pattern": errTime.Error(), "jobs": errTime.Error(), "recursion": "calls nest deeper than 512", "mapped": "calls nest deeper than 512", "json": "calls nest deeper than 512",
 		"own": errCircle.Error(), "deep": errCircle.Error(), "parsed": errTooDeep.Error(), "repeat": "repeat would take more than 16 MiB", "pad": "padStart would take more than 16 MiB", "array": "Array would take", "from": "Array.from would take",
 		"sum": "concat would take", "joined": "join would take", "list": "concat would take", "buffer": "Uint8Array would take", "large": errOutput.Error(), "many": errOutput.Error(), "throws": "no",
 	} {
