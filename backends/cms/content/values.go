@@ -213,7 +213,8 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		}
 		return nil, bad("true or false is expected")
 	case TypeDatetime:
-		at, ok := time.Time{}, false
+		var at time.Time
+		var ok bool
 		switch v := value.(type) {
 		case string:
 			at, ok = selector.ParseTime(strings.TrimSpace(v))

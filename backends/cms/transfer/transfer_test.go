@@ -156,9 +156,10 @@ func TestFilesOfOneName(t *testing.T) {
 	text := export(t, from)
 	for range 2 {
 		ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
-		var bodies []string
 		page = ok[*content.Page](t)(into.Pages.At(t.Context(), kernel.Site(), "/blog/b"))
-		for _, item := range page.Fields["pictures"].([]any) {
+		items := page.Fields["pictures"].([]any)
+		bodies := make([]string, 0, len(items))
+		for _, item := range items {
 			_, body, err := into.Files.Open(t.Context(), kernel.Site(), int64(item.(map[string]any)["id"].(float64)))
 			if err != nil {
 				t.Fatal(err)
