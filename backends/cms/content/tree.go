@@ -246,11 +246,14 @@ func (s *schema) ruled(c kernel.Conn, u *kernel.User, id int64) error {
 	})
 }
 
-// Restore takes a page out of the trash, with all that went there with it. Where its name
-// is taken meanwhile it gets another one.
+// Restore takes a page out of the trash, with all that went there with it, for those who may
+// change all of it. Where its name is taken meanwhile it gets another one.
 func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *Page, err error) {
 	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
 		if page, err = s.trashed(c, u, id); err != nil {
+			return err
+		}
+		if err := s.ruled(c, u, id); err != nil {
 			return err
 		}
 		above, err := s.seen(c, kernel.Site(), "p.id = ?", page.Parent)

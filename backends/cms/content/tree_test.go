@@ -188,6 +188,15 @@ func TestTrash(t *testing.T) {
 		}
 		_, err = s.Trash(t.Context(), s.ann, mine.ID, 0)
 		s.want(err, 403, "what is below it is another's: "+theirs.Path)
+		if _, err := s.Trash(t.Context(), s.root, mine.ID, 0); err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Restore(t.Context(), s.ann, mine.ID)
+		s.want(err, 403, "with what is another's comes back")
+		s.want(s.Delete(t.Context(), s.ann, mine.ID), 403, "with what is another's goes for ever")
+		if _, err := s.Restore(t.Context(), s.root, mine.ID); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
