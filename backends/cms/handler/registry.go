@@ -3,7 +3,6 @@ package handler
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 )
 
@@ -39,13 +38,6 @@ func Registered(name string) (Class, bool) {
 	defer registryMu.RUnlock()
 	class, ok := registry[name]
 	return class, ok
-}
-
-// Names are those of the compiled-in classes, sorted.
-func Names() []string {
-	registryMu.RLock()
-	defer registryMu.RUnlock()
-	return slices.Sorted(maps.Keys(registry))
 }
 
 // Identifier tells whether s is a name of a class or a method: letters, digits and underscores, no digit first.

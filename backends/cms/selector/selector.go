@@ -233,30 +233,6 @@ func nameByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z'
 }
 
-// String writes a selector so that Parse reads it again.
-func (s *Selector) String() string {
-	var out strings.Builder
-	for i, t := range s.Terms {
-		if i > 0 {
-			out.WriteString(", ")
-		}
-		for j, name := range t.Fields {
-			if j > 0 {
-				out.WriteByte('|')
-			}
-			out.WriteString(name.Text)
-		}
-		out.WriteString(string(t.Op))
-		for j, value := range t.Values {
-			if j > 0 {
-				out.WriteByte('|')
-			}
-			out.WriteString(Quote(value.Text))
-		}
-	}
-	return out.String()
-}
-
 // Quote writes a value as it can stand in a selector.
 func Quote(value string) string {
 	if value != "" && value == strings.TrimSpace(value) && !strings.ContainsAny(value, `,|"'`) {

@@ -172,8 +172,13 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := s.String(), `title|body%="a, ""b"" | c"|it, created>=2026-01-02 15:04, body*="don't"`; got != want {
-		t.Errorf("got %s", got)
+	want := []Term{
+		{[]Name{{"title", 2}, {"body", 10}}, Contains, []Value{{`a, "b" | c`, 18}, {"it", 35}}},
+		{[]Name{{"created", 40}}, GreaterEqual, []Value{{"2026-01-02 15:04", 51}}},
+		{[]Name{{"body", 70}}, Phrase, []Value{{"don't", 76}}},
+	}
+	if !reflect.DeepEqual(s.Terms, want) {
+		t.Errorf("got %+v", s.Terms)
 	}
 }
 
@@ -272,12 +277,13 @@ func FuzzSelector(f *testing.F) {
 			}
 			return
 		}
-		again, err := Parse(s.String())
-		if err == nil && again.String() != s.String() {
-			t.Fatalf("%q: %s and then %s", text, s, again)
-		}
-		if err != nil && len(s.String()) <= Most {
-			t.Fatalf("%q: %s: %v", text, s, err)
+		for _, term := range s.Terms {
+			for _, v := range term.Values {
+				again, err := Parse("title=" + Quote(v.Text) + ",x=1")
+				if err != nil && len(Quote(v.Text)) < Most-10 || err == nil && again.Terms[0].Values[0].Text != v.Text {
+					t.Fatalf("%q: %q is quoted as %s: %v", text, v.Text, Quote(v.Text), err)
+				}
+			}
 		}
 		for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
 			q, err := s.Compile(scheme(d))
