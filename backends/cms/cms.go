@@ -243,7 +243,7 @@ func (s *Server) administers(r *http.Request) bool {
 // Conceals tells whether the path of a request is a secret that no log should have, such as a link to a preview.
 func (s *Server) Conceals(r *http.Request) bool {
 	below, _ := api.Below(s.settings.Current(), r.URL.Path)
-	return strings.HasPrefix(below, "/content/preview/")
+	return api.Secret(below)
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

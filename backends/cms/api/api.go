@@ -64,6 +64,12 @@ func Below(s *settings.Settings, path string) (below string, ok bool) {
 	return below, below == "" || below[0] == '/'
 }
 
+// previews is where links to previews lead to.
+const previews = "content/preview/"
+
+// Secret tells whether a path below the endpoint is a secret that no log should have: a link to a preview.
+func Secret(below string) bool { return strings.HasPrefix(strings.TrimLeft(below, "/"), previews) }
+
 // request is one on its way.
 type request struct {
 	*API

@@ -62,7 +62,7 @@ func ContentRoutes(serves string) []routes.Entry {
 	add("GET", "fields", "fields")
 	// What a browser asks for by itself comes without a token: the rights of the page say who gets it, or the link does.
 	add("GET", `files/{id:\d{1,18}}`, "file").Auth = false
-	add("GET", "preview/{token}", "preview").Auth = false
+	add("GET", strings.TrimPrefix(previews, "content/")+"{token}", "preview").Auth = false
 	if serves != settings.ContentWrite {
 		return list
 	}

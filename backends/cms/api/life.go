@@ -125,7 +125,7 @@ func (c Content) link(ctx context.Context, call *handler.Call) (any, error) {
 		return nil, handler.Errorf(http.StatusBadRequest, "seconds is from 1 to %d", most)
 	}
 	token, until, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(asked.Seconds)*time.Second)
-	return map[string]any{"url": call.BaseURL + "/content/preview/" + token, "until": until}, err
+	return map[string]any{"url": call.BaseURL + "/" + previews + token, "until": until}, err
 }
 
 // preview is the page of a link: no cache keeps it, and no other site learns of the link.

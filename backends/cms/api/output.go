@@ -185,7 +185,11 @@ func (q *request) fail(err error) {
 		if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 			return // the client has gone
 		}
-		fields := []zap.Field{zap.String("request", q.call.RequestID), zap.String("path", q.call.Path), zap.Int("status", e.Code), zap.Error(err)}
+		path := q.call.Path
+		if Secret(path) {
+			path = previews + "…"
+		}
+		fields := []zap.Field{zap.String("request", q.call.RequestID), zap.String("path", path), zap.Int("status", e.Code), zap.Error(err)}
 		if q.route != nil {
 			fields = append(fields, zap.String("class", q.route.Class), zap.String("method", q.route.Func))
 		}
