@@ -3,6 +3,7 @@ package content_test
 import (
 	"encoding/base64"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -248,6 +249,45 @@ func TestDrafts(t *testing.T) {
 		}
 		_, err = s.Preview(t.Context(), token)
 		s.want(err, 404, "a token that is over")
+	})
+}
+
+// Readers learn neither what a draft says nor when something becomes public.
+func TestReadersSeeNoDraft(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		page := s.post(s.top, "Live", map[string]any{"body": "live"})
+		soon, later := new(s.Moment().Add(hour)), new(s.Moment().Add(2*hour))
+		s.save(content.Edit{ID: page.ID, Draft: true, Title: new("Next"), PublishAt: soon, UnpublishAt: later})
+		list, err := s.Find(t.Context(), s.guest, "id="+strconv.FormatInt(page.ID, 10))
+		if err != nil || len(list.Pages) != 1 {
+			t.Fatal(list, err)
+		}
+		one, err := s.Page(t.Context(), s.guest, page.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		draft, err := s.Draft(t.Context(), s.guest, page.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, seen := range map[string]*content.Page{"a list": list.Pages[0], "a page": one, "a draft": draft} {
+			if seen.Title != "Live" || seen.Draft || seen.PublishAt != 0 || seen.UnpublishAt != 0 {
+				t.Errorf("%s: %+v", what, seen)
+			}
+		}
+		if seen, err := s.Draft(t.Context(), s.ann, page.ID); err != nil || seen.Title != "Next" || seen.PublishAt != *soon || seen.UnpublishAt != *later {
+			t.Errorf("an editor sees %+v, error %v", seen, err)
+		}
+		token, _, err := s.PreviewLink(t.Context(), s.ann, page.ID, content.PreviewMost)
+		if err == nil {
+			_, err = s.Trash(t.Context(), s.ann, page.ID, 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Preview(t.Context(), token)
+		s.want(err, 404, "a preview of the trash")
 	})
 }
 
