@@ -110,6 +110,7 @@ type nodeKey struct {
 	db          *store.DB
 	site, admin string
 	base        string
+	networks    string // that scripts and webhooks may reach
 	oidc        [sha256.Size]byte
 }
 
@@ -145,7 +146,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	keys := h.app.Keys(serviceName)
 	var provider *oidclogin.Provider
 	var called string
-	key := nodeKey{db: db, site: site, admin: mount, base: base}
+	key := nodeKey{db: db, site: site, admin: mount, base: base, networks: fmt.Sprint(h.app.AllowedNetworks())}
 	if h.OIDC != nil {
 		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
 			return err
