@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -142,6 +143,14 @@ func TestTrash(t *testing.T) {
 		}
 		_, err = s.Page(t.Context(), s.guest, a.ID)
 		s.want(err, 404, "a guest sees the trash")
+		for _, c := range []struct {
+			by   *kernel.User
+			want int
+		}{{s.guest, 0}, {s.ann, 2}, {s.root, 2}} { // C and A went there themselves
+			if list, err := s.Trashed(t.Context(), c.by, 0, 10); err != nil || len(list) != c.want {
+				t.Errorf("%v sees %d pages in the trash, error %v", c.by.Roles, len(list), err)
+			}
+		}
 		_, err = s.Save(t.Context(), s.ann, content.Edit{ID: a.ID, Title: new("x")})
 		s.want(err, 409, "a change in the trash")
 		_, err = s.Save(t.Context(), s.ann, content.Edit{Parent: a.ID, Template: "post", Title: new("x")})
