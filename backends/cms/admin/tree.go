@@ -128,14 +128,13 @@ func (c *call) trash() error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	list, err := c.Content.Trashed(c.ctx(), c.by, before, rows+1)
+	list, next, err := c.Content.Trashed(c.ctx(), c.by, before, rows)
 	if err != nil {
 		return err
 	}
 	d := &trashData{Pages: list}
-	if len(list) > rows {
-		d.Pages = list[:rows]
-		d.Next = c.At("/trash") + "?before=" + strconv.FormatInt(d.Pages[rows-1].ID, 10)
+	if next != 0 {
+		d.Next = c.At("/trash") + "?before=" + strconv.FormatInt(next, 10)
 	}
 	return c.Show("trash", "Trash", d)
 }

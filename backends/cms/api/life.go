@@ -96,9 +96,8 @@ func (c Content) trashed(ctx context.Context, call *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.Pages.Trashed(ctx, &call.User, before, int(limit))
-	next := int64(0)
-	if len(list) == int(limit) {
+	list, next, err := c.Pages.Trashed(ctx, &call.User, before, int(limit))
+	if len(list) == int(limit) { // whether there are more or not
 		next = list[len(list)-1].ID
 	}
 	return map[string]any{"pages": listed(list), "before": next}, err

@@ -107,10 +107,13 @@ type Page struct {
 	gone   bool // there are stored values of fields that the template has no more
 }
 
-// listMostBytes is how much is read for a list at once.
-const listMostBytes = 16 << 20
+// listMostBytes is how much is read for a list at once: with the last page of it, an answer of the API has place for it.
+const listMostBytes = 5 << 20
 
-// List is a page of a list. It has fewer pages than its limit where they are large, 16 MiB
+// rowBytes is what a page takes in an answer beside its texts.
+const rowBytes = 512
+
+// List is a page of a list. It has fewer pages than its limit where they are large, 5 MiB
 // together, and goes on behind them.
 type List struct {
 	Pages []*Page `json:"pages"`
@@ -136,7 +139,7 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Status, page.Draft, page.size = selector.Statuses[page.status], page.draft != "", len(data)+len(page.draft)
+	page.Status, page.Draft, page.size = selector.Statuses[page.status], page.draft != "", len(data)+len(page.draft)+len(page.Path)+len(page.Title)+rowBytes
 	t := s.templates[template]
 	if t == nil { // made a moment ago on another node
 		t = &Template{}

@@ -1,6 +1,7 @@
 package content_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -254,26 +255,63 @@ func TestLargePages(t *testing.T) {
 	if _, err := s.SaveField(t.Context(), s.root, content.Field{Name: "novel", Type: content.TypeTextarea, Settings: content.Settings{Most: 262_144}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.SaveTemplate(t.Context(), s.root, content.Template{Name: "book", Fields: []string{"novel"}, View: []string{"guest"}, Create: []string{"editor"}}); err != nil {
+	if _, err := s.SaveTemplate(t.Context(), s.root, content.Template{Name: "book", Fields: []string{"novel"}, View: []string{"guest"}, Edit: []string{"editor"}, Create: []string{"editor"}}); err != nil {
 		t.Fatal(err)
 	}
+	const answer = 8 << 20 // of the API
+	novel := strings.Repeat("本", 262_144)
+	var last *content.Page
 	for range 18 {
-		s.save(content.Edit{Parent: s.top, Template: "book", Title: new("Book"), Status: new("published"), Fields: map[string]any{"novel": strings.Repeat("本", 262_144)}})
+		last = s.save(content.Edit{Parent: s.top, Template: "book", Title: new("Book"), Status: new("published"), Fields: map[string]any{"novel": novel}})
 	}
-	err := s.Write(t.Context(), func(c store.Conn) error { // so that there is enough of it in less time
-		_, err := c.Exec(`UPDATE cms_pages SET data = json_set(data, '$.x', printf('%*c', 1000000, 'x')) WHERE template_id = (SELECT id FROM cms_templates WHERE name = 'book')`)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	fits := func(what string, of any) {
+		t.Helper()
+		if text, err := json.Marshal(of); err != nil || len(text) > answer || len(text) < answer/2 {
+			t.Errorf("%s has %d bytes, error %v", what, len(text), err)
+		}
 	}
-	first, err := s.Find(t.Context(), s.guest, "template=book, limit=500")
-	if err != nil || len(first.Pages) == 18 || first.Next == "" {
-		t.Fatalf("%d pages, next %q, error %v", len(first.Pages), first.Next, err)
+	found, next := 0, ""
+	for n := 0; n == 0 || next != ""; n++ {
+		list, err := s.Find(t.Context(), s.guest, "template=book, limit=500, after="+next)
+		if err != nil || len(list.Pages) == 0 {
+			t.Fatalf("%d pages, error %v", len(list.Pages), err)
+		}
+		if n == 0 {
+			fits("a list", list)
+		}
+		found, next = found+len(list.Pages), list.Next
 	}
-	rest, err := s.Find(t.Context(), s.guest, "template=book, limit=500, after="+first.Next)
-	if err != nil || len(first.Pages)+len(rest.Pages) != 18 || rest.Next != "" {
-		t.Errorf("%d pages and %d, next %q, error %v", len(first.Pages), len(rest.Pages), rest.Next, err)
+	if found != 18 {
+		t.Errorf("found %d pages", found)
+	}
+
+	for i := range 12 {
+		s.save(content.Edit{ID: last.ID, Fields: map[string]any{"novel": novel[3*(i+1):]}})
+	}
+	was, err := s.Revisions(t.Context(), s.ann, last.ID)
+	if err != nil || was[0].Revision != 12 {
+		t.Fatal(len(was), err)
+	}
+	fits("what a page was", was)
+
+	for id := last.ID; id > last.ID-18; id-- {
+		if _, err := s.Trash(t.Context(), s.ann, id, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := 0
+	for n, before := 0, int64(0); n == 0 || before != 0; n++ {
+		list, next, err := s.Trashed(t.Context(), s.ann, before, 500)
+		if err != nil || len(list) == 0 {
+			t.Fatalf("%d pages, error %v", len(list), err)
+		}
+		if n == 0 {
+			fits("the trash", list)
+		}
+		gone, before = gone+len(list), next
+	}
+	if gone != 18 {
+		t.Errorf("%d pages are in the trash", gone)
 	}
 }
 

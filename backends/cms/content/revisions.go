@@ -2,6 +2,7 @@ package content
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -14,6 +15,8 @@ type Revision struct {
 	Fields   map[string]any `json:"fields"`
 	By       int64          `json:"by"` // who had made it so
 	At       kernel.Moment  `json:"at"`
+
+	size int // of what is stored
 }
 
 // keepRevision notes what a page is before it changes.
@@ -28,7 +31,7 @@ func keepRevision(c kernel.Conn, page *Page) error {
 	return err
 }
 
-// Revisions are what a page was, newest first, for those who may edit it.
+// Revisions are what a page was, newest first, for those who may edit it: as many as have place in a List.
 func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list []*Revision, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -42,10 +45,24 @@ func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list
 		if !s.may(u, page.Template, editing) {
 			return kernel.Forbidden("you may not see what pages of the template %s were", page.Template)
 		}
-		list, err = store.List(c, revision, "SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? ORDER BY rev DESC LIMIT ?", id, revisionsMost)
-		return err
+		size := 0
+		return c.All("SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? ORDER BY rev DESC LIMIT ?", []any{id, revisionsMost}, func(r store.Row) error {
+			if size > listMostBytes {
+				return errEnough
+			}
+			v, err := revision(r)
+			if err != nil {
+				return err
+			}
+			size += v.size
+			list = append(list, v)
+			return nil
+		})
 	})
-	return list, err
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	return list, nil
 }
 
 func revision(r store.Row) (*Revision, error) {
@@ -53,6 +70,7 @@ func revision(r store.Row) (*Revision, error) {
 	var data string
 	err := r.Scan(&v.Revision, &v.Title, &data, &v.By, &v.At)
 	if err == nil {
+		v.size = len(data) + len(v.Title) + rowBytes
 		v.Fields, err = decode(data)
 	}
 	return v, err

@@ -2,6 +2,7 @@ package content
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -11,12 +12,14 @@ import (
 const trashMost = 500
 
 // Trashed are the pages that went into the trash themselves, and that u may change: those of the largest ids below
-// before, where it is not 0.
-func (p *Content) Trashed(ctx context.Context, u *kernel.User, before int64, limit int) (list []*Page, err error) {
+// before, where it is not 0. There are fewer than limit where they are large, as in a List. next is before of those behind
+// them; 0: there are none.
+func (p *Content) Trashed(ctx context.Context, u *kernel.User, before int64, limit int) (list []*Page, next int64, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	limit = min(max(limit, 1), trashMost)
 	where, args := "p.trash_root = p.id", []any{}
 	if before > 0 {
 		where, args = where+" AND p.id < ?", append(args, before)
@@ -29,9 +32,23 @@ func (p *Content) Trashed(ctx context.Context, u *kernel.User, before int64, lim
 		where += ")"
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		list, err = store.List(c, func(r store.Row) (*Page, error) { return s.scan(r) },
-			"SELECT "+columns+" FROM cms_pages p WHERE "+where+" ORDER BY p.id DESC LIMIT ?", append(args, min(max(limit, 1), trashMost))...)
-		return err
+		size := 0
+		return c.All("SELECT "+columns+" FROM cms_pages p WHERE "+where+" ORDER BY p.id DESC LIMIT ?", append(args, limit+1), func(r store.Row) error {
+			if len(list) == limit || size > listMostBytes {
+				next = list[len(list)-1].ID
+				return errEnough
+			}
+			page, err := s.scan(r)
+			if err != nil {
+				return err
+			}
+			size += page.size
+			list = append(list, page)
+			return nil
+		})
 	})
-	return list, err
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, 0, err
+	}
+	return list, next, nil
 }

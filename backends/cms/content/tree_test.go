@@ -147,7 +147,7 @@ func TestTrash(t *testing.T) {
 			by   *kernel.User
 			want int
 		}{{s.guest, 0}, {s.ann, 2}, {s.root, 2}} { // C and A went there themselves
-			if list, err := s.Trashed(t.Context(), c.by, 0, 10); err != nil || len(list) != c.want {
+			if list, _, err := s.Trashed(t.Context(), c.by, 0, 10); err != nil || len(list) != c.want {
 				t.Errorf("%v sees %d pages in the trash, error %v", c.by.Roles, len(list), err)
 			}
 		}
