@@ -105,4 +105,10 @@ func TestCheck(t *testing.T) {
 	if ok, with := s.Allowed("https://other.example"); !ok || with {
 		t.Error("any origin, without credentials")
 	}
+	if _, with := s.Allowed("*"); with {
+		t.Error("the star is no origin of its own")
+	}
+	if ok, _ := s.Allowed(""); ok {
+		t.Error("no origin is among all")
+	}
 }
