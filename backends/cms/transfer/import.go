@@ -188,6 +188,7 @@ func (i *importer) template(ctx context.Context, t content.Template) error {
 		return err
 	}
 	i.done.Templates++
+	t.System = false // those of the system are there, and stay what they are
 	family := t.Family
 	if len(family.Children)+len(family.Parents) > 0 {
 		i.late = append(i.late, t)

@@ -231,6 +231,24 @@ func plain(t *testing.T, text string) string {
 	return out.String()
 }
 
+// What is imported is the site's own: it can be deleted again, whatever the file says.
+func TestForeignSystemTemplate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t))
+	text := `{"cms":1}
+{"template":{"name":"mine","label":"","system":true,"fields":[],"family":{},"view":["guest"],"edit":[],"create":[]}}
+{"template":{"name":"home","label":"Start","system":false,"fields":[],"family":{"one":true},"view":["guest"],"edit":[],"create":[]}}
+{"end":{}}
+`
+	ok[transfer.Done](t)(s.Import(t.Context(), strings.NewReader(text)))
+	if home := ok[*content.Template](t)(s.Pages.Template(t.Context(), kernel.Site(), "home")); !home.System || home.Label != "Start" {
+		t.Errorf("%+v", home)
+	}
+	if err := s.Pages.DeleteTemplate(t.Context(), kernel.Site(), "mine"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))
