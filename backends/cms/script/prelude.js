@@ -40,9 +40,11 @@
 
   // Lists.
   const many = (what, length) => { if (length > limits.items) throw tooLarge(what); };
+  const spreads = Symbol.isConcatSpreadable; // an object that is put in as a list
+  const spread = (item) => isArray(item) || item !== null && typeof item === "object" && item[spreads] ? +item.length || 0 : 1;
   replace(RawArray.prototype, "concat", (raw) => ({ f(...more) {
-    let size = isArray(this) ? this.length : 1;
-    for (let i = 0; i < more.length; i++) size += isArray(more[i]) ? more[i].length : 1;
+    let size = spread(this);
+    for (let i = 0; i < more.length; i++) size += spread(more[i]);
     many("concat", size);
     return apply(raw, this, more);
   } }).f);

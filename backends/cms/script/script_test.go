@@ -343,6 +343,7 @@ static from() { return Array.from({length: 2 ** 30}) }
 static sum() { let s = "x".repeat(1e6); return s.concat(s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s) }
 static joined() { return Array(20).fill("x".repeat(1e6)).join("") }
 static list() { const a = Array(6e5); return a.concat(a, a, a) }
+static spread() { return [].concat({length: 2 ** 31, [Symbol.isConcatSpreadable]: true}) }
 static buffer() { return new Uint8Array(2 ** 30).length }
 static large() { return "x".repeat(9e6) }
 static many() { return Array(2e4).fill("x".repeat(500)) }
@@ -356,7 +357,7 @@ static pattern() { for (;;) if (/^(a+)+\1$/.test("a".repeat(60) + "b")) return 1
 	for name, want := range map[string]string{
 		"loop": errTime.Error(), "later": errTime.Error(), "kept": errTime.Error(), "text": errTime.Error(), "code": errTime.Error(), "caught": errTime.Error(), "pattern": errTime.Error(), "jobs": errTime.Error(), "recursion": "calls nest deeper than 512", "mapped": "calls nest deeper than 512", "json": "calls nest deeper than 512",
 		"own": errCircle.Error(), "deep": errCircle.Error(), "parsed": errTooDeep.Error(), "repeat": "repeat would take more than 16 MiB", "pad": "padStart would take more than 16 MiB", "array": "Array would take", "from": "Array.from would take",
-		"sum": "concat would take", "joined": "join would take", "list": "concat would take", "buffer": "Uint8Array would take", "large": errOutput.Error(), "many": errOutput.Error(), "throws": "no",
+		"sum": "concat would take", "joined": "join would take", "list": "concat would take", "spread": "concat would take", "buffer": "Uint8Array would take", "large": errOutput.Error(), "many": errOutput.Error(), "throws": "no",
 	} {
 		all.Go(func() {
 			in := patient
