@@ -99,6 +99,16 @@ type call struct {
 	api *API
 }
 
+// Path is the value of a wildcard, as a database may be asked for it.
+func (c *call) Path(name string) string { return stored(c.Call.Path(name)) }
+
+// Text is a query parameter, as a database may be asked for it.
+func (c *call) Text(name string) string { return stored(c.Call.Text(name)) }
+
+// stored is a text that a row may have: PostgreSQL takes only such, and what was sent as
+// another one finds nothing.
+func stored(sent string) string { return text.Storable(strings.ToValidUTF8(sent, "\uFFFD")) }
+
 // page is limit and offset.
 func (c *call) page() (limit, offset int, err error) {
 	if limit, err = c.Int("limit", defaultLimit, 1, maxLimit); err == nil {
@@ -161,7 +171,7 @@ func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, fo
 
 // search is q, which names hold a part of.
 func (c *call) search() (string, error) {
-	text := text.Storable(c.Text("q"))
+	text := c.Text("q")
 	if len(text) > maxSearch {
 		return "", apierror.New(http.StatusBadRequest, "invalid_value", "q has at most %d bytes", maxSearch)
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -94,6 +95,7 @@ var slug = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 const (
 	maxURI    = 2048
 	maxScopes = 1000
+	maxName   = 255 // characters
 )
 
 // Check says what is wrong with a resource; nil: nothing.
@@ -118,6 +120,9 @@ func (r *Resource) Check() error {
 		if err != nil || u.Scheme == "" || strings.Contains(r.URI, "#") || len(r.URI) > maxURI || strings.ContainsFunc(r.URI, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
 			return refuse("uri", "must be an absolute URI without fragment, of at most 2048 characters")
 		}
+	}
+	if len([]rune(r.DisplayName)) > maxName || strings.ContainsFunc(r.DisplayName, unicode.IsControl) {
+		return refuse("display_name", "must have at most 255 characters and none of control")
 	}
 	if len(r.Scopes) > maxScopes {
 		return refuse("scopes", "must be at most 1000")

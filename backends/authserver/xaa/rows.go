@@ -74,8 +74,8 @@ func (i *IdP) Check() error {
 			return refuse(member, "must be a URL of https, without a user and a fragment, of at most 2048 characters")
 		}
 	}
-	if len(i.Audience) > maxURI {
-		return refuse("audience", "must have at most 2048 characters")
+	if len(i.Audience) > maxURI || strings.ContainsFunc(i.Audience, unicode.IsControl) {
+		return refuse("audience", "must have at most 2048 characters and none of control")
 	}
 	return checkName(i.Name)
 }
@@ -213,7 +213,10 @@ func room(c store.Conn, table string, most int) error {
 // there refuses a reference to a row that is not there.
 func there(c store.Conn, table, id, member string) error {
 	var n int
-	err := c.Row("SELECT count(*) FROM "+table+" WHERE id = ?", id).Scan(&n)
+	var err error
+	if strings.IndexByte(id, 0) < 0 { // PostgreSQL has no such text
+		err = c.Row("SELECT count(*) FROM "+table+" WHERE id = ?", id).Scan(&n)
+	}
 	if err == nil && n == 0 {
 		err = refuse(member, "names nothing that is there")
 	}
