@@ -161,7 +161,7 @@ func Try(c *config.Config) error {
 }
 
 // Offline is what the rooms stand on in a process that serves nobody, such as a command.
-// What happens there is not written down by it.
+// What happens there is written down only where its Audit is set.
 func Offline(db *store.DB, now func() time.Time) *kernel.Server {
 	return &kernel.Server{DB: db, Logger: zap.NewNop, Now: now, Audit: func(context.Context, kernel.Event) {}}
 }
@@ -227,6 +227,8 @@ func (s *Server) Close() {
 	if s.end != nil {
 		s.end()
 		s.end = func() {}
+	} else { // it serves nobody, as of a command
+		_ = s.rooms.audit.Flush(context.Background()) // the log is told
 	}
 	s.kernel.Close()
 	s.rooms.tokens.Close()

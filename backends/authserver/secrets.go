@@ -3,6 +3,7 @@ package authserver
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
@@ -118,6 +120,9 @@ func (s *Server) keyStore() (keys.Store, error) {
 	return keys.Files{Folder: c.KeyPath}, nil
 }
 
+// operator is who does what the administration and the commands do, in the audit feed.
+const operator = "admin"
+
 // Reseal seals anew what is not sealed with the newest key of the driver, while the server
 // serves. A run that ends early is gone on with by another one. progress is told now and
 // then; nil: nobody is.
@@ -126,6 +131,13 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 		return all, encryption.ErrNone
 	}
 	defer s.survey.forget()
+	defer func() {
+		detail := []string{"scanned", strconv.Itoa(all.Scanned), "rewritten", strconv.Itoa(all.Rewritten), "failed", strconv.Itoa(all.Failed)}
+		if err != nil {
+			detail = append(detail, "ended", "early")
+		}
+		s.kernel.Audit(ctx, kernel.Event{Action: "encryption.reencrypted", Actor: operator, Detail: detail})
+	}()
 	for _, one := range s.rooms.sealed {
 		before := all
 		add := func(done encryption.Resealed) {

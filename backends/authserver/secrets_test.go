@@ -181,12 +181,19 @@ func TestMoveEncryption(t *testing.T) {
 			return s, body["keys"].([]any)[0].(map[string]any)["kid"]
 		}
 		_, kid := start("driver: aes_master, " + master)
+		noted := func(s *authserver.Server, detail string) {
+			t.Helper()
+			if w := admin(s, http.MethodGet, "/admin/audit?action=encryption.reencrypted&actor_id=admin&limit=1", ""); !strings.Contains(w.Body.String(), `"detail":"`+detail+`"`) {
+				t.Errorf("the audit feed has no %q: %s", detail, w.Body)
+			}
+		}
 		moved := func(from string, want string) {
 			t.Helper()
 			s, same := start(from)
 			if w := admin(s, http.MethodPost, "/admin/encryption/re-encrypt", ""); same != kid || w.Code != http.StatusOK || strings.TrimSpace(w.Body.String()) != want {
 				t.Errorf("%s: %v, %d %s", from, same, w.Code, w.Body)
 			}
+			noted(s, strings.NewReplacer(`{"`, "", `"`, "", ":", "=", ",", " ", "}", "").Replace(want))
 		}
 		moved("driver: kms_transit_encrypt, "+far+", "+master, `{"scanned":1,"rewritten":1,"failed":0}`)
 		moved("driver: kms_transit_encrypt, "+far, `{"scanned":1,"rewritten":0,"failed":0}`)
@@ -200,6 +207,7 @@ func TestMoveEncryption(t *testing.T) {
 		if _, err := s.Reseal(ctx, nil); err == nil {
 			t.Error("a run that is over before it begins has no error")
 		}
+		noted(s, "scanned=0 rewritten=0 failed=0 ended=early")
 	})
 }
 

@@ -1,6 +1,8 @@
 package authserver
 
 import (
+	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
@@ -59,7 +62,13 @@ func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) e
 			}
 			k := authserver.Offline(db, time.Now)
 			defer k.Close()
-			return work(&session{s, k}, cmd, args)
+			feed := audit.New(k)
+			k.Audit = feed.Add
+			err = work(&session{s, k}, cmd, args)
+			if lost := feed.Flush(s.Ctx); lost != nil {
+				err = errors.Join(err, fmt.Errorf("the audit feed does not have what was done: %w", lost))
+			}
+			return err
 		})(cmd, args)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,4 +101,8 @@ func TestReencrypt(t *testing.T) {
 	run(`{"scanned":1,"rewritten":0,"failed":0}`)
 	write(keys, strings.Replace(table, "aes_master: {key_env: MASTER}, ", "", 1)+far)
 	run(`{"scanned":1,"rewritten":0,"failed":0}`)
+	want := []string{"encryption.reencrypted admin scanned=1 rewritten=0 failed=0", "encryption.reencrypted admin scanned=1 rewritten=1 failed=0"}
+	if told := feed(t, caddyfile); len(told) < 4 || !slices.Equal(told[len(told)-4:], []string{want[0], want[1], want[0], want[0]}) {
+		t.Errorf("the audit feed has %q", told)
+	}
 }

@@ -11,16 +11,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 // userLine runs the commands on a database of its own.
-func userLine(t *testing.T) func(stdin string, args ...string) (out, notes string, err error) {
+func userLine(t *testing.T) (run func(stdin string, args ...string) (out, notes string, err error), config string) {
 	t.Helper()
 	folder := t.TempDir()
-	config := filepath.Join(folder, "Caddyfile")
+	config = filepath.Join(folder, "Caddyfile")
 	if err := os.WriteFile(config, []byte("{\n\torder authserver before respond\n\ttollgate {\n\t\tdatabase sqlite "+filepath.Join(folder, "x.db")+"\n\t}\n}\n:0 {\n\tauthserver\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +48,33 @@ func userLine(t *testing.T) func(stdin string, args ...string) (out, notes strin
 		root.SetArgs(append(args, "--config", config))
 		err = root.ExecuteContext(t.Context())
 		return stdout.String(), stderr.String(), err
+	}, config
+}
+
+// feed is what the audit feed of a configuration has: actions, each with its actor.
+func feed(t *testing.T, config string) (list []string) {
+	t.Helper()
+	app, end, err := tollgate.Load(config, "")
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer end()
+	db, err := app.OpenDatabase(t.Context(), serviceName, authserver.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Read(t.Context(), func(c store.Conn) error {
+		list, err = store.List(c, func(r store.Row) (s string, err error) { return s, r.Scan(&s) }, "SELECT action || ' ' || actor_id || ' ' || detail FROM authserver_audit ORDER BY id")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 // The tests of commands do not run in parallel: they set Caddy's default logger.
 func TestUserCommands(t *testing.T) { //nolint:paralleltest // see above
-	run := userLine(t)
+	run, config := userLine(t)
 	good := func(stdin string, args ...string) string {
 		t.Helper()
 		out, notes, err := run(stdin, args...)
@@ -83,6 +105,10 @@ func TestUserCommands(t *testing.T) { //nolint:paralleltest // see above
 	good("", "user", "enable", "ann@example.com")
 	if table := good("", "user", "list", "--limit", "2"); !strings.HasPrefix(table, "ID ") || strings.Contains(table, "Ann") || !strings.Contains(table, "eve@example.com") {
 		t.Errorf("%s", table)
+	}
+	told := feed(t, config)
+	if len(told) != 7 || told[0] != "user.created admin user="+id || told[5] != "user.disabled admin user="+id {
+		t.Errorf("the audit feed has %q", told)
 	}
 	for want, args := range map[string][]string{
 		"already": {"user", "add", "ANN@example.com", "--no-password"}, "mail address such as": {"user", "add", "ann", "--no-password"},

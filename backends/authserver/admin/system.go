@@ -36,7 +36,7 @@ func (a *API) keys(c *call) (any, error) {
 }
 
 func (a *API) rotateKey(c *call) (any, error) {
-	made, err := a.Keys.Rotate(c.R.Context())
+	made, err := a.Keys.Rotate(c.R.Context(), by)
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +48,7 @@ func (a *API) reseal(c *call) (any, error) {
 	if a.Reseal == nil {
 		return nil, apierror.New(http.StatusConflict, "no_encryption", "nothing is stored encrypted: data_encryption.driver is not set")
 	}
-	done, err := a.Reseal(c.R.Context())
-	if err != nil {
-		return nil, err
-	}
-	c.note("encryption.reencrypted", "")
-	return done, nil
+	return a.Reseal(c.R.Context())
 }
 
 func (a *API) mode(c *call) (any, error) {

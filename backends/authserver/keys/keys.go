@@ -244,19 +244,23 @@ func (ks *Keys) within(at time.Time) bool {
 }
 
 // Rotate makes a key that signs from now on, on this node; on others that share the
-// store, within five seconds. The one before verifies on.
-func (ks *Keys) Rotate(ctx context.Context) (Info, error) {
+// store, within five seconds. The one before verifies on. by is who does it.
+func (ks *Keys) Rotate(ctx context.Context, by string) (Info, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
+	if err := ks.reload(ctx); err != nil { // another node may have made a younger one
+		return Info{}, err
+	}
 	if err := ks.make(ctx, false); err != nil {
 		return Info{}, fmt.Errorf("rotating the signing key: %w", unavailable(err))
 	}
-	if err := ks.reload(ctx); err != nil {
-		return Info{}, err
+	made := Info{Algorithm: ks.options.Algorithm}
+	err := ks.reload(context.WithoutCancel(ctx)) // the key signs, whether or not who asked for it is still there
+	if err == nil {
+		made = ks.set.Load().signer.Info
 	}
-	made := ks.set.Load().signer.Info
-	ks.Audit(ctx, kernel.Event{Action: "key.rotated", Detail: []string{"kid", made.ID, "alg", made.Algorithm}})
-	return made, nil
+	ks.Audit(ctx, kernel.Event{Action: "key.rotated", Actor: by, Detail: []string{"kid", made.ID, "alg", made.Algorithm}})
+	return made, err
 }
 
 func (ks *Keys) make(ctx context.Context, first bool) error {

@@ -1,6 +1,7 @@
 package keys_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/hmac"
 	"crypto/rsa"
@@ -153,12 +154,12 @@ func TestRotate(t *testing.T) {
 		}
 		old := sign(t, ks)
 		k.Clock.Pass(time.Minute)
-		made, err := ks.Rotate(t.Context())
+		made, err := ks.Rotate(t.Context(), "ann")
 		if err != nil || made.Algorithm != keys.ES256 {
 			t.Fatalf("%+v, error %v", made, err)
 		}
-		if k.Events.Count("key.rotated") != 1 {
-			t.Error("the rotation is not told of")
+		if k.Events.Count("key.rotated") != 1 || k.Events.All()[0].Actor != "ann" {
+			t.Errorf("%+v", k.Events.All())
 		}
 		fresh := sign(t, ks)
 		if fresh[:40] == old[:40] && strings.Split(fresh, ".")[0] == strings.Split(old, ".")[0] {
@@ -211,12 +212,66 @@ func TestOtherNode(t *testing.T) {
 		if list(t, here)[0].ID != list(t, there)[0].ID {
 			t.Fatal("two nodes have made two first keys")
 		}
-		made, err := here.Rotate(t.Context())
+		made, err := here.Rotate(t.Context(), "ann")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := there.Reload(t.Context()); err != nil || list(t, there)[0].ID != made.ID {
 			t.Errorf("%+v, error %v", list(t, there), err)
+		}
+	})
+}
+
+// TestRotateBehind: a rotation counts though the clock of its node is behind that of another
+// one, of whose rotation it has not heard yet.
+func TestRotateBehind(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, k, other authtest.Kernel, s, same keys.Store) {
+		here, there := start(t, k, s, keys.ES256), start(t, other, same, keys.ES256)
+		k.Clock.Pass(time.Minute)
+		former, err := here.Rotate(t.Context(), "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Clock.Pass(-time.Minute) // it may be the one of both
+		made, err := there.Rotate(t.Context(), "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := here.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, ks := range []*keys.Keys{here, there} {
+			if all := list(t, ks); len(all) != 3 || made.ID == former.ID || all[0].ID != made.ID || !all[0].RotatedAt.IsZero() {
+				t.Errorf("%+v is not %+v", all, made)
+			}
+		}
+	})
+}
+
+// leaving has who asks for a key leave as soon as it is made.
+type leaving struct {
+	keys.Store
+	leave func()
+}
+
+func (l leaving) Make(ctx context.Context, algorithm string, at time.Time, first bool) error {
+	defer l.leave()
+	return l.Store.Make(ctx, algorithm, at, first)
+}
+
+// TestRotateAndLeave: a key that was made signs, and the audit feed has it, also where nobody
+// waits for the answer.
+func TestRotateAndLeave(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, _ keys.Store) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		start(t, k, s, keys.ES256) // makes the first
+		ks := start(t, k, leaving{s, cancel}, keys.ES256)
+		made, err := ks.Rotate(ctx, "ann")
+		if err != nil || ctx.Err() == nil || list(t, ks)[0].ID != made.ID || k.Events.Count("key.rotated") != 1 {
+			t.Errorf("%+v, error %v, %+v, %+v", made, err, list(t, ks), k.Events.All())
 		}
 	})
 }

@@ -47,7 +47,7 @@ func TestTransit(t *testing.T) {
 					t.Errorf("%d keys are made, health %v", s.Asked("create"), here.Health())
 				}
 				there := startFar(t, authtest.On(t, k.DB), s, algorithm)
-				made, err := here.Rotate(t.Context())
+				made, err := here.Rotate(t.Context(), "ann")
 				if err != nil || k.Events.Count("key.rotated") != 1 {
 					t.Fatalf("%+v, error %v", made, err)
 				}
