@@ -45,7 +45,8 @@ const (
 // clients and people, or the administration API and the metrics. What the server is and
 // does stands in a file of keys and in the environment; see the reference.
 //
-// A path that is not of the server goes to the next handler. Handlers with the same
+// A path that is not of the server goes to the next handler; with admin.enabled off the
+// listener admin has none. Handlers with the same
 // database and the same keys are one server, whose memory survives a reload.
 //
 // The address of a client is the server's, by its trusted_proxies. The listeners, time
@@ -83,6 +84,7 @@ type Handler struct {
 	app     *tollgate.App
 	server  *authserver.Server
 	site    http.Handler
+	off     bool   // by admin.enabled
 	scrape  string // the path of the metrics; empty: none
 	metrics http.Handler
 	tracer  *otlp.Tracer // nil: nothing is followed
@@ -194,7 +196,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.server, h.site, h.tracer = n.server, n.server.Public(), n.sent.tracer
-	if h.Listener == adminListener {
+	h.off = h.Listener == adminListener && !keys.Admin.Enabled
+	if h.Listener == adminListener && !h.off {
 		h.site = n.server.Admin()
 		if provider := keys.Observability.Metrics.Provider; provider == "prometheus" || provider == "both" {
 			h.scrape, h.metrics = keys.Observability.Metrics.Path, promhttp.HandlerFor(ctx.GetMetricsRegistry(), promhttp.HandlerOpts{})
@@ -236,7 +239,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		h.metrics.ServeHTTP(w, r)
 		return nil
 	}
-	if !h.server.Owns(h.Listener == adminListener, r) {
+	if h.off || !h.server.Owns(h.Listener == adminListener, r) {
 		return next.ServeHTTP(w, r)
 	}
 	defer h.app.Acquire()()

@@ -61,6 +61,20 @@ func serve(t *testing.T, keys string) string {
 	}
 }
 
+// TestAdminOff: with admin.enabled off, which needs no admin.api_key, nobody administers, also
+// where a Caddyfile has the listener.
+func TestAdminOff(t *testing.T) { //nolint:paralleltest // see serve
+	const keys = "server: {issuer: 'https://as.example'}\nsession: {secret: 0123456789abcdef0123456789abcdef}\nsigning: {key_path: FOLDER/keys}\n"
+	for admin, want := range map[string]bool{"{enabled: false}": false, "{api_key: 0123456789abcdef0123456789abcdef}": true} {
+		address := serve(t, keys+"admin: "+admin+"\n")
+		for path, part := range map[string]string{"/admin/stats": `"status":401`, "/metrics": "authserver_", "/admin/ui/": "<html"} {
+			if status, body := fetch(t, address, path, ""); strings.Contains(body, part) != want || !want && body != "" {
+				t.Errorf("%s: %s: %d %q", admin, path, status, body)
+			}
+		}
+	}
+}
+
 // fetch asks for a path, in a trace or in none.
 func fetch(t *testing.T, address, path, parent string) (int, string) {
 	t.Helper()
