@@ -435,7 +435,7 @@ var keys = []Key{
 		Rule: "name of the env var holding a 64-hex-character (32-byte) master key",
 	},
 	{
-		Name: "data_encryption.aes_master.old_key_env", Env: none, at: func(c *Config) any { return &c.DataEncryption.AESMaster.OldKey }, check: masterKey,
+		Name: "data_encryption.aes_master.old_key_env", Env: none, at: func(c *Config) any { return &c.DataEncryption.AESMaster.OldKey }, check: all(oldKey, masterKey),
 		Rule: "env var name of the previous master key, decrypt-only, for rotation: set both, run re-encrypt, then remove the old one",
 	},
 	{

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,7 +169,9 @@ func (l *loader) key(k *Key) {
 	}
 	if ref, is := at.(*Ref); is && ref.Name != "" && err == nil {
 		if ref.Secret = l.env(ref.Name); ref.Secret == "" {
-			err = fmt.Errorf("names the variable %s, which is not set", ref.Name)
+			if err = errors.New("names a variable that is not set; it takes the name of one, not what is in it"); nameOfVariable.MatchString(ref.Name) {
+				err = fmt.Errorf("names the variable %s, which is not set", ref.Name)
+			}
 		}
 	}
 	if err != nil {
@@ -182,6 +185,10 @@ func (l *loader) key(k *Key) {
 		l.fault(k, "%s", err)
 	}
 }
+
+// nameOfVariable is what is told again: another text may be the secret itself, in the wrong
+// place. A master key in capitals is longer.
+var nameOfVariable = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,50}$`)
 
 // rule checks a key whose value parsed.
 func (l *loader) rule(k *Key) {

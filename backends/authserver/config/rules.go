@@ -350,6 +350,14 @@ func masterKey(_ *Config, value any) string {
 	return ""
 }
 
+// oldKey: the key before another one, which would not be used without that.
+func oldKey(c *Config, value any) string {
+	if value.(*Ref).Name != "" && c.DataEncryption.AESMaster.Key.Name == "" {
+		return "needs data_encryption.aes_master.key_env, which is to name this one where it is the only master key"
+	}
+	return ""
+}
+
 func oidcSecret(c *Config, value any) string {
 	if *value.(*string) != "" && c.OIDC.ClientSecretRef.Name != "" {
 		return "may not be set together with oidc.client_secret_ref"
