@@ -197,6 +197,14 @@ func TestMoveEncryption(t *testing.T) {
 		}
 		moved("driver: kms_transit_encrypt, "+far+", "+master, `{"scanned":1,"rewritten":1,"failed":0}`)
 		moved("driver: kms_transit_encrypt, "+far, `{"scanned":1,"rewritten":0,"failed":0}`)
+		sealed, _ := start("driver: kms_transit_encrypt, " + far)
+		kms.Set(transittest.Faults{Sealed: true})
+		for path, body := range map[string]string{"/admin/encryption/re-encrypt": "", "/admin/broker-providers": `{"slug":"a","protocol":"oauth","config_data":{"client_secret":"x"}}`} {
+			if w := admin(sealed, http.MethodPost, path, body); w.Code != http.StatusServiceUnavailable {
+				t.Errorf("%s while the key management server is sealed: %d %s", path, w.Code, w.Body)
+			}
+		}
+		kms.Set(transittest.Faults{})
 		kms.Rotate("transit", "data")
 		moved("driver: kms_transit_encrypt, "+far, `{"scanned":1,"rewritten":1,"failed":0}`)
 		moved("driver: aes_master, "+far+", "+master, `{"scanned":1,"rewritten":1,"failed":0}`)

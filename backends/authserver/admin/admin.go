@@ -29,7 +29,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -311,7 +310,7 @@ func known(err error) *apierror.Error {
 			return apierror.New(one.status, "", "%s", one.is.Error())
 		}
 	}
-	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, counters.ErrUnavailable) {
+	if kernel.Down(err) {
 		return apierror.New(http.StatusServiceUnavailable, "", "the server cannot answer right now, try again shortly")
 	}
 	return apierror.New(http.StatusInternalServerError, "", "internal error")

@@ -34,7 +34,7 @@ func WriteError(w http.ResponseWriter, err error) {
 	e, ok := apierror.From(err)
 	switch {
 	case ok:
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, counters.ErrUnavailable), errors.Is(err, transit.ErrUnavailable):
+	case Down(err):
 		e = Refuse(Unavailable, "the server cannot answer right now, try again shortly")
 	default:
 		e = Refuse(ServerError, "internal error")
@@ -52,6 +52,12 @@ func WriteError(w http.ResponseWriter, err error) {
 		body = append(jsontext.AppendQuoted(append(body, `,"consent_url":`...), lacks.URL), '}')
 	}
 	_, _ = w.Write(body) // nobody to tell when the client is gone
+}
+
+// Down reports whether an error is that of a database, of counters or of a key management
+// server that does not answer now.
+func Down(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, counters.ErrUnavailable) || errors.Is(err, transit.ErrUnavailable)
 }
 
 // ErrorBody is the body of an OAuth error. What came from a room or a middleware that
