@@ -225,6 +225,9 @@ func (b *Brokers) Create(ctx context.Context, p *Provider) error {
 	p.CreatedAt = b.Now().Truncate(time.Microsecond)
 	p.UpdatedAt = p.CreatedAt
 	return exists(b.Change(ctx, topic, "", func(c store.Conn) error {
+		if err := kernel.Room(c, "authserver_brokers", most); err != nil {
+			return err
+		}
 		_, err := c.Exec("INSERT INTO authserver_brokers ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			p.ID, p.Slug, p.DisplayName, p.Protocol, string(p.Config), p.secret, p.CreatedAt.UnixMicro(), p.UpdatedAt.UnixMicro())
 		return err

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -336,4 +337,30 @@ func TestServiceAccount(t *testing.T) {
 	if g, err := b.Assert(t.Context(), c, []string{"x", "y"}); err != nil || g.Access != "sa" {
 		t.Errorf("%+v, error %v", g, err)
 	}
+}
+
+// TestFull: a provider more than are read is refused; it would take the place of another one.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		b := newBrokers(t, k, nil)
+		if err := k.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec("INSERT INTO authserver_brokers (id, slug, protocol, created_at, updated_at) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999)" +
+				" SELECT 'id' || i, 'slug' || i, 'api_key', 1, 1 FROM n")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		last := &brokers.Provider{Slug: "z", Protocol: brokers.APIKey}
+		if err := b.Create(t.Context(), last); err != nil {
+			t.Fatal(err)
+		}
+		err := b.Create(t.Context(), &brokers.Provider{Slug: "a", Protocol: brokers.APIKey})
+		if refused, ok := apierror.From(err); !ok || refused.Status != http.StatusUnprocessableEntity {
+			t.Errorf("error %v", err)
+		}
+		if _, err := b.Find(t.Context(), "z"); err != nil {
+			t.Error(err)
+		}
+	})
 }

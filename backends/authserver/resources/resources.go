@@ -168,6 +168,9 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	now := cat.Now().Truncate(time.Microsecond)
 	r.CreatedAt, r.UpdatedAt = now, now
 	return exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
+		if err := kernel.Room(c, "authserver_resources", most); err != nil {
+			return err
+		}
 		values := append([]any{r.ID, r.Slug}, r.values(now)...)
 		_, err := c.Exec("INSERT INTO authserver_resources (id, slug, uri, kind, display_name, scopes, provider_id, policy, updated_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			append(values, now.UnixMicro())...)

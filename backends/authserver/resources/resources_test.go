@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 func seed(tb testing.TB, cat *resources.Catalog) {
@@ -175,6 +176,31 @@ func FuzzParseScope(f *testing.F) {
 			if !resources.Word(word) || slices.Contains(words[:i], word) {
 				t.Fatalf("%q of %q", words, text)
 			}
+		}
+	})
+}
+
+// TestFull: a resource more than are read is refused; it would take the place of another one.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		cat := resources.New(k.Server, resources.Options{})
+		if err := k.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec("INSERT INTO authserver_resources (id, slug, kind, created_at, updated_at) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)" +
+				" SELECT 'id' || i, 'slug' || i, 'broker', 1, 1 FROM n")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := cat.Create(t.Context(), &resources.Resource{Slug: "z", Kind: resources.Broker}); err != nil {
+			t.Fatal(err)
+		}
+		err := cat.Create(t.Context(), &resources.Resource{Slug: "a", Kind: resources.Broker})
+		if refused, ok := apierror.From(err); !ok || refused.Status != 422 {
+			t.Errorf("error %v", err)
+		}
+		if _, err := cat.Find(t.Context(), "z"); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -23,7 +23,6 @@ import (
 var (
 	ErrUnknown = errors.New("there is no such row")
 	ErrExists  = errors.New("there is one already")
-	errTooMany = apierror.New(http.StatusUnprocessableEntity, "too_many", "there are too many of them already")
 )
 
 const (
@@ -200,16 +199,6 @@ func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err er
 	return err
 }
 
-// room refuses one more row of a table that is full.
-func room(c store.Conn, table string, most int) error {
-	var n int
-	err := c.Row("SELECT count(*) FROM " + table).Scan(&n)
-	if err == nil && n >= most {
-		err = errTooMany
-	}
-	return err
-}
-
 // there refuses a reference to a row that is not there.
 func there(c store.Conn, table, id, member string) error {
 	var n int
@@ -241,7 +230,7 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	now := x.Now().Truncate(time.Microsecond)
 	i.ID, i.CreatedAt, i.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := room(c, "authserver_idps", idpsMost); err != nil {
+		if err := kernel.Room(c, "authserver_idps", idpsMost); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_idps ("+idpColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -298,7 +287,7 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	now := x.Now().Truncate(time.Microsecond)
 	p.ID, p.CreatedAt, p.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(room(c, "authserver_xaa_policies", policiesMost), there(c, "authserver_idps", p.IdP, "idp_id")); err != nil {
+		if err := errors.Join(kernel.Room(c, "authserver_xaa_policies", policiesMost), there(c, "authserver_idps", p.IdP, "idp_id")); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_xaa_policies ("+policyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
