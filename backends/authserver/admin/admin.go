@@ -75,11 +75,14 @@ type API struct {
 	Options
 	key    [sha256.Size]byte
 	origin http.CrossOriginProtection
+	// refusals bounds how many rows of the audit feed somebody without the key makes, whom
+	// nothing else may bound.
+	refusals *kernel.Limiter
 }
 
 // New makes the API.
 func New(s *kernel.Server, o Options) *API {
-	return &API{Server: s, Options: o, key: sha256.Sum256([]byte(o.APIKey))}
+	return &API{Server: s, Options: o, key: sha256.Sum256([]byte(o.APIKey)), refusals: kernel.NewLimiter(1, 100, s.Now)}
 }
 
 // by is who does what is done here.
@@ -240,7 +243,9 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	if subtle.ConstantTimeCompare(sent[:], a.key[:]) == 1 {
 		return nil
 	}
-	a.Audit(r.Context(), kernel.Event{Action: "admin.auth_failed", Address: a.Address(r), Detail: []string{"path", r.Pattern}})
+	if address := a.Address(r); a.refusals.Allow(kernel.Network(address)) {
+		a.Audit(r.Context(), kernel.Event{Action: "admin.auth_failed", Address: address, Detail: []string{"path", r.Pattern}})
+	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
 	return apierror.New(http.StatusUnauthorized, "unauthorized", "send the administration key as Authorization: Bearer …")
 }

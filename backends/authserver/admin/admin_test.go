@@ -370,6 +370,26 @@ func TestKey(t *testing.T) {
 	if got := a.do("GET", "/audit?action=admin.auth_failed", "", 200)["events"].([]any); len(got) != 30 {
 		t.Errorf("%d events", len(got))
 	}
+	// Who goes on for long does not fill the database.
+	for range 200 {
+		r := httptest.NewRequest("GET", "/admin/clients", nil)
+		w := httptest.NewRecorder()
+		if a.Admin().ServeHTTP(w, r); w.Code != http.StatusUnauthorized {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	if got := a.do("GET", "/audit?action=admin.auth_failed&limit=1000", "", 200)["events"].([]any); len(got) != 100 {
+		t.Errorf("%d events", len(got))
+	}
+	a.clock.Pass(2 * time.Second)
+	for _, address := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3", "198.51.100.1:1"} {
+		r := httptest.NewRequest("GET", "/admin/clients", nil)
+		r.RemoteAddr = address
+		a.Admin().ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if got := a.do("GET", "/audit?action=admin.auth_failed&limit=1000", "", 200)["events"].([]any); len(got) != 103 {
+		t.Errorf("%d events", len(got))
+	}
 	a.do("GET", "/nothing", "", 404)
 	a.do("DELETE", "/audit", "", 405)
 }
