@@ -229,9 +229,11 @@ func (a *API) removePolicy(p policy) func(c *call) (any, error) {
 }
 
 func (a *API) editPolicy(c *call, p policy, value, done string, edit func(list []string) ([]string, error)) (any, error) {
+	var before int
 	var now []string
 	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) (err error) {
 		of := p.of(&r.Policy)
+		before = len(*of)
 		*of, err = edit(*of)
 		now = *of
 		return err
@@ -239,6 +241,8 @@ func (a *API) editPolicy(c *call, p policy, value, done string, edit func(list [
 	if err != nil {
 		return nil, err
 	}
-	c.note("resource.policy."+p.action+"."+done, "", "resource", r.ID, p.member, value)
+	if len(now) != before {
+		c.note("resource.policy."+p.action+"."+done, "", "resource", r.ID, p.member, value)
+	}
 	return map[string]any{p.name: words(now)}, nil
 }
