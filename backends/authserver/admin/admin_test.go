@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -436,13 +437,13 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now, Version: "v1"})
+	s, err := authserver.New(authserver.Options{Passwords: authtest.Quick, Config: cfg, DB: k.DB, Counters: k.Counters, Key: []byte(key), Now: k.Clock.Now, Version: "v1", Address: func(r *http.Request) string { return cmp.Or(r.Header.Get("Test-Client"), "127.0.0.1") }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	a := &api{s, t, k.Clock}
-	for name, status := range map[string]int{"": http.StatusOK, "Sec-Fetch-Site": http.StatusForbidden, "Origin": http.StatusForbidden, "Host": http.StatusForbidden, "elsewhere": http.StatusForbidden} {
+	for name, status := range map[string]int{"Test-Client": http.StatusForbidden, "": http.StatusOK, "Sec-Fetch-Site": http.StatusForbidden, "Origin": http.StatusForbidden, "Host": http.StatusForbidden, "elsewhere": http.StatusForbidden} {
 		r := httptest.NewRequest(http.MethodPost, "http://localhost:9001/admin/keys/rotate", nil)
 		r.RemoteAddr = "[::1]:1234"
 		switch name {
@@ -452,7 +453,7 @@ func TestOpen(t *testing.T) {
 		case "Host":
 			r.Host = "evil.example:9001" // whose name leads here
 		default:
-			r.Header.Set(name, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}[name])
+			r.Header.Set(name, map[string]string{"Test-Client": "192.0.2.1", "Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}[name])
 		}
 		a.send(a.Admin(), r, status)
 	}

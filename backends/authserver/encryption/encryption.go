@@ -66,12 +66,10 @@ func NewMaster(current, old string) (*Master, error) {
 		return m, nil
 	}
 	former, err := parse(old)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("the old key: %w", err)
-	case former.id != key.id:
-		m.old = &former
 	}
+	m.old = &former
 	return m, nil
 }
 

@@ -44,6 +44,9 @@ func TestTransit(t *testing.T) {
 		if _, err := e.Open(t.Context(), bad, place); !errors.Is(err, keyring.ErrOpen) {
 			t.Errorf("%s: error %v", name, err)
 		}
+		if name != "cut" && encryption.NewTransit(nil).Current(bad) {
+			t.Errorf("%s: it is current", name)
+		}
 	}
 	if _, err := e.Open(t.Context(), sealed, encryption.Place("t", "s", "c")); !errors.Is(err, keyring.ErrOpen) {
 		t.Errorf("another place: error %v", err)

@@ -276,6 +276,117 @@ func TestRotateAndLeave(t *testing.T) {
 	})
 }
 
+// TestRetire: each key goes when its time is over, the oldest first, without the store being
+// asked.
+func TestRetire(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, _ keys.Store) {
+		ks := start(t, k, s, keys.ES256)
+		for range 2 {
+			k.Clock.Pass(time.Minute)
+			if _, err := ks.Rotate(t.Context(), "ann"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := func(want int) {
+			t.Helper()
+			if all := list(t, ks); len(all) != want || strings.Count(string(published(t, ks)), `"kid"`) != want {
+				t.Errorf("%+v, want %d", all, want)
+			}
+		}
+		k.Clock.Pass(retain - time.Minute - time.Second)
+		left(3)
+		k.Clock.Pass(time.Second)
+		left(2)
+		k.Clock.Pass(time.Minute)
+		left(1)
+		k.Clock.Pass(time.Hour)
+		left(1)
+	})
+}
+
+// TestFirst: a store that has a key of an algorithm is not given another first one, which two
+// nodes that begin at once both ask for.
+func TestFirst(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, same keys.Store) {
+		for _, node := range []keys.Store{s, same} {
+			for _, algorithm := range []string{keys.ES256, keys.RS256} {
+				if err := node.Make(t.Context(), algorithm, k.Clock.Now(), true); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if all, err := s.Load(t.Context()); err != nil || len(all) != 2 {
+			t.Errorf("%d keys, error %v", len(all), err)
+		}
+	})
+}
+
+// counting counts how often the keys are read; err is what that comes to then.
+type counting struct {
+	keys.Store
+	loads int
+	err   error
+}
+
+func (c *counting) Load(ctx context.Context) ([]keys.Stored, error) {
+	if c.loads++; c.err != nil {
+		return nil, c.err
+	}
+	return c.Store.Load(ctx)
+}
+
+// TestReadSeldom: who sends tokens of keys that nobody has, or asks while the keys cannot be
+// read, has them read once a second.
+func TestReadSeldom(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	other := sign(t, start(t, k, keys.Files{Folder: filepath.Join(t.TempDir(), "other")}, keys.ES256))
+	s := &counting{Store: keys.Files{Folder: filepath.Join(t.TempDir(), "keys")}, err: errors.New("gone")}
+	ks := keys.New(k.Server, keys.Options{Store: s, Algorithm: keys.ES256, Retain: retain})
+	reads := func(want int, ask func() error) {
+		t.Helper()
+		s.loads = 0
+		for range 3 {
+			if ask() == nil {
+				t.Error("no error")
+			}
+		}
+		k.Clock.Pass(time.Second)
+		if ask() == nil || s.loads != want {
+			t.Errorf("the keys were read %d times, want %d", s.loads, want)
+		}
+	}
+	reads(2, func() error { _, err := ks.JWKS(t.Context()); return err })
+	k.Clock.Pass(time.Second)
+	s.err = nil
+	sign(t, ks)
+	reads(2, func() error { _, err := ks.Verify(t.Context(), keys.AccessToken, other); return err })
+}
+
+// TestHeard: a node is told of a rotation, and does not wait for its next look.
+func TestHeard(t *testing.T) {
+	t.Parallel()
+	k := authtest.Postgres(t)
+	other := authtest.On(t, k.DB)
+	master, err := encryption.NewMaster(strings.Repeat("0a", 32), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := start(t, k, keys.Table{Server: k.Server, Encryptor: master}, keys.ES256)
+	there := start(t, other, keys.Table{Server: other.Server, Encryptor: master}, keys.ES256)
+	made, err := here.Rotate(t.Context(), "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); list(t, there)[0].ID != made.ID; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the other node has not heard")
+		}
+	}
+}
+
 func TestTableNeedsEncryptor(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
