@@ -80,8 +80,9 @@ func TestAudit(t *testing.T) {
 				}
 			}
 		}
-		var got []string
-		for _, row := range a.do("GET", "/audit?since="+a.clock.Now().UTC().Format("2006-01-02T15:04:05.999999Z"), "", 200)["events"].([]any) {
+		events := a.do("GET", "/audit?since="+a.clock.Now().UTC().Format("2006-01-02T15:04:05.999999Z"), "", 200)["events"].([]any)
+		got := make([]string, 0, len(events))
+		for _, row := range events {
 			event := row.(map[string]any)
 			got = append(got, event["action"].(string))
 			if event["actor_id"] != "admin" || event["ip"] != "192.0.2.1" || event["detail"] == "" && event["client_id"] == "" {

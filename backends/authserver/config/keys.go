@@ -292,7 +292,7 @@ var keys = []Key{
 	},
 	{
 		Name: "admin.enabled", Default: "true", at: func(c *Config) any { return &c.Admin.Enabled },
-		Rule: "whether there is an admin listener",
+		Rule: "whether there is an admin listener; off, `listener admin` of a Caddyfile serves nothing",
 	},
 	{
 		Name: "admin.requests_per_second", Env: none, at: func(c *Config) any { return &c.Admin.RequestsPerSecond }, check: notNegative,
