@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
 const (
@@ -203,6 +204,27 @@ func TestClients(t *testing.T) {
 	})
 }
 
+// TestDocumentClient: of a client that a metadata document tells of, the scope is set here.
+func TestDocumentClient(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	a := newAPI(t, k, "", nil)
+	if err := k.Write(t.Context(), func(c kernel.Conn) error {
+		_, err := c.Exec("INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, issued_at, updated_at)" +
+			" VALUES ('https://c.example/app', 'C', 'none', '[\"https://c.example/\"]', '[\"authorization_code\"]', '[\"code\"]', 'active', 'cimd', 1, 1)")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const path = "/clients/https%3A%2F%2Fc.example%2Fapp"
+	for _, body := range []string{`{"client_name":"D"}`, `{"redirect_uris":["https://evil.example/"]}`, `{"grant_types":["client_credentials"]}`} {
+		a.do("PATCH", path, body, 409)
+	}
+	if got := a.do("PATCH", path, `{"scope":"read"}`, 200); got["scope"] != "read" || got["name"] != "C" || got["cimd_url"] != "https://c.example/app" {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestUsersAndGrants(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -278,6 +300,16 @@ func TestResources(t *testing.T) {
 		if got := a.do("GET", path, "", 200)[test[2]].([]any); len(got) != 0 {
 			t.Errorf("%s: %v", path, got)
 		}
+	}
+	a.do("GET", "/resources/https%3A%2F%2Fapi.example%2Fmail", "", 404) // ids and slugs alone
+	a.do("POST", "/resources/mail/policy/runtime/client-ids", `{"client_id":"c","url":"https://c.example/"}`, 400)
+	a.do("PATCH", "/resources/mail", `{"policy":{"runtime":{"client_ids":["c"`+strings.Repeat(`,"c"`, 999)+`]}}}`, 200)
+	a.do("POST", "/resources/mail/policy/runtime/client-ids", `{"client_id":"d"}`, 422)
+
+	a.do("POST", "/broker-providers", `{"slug":"keys","display_name":"Keys","protocol":"api_key"}`, 201)
+	a.do("PATCH", "/broker-providers/keys", `{"display_name":"X","protocol":"oauth"}`, 400)
+	if got := a.do("PATCH", "/broker-providers/keys", `{"protocol":"api_key"}`, 200); got["display_name"] != "Keys" {
+		t.Errorf("a change that was refused is stored: %v", got)
 	}
 	if got := a.do("GET", "/resources?offset=5", "", 200); len(got["resources"].([]any)) != 0 {
 		t.Errorf("%v", got)
