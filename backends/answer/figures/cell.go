@@ -19,6 +19,13 @@ var (
 	scaleWords = regexp.MustCompile(`(?i)(?:\bin\s+(?:\w+\s+){0,4}?|[($€£¥,]\s*|\b(?:dollars|euros|pounds|amounts)\s+(?:are\s+|expressed\s+|stated\s+|shown\s+|presented\s+){0,2}in\s+)(thousands?|millions?|billions?|000s?|mn|m|k|bn)\b|([$€£¥])\s?['’]?(000s?|m|mn|bn|k|million|billion|thousand)\b|^\s*(thousands?|millions?|billions?)\s*$|\b(?:U\.?S\.?\s+)?(?:dollars?|euros?|pounds?)\s+(thousands?|millions?|billions?)\b`)
 	perShare   = regexp.MustCompile(`(?i)\bper[- ](?:\w+[- ]){0,2}(?:share|unit)s?\b|\b(?:eps|dps)\b`)
 	shareCount = regexp.MustCompile(`(?i)\bshares\b`)
+	// What a row of shares is of: first those that are no number of them, whatever else they say.
+	sharePrice = regexp.MustCompile(`(?i)\b(?:proceeds|prices?|costs?|values?|cash|premium|dividends? (?:paid|declared|on|to|for))\b`)
+	counted    = regexp.MustCompile(`(?i)\b(?:numbers?|weighted|average|outstanding|in issue|basic|diluted|dilutive|anti-?dilutive|potential|used in|authori[sz]ed|granted|vested|awarded|unvested|forfeited|held)\b`)
+	traded     = regexp.MustCompile(`(?i)\b(?:purchases?d?|repurchases?d?|buy-?backs?|buying|payments?|paid|gains?|loss(?:es)?|issues?|issuances?|issued|acquisitions?|acquire[ds]?|sales?|sold|disposals?|redemptions?|redeemed|investments?|tax(?:es)?|dividends?)\b`)
+	// ofName are rates that belong to the name of a row of amounts: "4.25% notes", "tax at the rate of
+	// 19.0%", "interest rate swaps".
+	ofName     = regexp.MustCompile(`(?i)\b\d{1,3}(?:[.,]\d+)?\s?(?:%|per\s?cent\b)|\brates?[ -](?:swaps?|swaptions?|caps?|collars?|floors?|futures|forwards?|options?|locks?|contracts?|agreements?|derivatives?|instruments?|hedg\w+|risks?)\b`)
 	percentage = regexp.MustCompile(`(?i)%|\bper\s?cent\b|\bpercentages?\b|\b(?:effective|discount|tax|interest|growth|statutory|dividend) (?:rate|yield)\b|\bmargin %`)
 	isoCode    = regexp.MustCompile(`\b(?:US\$|C\$|A\$|HK\$|NT\$|S\$|USD|EUR|GBP|JPY|CHF|CAD|AUD|RMB|CNY|INR|SEK|NOK|DKK|HKD|SGD)|[€£¥₹$]`)
 	currencies = regexp.MustCompile(`(?i)\b(?:u\.?s\.? dollars|dollars|euros?|pounds? sterling|yen)\b`)
@@ -79,13 +86,37 @@ func (u Units) Row(label string) Units {
 	switch {
 	case perShare.MatchString(label):
 		return Units{Scale: 1, Unit: kernel.PerShare, Currency: u.Currency}
-	case percentage.MatchString(label):
+	case percentage.MatchString(Unrated(label)):
 		return Units{Scale: 1, Unit: kernel.Percent}
 	case shareCount.MatchString(label):
-		u.Unit, u.Currency = kernel.Shares, ""
+		return u.shares(label)
 	}
 	return u
 }
+
+// shares are the units of a row that speaks of shares: their number, what was paid for them, or
+// either, which is no unit.
+func (u Units) shares(label string) Units {
+	switch {
+	case sharePrice.MatchString(label):
+		return u
+	case counted.MatchString(label):
+	case traded.MatchString(label):
+		if u.Unit == kernel.Money {
+			return u
+		}
+		u.Unit, u.Currency = kernel.NoUnit, ""
+		return u
+	case u.Unit == kernel.Money: // "Common shares" of a balance sheet
+		u.Unit, u.Currency = kernel.NoUnit, ""
+		return u
+	}
+	u.Unit, u.Currency = kernel.Shares, ""
+	return u
+}
+
+// Unrated is the name of a row without the rates that belong to it: "4.25% notes" are notes.
+func Unrated(label string) string { return ofName.ReplaceAllString(label, " ") }
 
 // Cell reads a cell of a table: one figure and nothing else but marks of footnotes. A
 // dash is 0, with a Step of 0: it shows no digit.

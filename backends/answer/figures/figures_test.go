@@ -78,6 +78,49 @@ func TestCell(t *testing.T) {
 	}
 }
 
+// A rate in the name of a row is not the unit of its figures, and money that was paid for shares is
+// no number of them.
+func TestRow(t *testing.T) {
+	t.Parallel()
+	wide := Units{Scale: 1e6, Unit: kernel.Money, Currency: "USD"}
+	for label, want := range map[string]string{
+		"4.875% Senior Notes due December 2022":         "$500 million",
+		"5 per cent convertible bonds":                  "$500 million",
+		"Interest rate swaps":                           "$500 million",
+		"Gross margin (%)":                              "500%",
+		"Gross profit % to net sales":                   "500%",
+		"Effective tax rate":                            "500%",
+		"Tax rate of 21% and other taxes, % of sales":   "500%",
+		"Repurchases of ordinary shares":                "$500 million",
+		"Proceeds from issuance of shares":              "$500 million",
+		"Dividends paid on preferred shares":            "$500 million",
+		"Shares issued, $0.01 par value, outstanding":   "$500 million",
+		"Cost of shares outstanding":                    "$500 million",
+		"Weighted average common shares - basic":        "500 million shares",
+		"Number of shares issued":                       "500 million shares",
+		"Shares used in diluted computation":            "500 million shares",
+		"Common shares":                                 "500 million",
+		"Share-based payments":                          "$500 million",
+		"Earnings per share, of 12% preference capital": "$500",
+	} {
+		f, ok := Cell("500", wide.Row(label))
+		if got := Print(f); !ok || got != want {
+			t.Errorf("%q: %s, not %s", label, got, want)
+		}
+	}
+	for label, want := range map[string]string{
+		"Issue of shares to satisfy the plan": "4.1 million",
+		"Own shares held":                     "4.1 million shares",
+		"Shares awarded":                      "4.1 million shares",
+		"Treasury shares":                     "4.1 million shares",
+	} {
+		f, ok := Cell("4.1", Units{Scale: 1e6}.Row(label))
+		if got := Print(f); !ok || got != want {
+			t.Errorf("%q: %s, not %s", label, got, want)
+		}
+	}
+}
+
 func TestCaption(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Units{

@@ -70,7 +70,7 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 	if own := rowUnit(label); own != "" {
 		u = said(own).Under(u)
 	}
-	if of := u.Row(label); of.Unit != kernel.Percent || strings.Contains(label, "%") || !t.amounts(row) {
+	if of := u.Row(label); of.Unit != kernel.Percent || strings.Contains(figures.Unrated(label), "%") || !t.amounts(row) {
 		u = of
 	}
 	return figures.Cell(t.Rows[row].Cells[column], u)

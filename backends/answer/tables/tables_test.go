@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -164,4 +165,15 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An amount that is made at a rate is one, and so is what a rate names.
+func TestRateInName(t *testing.T) {
+	t.Parallel()
+	table := Parse("|  | 2019 £m | 2018 £m |\n|---|---|---|\n| Tax charge at the domestic income tax rate of 19.0% | 8.2 | 7.9 |\n| 4.50% notes due 2023 | 445.6 | - |\n| Effective tax rate | 19.1 | 19.0 |")
+	for row, want := range []string{"£8.2 million", "£445.6 million", "19.1%"} {
+		if f, ok := table.Figure(row, 0); !ok || figures.Print(f) != want {
+			t.Errorf("%s: %s, not %s", table.Rows[row].Label, figures.Print(f), want)
+		}
+	}
 }
