@@ -65,7 +65,8 @@ type Checker struct {
 	m       Material
 	figures [][]kernel.Figure // of each passage, as they are needed
 	words   []map[terms.Term]bool
-	own     []kernel.Figure
+	own     []kernel.Figure // that were computed, and what they were computed of
+	told    []kernel.Figure // in how that was done
 	asked   map[terms.Term]bool
 }
 
@@ -76,6 +77,13 @@ func New(m Material) *Checker {
 		c.own = append(c.own, v.Figures...)
 		for _, in := range v.Inputs {
 			c.own = append(c.own, in.Figure)
+		}
+		for _, text := range append([]string{v.Label, v.Formula}, v.Words...) {
+			for _, m := range figures.Find(text) {
+				if !m.Year {
+					c.told = append(c.told, m.Figure)
+				}
+			}
 		}
 	}
 	return c

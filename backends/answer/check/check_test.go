@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
+	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
@@ -69,6 +70,40 @@ func TestJudgeFences(t *testing.T) {
 	for _, tag := range []string{"<passage", "</passage", "<answer", "</answer"} {
 		if n := strings.Count(asked, tag); n != 1 {
 			t.Errorf("%s is there %d times: %s", tag, n, asked)
+		}
+	}
+}
+
+// A part of a number is another one: of a figure that was computed, of a year, of a number in
+// words, of a name. What the question says is not known by that.
+func TestPartsOfNumbers(t *testing.T) {
+	t.Parallel()
+	c := New(Material{
+		Question: &question.Question{Text: "How much did sales of the twenty-two stores grow in 2019?", Lang: "en"},
+		Passages: []kernel.Passage{{Text: "Sales of 5,765.2 and 5,050.2 were made in sixty-five stores with the A3200, order 120184, in 2019."}},
+		Computed: []*formula.Value{{
+			Label: "percentage change of sales from 2017 to 2019", Formula: "(5,765.2 - 5,050.2) / 5,050.2 = 14.16%", Words: []string{"Q3 12016"},
+			Figures: []kernel.Figure{{Value: 14.158, Step: .01, Unit: kernel.Percent}},
+		}},
+	})
+	for text, want := range map[string]bool{
+		"Sales grew 14.16% in 2019.":                       true,
+		"Calculation: (5,765.2 - 5,050.2) / 5,050.2 = 14%": true,
+		"Sales grew 4.16% in 2019.":                        false,
+		"Sales of 50.2 were made.":                         false,
+		"Sales were made in 2018.":                         false,
+		"Sales were made in 2016.":                         false,
+		"Sales grew from 2017 to 2019.":                    true,
+		"Sales were made in sixty-five stores.":            true,
+		"Sales were made in sixty stores.":                 false,
+		"Sales were made in twenty-two stores.":            false, // the question is no source
+		"Sales of 2,017 were made.":                        false,
+		"Sales were made with the A3200.":                  true,
+		"Sales were made with the A320.":                   false,
+	} {
+		_, problems := c.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: text, Marks: []int{0}}}})
+		if ok := len(problems) == 0; ok != want || !ok && problems[0].Check != 3 {
+			t.Errorf("%q: %v", text, problems)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 		}
 	}
 	for _, m := range figures.Spelled(text) {
-		if m.Value <= mostSmall && m.Unit == kernel.NoUnit || c.says(s.Marks, m.Text) || c.hasFigure(s.Marks, m) {
+		if m.Value <= mostSmall && m.Unit == kernel.NoUnit || c.hasFigure(s.Marks, m) {
 			continue
 		}
 		return m.Text, false
@@ -84,18 +84,36 @@ func names(text string) (list []string) {
 // mostNames bounds the names of a sentence.
 const mostNames = 200
 
-// says reports whether a text stands in a marked passage, or in the question.
-func (c *Checker) says(marks []int, text string) bool {
-	text = strings.ToLower(text)
-	for _, m := range marks {
+// says reports whether a name stands in a marked passage, or in the question.
+func (c *Checker) says(marks []int, name string) bool {
+	name = strings.ToLower(name)
+	has := func(text string) bool { return holds(strings.ToLower(text), name) }
+	return has(c.m.Question.Text) || c.anywhere(marks, has)
+}
+
+// anywhere reports whether a text of the marked passages has something.
+func (c *Checker) anywhere(marks []int, has func(text string) bool) bool {
+	return slices.ContainsFunc(marks, func(m int) bool {
 		p := &c.m.Passages[m]
-		for _, where := range []string{p.Text, p.Title, p.Section} {
-			if strings.Contains(strings.ToLower(where), text) {
-				return true
-			}
+		return has(p.Text) || has(p.Title) || has(p.Section)
+	})
+}
+
+// holds reports whether a text has a number, or a name with one, and not as a part of a longer
+// number.
+func holds(text, number string) bool {
+	digit := func(at int) bool { return at >= 0 && at < len(text) && text[at] >= '0' && text[at] <= '9' }
+	for at := 0; ; at++ {
+		next := strings.Index(text[at:], number)
+		if next < 0 {
+			return false
+		}
+		at += next
+		end := at + len(number)
+		if (!digit(at) || !digit(at-1)) && (!digit(end-1) || !digit(end)) {
+			return true
 		}
 	}
-	return strings.Contains(strings.ToLower(c.m.Question.Text), text)
 }
 
 // hasPeriod reports whether a name is that of a year, as FY19 is, which the passages have.
@@ -113,7 +131,7 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 	digits := strconv.Itoa(year)
 	for _, m := range marks {
 		p := &c.m.Passages[m]
-		if p.Period.AnyYear() == year || p.Published.Year() == year || strings.Contains(p.Text, digits) || strings.Contains(p.Title, digits) || strings.Contains(p.Section, digits) {
+		if p.Period.AnyYear() == year || p.Published.Year() == year || holds(p.Text, digits) || holds(p.Title, digits) || holds(p.Section, digits) {
 			return true
 		}
 		if slices.Contains(metrics.Years(p.Text), year) { // FY19
@@ -121,7 +139,7 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 		}
 	}
 	for _, v := range c.m.Computed {
-		if slices.Contains(v.Words, digits) || strings.Contains(v.Label, digits) {
+		if slices.Contains(v.Words, digits) || holds(v.Label, digits) {
 			return true
 		}
 	}
@@ -133,24 +151,17 @@ func (c *Checker) hasFigure(marks []int, shown figures.Mention) bool {
 	if slices.ContainsFunc(c.own, fits) {
 		return true
 	}
-	for _, v := range c.m.Computed {
-		for _, w := range append(v.Words, v.Label, v.Formula) {
-			if strings.Contains(w, shown.Text) {
-				return true
-			}
-		}
+	if slices.ContainsFunc(c.told, fits) {
+		return true
 	}
 	for _, m := range marks {
 		if slices.ContainsFunc(c.figuresOf(m), fits) {
 			return true
 		}
 	}
-	for _, m := range marks {
-		if slices.ContainsFunc(figures.Spelled(c.m.Passages[m].Text), func(spelled figures.Mention) bool { return fits(spelled.Figure) }) {
-			return true
-		}
-	}
-	return false
+	return c.anywhere(marks, func(text string) bool {
+		return slices.ContainsFunc(figures.Spelled(text), func(spelled figures.Mention) bool { return fits(spelled.Figure) })
+	})
 }
 
 // Says reports whether a printed figure says what exact is. A loss may be written
