@@ -148,13 +148,20 @@ func (c *Checker) about(s draft.Sentence) string {
 		ok := false
 		for _, m := range s.Marks {
 			p := &c.m.Passages[m]
-			ok = ok || p.Issuer == 0 || slices.Contains(mention.Issuers, p.Issuer) || strings.Contains(p.Text, name)
+			ok = ok || slices.Contains(mention.Issuers, p.Issuer) || strings.Contains(p.Text, name) || p.Issuer == 0 && c.names(p, mention.Issuers)
 		}
 		if !ok {
 			return "the marked passages are not about " + name
 		}
 	}
 	return ""
+}
+
+// names reports whether a passage names one of some issuers.
+func (c *Checker) names(p *kernel.Passage, issuers []int64) bool {
+	return slices.ContainsFunc(c.m.Directory.Find(p.Title+"\n"+p.Section+"\n"+p.Text), func(m metrics.IssuerMention) bool {
+		return !m.Slip && slices.ContainsFunc(m.Issuers, func(id int64) bool { return slices.Contains(issuers, id) })
+	})
 }
 
 // grounded reports whether the words of a sentence are those of its passages. Those of the

@@ -107,3 +107,18 @@ func TestPartsOfNumbers(t *testing.T) {
 		}
 	}
 }
+
+// A passage that says of no issuer that it is about it stands for those that it names.
+func TestPassageOfNoIssuer(t *testing.T) {
+	t.Parallel()
+	c := New(Material{
+		Question:  &question.Question{Text: "What were the sales?", Lang: "en"},
+		Directory: metrics.NewDirectory([]metrics.Named{{Issuer: 1, Name: "Wexlermere Inc."}, {Issuer: 2, Name: "Brantpoint Industries"}}),
+		Passages:  []kernel.Passage{{Title: "Results of Wexlermere", Text: "Sales rose to $1,577 million."}},
+	})
+	for text, want := range map[string]int{"Sales of Wexlermere Inc. rose to $1,577 million.": 0, "Sales of Brantpoint Industries rose to $1,577 million.": 1} {
+		if _, problems := c.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: text, Marks: []int{0}}}}); len(problems) != want || want > 0 && problems[0].Check != 4 {
+			t.Errorf("%q: %v", text, problems)
+		}
+	}
+}

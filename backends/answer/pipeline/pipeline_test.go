@@ -36,7 +36,8 @@ func pipelineOf(t *testing.T, m models.Model, o pipeline.Options) *pipeline.Pipe
 	return pipeline.New(retrieve.New(c, retrieve.Options{}), c.Issuers, m, time.Now, o)
 }
 
-func corpusOf(t *testing.T) *corpus.Corpus {
+// corpusOf has a report of Wexlermere, and others of whom it says nothing.
+func corpusOf(t *testing.T, others ...string) *corpus.Corpus {
 	t.Helper()
 	k := answertest.SQLite(t)
 	c := corpus.New(k.Server)
@@ -46,6 +47,11 @@ func corpusOf(t *testing.T) *corpus.Corpus {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range others {
+		if _, err := c.Put(t.Context(), corpus.Source{Title: name, URL: "corpus:other", Issuer: corpus.Company{Name: name}, Pages: []corpus.Page{{Text: "Nothing."}}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return c
 }

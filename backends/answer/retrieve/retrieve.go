@@ -151,7 +151,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	lists := []ranking{{ranked, lexicalList}, {r.byNames(w, ranked), namesList}}
 	lists = append(lists, others...)
 	if r.options.Web != nil {
-		if found, err := r.fromWeb(outside, q.Text); err != nil { // the corpus may do
+		if found, err := r.fromWeb(outside, q.Text, q.Filters.Issuers); err != nil { // the corpus may do
 			r.corpus.Logger().Warn("web search", zap.Error(err))
 		} else {
 			lists = append(lists, ranking{found, webList})

@@ -2,10 +2,12 @@ package retrieve
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
@@ -26,9 +28,14 @@ const (
 	webPassages = 2 // of each page, those with the most of what is sought
 )
 
-// fromWeb are passages of the web, in the order of their pages.
-func (r *Retriever) fromWeb(ctx context.Context, query string) ([]*candidate, error) {
+// fromWeb are passages of the web, in the order of their pages. Where issuers are asked for,
+// those of others are not among them.
+func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) ([]*candidate, error) {
 	pages, err := r.options.Web.Search(ctx, query, webPages)
+	if err != nil {
+		return nil, err
+	}
+	_, directory, err := r.corpus.Issuers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +51,11 @@ func (r *Retriever) fromWeb(ctx context.Context, query string) ([]*candidate, er
 			w.terms[i].found = 0
 		}
 		for _, part := range parts {
+			issuer, ok := about(directory, &part.Passage, issuers)
+			if !ok {
+				continue
+			}
+			part.Issuer = issuer
 			one := &candidate{Passage: part.Passage, vector: part.Vector, counts: make([]terms.Counts, len(w.terms))}
 			for i := range w.terms {
 				if one.counts[i] = one.vector.Find(w.terms[i].hash); one.counts[i] != 0 {
@@ -56,4 +68,26 @@ func (r *Retriever) fromWeb(ctx context.Context, query string) ([]*candidate, er
 		list = append(list, all[:min(len(all), webPassages)]...)
 	}
 	return list, nil
+}
+
+// about reports whether a passage that says nothing of its issuer is about one that is asked
+// for: its title names one, or its text does under a title that names none. issuer is the only
+// one that is asked for; 0: there are several, or none.
+func about(directory *metrics.Directory, p *kernel.Passage, asked []int64) (issuer int64, ok bool) {
+	if len(asked) == 0 {
+		return 0, true
+	}
+	for _, text := range []string{p.Title, p.Section + "\n" + p.Text} {
+		found := directory.Find(text)
+		if len(found) == 0 {
+			continue
+		}
+		if len(asked) == 1 {
+			issuer = asked[0]
+		}
+		return issuer, slices.ContainsFunc(found, func(m metrics.IssuerMention) bool {
+			return !m.Slip && slices.ContainsFunc(m.Issuers, func(id int64) bool { return slices.Contains(asked, id) })
+		})
+	}
+	return 0, false
 }

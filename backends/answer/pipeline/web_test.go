@@ -1,0 +1,43 @@
+package pipeline_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
+	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
+)
+
+type pages []retrieve.WebPage
+
+func (p pages) Search(context.Context, string, int) ([]retrieve.WebPage, error) { return p, nil }
+
+// A page of the web is asked for the issuer it names, and for no other.
+func TestWebOfOthers(t *testing.T) {
+	t.Parallel()
+	const (
+		table = "| (in millions) | 2019 | 2018 |\n|---|---|---|\n| Research and development | $ 77.0 | $ 66.0 |\n"
+		url   = "https://news.example.test/results"
+		said  = "Wexlermere Inc.: Research and development in 2019: $77.0 million. [1](" + url + ")"
+	)
+	for name, c := range map[string]struct {
+		title, text, want string
+	}{
+		"nobody's":                     {"Results", table, ""},
+		"of one that is not known":     {"Results of Brantpoint", "Brantpoint results\n\n" + table, ""},
+		"of one whose customer it is":  {"Results of Osterley plc", "It sells to Wexlermere.\n\n" + table, ""},
+		"its own, by the title":        {"Results of Wexlermere", table, said},
+		"its own, by the text":         {"Results", "Wexlermere results\n\n" + table, said},
+		"of two, of which one is it":   {"Wexlermere and Osterley plc", table, said},
+		"its own, with a slip of name": {"Results of Wexlremere", table, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			documents := corpusOf(t, "Osterley plc")
+			p := pipeline.New(retrieve.New(documents, retrieve.Options{Web: pages{{Title: c.title, URL: url, Text: c.text}}}), documents.Issuers, nil, documents.Now, pipeline.Options{})
+			if o := ask(t, p, "What was the research and development of Wexlermere in 2019?"); o.Answer != c.want {
+				t.Errorf("%q, not %q", o.Answer, c.want)
+			}
+		})
+	}
+}
