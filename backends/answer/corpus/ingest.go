@@ -206,11 +206,13 @@ func (in *ingest) read(ctx context.Context, root string, f file, out chan<- foun
 			return false
 		}
 	}
-	err = readFile(ctx, f, name, in.options.Source, func(s Source, err error) error {
-		if !send(found{name, s, err}) {
-			return context.Cause(ctx)
-		}
-		return nil
+	err = kernel.Caught(func() error {
+		return readFile(ctx, f, name, in.options.Source, func(s Source, err error) error {
+			if !send(found{name, s, err}) {
+				return context.Cause(ctx)
+			}
+			return nil
+		})
 	})
 	if err != nil && ctx.Err() == nil {
 		send(found{name: name, err: err})
@@ -227,11 +229,14 @@ func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
 	known := false
 	p, err := (*prepared)(nil), one.err
 	if err == nil {
-		p, err = prepare(one.source, func(digest string) bool {
-			err := in.corpus.Read(ctx, func(c kernel.Conn) error {
-				return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ?", digest).Scan(&known)
+		err = kernel.Caught(func() (err error) {
+			p, err = prepare(one.source, func(digest string) bool {
+				err := in.corpus.Read(ctx, func(c kernel.Conn) error {
+					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ?", digest).Scan(&known)
+				})
+				return err == nil && known // the write finds out
 			})
-			return err == nil && known // the write finds out
+			return err
 		})
 	}
 	switch {

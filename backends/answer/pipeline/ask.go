@@ -179,7 +179,10 @@ func (p *Pipeline) divide(ctx context.Context, t *Trace, w *work) error {
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			w.parts[i], errs[i] = p.part(ctx, t, w, i+1, sub)
+			errs[i] = kernel.Caught(func() (err error) {
+				w.parts[i], err = p.part(ctx, t, w, i+1, sub)
+				return err
+			})
 		})
 	}
 	group.Wait()

@@ -215,12 +215,16 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 	}
 	finished := make(chan done, 1)
 	go func() {
-		o, err := p.ask(ctx, r, t)
-		if p.options.ExtractWhenDown && errors.Is(err, models.ErrUnavailable) {
-			t.note(func() { t.Problems = append(t.Problems, err.Error()) })
-			o, err = p.byRules().ask(ctx, r, t)
-			o.Extracted = true
-		}
+		var o Outcome
+		err := kernel.Caught(func() (err error) {
+			o, err = p.ask(ctx, r, t)
+			if p.options.ExtractWhenDown && errors.Is(err, models.ErrUnavailable) {
+				t.note(func() { t.Problems = append(t.Problems, err.Error()) })
+				o, err = p.byRules().ask(ctx, r, t)
+				o.Extracted = true
+			}
+			return err
+		})
 		finished <- done{o, err}
 	}()
 	var d done
