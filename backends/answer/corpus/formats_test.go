@@ -99,6 +99,25 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// Prices with a comma before what is less than one, as semicolons between columns are for.
+func TestCommas(t *testing.T) {
+	t.Parallel()
+	all, wrong := readAll(t, "WXM.csv", "Date;Open;Close;Volume\n31.01.2020;12,50;1.235,75;1.100\n03.02.2020;12;12,75;2.000.000\n")
+	if len(wrong) > 0 || len(all) != 1 {
+		t.Fatalf("%+v %v", all, wrong)
+	}
+	for i, want := range []Price{{"2020-01-31", 12.5, 0, 0, 1235.75, 1235.75, 1100}, {"2020-02-03", 12, 0, 0, 12.75, 12.75, 2e6}} {
+		if got := all[0].Prices[i]; got != want {
+			t.Errorf("%+v, not %+v", got, want)
+		}
+	}
+	for _, bad := range []string{"date;close\n2020-01-02;12,50\n2020-01-03;12.50\n", "date;close\n2020-01-02;1,2345.5\n", "date,close\n2020-01-02,0x10\n", "date,close\n2020-01-02,Infinity\n"} {
+		if all, wrong := readAll(t, "a.csv", bad); len(all) > 0 || len(wrong) == 0 {
+			t.Errorf("%q is read: %+v", bad, all)
+		}
+	}
+}
+
 // Prices as sources of them write days, and days without a price.
 func TestPriceDays(t *testing.T) {
 	t.Parallel()
@@ -108,6 +127,7 @@ func TestPriceDays(t *testing.T) {
 		"words":       "Date,Close\n\"Jan 31, 2020\",191.31\n\"Jan 3, 2020\",190.50\n",
 		"no trade":    "Date,Open,Close\n2020-01-31,null,191.31\n2020-01-30,null,null\n2020-01-03,1,190.50\n",
 		"with a time": "Date,Close\n2020-01-31T00:00:00Z,191.31\n2020-01-03 16:00,190.50\n",
+		"India":       "Date,Close,Volume\n2020-01-31,191.31,\"1,23,45,678\"\n2020-01-03,190.50,$-\n",
 		"bare":        "date,close\n20200131,191.31\n20200103,190.50\n",
 	} {
 		all, wrong := readAll(t, "WXM.csv", text)
