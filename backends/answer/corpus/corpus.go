@@ -95,23 +95,32 @@ func touch(c kernel.Conn) error {
 // put writes a document.
 func put(c kernel.Conn, p *prepared, now int64) (Outcome, error) {
 	s := p.source
-	var same int64
-	switch err := c.Row("SELECT id FROM answer_documents WHERE sha256 = ?", p.digest).Scan(&same); {
-	case err == nil:
-		return Skipped, nil
-	case !errors.Is(err, sql.ErrNoRows):
+	find := func(query, value string) (id int64, err error) {
+		if err = c.Row(query, value).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
+		return id, err
+	}
+	same, err := find("SELECT id FROM answer_documents WHERE sha256 = ?", p.digest)
+	if err != nil {
+		return Skipped, err
+	}
+	old, err := find("SELECT id FROM answer_documents WHERE url = ?", s.URL)
+	if err != nil {
 		return Skipped, err
 	}
 	outcome := Added
-	var old int64
-	switch err := c.Row("SELECT id FROM answer_documents WHERE url = ?", s.URL).Scan(&old); {
-	case err == nil:
+	if old != 0 && old != same { // also where another address has what this one says now
 		outcome = Replaced
 		if err := remove(c, old); err != nil {
 			return outcome, err
 		}
-	case !errors.Is(err, sql.ErrNoRows):
-		return outcome, err
+	}
+	switch {
+	case same != 0 && outcome == Added:
+		return Skipped, nil
+	case same != 0:
+		return outcome, nil
 	}
 	var issuer int64
 	if s.Issuer.Name != "" {
@@ -125,7 +134,7 @@ func put(c kernel.Conn, p *prepared, now int64) (Outcome, error) {
 		published = s.Published.UnixMicro()
 	}
 	var id int64
-	err := c.Row("INSERT INTO answer_documents (kind, form, issuer_id, fiscal, quarter, period_start, period_end, published_at, title, url, lang, sha256, pages, chunks, ingested_at) "+
+	err = c.Row("INSERT INTO answer_documents (kind, form, issuer_id, fiscal, quarter, period_start, period_end, published_at, title, url, lang, sha256, pages, chunks, ingested_at) "+
 		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 		string(s.Kind), s.Form, sql.NullInt64{Int64: issuer, Valid: issuer != 0}, p.period.Year, p.period.Quarter, string(p.period.Start()), string(p.period.End), published,
 		s.Title, s.URL, s.Lang, p.digest, len(s.Pages), len(p.chunks), now).Scan(&id)

@@ -82,6 +82,57 @@ func TestPut(t *testing.T) {
 	})
 }
 
+// What an address no longer says is gone, also where what it says now stands at another one.
+func TestBackToDuplicate(t *testing.T) {
+	t.Parallel()
+	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
+		c := corpus.New(k.Server)
+		left := func() {
+			t.Helper()
+			if n := count(t, k, "SELECT count(*) FROM answer_documents"); n != 1 {
+				t.Errorf("%d documents", n)
+			}
+			if n := count(t, k, "SELECT count(*) FROM answer_chunks WHERE text LIKE '%fell%'"); n != 0 {
+				t.Errorf("%d old passages", n)
+			}
+		}
+		for _, s := range []struct {
+			url, text string
+			want      corpus.Outcome
+		}{
+			{"https://a.example/1", "Sales rose.", corpus.Added},
+			{"https://a.example/2", "Sales fell.", corpus.Added},
+			{"https://a.example/2", "Sales rose.", corpus.Replaced},
+			{"https://a.example/2", "Sales rose.", corpus.Skipped},
+		} {
+			if got, err := c.Put(t.Context(), report(s.url, s.text)); err != nil || got != s.want {
+				t.Errorf("%s %q: %s: %v", s.url, s.text, got, err)
+			}
+		}
+		left()
+		if err := c.Remove(t.Context(), "https://a.example/1"); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		for name, text := range map[string]string{"a.md": "Sales rose.", "b.md": "Sales fell."} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		options := corpus.IngestOptions{Source: corpus.Source{Title: "Results"}}
+		if r, err := c.Ingest(t.Context(), dir, options); err != nil || r.Added != 2 {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "b.md"), []byte("Sales rose."), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := c.Ingest(t.Context(), dir, options); err != nil || r.Replaced != 1 || r.Skipped != 1 {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		left()
+	})
+}
+
 func TestIngest(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
