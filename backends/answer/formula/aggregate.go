@@ -85,7 +85,11 @@ func (w Want) ratioIn(f *finder) *Value {
 		return nil
 	}
 	pa, pb := w.periodsOr(1, a), w.periodsOr(1, b)
-	if len(pa) != 1 || len(pb) != 1 || pb[0].Value == 0 || !kindred(pa[0].Figure, pb[0].Figure) || pa[0].Period.AnyYear() != pb[0].Period.AnyYear() {
+	if len(pa) != 1 || len(pb) != 1 || pb[0].Value == 0 || pa[0].Period.AnyYear() != pb[0].Period.AnyYear() {
+		return nil
+	}
+	each := w.Op == Ratio && (counted(pa[0].Figure) || counted(pb[0].Figure)) // net sales for each employee
+	if !kindred(pa[0].Figure, pb[0].Figure) && (!each || !comparable(pa[0].Figure, pb[0].Figure)) {
 		return nil
 	}
 	v := &Value{Op: w.Op, Inputs: append(inputs(a, pa), inputs(b, pb)...), Confidence: min(sa, sb), Formula: plain(pa[0].Figure) + " / " + bracket(plain(pb[0].Figure))}

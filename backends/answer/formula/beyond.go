@@ -92,7 +92,7 @@ func (w Want) beyondIn(f *finder) *Value {
 // comparable reports whether a figure is in a unit that the threshold may be in: one of
 // a quite different size is a sign that the scale is not known.
 func (w Want) comparable(f kernel.Figure) bool {
-	if !kindred(f, w.Threshold) {
+	if !comparable(f, w.Threshold) {
 		return false
 	}
 	if w.Threshold.Step > 1 && f.Step >= 1 {

@@ -344,10 +344,26 @@ func nonzero(step float64) float64 {
 	return step
 }
 
-// kindred reports whether two figures may be put together.
-func kindred(a, b kernel.Figure) bool {
+// kindred reports whether two figures may be put together: they are of one kind, and where one is
+// in thousands or more, it is not unknown what the other one counts.
+func kindred(a, b kernel.Figure) bool { return comparable(a, b) && !unscaled(a, b) && !unscaled(b, a) }
+
+// comparable reports whether two figures are of one kind, as far as their units are known.
+func comparable(a, b kernel.Figure) bool {
 	return (a.Unit == b.Unit || a.Unit == kernel.NoUnit || b.Unit == kernel.NoUnit) && (a.Currency == b.Currency || a.Currency == "" || b.Currency == "")
 }
+
+// unscaled reports whether a figure may be in thousands or more without saying so, beside one that
+// says it: it has no unit, or is an amount too small for the digits of the other one.
+func unscaled(f, beside kernel.Figure) bool {
+	if beside.Step < 1e3 || f.Step >= 10 || f.Value == 0 {
+		return false
+	}
+	return f.Unit == kernel.NoUnit && f.Currency == "" || f.Unit == kernel.Money && math.Abs(f.Value) < 10*beside.Step
+}
+
+// counted reports whether a figure may be a number of things, such as employees.
+func counted(f kernel.Figure) bool { return f.Unit == kernel.NoUnit && f.Currency == "" && f.Step == 1 }
 
 // plain is a figure for a formula: as it stands in its table.
 func plain(f kernel.Figure) string {

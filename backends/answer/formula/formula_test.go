@@ -133,6 +133,62 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
+// Amounts of which one says what it counts, and the other does not, are not put together.
+func TestUnknownScale(t *testing.T) {
+	t.Parallel()
+	src := source()
+	src.Passages[1].Text = strings.ReplaceAll(balance, "(in millions)", "")
+	src.Passages = append(src.Passages, kernel.Passage{ID: 3, Text: "|  | 2019 | 2018 |\n|---|---|---|\n| Employees | 2,000 | 1,900 |\n", Period: kernel.FiscalYear(2019)})
+	src.Facts = []Fact{
+		{Fact: kernel.Fact{Metric: "goodwill", Label: "Goodwill", Period: kernel.FiscalYear(2019), Figure: kernel.Figure{Value: 70e6, Step: 1e5, Unit: kernel.Money}}},
+		{Fact: kernel.Fact{Metric: "goodwill", Label: "Goodwill", Period: kernel.FiscalYear(2018), Figure: kernel.Figure{Value: 60, Step: .1}}},
+	}
+	for question, want := range map[string]string{
+		"What was the return on assets in 2019?":                               "no",
+		"What was the current ratio in 2019?":                                  "2.00x",
+		"What was DIO in 2019?":                                                "no",
+		"What are inventories as a percentage of net sales in 2019?":           "no",
+		"What is the difference between gross profit and inventories in 2019?": "no",
+		"What is the percentage change in goodwill from 2018 to 2019?":         "no",
+		"What is the change in goodwill from 2018 to 2019?":                    "no",
+		"What was the average goodwill for 2018 and 2019?":                     "no",
+		"What was the ratio of inventories to total assets in 2019?":           "0.140",
+		"What is gross profit as a percentage of net sales in 2019?":           "38.03%",
+		"What was the ratio of inventories to net sales in 2019?":              "no",
+		"What was the ratio of net sales to employees in 2019?":                "726,200.00",
+	} {
+		if got := say(Compute(Parse(question), src)); got != want {
+			t.Errorf("%q is %q, not %q; %+v", question, got, want, Parse(question))
+		}
+	}
+}
+
+// Years of one fact are from several reports, of which one may not say what it counts.
+func TestUnknownScaleOfFacts(t *testing.T) {
+	t.Parallel()
+	fact := func(metric string, year int, f kernel.Figure) Fact {
+		return Fact{Fact: kernel.Fact{Metric: metric, Label: metric, Period: kernel.Period{Year: year}, Figure: f}}
+	}
+	millions := func(v float64) kernel.Figure {
+		return kernel.Figure{Value: v * 1e6, Step: 1e6, Unit: kernel.Money, Currency: "USD"}
+	}
+	for name, c := range map[string]struct {
+		before kernel.Figure
+		want   string
+	}{
+		"in millions":      {millions(1300), "10.71%"},
+		"in dollars":       {kernel.Figure{Value: 1300e6, Step: 1, Unit: kernel.Money, Currency: "USD"}, "10.71%"},
+		"without a unit":   {kernel.Figure{Value: 1300, Step: 1}, "no"},
+		"with a sign":      {kernel.Figure{Value: 1300, Step: 1, Unit: kernel.Money, Currency: "USD"}, "no"},
+		"another currency": {kernel.Figure{Value: 1300e6, Step: 1e6, Unit: kernel.Money, Currency: "EUR"}, "no"},
+	} {
+		src := Source{Facts: []Fact{fact("net_income", 2019, millions(150)), fact("total_assets", 2019, millions(1500)), fact("total_assets", 2018, c.before)}}
+		if got := say(Compute(Parse("What was the return on assets in 2019?"), src)); got != c.want {
+			t.Errorf("%s: %s, not %s", name, got, c.want)
+		}
+	}
+}
+
 // Facts are a source like tables.
 func TestFacts(t *testing.T) {
 	t.Parallel()

@@ -66,6 +66,9 @@ func (f *finder) total(keys []string, period kernel.Period, v *Value) (sum kerne
 		}
 		value, text := 0.0, ""
 		for n, p := range points {
+			if !kindred(points[0].Figure, p.Figure) {
+				return sum, "", false
+			}
 			value += math.Abs(p.Value) * sign(key, p.Value) / float64(len(points))
 			if n > 0 {
 				text += " + "
