@@ -175,6 +175,7 @@ func TestPrint(t *testing.T) {
 		"-€3.10":                 {Value: -3.1, Step: .01, Unit: kernel.Money, Currency: "EUR"},
 		"12.5%":                  {Value: 12.46, Step: .1, Unit: kernel.Percent},
 		"0%":                     {Value: -.2, Step: 1, Unit: kernel.Percent},
+		"-1.2 percentage points": {Value: -1.2, Step: .1, Unit: kernel.Points},
 		"30 basis points":        {Value: 30, Step: 1, Unit: kernel.BasisPoints},
 		"1.60x":                  {Value: 1.6, Unit: kernel.Times},
 		"CHF 1,407 thousand":     {Value: 1407e3, Step: 1e3, Unit: kernel.Money, Currency: "CHF"},

@@ -21,10 +21,13 @@ func Shows(shown, exact kernel.Figure) bool {
 // tolerance is what floating point loses.
 func tolerance(v float64) float64 { return math.Abs(v)*1e-9 + 1e-12 }
 
-// points makes basis points per cent.
+// points makes points, and basis points, per cent.
 func points(f kernel.Figure) kernel.Figure {
-	if f.Unit == kernel.BasisPoints {
+	switch f.Unit { //nolint:exhaustive // the others stay what they are
+	case kernel.BasisPoints:
 		f.Value, f.Step, f.Unit = f.Value/100, f.Step/100, kernel.Percent
+	case kernel.Points:
+		f.Unit = kernel.Percent
 	}
 	return f
 }
@@ -55,7 +58,7 @@ func Print(f kernel.Figure) string {
 		step = 0.01
 	}
 	scale, name := 1.0, ""
-	if f.Unit != kernel.Percent && f.Unit != kernel.Times && f.Unit != kernel.BasisPoints {
+	if f.Unit != kernel.Percent && f.Unit != kernel.Points && f.Unit != kernel.Times && f.Unit != kernel.BasisPoints {
 		for _, s := range scaleNames {
 			if scale, name = s.factor, s.name; s.factor >= step*(1-1e-9) {
 				break
@@ -71,6 +74,8 @@ func Print(f kernel.Figure) string {
 	switch f.Unit {
 	case kernel.Percent:
 		return sign + digits + "%"
+	case kernel.Points:
+		return sign + digits + " percentage points"
 	case kernel.BasisPoints:
 		return sign + digits + " basis points"
 	case kernel.Times:

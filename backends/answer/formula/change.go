@@ -57,7 +57,7 @@ func (w Want) change(s *Series, from, to Point, score float64) *Value {
 	var result kernel.Figure
 	switch w.Op { //nolint:exhaustive // of changes alone
 	case Difference:
-		result = kernel.Figure{Value: to.Value - from.Value, Step: min(nonzero(from.Step), nonzero(to.Step)), Unit: to.Unit, Currency: to.Currency}
+		result = kernel.Figure{Value: to.Value - from.Value, Step: min(nonzero(from.Step), nonzero(to.Step)), Unit: apart(to.Unit), Currency: to.Currency}
 		v.Label = "change in " + s.Title() + span
 		v.Formula = b + " - " + bracket(a)
 	case Change:
@@ -82,6 +82,14 @@ func (w Want) change(s *Series, from, to Point, score float64) *Value {
 	return v.with(result)
 }
 
+// apart is the unit of a difference: a share that rises from 10% to 12% has not risen by 2%.
+func apart(u kernel.Unit) kernel.Unit {
+	if u == kernel.Percent {
+		return kernel.Points
+	}
+	return u
+}
+
 // twoThings is the difference of two subjects in one period.
 func (w Want) twoThings(f *finder) *Value {
 	if w.Op != Difference {
@@ -102,5 +110,5 @@ func (w Want) twoThings(f *finder) *Value {
 	v := &Value{Op: w.Op, Inputs: append(inputs(a, pa), inputs(b, pb)...), Confidence: min(sa, sb)}
 	v.Label = "difference between " + a.Title() + " and " + b.Title() + w.when(pa)
 	v.Formula = plain(pa[0].Figure) + " - " + bracket(plain(pb[0].Figure))
-	return v.with(kernel.Figure{Value: pa[0].Value - pb[0].Value, Step: min(nonzero(pa[0].Step), nonzero(pb[0].Step)), Unit: pa[0].Unit, Currency: cmp.Or(pa[0].Currency, pb[0].Currency)})
+	return v.with(kernel.Figure{Value: pa[0].Value - pb[0].Value, Step: min(nonzero(pa[0].Step), nonzero(pb[0].Step)), Unit: apart(pa[0].Unit), Currency: cmp.Or(pa[0].Currency, pb[0].Currency)})
 }

@@ -106,6 +106,23 @@ func TestCompute(t *testing.T) {
 	}
 }
 
+// How far two shares are apart is in points: no change in per cent.
+func TestPoints(t *testing.T) {
+	t.Parallel()
+	src := Source{Passages: []kernel.Passage{{ID: 1, Text: "|  | 2019 | 2018 |\n|---|---|---|\n| Effective tax rate | 12.0% | 10.0% |\n| Statutory tax rate | 21.0% | 21.0% |\n", Period: kernel.FiscalYear(2019)}}}
+	for question, want := range map[string]string{
+		"What was the effective tax rate in 2019?":                                                  "12.0%",
+		"What is the change in the effective tax rate from 2018 to 2019?":                           "2.0 percentage points",
+		"What is the percentage change in the effective tax rate from 2018 to 2019?":                "20.00%",
+		"What is the difference between the statutory tax rate and the effective tax rate in 2019?": "9.0 percentage points",
+	} {
+		v := Compute(Parse(question), src)
+		if got := say(v); got != want || v.Formula != "" && !strings.HasSuffix(v.Formula, " = "+want) {
+			t.Errorf("%q is %q, not %q", question, got, want)
+		}
+	}
+}
+
 // A value tells what it is made of.
 func TestInputs(t *testing.T) {
 	t.Parallel()

@@ -121,6 +121,7 @@ const (
 	NoUnit      Unit = ""
 	Money       Unit = "money" // with or without a known Currency
 	Percent     Unit = "%"
+	Points      Unit = "pp" // of per cent: how far two shares are apart
 	BasisPoints Unit = "bp"
 	Times       Unit = "x"
 	Shares      Unit = "shares"
