@@ -54,6 +54,16 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// Scores out of their range pass nothing: 5 of 10 is no more than 0.7.
+func TestScores(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[Scores]bool{{1, 1}: true, {.7, .7}: true, {.69, 1}: false, {1, .69}: false, {5, 5}: false, {1, 5}: false, {60, 1}: false} {
+		if s.Pass() != want {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // Neither a passage nor a sentence leaves its fence before the judge.
 func TestJudgeFences(t *testing.T) {
 	t.Parallel()

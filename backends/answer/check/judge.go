@@ -19,8 +19,11 @@ type Scores struct {
 // Least is what both scores have to be.
 const Least = 0.7
 
-// Pass reports whether an answer with these scores may be sent.
-func (s Scores) Pass() bool { return s.Grounded >= Least && s.Responsive >= Least }
+// Pass reports whether an answer with these scores may be sent. A judge that scores to 10, or to
+// 100, has not understood.
+func (s Scores) Pass() bool {
+	return s.Grounded >= Least && s.Responsive >= Least && s.Grounded <= 1 && s.Responsive <= 1
+}
 
 var schema = json.RawMessage(`{"type":"object","properties":{"grounded":{"type":"number"},"responsive":{"type":"number"}},"required":["grounded","responsive"],"additionalProperties":false}`)
 
