@@ -92,7 +92,9 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error
 		}
 		w.passages, w.facts = result.Passages, result.Facts
 		for i := range w.passages {
-			w.passages[i].Text = draft.Quiet(w.passages[i].Text)
+			one := &w.passages[i]
+			one.Text, one.Section = draft.Quiet(one.Text), draft.Quiet(one.Section)
+			one.Title = cmp.Or(draft.Quiet(one.Title), one.URL)
 		}
 		t.note(func() {
 			t.Dropped = append(t.Dropped, result.Dropped...)
