@@ -126,6 +126,9 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	if what := c.about(s); what != "" {
 		return problem(4, "%s", what)
 	}
+	if name := c.otherPart(s); name != "" {
+		return problem(4, "the marked passages are not about %s", name)
+	}
 	if what := c.denied(s); what != "" {
 		return problem(7, "no marked passage denies %q", what)
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,5 +131,32 @@ func TestPassageOfNoIssuer(t *testing.T) {
 		if _, problems := c.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: text, Marks: []int{0}}}}); len(problems) != want || want > 0 && problems[0].Check != 4 {
 			t.Errorf("%q: %v", text, problems)
 		}
+	}
+}
+
+// A quarter, or a half of a year, is that of a passage, as the year is.
+func TestPartsOfYears(t *testing.T) {
+	t.Parallel()
+	for text, said := range map[string][]string{
+		"Sales of 5.0 were made in the first quarter of 2019.":                               {"Q1 2019"},
+		"| Sales of 2019 | Q1 | Q2 |\n|---|---|---|\n| Sales | 5.0 | 6.0 |":                  {"Q1 2019", "Q2 2019"},
+		"| Three Months Ended | June 30, 2019 |\n|---|---|\n| Sales | 5.0 |":                 {"Q2 2019"},
+		"Sales of 5.0 were made on June 30, 2019.":                                           nil,
+		"Sales of 5.0 were made in the first half of 2019, the six months to June 30, 2019.": {"H1 2019"},
+		"Sales of 5.0 in the six months ended December 31, 2019.":                            {"H2 2019"},
+	} {
+		c := New(Material{Question: &question.Question{Text: "What were the sales?", Lang: "en"}, Passages: []kernel.Passage{{Text: text}}})
+		for _, part := range []string{"Q1 2019", "Q2 2019", "Q3 2019", "Q4 2019", "H1 2019", "H2 2019"} {
+			_, problems := c.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: "Sales in " + part + " were 5.0.", Marks: []int{0}}}})
+			if got, want := len(problems) == 0, slices.Contains(said, part); got != want {
+				t.Errorf("%s on %q: %v", part, text, problems)
+			}
+		}
+	}
+	c := New(Material{
+		Question: &question.Question{Text: "What were the sales?", Lang: "en"}, Passages: []kernel.Passage{{Text: "Sales were 5.0.", Period: kernel.Period{Year: 2019, Quarter: 3}}},
+	})
+	if _, problems := c.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: "Sales in Q3 2019 were 5.0.", Marks: []int{0}}}}); len(problems) > 0 {
+		t.Error(problems)
 	}
 }

@@ -223,10 +223,10 @@ func (s *Series) at(periods []kernel.Period) ([]Point, bool) {
 
 // fits reports whether a period that a question names is one that a table has.
 func fits(asked, has kernel.Period) bool {
-	if asked.Quarter != has.Quarter && (asked.Quarter != 0 || has.Quarter != 0) {
-		if asked.Quarter == 0 || has.Quarter != 0 || has.Months != 3 {
-			return false
-		}
+	quarter, half := asked.Part()
+	hasQuarter, hasHalf := has.Part()
+	if quarter != hasQuarter && (asked.Quarter != 0 || has.Quarter != 0) || half != hasHalf && (asked.Half != 0 || has.Half != 0) {
+		return false
 	}
 	if asked.End != "" {
 		if has.End != "" {

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,6 +15,8 @@ type Period struct {
 	Year int
 	// Quarter is 1 to 4; 0: the year, or not a quarter.
 	Quarter int
+	// Half is 1 or 2; 0: not a half of a year, or which one is unknown.
+	Half int
 	// End is its last day.
 	End Day
 	// Months is how long it is: 12, 9, 6, 3; 0: a day, or unknown.
@@ -38,6 +41,9 @@ func (p Period) Same(q Period) bool {
 	if p.Year != 0 && q.Year != 0 && p.Year != q.Year && (p.End == "" || p.End != q.End) {
 		return false
 	}
+	if p.Half != q.Half && p.Half != 0 && q.Half != 0 {
+		return false
+	}
 	if p.Quarter != q.Quarter && (p.Months != 0 && q.Months != 0 || p.Quarter != 0 && q.Quarter != 0) {
 		return false
 	}
@@ -49,6 +55,20 @@ func (p Period) Same(q Period) bool {
 func (p Period) Near(q Period, years int) bool {
 	a, b := p.AnyYear(), q.AnyYear()
 	return a == 0 || b == 0 || a-b <= years && b-a <= years
+}
+
+// Part is which quarter, or which half, of a year it is; 0: it is none. Where its last day alone says
+// it, those of the calendar count, which weeks may miss by some days.
+func (p Period) Part() (quarter, half int) {
+	if end := p.End.Time().AddDate(0, 0, -15); p.End != "" {
+		switch month := int(end.Month()) - 1; p.Months {
+		case 3:
+			quarter = month/3 + 1
+		case 6:
+			half = month/6 + 1
+		}
+	}
+	return cmp.Or(p.Quarter, quarter), cmp.Or(p.Half, half)
 }
 
 // Start is its first day; empty: it is a day itself, or that is unknown.
@@ -77,6 +97,8 @@ func (p Period) String() string {
 	switch {
 	case p.Quarter != 0 && p.Year != 0:
 		return fmt.Sprintf("Q%d %d", p.Quarter, p.Year)
+	case p.Half != 0 && p.Year != 0:
+		return fmt.Sprintf("H%d %d", p.Half, p.Year)
 	case p.Year != 0 && (p.Months == 12 || p.End == ""):
 		return "fiscal " + strconv.Itoa(p.Year)
 	case p.End == "":

@@ -23,6 +23,8 @@ func TestPeriod(t *testing.T) {
 		{third, Period{Year: 2019, Months: 9}, false},
 		{Period{Year: 2020, End: "2019-09-30"}, ended, true},
 		{year, Period{}, false},
+		{Period{Year: 2019, Half: 1, Months: 6}, Period{Year: 2019, Half: 2, Months: 6}, false},
+		{Period{Year: 2019, Half: 1, Months: 6}, Period{Year: 2019, Months: 6}, true},
 	} {
 		if c.a.Same(c.b) != c.same || c.b.Same(c.a) != c.same {
 			t.Errorf("%+v and %+v: same is not %t", c.a, c.b, c.same)
@@ -34,6 +36,7 @@ func TestPeriod(t *testing.T) {
 	for want, p := range map[string]Period{
 		"fiscal 2019":                    year,
 		"Q3 2019":                        third,
+		"H2 2019":                        {Year: 2019, Half: 2, Months: 6},
 		"September 30, 2019":             day,
 		"year ended September 30, 2019":  {End: "2019-09-30", Months: 12},
 		"six months ended June 30, 2019": {End: "2019-06-30", Months: 6},

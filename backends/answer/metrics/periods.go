@@ -107,7 +107,7 @@ func Periods(text string) []Mention {
 	}
 	if has("h1", "h2", "1h", "2h", "half") {
 		each(halved, func(g func(int) string) kernel.Period {
-			return kernel.Period{Year: number(long(g(4))), Months: 6}
+			return kernel.Period{Year: number(long(g(4))), Half: number(g(1) + g(2) + ordinal(g(3))), Months: 6}
 		})
 	}
 	if has("/") {

@@ -23,7 +23,7 @@ func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 		}
 		for k := range t.Columns {
 			column := &t.Columns[k]
-			if !column.Period.Known() || column.Change || !periodOnly(column.Header) {
+			if !column.Period.Known() || column.Period.Half != 0 || column.Change || !periodOnly(column.Header) {
 				continue
 			}
 			f, ok := t.Figure(i, k)

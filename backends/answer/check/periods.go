@@ -1,0 +1,64 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+)
+
+// The words for quarters and halves, where no year stands beside them, and for a length that a date
+// makes one of.
+var (
+	quarterWords = [...]*regexp.Regexp{
+		regexp.MustCompile(`(?i)\bq1\b|\b1q|\bfirst[- ]quarter`), regexp.MustCompile(`(?i)\bq2\b|\b2q|\bsecond[- ]quarter`),
+		regexp.MustCompile(`(?i)\bq3\b|\b3q|\bthird[- ]quarter`), regexp.MustCompile(`(?i)\bq4\b|\b4q|\bfourth[- ]quarter`),
+	}
+	halfWords  = [...]*regexp.Regexp{regexp.MustCompile(`(?i)\bh1\b|\b1h|\bfirst[- ]half`), regexp.MustCompile(`(?i)\bh2\b|\b2h|\bsecond[- ]half`)}
+	ofQuarters = regexp.MustCompile(`(?i)\b(?:three|3) months|\b13 weeks|\bquarter`)
+	ofHalves   = regexp.MustCompile(`(?i)\b(?:six|6) months|\b26 weeks|\bhalf`)
+)
+
+// otherPart is the name of a quarter, or of a half of a year, that a sentence speaks of and its
+// passages do not; empty: there is none. Years are looked up as numbers.
+func (c *Checker) otherPart(s draft.Sentence) string {
+	for _, m := range metrics.Periods(s.Text) {
+		p := m.Period
+		if p.Quarter == 0 && p.Half == 0 {
+			continue
+		}
+		has := func(text string) bool { return speaksOf(text, p) }
+		ok := c.anywhere(s.Marks, has) || slices.ContainsFunc(s.Marks, func(m int) bool { return samePart(c.m.Passages[m].Period, p) })
+		for _, v := range c.m.Computed {
+			ok = ok || has(v.Label) || slices.ContainsFunc(v.Words, has)
+		}
+		if !ok {
+			return s.Text[m.Start:m.End]
+		}
+	}
+	return ""
+}
+
+func samePart(p, q kernel.Period) bool {
+	quarter, half := p.Part()
+	return q.Quarter != 0 && quarter == q.Quarter || q.Half != 0 && half == q.Half
+}
+
+// speaksOf reports whether a text names a quarter or a half, of whatever year.
+func speaksOf(text string, p kernel.Period) bool {
+	months, of := 3, ofQuarters
+	if p.Half != 0 {
+		months, of = 6, ofHalves
+	}
+	if p.Quarter != 0 && quarterWords[p.Quarter-1].MatchString(text) || p.Half != 0 && halfWords[p.Half-1].MatchString(text) {
+		return true
+	}
+	return of.MatchString(text) && slices.ContainsFunc(metrics.Periods(text), func(m metrics.Mention) bool {
+		if m.Period.Months == 0 { // in a table the date is below the length
+			m.Period.Months = months
+		}
+		return samePart(m.Period, p)
+	})
+}
