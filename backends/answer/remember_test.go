@@ -19,6 +19,9 @@ func (c *counting) Ask(_ context.Context, query string, _ bool, progress func(st
 	if query == "fault" {
 		return api.Outcome{Reason: api.Timeout}
 	}
+	if query == "makeshift" {
+		return api.Outcome{Reason: api.FailedToAnswer, Makeshift: true}
+	}
 	if query == "no" {
 		return api.Outcome{Reason: api.FailedToAnswer}
 	}
@@ -51,11 +54,13 @@ func TestRemember(t *testing.T) {
 		{"no", false, nil, 4},
 		{"fault", false, nil, 5},
 		{"fault", false, nil, 6},
-		{"What was revenue?", false, func() { now = now.Add(14 * time.Minute) }, 6},
-		{"What was revenue?", false, func() { now = now.Add(2 * time.Minute) }, 7},
-		{"What was revenue?", false, func() { version++ }, 8},
-		{"What was revenue?", false, func() { now = now.Add(-time.Hour) }, 9},
-		{"What was revenue?", false, func() { down = errors.New("gone") }, 10},
+		{"makeshift", false, nil, 7},
+		{"makeshift", false, nil, 8},
+		{"What was revenue?", false, func() { now = now.Add(14 * time.Minute) }, 8},
+		{"What was revenue?", false, func() { now = now.Add(2 * time.Minute) }, 9},
+		{"What was revenue?", false, func() { version++ }, 10},
+		{"What was revenue?", false, func() { now = now.Add(-time.Hour) }, 11},
+		{"What was revenue?", false, func() { down = errors.New("gone") }, 12},
 	} {
 		if step.change != nil {
 			step.change()

@@ -22,8 +22,11 @@ import (
 )
 
 // asker answers as the question says: "reason <word>" with that reason, "hang" when its
-// context ends, "panic" not at all.
-type asker struct{ asked, forced atomic.Int32 }
+// context ends, "wait" once it may go on, "panic" not at all.
+type asker struct {
+	asked, forced atomic.Int32
+	goOn          chan struct{} // nil: never
+}
 
 func (a *asker) Ask(ctx context.Context, query string, force bool, progress func(stage string)) api.Outcome {
 	progress("retrieve")
@@ -38,8 +41,12 @@ func (a *asker) Ask(ctx context.Context, query string, force bool, progress func
 		return api.Outcome{Reason: rest}
 	case "panic":
 		panic("a fault")
-	case "hang":
-		<-ctx.Done()
+	case "hang", "wait":
+		select {
+		case <-a.goOn:
+			return api.Outcome{Answer: "Revenue was $5 million."}
+		case <-ctx.Done():
+		}
 		if context.Cause(ctx) == context.DeadlineExceeded { //nolint:errorlint // as it is
 			return api.Outcome{Reason: api.Timeout}
 		}
@@ -103,7 +110,9 @@ func TestEnvelope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deep := `{"query":"q","x":` + strings.Repeat("[", 9) + strings.Repeat("]", 9) + `}`
+	deep := func(lists int) string {
+		return `{"query":"q","x":` + strings.Repeat("[", lists) + strings.Repeat("]", lists) + `}`
+	}
 	for name, c := range map[string]struct {
 		method, path, body string
 		header             []string
@@ -126,7 +135,8 @@ func TestEnvelope(t *testing.T) {
 		"blank":           {body: asks("   "), status: 400, reason: "InvalidRequest"},
 		"too long":        {body: asks(strings.Repeat("ä", 2001)), status: 400, reason: "InvalidRequest"},
 		"longest":         {body: asks(strings.Repeat("ä", 2000)), status: 200, result: true},
-		"deep":            {body: deep, status: 400, reason: "InvalidRequest"},
+		"deep":            {body: deep(8), status: 400, reason: "InvalidRequest"},
+		"deepest":         {body: deep(7), status: 200, result: true},
 		"not UTF-8":       {body: "{\"query\":\"\xff\"}", status: 400, reason: "InvalidRequest"},
 		"bad key of once": {body: asks("q"), header: []string{"Idempotency-Key", strings.Repeat("k", 65)}, status: 400, reason: "InvalidRequest"},
 		"no key":          {body: asks("q"), header: []string{"X-Api-Key", ""}, status: 401, reason: "Unauthorized"},
@@ -177,7 +187,7 @@ func TestEnvelope(t *testing.T) {
 		})
 	}
 	quota := gjson.Parse(r.do("GET", "/v1/quota", "").Body.String()).Get("result")
-	if quota.Get("used").Int() != 2 || quota.Get("pending").Int() != 0 || quota.Get("totalLimit").Int() != 1000 || quota.Get("isExceeded").Bool() ||
+	if quota.Get("used").Int() != 3 || quota.Get("pending").Int() != 0 || quota.Get("totalLimit").Int() != 1000 || quota.Get("isExceeded").Bool() ||
 		quota.Get("start").Str != "2026-03-01T00:00:00Z" || quota.Get("end").Str != "2026-04-01T00:00:00Z" {
 		t.Errorf("failures are charged: %s", quota)
 	}
@@ -265,6 +275,49 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
+// Who leaves after sending an Idempotency-Key finds the answer, and pays for it, once.
+func TestLeavingWithKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, answertest.SQLite(t), nil)
+	r.goOn = make(chan struct{})
+	ctx, leave := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		r.doIn(ctx, "POST", "/v1/answer", asks("wait"), "Idempotency-Key", "k")
+		close(ended)
+	}()
+	for r.asked.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	leave()
+	<-ended
+	close(r.goOn)
+	if w := r.do("POST", "/v1/answer", asks("wait"), "Idempotency-Key", "k"); w.Code != 200 || !gjson.Get(w.Body.String(), "success").Bool() {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if q := gjson.Get(r.do("GET", "/v1/quota", "").Body.String(), "result"); r.asked.Load() != 1 || q.Get("used").Int() != 1 || q.Get("pending").Int() != 0 {
+		t.Errorf("asked %d times, %s", r.asked.Load(), q)
+	}
+}
+
+// The end of the service ends questions that are under way, which are not charged.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, answertest.SQLite(t), nil)
+	w := make(chan *httptest.ResponseRecorder, 1)
+	go func() { w <- r.doIn(t.Context(), "POST", "/v1/answer", asks("hang")) }()
+	for r.asked.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	r.Close()
+	if w := <-w; w.Code != 503 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if q := gjson.Get(r.do("GET", "/v1/quota", "").Body.String(), "result"); q.Get("used").Int() != 0 || q.Get("pending").Int() != 0 {
+		t.Error(q)
+	}
+}
+
 // Where clients find the service is where an answer that comes later is.
 func TestLocation(t *testing.T) {
 	t.Parallel()
@@ -289,6 +342,17 @@ func TestAsync(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if !got.Get("success").Bool() || got.Get("result.answer").Str == "" || got.Get("result.query").Str != "What was revenue?" {
+		t.Error(got)
+	}
+	// One that came to nothing is told, too.
+	failed := r.do("POST", "/v1/answer", asks("reason Timeout"), "Prefer", "respond-async").Header().Get("Location")
+	for got = (gjson.Result{}); got.Get("result.status").Str != "failed"; time.Sleep(time.Millisecond) {
+		w := r.do("GET", failed, "")
+		if got = gjson.Parse(w.Body.String()); w.Code != 200 || got.Get("success").Bool() != (got.Get("result.status").Str == "pending") {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	if got.Get("error").Str != "Timeout" || !strings.HasSuffix(failed, got.Get("result.id").Str) {
 		t.Error(got)
 	}
 	var err error
@@ -346,6 +410,17 @@ func TestFullOfWaiters(t *testing.T) {
 	all.Wait()
 	if refused.Load() != 1 {
 		t.Errorf("%d are refused", refused.Load())
+	}
+}
+
+// Who has what they waited for waits no longer.
+func TestWaitersLeave(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Running, o.Queued = 1, 1 })
+	for i := range 5 {
+		if w := r.do("POST", "/v1/answer", asks("What was revenue?"), "Idempotency-Key", "k"); w.Code != 200 {
+			t.Errorf("%d: %d %s", i, w.Code, w.Body)
+		}
 	}
 }
 

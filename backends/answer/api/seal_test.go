@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
@@ -63,6 +64,16 @@ func TestReencrypt(t *testing.T) {
 			if trace, err := r.Trace(t.Context(), id); err != nil || string(trace.Trace) != `{"stages":3}` {
 				t.Errorf("%+v %v", trace, err)
 			}
+		}
+		// What was sealed for one answer opens as no other.
+		if err := k.Write(t.Context(), func(c kernel.Conn) error {
+			_, err := c.Exec("UPDATE answer_answers SET body = (SELECT body FROM answer_answers WHERE id = ?) WHERE id = ?", ids[0], ids[1])
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if w := r.do("GET", "/v1/answers/"+ids[1], ""); w.Code != 503 || strings.Contains(w.Body.String(), "evenue") {
+			t.Errorf("%d %s", w.Code, w.Body)
 		}
 		use(key('c'))
 		again(0, 6)
