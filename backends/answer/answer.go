@@ -280,7 +280,7 @@ func (a asker) Ask(ctx context.Context, query string, force bool, progress func(
 	if a.told != nil {
 		a.told(trace)
 	}
-	out := api.Outcome{Reason: o.Reason, Answer: o.Answer, References: references(o.References), Makeshift: o.Extracted, Trace: trace}
+	out := api.Outcome{Reason: o.Reason, Answer: o.Answer, References: references(o.References), Makeshift: o.Makeshift, Trace: trace}
 	for _, q := range o.Subqueries {
 		out.Subqueries = append(out.Subqueries, api.Subquery{Query: q.Query, Answer: q.Answer, References: references(q.References)})
 	}

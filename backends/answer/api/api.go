@@ -50,7 +50,7 @@ type Outcome struct {
 	Answer     string // Markdown
 	References []Reference
 	Subqueries []Subquery
-	// Makeshift tells that a better one may come soon: a model was down.
+	// Makeshift tells that a better one may come soon: a model was down, or a provider.
 	Makeshift bool
 	// Trace is how it came about, for operators; it is kept as JSON.
 	Trace any

@@ -97,6 +97,7 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error
 			one.Title = cmp.Or(draft.Quiet(one.Title), one.URL)
 		}
 		t.note(func() {
+			t.lacking = t.lacking || result.Lacking
 			t.Dropped = append(t.Dropped, result.Dropped...)
 			for i := range result.Passages {
 				t.Passages = append(t.Passages, result.Passages[i].ID)

@@ -59,6 +59,9 @@ type Outcome struct {
 	Claims []Claim
 	// Extracted tells that rules alone made it, because no model could be used.
 	Extracted bool
+	// Makeshift tells that a better one may come soon: rules alone made it, or there is no answer
+	// where a model or a provider failed, or the time was over.
+	Makeshift bool
 }
 
 // Claim is a sentence of an answer.
@@ -165,6 +168,7 @@ type Trace struct {
 	mu       sync.Mutex
 	progress func(stage string)
 	drafted  bool
+	lacking  bool // a model, or a provider of what may be found, has failed
 }
 
 func (t *Trace) call(step string, r models.Response, err error) {
@@ -172,7 +176,7 @@ func (t *Trace) call(step string, r models.Response, err error) {
 	defer t.mu.Unlock()
 	c := Call{Step: step, Model: text.Short(r.Model, mostModel), Usage: r.Usage}
 	if err != nil {
-		c.Error = err.Error()
+		c.Error, t.lacking = err.Error(), true
 	}
 	t.Calls = append(t.Calls, c)
 	t.Usage.Add(r.Usage)
@@ -239,7 +243,9 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 	if d.err != nil {
 		o = Outcome{Reason: t.reason(ctx, d.err), Query: query}
 	}
+	o.Makeshift = o.Extracted
 	if o.Reason != Answered {
+		t.note(func() { o.Makeshift = o.Makeshift || t.lacking || d.err != nil })
 		o.Answer, o.References, o.Subqueries, o.Claims = "", nil, nil, nil
 	}
 	if o.References == nil {

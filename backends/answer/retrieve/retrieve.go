@@ -76,6 +76,8 @@ type Result struct {
 	// Dropped are the filters that were given up, "period" and "kind", in this order:
 	// fewer than three passages were found with them.
 	Dropped []string
+	// Lacking tells that a provider, of vectors or of the web's pages, has given nothing.
+	Lacking bool
 }
 
 // fewest is how many passages a filter has to leave.
@@ -105,6 +107,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	if r.options.Dense != nil {
 		var err error
 		if meaning, mark, err = r.corpus.Meaning(outside, r.options.Dense, q.Text); err != nil { // words do without
+			result.Lacking = true
 			r.corpus.Logger().Warn("vectors of meaning", zap.Error(err))
 		}
 		w.all = meaning != nil
@@ -152,6 +155,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	lists = append(lists, others...)
 	if r.options.Web != nil {
 		if found, err := r.fromWeb(outside, q.Text, q.Filters.Issuers); err != nil { // the corpus may do
+			result.Lacking = true
 			r.corpus.Logger().Warn("web search", zap.Error(err))
 		} else {
 			lists = append(lists, ranking{found, webList})
