@@ -160,3 +160,28 @@ func TestPartsOfYears(t *testing.T) {
 		t.Error(problems)
 	}
 }
+
+// What is no name of an issuer accuses none, names alone say nothing, and no answer is endless.
+func TestNamesAndLength(t *testing.T) {
+	t.Parallel()
+	c := New(Material{
+		Question:  &question.Question{Text: "What about Wexlermere and Brantpoint?", Lang: "en"},
+		Directory: metrics.NewDirectory([]metrics.Named{{Issuer: 1, Name: "Wexlermere Holdings Group"}, {Issuer: 2, Name: "Brantpoint Industries"}}),
+		Passages:  []kernel.Passage{{Issuer: 1, Title: "Wexlermere Holdings Group and Brantpoint Industries", Text: "Sales of the plant at Brantpiont rose, of Wexlermere Holdings Group and Brantpoint Industries."}},
+	})
+	for text, want := range map[string]int{
+		"Sales of the plant at Brantpionte rose.":                                     0,
+		"Wexlermere Holdings Group and Brantpoint Industries collapsed.":              7,
+		"Sales of Wexlermere Holdings Group rose, of the plant at Brantpiont as well": 0,
+	} {
+		_, problems := c.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: text, Marks: []int{0}}}})
+		if len(problems) == 0 && want != 0 || len(problems) > 0 && problems[0].Check != want {
+			t.Errorf("%q: %v", text, problems)
+		}
+	}
+	for n, want := range map[int]bool{MostLetters: true, MostLetters + 1: false} {
+		if p := c.Whole(draft.Draft{Sentences: []draft.Sentence{{Text: strings.Repeat("é", n), Marks: []int{0}}}}); (p == nil) != want {
+			t.Errorf("%d letters: %v", n, p)
+		}
+	}
+}

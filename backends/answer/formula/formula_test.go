@@ -123,6 +123,37 @@ func TestPoints(t *testing.T) {
 	}
 }
 
+// Nothing is divided by nothing, and no two times are put together.
+func TestZeroAndOtherTimes(t *testing.T) {
+	t.Parallel()
+	src := Source{Passages: []kernel.Passage{
+		{ID: 1, Text: "| (in millions) | 2019 | 2018 | 2017 |\n|---|---|---|---|\n| Net sales | 10.0 | 0.0 | - |\n| Gross profit | 5.0 | 4.0 | 0.0 |\n", Period: kernel.FiscalYear(2019)},
+		{ID: 2, Text: "| (in millions) | June 30, 2019 |\n|---|---|\n| Inventories | 7.0 |\n", Period: kernel.FiscalYear(2019)},
+		{ID: 3, Text: "| (in millions) | 2018 |\n|---|---|\n| Backlog | 8.0 |\n", Period: kernel.FiscalYear(2019)},
+	}}
+	for question, want := range map[string]string{
+		"What was the ratio of gross profit to net sales in 2018?":           "no",
+		"What was the ratio of gross profit to net sales in 2017?":           "no",
+		"What is gross profit as a percentage of net sales in 2017?":         "no",
+		"What was the gross margin in 2018?":                                 "no",
+		"What was the gross margin in 2017?":                                 "no",
+		"What is the percentage change in net sales from 2018 to 2019?":      "no",
+		"What is the percentage change in net sales from 2017 to 2018?":      "no",
+		"What is the CAGR of net sales from 2017 to 2019?":                   "no",
+		"What is the change in net sales from 2018 to 2019?":                 "10.0 million",
+		"What is the difference between net sales and gross profit in 2019?": "5.0 million",
+		"What is the ratio of gross profit to backlog?":                      "no",
+		"What is the ratio of gross profit to backlog in 2018?":              "0.500",
+		"What is the difference between net sales and inventories?":          "no",
+		"What is the difference between net sales and inventories in 2019?":  "no",
+		"What was the average net sales for 2018 and 2019?":                  "5.0 million",
+	} {
+		if got := say(Compute(Parse(question), src)); got != want {
+			t.Errorf("%q is %q, not %q", question, got, want)
+		}
+	}
+}
+
 // A value tells what it is made of.
 func TestInputs(t *testing.T) {
 	t.Parallel()
