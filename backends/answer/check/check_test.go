@@ -185,3 +185,29 @@ func TestNamesAndLength(t *testing.T) {
 		}
 	}
 }
+
+// A loss is no gain: without its sign it needs a word that says so.
+func TestLossIsNoGain(t *testing.T) {
+	t.Parallel()
+	c := New(Material{
+		Question: &question.Question{Text: "What was the net income?", Lang: "en"},
+		Passages: []kernel.Passage{{Text: "| (in millions) | 2018 | Change |\n|---|---|---|\n| Net income (loss) | (30.2) | (35)% |\n| Purchases of equipment | (7.5) | 3% |\n| Sales | 90.0 | 4% |\n"}},
+	})
+	for text, want := range map[string]bool{
+		"Net income was -30.2 million in 2018.":            true,
+		"Net income was (30.2) million in 2018.":           true,
+		"The net loss was 30.2 million in 2018.":           true,
+		"Net income was negative at 30.2 million in 2018.": true,
+		"Net income was 30.2 million in 2018.":             false,
+		"Net income grew 35% in 2018.":                     false,
+		"Net income fell 35% in 2018.":                     true,
+		"Purchases of equipment were 7.5 million in 2018.": true,
+		"Sales increased 4% in 2018.":                      true,
+		"Sales increased to 90.0 million in 2018.":         true,
+	} {
+		_, problems := c.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: text, Marks: []int{0}}}})
+		if ok := len(problems) == 0; ok != want || !ok && problems[0].Check != 3 {
+			t.Errorf("%q: %v", text, problems)
+		}
+	}
+}

@@ -28,12 +28,12 @@ func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 			}
 			continue
 		}
-		if !c.hasFigure(s.Marks, m) {
+		if !c.hasFigure(s, m) {
 			return m.Text, false
 		}
 	}
 	for _, m := range figures.Spelled(text) {
-		if m.Value <= mostSmall && m.Unit == kernel.NoUnit || c.hasFigure(s.Marks, m) {
+		if m.Value <= mostSmall && m.Unit == kernel.NoUnit || c.hasFigure(s, m) {
 			continue
 		}
 		return m.Text, false
@@ -146,8 +146,18 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 	return false
 }
 
-func (c *Checker) hasFigure(marks []int, shown figures.Mention) bool {
+// Words that say that something was gained, and those that say that it was not, or was paid.
+var (
+	gaining = regexp.MustCompile(`(?i)\b(?:net income|profits?|earnings|eps|operating income|income (?:from|before)|gain(?:s|ed)?|surplus|grew|grown|growth|rose|risen|increas\w+)\b`)
+	losing  = regexp.MustCompile(`(?i)\b(?:loss(?:es)?|lost|deficits?|negative|minus|decreas\w+|declin\w+|fell|fall(?:s|en)?|drop\w*|down|lower|reduc\w+|outflows?|used|pays?|paid|payments?|spent|expenses?|costs?|tax(?:es)?|charges?|write-?(?:offs?|downs?)|impair\w+|swung)\b`)
+)
+
+func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
+	marks := s.Marks
 	fits := func(exact kernel.Figure) bool { return Says(shown.Figure, exact) }
+	if gaining.MatchString(s.Text) && !losing.MatchString(s.Text) { // a loss is no gain without its sign
+		fits = func(exact kernel.Figure) bool { return figures.Shows(shown.Figure, exact) }
+	}
 	if slices.ContainsFunc(c.own, fits) {
 		return true
 	}
