@@ -10,6 +10,8 @@
 //     are counted.
 //   - What a sentence denies has to be denied by a passage that it marks.
 //   - A sentence with an address is removed, whoever wrote it.
+//   - A quarter, or a half of a year, is looked up as a year is.
+//   - A loss may be written without its sign, but not in a sentence that says a gain.
 //   - A number in words up to ten that counts nothing by per cent is not looked up; a name with
 //     digits in it (10-K, A320) must stand in a marked passage, or in the question, as it is.
 package check
