@@ -220,7 +220,7 @@ func (s *service) getRevisions(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, err := s.Revisions(c.R.Context(), a, thread, id)
+	list, err := s.Revisions(c.R.Context(), a, thread, id, 0, kernel.PageMost)
 	return envelope{each(list, viewRevision)}, err
 }
 

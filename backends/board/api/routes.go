@@ -81,7 +81,7 @@ func (s *service) routes() []rest.Route {
 		}},
 		{1, rest.Route{
 			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/revisions", Tag: tagPosts, Scope: postsRead, Serve: with(s.getRevisions), Answer: "RevisionList",
-			Summary: "List the former texts of a post", Description: "Oldest first.",
+			Summary: "List the former texts of a post", Description: "Oldest first; the newest 100 of more.",
 		}},
 		{5, rest.Route{
 			Method: "DELETE", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite, Serve: with(s.deletePost), Answer: "DeletedPost", Versioned: true,

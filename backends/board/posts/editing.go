@@ -3,6 +3,8 @@ package posts
 import (
 	"context"
 	"database/sql"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -216,8 +218,12 @@ type Revision struct {
 	Reason   string
 }
 
-// Revisions lists the former texts of a post, oldest first.
-func (s *Service) Revisions(ctx context.Context, a *rights.Actor, inThread, id int64) (list []Revision, err error) {
+// Revisions lists former texts of a post, oldest first: the newest of those before a
+// revision, or (0) of all. Texts may be long, and as many as somebody had the patience for.
+func (s *Service) Revisions(ctx context.Context, a *rights.Actor, inThread, id, before int64, most int) (list []Revision, err error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, inThread, "")
 		if err != nil {
@@ -231,12 +237,14 @@ func (s *Service) Revisions(ctx context.Context, a *rights.Actor, inThread, id i
 			return kernel.Forbidden("postId", "no_permission", "you may not see the history of this post")
 		}
 		list = []Revision{}
-		return c.All("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions WHERE post_id = ? ORDER BY revision LIMIT 1000", []any{id}, func(r store.Row) error {
+		err = c.All("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions WHERE post_id = ? AND revision < ? ORDER BY revision DESC LIMIT ?", []any{id, before, most}, func(r store.Row) error {
 			var v Revision
 			err := r.Scan(&v.Number, &v.Message, &v.EditedBy, &v.EditedAt, &v.Reason)
 			list = append(list, v)
 			return err
 		})
+		slices.Reverse(list)
+		return err
 	})
 	return list, err
 }

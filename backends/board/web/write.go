@@ -205,11 +205,15 @@ func (c *call) savePost() error {
 	return c.Redirect("/posts/"+itoa(post.ID), heldNotice(done.Held))
 }
 
+// editsPerPage is how many edits a page of a history has: a text may have thousands of lines.
+const editsPerPage = 10
+
 // historyPage is a post with its former texts, the newest first.
 type historyPage struct {
 	Post   posts.PostView
 	Thread content.ThreadInfo
 	Steps  []step
+	Older  int64 // the edit that the page behind begins before; 0: this is the last
 }
 
 // step is an edit: what was taken away and what came.
@@ -223,12 +227,25 @@ func (c *call) history() error {
 	if err != nil {
 		return err
 	}
-	list, err := c.service.Revisions(c.Context(), c.actor, thread.ID, post.ID)
+	before := c.Query.Number("before")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	after, most := post.Message, editsPerPage
+	if before != 0 { // what came of the first edit of the page is the text before that one
+		before, most = before+1, editsPerPage+1
+	}
+	list, err := c.service.Revisions(c.Context(), c.actor, thread.ID, post.ID, before, most)
 	if err != nil {
 		return err
 	}
+	if last := len(list) - 1; before != 0 && last >= 0 {
+		after, list = list[last].Message, list[:last]
+	}
 	page := historyPage{Post: post, Thread: thread}
-	after := post.Message
+	if len(list) > 0 && list[0].Number > 1 {
+		page.Older = list[0].Number
+	}
 	for _, r := range slices.Backward(list) {
 		page.Steps = append(page.Steps, step{r, pages.Diff(r.Message, after)})
 		after = r.Message
