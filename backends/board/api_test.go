@@ -281,6 +281,62 @@ func TestFlood(t *testing.T) {
 	})
 }
 
+// TestFloodOfForum: a forum with a flood time of its own has buckets of its own; a post in a slow
+// one keeps nobody out of the others.
+func TestFloodOfForum(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{})
+		s.exec("UPDATE board_forums SET flood_seconds = 600 WHERE slug IN ('members', 'tickets')")
+		slow, other := path("/threads/%d/posts", s.threadOf("Members thread")), path("/threads/%d/posts", s.threadOf("Alice ticket"))
+		usual := path("/threads/%d/posts", s.threadOf("Public thread"))
+		sent := 0
+		reply := func(thread string) *answer {
+			sent++
+			return s.do("alice", "POST", thread, path(`{"message":"flood %d"}`, sent))
+		}
+		for range 5 {
+			reply(slow).want(201)
+		}
+		reply(slow).want(429, "flood_limited")
+		for range 5 {
+			reply(usual).want(201)
+		}
+		reply(usual).want(429, "flood_limited")
+		reply(other).want(201)
+		s.clock.advance(15 * time.Second)
+		reply(usual).want(201)
+		reply(slow).want(429, "flood_limited")
+		s.clock.advance(585 * time.Second)
+		reply(slow).want(201)
+		reply(slow).want(429, "flood_limited")
+
+		if n := s.number("SELECT count(*) FROM board_forum_floods"); n != 2 {
+			t.Errorf("%d rows", n)
+		}
+		s.clock.advance(50*time.Minute - time.Second)
+		must(t, purged(s))
+		if n := s.number("SELECT count(*) FROM board_forum_floods"); n != 1 {
+			t.Errorf("%d rows of a bucket that is full", n)
+		}
+		s.clock.advance(time.Second)
+		must(t, purged(s))
+		if n := s.number("SELECT count(*) FROM board_forum_floods"); n != 0 {
+			t.Errorf("%d rows of buckets that are full", n)
+		}
+		reply(slow).want(201)
+		must(t, s.service.DeleteMember(t.Context(), s.actor("admin"), s.user("alice")))
+		if n := s.number("SELECT count(*) FROM board_forum_floods"); n != 0 {
+			t.Errorf("%d rows of a member who is deleted", n)
+		}
+	})
+}
+
+func purged(s *site) error {
+	_, err := s.service.Purge(s.t.Context())
+	return err
+}
+
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -25,13 +25,14 @@ var purges = []struct {
 	{keepReads, "DELETE FROM board_forum_reads WHERE (user_id, forum_id) IN (SELECT user_id, forum_id FROM board_forum_reads WHERE read_at <= ? LIMIT ?)"},
 	{accounts.SessionIdle, "DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions WHERE seen_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_attempts WHERE key IN (SELECT key FROM board_attempts WHERE ends_at <= ? LIMIT ?)"},
+	{0, "DELETE FROM board_forum_floods WHERE (user_id, forum_id) IN (SELECT user_id, forum_id FROM board_forum_floods WHERE full_at <= ? LIMIT ?)"},
 	{posts.KeepNotifications, "DELETE FROM board_notifications WHERE id IN (SELECT id FROM board_notifications WHERE created_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_links WHERE id IN (SELECT id FROM board_links WHERE expires_at <= ? LIMIT ?)"},
 	{keepMails, "DELETE FROM board_mails WHERE id IN (SELECT id FROM board_mails WHERE due_at <= ? LIMIT ?)"},
 }
 
-// Purge ends what is old: keys of repeated requests, marks of what was read,
-// notifications, deliveries, mails, members who never confirmed. It tells how much.
+// Purge ends what is old: keys of repeated requests, marks of what was read, flood
+// buckets of forums that are full, notifications, deliveries, mails, members who never confirmed. It tells how much.
 func (s *Service) Purge(ctx context.Context) (n int64, err error) {
 	if n, err = posts.Requests.Purge(ctx, s.DB, s.Now(), kernel.PurgeBatch); err != nil {
 		return n, kernel.Unavailable(err)

@@ -237,15 +237,7 @@ func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed)
 		return w, at.missing
 	}
 	if set.Flood && !a.Has(f.ID, rights.FloodBypass) {
-		full := &at.full
-		if err := spend(set, full, f, at.posts, starts, w.now); err != nil {
-			return w, err
-		}
-		if free := at.oldest.Add(24 * time.Hour); at.oldest != 0 && free > w.now {
-			return w, kernel.Flooded(free.Sub(w.now))
-		}
-		err := c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", full[0], full[1], full[2], a.ID())
-		if err != nil {
+		if err := s.spendPost(c, a, at, w.now); err != nil {
 			return w, err
 		}
 	}
@@ -266,22 +258,37 @@ func (w *Writing) hold(mask rights.Mask, why string) {
 	w.visibility, w.held = rights.Unapproved, why
 }
 
-// spend takes one event from each limit.
-func spend(s *kernel.Settings, full *[3]kernel.Moment, f *content.Forum, posts int64, starts bool, now kernel.Moment) error {
-	flood := s.FloodFor(posts)
-	if f.FloodSeconds.Valid {
-		flood.Interval = time.Duration(f.FloodSeconds.Int64) * time.Second
+// spendPost takes one event from each limit of the author's.
+func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.Moment) error {
+	f, full, set := at.forum, at.full, a.Rights.Settings
+	flood, own := set.FloodFor(at.posts), kernel.Moment(0)
+	bucket := &full[0]
+	if f.FloodSeconds.Valid { // a bucket of its own: one post here may count for longer than elsewhere
+		flood.Interval, bucket = time.Duration(f.FloodSeconds.Int64)*time.Second, &own
+		err := c.Row("SELECT full_at FROM board_forum_floods WHERE user_id = ? AND forum_id = ?", a.ID(), f.ID).Scan(&own)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
 	}
 	var waits [3]time.Duration
-	full[0], waits[0] = flood.Take(full[0], now)
-	if starts {
-		full[1], waits[1] = kernel.Every(s.ThreadsPerHour, time.Hour).Take(full[1], now)
+	*bucket, waits[0] = flood.Take(*bucket, now)
+	if at.thread == nil {
+		full[1], waits[1] = kernel.Every(set.ThreadsPerHour, time.Hour).Take(full[1], now)
 	}
-	full[2], waits[2] = kernel.Every(s.PostsPerHour, time.Hour).Take(full[2], now)
+	full[2], waits[2] = kernel.Every(set.PostsPerHour, time.Hour).Take(full[2], now)
 	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
 		return kernel.Flooded(wait)
 	}
-	return nil
+	if free := at.oldest.Add(24 * time.Hour); at.oldest != 0 && free > now {
+		return kernel.Flooded(free.Sub(now))
+	}
+	if f.FloodSeconds.Int64 > 0 {
+		err := c.Later("INSERT INTO board_forum_floods (user_id, forum_id, full_at) VALUES (?, ?, ?) ON CONFLICT (user_id, forum_id) DO UPDATE SET full_at = excluded.full_at", a.ID(), f.ID, own)
+		if err != nil {
+			return err
+		}
+	}
+	return c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", full[0], full[1], full[2], a.ID())
 }
 
 // heldBecause is why a post of an author who does not pass by the queue goes
