@@ -566,7 +566,11 @@ func TestMembers(t *testing.T) {
 		refused(t, "twice", b.RevokeTokenFor(ctx, ada, tokens[0].ID), 404, "")
 
 		// The posts of a deleted member stay under the name, which stays taken.
+		s.exec("UPDATE board_users SET title = 'Captain', bio = 'Of the sea', time_zone = 'Europe/Berlin', last_active_at = 1, email_asked = 'other@example.com' WHERE id = ?", alice)
 		must(t, b.DeleteMember(ctx, ada, alice))
+		if n := s.number("SELECT count(*) FROM board_users WHERE id = ? AND email || email_asked || password_hash || title || bio = '' AND email_key IS NULL AND time_zone = 'UTC' AND last_active_at IS NULL", alice); n != 1 {
+			t.Error("something is left of the deleted")
+		}
 		s.do("alice", "GET", "/me", "").want(401)
 		if a := s.do("", "GET", path("/threads/%d/posts", s.threadOf("Public thread")), ""); !strings.Contains(a.body, `"authorUsername":"alice"`) {
 			t.Errorf("the name is gone: %s", a.body)
