@@ -94,6 +94,7 @@ func EveryListing() map[string]listing {
 	all := map[string]listing{
 		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
 		"held posts of an author":                  heldPosts(),
+		"held posts of an author, backwards":       heldBefore(),
 		"queue":                                    queueOfForum(),
 		"open reports":                             OpenReports(),
 		"notifications":                            notificationsOf(),

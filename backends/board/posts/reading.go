@@ -2,6 +2,8 @@ package posts
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -144,18 +146,34 @@ func postsBefore(shows string) listing {
 	return listing{"p.id", "board_posts p", "", "p.thread_id = ? AND p.id < ? AND p.visibility " + shows, "p.id DESC"}
 }
 
+// heldBefore has the arguments author, thread, id, limit.
+func heldBefore() listing {
+	return listing{"i.id", "board_post_ids i", "board_post_ids_held_author", "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id < ?", "i.id DESC"}
+}
+
 // stepBack finds what a page begins after that has n posts before a post; nil:
-// there is none before it.
+// there is none before it. They are those that Posts shows: the actor's own held ones, too.
 func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n int) (*int64, error) {
+	shows := a.Shows(t.Forum)
 	var ids []int64
-	err := c.All(postsBefore(a.Shows(t.Forum)).SQL(c.Dialect()), []any{t.ID, before, n + 1}, func(r store.Row) error {
+	collect := func(r store.Row) error {
 		var id int64
 		err := r.Scan(&id)
 		ids = append(ids, id)
 		return err
-	})
-	if err != nil || len(ids) == 0 {
+	}
+	if err := c.All(postsBefore(shows).SQL(c.Dialect()), []any{t.ID, before, n + 1}, collect); err != nil {
 		return nil, err
+	}
+	if a.User != nil && !strings.Contains(shows, "1") {
+		if err := c.All(heldBefore().SQL(c.Dialect()), []any{a.ID(), t.ID, before, n + 1}, collect); err != nil {
+			return nil, err
+		}
+		kernel.SortBy(ids, func(id int64) int64 { return -id })
+		ids = slices.Compact(ids) // approved between the two
+	}
+	if len(ids) == 0 {
+		return nil, nil
 	}
 	var start int64
 	if len(ids) > n {

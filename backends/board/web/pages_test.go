@@ -360,6 +360,25 @@ func TestPaging(t *testing.T) {
 	eve.Get("/").Send(at("/forums/%d/read", s.forum("public"))).Want(200).Lacks(`class="new"`)
 }
 
+// TestPlaceOfHeld: the page of a post counts the member's own held posts before it, as the
+// pages of a thread do.
+func TestPlaceOfHeld(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, Options{})
+		bob, err := s.service.Member(t.Context(), s.number("SELECT id FROM board_users WHERE username = 'bob'"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		thread := s.start(bob, "Long", 48)
+		s.exec("UPDATE board_users SET moderated = 1 WHERE username = 'eve'")
+		eve := s.as("eve")
+		p := eve.Get(at("/threads/%d", thread)).Send(at("/threads/%d/reply", thread), "message", "held one").Want(200, `id="post-49"`)
+		p.Send(at("/threads/%d/reply", thread), "message", "held two").Want(200, "held two", `id="post-50"`, `id="post-26"`).Lacks(`id="post-25"`)
+		eve.Get(at("/threads/%d?after=%d", thread, s.post("held two"))).Want(200, `id="post-48"`)
+	})
+}
+
 // start makes a thread with its posts.
 func (s *site) start(a *rights.Actor, title string, list int) int64 {
 	s.t.Helper()
