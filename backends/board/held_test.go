@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -115,6 +116,12 @@ func TestFilteredText(t *testing.T) {
 		s.do("alice", "PATCH", first, `{"message":"darn *fine* darn"}`).want(200)
 		if p := data[content.PostInfo](s.do("", "GET", first, "").want(200)); p.Message != "*fine*" || p.MessageHTML != "<p><em>fine</em></p>\n" {
 			t.Errorf("%+v", p)
+		}
+		refused(t, "a title that grows", s.service.SetProfile(t.Context(), s.actor("alice"), accounts.Profile{Title: "grow", Bio: "Hello"}), 422, "too_long")
+		refused(t, "a text that grows", s.service.SetProfile(t.Context(), s.actor("alice"), accounts.Profile{Title: "Hello", Bio: long}), 422, "too_long")
+		must(t, s.service.SetProfile(t.Context(), s.actor("alice"), accounts.Profile{Title: "darn good", Bio: "grow"}))
+		if n := s.number("SELECT count(*) FROM board_users WHERE title = 'good' AND length(bio) = 100"); n != 1 {
+			t.Error("the profile is not filtered")
 		}
 	})
 }

@@ -31,25 +31,8 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 	if a.User == nil {
 		return kernel.NotFound()
 	}
-	title, bio, zone := text.Normal(p.Title), text.Lines(p.Bio), cmp.Or(text.Normal(p.TimeZone), "UTC")
-	var titleErr, bioErr error
-	_, zoneErr := text.Zone(zone)
-	if zoneErr != nil {
-		zoneErr = kernel.Invalid("timeZone", "unknown", zoneErr.Error())
-	}
-	switch {
-	case utf8.RuneCountInString(title) > memberTitleMost:
-		titleErr = kernel.Invalid("title", "too_long", "the title has at most 80 characters")
-	case !text.IsLine(title):
-		titleErr = kernel.Invalid("title", "control_character", "the title must be one line without control characters")
-	}
-	switch {
-	case utf8.RuneCountInString(bio) > bioMost:
-		bioErr = kernel.Invalid("bio", "too_long", "the text has at most 2000 characters")
-	case !text.IsPlain(bio):
-		bioErr = kernel.Invalid("bio", "control_character", "the text must not have control characters")
-	}
-	if err := apierror.Join(titleErr, bioErr, zoneErr); err != nil {
+	p = Profile{text.Normal(p.Title), text.Lines(p.Bio), cmp.Or(text.Normal(p.TimeZone), "UTC")}
+	if err := p.check(); err != nil {
 		return err
 	}
 	if err := a.CheckSuspended(s.Moment()); err != nil {
@@ -61,6 +44,11 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 		if err != nil {
 			return err
 		}
+		w := posts.Writing{Filters: filters}
+		shown := Profile{text.Normal(w.Filter(p.Title)), text.Lines(w.Filter(p.Bio)), p.TimeZone}
+		if err := shown.check(); err != nil { // words may have become longer ones
+			return err
+		}
 		if lookups, err = store.List(c, func(r store.Row) (lookup string, err error) {
 			err = r.Scan(&lookup)
 			return lookup, err
@@ -68,12 +56,32 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 			"SELECT lookup FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL LIMIT 1000", a.ID()); err != nil {
 			return err
 		}
-		w := posts.Writing{Filters: filters}
-		_, err = c.Exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?", w.Filter(title), w.Filter(bio), zone, a.ID())
+		_, err = c.Exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?", shown.Title, shown.Bio, shown.TimeZone, a.ID())
 		return err
 	})
 	s.tokens.forget(lookups...) // other nodes show it when they read the token anew
 	return err
+}
+
+func (p Profile) check() error {
+	var titleErr, bioErr error
+	_, zoneErr := text.Zone(p.TimeZone)
+	if zoneErr != nil {
+		zoneErr = kernel.Invalid("timeZone", "unknown", zoneErr.Error())
+	}
+	switch {
+	case utf8.RuneCountInString(p.Title) > memberTitleMost:
+		titleErr = kernel.Invalid("title", "too_long", "the title has at most 80 characters")
+	case !text.IsLine(p.Title):
+		titleErr = kernel.Invalid("title", "control_character", "the title must be one line without control characters")
+	}
+	switch {
+	case utf8.RuneCountInString(p.Bio) > bioMost:
+		bioErr = kernel.Invalid("bio", "too_long", "the text has at most 2000 characters")
+	case !text.IsPlain(p.Bio):
+		bioErr = kernel.Invalid("bio", "control_character", "the text must not have control characters")
+	}
+	return apierror.Join(titleErr, bioErr, zoneErr)
 }
 
 // SetPassword changes the actor's password, signs it out everywhere and returns
