@@ -54,7 +54,12 @@ const KeepUnread = 90 * 24 * time.Hour
 
 // Unread reports whether a thread has posts that the member has not read.
 func (m Marks) Unread(t *Thread, now kernel.Moment) bool {
-	return t.Last > m.Read[t.ID] && t.LastAt > m.ForumRead[t.Forum] && t.LastAt > now.Add(-KeepUnread)
+	return t.Last > m.Read[t.ID] && t.LastAt > m.Since(t.Forum, now)
+}
+
+// Since is when a post of a forum must have been written to be new to the member.
+func (m Marks) Since(forum int64, now kernel.Moment) kernel.Moment {
+	return max(m.ForumRead[forum], now.Add(-KeepUnread))
 }
 
 // ForumReads are when the actor has marked forums as read.

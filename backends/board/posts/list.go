@@ -95,6 +95,7 @@ func EveryListing() map[string]listing {
 		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
 		"held posts of an author":                  heldPosts(),
 		"held posts of an author, backwards":       heldBefore(),
+		"newest posts of a thread":                 newestPosts(),
 		"queue":                                    queueOfForum(),
 		"open reports":                             OpenReports(),
 		"notifications":                            notificationsOf(),

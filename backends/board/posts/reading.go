@@ -76,7 +76,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 		}
 		for _, p := range list {
 			view := s.viewPostFor(a, f, t, p, now)
-			view.New = a.User != nil && p.ID > page.LastRead && p.Created > max(noted.ForumRead[t.Forum], now.Add(-content.KeepUnread))
+			view.New = a.User != nil && p.ID > page.LastRead && p.Created > noted.Since(t.Forum, now)
 			page.Posts = append(page.Posts, view)
 		}
 		if err := addAttachments(c, page.Posts); err != nil {
@@ -224,13 +224,35 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, mo
 			return nil, nil, err
 		}
 		if a.User != nil {
-			list, _, err := s.posts(c, a, t, noted.Read[t.ID], 1)
+			after, err := lastSeen(c, noted, t, s.Moment())
+			if err != nil {
+				return nil, nil, err
+			}
+			list, _, err := s.posts(c, a, t, after, 1)
 			if err != nil || len(list) > 0 {
 				return t, firstOf(list), err
 			}
 		}
 		return lastPost(c, a, t)
 	}, most)
+}
+
+// unreadPosts bounds how many of the newest posts of a thread are looked through for one
+// that counts as read by its age.
+const unreadPosts = 1000
+
+// newestPosts has the arguments thread, id, limit: the primary key backwards.
+func newestPosts() listing {
+	return listing{"p.id, p.created_at", "board_posts p", "", "p.thread_id = ? AND p.id > ?", "p.id DESC"}
+}
+
+// lastSeen is the last post of a thread that is not new to the member: it was read, its forum
+// was marked as read since, or it is too old to be new.
+func lastSeen(c store.Conn, noted content.Marks, t *content.Thread, now kernel.Moment) (id int64, err error) {
+	read := noted.Read[t.ID]
+	err = c.Row("SELECT COALESCE(max(n.id), 0) FROM ("+newestPosts().SQL(c.Dialect())+") n WHERE n.created_at <= ?",
+		t.ID, read, unreadPosts, noted.Since(t.Forum, now)).Scan(&id)
+	return max(id, read), err
 }
 
 // LastPlace finds the last post of a thread.

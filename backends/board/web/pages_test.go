@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
@@ -345,6 +346,20 @@ func TestPaging(t *testing.T) {
 	eve.Get(at("/threads/%d", thread))
 	eve.Get(at("/threads/%d/unread", thread)).Want(200, `id="post-26"`).Lacks(`id="post-25"`)
 
+	// Who has marked the forum as read, of what came since; and who was away for long.
+	ada := s.as("ada")
+	ada.Get(at("/threads/%d/unread", thread)).Want(200, `id="post-1"`)
+	s.exec("DELETE FROM board_thread_reads")
+	s.clock.advance(time.Second)
+	ada.Get("/").Send("/read").Want(200)
+	ada.Get(at("/threads/%d/unread", thread)).Want(200, `id="post-61"`).Lacks(`id="post-50"`)
+	s.clock.advance(time.Second)
+	s.reply(bob, thread, "since then")
+	s.exec("DELETE FROM board_thread_reads")
+	if p := ada.Get(at("/threads/%d/unread", thread)).Want(200, "since then"); p.Request.URL.Fragment != "post-62" {
+		t.Errorf("the first new post is %s", p.Request.URL)
+	}
+
 	for i := range 40 {
 		s.start(bob, at("Filler %d", i), 1)
 	}
@@ -383,13 +398,20 @@ func TestPlaceOfHeld(t *testing.T) {
 func (s *site) start(a *rights.Actor, title string, list int) int64 {
 	s.t.Helper()
 	done, err := s.service.StartThread(s.t.Context(), a, s.forum("public"), posts.NewThread{Title: title, Message: "line 1 of " + title}, posts.Once{})
-	for i := 2; i <= list && err == nil; i++ {
-		_, err = s.service.Reply(s.t.Context(), a, done.Thread, posts.NewReply{Message: at("line %d", i)}, posts.Once{})
-	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	for i := 2; i <= list; i++ {
+		s.reply(a, done.Thread, at("line %d", i))
+	}
 	return done.Thread
+}
+
+func (s *site) reply(a *rights.Actor, thread int64, message string) {
+	s.t.Helper()
+	if _, err := s.service.Reply(s.t.Context(), a, thread, posts.NewReply{Message: message}, posts.Once{}); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // values are parameters of an address.
