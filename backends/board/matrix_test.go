@@ -117,6 +117,18 @@ func TestNotificationsOfHidden(t *testing.T) {
 		if got := s.do("alice", "GET", "/notifications", ""); !strings.Contains(got.body, "Members thread") {
 			t.Fatalf("not told: %s", got.body)
 		}
+		unseen := func(want int) {
+			t.Helper()
+			if n, err := s.service.Unseen(t.Context(), s.actor("alice")); err != nil || n != want {
+				t.Errorf("%d are new, want %d: %v", n, want, err)
+			}
+		}
+		unseen(1)
+		post := s.postOf("news for you")
+		s.do("mod", "DELETE", path("/threads/%d/posts/%d", thread, post), "").want(200)
+		unseen(0)
+		s.do("mod", "POST", path("/posts/%d/restore", post), "").want(200)
+		unseen(1)
 		if got := s.do("alice", "GET", "/subscriptions", ""); !strings.Contains(got.body, "Members thread") {
 			t.Fatalf("not subscribed: %s", got.body)
 		}
@@ -127,6 +139,7 @@ func TestNotificationsOfHidden(t *testing.T) {
 			}
 		}
 		s.do("alice", "GET", path("/threads/%d", thread), "").want(404)
+		unseen(0)
 	})
 }
 

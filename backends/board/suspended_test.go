@@ -32,6 +32,7 @@ func TestSuspendedModerator(t *testing.T) {
 		for _, target := range []string{approve, reject, restore} {
 			s.do("mod", "POST", target, "").want(403, "forbidden", "suspended")
 		}
+		s.do("mod", "POST", path("/posts/%d/report", s.postOf("public first")), `{"reason":"look at this"}`).want(403, "forbidden", "suspended")
 		s.do("alice", "POST", restore, "").want(404) // the right comes first
 		if _, err := s.service.SettleAll(t.Context(), s.actor("mod"), []int64{held}, true, "", nil); err == nil {
 			t.Error("settled from the page")
