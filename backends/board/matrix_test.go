@@ -171,6 +171,9 @@ func TestRights(t *testing.T) {
 	if both.Forums[1].Restrict != 1 || both.EditWindow != 0 || one.EditWindow != 10 {
 		t.Errorf("restrict %b, edit windows %d and %d", both.Forums[1].Restrict, both.EditWindow, one.EditWindow)
 	}
+	if stale := a.Of(0, []int64{0, 1}); stale.EditWindow != 10 || stale.Forums[1].Restrict != 3 {
+		t.Errorf("beside a group that is deleted: restrict %b, edit window %d", stale.Forums[1].Restrict, stale.EditWindow)
+	}
 	if a.Of(8, []int64{1, 2}).Forums[3].Mask.Has(rights.ThreadLock) {
 		t.Error("a moderator's rights went to somebody else")
 	}

@@ -259,17 +259,17 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	r := &Rights{Forums: make(map[int64]ForumRights, len(a.Forums)), Settings: &a.Settings, looks: a.looks, Access: a}
 	var groups []*Group
 	restrict := ^Mask(0)
-	for i, id := range ids {
+	for _, id := range ids {
 		g := a.Groups[id]
-		if g == nil {
+		if g == nil { // deleted since the member's groups were read
 			continue
 		}
 		groups = append(groups, g)
 		r.Groups = append(r.Groups, g.Name)
 		r.Board |= g.Allow
 		restrict &= g.Restrict
-		r.EditWindow = longest(r.EditWindow, g.EditWindow, i == 0)
-		r.PerDay = longest(r.PerDay, g.perDay, i == 0)
+		r.EditWindow = longest(r.EditWindow, g.EditWindow, len(groups) == 1)
+		r.PerDay = longest(r.PerDay, g.perDay, len(groups) == 1)
 	}
 	if len(groups) == 0 {
 		restrict = 0
