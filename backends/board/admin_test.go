@@ -567,9 +567,31 @@ func TestMembers(t *testing.T) {
 
 		// The posts of a deleted member stay under the name, which stays taken.
 		s.exec("UPDATE board_users SET title = 'Captain', bio = 'Of the sea', time_zone = 'Europe/Berlin', last_active_at = 1, email_asked = 'other@example.com' WHERE id = ?", alice)
+		of := map[string]string{
+			"board_forum_moderators": "(forum_id, user_id, rights_mask, cascades) SELECT id, ?, 1, 0 FROM board_forums WHERE slug = 'public'",
+			"board_subscriptions":    "(target, user_id, target_id, mode, created_at) VALUES ('forum', ?, 1, 'instant', 1)",
+			"board_notifications":    "(kind, user_id, thread_id, post_id, actor_name, created_at) VALUES ('reply', ?, 1, 1, 'bob', 1)",
+			"board_thread_reads":     "(thread_id, user_id, last_read_post_id, read_at) SELECT id, ?, 1, 1 FROM board_threads WHERE title = 'Alice ticket'",
+			"board_forum_reads":      "(forum_id, user_id, read_at) SELECT id, ?, 1 FROM board_forums WHERE slug = 'public'",
+			"board_mails":            "(mode, user_id, source, thread_id, first_post_id, last_post_id, due_at, created_at) VALUES ('daily', ?, 'thread', 1, 1, 1, 1, 1)",
+			"board_links":            "(kind, user_id, email, expires_at) VALUES ('reset', ?, 'alice@example.com', 1)",
+			"board_identities":       "(issuer, subject, user_id) VALUES ('https://id.example.com', 'alice', ?)",
+			"board_idempotency":      "(key, user_id, request_hash, body, created_at) VALUES ('once', ?, '', '', 1)",
+			"board_forum_floods":     "(forum_id, user_id, full_at) SELECT id, ?, 1 FROM board_forums WHERE slug = 'public'",
+			"board_sessions":         "(secret_hash, user_id, created_at, seen_at, confirmed_at) VALUES ('hash', ?, 1, 1, 1)",
+		}
+		for table, row := range of {
+			s.exec("INSERT INTO "+table+" "+row, alice)
+		}
 		must(t, b.DeleteMember(ctx, ada, alice))
 		if n := s.number("SELECT count(*) FROM board_users WHERE id = ? AND email || email_asked || password_hash || title || bio = '' AND email_key IS NULL AND time_zone = 'UTC' AND last_active_at IS NULL", alice); n != 1 {
 			t.Error("something is left of the deleted")
+		}
+		of["board_user_groups"] = ""
+		for table := range of {
+			if n := s.number("SELECT count(*) FROM "+table+" WHERE user_id = ?", alice); n != 0 {
+				t.Errorf("%s has %d rows of the deleted", table, n)
+			}
 		}
 		s.do("alice", "GET", "/me", "").want(401)
 		if a := s.do("", "GET", path("/threads/%d/posts", s.threadOf("Public thread")), ""); !strings.Contains(a.body, `"authorUsername":"alice"`) {

@@ -309,7 +309,10 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.Moment(), id); err != nil {
 			return "", err
 		}
-		for _, table := range []string{"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads", "board_links", "board_identities", "board_forum_floods"} {
+		for _, table := range []string{
+			"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads", "board_mails", "board_links",
+			"board_identities", "board_idempotency", "board_forum_floods",
+		} {
 			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id = ?", id); err != nil {
 				return "", err
 			}
