@@ -104,7 +104,7 @@ func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err 
 		if a.ReadsAll(forum) {
 			r.Recent++
 			r.Held += int64(kernel.Bool(visibility == rights.Unapproved))
-			r.Deleted += int64(kernel.Bool(visibility == rights.Deleted))
+			r.Deleted += int64(kernel.Bool(visibility >= rights.Deleted)) // the archived ones, too
 		}
 		return err
 	})
