@@ -133,14 +133,14 @@ var flipsOfKeys = map[string]flip{
 	"signing.key_path": {First: "one", Other: "two", Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
 		one, two := t.TempDir(), t.TempDir()
 		s["signing.key_path"] = map[string]string{"one": one, "two": two}[s["signing.key_path"]]
-		newLab(t, s)
+		newSigning(t, s)
 		return holds(t, one) + " " + holds(t, two)
 	}},
 	"signing.key_store": {Other: "postgres_key", With: sealed, Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
-		return holds(t, newLab(t, s).folder)
+		return holds(t, newSigning(t, s).folder)
 	}},
 	"signing.postgres_key.encryption_key_env": {Other: "OTHER", With: sealed.And(settings{"signing.key_store": "postgres_key"}), Want: [2]string{"MASTER", "OTHER"}, See: func(t *testing.T, s settings) string {
-		return sealer(t, newLab(t, s).row("SELECT private FROM authserver_keys"))
+		return sealer(t, newSigning(t, s).row("SELECT private FROM authserver_keys"))
 	}},
 	"signing.kms_transit.address": {First: "one", Other: "two", With: afar, Want: [2]string{"true false", "false true"}, See: func(t *testing.T, s settings) string {
 		one, two := newHeard(t, 0), newHeard(t, 0)
@@ -184,6 +184,14 @@ var flipsOfKeys = map[string]flip{
 	"data_encryption.kms_transit_encrypt.key_name":              {First: "data", Other: "own-key", With: sealedAfar, Want: [2]string{"false", "true"}, See: encryptedAfar("/encrypt/own-key")},
 	"data_encryption.kms_transit_encrypt.mount_path":            {Other: "own-mount", With: sealedAfar, Want: [2]string{"false", "true"}, See: encryptedAfar("/own-mount/")},
 	"data_encryption.kms_transit_encrypt.token_env":             {First: "ROOT", Other: "WRONG", With: sealedAfar, Want: [2]string{"false", "true"}, See: encryptedAfar(" a guess ")},
+}
+
+// newSigning is a lab whose first key is made.
+func newSigning(t *testing.T, s settings) *lab {
+	t.Helper()
+	l := newLab(t, s)
+	l.ask(http.MethodGet, "/.well-known/jwks.json", "")
+	return l
 }
 
 // holds reports whether there is anything in a folder.
