@@ -28,7 +28,8 @@ import (
 const (
 	boardGets     = 1000 // requests of each kind
 	boardWriters  = 16
-	boardReplies  = 100 // of each writer
+	boardReplies  = 100 // of each writer, in a round
+	boardRounds   = 6   // further ones, in which work is due that waits for a quiet moment
 	boardSearches = 100 // of each kind
 )
 
@@ -273,7 +274,9 @@ func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
 // time in threads of their own and in the long one. The first of each comes apart: all
 // are to the long thread at once, and find connections that nobody has written on. So
 // does a first round, in which the server gets to know what the connections ask it for;
-// of that is told how much longer the slowest took than the others.
+// of that is told how much longer the slowest took than the others. So is that of the worst
+// of further rounds: PostgreSQL folds the words of some thousand posts into their index in
+// one of them, which the rounds before would not show.
 func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	first, err := c.replies(ctx, 1)
 	if err != nil {
@@ -300,7 +303,15 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	s := spellOf(took)
 	const steady = 5
 	slowest, slowestFresh := s.unevenness(), spellOf(fresh).unevenness()
-	ofHundred := hundreds(append(fresh, took...))
+	all, worst := slices.Concat(fresh, took), 0.0
+	for range boardRounds {
+		more, err := c.replies(ctx, boardReplies)
+		if err != nil {
+			return nil, err
+		}
+		all, worst = append(all, more...), max(worst, spellOf(more).unevenness())
+	}
+	ofHundred := hundreds(all)
 	usual := ofHundred[len(ofHundred)/2]
 	return []line{
 		{what: fmt.Sprintf("replies/s of %d members at a time", boardWriters), tollgate: number(float64(len(took)) / elapsed.Seconds())},
@@ -310,6 +321,7 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 		{what: "ms, the slowest of them", tollgate: number(s.ms(100))},
 		{what: "ratio of the slowest to the p50", ratio: number(slowest), aim: fmt.Sprint("<= ", steady), met: slowest <= steady},
 		{what: "ratio of the slowest to the p50, in the round before", ratio: number(slowestFresh), aim: fmt.Sprint("<= ", steady), met: slowestFresh <= steady},
+		{what: fmt.Sprintf("ratio of the slowest to the p50, in the worst of %d rounds more", boardRounds), ratio: number(worst), aim: fmt.Sprint("<= ", steady), met: worst <= steady},
 		{what: "ratio of the slowest of 100 to their p50, in half of the hundreds", ratio: number(usual), aim: fmt.Sprint("<= ", steady), met: usual <= steady},
 		{what: "the same, in the most uneven hundred", ratio: number(ofHundred[len(ofHundred)-1])},
 		{what: "ms, the slowest of the first, all at once in one thread", tollgate: number(spellOf(first).ms(100))},
