@@ -242,10 +242,11 @@ func (s *Service) readSpending(ctx context.Context, id *Identity, key *keySpend,
 // writersKept is how long the row of a process stays after its last batch.
 const writersKept = 7 * 24 * time.Hour
 
-// markWritten notes, with a batch, how far this process has come.
-func (s *Service) markWritten(c store.Conn, records int64) error {
+// markWritten notes, with a batch, how far this process has come, and from where. It is an
+// error where the row says otherwise: a batch that was given up has come through after all.
+func (s *Service) markWritten(c store.Conn, from, records int64) error {
 	now := s.now()
-	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ?`, records, micros(now), s.spending.writer)
+	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records = ?`, records, micros(now), s.spending.writer, from)
 	if err != nil || n == 1 {
 		return err
 	}

@@ -232,7 +232,7 @@ func (l *UsageLog) write(ctx context.Context, batch []Record, last int64, used m
 			return err
 		}
 		if len(batch) > 0 {
-			if err := l.service.markWritten(c, last); err != nil {
+			if err := l.service.markWritten(c, last-int64(len(batch)), last); err != nil {
 				return err
 			}
 		}

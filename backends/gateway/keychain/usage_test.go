@@ -197,12 +197,21 @@ func TestUsageOnce(t *testing.T) {
 		log.unsure = true
 		log.Add(record(9))
 		flush()
+		log.Add(record(10))
+		batch, last = log.batch(1)
+		if err := log.write(t.Context(), batch, last, nil); err != nil { // it comes through once it was looked for
+			t.Fatal(err)
+		}
+		if err := log.Flush(t.Context()); err == nil {
+			t.Error("a batch is written over one that came through late")
+		}
+		flush()
 		var rows, counted int
 		err := n.db.Read(t.Context(), func(c store.Conn) error {
 			return c.Row("SELECT (SELECT count(*) FROM gateway_usage), (SELECT sum(requests) FROM gateway_usage_hours)").Scan(&rows, &counted)
 		})
-		if err != nil || rows != 10 || counted != 10 || log.Pending() != 0 {
-			t.Errorf("%d records are written, %d counted, %d wait, want 10, 10 and 0; error %v", rows, counted, log.Pending(), err)
+		if err != nil || rows != 11 || counted != 11 || log.Pending() != 0 {
+			t.Errorf("%d records are written, %d counted, %d wait, want 11, 11 and 0; error %v", rows, counted, log.Pending(), err)
 		}
 	})
 }
