@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -134,11 +134,11 @@ func (p *report) identify() {
 	b := make([]byte, 0, 512)
 	b = jsontext.AppendQuoted(append(b, `{"certname":`...), p.certname)
 	b = jsontext.AppendQuoted(append(b, `,"configuration_version":`...), p.configurationVersion)
-	b = append(query.AppendTime(append(b, `,"end_time":"`...), p.end), '"')
-	b = append(query.AppendTime(append(b, `,"producer_timestamp":"`...), p.producerTimestamp), '"')
+	b = append(syntax.AppendTime(append(b, `,"end_time":"`...), p.end), '"')
+	b = append(syntax.AppendTime(append(b, `,"producer_timestamp":"`...), p.producerTimestamp), '"')
 	b = jsontext.AppendQuoted(append(b, `,"puppet_version":`...), p.puppetVersion)
 	b = strconv.AppendInt(append(b, `,"report_format":`...), p.format, 10)
-	b = append(query.AppendTime(append(b, `,"start_time":"`...), p.start), '"')
+	b = append(syntax.AppendTime(append(b, `,"start_time":"`...), p.start), '"')
 	b = append(b, `,"transaction_uuid":`...)
 	if p.transactionUUID.Valid {
 		b = jsontext.AppendQuoted(b, p.transactionUUID.String)
@@ -153,7 +153,7 @@ func checkAhead(what string, at int64, now time.Time) error {
 	if at <= now.Add(maxAhead).UnixMilli() {
 		return nil
 	}
-	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server", what, query.AppendTime(nil, at), maxAhead/day)
+	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server", what, syntax.AppendTime(nil, at), maxAhead/day)
 }
 
 // checkTimes refuses a report from the future.

@@ -3,7 +3,7 @@ package runevents
 import (
 	"strconv"
 
-	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -102,7 +102,7 @@ func (r *reader) logLine(out []byte) []byte {
 			out = r.tags(out)
 			r.once(&seen, seenTags, name)
 		case "time":
-			out = append(query.AppendTime(append(out, '"'), r.instant()), '"')
+			out = append(syntax.AppendTime(append(out, '"'), r.instant()), '"')
 			r.once(&seen, seenTime, name)
 		default:
 			r.fail("a log line has no member %q", rest.Quote(string(name)))

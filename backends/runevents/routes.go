@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
@@ -221,7 +222,7 @@ func (*Endpoint) version(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (e *Endpoint) time(w http.ResponseWriter, _ *http.Request) {
-	write(w, http.StatusOK, `{"server_time":%q}`, query.AppendTime(nil, e.service.o.Now().UnixMilli()))
+	write(w, http.StatusOK, `{"server_time":%q}`, syntax.AppendTime(nil, e.service.o.Now().UnixMilli()))
 }
 
 // StatusPath tells whether the service works.

@@ -254,11 +254,11 @@ func numeric(v *syntax.Value) (any, error) {
 func timeValue(v *syntax.Value) (int64, error) {
 	switch v.Kind {
 	case syntax.String:
-		if ms, ok := parseTime(v.Text); ok {
+		if ms, ok := syntax.ParseTime(v.Text); ok {
 			return ms, nil
 		}
 	case syntax.Number:
-		if ms, err := strconv.ParseInt(v.Text, 10, 64); err == nil && ms <= maxEpoch && ms >= -maxEpoch {
+		if ms, err := strconv.ParseInt(v.Text, 10, 64); err == nil && ms <= syntax.MaxEpoch && ms >= -syntax.MaxEpoch {
 			return ms, nil
 		}
 	default:

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 )
 
 // TestAppendTime compares with the library, leap days and all.
@@ -16,7 +18,7 @@ func TestAppendTime(t *testing.T) {
 	t.Parallel()
 	var got, want []byte
 	check := func(ms int64) { // half a million times: without t.Helper, which looks at the stack each time
-		got, want = AppendTime(got[:0], ms), time.UnixMilli(ms).UTC().AppendFormat(want[:0], "2006-01-02T15:04:05.000Z")
+		got, want = syntax.AppendTime(got[:0], ms), time.UnixMilli(ms).UTC().AppendFormat(want[:0], "2006-01-02T15:04:05.000Z")
 		if !bytes.Equal(got, want) {
 			t.Errorf("%d: %s, want %s", ms, got, want)
 		}
@@ -31,9 +33,9 @@ func TestAppendTime(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 10_000 {
-		check(r.Int64N(maxEpoch + length))
+		check(r.Int64N(syntax.MaxEpoch + length))
 	}
-	check(maxEpoch)
+	check(syntax.MaxEpoch)
 	check(-1)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
+	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -186,7 +187,7 @@ func (rw *rowWriter) cell(c cell, v any) error {
 			rw.buf = strconv.AppendBool(rw.buf, n != 0)
 		case cellTime:
 			rw.buf = append(rw.buf, '"')
-			rw.buf = append(AppendTime(rw.buf, n), '"')
+			rw.buf = append(syntax.AppendTime(rw.buf, n), '"')
 		default:
 			rw.buf = strconv.AppendInt(rw.buf, n, 10)
 		}

@@ -1,4 +1,4 @@
-package query
+package syntax
 
 import (
 	"regexp"
@@ -21,9 +21,9 @@ var (
 // maxTimeText is longer than any point in time; fractions may be long.
 const maxTimeText = 64
 
-// parseTime reads a point in time to the millisecond, UTC unless it says
+// ParseTime reads a point in time to the millisecond, UTC unless it says
 // otherwise.
-func parseTime(s string) (ms int64, ok bool) {
+func ParseTime(s string) (ms int64, ok bool) {
 	if len(s) > maxTimeText {
 		return 0, false
 	}
@@ -109,7 +109,7 @@ func point(year, month, day int, hour, minute, second, fraction, zone string) (i
 // AppendTime writes Unix milliseconds as every answer shows them. It is most of
 // the work of a long answer, so the usual years are written by hand.
 func AppendTime(b []byte, ms int64) []byte {
-	if ms < 0 || ms > maxEpoch {
+	if ms < 0 || ms > MaxEpoch {
 		return time.UnixMilli(ms).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
 	}
 	const length = 24 * 60 * 60 * 1000
@@ -141,5 +141,5 @@ func AppendTime(b []byte, ms int64) []byte {
 	return append(b, y1, y2, y3, y4, '-', o1, o2, '-', d1, d2, 'T', h1, h2, ':', m1, m2, ':', s1, s2, '.', f1, f2, digits[rest%10], 'Z')
 }
 
-// maxEpoch bounds times given as numbers to four-digit years.
-const maxEpoch = 253_402_300_799_999
+// MaxEpoch bounds times given as numbers to four-digit years.
+const MaxEpoch = 253_402_300_799_999
