@@ -85,7 +85,7 @@ func read(passages []kernel.Passage, known *Tables) []*Series {
 // inReport is a period as the issuer counts it, where that of its report tells: of a third quarter
 // that ends in June so are the three months to June of each year.
 func inReport(p, report kernel.Period) kernel.Period {
-	if p.Months != 3 || p.Quarter != 0 || report.Quarter == 0 || report.Year == 0 || p.End == "" || p.End.Time().Month() != report.End.Time().Month() {
+	if p.Months != 3 || p.Quarter != 0 || report.Quarter == 0 || report.Year == 0 || p.End == "" || report.End == "" || p.End.Time().Month() != report.End.Time().Month() {
 		return p
 	}
 	p.Quarter, p.Year = report.Quarter, report.Year+p.End.Year()-report.End.Year()
