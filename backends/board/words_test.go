@@ -1,6 +1,8 @@
 package board
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +35,29 @@ func TestWordsAreFolded(t *testing.T) {
 			if time.Now().After(deadline) {
 				t.Fatal("the words stay in the list")
 			}
+		}
+	})
+}
+
+// TestLeavesOfWords: on SQLite the index of words has small leaves, so that a reply that
+// merges some does not take long.
+func TestLeavesOfWords(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		if db.Dialect() != store.SQLite {
+			return
+		}
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		thread := s.number("SELECT min(id) FROM board_threads WHERE visibility = 0 AND forum_id = ?", s.forum("public"))
+		for i := range 20 {
+			var words strings.Builder
+			for j := range 200 {
+				fmt.Fprintf(&words, "word%dx%d ", i, j)
+			}
+			s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"`+words.String()+`"}`).want(201)
+		}
+		if n, most := s.number("SELECT count(*) FROM board_search_data"), s.number("SELECT max(length(block)) FROM board_search_data"); n < 20 || most > 1100 {
+			t.Errorf("the largest of %d leaves has %d bytes", n, most)
 		}
 	})
 }

@@ -42,9 +42,16 @@ type turnKey struct{}
 // which they came. It is for short changes that many make at a time, of rows that
 // several of them want: they wait in this process for each other, which takes no
 // connection, and not for a server that does all of them by halves. Names are equal
-// if == says so. The server plans each statement once for a connection, and not five
-// times by the values: a statement that wants another plan for other values has no place
-// in such a change. SQLite has one writer, who takes them in their order.
+// if == says so. Those of a name that wait, and ask for the same level, share a transaction,
+// each behind a savepoint: one that fails takes back itself alone, and is run again by itself
+// where it is the server that says so. What has been taken along is carried through where its
+// caller leaves.
+//
+// The server plans each statement once for a connection, and not five times by the values: a
+// statement that wants another plan for other values has no place in such a change. Nor are
+// there bitmap scans in these plans, which read all rows of a value and sort them where it is
+// believed to have few, and there may be thousands. SQLite has one writer, who takes them in
+// their order.
 func InTurn(ctx context.Context, name any) context.Context {
 	return context.WithValue(ctx, turnKey{}, name)
 }
@@ -59,7 +66,7 @@ func begin(ctx context.Context) []string {
 		statements[0] = "begin isolation level read committed"
 	}
 	if ctx.Value(turnKey{}) != nil {
-		statements = append(statements, "set local plan_cache_mode = force_generic_plan")
+		statements = append(statements, "set local plan_cache_mode = force_generic_plan", "set local enable_bitmapscan = off")
 	}
 	if releasesEarly(ctx) || ctx.Value(hastyKey{}) != nil {
 		statements = append(statements, "set local synchronous_commit = off")

@@ -15,8 +15,8 @@ import (
 func TestPageSize(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ before, page, merge int }{
-		"new":      {0, 16384, 1024},
-		"existing": {4096, 4096, 4096},
+		"new":      {0, 16384, 512},
+		"existing": {4096, 4096, 2048},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

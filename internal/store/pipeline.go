@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,10 +15,21 @@ import (
 // message.
 type pipeline struct {
 	conn    *sql.Conn
-	opening []string  // what begins it, which goes with its first statement
-	failed  error     // why it has not begun
+	before  pgx.Batch // what goes with the next statement, ahead of it: what begins the transaction, and what others of a group have left
 	later   pgx.Batch // what waits for the end of a Write
+	opening int       // how many statements begin it, of which the server …
+	begun   int       // … has run so many
+	failed  error     // why it has not begun
 	ended   bool
+	marks   int // so many have been set
+}
+
+func newPipeline(conn *sql.Conn, opening []string) *pipeline {
+	p := &pipeline{conn: conn, opening: len(opening)}
+	for _, statement := range opening {
+		p.before.Queue(statement).Exec(func(pgconn.CommandTag) error { p.begun++; return nil })
+	}
+	return p
 }
 
 // send runs the statements of a batch.
@@ -25,19 +37,13 @@ func (p *pipeline) send(ctx context.Context, batch *pgx.Batch) error {
 	if p.failed != nil {
 		return p.failed
 	}
-	if p.opening == nil {
-		return p.sendAll(ctx, batch)
+	if len(p.before.QueuedQueries) > 0 {
+		whole := p.before
+		whole.QueuedQueries = append(whole.QueuedQueries, batch.QueuedQueries...)
+		batch, p.before = &whole, pgx.Batch{}
 	}
-	var whole pgx.Batch
-	begun := 0
-	for _, statement := range p.opening {
-		whole.Queue(statement).Exec(func(pgconn.CommandTag) error { begun++; return nil })
-	}
-	opening := len(p.opening)
-	p.opening = nil
-	whole.QueuedQueries = append(whole.QueuedQueries, batch.QueuedQueries...)
-	err := p.sendAll(ctx, &whole)
-	if err != nil && begun < opening {
+	err := p.sendAll(ctx, batch)
+	if err != nil && p.begun < p.opening {
 		p.failed = err
 	}
 	return err
@@ -49,9 +55,9 @@ func (p *pipeline) sendAll(ctx context.Context, batch *pgx.Batch) error {
 	})
 }
 
-// begin is for a statement that goes alone.
+// begin is for a statement that goes without others.
 func (p *pipeline) begin(ctx context.Context) error {
-	if p.opening == nil {
+	if len(p.before.QueuedQueries) == 0 {
 		return p.failed
 	}
 	return p.send(ctx, new(pgx.Batch))
@@ -98,23 +104,61 @@ func (p *pipeline) commit(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	p.later.Queue("commit").Exec(func(done pgconn.CommandTag) error {
+	p.keep()
+	var last pgx.Batch
+	last.Queue("commit").Exec(func(done pgconn.CommandTag) error {
 		p.ended = true
 		if done.String() == "ROLLBACK" { // a statement failed, and nobody cared
 			return pgx.ErrTxCommitRollback
 		}
 		return nil
 	})
-	if err := p.send(ctx, &p.later); err != nil {
+	if err := p.send(ctx, &last); err != nil {
 		return fmt.Errorf("committing: %w", err)
 	}
 	return nil
 }
 
+// keep has what waits for the end of a Write go ahead of whatever comes next.
+func (p *pipeline) keep() {
+	p.before.QueuedQueries = append(p.before.QueuedQueries, p.later.QueuedQueries...)
+	p.later = pgx.Batch{}
+}
+
+// mark begins what back takes back and release keeps. The server hears of it with the
+// next statement. Each has a name of its own: one that was not set, since what came before
+// it has failed, must not be taken for another one.
+func (p *pipeline) mark() {
+	p.keep()
+	p.marks++
+	p.before.Queue("savepoint " + p.savepoint())
+}
+
+func (p *pipeline) savepoint() string { return "change_" + strconv.Itoa(p.marks) }
+
+func (p *pipeline) release() {
+	p.keep()
+	p.before.Queue("release savepoint " + p.savepoint())
+}
+
+// back is an error where more is lost than what came after the mark.
+func (p *pipeline) back(ctx context.Context) error {
+	p.later = pgx.Batch{}
+	if n := len(p.before.QueuedQueries); n > 0 { // nothing was sent since
+		p.before.QueuedQueries = p.before.QueuedQueries[:n-1]
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+	defer cancel()
+	_, err := p.conn.ExecContext(ctx, "rollback to savepoint "+p.savepoint())
+	p.before.Queue("release savepoint " + p.savepoint())
+	return err
+}
+
 // rollback takes the transaction back, unless it has ended, also where its caller is
 // gone. A connection on which that fails is not used again.
 func (p *pipeline) rollback(ctx context.Context) {
-	if p.ended || p.opening != nil {
+	if p.ended || p.begun == 0 && p.failed == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)

@@ -97,6 +97,7 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 		turns:    newTurns(max(turnsLeast, o.MaxConns/5)),
 		flushes:  newRounds(),
 		patience: writePatience,
+		turnTime: turnTime,
 		logger:   logger,
 	}, logger), nil
 }
@@ -115,6 +116,7 @@ type postgres struct {
 	turns    *turns
 	flushes  *rounds // of what is committed
 	patience time.Duration
+	turnTime time.Duration
 }
 
 func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
@@ -252,15 +254,20 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 		deadline = time.Now().Add(p.patience)
 	}
 	pause := retryPause
+	alone := false
 	for attempt := 1; ; attempt++ {
 		weight := int64(1)
 		if attempt > sharedAttempts {
-			weight = int64(p.maxConns)
+			weight, alone = int64(p.maxConns), true
 		}
-		err := p.transact(ctx, weight, fn)
+		err := p.transact(ctx, weight, alone, fn)
 		switch {
 		case err == nil:
 			return nil
+		case errors.Is(err, errAlone): // once
+			alone = true
+			attempt--
+			continue
 		case attempt <= sharedAttempts && errors.As(err, new(*beginError)) && p.judge(err) == verdictLost:
 			// Nothing was asked of the server yet: a connection cut while idle.
 			p.dropIdle()
@@ -289,15 +296,20 @@ type beginError struct{ err error }
 func (e *beginError) Error() string { return "beginning a transaction: " + e.err.Error() }
 func (e *beginError) Unwrap() error { return e.err }
 
-func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) error {
-	ended := func() {}
+// transact makes one attempt. Alone it takes nobody along in its turn, nor is taken.
+func (p *postgres) transact(ctx context.Context, weight int64, alone bool, fn writeFunc) error {
+	var mine *taken
+	kind := kindOf(ctx, alone)
 	if name := ctx.Value(turnKey{}); name != nil {
-		mine, err := p.turns.take(ctx, name)
+		turn, err := p.turns.take(ctx, name, kind)
 		if err != nil {
 			return err
 		}
+		if turn.with != nil {
+			return turn.with.run(ctx, fn)
+		}
+		mine = turn.own
 		defer mine.end()
-		ended = mine.end
 	}
 	if err := p.slots.Acquire(ctx, weight); err != nil {
 		return err
@@ -308,23 +320,45 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 		return &beginError{err}
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
-	ahead := &pipeline{conn: conn, opening: begin(ctx)}
-	defer ahead.rollback(ctx) // after an error and in a panic; nothing after a commit
-	err = fn(ctx, ahead, ahead)
-	if err == nil && ahead.failed == nil {
-		err = ahead.commit(ctx)
-	}
-	if ahead.failed != nil {
-		return &beginError{ahead.failed}
+	tx := newPipeline(conn, begin(ctx))
+	defer tx.rollback(ctx) // after an error and in a panic; nothing after a commit
+	err = fn(ctx, tx, tx)
+	if tx.failed != nil {
+		return &beginError{tx.failed}
 	}
 	if err != nil {
 		return err
 	}
-	ended()
-	if releasesEarly(ctx) {
-		return p.flushes.join(func() error { return p.flush(ctx, conn) }, func() { _ = conn.Close() }) // who waits needs none
+	if kind != nil {
+		followers, err := p.takeAlong(ctx, mine, kind, tx)
+		if len(followers) > 0 || err != nil {
+			outcome := errAlone // in a panic too
+			defer func() { followers.end(outcome) }()
+			if err == nil {
+				outcome = p.commitGroup(ctx, conn, mine, tx)
+			}
+			return outcome
+		}
 	}
-	return nil
+	if err := tx.commit(ctx); err != nil {
+		if tx.failed != nil {
+			return &beginError{tx.failed}
+		}
+		return err
+	}
+	if mine != nil {
+		mine.end()
+	}
+	return p.flushed(ctx, conn)
+}
+
+// flushed returns when what was committed is as durable as the context of its write asks
+// for.
+func (p *postgres) flushed(ctx context.Context, conn *sql.Conn) error {
+	if !releasesEarly(ctx) {
+		return nil
+	}
+	return p.flushes.join(func() error { return p.flush(ctx, conn) }, func() { _ = conn.Close() }) // who waits needs none
 }
 
 // flush returns when all that was committed before is durable: the log is written

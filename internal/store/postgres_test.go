@@ -544,21 +544,48 @@ func TestPostgresInTurn(t *testing.T) {
 	}
 }
 
-// The server plans the statements of a write in turn once; those of others as it likes,
-// on the same connection too.
+// The server plans the statements of a write in turn once, for whatever values, and reads no
+// more rows of a value than are asked for; those of others it plans as it likes, on the same
+// connection too.
 func TestPostgresPlansOfWritesInTurn(t *testing.T) {
 	t.Parallel()
 	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 2}.start(t)
-	for _, write := range []struct {
-		ctx  context.Context
-		want string
-	}{
-		{InTurn(ReleaseEarly(t.Context()), "a"), "force_generic_plan"},
-		{t.Context(), "auto"},
+	for _, statement := range []string{ // by its statistics an owner has some 13 rows, and somebody may have thousands
+		"CREATE TABLE owned (id BIGINT PRIMARY KEY, owner BIGINT NOT NULL, filler TEXT NOT NULL)",
+		"INSERT INTO owned SELECT n, n % 1500, repeat('x', 100) FROM generate_series(1, 20000) n",
+		"CREATE INDEX owned_owner ON owned (owner, id)",
+		"ANALYZE owned",
 	} {
-		var mode string
-		if err := db.Write(write.ctx, func(c Conn) error { return c.Row("SHOW plan_cache_mode").Scan(&mode) }); err != nil || mode != write.want {
-			t.Errorf("plans are made by %q (%v), want %q", mode, err, write.want)
+		if err := db.Write(t.Context(), func(c Conn) error { _, err := c.Exec(statement); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, write := range []struct {
+		ctx   context.Context
+		modes string
+		sorts bool
+	}{
+		{InTurn(ReleaseEarly(t.Context()), "a"), "force_generic_plan off", false},
+		{t.Context(), "auto on", true},
+	} {
+		var modes, plan string
+		err := db.Write(write.ctx, func(c Conn) error {
+			if err := c.Row("SELECT current_setting('plan_cache_mode') || ' ' || current_setting('enable_bitmapscan')").Scan(&modes); err != nil {
+				return err
+			}
+			if _, err := c.Exec("PREPARE latest (BIGINT) AS SELECT id, filler FROM owned WHERE owner = $1 ORDER BY id DESC LIMIT 20"); err != nil {
+				return err
+			}
+			rows, err := List(c, func(r Row) (line string, err error) { return line, r.Scan(&line) }, "EXPLAIN EXECUTE latest (1)")
+			plan = strings.Join(rows, "\n")
+			if err != nil {
+				return err
+			}
+			_, err = c.Exec("DEALLOCATE latest")
+			return err
+		})
+		if err != nil || modes != write.modes || strings.Contains(plan, "Sort") != write.sorts {
+			t.Errorf("%v: plans are made by %q, want %q; sorts: %v\n%s", err, modes, write.modes, write.sorts, plan)
 		}
 	}
 }

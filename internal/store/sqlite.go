@@ -55,7 +55,7 @@ const (
 	// into the database; a burst does not leave a huge file behind.
 	walSizeLimit = 64 << 20
 	// walMerge is how long the log grows before it is merged, for which a commit waits.
-	walMerge = 16 << 20
+	walMerge = 8 << 20
 	// writerCache holds the pages that changes go to again and again.
 	writerCache = 32 << 20
 	// mapped is how much of the file readers see as memory. They share it with

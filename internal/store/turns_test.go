@@ -10,6 +10,12 @@ import (
 	"time"
 )
 
+// own is take for those who take nobody along.
+func (t *turns) own(ctx context.Context, name any) (*taken, error) {
+	a, err := t.take(ctx, name, nil)
+	return a.own, err
+}
+
 // Who comes first runs first, but none beside one of the same name, and no more than
 // there is room for.
 func TestTurns(t *testing.T) {
@@ -25,7 +31,7 @@ func TestTurns(t *testing.T) {
 			end := make(chan struct{})
 			ends[who] = end
 			callers.Go(func() {
-				mine, err := turns.take(t.Context(), who[:1])
+				mine, err := turns.own(t.Context(), who[:1])
 				if err != nil {
 					t.Errorf("%s: %v", who, err)
 					return
@@ -70,7 +76,7 @@ func TestTurnsThatTakeLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
 		take := func(name string) *taken {
-			mine, err := turns.take(t.Context(), name)
+			mine, err := turns.own(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,14 +114,14 @@ func TestTurnsCallerGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		first, err := turns.take(t.Context(), "a")
+		first, err := turns.own(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan error)
 		go func() {
-			_, err := turns.take(ctx, "b")
+			_, err := turns.own(ctx, "b")
 			gone <- err
 		}()
 		synctest.Wait()
@@ -124,7 +130,7 @@ func TestTurnsCallerGone(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		first.end()
-		last, err := turns.take(t.Context(), "b")
+		last, err := turns.own(t.Context(), "b")
 		if err != nil {
 			t.Fatal(err)
 		}

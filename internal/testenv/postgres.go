@@ -22,7 +22,7 @@ type PostgresServer struct {
 	name    string
 }
 
-var sharedPostgres = sync.OnceValues(startPostgres)
+var sharedPostgres = sync.OnceValues(func() (*server, error) { return startPostgres(false) })
 
 var databases atomic.Int64
 
@@ -77,7 +77,7 @@ func postgresLike(tb testing.TB, template string) *PostgresServer {
 // NewPostgres returns a server of the test's own, which it may stop and start.
 func NewPostgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
-	s, err := startPostgres()
+	s, err := startPostgres(false)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -139,7 +139,8 @@ func postgresDSN(s *server, database string) string {
 }
 
 // startPostgres makes a cluster and runs a server on it.
-func startPostgres() (_ *server, err error) {
+// A durable one has the settings of its maker, one for tests is fast instead.
+func startPostgres(durable bool) (_ *server, err error) {
 	const folder = "/usr/lib/postgresql/*/bin" // where Debian keeps them
 	initdb, ok := lookUp("initdb", folder)
 	postgres, ok2 := lookUp("postgres", folder)
@@ -174,10 +175,11 @@ func startPostgres() (_ *server, err error) {
 
 	s.command = []string{
 		postgres, "-D", data, "-p", strconv.Itoa(s.port),
-		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
-		"-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off",
-		"-c", "max_connections=300", "-c", "shared_buffers=32MB",
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=300",
 		"-c", "jit=off", // tests ask small tables, of which there are no statistics yet, and compiling takes longer than any of that
+	}
+	if !durable {
+		s.command = append(s.command, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off", "-c", "shared_buffers=32MB")
 	}
 	s.answers = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // child starts both servers, says where they are, and hangs.
 func child() {
-	p, err := startPostgres()
+	p, err := startPostgres(false)
 	if err != nil {
 		panic(err)
 	}
