@@ -181,6 +181,7 @@ func TestUpgrade(t *testing.T) {
 				}
 				switch left, there := after[table]; {
 				case strings.HasPrefix(strings.TrimPrefix(table, "public."), "schema_") && left >= n: // migrations that came since
+				case table == "board_search_config" && left >= n: // what they have set in the index
 				case !there || left != n:
 					t.Errorf("%s has %d rows of %d", table, left, n)
 				}
