@@ -15,6 +15,8 @@ type Conn struct {
 	q   querier
 	// ahead sends several statements at a time; nil: each is run at once.
 	ahead *pipeline
+	// last gathers statements for the end of a commit; nil: Last is Later.
+	last *ending
 }
 
 // querier is what *sql.DB, *sql.Conn and *sql.Tx have in common.
@@ -54,6 +56,26 @@ func (c Conn) Later(query string, args ...any) error {
 	}
 	c.ahead.later.Queue(c.db.Rebind(query), args...)
 	return nil
+}
+
+// Last is Later for a statement that changes what no Write reads, such as an index of words:
+// on SQLite it runs at the end of the commit, which others share, behind those that were left
+// by the ones before. What FTS5 is given between two savepoints is a segment of its
+// own, which costs more than the words in it.
+func (c Conn) Last(query string, args ...any) error {
+	if c.last == nil {
+		return c.Later(query, args...)
+	}
+	c.last.statements = append(c.last.statements, lastStatement{query, args})
+	return nil
+}
+
+// ending are statements for the end of a commit.
+type ending struct{ statements []lastStatement }
+
+type lastStatement struct {
+	query string
+	args  []any
 }
 
 // Row runs a query for one row. Its Scan is sql.ErrNoRows where there is none.
@@ -109,4 +131,4 @@ func (c Conn) Pool() *sql.DB {
 
 // On is a Conn on a connection or a transaction of the Pool, which ends before the
 // function that c is of.
-func (c Conn) On(q querier) Conn { return Conn{c.ctx, c.db, q, nil} }
+func (c Conn) On(q querier) Conn { return Conn{c.ctx, c.db, q, nil, nil} }

@@ -65,7 +65,7 @@ func (f *follower) run(ctx context.Context, fn writeFunc) error {
 	func() {
 		err := errUnfinished
 		defer func() { f.result <- err }()
-		err = fn(ctx, f.tx, f.tx)
+		err = fn(ctx, f.tx, f.tx, nil)
 	}()
 	return <-f.ended
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"errors"
 	"testing"
 )
 
@@ -44,6 +45,46 @@ func TestLater(t *testing.T) {
 		}
 		if !has(t, db, 1) || names() != 1 {
 			t.Fatal("what was left for the end of an acknowledged change is not seen")
+		}
+	})
+}
+
+// What is left for the end of a commit comes with the change or not at all; on SQLite behind
+// all that share the commit, in their order.
+func TestLast(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		db := p.start(t)
+		leave := func(id int, failed error) func(c Conn) error {
+			return func(c Conn) error {
+				if err := c.Last("DELETE FROM items WHERE id = ?", id); err != nil {
+					return err
+				}
+				if err := c.Last("INSERT INTO items (id, name) SELECT ?, 'left with ' || count(*) FROM items", id); err != nil {
+					return err
+				}
+				return failed
+			}
+		}
+		for _, failed := range []error{nil, errTest} {
+			wantError(t, db.Write(t.Context(), leave(1, failed)), failed)
+		}
+		if n := number(t, db, "SELECT count(*) FROM items WHERE id = 1 AND name = 'left with 0'"); n != 1 {
+			t.Fatalf("there are %d of what was left", n)
+		}
+		if db.Dialect() != SQLite {
+			return
+		}
+		seen := 0
+		for _, err := range group(t, db, leave(2, nil), leave(3, errTest), func(c Conn) error {
+			return c.Row("SELECT count(*) FROM items WHERE id = 2").Scan(&seen)
+		}, leave(4, nil)) {
+			if err != nil && !errors.Is(err, errTest) {
+				t.Error(err)
+			}
+		}
+		if n := number(t, db, "SELECT count(*) FROM items WHERE name = 'left with ' || (id / 2)"); n != 3 || seen != 0 {
+			t.Errorf("%d of three came behind the others, in their order; another change of the commit saw %d", n, seen)
 		}
 	})
 }

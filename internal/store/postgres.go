@@ -322,7 +322,7 @@ func (p *postgres) transact(ctx context.Context, weight int64, alone bool, fn wr
 	defer func() { _ = conn.Close() }() // back to the pool
 	tx := newPipeline(conn, begin(ctx))
 	defer tx.rollback(ctx) // after an error and in a panic; nothing after a commit
-	err = fn(ctx, tx, tx)
+	err = fn(ctx, tx, tx, nil)
 	if tx.failed != nil {
 		return &beginError{tx.failed}
 	}

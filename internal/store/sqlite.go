@@ -336,7 +336,7 @@ func (s *sqlite) probeEvery() time.Duration { return fileCheck }
 // probeWrite writes a number of the file's head that nobody uses, which takes
 // as much of the disk as any small write, also when it was the same before.
 func (s *sqlite) probeWrite(ctx context.Context) error {
-	return s.write(ctx, func(ctx context.Context, tx querier, _ *pipeline) error {
+	return s.write(ctx, func(ctx context.Context, tx querier, _ *pipeline, _ *ending) error {
 		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")
 		return err
 	})

@@ -77,9 +77,10 @@ type engine interface {
 	close() error
 }
 
-// writeFunc is called by an engine with a transaction, and what sends several
-// statements of it at a time; nil: each is run at once.
-type writeFunc = func(ctx context.Context, tx querier, ahead *pipeline) error
+// writeFunc is called by an engine with a transaction, what sends several
+// statements of it at a time (nil: each is run at once), and what gathers those for
+// the end of a commit (nil: it is that of the transaction).
+type writeFunc = func(ctx context.Context, tx querier, ahead *pipeline, last *ending) error
 
 // verdict is what an error says about the database it came from.
 type verdict int
@@ -145,7 +146,7 @@ func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
-	return db.settleError(ctx, fn(Conn{ctx, db, db.engine.readers(), nil}))
+	return db.settleError(ctx, fn(Conn{ctx, db, db.engine.readers(), nil, nil}))
 }
 
 // ReadBriefly is Read for a few statements each of which finds its rows by an index,
@@ -162,7 +163,7 @@ func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
 			return err
 		}
 		defer conn.Close()
-		return fn(Conn{context.WithoutCancel(ctx), db, conn, nil})
+		return fn(Conn{context.WithoutCancel(ctx), db, conn, nil, nil})
 	})
 }
 
@@ -190,8 +191,8 @@ func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
-	err := db.engine.write(ctx, func(ctx context.Context, tx querier, ahead *pipeline) error {
-		return fn(Conn{context.WithValue(ctx, writingKey{}, db), db, tx, ahead})
+	err := db.engine.write(ctx, func(ctx context.Context, tx querier, ahead *pipeline, last *ending) error {
+		return fn(Conn{context.WithValue(ctx, writingKey{}, db), db, tx, ahead, last})
 	})
 	if err == nil {
 		db.health.written()

@@ -60,6 +60,7 @@ type change struct {
 	fn     writeFunc
 	own    context.Context // of a caller who makes the group; nil: somebody else does
 	stage  atomic.Int32
+	last   ending     // what it leaves for the end of the commit
 	turn   chan turn  // to the caller; holds one, so that the writer never waits on it
 	result chan error // from the caller, when its turn is over; holds one
 }
@@ -173,7 +174,8 @@ func (w *writer) direct(c *change) error {
 func (c *change) take(ctx context.Context, conn *sql.Conn) {
 	err := errUnfinished
 	defer func() { c.result <- err }()
-	err = c.fn(context.WithoutCancel(ctx), conn, nil)
+	c.last = ending{}
+	err = c.fn(context.WithoutCancel(ctx), conn, nil, &c.last)
 }
 
 // runs is take on the goroutine that makes the group. What does not return, as a panic,
@@ -321,8 +323,8 @@ func (w *writer) lead(c *change) (ok bool) {
 	return failed == nil
 }
 
-// standing is an error when the first change has lost the transaction and said
-// nothing: there would be no second one within it.
+// standing is an error when a change has lost the transaction and said nothing: what
+// comes next would not be within it.
 func (w *writer) standing() error {
 	err := w.do("BEGIN")
 	switch {
@@ -386,6 +388,15 @@ func (w *writer) commit(joined []*change) {
 		w.rollback()
 		return
 	}
+	if err := w.finish(joined); err != nil {
+		if len(joined) > 1 {
+			w.rescue(joined)
+			return
+		}
+		w.rollback()
+		joined[0].end(err)
+		return
+	}
 	err := w.do(commit)
 	if err != nil {
 		w.rollback()
@@ -406,6 +417,26 @@ func (w *writer) commit(joined []*change) {
 	for _, c := range joined {
 		c.end(err)
 	}
+}
+
+// finish runs what the changes have left for the end of their commit, unless the
+// transaction is lost: it would stay without them.
+func (w *writer) finish(joined []*change) error {
+	looked := false
+	for _, c := range joined {
+		for _, s := range c.last.statements {
+			if !looked {
+				if err := w.standing(); err != nil {
+					return err
+				}
+				looked = true
+			}
+			if _, err := w.conn.ExecContext(context.Background(), s.query, s.args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // begin takes the write lock. It looks for it every millisecond instead of

@@ -93,6 +93,11 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 		_, err := c.Exec("INSERT INTO parts (item) VALUES (1000)")
 		return err
 	}
+	atTheEnd := func(c Conn) error { return c.Last("INSERT INTO items (id, name) VALUES (1000, NULL)") }
+	silentAtTheEnd := func(c Conn) error {
+		_ = full(c)
+		return c.Last("INSERT INTO items (id, name) VALUES (1000, 'left')")
+	}
 	silent := func(c Conn) error {
 		_ = full(c)
 		return nil
@@ -113,6 +118,8 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 		"interrupted":         {interrupted, true, func(err error) bool { return err != nil }},
 		"deferred constraint": {deferred, true, func(err error) bool { return sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT }},
 		"disk full, silently": {silent, true, func(err error) bool { return err != nil }},
+		"at the end":          {atTheEnd, true, func(err error) bool { return sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT }},
+		"full, left the end":  {silentAtTheEnd, true, func(err error) bool { return err != nil }},
 		"commits":             {ends("COMMIT"), false, func(err error) bool { return err != nil }},
 		"rolls back":          {ends("ROLLBACK"), true, func(err error) bool { return err != nil }},
 	} {

@@ -25,10 +25,10 @@ func index(c store.Conn, id int64, starts bool, title, message string) error {
 		return c.Later(IndexRows(store.Postgres)+"VALUES "+IndexRow(store.Postgres)+" ON CONFLICT (post_id) DO UPDATE SET words = excluded.words",
 			IndexValues(store.Postgres, id, title, message)...)
 	}
-	if err := c.Later("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
+	if err := c.Last("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
 		return err
 	}
-	return c.Later(IndexRows(store.SQLite)+"VALUES "+IndexRow(store.SQLite), IndexValues(store.SQLite, id, title, message)...)
+	return c.Last(IndexRows(store.SQLite)+"VALUES "+IndexRow(store.SQLite), IndexValues(store.SQLite, id, title, message)...)
 }
 
 // IndexRows is the statement that makes posts findable, up to its rows.
