@@ -28,7 +28,8 @@ import (
 // Whom the provider has sent before is the same member. A new person is the member whose address the provider
 // confirms, where that member has confirmed it here too: else somebody may have registered with the address of
 // another, and would share the account. Where nobody has the address the person joins, by the rules of the board.
-// Of the managed groups the member is in those that the provider names, and in no others.
+// Of the managed groups the member is in those that the provider names, and in no others, but for the last
+// administrator.
 func (s *Service) SignOn(ctx context.Context, p *oidclogin.Person, managed []string, former string) (cookie string, err error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *Service) SignOn(ctx context.Context, p *oidclogin.Person, managed []str
 			if err != nil {
 				return err
 			}
-			if err := s.settleGroups(c, user, p.Groups, managed); err != nil {
+			if err := s.settleGroups(c, access, user, p.Groups, managed); err != nil {
 				return err
 			}
 			cookie, err = s.beginFor(c, user, p, former)
@@ -161,13 +162,22 @@ func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email str
 	return "", kernel.Conflict("no name is free for you; try again")
 }
 
+// managedGroup is a group of the board that the provider decides on.
+type managedGroup struct {
+	id         int64
+	name       string
+	administer bool // its members may
+	member     bool // the member is in it
+}
+
 // settleGroups puts a member into those of the managed groups that are named, and takes the member out of the
-// others.
-func (s *Service) settleGroups(c store.Conn, user int64, named, managed []string) error {
-	changed := int64(0)
+// others; but the last administrator stays one: nobody could undo it.
+func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, named, managed []string) error {
+	var enter, leave []managedGroup
 	for _, name := range managed {
-		var group int64
-		err := c.Row("SELECT id FROM board_groups WHERE name = ? AND kind <> 'guest'", name).Scan(&group)
+		g := managedGroup{name: name}
+		err := c.Row("SELECT g.id, (g.allow_mask & ?) <> 0, EXISTS (SELECT 1 FROM board_user_groups m WHERE m.group_id = g.id AND m.user_id = ?)"+
+			" FROM board_groups g WHERE g.name = ? AND g.kind <> 'guest'", int64(rights.AdminAccess), user, name).Scan(&g.id, &g.administer, &g.member)
 		if errors.Is(err, sql.ErrNoRows) {
 			s.Logger.Warn("single sign-on names a group that the board does not have", zap.String("group", name))
 			continue
@@ -175,20 +185,54 @@ func (s *Service) settleGroups(c store.Conn, user int64, named, managed []string
 		if err != nil {
 			return err
 		}
-		query := "DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?"
-		for _, has := range named {
-			if has == name {
-				query = "INSERT INTO board_user_groups (user_id, group_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
-			}
+		switch in := slices.Contains(named, name); {
+		case in && !g.member:
+			enter = append(enter, g)
+		case !in && g.member:
+			leave = append(leave, g)
 		}
-		n, err := c.Exec(query, user, group)
-		if err != nil {
-			return err
-		}
-		changed += n
 	}
-	if changed == 0 {
+	if len(enter)+len(leave) == 0 {
 		return nil
 	}
-	return rights.BumpPermissions(c)
+	if err := rights.BumpPermissions(c); err != nil { // first, as in Administer
+		return err
+	}
+	for _, g := range enter {
+		if err := enterGroup(c, user, g); err != nil {
+			return err
+		}
+	}
+	for _, g := range leave {
+		if err := s.leaveGroup(c, access, user, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func enterGroup(c store.Conn, user int64, g managedGroup) error {
+	_, err := c.Exec("INSERT INTO board_user_groups (user_id, group_id) VALUES (?, ?) ON CONFLICT DO NOTHING", user, g.id)
+	return err
+}
+
+// leaveGroup takes a member out of a group, unless the board would have no administrator then. That is told in both
+// logs and refuses nothing: the member must get in to make another administrator.
+func (s *Service) leaveGroup(c store.Conn, access *rights.Access, user int64, g managedGroup) error {
+	if _, err := c.Exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", user, g.id); err != nil || !g.administer {
+		return err
+	}
+	if has, err := s.HasAdministrator(c); err != nil || has {
+		return err
+	}
+	if err := enterGroup(c, user, g); err != nil {
+		return err
+	}
+	var name string
+	if err := c.Row("SELECT username FROM board_users WHERE id = ?", user).Scan(&name); err != nil {
+		return err
+	}
+	s.Logger.Warn("single sign-on would leave the board without an administrator: the member stays in the group", zap.String("member", name), zap.String("group", g.name))
+	nobody := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
+	return s.Note(c, nobody, "member.groups", kernel.JoinDetail(kernel.Brief(name), "stays in "+kernel.Brief(g.name)+" as the last administrator, against single sign-on"))
 }

@@ -51,14 +51,24 @@ func (s *Service) Survey(ctx context.Context, a *Actor, fn func(c store.Conn) er
 
 // keepsAdministrator refuses a change after which nobody could undo it.
 func (s *Service) keepsAdministrator(c store.Conn) error {
+	has, err := s.HasAdministrator(c)
+	if err == nil && !has {
+		err = kernel.Conflict("this would leave the board without an administrator")
+	}
+	return err
+}
+
+// HasAdministrator reports whether somebody may change the board now. After a new
+// version of the rights it knows of all changes before, as in Administer.
+func (s *Service) HasAdministrator(c store.Conn) (bool, error) {
 	var one int
 	now := s.Moment()
 	err := c.Row("SELECT 1 FROM board_users u JOIN board_user_groups m ON m.user_id = u.id JOIN board_groups g ON g.id = m.group_id"+
 		" WHERE (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND COALESCE(u.suspended_until, 0) <= ? AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
-		return kernel.Conflict("this would leave the board without an administrator")
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // Note writes a change of the board itself into the moderation log.

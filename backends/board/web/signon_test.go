@@ -133,6 +133,58 @@ func TestSignOnGroups(t *testing.T) {
 	})
 }
 
+// TestSignOnLastAdministrator: a provider that names no administrators any more does not leave the board without
+// one; the sign-in succeeds, and the log tells.
+func TestSignOnLastAdministrator(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSignOn(t, db)
+		sign := func(name string, groups any, want, told int64) *pagestest.Browser {
+			t.Helper()
+			before := s.number("SELECT count(*) FROM board_moderation_log")
+			b, p := s.come("/login/oidc", claims("s-"+name, name+"@example.com", "groups", groups))
+			p.Want(http.StatusSeeOther)
+			if got := s.groups(name); got != want {
+				t.Errorf("%s, %v: in %d groups, want %d", name, groups, got, want)
+			}
+			if n := s.number("SELECT count(*) FROM board_moderation_log") - before; n != told {
+				t.Errorf("%s, %v: told %d times, want %d", name, groups, n, told)
+			}
+			return b
+		}
+		sign("ada", "staff", 2, 1).Get("/admin").Want(http.StatusSeeOther).Leads("/confirm") // not 403
+		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE actor_id IS NULL AND action = 'member.groups' AND detail = 'ada: stays in administrators as the last administrator, against single sign-on'"); n != 1 {
+			t.Error("the log does not tell who stays in what")
+		}
+		sign("ada", nil, 1, 1) // moderators is left: it is not what makes an administrator
+		// One who cannot act is no other administrator.
+		sign("bob", "root", 1, 0)
+		s.exec("UPDATE board_users SET suspended_until = " + at("%d", s.clock.now().Add(time.Hour).UnixMicro()) + " WHERE username = 'bob'")
+		sign("ada", nil, 1, 1)
+		s.exec("UPDATE board_users SET suspended_until = NULL WHERE username = 'bob'")
+		sign("ada", nil, 0, 0)
+		sign("bob", nil, 1, 1)
+
+		// At the same time not both of two.
+		sign("ada", "root", 1, 0)
+		errs := make(chan error, 2)
+		for _, name := range []string{"ada", "bob"} {
+			go func() {
+				_, err := s.service.SignOn(t.Context(), &oidclogin.Person{Issuer: s.at.URL, Subject: "s-" + name}, []string{"administrators"}, "")
+				errs <- err
+			}()
+		}
+		for range 2 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		if n := s.groups("ada") + s.groups("bob"); n != 1 {
+			t.Errorf("%d administrators are left", n)
+		}
+	})
+}
+
 // TestSignOnAgain: pages that ask for the password are opened by being asked at the provider.
 func TestSignOnAgain(t *testing.T) {
 	t.Parallel()
