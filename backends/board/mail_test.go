@@ -315,6 +315,236 @@ func TestMailOfHeldPost(t *testing.T) {
 	})
 }
 
+// digest is a board on which alice is mailed, and bob writes.
+type digest struct{ *site }
+
+func newDigest(t *testing.T, db *store.DB) digest {
+	t.Helper()
+	s := digest{newSite(t, db, kernel.Options{NoFlood: true})}
+	s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com' WHERE username = 'alice'")
+	s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold')")
+	return s
+}
+
+func (s digest) follow(thread int64, mode string) {
+	s.t.Helper()
+	s.do("alice", "PUT", path("/threads/%d/subscription", thread), path(`{"mode":%q}`, mode)).want(200)
+}
+
+func (s digest) followForum(mode string) {
+	s.t.Helper()
+	must(s.t, s.service.SubscribeForum(s.t.Context(), s.actor("alice"), s.forum("public"), mode))
+}
+
+func (s digest) start(message string) (thread int64) {
+	s.t.Helper()
+	return data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"About news","message":%q}`, message)).want(201)).ID
+}
+
+func (s digest) reply(thread int64, message string) (post int64) {
+	s.t.Helper()
+	s.clock.advance(time.Second)
+	return data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", thread), path(`{"message":%q}`, message)).want(201)).ID
+}
+
+func (s digest) read(thread, post int64) {
+	s.t.Helper()
+	s.clock.advance(time.Second)
+	s.do("alice", "POST", path("/threads/%d/read", thread), path(`{"postId":%d}`, post)).want(200)
+}
+
+func (s digest) approve(post int64) {
+	s.t.Helper()
+	s.clock.advance(time.Second)
+	s.do("mod", "POST", path("/moderation/queue/%d/approve", post), "").want(200)
+}
+
+// told checks what alice is mailed in a mode, after a time.
+func (s digest) told(after time.Duration, mode string, want ...string) {
+	s.t.Helper()
+	s.clock.advance(after)
+	var got []string
+	if m := s.mails()["alice "+mode]; m != nil {
+		for _, t := range m.Threads {
+			for _, p := range t.Posts {
+				got = append(got, p.Excerpt)
+			}
+		}
+	}
+	if !slices.Equal(got, want) {
+		s.t.Errorf("%s: told of %q, want %q", mode, got, want)
+	}
+}
+
+const day = 24 * time.Hour
+
+// TestDigestOfLatePost: a post that was held is in the digest when it is approved before that, also
+// in the midst of posts that were read by then; these are not told again.
+func TestDigestOfLatePost(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newDigest(t, db)
+		thread := s.threadOf("Public thread")
+		s.follow(thread, "daily")
+		first := s.reply(thread, "The first")
+		held := s.reply(thread, "The casino between")
+		s.read(thread, s.reply(thread, "The last"))
+		s.approve(held)
+		s.told(day, "daily", "The casino between")
+
+		older := s.reply(thread, "An older casino")
+		s.read(thread, s.reply(thread, "What is read"))
+		s.approve(older)
+		s.told(day, "daily", "An older casino")
+
+		// An earlier page does not show it.
+		held = s.reply(thread, "A casino behind that page")
+		s.read(thread, s.reply(thread, "The end"))
+		s.approve(held)
+		s.read(thread, first)
+		s.told(day, "daily", "A casino behind that page")
+
+		// Who has read up to the end since has read it.
+		held = s.reply(thread, "A casino that is seen")
+		last := s.reply(thread, "The new end")
+		s.approve(held)
+		s.read(thread, last)
+		s.told(day, "daily")
+
+		// Approved while the mail is on its way.
+		s.reply(thread, "Before it")
+		held = s.reply(thread, "A casino meanwhile")
+		s.reply(thread, "After it")
+		s.clock.advance(day)
+		m, err := s.service.ClaimMail(t.Context(), mails.Recipient{User: s.actor("alice").ID(), Mode: "daily"})
+		must(t, err)
+		if m == nil || len(m.Threads) != 1 || m.Threads[0].Count != 2 {
+			t.Fatalf("%+v", m)
+		}
+		s.approve(held)
+		must(t, s.service.MailSent(t.Context(), m))
+		s.told(day, "daily", "Before it", "A casino meanwhile", "After it")
+	})
+}
+
+// TestDigestOfBoth: who follows a forum and a thread of it is told of both, also when one of them is
+// followed no more, or not in that mode.
+func TestDigestOfBoth(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		site := newDigest(t, db).site
+		for what, test := range map[string]struct {
+			change func(s digest, thread int64)
+			want   []string
+		}{
+			"both":             {func(digest, int64) {}, []string{"It starts", "A reply"}},
+			"not the forum":    {func(s digest, _ int64) { s.followForum("none") }, []string{"It starts", "A reply"}},
+			"the forum weekly": {func(s digest, _ int64) { s.followForum("weekly") }, []string{"It starts", "A reply"}},
+			"not the thread":   {func(s digest, thread int64) { s.follow(thread, "none") }, []string{"It starts"}},
+			"neither": {func(s digest, thread int64) {
+				s.followForum("none")
+				s.follow(thread, "none")
+			}, nil},
+			"moved": {func(s digest, thread int64) {
+				to := s.forum("members")
+				must(s.t, s.service.Change(s.t.Context(), s.actor("admin"), thread, posts.ThreadChange{Forum: &to}))
+			}, []string{"It starts", "A reply"}},
+		} {
+			t.Run(what, func(t *testing.T) {
+				part := *site
+				part.t = t
+				s := digest{&part}
+				s.followForum("daily")
+				thread := s.start("It starts")
+				s.follow(thread, "daily")
+				s.reply(thread, "A reply")
+				test.change(s, thread)
+				s.told(day, "daily", test.want...)
+				s.exec("DELETE FROM board_mails")
+			})
+		}
+	})
+}
+
+// TestDigestOfOtherMode: what waits to be mailed goes with the mode in which a thread or forum is
+// followed from now on.
+func TestDigestOfOtherMode(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newDigest(t, db)
+		thread := s.threadOf("Public thread")
+		s.follow(thread, "weekly")
+		s.reply(thread, "Of the week")
+		s.follow(thread, "daily")
+		s.reply(thread, "Of the day")
+		s.told(day, "daily", "Of the week", "Of the day")
+		s.told(7*day, "weekly")
+
+		s.reply(thread, "Of another day")
+		s.follow(thread, "weekly")
+		s.follow(thread, "daily")
+		s.follow(thread, "weekly")
+		s.told(day, "daily")
+		s.told(7*day, "weekly", "Of another day")
+
+		s.reply(thread, "Of the last day")
+		s.follow(thread, "none")
+		s.follow(thread, "weekly") // nothing is lost by a slip
+		s.told(7*day, "weekly", "Of the last day")
+		s.follow(thread, "none")
+
+		s.followForum("weekly")
+		s.start("It starts a week")
+		s.followForum("daily")
+		s.told(day, "daily", "It starts a week")
+		s.told(7*day, "weekly")
+	})
+}
+
+// TestDigestOfHeldEdit: a post that was held by an edit before the digest is in the next one after it is
+// approved; one that was in a digest, or read, is not told again.
+func TestDigestOfHeldEdit(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newDigest(t, db)
+		s.exec("UPDATE board_groups SET edit_window_min = 0")
+		thread := s.threadOf("Public thread")
+		s.follow(thread, "daily")
+		edit := func(post int64) {
+			t.Helper()
+			s.clock.advance(time.Second)
+			s.do("bob", "PATCH", path("/threads/%d/posts/%d", thread, post), `{"message":"Now a casino"}`).want(200)
+		}
+		post := s.reply(thread, "At first all is well")
+		edit(post)
+		s.told(day, "daily")
+		s.approve(post)
+		s.told(day, "daily", "Now a casino")
+
+		post = s.reply(thread, "Mailed")
+		s.told(day, "daily", "Mailed")
+		edit(post)
+		s.approve(post)
+		s.told(day, "daily")
+
+		post = s.reply(thread, "Read")
+		s.read(thread, post)
+		edit(post)
+		s.told(day, "daily")
+		s.approve(post)
+		s.told(day, "daily")
+
+		// Its thread, of which those who follow the forum are told.
+		s.followForum("daily")
+		thread = s.start("A thread")
+		post = s.postOf("A thread")
+		edit(post)
+		s.told(day, "daily")
+		s.approve(post)
+		s.told(day, "daily", "Now a casino")
+	})
+}
+
 // TestReadingIsTold: who has read a post is not told of it any more.
 func TestReadingIsTold(t *testing.T) {
 	t.Parallel()

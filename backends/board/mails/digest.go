@@ -26,9 +26,7 @@ func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int
 		case !slices.Contains(posts.Modes, mode):
 			return kernel.Invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
 		}
-		_, err = c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'forum', ?, ?, ?)"+
-			" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), f.ID, mode, s.Moment())
-		return err
+		return s.Follow(c, a, "forum", f.ID, mode)
 	})
 }
 

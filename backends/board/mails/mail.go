@@ -145,8 +145,12 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 		if err := c.Row("SELECT CASE email_confirmed WHEN 1 THEN email ELSE '' END FROM board_users WHERE id = ?", m.User).Scan(&m.Email); err != nil {
 			return err
 		}
+		late, err := latePosts(c, m.User)
+		if err != nil {
+			return err
+		}
 		for _, r := range m.rows {
-			t, err := s.mailThread(c, a, m.Mode, r)
+			t, err := s.mailThread(c, a, m.Mode, r, late[r.thread])
 			if err != nil {
 				return err
 			}
@@ -170,7 +174,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 
 // mailThread is empty where the member may not see the thread, follows it no
 // more, or has read it.
-func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailRow) (m MailThread, err error) {
+func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailRow, late []any) (m MailThread, err error) {
 	t, err := content.ThreadFor(c, a, r.thread, "")
 	if kernel.NotFoundErr(err) || err == nil && t.Visibility == rights.Deleted {
 		return m, nil
@@ -178,26 +182,31 @@ func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailR
 	if err != nil {
 		return m, err
 	}
-	target := t.ID
-	if r.source == "forum" {
-		target = t.Forum
-	}
-	if now, err := posts.Subscribed(c, a.ID(), r.source, target); err != nil || now != mode {
+	// One row has what is told of the thread and of its forum; either may be followed no more.
+	m = MailThread{ID: t.ID, Title: t.Title, Slug: t.Slug, source: "thread", target: t.ID}
+	const thread = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0 AND COALESCE(p.author_id, 0) <> ?"
+	posts, args := thread, append(make([]any, 0, 6+len(late)), t.ID, r.first, r.last, a.ID())
+	if now, err := subscribed(c, a, m); err != nil {
 		return m, err
+	} else if now != mode {
+		m.source, m.target = "forum", t.Forum
+		if now, err = subscribed(c, a, m); err != nil || now != mode {
+			return MailThread{}, err
+		}
+		posts += " AND p.number = 1"
 	}
 	var read int64
-	var readAt kernel.Moment
-	err = c.Row("SELECT last_read_post_id, read_at FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.ID(), t.ID).Scan(&read, &readAt)
+	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.ID(), t.ID).Scan(&read)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return m, err
 	}
-	m = MailThread{ID: t.ID, Title: t.Title, Slug: t.Slug, source: r.source, target: target}
-	from := r.first
-	if readAt >= r.created { // a post that was held until later is not among those that were read
-		from = max(from, read+1)
+	unread := "p.id > ?"
+	args = append(args, read)
+	if len(late) > 0 {
+		unread += " OR p.id IN (" + kernel.Marks(len(late)) + ")"
+		args = append(args, late...)
 	}
-	const posts = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0 AND COALESCE(p.author_id, 0) <> ?"
-	args := append(make([]any, 0, 5), t.ID, from, r.last, a.ID())
+	posts += " AND (" + unread + ")"
 	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil || m.Count == 0 {
 		return m, err
 	}
@@ -210,17 +219,38 @@ func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailR
 	})
 }
 
+func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err error) {
+	return posts.Subscribed(c, a.ID(), m.source, m.target)
+}
+
+// lateMost bounds how many posts that were held are told of in one mail.
+const lateMost = 500
+
+// latePosts are, by thread, those before the last one that a member has read of which the member
+// was told only after that: they were held until then.
+func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
+	late := make(map[int64][]any)
+	return late, c.All("SELECT n.thread_id, n.post_id FROM board_notifications n JOIN board_thread_reads r ON r.user_id = n.user_id AND r.thread_id = n.thread_id"+
+		" WHERE n.user_id = ? AND n.post_id <= r.last_read_post_id AND n.created_at > r.read_at ORDER BY n.id DESC LIMIT ?", []any{user, lateMost}, func(r store.Row) error {
+		var thread, post int64
+		err := r.Scan(&thread, &post)
+		late[thread] = append(late[thread], post)
+		return err
+	})
+}
+
 // MailSent ends a mailing that was sent, or that will never be. Posts that came
-// meanwhile, or were held until then, stay for the next one.
+// meanwhile, or were held until then, stay for the next one. Where one of these is
+// in the midst of what was sent, all of that stays: rather told twice than never.
 func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 	due := posts.MailDue(m.Mode, s.Now()).UnixMicro()
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
-			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND first_post_id = ? AND last_post_id = ?", r.id, r.first, r.last)
+			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND first_post_id = ? AND last_post_id = ? AND created_at = ?", r.id, r.first, r.last, r.created)
 			if err == nil && n == 0 {
-				_, err = c.Exec("UPDATE board_mails SET first_post_id = CASE WHEN first_post_id < ? THEN first_post_id ELSE ? END,"+
-					" last_post_id = CASE WHEN first_post_id < ? AND last_post_id = ? THEN ? ELSE last_post_id END, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?",
-					r.first, r.last+1, r.first, r.last, r.first-1, due, r.id)
+				_, err = c.Exec("UPDATE board_mails SET first_post_id = CASE WHEN first_post_id < ? OR created_at <> ? THEN first_post_id ELSE ? END,"+
+					" last_post_id = CASE WHEN first_post_id < ? AND last_post_id = ? AND created_at = ? THEN ? ELSE last_post_id END, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?",
+					r.first, r.created, r.last+1, r.first, r.last, r.created, r.first-1, due, r.id)
 			}
 			if err != nil {
 				return err

@@ -16,9 +16,21 @@ import (
 var Modes = []string{"instant", "daily", "weekly", "none"}
 
 func (s *Service) subscribe(c store.Conn, a *rights.Actor, thread int64, mode string) error {
-	_, err := c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, 'thread', ?, ?, ?)"+
-		" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), thread, mode, s.Moment())
-	return err
+	return s.Follow(c, a, "thread", thread, mode)
+}
+
+// Follow lets the actor follow a thread or forum in a mode.
+func (s *Service) Follow(c store.Conn, a *rights.Actor, target string, id int64, mode string) error {
+	before, err := Subscribed(c, a.ID(), target, id)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, ?, ?, ?, ?)"+
+		" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), target, id, mode, s.Moment())
+	if err != nil {
+		return err
+	}
+	return moveMail(c, a.ID(), target, id, before, mode, s.Now())
 }
 
 // Subscribe follows a thread.
@@ -102,16 +114,23 @@ func (s *Service) notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 
 // audience are the members who are told, of those who follow.
 type audience struct {
-	some bool // those of ids; false: all
-	ids  []any
+	some  bool // those of ids; false: all
+	ids   []any
+	modes []any // in which they follow; none: all
 }
 
-func (a audience) sql() string {
-	if !a.some {
-		return ""
+// sql is a condition on board_subscriptions s, which has the arguments args.
+func (a audience) sql() (condition string) {
+	if a.some {
+		condition = " AND s.user_id IN (" + kernel.Marks(len(a.ids)) + ")"
 	}
-	return " AND s.user_id IN (" + kernel.Marks(len(a.ids)) + ")"
+	if len(a.modes) > 0 {
+		condition += " AND s.mode IN (" + kernel.Marks(len(a.modes)) + ")"
+	}
+	return condition
 }
+
+func (a audience) args() []any { return slices.Concat(a.ids, a.modes) }
 
 const (
 	// followersSeeing bounds how many followers of a thread that is or was held
@@ -208,7 +227,7 @@ func (s *Service) notifyFollowers(c store.Conn, a *rights.Actor, t *content.Thre
 	}
 	err := c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
 		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?"+to.sql(),
-		append([]any{kind, t.ID, post, a.User.Name, s.Moment(), target, id, a.ID()}, to.ids...)...)
+		append([]any{kind, t.ID, post, a.User.Name, s.Moment(), target, id, a.ID()}, to.args()...)...)
 	if err != nil {
 		return err
 	}
@@ -285,10 +304,13 @@ func (s *Service) ReadNotifications(ctx context.Context, a *rights.Actor, upTo i
 	return n, err
 }
 
+// markRead notes up to which post the actor has read a thread, and when: who looks at an earlier
+// page does not see there what has come behind it meanwhile.
 func (s *Service) markRead(c store.Conn, a *rights.Actor, thread, post int64) error {
 	return c.Later("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, thread_id) DO UPDATE SET last_read_post_id = CASE WHEN excluded.last_read_post_id > board_thread_reads.last_read_post_id"+
-		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END, read_at = excluded.read_at", a.ID(), thread, post, s.Moment())
+		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END,"+
+		" read_at = CASE WHEN excluded.last_read_post_id >= board_thread_reads.last_read_post_id THEN excluded.read_at ELSE board_thread_reads.read_at END", a.ID(), thread, post, s.Moment())
 }
 
 // MarkRead notes up to which post the actor has read a thread, and that it has seen what
