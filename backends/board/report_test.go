@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -56,6 +57,39 @@ func TestReportAgain(t *testing.T) {
 		}); err == nil {
 			t.Error("two reports of a member of one post are open")
 		}
+	})
+}
+
+// TestDeleteReported: a reported post is deleted with its reports closed, or nothing is done.
+func TestDeleteReported(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		ctx, mod, post := t.Context(), s.actor("mod"), s.postOf("public second")
+		stands := func(visibility, open int64) {
+			t.Helper()
+			if v := s.number("SELECT visibility FROM board_posts WHERE id = ?", post); v != visibility {
+				t.Errorf("the post is %s, want %s", rights.VisibilityNames[v], rights.VisibilityNames[visibility])
+			}
+			if n := s.number("SELECT count(*) FROM board_reports WHERE post_id = ? AND closed_at IS NULL", post); n != open {
+				t.Errorf("%d open reports, want %d", n, open)
+			}
+			s.exact()
+		}
+		refused(t, "what nobody reported", s.service.DeleteReported(ctx, mod, post, ""), 409, "")
+		stands(rights.Visible, 0)
+		s.do("bob", "POST", path("/posts/%d/report", post), `{"reason":"this is spam"}`).want(201)
+		refused(t, "a note that is none", s.service.DeleteReported(ctx, mod, post, strings.Repeat("x", 201)), 422, "too_long")
+		stands(rights.Visible, 1)
+		refused(t, "a member", s.service.DeleteReported(ctx, s.actor("bob"), post, ""), 403, "no_permission")
+		stands(rights.Visible, 1)
+		must(t, s.service.DeleteReported(ctx, mod, post, "spam"))
+		stands(rights.Deleted, 0)
+
+		// A report of a post that was deleted meanwhile is closed.
+		s.exec("UPDATE board_reports SET closed_at = NULL")
+		must(t, s.service.DeleteReported(ctx, mod, post, ""))
+		stands(rights.Deleted, 0)
 	})
 }
 

@@ -94,50 +94,47 @@ func (s *Service) byPost(c store.Conn, access *rights.Access, a *rights.Actor, e
 
 // CloseReports ends the open reports of a post, with a note for the log.
 func (s *Service) CloseReports(ctx context.Context, a *rights.Actor, post int64, note string) error {
-	note, noteErr := kernel.CheckReason(note)
-	return s.Write(ctx, func(c store.Conn) error {
-		var forum, thread int64
-		if err := c.Row("SELECT forum_id, thread_id FROM board_post_ids WHERE id = ?", post).Scan(&forum, &thread); err != nil {
-			return kernel.OrNotFound(err)
-		}
-		switch f := a.In(forum); {
-		case !f.Visible:
-			return kernel.NotFound()
-		case !f.Mask.Has(rights.ContentApprove):
-			return kernel.Forbidden("postId", "no_permission", "you may not close reports in this forum")
-		}
-		if err := a.CheckSuspended(s.Moment()); err != nil {
-			return err
-		}
-		if noteErr != nil {
-			return noteErr
-		}
-		n, err := c.Exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.Moment(), kernel.Null(a.ID()), note, post)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return kernel.Conflict("there is no open report of this post")
-		}
-		return s.Logged(c, a, "report.close", rights.ContentApprove, forum, thread, post, note)
-	})
+	return s.Write(ctx, func(c store.Conn) error { return s.closeReports(c, a, post, note) })
 }
 
-// DeleteReported deletes a reported post and closes its reports.
-func (s *Service) DeleteReported(ctx context.Context, a *rights.Actor, post int64, note string) error {
-	var thread int64
-	err := s.Read(ctx, func(c store.Conn) error {
-		t, _, err := content.PostByID(c, a, post, "")
-		if err == nil {
-			thread = t.ID
-		}
+func (s *Service) closeReports(c store.Conn, a *rights.Actor, post int64, note string) error {
+	note, noteErr := kernel.CheckReason(note)
+	var forum, thread int64
+	if err := c.Row("SELECT forum_id, thread_id FROM board_post_ids WHERE id = ?", post).Scan(&forum, &thread); err != nil {
+		return kernel.OrNotFound(err)
+	}
+	switch f := a.In(forum); {
+	case !f.Visible:
+		return kernel.NotFound()
+	case !f.Mask.Has(rights.ContentApprove):
+		return kernel.Forbidden("postId", "no_permission", "you may not close reports in this forum")
+	}
+	if err := a.CheckSuspended(s.Moment()); err != nil {
 		return err
-	})
+	}
+	if noteErr != nil {
+		return noteErr
+	}
+	n, err := c.Exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.Moment(), kernel.Null(a.ID()), note, post)
 	if err != nil {
 		return err
 	}
-	if _, err := s.Delete(ctx, a, thread, post, nil); err != nil {
-		return err
+	if n == 0 {
+		return kernel.Conflict("there is no open report of this post")
 	}
-	return s.CloseReports(ctx, a, post, note)
+	return s.Logged(c, a, "report.close", rights.ContentApprove, forum, thread, post, note)
+}
+
+// DeleteReported deletes a reported post and closes its reports, both or neither.
+func (s *Service) DeleteReported(ctx context.Context, a *rights.Actor, post int64, note string) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		t, _, err := content.PostByID(c, a, post, "")
+		if err != nil {
+			return err
+		}
+		if _, err := s.DeleteBy(c, a, t.ID, post, nil); err != nil {
+			return err
+		}
+		return s.closeReports(c, a, post, note)
+	})
 }

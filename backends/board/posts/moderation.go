@@ -108,32 +108,36 @@ func lastOfThread(c store.Conn, t *content.Thread) error {
 // says stays.
 func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
 	err = s.Write(ctx, func(c store.Conn) error {
-		changed = false
-		at, err := placeOf(c, a, inThread, id, c.Lock())
-		if err != nil {
-			return err
-		}
-		f, t, p := at.forum, at.thread, at.post
-		right, err := mayDelete(a, f, t, p)
-		if err != nil {
-			return err
-		}
-		if err := a.CheckSuspended(s.Moment()); err != nil {
-			return err
-		}
-		if p.Visibility == rights.Deleted {
-			return nil
-		}
-		if err := match.Check(content.ViewPost(p).Tag()); err != nil {
-			return err
-		}
-		changed = true
-		if err := s.Logged(c, a, "post.delete", right, t.Forum, t.ID, p.ID, ""); err != nil {
-			return err
-		}
-		return s.settle(c, t, p, rights.Deleted, "")
+		changed, err = s.DeleteBy(c, a, inThread, id, match)
+		return err
 	})
 	return changed, err
+}
+
+// DeleteBy is Delete as a part of a transaction.
+func (s *Service) DeleteBy(c store.Conn, a *rights.Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
+	at, err := placeOf(c, a, inThread, id, c.Lock())
+	if err != nil {
+		return false, err
+	}
+	f, t, p := at.forum, at.thread, at.post
+	right, err := mayDelete(a, f, t, p)
+	if err != nil {
+		return false, err
+	}
+	if err := a.CheckSuspended(s.Moment()); err != nil {
+		return false, err
+	}
+	if p.Visibility == rights.Deleted {
+		return false, nil
+	}
+	if err := match.Check(content.ViewPost(p).Tag()); err != nil {
+		return false, err
+	}
+	if err := s.Logged(c, a, "post.delete", right, t.Forum, t.ID, p.ID, ""); err != nil {
+		return false, err
+	}
+	return true, s.settle(c, t, p, rights.Deleted, "")
 }
 
 // mayDelete tells by which right the actor may delete a post that it sees.
