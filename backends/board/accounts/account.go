@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -38,17 +37,13 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 	if err := a.CheckSuspended(s.Moment()); err != nil {
 		return err
 	}
+	words := a.Rights.Access.Words
+	shown := Profile{text.Normal(words.Replace(p.Title)), text.Lines(words.Replace(p.Bio)), p.TimeZone}
+	if err := shown.check(); err != nil { // words may have become longer ones
+		return err
+	}
 	var lookups []string
-	err := s.Write(ctx, func(c store.Conn) error {
-		filters, err := posts.WordFilters(c)
-		if err != nil {
-			return err
-		}
-		w := posts.Writing{Filters: filters}
-		shown := Profile{text.Normal(w.Filter(p.Title)), text.Lines(w.Filter(p.Bio)), p.TimeZone}
-		if err := shown.check(); err != nil { // words may have become longer ones
-			return err
-		}
+	err := s.Write(ctx, func(c store.Conn) (err error) {
 		if lookups, err = store.List(c, func(r store.Row) (lookup string, err error) {
 			err = r.Scan(&lookup)
 			return lookup, err

@@ -35,7 +35,7 @@ type Edited struct {
 // Edit replaces the text of a post. One that was made of another version is
 // refused, 412, unless the post says the same already.
 func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit) (done Edited, err error) {
-	body := compose(a.Rights.Settings, edit.Message)
+	body := compose(a, edit.Message)
 	reason, reasonErr := kernel.CheckReason(edit.Reason)
 	err = s.Write(ctx, func(c store.Conn) error {
 		done = Edited{Post: id, Thread: inThread}
@@ -44,16 +44,13 @@ func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64,
 			return err
 		}
 		f, t, p := at.forum, at.thread, at.post
-		w := Writing{now: s.Moment()}
+		w := writing{now: s.Moment()}
 		right, err := s.mayEdit(a, f, t, p, w.now)
 		if err != nil {
 			return err
 		}
 		if body.err != nil || reasonErr != nil {
 			return apierror.Join(body.err, reasonErr)
-		}
-		if w.Filters, err = WordFilters(c); err != nil {
-			return err
 		}
 		if err := w.compose(a.Rights.Settings, f, body); err != nil {
 			return err
@@ -88,9 +85,9 @@ func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64,
 
 // editHeld reports whether what an edit makes of a post is to be held, unless
 // the actor passes by the queue: for a word, or for the links of a new member.
-func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w Writing, body composed) (bool, error) {
+func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body composed) (bool, error) {
 	set := a.Rights.Settings
-	if w.holds(body.text) || w.holds(w.text) {
+	if body.held || a.Rights.Access.Words.Holds(w.text) {
 		return true, nil
 	}
 	if int64(text.Links(w.text)) <= set.NewMemberLinks {
@@ -111,7 +108,7 @@ func heldFor(a *rights.Actor, forum int64, bad bool) bool {
 	return a.User.Moderated || !r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
-func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w Writing, reason string, right rights.Mask, holds bool) error {
+func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w writing, reason string, right rights.Mask, holds bool) error {
 	now := w.now
 	note := sql.NullString{String: reason, Valid: reason != ""}
 	_, err := c.Exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason) VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",

@@ -14,7 +14,6 @@ import (
 type look struct {
 	thread   *content.Thread // nil: one is to be started
 	forum    *content.Forum
-	filters  []wordFilter
 	followed bool     // somebody else is to be told
 	recent   []string // hashes of what the author has just written in the thread
 	id       int64    // of the post; 0: its row gives it
@@ -67,13 +66,8 @@ func (at *look) scanForum(r store.Row) (err error) {
 	return kernel.OrNotFound(err)
 }
 
-// ask asks for the rest too: the filters, who follows, and the author.
+// ask asks for the rest too: who follows, and the author.
 func (at *look) ask(c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64) error {
-	q.All(func(r store.Row) error {
-		f, err := scanFilter(r)
-		at.filters = append(at.filters, f)
-		return err
-	}, filtersInOrder)
 	q.Row(func(r store.Row) error { return r.Scan(&at.followed) },
 		"SELECT EXISTS (SELECT 1 FROM board_subscriptions WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?)", target, id, a.ID())
 	// A guest, who has no row, may hear of other reasons first.

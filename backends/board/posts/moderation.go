@@ -497,11 +497,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	if err != nil {
 		return err
 	}
-	var w Writing
-	if w.Filters, err = WordFilters(c); err != nil {
-		return err
-	}
-	title, err := w.title(a.Rights.Settings, given)
+	title, err := filteredTitle(a, given)
 	if err != nil || title == t.Title {
 		return err
 	}
@@ -526,7 +522,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	if err := index(c, p.ID, true, title, p.Message); err != nil {
 		return err
 	}
-	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, w.holds(given) || w.holds(title)) {
+	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) || a.Rights.Access.Words.Holds(title)) {
 		return nil
 	}
 	return s.settle(c, t, p, rights.Unapproved, heldByEdit)

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
@@ -62,8 +61,8 @@ func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
 
 // StartThread starts a thread in a forum.
 func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, request NewThread, once Once) (Posted, error) {
-	title, titleErr := a.Rights.Settings.CheckTitle(request.Title)
-	body := compose(a.Rights.Settings, request.Message)
+	given, titleErr := a.Rights.Settings.CheckTitle(request.Title)
+	body := compose(a, request.Message)
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
 		return Posted{}, err
@@ -87,10 +86,10 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 		if err != nil {
 			return done, err
 		}
-		if w.visibility == rights.Visible && w.holds(title) {
+		if w.visibility == rights.Visible && a.Rights.Access.Words.Holds(given) {
 			w.hold(a.In(f.ID).Mask, "word_filter")
 		}
-		title, err := w.title(a.Rights.Settings, title)
+		title, err := filteredTitle(a, given)
 		if err != nil {
 			return done, err
 		}
@@ -121,7 +120,7 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 
 // Reply answers in a thread.
 func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request NewReply, once Once) (Posted, error) {
-	body := compose(a.Rights.Settings, request.Message)
+	body := compose(a, request.Message)
 	return s.withFiles(ctx, a, request.Files, turnOf{thread: in}, once, func(c store.Conn) (done Posted, err error) {
 		look, err := s.lookAtThread(c, a, in)
 		if err != nil {
@@ -194,20 +193,33 @@ func checkPrefix(access *rights.Access, f *content.Forum, id int64) error {
 
 // composed is the text of a post before it is known who writes where.
 type composed struct {
-	text, html string
+	given      string // as it was sent
+	text, html string // with the words replaced
+	held       bool   // given has a word that holds it
 	err        error
+	unfit      error // text may not be said, where given may
 }
 
-func compose(set *kernel.Settings, message string) composed {
-	text, err := set.CheckMessage(message)
+// compose does what takes long with a message. It is not in the transaction, for which
+// others wait.
+func compose(a *rights.Actor, message string) composed {
+	set, words := a.Rights.Settings, a.Rights.Access.Words
+	given, err := set.CheckMessage(message)
 	if err != nil {
 		return composed{err: err}
 	}
-	return composed{text: text, html: markup.RenderBy(set, text)} // not in the transaction: others wait for it
+	body := composed{given: given, held: words.Holds(given)}
+	if body.text = words.Replace(given); body.text != given {
+		if body.text, body.unfit = set.CheckMessage(body.text); body.unfit != nil {
+			return body
+		}
+	}
+	body.html = markup.RenderBy(set, body.text)
+	return body
 }
 
-// Writing is a post that the rules let pass.
-type Writing struct {
+// writing is a post that the rules let pass.
+type writing struct {
 	text, html string
 	hash       string
 	now        kernel.Moment
@@ -216,19 +228,17 @@ type Writing struct {
 	rights     rights.Mask // by which it passes
 	id         int64       // 0: its row gives it
 	followed   bool        // somebody else is to be told
-	Filters    []wordFilter
 }
 
 // author passes the actor through the rules of posting, and spends of its flood
 // control last.
-func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed) (w Writing, err error) {
-	w = Writing{now: s.Moment(), Filters: at.filters, id: at.id, followed: at.followed}
+func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed) (w writing, err error) {
+	w = writing{now: s.Moment(), id: at.id, followed: at.followed}
 	f, starts := at.forum, at.thread == nil
 	set := a.Rights.Settings
 	if err := w.compose(set, f, body); err != nil {
 		return w, err
 	}
-	bad := w.holds(body.text)
 	w.hash = BodyHash(w.text)
 	if slices.Contains(at.recent, w.hash) {
 		return w, kernel.Invalid("message", "duplicate", "you have just posted the same text in this thread")
@@ -243,14 +253,14 @@ func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed)
 	}
 	if at.moderated {
 		w.hold(0, "author_moderated")
-	} else if why := heldBecause(a, f, w, at.posts, starts, bad); why != "" {
+	} else if why := heldBecause(a, f, w, at.posts, starts, body.held); why != "" {
 		w.hold(a.In(f.ID).Mask, why)
 	}
 	return w, nil
 }
 
 // hold sends a post to the queue, unless the author passes by it.
-func (w *Writing) hold(mask rights.Mask, why string) {
+func (w *writing) hold(mask rights.Mask, why string) {
 	if mask.Has(rights.ModerationBypass) {
 		w.rights |= rights.ModerationBypass
 		return
@@ -293,7 +303,7 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.
 
 // heldBecause is why a post of an author who does not pass by the queue goes
 // there; empty: it does not.
-func heldBecause(a *rights.Actor, f *content.Forum, w Writing, posts int64, starts, bad bool) string {
+func heldBecause(a *rights.Actor, f *content.Forum, w writing, posts int64, starts, bad bool) string {
 	r, set := a.In(f.ID), a.Rights.Settings
 	restricted := rights.ReplyNeedsApproval
 	if starts {
@@ -322,7 +332,7 @@ func BodyHash(text string) string {
 
 // insert adds a post to its thread, with its files and everything that counts it but
 // the forum.
-func (s *Service) insert(c store.Conn, a *rights.Actor, t *content.Thread, w Writing, files []*attachments.Received) (id int64, err error) {
+func (s *Service) insert(c store.Conn, a *rights.Actor, t *content.Thread, w writing, files []*attachments.Received) (id int64, err error) {
 	if id, err = insertID(c, a, t, w, len(files) > 0); err != nil {
 		return 0, err
 	}
@@ -372,7 +382,7 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *content.Thread, w Wri
 }
 
 // insertID gives a post its id; at once where rows that refer to it follow.
-func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w Writing, atOnce bool) (int64, error) {
+func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnce bool) (int64, error) {
 	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
 	values := []any{kernel.Null(w.id), t.ID, t.Forum, kernel.Null(a.ID()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now}
 	if w.id != 0 && !atOnce {
@@ -385,7 +395,7 @@ func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w Writing, atOnc
 
 // conclude ends the transaction of a post: it subscribes the author, marks the
 // author's own post as read, and last counts the post in the forum.
-func (s *Service) conclude(c store.Conn, a *rights.Actor, t *content.Thread, post int64, w Writing, subscribe bool) error {
+func (s *Service) conclude(c store.Conn, a *rights.Actor, t *content.Thread, post int64, w writing, subscribe bool) error {
 	if subscribe && a.Has(t.Forum, rights.ForumSubscribe) {
 		if err := s.subscribe(c, a, t.ID, "instant"); err != nil {
 			return err
@@ -417,89 +427,30 @@ func (s *Service) once(ctx context.Context, a *rights.Actor, turn turnOf, key On
 	return done, err
 }
 
-// wordFilter is a word that the board replaces, or that holds a post.
-type wordFilter struct {
-	pattern, replacement string
-	hold                 bool
-}
-
-// WordFilters are the filters of words that administrators have set.
-func WordFilters(c store.Conn) ([]wordFilter, error) {
-	return store.List(c, scanFilter, filtersInOrder)
-}
-
-const filtersInOrder = "SELECT pattern, replacement, action FROM board_word_filters ORDER BY id"
-
-func scanFilter(r store.Row) (f wordFilter, err error) {
-	var action string
-	err = r.Scan(&f.pattern, &f.replacement, &action)
-	f.hold = action == "hold"
-	return f, err
-}
-
-func (w *Writing) holds(text string) bool {
-	lower := strings.ToLower(text)
-	return slices.ContainsFunc(w.Filters, func(f wordFilter) bool {
-		return f.hold && f.pattern != "" && strings.Contains(lower, strings.ToLower(f.pattern))
-	})
-}
-
-// compose checks a message by the rules of a forum and replaces words in it.
-// What comes of that is held to the same rules.
-func (w *Writing) compose(set *kernel.Settings, f *content.Forum, body composed) error {
+// compose holds a message to the rules of a forum, as it was sent and with words
+// replaced in it.
+func (w *writing) compose(set *kernel.Settings, f *content.Forum, body composed) error {
 	most := min(f.MaxWords, set.WordsMost)
-	if err := kernel.CheckWords(body.text, f.MinWords, most); err != nil {
+	if err := kernel.CheckWords(body.given, f.MinWords, most); err != nil {
 		return err
+	}
+	if body.unfit != nil {
+		return body.unfit
+	}
+	if body.text != body.given {
+		if err := kernel.CheckWords(body.text, f.MinWords, most); err != nil {
+			return err
+		}
 	}
 	w.text, w.html = body.text, body.html
-	text := w.Filter(body.text)
-	if text == body.text {
-		return nil
-	}
-	text, err := set.CheckMessage(text)
-	if err != nil {
-		return err
-	}
-	if err := kernel.CheckWords(text, f.MinWords, most); err != nil {
-		return err
-	}
-	w.text, w.html = text, markup.RenderBy(set, text)
 	return nil
 }
 
-// title replaces words in a title; what comes of that must still be one.
-func (w *Writing) title(set *kernel.Settings, title string) (string, error) {
-	filtered := w.Filter(title)
+// filteredTitle replaces words in a title; what comes of that must still be one.
+func filteredTitle(a *rights.Actor, title string) (string, error) {
+	filtered := a.Rights.Access.Words.Replace(title)
 	if filtered == title {
 		return title, nil
 	}
-	return set.CheckTitle(filtered)
-}
-
-// filteredMost bounds how long, in bytes, replacements may make a text; it is
-// too long for everything then.
-const filteredMost = 1 << 20
-
-// Filter replaces words, whatever their case.
-func (w *Writing) Filter(text string) string {
-	for _, f := range w.Filters {
-		if !f.hold && f.pattern != "" && len(text) <= filteredMost {
-			text = replaceFold(text, f.pattern, f.replacement)
-		}
-	}
-	return text
-}
-
-func replaceFold(text, old, replacement string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		if n := len(old); i+n <= len(text) && strings.EqualFold(text[i:i+n], old) {
-			b.WriteString(replacement)
-			i += n
-			continue
-		}
-		b.WriteByte(text[i])
-		i++
-	}
-	return b.String()
+	return a.Rights.Settings.CheckTitle(filtered)
 }

@@ -56,8 +56,11 @@ func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, in int64) erro
 // Preview is a message as it would be shown at a post; 0: a new one, whose files
 // are not there yet.
 func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, error) {
-	body := compose(a.Rights.Settings, message)
-	return markup.WithPaths(body.html, post), body.err
+	text, err := a.Rights.Settings.CheckMessage(message)
+	if err != nil {
+		return "", err
+	}
+	return markup.WithPaths(markup.RenderBy(a.Rights.Settings, text), post), nil
 }
 
 // Quote is a post, which has these files, as a quote in an answer. What its text names as a

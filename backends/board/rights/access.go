@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/wordfilter"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // maxRights bounds the actors' rights that one access keeps.
 const maxRights = 4096
 
-// Access is all that decides on rights, as of one permission version. It is
+// Access is all that decides on rights and on what may be said, as of one permission version. It is
 // replaced, never changed, but for the rights that it has worked out.
 type Access struct {
 	Version    int64
@@ -28,6 +29,7 @@ type Access struct {
 	Prefixes   map[int64]Prefix
 	Offered    map[int64][]Prefix // by forum
 	Settings   kernel.Settings
+	Words      *wordfilter.List
 	looks      *LookLog
 
 	mu     sync.Mutex
@@ -147,6 +149,9 @@ func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline b
 		return nil, err
 	}
 	a.Settings.Offline = a.Settings.Offline || offline
+	if a.Words, err = wordfilter.Load(c); err != nil {
+		return nil, err
+	}
 	for _, load := range []func(store.Conn) error{a.loadGroups, a.loadForums, a.loadOverrides, a.loadModerators, a.loadPrefixes} {
 		if err := load(c); err != nil {
 			return nil, err

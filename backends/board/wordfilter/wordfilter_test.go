@@ -1,0 +1,163 @@
+package wordfilter
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// plainly is what the filters do, one after the other and letter by letter.
+func plainly(filters []Filter, text string) (replaced string, holds bool) {
+	replaced = text
+	for _, f := range filters {
+		switch {
+		case f.Pattern == "":
+		case f.Hold:
+			holds = holds || strings.Contains(strings.ToLower(text), strings.ToLower(f.Pattern))
+		case len(replaced) <= replacedMost:
+			replaced = replaceLetters(replaced, f.Pattern, f.Replacement)
+		}
+	}
+	return replaced, holds
+}
+
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		filters []string // pattern=replacement
+		text    string
+		want    string
+	}{
+		{nil, "text", "text"},
+		{[]string{"darn=d***"}, "Darn, DARNED and dar n", "d***, d***ED and dar n"},
+		{[]string{"darn="}, "darndarn", ""},
+		{[]string{"ab=b", "bb=c"}, "abab", "c"},  // in their order, each in what the others left
+		{[]string{"bb=c", "ab=b"}, "abab", "bb"}, // and not again
+		{[]string{"aa=a"}, "aaaaa", "aaa"},       // a replacement is not looked at again
+		{[]string{"ünïcode=x"}, "ÜNÏCODE Ünïcode", "x x"},
+		{[]string{"слово=x", "ς=s"}, "СЛОВО σλΣ", "x sλs"},
+		{[]string{"kiss=x"}, "\u212Aiss KI\u017Fs", "\u212Aiss KI\u017Fs"}, // other bytes than the filter has
+		{[]string{"k\u017F=x"}, "\u212A KS \u017Fk K\u017F", "\u212A KS \u017Fk x"},
+		{[]string{"\u017Fs=x", "xb=\u017Fy", "\u017Fy=z"}, "S\u017Fb", "z"},
+		{[]string{"\u017Fs=\u1E9E"}, "a\u017F\u017FSb\u017Fs", "a\u017F\u1E9Eb\u1E9E"},
+		{[]string{"\uFFFDkk=x"}, "\u20ACk\u212A", "\xe2\x82x"},
+		{[]string{"\xff=x", "b=c"}, "a\xffb", "axc"},
+		{[]string{"long=" + strings.Repeat("long", 100), "long=" + strings.Repeat("long", 100), "long=" + strings.Repeat("long", 100), "long=x"}, "long", ""},
+	} {
+		filters := make([]Filter, 0, len(test.filters))
+		for _, f := range test.filters {
+			pattern, by, _ := strings.Cut(f, "=")
+			filters = append(filters, Filter{Pattern: pattern, Replacement: by})
+		}
+		plain, _ := plainly(filters, test.text)
+		if len(plain) > replacedMost {
+			test.want = plain
+		}
+		if got := New(filters).Replace(test.text); got != test.want || got != plain {
+			t.Errorf("%q in %q: %.99q, want %.99q, letter by letter %.99q", test.filters, test.text, got, test.want, plain)
+		}
+	}
+}
+
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		words []string
+		text  string
+		want  bool
+	}{
+		{nil, "text", false},
+		{[]string{""}, "text", false},
+		{[]string{"casino"}, "The CASINOS", true},
+		{[]string{"casino"}, "The casin o", false},
+		{[]string{"not", "ca"}, "Cat", true},
+		{[]string{"straße"}, "STRASSE", false},
+		{[]string{"СЛОВО"}, "словом", true},
+		{[]string{"i"}, "\u0130", true}, // as its lower case has it
+	} {
+		filters := make([]Filter, 0, 2*len(test.words))
+		for _, word := range test.words {
+			filters = append(filters, Filter{Pattern: word, Hold: true}, Filter{Pattern: "t", Replacement: "u"})
+		}
+		if got := New(filters).Holds(test.text); got != test.want {
+			t.Errorf("%q in %q: %v", test.words, test.text, got)
+		}
+	}
+}
+
+// FuzzFilters: prepared filters do what each of them would do letter by letter.
+func FuzzFilters(f *testing.F) {
+	for _, seed := range []string{
+		"darn=d***\ncasino!\nb=\xff\n\nThe Darn CASINO b", "k=\u212A\n\u017Fs=x\n\nKi\u017FS \u1E9E", "aa=a\na=aa\n\naaaa", "\uFFFDkk=x\n\n\u20ACk\u212A", "\u2126=\u03C9\n\u0345=\u1FBE\n\n\u03A9\u0399",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, input string) {
+		words, text, _ := strings.Cut(input, "\n\n")
+		var filters []Filter
+		for line := range strings.SplitSeq(words, "\n") {
+			pattern, by, replaces := strings.Cut(line, "=")
+			filters = append(filters, Filter{Pattern: strings.TrimSuffix(pattern, "!"), Replacement: by, Hold: !replaces})
+		}
+		if len(filters) > 20 || len(text) > 1000 || slices.ContainsFunc(filters, func(f Filter) bool { return len(f.Replacement) > 10 }) {
+			return
+		}
+		l := New(filters)
+		replaced, holds := plainly(filters, text)
+		if got := l.Replace(text); got != replaced {
+			t.Errorf("replaced %q, want %q", got, replaced)
+		}
+		if got := l.Holds(text); got != holds {
+			t.Errorf("holds: %v, want %v", got, holds)
+		}
+	})
+}
+
+// BenchmarkFilters has as many filters as a board may have, and a text as long as it may be.
+func BenchmarkFilters(b *testing.B) {
+	const letters = "etaoinshrdlucmfwygpbvk"
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func(alphabet string) string {
+		all := []rune(alphabet)
+		var w strings.Builder
+		for range 3 + random.IntN(8) {
+			w.WriteRune(all[min(random.IntN(len(all)), random.IntN(len(all)))])
+		}
+		return w.String()
+	}
+	for script, alphabet := range map[string]string{"latin": letters, "cyrillic": "оеаинтсрвлкмдпуя", "long s": letters + "\u017F"} {
+		filters := make([]Filter, 0, 500)
+		for i := range 500 {
+			filters = append(filters, Filter{Pattern: word(alphabet) + "x", Replacement: "***", Hold: i%2 == 0})
+		}
+		var text strings.Builder
+		for size := 0; size < 30_000; {
+			w := word(alphabet) + " "
+			size += utf8.RuneCountInString(w)
+			text.WriteString(w)
+		}
+		all := text.String()
+		for i := range filters {
+			all += filters[i].Pattern + " "
+		}
+		l := New(filters)
+		for what, text := range map[string]string{"none": text.String(), "all": all} {
+			name := script + "/" + what
+			b.Run(name+"/prepared", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					l.Replace(text)
+					l.Holds(text)
+				}
+			})
+			b.Run(name+"/plainly", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					plainly(filters, text)
+				}
+			})
+		}
+	}
+}
