@@ -4,7 +4,8 @@
 //
 // Choices where the specification is silent:
 //   - The same document under another URL is a duplicate and skipped, whatever its
-//     address; one that differs in its title alone is a new version.
+//     address, and stays as long as one address has it; one that differs in its title
+//     alone is a new version.
 //   - A chunk does not go over the end of a page, so that a citation names one page.
 //   - Issuers are told apart by CIK, then by ticker, then by name.
 package corpus
@@ -67,25 +68,54 @@ func (c *Corpus) Put(ctx context.Context, s Source) (Outcome, error) {
 	return outcomes[0], nil
 }
 
-// putAll takes documents in, in one transaction.
+// putAll takes documents in, in one transaction, or in several where one takes the place of another
+// of them.
 func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcome, err error) {
-	err = c.Write(ctx, func(conn kernel.Conn) error {
-		outcomes = make([]Outcome, len(all))
-		changed := false
-		for i, p := range all {
-			var err error
-			if outcomes[i], err = put(conn, p, c.Micros()); err != nil {
-				return err
-			}
-			changed = changed || outcomes[i] != Skipped
+	for len(outcomes) < len(all) {
+		var some []Outcome
+		err := c.Write(ctx, func(conn kernel.Conn) (err error) {
+			some, err = putSome(conn, all[len(outcomes):], c.Micros())
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		if !changed {
-			return nil
-		}
-		return touch(conn)
-	})
-	return outcomes, err
+		outcomes = append(outcomes, some...)
+	}
+	return outcomes, nil
 }
+
+// putSome takes documents in, at least the first one, up to one that has to wait.
+func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, err error) {
+	w := &writing{conn, now, make(map[int64]bool)}
+	changed := false
+	for _, p := range all {
+		outcome, err := w.put(p)
+		if errors.Is(err, errNextWrite) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		outcomes = append(outcomes, outcome)
+		changed = changed || outcome != Skipped
+	}
+	if !changed {
+		return outcomes, nil
+	}
+	return outcomes, touch(conn)
+}
+
+// writing is a transaction that takes documents in.
+type writing struct {
+	kernel.Conn
+	now   int64
+	fresh map[int64]bool // documents that it has added: rows of them may wait for its end
+}
+
+// errNextWrite is the error of a document that has to wait for the end of the transaction, which it
+// has not changed.
+var errNextWrite = errors.New("in the next transaction")
 
 // touch gives the corpus its next version.
 func touch(c kernel.Conn) error {
@@ -93,34 +123,29 @@ func touch(c kernel.Conn) error {
 }
 
 // put writes a document.
-func put(c kernel.Conn, p *prepared, now int64) (Outcome, error) {
-	s := p.source
-	find := func(query, value string) (id int64, err error) {
-		if err = c.Row(query, value).Scan(&id); errors.Is(err, sql.ErrNoRows) {
-			err = nil
-		}
-		return id, err
-	}
-	same, err := find("SELECT id FROM answer_documents WHERE sha256 = ?", p.digest)
+func (w *writing) put(p *prepared) (Outcome, error) {
+	s, c := p.source, w.Conn
+	same, err := idOf(c, "SELECT id FROM answer_documents WHERE sha256 = ?", p.digest)
 	if err != nil {
 		return Skipped, err
 	}
-	old, err := find("SELECT id FROM answer_documents WHERE url = ?", s.URL)
-	if err != nil {
+	old, err := idAt(c, s.URL)
+	if err != nil || old != 0 && old == same {
 		return Skipped, err
 	}
 	outcome := Added
-	if old != 0 && old != same { // also where another address has what this one says now
+	if old != 0 { // also where another address has what this one says now
 		outcome = Replaced
-		if err := remove(c, old); err != nil {
+		if err := w.leave(old, s.URL); err != nil {
 			return outcome, err
 		}
 	}
-	switch {
-	case same != 0 && outcome == Added:
-		return Skipped, nil
-	case same != 0:
-		return outcome, nil
+	if same != 0 {
+		if outcome == Added {
+			outcome = Skipped
+		}
+		_, err := c.Exec("INSERT INTO answer_copies (url, document_id) VALUES (?, ?)", s.URL, same)
+		return outcome, err
 	}
 	var issuer int64
 	if s.Issuer.Name != "" {
@@ -137,10 +162,11 @@ func put(c kernel.Conn, p *prepared, now int64) (Outcome, error) {
 	err = c.Row("INSERT INTO answer_documents (kind, form, issuer_id, fiscal, quarter, period_start, period_end, published_at, title, url, lang, sha256, pages, chunks, ingested_at) "+
 		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 		string(s.Kind), s.Form, sql.NullInt64{Int64: issuer, Valid: issuer != 0}, p.period.Year, p.period.Quarter, string(p.period.Start()), string(p.period.End), published,
-		s.Title, s.URL, s.Lang, p.digest, len(s.Pages), len(p.chunks), now).Scan(&id)
+		s.Title, s.URL, s.Lang, p.digest, len(s.Pages), len(p.chunks), w.now).Scan(&id)
 	if err != nil {
 		return outcome, err
 	}
+	w.fresh[id] = true
 	ids, err := putChunks(c, p, id, issuer)
 	if err != nil {
 		return outcome, err
@@ -149,6 +175,53 @@ func put(c kernel.Conn, p *prepared, now int64) (Outcome, error) {
 		return outcome, err
 	}
 	return outcome, putPrices(c, s, issuer)
+}
+
+// idOf is the document that a query finds; 0: none.
+func idOf(c kernel.Conn, query string, args ...any) (id int64, err error) {
+	if err = c.Row(query, args...).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return id, err
+}
+
+// atURL is the id of the document that stands at a URL, which is said twice.
+const atURL = "COALESCE((SELECT id FROM answer_documents WHERE url = ?), (SELECT document_id FROM answer_copies WHERE url = ?))"
+
+func idAt(c kernel.Conn, url string) (int64, error) {
+	return idOf(c, "SELECT COALESCE("+atURL+", 0)", url, url)
+}
+
+// leave takes a document away from a URL. It is gone where it stands at no other one: that may be
+// of a file that was read already, and is not read again.
+func (w *writing) leave(id int64, url string) error {
+	if copies, err := w.Exec("DELETE FROM answer_copies WHERE url = ?", url); err != nil || copies > 0 {
+		return err
+	}
+	if w.fresh[id] {
+		return errNextWrite
+	}
+	var next string
+	err := w.Row("SELECT url FROM answer_copies WHERE document_id = ? ORDER BY url LIMIT 1", id).Scan(&next)
+	if errors.Is(err, sql.ErrNoRows) {
+		return remove(w.Conn, id)
+	}
+	if err != nil {
+		return err
+	}
+	return move(w.Conn, id, url, next)
+}
+
+// move has a document stand at one of its other URLs.
+func move(c kernel.Conn, id int64, from, to string) error {
+	if _, err := c.Exec("DELETE FROM answer_copies WHERE url = ?", to); err != nil {
+		return err
+	}
+	if _, err := c.Exec("UPDATE answer_documents SET url = ? WHERE id = ?", to, id); err != nil {
+		return err
+	}
+	_, err := c.Exec("UPDATE answer_prices SET source = ? WHERE source = ? AND issuer_id = (SELECT issuer_id FROM answer_documents WHERE id = ?)", to, from, id)
+	return err
 }
 
 // rowsAtOnce is how many rows one statement adds.
@@ -308,108 +381,12 @@ func remove(c kernel.Conn, id int64) error {
 	return nil
 }
 
-// putIssuer finds an issuer by CIK, ticker or name, or adds it, and remembers its names.
-func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
-	key := metrics.Key(company.Name)
-	find := func(query string, args ...any) error {
-		if id != 0 {
-			return nil
-		}
-		err := c.Row(query, args...).Scan(&id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		return err
-	}
-	if company.CIK != "" {
-		err = find("SELECT id FROM answer_issuers WHERE cik = ? ORDER BY id LIMIT 1", company.CIK)
-	}
-	if err == nil && company.Ticker != "" {
-		err = find("SELECT id FROM answer_issuers WHERE ticker = ? AND exchange = ? ORDER BY id LIMIT 1", company.Ticker, company.Exchange)
-	}
-	if err == nil {
-		err = find("SELECT id FROM answer_issuers WHERE name_key = ?", key)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if id == 0 {
-		err = c.Row("INSERT INTO answer_issuers (name, name_key, ticker, exchange, cik) VALUES (?, ?, ?, ?, ?) "+
-			"ON CONFLICT (name_key) DO UPDATE SET name = answer_issuers.name RETURNING id", company.Name, key, company.Ticker, company.Exchange, company.CIK).Scan(&id)
-	} else {
-		err = c.Later("UPDATE answer_issuers SET ticker = CASE WHEN ticker = '' THEN ? ELSE ticker END, exchange = CASE WHEN exchange = '' THEN ? ELSE exchange END, "+
-			"cik = CASE WHEN cik = '' THEN ? ELSE cik END WHERE id = ? AND (ticker = '' OR exchange = '' OR cik = '')", company.Ticker, company.Exchange, company.CIK, id)
-	}
-	if err != nil {
-		return 0, err
-	}
-	for _, alias := range append([]string{company.Name}, company.Aliases...) {
-		if k := metrics.Key(alias); k != "" && len(alias) <= mostTitle {
-			if err := c.Later("INSERT INTO answer_aliases (alias_key, issuer_id, alias) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", k, id, alias); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return id, nil
-}
-
 // Version is the number of the last change of the corpus.
 func (c *Corpus) Version(ctx context.Context) (version int64, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		return conn.Row("SELECT version FROM answer_corpus").Scan(&version)
 	})
 	return version, err
-}
-
-// mostIssuers bounds the issuers whose names are known.
-const mostIssuers = 200_000
-
-// Issuers are all of them by id, with the directory that finds them in a text. Both are
-// kept until the corpus changes, and nobody changes them.
-func (c *Corpus) Issuers(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error) {
-	version, err := c.Version(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	c.mu.Lock()
-	issuers, directory, of := c.issuers, c.directory, c.version
-	c.mu.Unlock()
-	if directory != nil && of == version {
-		return issuers, directory, nil
-	}
-	issuers = make(map[int64]kernel.Issuer)
-	var names []metrics.Named
-	err = c.Read(ctx, func(conn kernel.Conn) error {
-		err := conn.All("SELECT id, name, ticker, exchange, cik FROM answer_issuers ORDER BY id LIMIT ?", []any{mostIssuers}, func(r store.Row) error {
-			var i kernel.Issuer
-			err := r.Scan(&i.ID, &i.Name, &i.Ticker, &i.Exchange, &i.CIK)
-			issuers[i.ID] = i
-			names = append(names, metrics.Named{Issuer: i.ID, Name: i.Name})
-			if i.Ticker != "" {
-				names = append(names, metrics.Named{Issuer: i.ID, Name: i.Ticker, Ticker: true})
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return conn.All("SELECT issuer_id, alias FROM answer_aliases ORDER BY issuer_id, alias_key LIMIT ?", []any{4 * mostIssuers}, func(r store.Row) error {
-			var n metrics.Named
-			err := r.Scan(&n.Issuer, &n.Name)
-			names = append(names, n)
-			return err
-		})
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	directory = metrics.NewDirectory(names)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if version >= c.version {
-		c.issuers, c.directory, c.version = issuers, directory, version
-	}
-	return issuers, directory, nil
 }
 
 // published is a time as it is stored.

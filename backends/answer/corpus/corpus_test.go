@@ -55,12 +55,16 @@ func TestPut(t *testing.T) {
 			t.Errorf("%d chunks", chunks)
 		}
 		put(report("https://a.example/1", "Costs\n\nThey fell."), corpus.Replaced)
+		if d, err := c.Document(t.Context(), "https://a.example/2"); err != nil || d.URL != "https://a.example/2" || count(t, k, "SELECT count(*) FROM answer_chunks") != chunks+1 {
+			t.Errorf("what the other address says is %+v, %v", d, err)
+		}
+		put(report("https://a.example/2", "Costs\n\nThey fell."), corpus.Replaced)
 		for _, table := range []string{"answer_documents", "answer_chunks", "answer_vectors", "answer_search", "answer_issuers"} {
 			if n := count(t, k, "SELECT count(*) FROM "+table); n != 1 {
 				t.Errorf("%s has %d rows", table, n)
 			}
 		}
-		if second, err := c.Version(t.Context()); err != nil || second != first+1 {
+		if second, err := c.Version(t.Context()); err != nil || second != first+2 {
 			t.Errorf("version %d after %d: %v", second, first, err)
 		}
 		issuers, directory, err := c.Issuers(t.Context())
@@ -110,8 +114,11 @@ func TestBackToDuplicate(t *testing.T) {
 			}
 		}
 		left()
-		if err := c.Remove(t.Context(), "https://a.example/1"); err != nil {
-			t.Fatal(err)
+		for _, url := range []string{"https://a.example/1", "https://a.example/2"} {
+			left()
+			if err := c.Remove(t.Context(), url); err != nil {
+				t.Fatal(err)
+			}
 		}
 		dir := t.TempDir()
 		for name, text := range map[string]string{"a.md": "Sales rose.", "b.md": "Sales fell."} {

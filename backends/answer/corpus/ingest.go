@@ -232,8 +232,7 @@ func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
 		err = kernel.Caught(func() (err error) {
 			p, err = prepare(one.source, func(digest string) bool {
 				err := in.corpus.Read(ctx, func(c kernel.Conn) error {
-					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND NOT EXISTS (SELECT 1 FROM answer_documents WHERE url = ? AND sha256 <> ?)",
-						digest, one.source.URL, digest).Scan(&known)
+					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND id = "+atURL, digest, one.source.URL, one.source.URL).Scan(&known)
 				})
 				return err == nil && known // the write finds out
 			})

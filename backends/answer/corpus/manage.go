@@ -50,10 +50,10 @@ func (c *Corpus) List(ctx context.Context, q ListQuery) (list []kernel.Document,
 // ErrNotFound is the error of a document that is not there.
 var ErrNotFound = errors.New("there is no such document")
 
-// Document is the one with a URL. The error of one that is not there is ErrNotFound.
+// Document is the one at a URL, which may be one of several. The error of one that is not there is ErrNotFound.
 func (c *Corpus) Document(ctx context.Context, url string) (d kernel.Document, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
-		d, err = scanDocument(conn.Row(documentColumns+"WHERE d.url = ?", url))
+		d, err = scanDocument(conn.Row(documentColumns+"WHERE d.id = "+atURL, url, url))
 		return notFound(err)
 	})
 	return d, err
@@ -102,15 +102,18 @@ func notFound(err error) error {
 	return err
 }
 
-// Remove takes the document with a URL away. The error of one that is not there is
-// ErrNotFound.
+// Remove takes the document at a URL away; it stays where it stands at another one, too.
+// The error of one that is not there is ErrNotFound.
 func (c *Corpus) Remove(ctx context.Context, url string) error {
 	return c.Write(ctx, func(conn kernel.Conn) error {
-		var id int64
-		if err := conn.Row("SELECT id FROM answer_documents WHERE url = ?", url).Scan(&id); err != nil {
-			return notFound(err)
+		id, err := idAt(conn, url)
+		if err != nil {
+			return err
 		}
-		if err := remove(conn, id); err != nil {
+		if id == 0 {
+			return ErrNotFound
+		}
+		if err := (&writing{Conn: conn}).leave(id, url); err != nil {
 			return err
 		}
 		return touch(conn)

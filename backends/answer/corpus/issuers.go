@@ -1,0 +1,108 @@
+package corpus
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// putIssuer finds an issuer by CIK, ticker or name, or adds it, and remembers its names.
+func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
+	key := metrics.Key(company.Name)
+	missing := false // something that is known now
+	find := func(where string, args ...any) error {
+		if id != 0 {
+			return nil
+		}
+		err := c.Row("SELECT id, ticker = '' AND ? <> '' OR exchange = '' AND ? <> '' OR cik = '' AND ? <> '' FROM answer_issuers WHERE "+where+" ORDER BY id LIMIT 1",
+			append([]any{company.Ticker, company.Exchange, company.CIK}, args...)...).Scan(&id, &missing)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	}
+	if company.CIK != "" {
+		err = find("cik = ?", company.CIK)
+	}
+	if err == nil && company.Ticker != "" {
+		err = find("ticker = ? AND exchange = ?", company.Ticker, company.Exchange)
+	}
+	if err == nil {
+		err = find("name_key = ?", key)
+	}
+	switch {
+	case err != nil:
+	case id == 0:
+		err = c.Row("INSERT INTO answer_issuers (name, name_key, ticker, exchange, cik) VALUES (?, ?, ?, ?, ?) "+
+			"ON CONFLICT (name_key) DO UPDATE SET name = answer_issuers.name RETURNING id", company.Name, key, company.Ticker, company.Exchange, company.CIK).Scan(&id)
+	case missing: // at once: the next document may say no more than this
+		_, err = c.Exec("UPDATE answer_issuers SET ticker = CASE WHEN ticker = '' THEN ? ELSE ticker END, exchange = CASE WHEN exchange = '' THEN ? ELSE exchange END, "+
+			"cik = CASE WHEN cik = '' THEN ? ELSE cik END WHERE id = ?", company.Ticker, company.Exchange, company.CIK, id)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, alias := range append([]string{company.Name}, company.Aliases...) {
+		if k := metrics.Key(alias); k != "" && len(alias) <= mostTitle {
+			if err := c.Later("INSERT INTO answer_aliases (alias_key, issuer_id, alias) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", k, id, alias); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return id, nil
+}
+
+// mostIssuers bounds the issuers whose names are known.
+const mostIssuers = 200_000
+
+// Issuers are all of them by id, with the directory that finds them in a text. Both are
+// kept until the corpus changes, and nobody changes them.
+func (c *Corpus) Issuers(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error) {
+	version, err := c.Version(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.mu.Lock()
+	issuers, directory, of := c.issuers, c.directory, c.version
+	c.mu.Unlock()
+	if directory != nil && of == version {
+		return issuers, directory, nil
+	}
+	issuers = make(map[int64]kernel.Issuer)
+	var names []metrics.Named
+	err = c.Read(ctx, func(conn kernel.Conn) error {
+		err := conn.All("SELECT id, name, ticker, exchange, cik FROM answer_issuers ORDER BY id LIMIT ?", []any{mostIssuers}, func(r store.Row) error {
+			var i kernel.Issuer
+			err := r.Scan(&i.ID, &i.Name, &i.Ticker, &i.Exchange, &i.CIK)
+			issuers[i.ID] = i
+			names = append(names, metrics.Named{Issuer: i.ID, Name: i.Name})
+			if i.Ticker != "" {
+				names = append(names, metrics.Named{Issuer: i.ID, Name: i.Ticker, Ticker: true})
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return conn.All("SELECT issuer_id, alias FROM answer_aliases ORDER BY issuer_id, alias_key LIMIT ?", []any{4 * mostIssuers}, func(r store.Row) error {
+			var n metrics.Named
+			err := r.Scan(&n.Issuer, &n.Name)
+			names = append(names, n)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	directory = metrics.NewDirectory(names)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if version >= c.version {
+		c.issuers, c.directory, c.version = issuers, directory, version
+	}
+	return issuers, directory, nil
+}
