@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
@@ -56,9 +57,10 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 		return out(base, refuse("there is no table in it"))
 	}
 	if columns, ok := priceColumns(rows[0]); ok {
-		points(rows[1:])
+		readDecimals(rows, 0, lines.Comma)
 		return readPrices(rows[1:], columns, base, out)
 	}
+	readDecimals(rows, 1, lines.Comma)
 	if base.Kind == "" {
 		base.Kind = kernel.Tabular
 	}
@@ -80,34 +82,6 @@ func separator(text string) rune {
 		}
 	}
 	return best
-}
-
-// How prices are written, and nothing else in the cell but a sign or a unit: beyond doubt
-// with a comma before what is less than one, beyond doubt with a point there, and how those with a
-// comma are.
-var (
-	withComma = regexp.MustCompile(`^[^\pL\d]*(?:\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+)[^\pL\d]*$`)
-	withPoint = regexp.MustCompile(`^[^\pL\d]*(?:\d+\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,\d{3})+\.\d+)[^\pL\d]*$`)
-	ofComma   = regexp.MustCompile(`^[^\pL\d]*(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?[^\pL\d]*$`)
-)
-
-// points writes numbers with a point, as all others are read, where prices have a comma:
-// "1.234,50" is 1234.50, and "1.100" beside it 1100. Where some have either they are left as they are.
-func points(rows [][]string) {
-	is := func(how *regexp.Regexp) bool {
-		return slices.ContainsFunc(rows, func(row []string) bool { return slices.ContainsFunc(row, how.MatchString) })
-	}
-	if !is(withComma) || is(withPoint) {
-		return
-	}
-	swap := strings.NewReplacer(".", "", ",", ".")
-	for _, row := range rows {
-		for i, cell := range row {
-			if ofComma.MatchString(cell) {
-				row[i] = swap.Replace(cell)
-			}
-		}
-	}
 }
 
 // inPrice is how a number of a price is written. In India the last three digits alone are together.
@@ -157,7 +131,9 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 				return 0
 			}
 			v, err := strconv.ParseFloat(text, 64)
-			if err != nil || v-v != 0 || !inPrice.MatchString(cell(k)) {
+			if strings.Contains(text, figures.Doubt) {
+				wrong = refuse("row %d: %q may be a number a thousand times as large: nothing else in the file tells", i+2, cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
+			} else if err != nil || v-v != 0 || !inPrice.MatchString(cell(k)) {
 				wrong = refuse("row %d: %q is no number", i+2, cut(cell(k), 40))
 			}
 			return v

@@ -46,7 +46,7 @@ func TestEncodings(t *testing.T) {
 		"semicolons": "Region;2019;2018\nNorth;1,5;2\n", "tabs of a spreadsheet": utf16Text("Region\t2019\t2018\nNorth\t1,5\t2\n"), "commas": "Region,2019,2018\nNorth,\"1,5\",2\n",
 	} {
 		all, wrong := readAll(t, "a.csv", text)
-		if len(all) != 1 || len(wrong) > 0 || !strings.Contains(all[0].Pages[0].Text, "| Region | 2019 | 2018 |\n|---|---|---|\n| North | 1,5 | 2 |") {
+		if len(all) != 1 || len(wrong) > 0 || !strings.Contains(all[0].Pages[0].Text, "| Region | 2019 | 2018 |\n|---|---|---|\n| North | 1.5 | 2 |") {
 			t.Errorf("%s: %+v %v", name, all, wrong)
 		}
 	}

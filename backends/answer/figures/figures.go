@@ -33,6 +33,10 @@ type Mention struct {
 // mostMentions bounds the figures of one text.
 const mostMentions = 5000
 
+// Doubt stands between the digits of a number in the place of a point or a comma of which nobody knows what
+// it is, and looks like one: such a number is no figure.
+const Doubt = "\u2024"
+
 // mostDigits bounds a number; longer ones are no figures.
 const mostDigits = 18
 
@@ -56,11 +60,8 @@ func Find(text string) []Mention {
 // at reads the number that begins at i, and what stands around it. end is where to go on.
 func at(text string, i int) (m Mention, end int, ok bool) {
 	value, step, end := number(text, i)
-	if end < 0 { // too long, or a version
-		for end = i; end < len(text) && (digit(text[end]) || text[end] == ',' || text[end] == '.'); end++ {
-			continue
-		}
-		return m, end, false
+	if end < 0 { // too long, a version, or doubtful
+		return m, i + len(text[i:]) - len(strings.TrimLeft(text[i:], "0123456789,."+Doubt)), false
 	}
 	m.Value, m.Step = value, step
 	start, glued := m.front(text, i)
@@ -91,6 +92,9 @@ func number(text string, i int) (value, step float64, end int) {
 			digits = append(digits, text[end+1:end+4]...)
 			end += 4
 		}
+	}
+	if strings.HasPrefix(text[end:], Doubt) {
+		return 0, 0, -1
 	}
 	decimals := 0
 	if end+1 < len(text) && text[end] == '.' && digit(text[end+1]) {

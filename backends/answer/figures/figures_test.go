@@ -244,3 +244,16 @@ func TestSpelled(t *testing.T) {
 		}
 	}
 }
+
+// A number of which nobody knows what it is is none, nor are its parts.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{"1" + Doubt + "100", "1,200" + Doubt + "100", "1" + Doubt + "100" + Doubt + "100"} {
+		if f, ok := Cell("€ "+number+" m", Units{Scale: 1e3}); ok {
+			t.Errorf("%q is %+v", number, f)
+		}
+		if found := Find("It was " + number + ", and 5 before."); len(found) != 1 || found[0].Value != 5 {
+			t.Errorf("%q has %+v", number, found)
+		}
+	}
+}

@@ -158,7 +158,7 @@ func header(row []string, i int) bool {
 
 var (
 	// figure is a cell that is a number as reports print it.
-	figure   = regexp.MustCompile(`^[-−–(]?\s*(?:[A-Z]{0,3}\s?[$€£¥])?\s*[-−–(]?\s*\d[\d,.\s]*\)?\s*(?:%|x|bps?|pts?|million|billion|thousand|m|bn|k)?\s*\)?\s*(?:\(\w{1,2}\))?$`)
+	figure   = regexp.MustCompile(`^[-−–(]?\s*(?:[A-Z]{0,3}\s?[$€£¥])?\s*[-−–(]?\s*\d[\d,.\x{2024}\s]*\)?\s*(?:%|x|bps?|pts?|million|billion|thousand|m|bn|k)?\s*\)?\s*(?:\(\w{1,2}\))?$`)
 	unitCell = regexp.MustCompile(`(?i)^[^\w%$€£¥]*(?:(?:u\.?s\.?d?|us|nt|s|a|c|hk|rmb|usd|eur|gbp|chf|cad|aud|in|of|the|as|are|amounts?|dollars?|canadian|nt dollars|except|and|per|share|shares?|data|percentages?|number|no|note|notes|million|millions|thousands?|billions?|m|mn|bn|k|000|euros?|units?|restated\d?|see|unaudited|[$€£¥%’',./()-])[^\w%$€£¥]*)+$`)
 )
 

@@ -1,0 +1,188 @@
+package corpus
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+)
+
+// Numbers are read as in English, "1,100.50". Files of other countries have "1.100,50", "1'100.50" and
+// "1 100,50", and what "1.100" is shows in the others beside it: 1100 where one has a decimal comma, 1.1
+// where one has a decimal point.
+
+// written are the ways that a part of a table is seen to write numbers in.
+type written struct {
+	decimals [2]bool // by a point, by a comma
+	groups   [2]bool // of thousands, by a point, by a comma
+	others   bool    // groups, by an apostrophe
+}
+
+const pointOrComma = ".,"
+
+// role is what a point (0) or a comma (1) between digits is.
+type role int
+
+const (
+	nobodyKnows role = iota
+	decimal
+	group
+	both // of what is seen some say this and some say that
+)
+
+// of is what a part of a table tells of "1.100", or of "1,100".
+func (w *written) of(mark int) role {
+	isDecimal := w.decimals[mark] || w.groups[1-mark]
+	isGroup := w.groups[mark] || w.decimals[1-mark]
+	switch {
+	case isDecimal && isGroup:
+		return both
+	case isGroup:
+		return group
+	case isDecimal || w.others && mark == 0:
+		return decimal
+	}
+	return nobodyKnows
+}
+
+// numeric is a cell that is a number, between its currency and its unit.
+var numeric = regexp.MustCompile(`^(\D{0,16}?)(\d(?:[\d.,'’ \x{a0}\x{2009}\x{202f}]*\d)?)((?:[^\d.,'’]\D{0,15})?(?:[(\[]\d{1,2}[)\]])?)$`)
+
+// monthOfYear is a day without its day, "12.2020".
+var monthOfYear = regexp.MustCompile(`^(?:0?[1-9]|1[0-2])\.(?:19|20)\d\d$`)
+
+var (
+	glued = regexp.MustCompile(`[\pL_]$`)
+	code  = regexp.MustCompile(`(?:^|[^\pL])[A-Z]{3}$`) // of a currency
+)
+
+// splitNumber takes the number out of a cell; "": there is none, or it is part of a name, as in "v1.1".
+func splitNumber(cell string) (before, number, after string) {
+	m := numeric.FindStringSubmatch(cell)
+	if m == nil || glued.MatchString(m[1]) && !code.MatchString(m[1]) || monthOfYear.MatchString(m[2]) {
+		return "", "", ""
+	}
+	return m[1], m[2], m[3]
+}
+
+// inGroups takes a number apart: its digits, between them the mark of its groups and that of its decimals;
+// 0: there is none. ok is false for what is no number. Of one mark that may be either it is that of groups,
+// and doubtful.
+func inGroups(number string) (digits []string, groups, decimals rune, doubtful, ok bool) {
+	number = strings.NewReplacer("’", "'", "\u00a0", " ", "\u2009", " ", "\u202f", " ").Replace(number)
+	var marks []rune
+	start := 0
+	for i, r := range number {
+		if r < '0' || r > '9' {
+			marks = append(marks, r)
+			digits = append(digits, number[start:i])
+			start = i + 1
+		}
+	}
+	digits = append(digits, number[start:])
+	if len(marks) == 0 {
+		return digits, 0, 0, false, true
+	}
+	last := marks[len(marks)-1]
+	inThrees := len(digits[0]) >= 1 && len(digits[0]) <= 3 && digits[0][0] != '0'
+	for i, mark := range marks[:len(marks)-1] {
+		inThrees = inThrees && mark == marks[0] && len(digits[i+1]) == 3
+	}
+	isDecimal := strings.ContainsRune(pointOrComma, last)
+	switch {
+	case len(marks) > 1 && last != marks[0]: // 1.100,50
+		return digits, marks[0], last, false, inThrees && isDecimal && digits[len(digits)-1] != ""
+	case inThrees && len(digits[len(digits)-1]) == 3: // 1.100
+		return digits, last, 0, isDecimal && len(marks) == 1, true
+	}
+	return digits, 0, last, false, len(marks) == 1 && isDecimal && digits[0] != "" && digits[1] != ""
+}
+
+// see notes how a cell is written.
+func (w *written) see(cell string) {
+	_, number, _ := splitNumber(cell)
+	_, groups, decimals, doubtful, ok := inGroups(number)
+	if !ok || doubtful {
+		return
+	}
+	for mark, is := range pointOrComma {
+		w.groups[mark] = w.groups[mark] || groups == is
+		w.decimals[mark] = w.decimals[mark] || decimals == is
+	}
+	w.others = w.others || groups == '\''
+}
+
+// inEnglish writes a number as it is read. Of one that may be two numbers nothing is known.
+func inEnglish(cell string, roles [2]role) string {
+	before, number, after := splitNumber(cell)
+	digits, groups, decimals, doubtful, ok := inGroups(number)
+	if !ok || len(digits) == 1 {
+		return cell
+	}
+	if doubtful {
+		switch roles[strings.IndexRune(pointOrComma, groups)] {
+		case decimal:
+			decimals = groups
+		case group:
+		case nobodyKnows, both:
+			return before + strings.Join(digits, figures.Doubt) + after
+		}
+	} else if roles[0] == both {
+		return cell
+	}
+	if decimals == 0 {
+		return before + strings.Join(digits, ",") + after
+	}
+	last := len(digits) - 1
+	return before + strings.Join(digits[:last], ",") + "." + digits[last] + after
+}
+
+// listing heads a column of lists, such as "3,4", which are no numbers.
+var listing = regexp.MustCompile(`(?i)^\W*(?:(?:foot)?notes?|ref(?:erence)?s?|pages?|anhang|anmerkung(?:en)?|seiten?)\b`)
+
+// readDecimals writes the numbers of a table, below its header, in the way that all others are read in, from a
+// column on. Each column tells of itself; what it does not tell the others do, and then what stands between columns.
+// A column with numbers of both kinds is left as it is.
+func readDecimals(rows [][]string, from int, separator rune) {
+	var file written
+	columns := make([]written, mostCells)
+	each := func(do func(at int, cell *string)) {
+		for _, row := range rows[1:] {
+			for at := from; at < len(row); at++ {
+				if at >= len(rows[0]) || !listing.MatchString(rows[0][at]) {
+					do(at, &row[at])
+				}
+			}
+		}
+	}
+	each(func(at int, cell *string) {
+		file.see(*cell)
+		columns[at].see(*cell)
+	})
+	roles := make([][2]role, mostCells)
+	for at := range columns {
+		for mark := range roles[at] {
+			roles[at][mark] = cmp.Or(columns[at].of(mark), among(mark, file.of(mark), separator))
+		}
+	}
+	each(func(at int, cell *string) { *cell = inEnglish(*cell, roles[at]) })
+}
+
+// among is what a mark is in a column that does not tell, of what the others do. Between columns a comma says that
+// numbers have none, or one between thousands, and a semicolon that they may have one.
+func among(mark int, others role, separator rune) role {
+	switch {
+	case separator == ';':
+		return others
+	case mark == 1 && others == decimal:
+		return both
+	case others != nobodyKnows:
+		return others
+	case mark == 1:
+		return group
+	case separator == ',':
+		return decimal
+	}
+	return nobodyKnows
+}
