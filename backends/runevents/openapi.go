@@ -41,7 +41,7 @@ func (e *Endpoint) document(w http.ResponseWriter, r *http.Request) {
 func (r *Route) documented() (list []rest.Route) {
 	for _, method := range r.Methods {
 		row := rest.Route{
-			Method: method, Path: r.Path, Summary: r.summary, Description: r.description, Guest: true, Cost: &r.Cost, Answer: r.answer, Tag: "Service",
+			Method: method, Path: r.Path, Summary: r.summary, Description: r.description, Guest: true, Cost: &r.Cost, Answer: r.answer, Also: r.also, Tag: "Service",
 		}
 		if r.answer == "" {
 			row.Media = "text/plain"

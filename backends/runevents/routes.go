@@ -39,8 +39,9 @@ type Route struct {
 	serve func(e *Endpoint, w http.ResponseWriter, r *http.Request)
 	// What the document says; without a summary the route is not in it.
 	summary, description string
-	// answer is a schema of the document.
+	// answer is a schema of the document, also are statuses that have it beside 200.
 	answer string
+	also   []int
 }
 
 // Routes is the table of routes.
@@ -85,8 +86,8 @@ func ownRoutes() []Route {
 			summary: "Show the value of a bean", description: "How many nodes and resources there are, as Jolokia tells it.",
 		},
 		{Methods: getMethods, Path: StatusPath, Right: Public, Beside: true, serve: (*Endpoint).status, summary: "Tell whether the service works"},
-		{Methods: getMethods, Path: "/status/v1/services", Right: Read, Beside: true, serve: (*Endpoint).services, answer: "Services", summary: "Tell how the service fares", description: statusDescription},
-		{Methods: getMethods, Path: "/status/v1/services/puppetdb-status", Right: Read, Beside: true, serve: (*Endpoint).services, answer: "ServiceStatus", summary: "Tell how the service fares in short", description: statusDescription},
+		{Methods: getMethods, Path: "/status/v1/services", Right: Read, Beside: true, serve: (*Endpoint).services, answer: "Services", also: statusAlso, summary: "Tell how the service fares", description: statusDescription},
+		{Methods: getMethods, Path: "/status/v1/services/puppetdb-status", Right: Read, Beside: true, serve: (*Endpoint).services, answer: "ServiceStatus", also: statusAlso, summary: "Tell how the service fares in short", description: statusDescription},
 		{Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*Endpoint).document, answer: "Document", summary: "Show this document"},
 		{Methods: getMethods, Path: "", Right: Public, serve: (*Endpoint).toPage},
 		{Methods: getMethods, Path: "/{$}", Right: Public, serve: (*Endpoint).page},
@@ -241,6 +242,8 @@ func (e *Endpoint) status(w http.ResponseWriter, _ *http.Request) {
 	}
 	plain(w, http.StatusOK, "running")
 }
+
+var statusAlso = []int{http.StatusServiceUnavailable}
 
 const statusDescription = "While commands cannot be stored the status is 503, and the state error."
 

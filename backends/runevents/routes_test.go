@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
 )
 
 // TestFind: the routes behind each prefix with their rights, and what is none.
@@ -190,12 +193,42 @@ func TestBeans(t *testing.T) {
 			}
 		}
 		s.failing.Store(now.UnixNano())
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/status/v1/services", nil))
-		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"state":"error"`) {
-			t.Errorf("failing: %d %s", w.Code, w.Body)
+		check := documented(t)
+		for _, path := range []string{"/status/v1/services", "/status/v1/services/puppetdb-status"} {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			s.ServeHTTP(w, r)
+			if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"state":"error"`) {
+				t.Errorf("failing: %d %s", w.Code, w.Body)
+			}
+			resp := w.Result()
+			_, errs := check.ValidateHttpResponse(r, resp)
+			for _, e := range errs {
+				t.Errorf("%s against the document: %s: %s %v", path, e.Message, e.Reason, e.SchemaValidationErrors)
+			}
+			if err := resp.Body.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
+}
+
+// documented holds answers against the document.
+func documented(t *testing.T) validator.Validator {
+	t.Helper()
+	text, err := openAPI("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := libopenapi.NewDocument(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check, errs := validator.NewValidator(document)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return check
 }
 
 // TestExchange: what became of a submission is noted, and what is stored is told.

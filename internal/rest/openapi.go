@@ -101,10 +101,10 @@ func (d Document) operation(r *Route) (object, error) {
 	}
 	answers := r.answers()
 	for _, status := range r.refusals() {
-		if slices.Contains(r.Also, status) {
-			continue
-		}
 		body := content("application/json", "Error")
+		if slices.Contains(r.Also, status) { // what is before the route refuses in its own words
+			body["application/json"] = object{"schema": object{"anyOf": []object{{"$ref": schemas + r.Answer}, {"$ref": schemas + "Error"}}}}
+		}
 		if d.PlainErrors {
 			body["text/plain"] = object{"schema": object{"type": "string"}}
 		}
@@ -205,8 +205,10 @@ func security(scheme string, r *Route) []object {
 	return []object{}
 }
 
+const schemas = "#/components/schemas/"
+
 func content(media, schema string) object {
-	return object{media: object{"schema": object{"$ref": "#/components/schemas/" + schema}}}
+	return object{media: object{"schema": object{"$ref": schemas + schema}}}
 }
 
 // operationID is made of the method and the words of the path.

@@ -42,7 +42,8 @@ type Route struct {
 	OptionalBody bool
 	// Status of success. Default: 200, or 204 where there is no Answer.
 	Status int
-	// Also lists further statuses of success with the same Answer.
+	// Also lists further statuses with the same Answer: of success, or of one that tells
+	// that something is down.
 	Also []int
 	// Media is the type of the answer, or without an Answer several between
 	// commas. Default: application/json.
