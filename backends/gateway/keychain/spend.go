@@ -243,10 +243,12 @@ func (s *Service) readSpending(ctx context.Context, id *Identity, key *keySpend,
 const writersKept = 7 * 24 * time.Hour
 
 // markWritten notes, with a batch, how far this process has come, and from where. It is an
-// error where the row says otherwise: a batch that was given up has come through after all.
+// error where the row says more: a batch that was given up has come through after all. It says
+// less where the database went back, to a backup or to a standby that had not heard of the last
+// batches; what is lost so is no reason to write nothing more.
 func (s *Service) markWritten(c store.Conn, from, records int64) error {
 	now := s.now()
-	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records = ?`, records, micros(now), s.spending.writer, from)
+	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records <= ?`, records, micros(now), s.spending.writer, from)
 	if err != nil || n == 1 {
 		return err
 	}

@@ -216,6 +216,45 @@ func TestUsageOnce(t *testing.T) {
 	})
 }
 
+// TestUsageAfterGoingBack: a database that has lost the last batches, as a backup or a standby may,
+// takes what comes after them.
+func TestUsageAfterGoingBack(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		log := quietLog(n)
+		add := func(from, to int) {
+			t.Helper()
+			for i := from; i < to; i++ {
+				log.Add(record(i))
+			}
+			if err := log.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add(0, 5)
+		for _, lost := range []string{"UPDATE gateway_usage_writers SET records = 2", "DELETE FROM gateway_usage_writers"} {
+			err := n.db.Write(t.Context(), func(c store.Conn) error {
+				_, err := c.Exec(lost)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(5, 8)
+			log.unsure = true
+			add(8, 10)
+		}
+		var rows, through int
+		err := n.db.Read(t.Context(), func(c store.Conn) error {
+			return c.Row("SELECT (SELECT count(*) FROM gateway_usage), (SELECT max(records) FROM gateway_usage_writers)").Scan(&rows, &through)
+		})
+		if err != nil || rows != 15 || through != 15 || log.Pending() != 0 {
+			t.Errorf("%d records are written, %d counted, %d wait, want 15, 15 and 0; error %v", rows, through, log.Pending(), err)
+		}
+	})
+}
+
 func TestUsageIsBounded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, place{location: t.TempDir() + "/test.db"}.open(t))
