@@ -36,7 +36,7 @@ const cmsFill = `INSERT INTO cms_pages (id, parent_id, template_id, name, path, 
 SELECT 1000 + n, CASE WHEN n %% 1000 = 0 THEN %[2]d ELSE 1000 + n - n %% 1000 END, %[3]d + n %% 1000 %% 20, 'page-' || n,
 	CASE WHEN n %% 1000 = 0 THEN '/page-' || n ELSE '/page-' || (n - n %% 1000) || '/page-' || n END,
 	'Page ' || n || ' of a site', CASE WHEN n %% 50 = 7 THEN 2 ELSE 0 END, n,
-	'{"body":"The text of a page is not long, but it is there, and read with each row of a list.","price":' || (n %% 997) || '}',
+	'{"body#' || (SELECT id FROM cms_fields WHERE name = 'body') || '":"The text of a page is not long, but it is there, and read with each row of a list.","price#' || (SELECT id FROM cms_fields WHERE name = 'price') || '":' || (n %% 997) || '}',
 	1700000000000000 + CAST(n AS BIGINT) * 7919 %% 1000003 * 1000000, 1, 1700000000000000 + CAST(n AS BIGINT) * 104729 %% 1000003 * 1000000, 1, 1700000000000000
 FROM %[1]s;
 INSERT INTO cms_page_ancestors (ancestor_id, page_id) SELECT %[2]d, 1000 + n FROM %[1]s;

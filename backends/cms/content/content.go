@@ -17,9 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
@@ -104,7 +102,7 @@ type Page struct {
 	status selector.Status
 	draft  string
 	size   int  // of what is stored
-	gone   bool // there are stored values of fields that the template has no more
+	gone   bool // there are stored values of fields that are no more, or that the template has no more
 }
 
 // listMostBytes is how much is read for a list at once: with the last page of it, an answer of the API has place for it.
@@ -145,18 +143,12 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 		t = &Template{}
 	}
 	page.Template = t.Name
-	if page.Fields, err = decode(data); err != nil {
+	stored, err := decode(data)
+	if err != nil {
 		return nil, err
 	}
-	page.gone = t.strip(page.Fields)
+	page.Fields, page.gone = s.named(t, stored)
 	return page, nil
-}
-
-// strip takes values out that the template has no field for, and tells whether there were any.
-func (t *Template) strip(fields map[string]any) bool {
-	had := len(fields)
-	maps.DeleteFunc(fields, func(name string, _ any) bool { return !slices.Contains(t.Fields, name) })
-	return len(fields) < had
 }
 
 // decode reads stored values.

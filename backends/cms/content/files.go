@@ -112,9 +112,9 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blo
 		has, _ := then.Fields[to.Field].([]any)
 		then.Fields[to.Field] = append(slices.Clone(has), item)
 		if to.Draft && before.draft != "" {
-			page, err = keepDraft(c, u, before, then)
+			page, err = s.keepDraft(c, u, before, then)
 		} else {
-			page, err = p.write(c, s, u, before, then, encode(then.Fields), now)
+			page, err = p.write(c, s, u, before, then, s.store(then.Fields), now)
 		}
 		return err
 	})

@@ -27,10 +27,12 @@ func (s *schema) useDraft(page *Page) error {
 	if err := json.Unmarshal([]byte(page.draft), &d); err != nil {
 		return fmt.Errorf("the stored draft of a page: %w", err)
 	}
-	if t := s.names[page.Template]; t != nil {
-		t.strip(d.Fields)
+	t := s.names[page.Template]
+	if t == nil {
+		t = &Template{}
 	}
-	page.Title, page.Fields = d.Title, d.Fields
+	page.Title = d.Title
+	page.Fields, _ = s.named(t, d.Fields)
 	return nil
 }
 
@@ -47,9 +49,9 @@ func (s *schema) takeDraft(page *Page) error {
 }
 
 // keepDraft keeps what a page is to be beside what it is, and returns what it is.
-func keepDraft(c kernel.Conn, u *kernel.User, before, draft *Page) (*Page, error) {
+func (s *schema) keepDraft(c kernel.Conn, u *kernel.User, before, draft *Page) (*Page, error) {
 	_, err := c.Exec("UPDATE cms_pages SET draft = ?, publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0), version = version + 1 WHERE id = ?",
-		encode(drafted{draft.Title, draft.Fields, u.ID}), draft.PublishAt, draft.UnpublishAt, draft.ID)
+		encode(drafted{draft.Title, s.keyed(draft.Fields), u.ID}), draft.PublishAt, draft.UnpublishAt, draft.ID)
 	page := *before
 	page.Draft, page.PublishAt, page.UnpublishAt = true, draft.PublishAt, draft.UnpublishAt
 	page.Version++
@@ -221,7 +223,7 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 			if err := s.takeDraft(&then); err != nil {
 				return err
 			}
-			_, err := p.write(c, s, kernel.Site(), page, &then, encode(then.Fields), p.Moment())
+			_, err := p.write(c, s, kernel.Site(), page, &then, s.store(then.Fields), p.Moment())
 			return err
 		}},
 	} {

@@ -20,9 +20,9 @@ type Revision struct {
 }
 
 // keepRevision notes what a page is before it changes.
-func keepRevision(c kernel.Conn, page *Page) error {
+func (s *schema) keepRevision(c kernel.Conn, page *Page) error {
 	_, err := c.Exec("INSERT INTO cms_page_revisions (page_id, rev, title, data, by_user, at) VALUES (?, ?, ?, ?, ?, ?)",
-		page.ID, page.Version, page.Title, encode(page.Fields), page.ModifiedBy, page.Modified)
+		page.ID, page.Version, page.Title, s.store(page.Fields), page.ModifiedBy, page.Modified)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list
 			if size > listMostBytes {
 				return errEnough
 			}
-			v, err := revision(r)
+			v, err := s.revision(r)
 			if err != nil {
 				return err
 			}
@@ -65,13 +65,15 @@ func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list
 	return list, nil
 }
 
-func revision(r store.Row) (*Revision, error) {
+func (s *schema) revision(r store.Row) (*Revision, error) {
 	v := new(Revision)
 	var data string
 	err := r.Scan(&v.Revision, &v.Title, &data, &v.By, &v.At)
 	if err == nil {
 		v.size = len(data) + len(v.Title) + rowBytes
-		v.Fields, err = decode(data)
+		if v.Fields, err = decode(data); err == nil {
+			v.Fields = s.was(v.Fields)
+		}
 	}
 	return v, err
 }
@@ -88,7 +90,7 @@ func (p *Content) Revert(ctx context.Context, u *kernel.User, id, rev, version i
 		if err != nil {
 			return err
 		}
-		was, err := revision(c.Row("SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? AND rev = ?", id, rev))
+		was, err := s.revision(c.Row("SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? AND rev = ?", id, rev))
 		if err != nil {
 			return kernel.OrNotFound(err, "revision")
 		}
@@ -111,5 +113,5 @@ func (p *Content) become(c kernel.Conn, s *schema, u *kernel.User, before *Page,
 	if err := s.complete(&page); err != nil {
 		return nil, err
 	}
-	return p.write(c, s, u, before, &page, encode(page.Fields), p.Moment())
+	return p.write(c, s, u, before, &page, s.store(page.Fields), p.Moment())
 }

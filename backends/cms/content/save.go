@@ -207,7 +207,7 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 		return nil, err
 	}
 	if e.Draft {
-		return keepDraft(c, u, &before, page)
+		return s.keepDraft(c, u, &before, page)
 	}
 	now := p.Moment()
 	if err := s.complete(page); err != nil && !e.incomplete {
@@ -225,7 +225,7 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 func (p *Content) write(c kernel.Conn, s *schema, u *kernel.User, before, page *Page, values string, now kernel.Moment) (*Page, error) {
 	changed := page.Title != before.Title || !reflect.DeepEqual(page.Fields, before.Fields)
 	if changed {
-		if err := keepRevision(c, before); err != nil {
+		if err := s.keepRevision(c, before); err != nil {
 			return nil, err
 		}
 	}
@@ -311,7 +311,7 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	if err := apierror.Join(faults...); err != nil {
 		return "", err
 	}
-	values := encode(page.Fields)
+	values := s.store(page.Fields)
 	if len(values) > dataMost {
 		return "", kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", dataMost))
 	}
@@ -452,7 +452,7 @@ func (s *schema) index(c kernel.Conn, page, before *Page) error {
 		f := s.fields[name]
 		kept = append(kept, f.ID)
 		now, then := value(page, name), value(before, name)
-		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) {
+		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) && !before.gone { // else copies may have what was in blocks
 			continue
 		}
 		if before.ID != 0 {

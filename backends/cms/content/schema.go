@@ -46,6 +46,8 @@ type Field struct {
 	Label    string   `json:"label"`
 	Required bool     `json:"required"` // of pages that are published or hidden
 	Settings Settings `json:"settings"`
+
+	key string // under which values are stored, see named
 }
 
 // flagSystem marks a template of the system.
@@ -66,6 +68,7 @@ type schema struct {
 	templates map[int64]*Template
 	names     map[string]*Template
 	fields    map[string]*Field
+	keys      map[string]*Field
 	// For selectors.
 	found map[string]selector.Field
 	ids   map[string]int64
@@ -83,7 +86,7 @@ func (p *Content) loadSchema(ctx context.Context, _ string) (s *schema, err erro
 
 func readSchema(c kernel.Conn) (*schema, error) {
 	s := &schema{
-		templates: make(map[int64]*Template), names: make(map[string]*Template), fields: make(map[string]*Field),
+		templates: make(map[int64]*Template), names: make(map[string]*Template), fields: make(map[string]*Field), keys: make(map[string]*Field),
 		found: make(map[string]selector.Field), ids: make(map[string]int64),
 	}
 	roles := make(map[int64]string)
@@ -97,16 +100,19 @@ func readSchema(c kernel.Conn) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.All("SELECT id, name, type, label, required, settings FROM cms_fields", nil, func(r store.Row) error {
+	err = c.All("SELECT id, name, type, label, required, settings, numbered FROM cms_fields", nil, func(r store.Row) error {
 		f := new(Field)
-		var required int
+		var required, isNumbered int
 		var settings string
-		err := r.Scan(&f.ID, &f.Name, &f.Type, &f.Label, &required, &settings)
+		err := r.Scan(&f.ID, &f.Name, &f.Type, &f.Label, &required, &settings, &isNumbered)
 		if err == nil {
 			err = json.Unmarshal([]byte(settings), &f.Settings)
 		}
 		f.Required = required != 0
-		s.fields[f.Name] = f
+		if f.key = f.Name; isNumbered != 0 {
+			f.key = numbered(f.Name, f.ID)
+		}
+		s.fields[f.Name], s.keys[f.key] = f, f
 		if kind, ok := kinds[f.Type]; ok {
 			s.found[f.Name] = selector.Field{ID: f.ID, Kind: kind, Everywhere: f.Name == TitleField}
 		}
@@ -343,7 +349,7 @@ func (p *Content) SaveField(ctx context.Context, u *kernel.User, field Field) (*
 			_, err := c.Exec("UPDATE cms_fields SET label = ?, required = ?, settings = ? WHERE id = ?", field.Label, required, settings, field.ID)
 			return err
 		}
-		_, err := c.Exec("INSERT INTO cms_fields (name, type, label, required, settings) VALUES (?, ?, ?, ?, ?)", field.Name, field.Type, field.Label, required, settings)
+		_, err := c.Exec("INSERT INTO cms_fields (name, type, label, required, settings, numbered) VALUES (?, ?, ?, ?, ?, 1)", field.Name, field.Type, field.Label, required, settings)
 		return err
 	})
 	if err != nil {

@@ -388,7 +388,7 @@ func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 				delete(page.Fields, name)
 			}
 		}
-		if _, err := c.Exec("UPDATE cms_pages SET data = ?, version = version + 1 WHERE id = ?", encode(page.Fields), page.ID); err != nil {
+		if _, err := c.Exec("UPDATE cms_pages SET data = ?, version = version + 1 WHERE id = ?", s.store(page.Fields), page.ID); err != nil {
 			return err
 		}
 		if err := s.index(c, &page, before); err != nil {

@@ -348,11 +348,13 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 	if !ok {
 		return nil, kernel.Invalid(f.Name, "type", f.Name+": a list of files is expected")
 	}
-	has := make(map[any]map[string]any)
+	has := make(map[float64]map[string]any)
 	before, _ := old.([]any)
 	for _, v := range before {
 		if file, ok := v.(map[string]any); ok {
-			has[file["id"]] = file
+			if id, ok := asNumber(file["id"]); ok {
+				has[id] = file
+			}
 		}
 	}
 	made := []any{}
