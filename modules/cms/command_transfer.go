@@ -102,8 +102,8 @@ func importCommand(o *options) *cobra.Command {
 		Long: `
 Fields, templates and pages that are there already, by their names and paths,
 become what the file says; nothing is removed, and roles that are there stay as
-they are. Each few hundred pages are one change: an import that was
-interrupted is begun again, and adds nothing twice.
+they are. Fields and templates are one change, and each few hundred pages are:
+an import that was interrupted is begun again, and adds nothing twice.
 `,
 	}
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {

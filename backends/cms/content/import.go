@@ -3,6 +3,7 @@ package content
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
@@ -18,12 +19,14 @@ type History struct {
 // Import saves pages in one change, in their order, in the name of the site: those that
 // are at a path are changed, the others are made below the page that is at the rest of
 // it. Histories are of pages that are made; webhooks are told as of any change. Required
-// fields are not asked for: they may come with a later call.
-func (p *Content) Import(ctx context.Context, pages []Imported) error {
+// fields are not asked for: they may come with a later call. Neither are the parents and
+// children of templates that are free: their pages are where they were elsewhere.
+func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]bool) error {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return err
 	}
+	s = s.freed(free)
 	edits := make([]Edit, len(pages))
 	for i := range pages {
 		edits[i] = pages[i].Edit
@@ -43,6 +46,62 @@ func (p *Content) Import(ctx context.Context, pages []Imported) error {
 		}
 		return nil
 	})
+}
+
+// freed is a schema in which the families of some templates allow any parents and children.
+func (s *schema) freed(templates map[string]bool) *schema {
+	made := *s
+	made.names = maps.Clone(s.names)
+	for name := range templates {
+		if t := made.names[name]; t != nil {
+			t = t.clone()
+			t.Family.Children, t.Family.Parents = nil, nil
+			made.names[name] = t
+		}
+	}
+	return &made
+}
+
+// Definition is a field or a template.
+type Definition struct {
+	Field    *Field
+	Template *Template
+}
+
+// Define makes fields and templates, or changes those of their names, in the name of the
+// site. It is one change, since they name each other: a template is never there without
+// its family. Where it ends with an error, at is the definition at fault, or -1.
+func (p *Content) Define(ctx context.Context, list []Definition) (at int, err error) {
+	err = p.change(ctx, kernel.Site(), func(c kernel.Conn, s *schema) error {
+		for _, d := range list { // what is named before it is made
+			if t := d.Template; t != nil && s.names[t.Name] == nil {
+				s.names[t.Name] = &Template{Name: t.Name}
+			}
+		}
+		for at = range list {
+			if err := s.define(c, list[at]); err != nil {
+				return err
+			}
+		}
+		at = -1
+		return nil
+	})
+	return at, err
+}
+
+func (s *schema) define(c kernel.Conn, d Definition) error {
+	if d.Template != nil {
+		t := *d.Template
+		t.ID = s.names[t.Name].ID
+		t.System = false // those of the system are there, and stay what they are
+		return s.saveTemplate(c, t)
+	}
+	f := *d.Field
+	f.ID = 0
+	if old := s.fields[f.Name]; old != nil {
+		f.ID = old.ID
+	}
+	return s.saveField(c, f)
 }
 
 // Imported is a page of another site.

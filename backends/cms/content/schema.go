@@ -319,43 +319,48 @@ func goodLabel(label string) bool {
 // SaveField makes a field (ID 0) or changes its label, whether it is required, and its
 // settings. What pages have stays as it is until they are saved.
 func (p *Content) SaveField(ctx context.Context, u *kernel.User, field Field) (*Field, error) {
-	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error {
-		old := s.fields[field.Name]
-		switch {
-		case field.ID == 0 && (!goodName(field.Name, false) || selector.Special(field.Name)):
-			return kernel.Invalid("name", "form", nameForm+"; words of selectors such as parent and limit are taken")
-		case field.ID == 0 && old != nil:
-			return kernel.Invalid("name", "taken", "there is a field of this name")
-		case field.ID == 0 && len(s.fields) >= fieldsMost:
-			return kernel.Conflict("there are %d fields, which is the most", len(s.fields))
-		case field.ID != 0 && (old == nil || old.ID != field.ID):
-			return kernel.NotFound("field")
-		case old != nil && old.Type != field.Type:
-			return kernel.Invalid("type", "fixed", "the type of a field stays: make another field")
-		case !goodLabel(field.Label):
-			return kernel.Invalid("label", "form", "a label is one line of at most 255 characters")
-		}
-		if field.Name == TitleField {
-			field.Required = true
-		}
-		if err := field.check(s); err != nil {
-			return err
-		}
-		required, settings := 0, encode(field.Settings)
-		if field.Required {
-			required = 1
-		}
-		if field.ID != 0 {
-			_, err := c.Exec("UPDATE cms_fields SET label = ?, required = ?, settings = ? WHERE id = ?", field.Label, required, settings, field.ID)
-			return err
-		}
-		_, err := c.Exec("INSERT INTO cms_fields (name, type, label, required, settings, numbered) VALUES (?, ?, ?, ?, ?, 1)", field.Name, field.Type, field.Label, required, settings)
-		return err
-	})
+	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error { return s.saveField(c, field) })
 	if err != nil {
 		return nil, err
 	}
 	return p.Field(ctx, u, field.Name)
+}
+
+// saveField is SaveField in a change, and knows the field from then on.
+func (s *schema) saveField(c kernel.Conn, field Field) error {
+	old := s.fields[field.Name]
+	switch {
+	case field.ID == 0 && (!goodName(field.Name, false) || selector.Special(field.Name)):
+		return kernel.Invalid("name", "form", nameForm+"; words of selectors such as parent and limit are taken")
+	case field.ID == 0 && old != nil:
+		return kernel.Invalid("name", "taken", "there is a field of this name")
+	case field.ID == 0 && len(s.fields) >= fieldsMost:
+		return kernel.Conflict("there are %d fields, which is the most", len(s.fields))
+	case field.ID != 0 && (old == nil || old.ID != field.ID):
+		return kernel.NotFound("field")
+	case old != nil && old.Type != field.Type:
+		return kernel.Invalid("type", "fixed", "the type of a field stays: make another field")
+	case !goodLabel(field.Label):
+		return kernel.Invalid("label", "form", "a label is one line of at most 255 characters")
+	}
+	if field.Name == TitleField {
+		field.Required = true
+	}
+	if err := field.check(s); err != nil {
+		return err
+	}
+	required, settings := 0, encode(field.Settings)
+	if field.Required {
+		required = 1
+	}
+	var err error
+	if field.ID != 0 {
+		_, err = c.Exec("UPDATE cms_fields SET label = ?, required = ?, settings = ? WHERE id = ?", field.Label, required, settings, field.ID)
+	} else {
+		err = c.Row("INSERT INTO cms_fields (name, type, label, required, settings, numbered) VALUES (?, ?, ?, ?, ?, 1) RETURNING id", field.Name, field.Type, field.Label, required, settings).Scan(&field.ID)
+	}
+	s.fields[field.Name] = &field
+	return err
 }
 
 // DeleteField removes a field that no template has.
@@ -388,52 +393,7 @@ func (p *Content) DeleteField(ctx context.Context, u *kernel.User, name string) 
 // SaveTemplate makes a template (ID 0) or changes all but its name. What pages have of a
 // field that it has no more is left out when they are saved, and not shown before.
 func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) (*Template, error) {
-	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error {
-		id, old := t.ID, s.names[t.Name]
-		switch {
-		case id == 0 && !goodName(t.Name, true):
-			return kernel.Invalid("name", "form", nameForm+"; templates may have dashes, too")
-		case id == 0 && old != nil:
-			return kernel.Invalid("name", "taken", "there is a template of this name")
-		case id == 0 && len(s.names) >= templatesMost:
-			return kernel.Conflict("there are %d templates, which is the most", len(s.names))
-		case id != 0 && (old == nil || old.ID != id):
-			return kernel.NotFound("template")
-		case !goodLabel(t.Label):
-			return kernel.Invalid("label", "form", "a label is one line of at most 255 characters")
-		case len(t.Fields) > ofTemplate:
-			return kernel.Invalid("fields", "many", fmt.Sprintf("a template has at most %d fields", ofTemplate))
-		}
-		if err := t.check(s); err != nil {
-			return err
-		}
-		roles, err := roleIDs(c, t.View, t.Edit, t.Create)
-		if err != nil {
-			return err
-		}
-		args := append([]any{t.Label, encode(t.Family)}, roles...)
-		if id == 0 {
-			flags := 0
-			if t.System {
-				flags = flagSystem
-			}
-			err = c.Row("INSERT INTO cms_templates (label, family, view_roles, edit_roles, create_roles, name, flags) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id", append(args, t.Name, flags)...).Scan(&id)
-		} else {
-			_, err = c.Exec("UPDATE cms_templates SET label = ?, family = ?, view_roles = ?, edit_roles = ?, create_roles = ? WHERE id = ?", append(args, id)...)
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := c.Exec("DELETE FROM cms_template_fields WHERE template_id = ?", id); err != nil {
-			return err
-		}
-		for i, name := range t.Fields {
-			if _, err := c.Exec("INSERT INTO cms_template_fields (template_id, field_id, position) VALUES (?, ?, ?)", id, s.fields[name].ID, i); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error { return s.saveTemplate(c, t) })
 	if err != nil {
 		return nil, err
 	}
@@ -446,6 +406,56 @@ func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) 
 		return nil, kernel.NotFound("template")
 	}
 	return made.clone(), nil
+}
+
+// saveTemplate is SaveTemplate in a change, and knows the template from then on. One
+// without an id that it knows already is about to be made.
+func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
+	old := s.names[t.Name]
+	switch {
+	case t.ID == 0 && !goodName(t.Name, true):
+		return kernel.Invalid("name", "form", nameForm+"; templates may have dashes, too")
+	case t.ID == 0 && old != nil && old.ID != 0:
+		return kernel.Invalid("name", "taken", "there is a template of this name")
+	case t.ID == 0 && len(s.templates) >= templatesMost:
+		return kernel.Conflict("there are %d templates, which is the most", len(s.templates))
+	case t.ID != 0 && (old == nil || old.ID != t.ID):
+		return kernel.NotFound("template")
+	case !goodLabel(t.Label):
+		return kernel.Invalid("label", "form", "a label is one line of at most 255 characters")
+	case len(t.Fields) > ofTemplate:
+		return kernel.Invalid("fields", "many", fmt.Sprintf("a template has at most %d fields", ofTemplate))
+	}
+	if err := t.check(s); err != nil {
+		return err
+	}
+	roles, err := roleIDs(c, t.View, t.Edit, t.Create)
+	if err != nil {
+		return err
+	}
+	args := append([]any{t.Label, encode(t.Family)}, roles...)
+	if t.ID == 0 {
+		flags := 0
+		if t.System {
+			flags = flagSystem
+		}
+		err = c.Row("INSERT INTO cms_templates (label, family, view_roles, edit_roles, create_roles, name, flags) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id", append(args, t.Name, flags)...).Scan(&t.ID)
+	} else {
+		_, err = c.Exec("UPDATE cms_templates SET label = ?, family = ?, view_roles = ?, edit_roles = ?, create_roles = ? WHERE id = ?", append(args, t.ID)...)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := c.Exec("DELETE FROM cms_template_fields WHERE template_id = ?", t.ID); err != nil {
+		return err
+	}
+	for i, name := range t.Fields {
+		if _, err := c.Exec("INSERT INTO cms_template_fields (template_id, field_id, position) VALUES (?, ?, ?)", t.ID, s.fields[name].ID, i); err != nil {
+			return err
+		}
+	}
+	s.names[t.Name], s.templates[t.ID] = &t, &t
+	return nil
 }
 
 // check tells what a template must not name.

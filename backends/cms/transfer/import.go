@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
@@ -32,17 +33,23 @@ type importer struct {
 	at     int
 	waits  []content.Imported
 	fields map[string]*content.Field
-	late   []content.Template // those whose families name others
-	page   string             // of the file before
-	placed map[int64]bool     // the files of that page that lines before were of
-	done   Done
+	// Fields and templates wait for each other, which they name: they come in at once, with
+	// the first line that is neither.
+	defined []content.Definition
+	lines   []int                // where they stand
+	late    []content.Definition // those that name templates which come behind pages
+	came    map[string]bool      // the templates of the lines before
+	there   map[string]bool      // those, and the ones of the site
+	page    string               // of the file before
+	placed  map[int64]bool       // the files of that page that lines before were of
+	done    Done
 }
 
 // Import reads what Export has written. Each few pages are one change: where it ends with
 // an error what came before is there, and it can be read again. The error is a
 // *LineError.
 func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
-	i := &importer{Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field)}
+	i := &importer{Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field), came: make(map[string]bool), there: make(map[string]bool)}
 	i.in.Buffer(make([]byte, 0, 64<<10), lineMost)
 	if err := i.all(ctx); err != nil {
 		return i.done, &LineError{max(i.at, 1), err}
@@ -98,26 +105,22 @@ func (i *importer) line(ctx context.Context, l *line) error {
 			return err
 		}
 	}
-	site := kernel.Site()
+	if l.Role == nil && l.Field == nil && l.Template == nil {
+		if err := i.definitions(ctx); err != nil {
+			return err
+		}
+	}
 	switch {
 	case l.Role != nil:
 		return i.role(ctx, *l.Role)
 	case l.Field != nil:
 		i.fields[l.Field.Name] = l.Field
-		l.Field.ID = 0
-		if old, err := i.Pages.Field(ctx, site, l.Field.Name); err == nil {
-			l.Field.ID = old.ID
-		} else if !kernel.IsNotFound(err) {
-			return err
-		}
-		i.done.Fields++
-		// A field of pages may name templates that come later: it is saved again with them.
-		later := *l.Field
-		later.Settings.Templates = nil
-		_, err := i.Pages.SaveField(ctx, site, later)
-		return err
+		i.define(content.Definition{Field: l.Field})
+		return nil
 	case l.Template != nil:
-		return i.template(ctx, *l.Template)
+		i.came[l.Template.Name], i.there[l.Template.Name] = true, true
+		i.define(content.Definition{Template: l.Template})
+		return nil
 	case l.Page != nil:
 		p := l.Page
 		e := content.Edit{Template: p.Template, Title: &p.Title, Status: &p.Status, Fields: p.Fields}
@@ -135,7 +138,8 @@ func (i *importer) line(ctx context.Context, l *line) error {
 	case l.File != nil:
 		return i.file(ctx, l.File)
 	case l.End != nil:
-		return i.families(ctx)
+		_, err := i.Pages.Define(ctx, i.late)
+		return err
 	}
 	return errors.New("this line has nothing in it")
 }
@@ -152,7 +156,7 @@ func (i *importer) flush(ctx context.Context) error {
 	if len(i.waits) == 0 {
 		return nil
 	}
-	err := i.Pages.Import(ctx, i.waits)
+	err := i.Pages.Import(ctx, i.waits, i.came)
 	i.waits = i.waits[:0]
 	if i.Progress != nil {
 		i.Progress(i.done)
@@ -177,54 +181,64 @@ func (i *importer) role(ctx context.Context, role accounts.Role) error {
 	return err
 }
 
-// template saves a template. What its family names may come later, so that the family
-// waits for the end.
-func (i *importer) template(ctx context.Context, t content.Template) error {
-	old, err := i.Pages.Template(ctx, kernel.Site(), t.Name)
-	switch {
-	case err == nil:
-		t.ID = old.ID
-	case !kernel.IsNotFound(err):
-		return err
-	}
-	i.done.Templates++
-	t.System = false // those of the system are there, and stay what they are
-	family := t.Family
-	if len(family.Children)+len(family.Parents) > 0 {
-		i.late = append(i.late, t)
-	}
-	t.Family.Children, t.Family.Parents = nil, nil
-	_, err = i.Pages.SaveTemplate(ctx, kernel.Site(), t)
-	return err
+func (i *importer) define(d content.Definition) {
+	i.defined, i.lines = append(i.defined, d), append(i.lines, i.at)
 }
 
-// families saves what had to wait for all templates.
-func (i *importer) families(ctx context.Context) error {
-	site := kernel.Site()
-	for _, t := range i.late {
-		now, err := i.Pages.Template(ctx, site, t.Name)
-		if err != nil {
-			return err
-		}
-		t.ID = now.ID
-		if _, err := i.Pages.SaveTemplate(ctx, site, t); err != nil {
-			return err
+// definitions saves the fields and templates that wait.
+func (i *importer) definitions(ctx context.Context) error {
+	if len(i.defined) == 0 {
+		return nil
+	}
+	there, err := i.Pages.Templates(ctx, kernel.Site())
+	if err != nil {
+		return err
+	}
+	for _, t := range there {
+		i.there[t.Name] = true
+	}
+	list := make([]content.Definition, len(i.defined))
+	for n, d := range i.defined {
+		var whole bool
+		if list[n], whole = i.now(d); !whole {
+			i.late = append(i.late, d)
 		}
 	}
-	for _, f := range i.fields {
-		if len(f.Settings.Templates) == 0 {
-			continue
+	if at, err := i.Pages.Define(ctx, list); err != nil {
+		if at >= 0 {
+			i.at = i.lines[at]
 		}
-		now, err := i.Pages.Field(ctx, site, f.Name)
-		if err != nil {
-			return err
-		}
-		f.ID = now.ID
-		if _, err := i.Pages.SaveField(ctx, site, *f); err != nil {
-			return err
+		return err
+	}
+	for _, d := range list {
+		if d.Field != nil {
+			i.done.Fields++
+		} else {
+			i.done.Templates++
 		}
 	}
+	i.defined, i.lines = nil, nil
 	return nil
+}
+
+// now is what can be saved of a field or a template, and whether it is all of it: what it names and is not there comes
+// behind pages, which no export has.
+func (i *importer) now(d content.Definition) (content.Definition, bool) {
+	whole := true
+	named := func(list []string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(name string) bool {
+			whole = whole && i.there[name]
+			return !i.there[name]
+		})
+	}
+	if d.Field != nil {
+		f := *d.Field
+		f.Settings.Templates = named(f.Settings.Templates)
+		return content.Definition{Field: &f}, whole
+	}
+	t := *d.Template
+	t.Family.Children, t.Family.Parents = named(t.Family.Children), named(t.Family.Parents)
+	return content.Definition{Template: &t}, whole
 }
 
 func (i *importer) refs(ctx context.Context, r *refs) error {
@@ -299,8 +313,10 @@ func (i *importer) file(ctx context.Context, f *file) error {
 		has, _ := item.(map[string]any)
 		if id := idOf(has); has["name"] == f.Name && has["size"] == float64(f.Size) && !i.placed[id] {
 			i.placed[id] = true
-			_, err := io.Copy(io.Discard, body)
-			return err
+			if _, err := io.Copy(io.Discard, body); err != nil {
+				return err
+			}
+			return i.describe(ctx, p.Path, f, list, has)
 		}
 	}
 	made, err := i.Files.Receive(ctx, site, content.Place{Page: p.ID, Field: f.Field}, f.Name, body)
@@ -310,11 +326,19 @@ func (i *importer) file(ctx context.Context, f *file) error {
 	list, _ = made.Fields[f.Field].([]any)
 	last, _ := list[len(list)-1].(map[string]any)
 	i.placed[idOf(last)] = true
-	if _, err := io.Copy(io.Discard, body); err != nil || f.Description == "" {
+	if _, err := io.Copy(io.Discard, body); err != nil {
 		return err
 	}
-	last["description"] = f.Description
-	return i.Pages.Import(ctx, []content.Imported{{Path: p.Path, Edit: content.Edit{Fields: map[string]any{f.Field: list}}}})
+	return i.describe(ctx, p.Path, f, list, last)
+}
+
+// describe gives one of the files of a page its description, also where an import ended between the file and that.
+func (i *importer) describe(ctx context.Context, page string, f *file, list []any, one map[string]any) error {
+	if f.Description == "" || one["description"] == f.Description {
+		return nil
+	}
+	one["description"] = f.Description
+	return i.Pages.Import(ctx, []content.Imported{{Path: page, Edit: content.Edit{Fields: map[string]any{f.Field: list}}}}, nil)
 }
 
 func idOf(file map[string]any) int64 {

@@ -202,6 +202,110 @@ func TestScheduled(t *testing.T) {
 	}
 }
 
+// cut ends as a process does that is killed: what was read of it counts, the rest does not come.
+type cut struct{ io.Reader }
+
+var errCut = errors.New("cut off")
+
+func (c cut) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = errCut
+	}
+	return n, err
+}
+
+// Wherever an import ends, a template is there with its family or not at all, and one that was there keeps one; the same
+// import again makes it whole.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	from := newSite(t, databases.SQLite(t))
+	fill(t, from)
+	text := export(t, from)
+	lines := strings.SplitAfter(text, "\n")
+	want := plain(t, strings.Replace(text, `"permissions":["users"]`, `"permissions":[]`, 1))
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		into := newSite(t, db)
+		site := kernel.Site()
+		family := func(name, is string) {
+			t.Helper()
+			template, err := into.Pages.Template(t.Context(), site, name)
+			if err != nil && !kernel.IsNotFound(err) {
+				t.Fatal(err)
+			}
+			if err == nil && strings.Join(template.Family.Children, " ") != is {
+				t.Errorf("pages below those of %s: %q, want %q", name, template.Family.Children, is)
+			}
+		}
+		// A template that the other site has, too.
+		ok[*content.Template](t)(into.Pages.SaveTemplate(t.Context(), site, content.Template{Name: "blog", Family: content.Family{Children: []string{"home"}}}))
+		first := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, `{"page":`) })
+		for n := 1; n < len(lines)-1; n++ {
+			if _, err := into.Import(t.Context(), cut{strings.NewReader(strings.Join(lines[:n], ""))}); err == nil {
+				t.Fatalf("after %d lines it is whole", n)
+			}
+			if n <= first {
+				family("blog", "home")
+				if _, err := into.Pages.Template(t.Context(), site, "post"); !kernel.IsNotFound(err) {
+					t.Errorf("after %d lines there is a part of the templates, error %v", n, err)
+				}
+				continue
+			}
+			family("blog", "post")
+			author := ok[*content.Field](t)(into.Pages.Field(t.Context(), site, "author"))
+			if !slices.Equal(author.Settings.Templates, []string{"post"}) {
+				t.Errorf("after %d lines the author is of %q", n, author.Settings.Templates)
+			}
+		}
+		ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
+		// Between a file and its description.
+		page := ok[*content.Page](t)(into.Pages.At(t.Context(), site, "/blog/b"))
+		items := page.Fields["pictures"].([]any)
+		delete(items[0].(map[string]any), "description")
+		ok[*content.Page](t)(into.Pages.Save(t.Context(), site, content.Edit{ID: page.ID, Fields: map[string]any{"pictures": items}}))
+		ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
+		if got := plain(t, export(t, into)); got != want {
+			t.Errorf("exports\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+// Pages come to where they were, though their families do not allow it any more, and templates may come behind them.
+func TestFamiliesOfThePast(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t))
+	text := `{"cms":1}
+{"template":{"name":"shelf","label":"","system":false,"fields":[],"family":{"children":["book","shelf"]},"view":[],"edit":[],"create":[]}}
+{"page":{"path":"/shelf","template":"shelf","title":"Shelf","status":"published","sort":1,"fields":{},"created":"2026-01-02T03:04:05.000Z","modified":"2026-01-02T03:04:05.000Z"}}
+{"page":{"path":"/shelf/odd","template":"home","title":"Odd","status":"published","sort":1,"fields":{},"created":"2026-01-02T03:04:05.000Z","modified":"2026-01-02T03:04:05.000Z"}}
+{"template":{"name":"book","label":"","system":false,"fields":[],"family":{"parents":["shelf"]},"view":[],"edit":[],"create":[]}}
+{"page":{"path":"/book","template":"book","title":"Book","status":"published","sort":1,"fields":{},"created":"2026-01-02T03:04:05.000Z","modified":"2026-01-02T03:04:05.000Z"}}
+{"end":{}}
+`
+	if _, err := s.Import(t.Context(), strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "one page of the template home") {
+		t.Errorf("%v, want there to be one home", err)
+	}
+	text = strings.Replace(text, `"template":"home"`, `"template":"shelf"`, 1)
+	text = strings.Replace(text, `["book","shelf"]`, `["book"]`, 1)
+	done := ok[transfer.Done](t)(s.Import(t.Context(), strings.NewReader(text)))
+	if done.Templates != 2 || done.Pages != 3 {
+		t.Errorf("%+v", done)
+	}
+	if shelf := ok[*content.Template](t)(s.Pages.Template(t.Context(), kernel.Site(), "shelf")); !slices.Equal(shelf.Family.Children, []string{"book"}) {
+		t.Errorf("%+v", shelf)
+	}
+	if _, err := s.Pages.Save(t.Context(), kernel.Site(), content.Edit{Parent: 1, Template: "book", Title: new("x")}); kernel.Status(err) != 422 {
+		t.Errorf("a book at the root: %v", err)
+	}
+	_, err := s.Import(t.Context(), strings.NewReader("{\"cms\":1}\n{\"field\":{\"name\":\"a\",\"type\":\"text\"}}\n{\"field\":{\"name\":\"b\",\"type\":\"none\"}}\n{\"end\":{}}\n"))
+	if err == nil || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("%v, want the line of the field", err)
+	}
+	if _, err := s.Pages.Field(t.Context(), kernel.Site(), "a"); !kernel.IsNotFound(err) {
+		t.Errorf("the field before it is there: %v", err)
+	}
+}
+
 // plain is an export without the times of the system's pages.
 func plain(t *testing.T, text string) string {
 	t.Helper()
