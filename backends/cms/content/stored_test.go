@@ -170,9 +170,9 @@ func TestFieldOfBefore(t *testing.T) {
 }
 
 // number is one of the database.
-func (s *site) number(query string, args ...any) (n int64) {
+func (s *site) number(query string) (n int64) {
 	s.t.Helper()
-	if err := s.Read(s.t.Context(), func(c kernel.Conn) error { return c.Row(query, args...).Scan(&n) }); err != nil {
+	if err := s.Read(s.t.Context(), func(c kernel.Conn) error { return c.Row(query).Scan(&n) }); err != nil {
 		s.t.Fatal(err)
 	}
 	return n

@@ -1,0 +1,51 @@
+package content_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// words are n of them, of which no other call has any.
+func words(call, n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "word%dx%d ", call, i)
+	}
+	return text.String()
+}
+
+// TestLeavesOfWords: on SQLite the index of words has small leaves, so that a save that
+// merges some does not take long.
+func TestLeavesOfWords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t))
+	for i := range 20 {
+		s.post(s.top, fmt.Sprint("Page ", i), map[string]any{"body": words(i, 200)})
+	}
+	if n, most := s.number("SELECT count(*) FROM cms_search_data"), s.number("SELECT max(length(block)) FROM cms_search_data"); n < 20 || most > 1100 {
+		t.Errorf("the largest of %d leaves has %d bytes", n, most)
+	}
+	if got := s.titles(s.guest, "body~=word7x5 word7x199"); got != "Page 7" {
+		t.Errorf("found %q", got)
+	}
+}
+
+// TestListOfWords: on PostgreSQL new words do not wait for each other for long, so that a save
+// which puts them into the index has few.
+func TestListOfWords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.Postgres(t))
+	s.exec("CREATE EXTENSION pgstattuple")
+	most := int64(0)
+	for i := range 40 {
+		s.post(s.top, fmt.Sprint("Page ", i), map[string]any{"body": words(i, 4000)})
+		most = max(most, s.number("SELECT pending_pages FROM pgstatginindex('cms_page_values_words')"))
+	}
+	if most == 0 || most > 512<<10/8192+1 {
+		t.Errorf("%d pages wait", most)
+	}
+	if got := s.titles(s.guest, "body~=word7x5 word7x199"); got != "Page 7" {
+		t.Errorf("found %q", got)
+	}
+}
