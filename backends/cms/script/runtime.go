@@ -103,7 +103,9 @@ func newRuntime(p *Program) (*runtime, error) {
 		return nil, fmt.Errorf("starting a runtime: %w", err)
 	}
 	install, _ := goja.AssertFunction(made)
-	tools, err := install(goja.Undefined(), vm.ToValue(map[string]any{"bytes": maxHelper, "items": maxHelper / 8}), vm.ToValue(rt.wrapParse), vm.ToValue(rt.length))
+	tools, err := install(goja.Undefined(), vm.ToValue(map[string]any{
+		"bytes": maxHelper, "items": maxHelper / 8, "steps": maxHelper / 2, "text": 64 << 10, "digits": 100_000,
+	}), vm.ToValue(rt.wrapParse), vm.ToValue(rt.length))
 	if err != nil {
 		return nil, fmt.Errorf("starting a runtime: %w", err)
 	}

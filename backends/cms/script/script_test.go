@@ -388,6 +388,119 @@ static pattern() { for (;;) if (/^(a+)+\1$/.test("a".repeat(60) + "b")) return 1
 	}
 }
 
+// Natives that take what is given to them at its word are bounded: each of these ends by itself, or as soon as its time
+// is over.
+func TestBoundedNatives(t *testing.T) { // not beside others, which are ended by the memory that it takes
+	defer goruntime.GC()
+	const like = "const like = {length: 2 ** 53 - 1}, list = [].constructor.prototype; "
+	bodies := map[string]string{
+		like + "return list.concat.call([], {...like, [Symbol.isConcatSpreadable]: true})":                "concat would",
+		"const a = []; a.length = 2 ** 32 - 1; return a.indexOf(1)":                                       "indexOf would",
+		"const a = []; a.length = 2 ** 32 - 1; return Array.from(a)":                                      "Array.from would",
+		"const a = []; a.length = 2 ** 32 - 1; return String(a)":                                          "join would",
+		"const a = []; a.push(a); return a.flat(Infinity)":                                                "calls nest deeper",
+		"let o = [1]; for (let i = 0; i < 30; i++) o = [o, o]; return o.flat(Infinity)":                   "flat would",
+		"return Math.max.apply(null, {length: 2 ** 31})":                                                  "apply would",
+		"return Reflect.apply(Math.max, null, {length: 2 ** 31})":                                         "apply would",
+		"return Reflect.construct(Date, {length: 2 ** 31})":                                               "construct would",
+		"return String.fromCharCode.apply(null, {length: 2 ** 31})":                                       "apply would",
+		"return String.raw({raw: {length: 2 ** 53 - 1}})":                                                 "raw would",
+		"return 'x'.repeat('2147483648')":                                                                 "repeat would",
+		"return 'x'.padEnd('2147483648')":                                                                 "padEnd would",
+		"let n = 0; return 'x'.padEnd({valueOf() { return n++ ? 2 ** 31 : 1 }})":                          "",
+		"return 'x'.repeat(2 ** 24).split('')":                                                            "split would",
+		"return 'x'.repeat(2 ** 24).split(/x/).length":                                                    "split would",
+		"return 'x'.repeat(2 ** 24).match(/x/g).length":                                                   "match would",
+		"return 'x'.repeat(2 ** 24).matchAll(/x/g)":                                                       "matchAll would",
+		"return 'x'.repeat(2 ** 24).replace(/x/g, 'yyyy').length":                                         "replace would",
+		"return 'x'.repeat(2 ** 24).replaceAll(/x/g, () => 'yyyy').length":                                "replaceAll would",
+		"return 'x'.repeat(2 ** 22).replace(/x/g, '$`').length":                                           "replace would",
+		"return 'x'.repeat(2 ** 22).replaceAll('x', '$`').length":                                         "replaceAll would",
+		"return 'x'.repeat(2 ** 24).normalize('NFKD').length":                                             "normalize would",
+		"return new ArrayBuffer('1099511627776').byteLength":                                              "ArrayBuffer would",
+		"return new ArrayBuffer({valueOf: () => 2 ** 40}).byteLength":                                     "ArrayBuffer would",
+		"return new Uint8Array({length: 2 ** 24}).length":                                                 "Uint8Array would",
+		"return new Uint8Array(2 ** 24).toString().length":                                                "join would",
+		"return BigInt('9'.repeat(1e7)) > 1n":                                                             "BigInt would",
+		"return BigInt.asUintN(2 ** 34, -1n) > 1n":                                                        "asUintN would",
+		"return Object.keys('x'.repeat(2 ** 24)).length":                                                  "keys would",
+		"return Object.assign({}, new Uint8Array(2 ** 24))":                                               "assign would",
+		"const a = []; a.length = 2 ** 32 - 1; return JSON.stringify(a)":                                  "stringify would",
+		"return JSON.stringify(new Proxy([], {get: (t, k) => k === 'length' ? 2 ** 31 : 1}))":             "stringify would",
+		"let o = {a: 1}; for (let i = 0; i < 30; i++) o = {l: o, r: o}; return JSON.stringify(o)":         "stringify would",
+		"return JSON.stringify(Array(2e6).fill('x'.repeat(1e3)))":                                         "stringify would",
+		"return JSON.stringify({a: 'x'.repeat(2 ** 24)}, (k, v) => v)":                                    "stringify would",
+		"const a = Array(5e5); for (let i = 0; i < 5e5; i++) a[i] = 'x'.repeat(9) + i; for (;;) a.sort()": errTime.Error(),
+	}
+	for name := range strings.FieldsSeq("copyWithin every fill filter find findIndex findLast findLastIndex flat flatMap forEach includes indexOf join lastIndexOf map reduce reduceRight reverse shift slice some sort splice toLocaleString toReversed toSorted toSpliced unshift with") {
+		bodies[like+"return list."+name+".call(like, Boolean, 1)"] = name + " would"
+	}
+	for body, want := range bodies {
+		p := load(t, Options{Runtimes: 1, Timeout: time.Second, Wait: time.Minute}, "static m() { "+body+" }")
+		begun := time.Now()
+		got, err := run(t, p, "m", nil)
+		ended := errors.Is(err, errTime) || errors.Is(err, errMemory) || err != nil && err.Error() == errTime.Error() // on a machine that is busy
+		if want == "" && err != nil || want != "" && !ended && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: %s, %v", body, shown(got), err)
+		}
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("%s took %s", body, took)
+		}
+	}
+}
+
+// What is bounded does what the engine does.
+func TestBoundedAsBefore(t *testing.T) { // not beside others, which are ended by the memory that it takes
+	defer goruntime.GC()
+	p := load(t, Options{Timeout: time.Minute}, `static m() {
+  const same = (a, b, what) => { if (JSON.stringify(a) !== JSON.stringify(b)) throw new Error(what + ": " + JSON.stringify(a).slice(0, 200) + " is not " + JSON.stringify(b).slice(0, 200)) };
+  const part = "ab1 \u{1f600}x22,", times = 8000, text = part.repeat(times); // long
+  const each = (made) => Array(times).fill(made);
+  same(text.match(/\d+/g), each(0).flatMap(() => ["1", "22"]), "match");
+  same(text.match(/(?:)/gu).length, Array.from(text).length + 1, "match of nothing");
+  same(text.match(/none/g), null, "no match");
+  same(text.split(/,/), [...each(part.slice(0, -1)), ""], "split");
+  same(text.split(/(\d+),/).slice(0, 4), ["ab1 \u{1f600}x", "22", "ab1 \u{1f600}x", "22"], "split with groups");
+  same(text.split(/,/, 2), each(part.slice(0, -1)).slice(0, 2), "split to a limit");
+  same(text.split(/(?:)/u).length, Array.from(text).length, "split at nothing");
+  same(text.split(/x*/).slice(0, 7).join("|"), part.split(/x*/).slice(0, 7).join("|"), "split at what may be nothing");
+  same(text.replace(/\d+/g, "#"), part.replace(/\d+/g, "#").repeat(times), "replace");
+  same(text.replace(/(?<n>\d)(\d)/g, (all, a, b, at, whole, groups) => b + groups.n + (whole.length === text.length)), part.replace(/22/, "22true").repeat(times), "replace by a function");
+  same(text.replace(/(\d)(\d)/g, "$2-$1"), part.replace(/(\d)(\d)/g, "$2-$1").repeat(times), "replace by groups");
+  same(text.replace(/(?:)/gu, "-").length, text.length + Array.from(text).length + 1, "replace nothing");
+  same(text.replace(/a/, "b"), "b" + text.slice(1), "replace the first");
+  same(text.replaceAll(",", ";"), part.replaceAll(",", ";").repeat(times), "replaceAll");
+  same(text.replaceAll(/b/gi, () => "$1"), part.replaceAll(/b/g, "$$1").repeat(times), "replaceAll by a function");
+  same("aXbX".replace("X", undefined) + "a".replace("a", 5), "aundefinedbX5", "replace by no text");
+  const many = Array.from({length: 70000}, (_, i) => i * 7919 % 70000);
+  same(many.toSorted(), many.map(String).toSorted((a, b) => a < b ? -1 : 1).map(Number), "sort");
+  same([3, , undefined, 1].sort(), [1, 3, undefined, ,], "sort with gaps");
+  same([1, [2, [3, [4]]], , 5].flat(), [1, 2, [3, [4]], 5], "flat");
+  same([1, [2, [3, [4]]]].flat(Infinity), [1, 2, 3, 4], "flat of all");
+  same([1, [2]].flat(0), [1, [2]], "flat of nothing");
+  same(Math.max.apply(null, [1, 3, 2]) + Reflect.apply(Math.max, null, [4]) + ((...a) => a.length).apply(), 7, "apply");
+  same(Reflect.construct(Array, [3]).length, 3, "construct");
+  same(String.raw`+"`a\\n${1}b`"+`, "a\\n1b", "raw");
+  same([1, 2].map((v, i, all) => v + i + all.length), [3, 5], "map");
+  same([].reduce((a, b) => a + b, 1), 1, "reduce");
+  let none = 0; try { [].reduce((a, b) => a) } catch (e) { none = e instanceof TypeError }
+  same(none, true, "reduce of nothing");
+  same([..."abc"].lastIndexOf("c"), 2, "lastIndexOf");
+  same(JSON.parse(JSON.stringify({a: [1, undefined, () => 1], b: undefined, c: new Date(0), d: {toJSON: (key) => key}})), {a: [1, null, null], c: "1970-01-01T00:00:00.000Z", d: "d"}, "stringify");
+  same(JSON.stringify({a: 1, b: {a: 2}}, ["a"]), '{"a":1}', "stringify of names");
+  same(JSON.stringify({a: 1, b: 2}, function (key, v) { return key === "b" ? this.a : v }, 1), '{\n "a": 1,\n "b": 1\n}', "stringify by a function");
+  same([JSON.stringify(undefined), JSON.stringify("a"), JSON.stringify(null)], [undefined, '"a"', "null"], "stringify of values");
+  same([BigInt(5) === 5n, BigInt("7") === 7n, BigInt.asIntN(8, 255n) === -1n, (5n).constructor === BigInt], [true, true, true, true], "BigInt");
+  same([new Uint8Array([1, 2]).length, new Uint8Array("3").length, new Uint8Array(new ArrayBuffer(8), 2, 3).length, new Uint8Array().length, new ArrayBuffer(4).byteLength, new Uint8Array(new Set([1, 2])).length, new Uint8Array([1, 2]).join("-")], [2, 3, 3, 0, 4, 2, "1-2"], "buffers");
+  same([Object.keys("ab"), Object.entries({a: 1}), Object.assign({}, {a: 1}, null, "x")], [["0", "1"], [["a", 1]], {0: "x", a: 1}], "keys");
+  same("\u0041\u030a".normalize() + "a".padEnd(3, "b") + "a".padStart(2), "\u00c5abb a", "texts");
+  return 1;
+}`)
+	if got, err := run(t, p, "m", nil); err != nil || shown(got) != "1" {
+		t.Errorf("%s, %v", shown(got), err)
+	}
+}
+
 // A text that doubles does not fill the memory.
 func TestHugeString(t *testing.T) {
 	p := load(t, Options{}, `static m() { let s = "xxxxxxxxxxxxxxxx"; for (;;) s += s }`)
