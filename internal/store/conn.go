@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Conn is what a function of [DB.Read] or [DB.Write] runs its statements on: the
@@ -17,6 +19,8 @@ type Conn struct {
 	ahead *pipeline
 	// last gathers statements for the end of a commit; nil: Last is Later.
 	last *ending
+	// byValues: see ByValues.
+	byValues bool
 }
 
 // querier is what *sql.DB, *sql.Conn and *sql.Tx have in common.
@@ -80,12 +84,12 @@ type lastStatement struct {
 
 // Row runs a query for one row. Its Scan is sql.ErrNoRows where there is none.
 func (c Conn) Row(query string, args ...any) *sql.Row {
-	return c.q.QueryRowContext(c.ctx, c.db.Rebind(query), args...)
+	return c.q.QueryRowContext(c.ctx, c.db.Rebind(query), c.planned(args)...)
 }
 
 // Rows runs a query. The caller closes what it returns; most use All or [List].
 func (c Conn) Rows(query string, args ...any) (*sql.Rows, error) {
-	return c.q.QueryContext(c.ctx, c.db.Rebind(query), args...)
+	return c.q.QueryContext(c.ctx, c.db.Rebind(query), c.planned(args)...)
 }
 
 // All calls scan for each row of a query. Limit them in the query.
@@ -131,4 +135,23 @@ func (c Conn) Pool() *sql.DB {
 
 // On is a Conn on a connection or a transaction of the Pool, which ends before the
 // function that c is of.
-func (c Conn) On(q querier) Conn { return Conn{c.ctx, c.db, q, nil, nil} }
+func (c Conn) On(q querier) Conn { return Conn{ctx: c.ctx, db: c.db, q: q, byValues: c.byValues} }
+
+// ByValues is c with queries that PostgreSQL plans each time, for the values they have. A query
+// that has run five times on a connection has one plan for all values else, made for one that
+// has few rows: of a value that has most of a table it may read all rows and sort them, for a
+// page of fifty. It is for lists of large tables by what somebody chooses, which are read now
+// and then; to plan them costs about as much as to read a page. SQLite knows no values when it
+// plans.
+func (c Conn) ByValues() Conn {
+	c.byValues = true
+	return c
+}
+
+// planned are the arguments of a query, behind how it is to be planned where that matters.
+func (c Conn) planned(args []any) []any {
+	if !c.byValues || c.db.dialect != Postgres || len(args) == 0 {
+		return args
+	}
+	return append([]any{pgx.QueryExecModeExec}, args...)
+}

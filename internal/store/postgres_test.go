@@ -590,6 +590,60 @@ func TestPostgresPlansOfWritesInTurn(t *testing.T) {
 	}
 }
 
+// Queries by their values are planned each time, and others are not once they have run five
+// times: a page of a value that most rows have is read in its order, of one that hardly any row
+// has by an index.
+func TestPostgresByValues(t *testing.T) {
+	t.Parallel()
+	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN(), conns: 1}.start(t)
+	for _, statement := range []string{
+		"CREATE TABLE owned (id BIGINT PRIMARY KEY, owner TEXT NOT NULL, filler TEXT NOT NULL)",
+		"INSERT INTO owned SELECT n, CASE WHEN n % 5 = 0 THEN 'o' || n ELSE 'most' END, repeat('x', 100) FROM generate_series(1, 20000) n",
+		"CREATE INDEX owned_owner ON owned (owner)",
+		"ANALYZE owned",
+	} {
+		if err := db.Write(t.Context(), func(c Conn) error { _, err := c.Exec(statement); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const page = "SELECT id, filler FROM owned WHERE owner = ? ORDER BY id DESC LIMIT ?"
+	read := func(c Conn, explain, owner string) (lines []string, err error) {
+		return List(c, func(r Row) (line string, err error) {
+			if explain != "" {
+				return line, r.Scan(&line)
+			}
+			var id int64
+			return line, r.Scan(&id, &line)
+		}, explain+page, owner, 20)
+	}
+	err := db.Read(t.Context(), func(c Conn) error {
+		for _, mode := range []struct {
+			of    Conn
+			plans int64 // that are for all values
+		}{{c.ByValues(), 0}, {c, 1}} {
+			for range 10 {
+				if list, err := read(mode.of, "", "most"); err != nil || len(list) != 20 {
+					t.Errorf("%d rows, error %v", len(list), err)
+				}
+			}
+			var plans int64
+			if err := c.Row("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE 'SELECT id, filler %'").Scan(&plans); err != nil || plans != mode.plans {
+				t.Errorf("%d statements are prepared, want %d; error %v", plans, mode.plans, err)
+			}
+		}
+		for owner, want := range map[string]string{"most": "owned_pkey", "o5": "owned_owner"} {
+			plan, err := read(c.ByValues(), "EXPLAIN ", owner)
+			if err != nil || !strings.Contains(strings.Join(plan, "\n"), want) {
+				t.Errorf("%s: not by %s, error %v\n%s", owner, want, err, strings.Join(plan, "\n"))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // A write that finds its connection cut runs on another one, whatever its first
 // statement is.
 func TestPostgresConnectionCutBeforeWrite(t *testing.T) {

@@ -146,7 +146,7 @@ func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
-	return db.settleError(ctx, fn(Conn{ctx, db, db.engine.readers(), nil, nil}))
+	return db.settleError(ctx, fn(Conn{ctx: ctx, db: db, q: db.engine.readers()}))
 }
 
 // ReadBriefly is Read for a few statements each of which finds its rows by an index,
@@ -163,7 +163,7 @@ func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
 			return err
 		}
 		defer conn.Close()
-		return fn(Conn{context.WithoutCancel(ctx), db, conn, nil, nil})
+		return fn(Conn{ctx: context.WithoutCancel(ctx), db: db, q: conn})
 	})
 }
 
@@ -192,7 +192,7 @@ func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 		return err
 	}
 	err := db.engine.write(ctx, func(ctx context.Context, tx querier, ahead *pipeline, last *ending) error {
-		return fn(Conn{context.WithValue(ctx, writingKey{}, db), db, tx, ahead, last})
+		return fn(Conn{ctx: context.WithValue(ctx, writingKey{}, db), db: db, q: tx, ahead: ahead, last: last})
 	})
 	if err == nil {
 		db.health.written()

@@ -5,15 +5,19 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
@@ -27,19 +31,27 @@ var crowded = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}, Fi
 	return db.Write(ctx, func(c store.Conn) error {
 		const numbers, padded, at = " WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < ?)", "substr(CAST(1000000 + i AS TEXT), 2)", "1700000000000000 + i / 7"
 		for _, statement := range []string{
-			"INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, issued_at, updated_at)" + numbers +
-				" SELECT 'client-' || " + padded + ", 'Application ' || " + padded + ", 'none', '[]', '[]', '[]', CASE WHEN i % 1000 = 0 THEN 'suspended' ELSE 'active' END, 'dcr', " + at + ", 0 FROM n",
+			"INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, agent, issued_at, updated_at)" + numbers +
+				" SELECT 'client-' || " + padded + ", 'Application ' || " + padded + ", 'none', '[]', '[]', '[]', CASE WHEN i % 1000 = 0 THEN 'suspended' ELSE 'active' END," +
+				" CASE WHEN i % 1000 = 1 THEN 'admin' ELSE 'dcr' END, CASE WHEN i % 1000 = 2 THEN 1 ELSE 0 END, " + at + ", 0 FROM n",
 			"INSERT INTO authserver_users (id, email, email_key, name, created_at, updated_at)" + numbers +
 				" SELECT 'user-' || " + padded + ", 'Person' || i || '@example.com', 'person' || i || '@example.com', 'Person ' || i, " + at + ", 0 FROM n",
 			"INSERT INTO authserver_issuances (jti, user_id, client_id, issued_at, expires_at)" + numbers +
 				" SELECT 'jti-' || i, 'user-' || " + padded + ", 'client-' || " + padded + ", " + at + ", 9000000000000000 FROM n",
+			"INSERT INTO authserver_audit (action, actor_id, client_id, created_at)" + numbers +
+				" SELECT CASE WHEN i % 1000 = 0 THEN 'family.revoked' ELSE 'token.issued' END, CASE WHEN i % 2 = 0 THEN 'user-000001' ELSE 'user-' || " + padded + " END," +
+				" CASE WHEN i % 10 = 0 THEN 'client-' || " + padded + " ELSE 'client-000001' END, " + at + " FROM n",
+			"INSERT INTO authserver_idps (id, name, issuer, enabled, created_at, updated_at)" + numbers +
+				" SELECT 'idp-' || i, 'I', 'https://idp.example/' || i, 1, 0, 0 FROM n WHERE i <= 2",
+			"INSERT INTO authserver_xaa_subjects (id, idp_id, idp_subject, user_id, created_at)" + numbers +
+				" SELECT 'mapping-' || " + padded + ", CASE WHEN i % 1000 = 0 THEN 'idp-2' ELSE 'idp-1' END, 'subject-' || i, 'user-000001', " + at + " FROM n",
 		} {
 			if _, err := c.Exec(statement, many); err != nil {
 				return err
 			}
 		}
 		if c.Dialect() == store.Postgres { // as it does by itself before long
-			_, err := c.Exec("ANALYZE authserver_clients, authserver_users, authserver_issuances")
+			_, err := c.Exec("ANALYZE authserver_clients, authserver_users, authserver_issuances, authserver_audit, authserver_xaa_subjects")
 			return err
 		}
 		return nil
@@ -56,18 +68,38 @@ func TestManyPlans(t *testing.T) {
 			"the first page": {Limit: 51}, "the next": {Limit: 51, After: place}, "the newest": {Limit: 51, Newest: true}, "the next newest": {Limit: 51, Newest: true, After: place},
 		}
 		filter := tokens.IssuanceFilter{Live: true}
+		events := func(q audit.Query) kernel.Listing {
+			q.Since, q.Until = time.UnixMicro(1700000000000000), time.UnixMicro(1700000000000000+many)
+			return q.Listing()
+		}
 		for name, test := range map[string]struct {
 			kernel.Listing
 			index string // on PostgreSQL; SQLite names the rows of a number by themselves
 		}{
-			"clients":           {clients.Filter{}.Listing(), "authserver_clients_issued"},
-			"active clients":    {clients.Filter{Status: clients.Active}.Listing(), "authserver_clients_issued"},
-			"users":             {users.Listing(""), "authserver_users_created"},
-			"tokens":            {filter.Listing(0), "authserver_issuances_pkey"},
-			"tokens of a user":  {tokens.IssuanceFilter{User: "user-000001"}.Listing(0), "authserver_issuances_user"},
-			"tokens of clients": {tokens.IssuanceFilter{Client: "client-000001"}.Listing(0), "authserver_issuances_client"},
+			"clients":                   {clients.Filter{}.Listing(), "authserver_clients_issued"},
+			"active clients":            {clients.Filter{Status: clients.Active}.Listing(), "authserver_clients_issued"},
+			"suspended of clients":      {clients.Filter{Status: clients.Suspended}.Listing(), "authserver_clients_status"},
+			"few of clients":            {clients.Filter{Source: clients.Admin}.Listing(), "authserver_clients_source"},
+			"agents of clients":         {clients.Filter{Agent: "true"}.Listing(), "authserver_clients_agents"},
+			"users":                     {users.Listing(""), "authserver_users_created"},
+			"tokens":                    {filter.Listing(0), "authserver_issuances_pkey"},
+			"tokens of a user":          {tokens.IssuanceFilter{User: "user-000001"}.Listing(0), "authserver_issuances_user"},
+			"tokens of clients":         {tokens.IssuanceFilter{Client: "client-000001"}.Listing(0), "authserver_issuances_client"},
+			"mappings":                  {xaa.Mappings(""), "authserver_xaa_subjects_created"},
+			"mappings of a few":         {xaa.Mappings("idp-2"), "authserver_xaa_subjects_idp"},
+			"events":                    {events(audit.Query{}), "authserver_audit_created"},
+			"events by many":            {events(audit.Query{Actor: "user-000001"}), "authserver_audit_actor"},
+			"events of one":             {events(audit.Query{Actor: "user-000003"}), "authserver_audit_actor"},
+			"events with many":          {events(audit.Query{Client: "client-000001"}), "authserver_audit_client"},
+			"events of a client":        {events(audit.Query{Client: "client-000010"}), "authserver_audit_client"},
+			"events of one do":          {events(audit.Query{Action: "family.revoked"}), "authserver_audit_action"},
+			"events by many, of a kind": {events(audit.Query{Actor: "user-000001", Action: "token."}), "authserver_audit_actor"},
+			"events of two choices":     {events(audit.Query{Actor: "user-000001", Client: "client-000010"}), "authserver_audit_client"},
 		} {
 			for which, page := range pages {
+				if page.After != (kernel.Place{}) && test.Table == "authserver_audit" {
+					continue // it goes on by offset alone
+				}
 				if page.After != (kernel.Place{}) && test.At == "" {
 					page.After = kernel.Place{At: many / 2}
 				}
@@ -122,11 +154,16 @@ func TestManyPages(t *testing.T) {
 			{"clients", "&order=newest", "client-100000", "client-000001"},
 			{"users", "&order=oldest", "user-000001", "user-100000"},
 			{"issuances", "", "100000", "1"},
+			{"subject_mappings", "", "mapping-000001", "mapping-100000"},
 		} {
+			path := "/" + test.name
+			if test.name == "subject_mappings" {
+				path = "/xaa/subject-mappings"
+			}
 			seen, cursor := make(map[string]bool, many), ""
 			first, last := "", ""
 			for page := 0; page == 0 || cursor != ""; page++ {
-				told := a.do("GET", "/"+test.name+"?limit=1000"+test.query+"&cursor="+url.QueryEscape(cursor), "", 200)
+				told := a.do("GET", path+"?limit=1000"+test.query+"&cursor="+url.QueryEscape(cursor), "", 200)
 				for _, id := range ids(told, test.name) {
 					if first == "" {
 						first = id
@@ -174,6 +211,9 @@ func TestManyPages(t *testing.T) {
 			if told["total"] != want.total || told["total_capped"] != want.capped || len(found) != want.page || want.page > 0 && found[0] != want.first {
 				t.Errorf("%s: total %v, capped %v, %d from %v", query, told["total"], told["total_capped"], len(found), found[:min(1, len(found))])
 			}
+		}
+		if told := a.do("GET", "/xaa/subject-mappings?count=true&idp_id=idp-2&order=newest&limit=10", "", 200); told["total"] != 100.0 || !slices.Equal(ids(told, "subject_mappings")[:2], []string{"mapping-100000", "mapping-099000"}) {
+			t.Errorf("mappings of a few: %v", told)
 		}
 		for name, want := range map[string]float64{"clients": 10_000, "users": 10_000, "users_active": 10_000, "tokens_live": 10_000, "resources": 0} {
 			if got := a.do("GET", "/stats?most=10000", "", 200)[name]; got != want {

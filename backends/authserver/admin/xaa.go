@@ -213,11 +213,16 @@ func tellMapping(m *xaa.Mapping) map[string]any {
 }
 
 func (a *API) mappings(c *call) (any, error) {
-	limit, offset, err := c.page()
+	p, err := c.rows(oldest)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.XAA.Mappings(c.R.Context(), c.Text("idp_id"), limit+1, offset)
+	ctx, idp := c.R.Context(), c.Text("idp_id")
+	found, err := a.XAA.Mappings(ctx, idp, p)
+	if err != nil {
+		return nil, err
+	}
+	told, err := answer(c, "subject_mappings", found, p, tellMapping, func(most int) (int, error) { return a.XAA.TotalMappings(ctx, idp, most) })
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +230,7 @@ func (a *API) mappings(c *call) (any, error) {
 	for _, one := range found {
 		add(m.users, one.User)
 	}
-	return a.names(c, told("subject_mappings", found, limit, offset, tellMapping), m)
+	return a.names(c, told, m)
 }
 
 func (a *API) createMapping(c *call) (any, error) {

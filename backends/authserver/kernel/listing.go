@@ -17,6 +17,9 @@ type Listing struct {
 	// At is the column with the time, and ID a unique one; an index has both in this order.
 	// Without At the list is in the order of ID alone, a number.
 	At, ID string
+	// Along is a column before them in their index, and in the order, that has one value in all
+	// rows: no other index gives that order then. Default: none.
+	Along string
 	// Where are conditions, which hold all, with Args.
 	Where []string
 	Args  []any
@@ -75,6 +78,9 @@ func (l Listing) Page(p Page) (statement string, args []any) {
 	if l.At != "" {
 		by = l.At + order + ", " + by
 	}
+	if l.Along != "" {
+		by = l.Along + order + ", " + by
+	}
 	switch {
 	case p.After == Place{}:
 	case l.At == "":
@@ -106,11 +112,11 @@ func condition(where []string) string {
 // Rows reads a page.
 func Rows[T any](c Conn, l Listing, p Page, scan func(r store.Row) (T, error)) ([]T, error) {
 	statement, args := l.Page(p)
-	return store.List(c, scan, statement, args...)
+	return store.List(c.ByValues(), scan, statement, args...)
 }
 
 // CountRows counts the rows of all pages, at most so many.
 func CountRows(c Conn, l Listing, most int) (n int, err error) {
 	statement, args := l.Count(most)
-	return n, c.Row(statement, args...).Scan(&n)
+	return n, c.ByValues().Row(statement, args...).Scan(&n)
 }

@@ -316,10 +316,35 @@ func (x *XAA) DeletePolicy(ctx context.Context, id string) error {
 	})
 }
 
-// Mappings is a page of those of an identity provider (empty: of all), the oldest first.
-func (x *XAA) Mappings(ctx context.Context, idp string, limit, offset int) ([]*Mapping, error) {
-	return page(ctx, x, scanMapping, "SELECT "+mappingColumns+" FROM authserver_xaa_subjects WHERE ? = '' OR idp_id = ? ORDER BY created_at, id LIMIT ? OFFSET ?", idp, idp, limit, offset)
+// Mappings has those of an identity provider; empty: of all.
+func Mappings(idp string) kernel.Listing {
+	l := kernel.Listing{Columns: mappingColumns, Table: "authserver_xaa_subjects", At: "created_at", ID: "id"}
+	if idp != "" {
+		l.And("idp_id = ?", idp)
+	}
+	return l
 }
+
+// Mappings is a page of those of an identity provider; empty: of all.
+func (x *XAA) Mappings(ctx context.Context, idp string, p kernel.Page) (list []*Mapping, err error) {
+	err = x.Read(ctx, func(c store.Conn) error {
+		list, err = kernel.Rows(c, Mappings(idp), p, scanMapping)
+		return err
+	})
+	return list, err
+}
+
+// TotalMappings is how many Mappings has on all pages, at most so many.
+func (x *XAA) TotalMappings(ctx context.Context, idp string, most int) (n int, err error) {
+	err = x.Read(ctx, func(c store.Conn) error {
+		n, err = kernel.CountRows(c, Mappings(idp), most)
+		return err
+	})
+	return n, err
+}
+
+// Place is that of a mapping in a list.
+func (m *Mapping) Place() kernel.Place { return kernel.Place{At: m.CreatedAt.UnixMicro(), ID: m.ID} }
 
 // CreateMapping stores one and gives it an id.
 func (x *XAA) CreateMapping(ctx context.Context, m *Mapping) error {
