@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
@@ -26,15 +28,11 @@ that data_encryption names: after a new master key, after a new version of a key
 of a key management server, and from one driver to another, for as long as both
 are configured. The server may run meanwhile. It can be interrupted and run
 again; when it has nothing left to do, what sealed before can be taken out of
-the configuration.
+the configuration. With several servers in the configuration it goes by the keys
+of all of them.
 `,
-		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) (err error) {
-			server, end, err := offline(s)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, end()) }()
-			done, err := server.Reseal(s.Ctx, func(done encryption.Resealed) { s.Note("%d looked at, %d sealed anew", done.Scanned, done.Rewritten) })
+		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
+			done, err := reseal(s)
 			if err != nil {
 				return err
 			}
@@ -51,27 +49,88 @@ the configuration.
 	}
 }
 
-// offline is a server on the database of a session that serves nobody.
-func offline(s *session) (*authserver.Server, func() error, error) {
-	var h Handler
-	found := false
-	err := s.App.Handlers(serviceName, func(handler json.RawMessage) error {
-		if found {
+// reseal seals anew what the servers of the configuration keep, which have one database.
+func reseal(s *session) (all encryption.Resealed, err error) {
+	list, err := sealers(s)
+	if err != nil {
+		return all, err
+	}
+	rewritten := 0
+	// Where the keys of one server open what those of another do not, that one knows it only
+	// when the other has sealed it anew.
+	for again := true; again; {
+		all = encryption.Resealed{}
+		again = false
+		for _, keys := range list {
+			done, err := resealBy(s, keys, rewritten)
+			if err != nil {
+				return all, err
+			}
+			rewritten += done.Rewritten
+			again = again || len(list) > 1 && done.Rewritten > 0
+			all.Scanned, all.Failed = max(all.Scanned, done.Scanned), max(all.Failed, done.Failed)
+		}
+		again = again && all.Failed > 0
+	}
+	all.Rewritten = rewritten
+	return all, nil
+}
+
+// resealBy does it with the keys of one server; before is what was rewritten until then.
+func resealBy(s *session, keys *config.Config, before int) (done encryption.Resealed, err error) {
+	server, end, err := offline(s, keys)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	return server.Reseal(s.Ctx, func(done encryption.Resealed) {
+		s.Note("%d looked at, %d sealed anew", done.Scanned, before+done.Rewritten)
+	})
+}
+
+// sealers are the keys of all servers of the configuration that seal something, each once;
+// where none does, those of the first. Two that would undo what the other does are an error.
+func sealers(s *session) (list []*config.Config, err error) {
+	var first *config.Config
+	known := make(map[[32]byte]bool)
+	names := make(map[*config.Config]string)
+	err = s.App.Handlers(serviceName, func(handler json.RawMessage) error {
+		var h Handler
+		if err := json.Unmarshal(handler, &h); err != nil {
+			return err
+		}
+		keys, err := loadKeys(h.Config)
+		if err != nil || known[keys.Digest()] {
+			return err
+		}
+		known[keys.Digest()], names[keys] = true, cmp.Or(h.Config, "the environment")
+		if first == nil {
+			first = keys
+		}
+		if keys.DataEncryption.Driver == "" {
 			return nil
 		}
-		found = true
-		return json.Unmarshal(handler, &h)
+		for _, other := range list {
+			if !keys.SealsAs(other) {
+				return fmt.Errorf("%s and %s seal what is in one database with different keys: give both the same", names[other], names[keys])
+			}
+		}
+		list = append(list, keys)
+		return nil
 	})
-	if err == nil && !found {
-		err = errors.New("the configuration has no authorization server")
+	switch {
+	case err != nil:
+		return nil, err
+	case first == nil:
+		return nil, errors.New("the configuration has no authorization server")
+	case len(list) == 0:
+		return []*config.Config{first}, nil
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	keys, err := loadKeys(h.Config)
-	if err != nil {
-		return nil, nil, err
-	}
+	return list, nil
+}
+
+// offline is a server with these keys, on the database of a session, that serves nobody.
+func offline(s *session, keys *config.Config) (*authserver.Server, func() error, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	shared := counters.NewMemory(time.Now)

@@ -2,9 +2,11 @@ package authserver
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 	"github.com/tollgate-gateway/tollgate/internal/transit/transittest"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -104,5 +109,91 @@ func TestReencrypt(t *testing.T) {
 	want := []string{"encryption.reencrypted admin scanned=1 rewritten=0 failed=0", "encryption.reencrypted admin scanned=1 rewritten=1 failed=0"}
 	if told := feed(t, caddyfile); len(told) < 4 || !slices.Equal(told[len(told)-4:], []string{want[0], want[1], want[0], want[0]}) {
 		t.Errorf("the audit feed has %q", told)
+	}
+}
+
+// TestReencryptAll: with several servers on the database it goes by the keys of all that
+// seal, wherever they stand, and refuses two that seal differently.
+func TestReencryptAll(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("OLD", strings.Repeat("0a", 32))
+	t.Setenv("NEW", strings.Repeat("0b", 32))
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	caddyfile := filepath.Join(folder, "Caddyfile")
+	const sealed = "signing: {key_store: postgres_key}\ndata_encryption: {driver: aes_master, aes_master: "
+	write("old.yaml", sealed+"{key_env: OLD}}\n")
+	write("plain.yaml", "signing: {key_path: "+folder+"}\n")
+	write("new.yaml", sealed+"{key_env: NEW}}\n")
+	write("both.yaml", sealed+"{key_env: NEW, old_key_env: OLD}}\n")
+	site := func(files ...string) {
+		t.Helper()
+		text := "{\n\torder authserver before respond\n\ttollgate {\n\t\tdatabase sqlite " + filepath.Join(folder, "x.db") + "\n\t}\n}\n"
+		for i, file := range files {
+			text += ":" + strconv.Itoa(9000+i) + " {\n\tauthserver {\n\t\tconfig " + file + "\n\t}\n\tauthserver {\n\t\tconfig " + file + "\n\t\tlistener admin\n\t}\n}\n"
+		}
+		write("Caddyfile", text)
+	}
+	run := func() (string, error) {
+		root := &cobra.Command{Use: "authserver", SilenceUsage: true, SilenceErrors: true}
+		commands(root)
+		var out bytes.Buffer
+		root.SetOut(&out)
+		root.SetErr(new(bytes.Buffer))
+		root.SetArgs([]string{"re-encrypt", "--json", "--config", caddyfile})
+		err := root.ExecuteContext(t.Context())
+		return strings.Join(strings.Fields(out.String()), ""), err
+	}
+	keep := func(provider, seal string) {
+		t.Helper()
+		app, end, err := tollgate.Load(caddyfile, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer end()
+		db, err := app.OpenDatabase(t.Context(), serviceName, authserver.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		by, err := encryption.NewMaster(seal, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := by.Seal(t.Context(), []byte("secret of "+provider), encryption.Place(brokers.Sealed.Table, provider, brokers.Sealed.Column))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec("INSERT INTO authserver_brokers (id, slug, protocol, secret, created_at, updated_at) VALUES (?, ?, 'oauth', ?, 0, 0)", provider, provider, text)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site("plain.yaml")
+	if _, err := run(); !errors.Is(err, encryption.ErrNone) {
+		t.Errorf("nothing seals: %v", err)
+	}
+	keep("git", os.Getenv("OLD"))
+	for _, test := range []struct {
+		files []string
+		want  string
+		err   string
+	}{
+		{[]string{"plain.yaml", "old.yaml"}, `{"scanned":1,"rewritten":0,"failed":0}`, ""},
+		{[]string{"new.yaml"}, `{"scanned":1,"rewritten":0,"failed":1}`, "open with none"},
+		{[]string{"old.yaml", "both.yaml"}, "", "seal what is in one database with different keys"},
+		{[]string{"new.yaml", "plain.yaml", "both.yaml"}, `{"scanned":1,"rewritten":1,"failed":0}`, ""},
+		{[]string{"new.yaml", "both.yaml"}, `{"scanned":1,"rewritten":0,"failed":0}`, ""},
+	} {
+		site(test.files...)
+		told, err := run()
+		if told != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%q: %s, error %v, want %s %s", test.files, told, err, test.want, test.err)
+		}
 	}
 }

@@ -257,6 +257,24 @@ type DataEncryption struct {
 	}
 }
 
+// SealsAs reports whether what two servers seal in a database is sealed with the same keys,
+// whatever else each of them can open.
+func (c *Config) SealsAs(other *Config) bool {
+	if c.DataEncryption.sealer() != other.DataEncryption.sealer() {
+		return false
+	}
+	return c.Signing.KeyStore != PostgresKey || other.Signing.KeyStore != PostgresKey ||
+		c.Signing.PostgresKey.EncryptionKey.Secret == other.Signing.PostgresKey.EncryptionKey.Secret
+}
+
+// sealer names the newest key of the driver.
+func (d *DataEncryption) sealer() [4]string {
+	if far := d.KMSTransitEncrypt; d.Driver == KMSTransitEncrypt {
+		return [4]string{d.Driver, far.Address, far.MountPath, far.KeyName}
+	}
+	return [4]string{d.Driver, d.AESMaster.Key.Secret}
+}
+
 // ClientCredentials is the grant of machines.
 type ClientCredentials struct {
 	Enabled     bool
