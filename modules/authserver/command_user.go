@@ -192,7 +192,7 @@ func userResetCommand(o *options) *cobra.Command {
 }
 
 // userStatusCommand is disable and enable.
-func userStatusCommand(o *options, name, short string, set func(p *people, ctx context.Context, id, by string) (*users.User, error)) *cobra.Command {
+func userStatusCommand(o *options, name, short string, set func(p *people, ctx context.Context, id, by string, may ...func(u *users.User) error) (*users.User, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " <email>", Args: cobra.ExactArgs(1), Short: short,
 		RunE: o.runUsers(func(s *session, p *people, _ *cobra.Command, args []string) error {

@@ -34,10 +34,16 @@ type brokerBody struct {
 	Config      *json.RawMessage `json:"config_data"`
 }
 
-func (a *API) tellBroker(p *brokers.Provider) map[string]any {
-	told := map[string]any{
+// tellProvider is a provider as it is stored.
+func tellProvider(p *brokers.Provider) map[string]any {
+	return map[string]any{
 		"id": p.ID, "slug": p.Slug, "display_name": p.DisplayName, "protocol": p.Protocol, "config_data": p.Config, "created_at": stamp(p.CreatedAt), "updated_at": stamp(p.UpdatedAt),
 	}
+}
+
+// tellBroker is a provider with what this node finds wrong with it.
+func (a *API) tellBroker(p *brokers.Provider) map[string]any {
+	told := tellProvider(p)
 	if wrong, ok := errors.AsType[*brokers.ConfigError](a.Brokers.Usable(p)); ok {
 		told["config_fault"] = wrong.Fault
 	}
@@ -66,7 +72,7 @@ func (a *API) broker(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.tellBroker(p), nil
+	return tagged(c, a.tellBroker(p), brokerTag(p)), nil
 }
 
 func (a *API) createBroker(c *call) (any, error) {
@@ -96,27 +102,35 @@ func (a *API) patchBroker(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	var fixed bool
-	p, err := a.Brokers.Edit(c.R.Context(), c.Path("id"), func(p *brokers.Provider) {
-		fixed = body.Protocol != nil && *body.Protocol != p.Protocol
-		if !fixed {
-			body.apply(p)
-		}
-	})
-	if err == nil && fixed {
-		err = apierror.New(http.StatusBadRequest, "invalid_value", "protocol cannot be changed: make another provider").With("protocol")
+	may, err := matching(c, brokerTag)
+	if err != nil {
+		return nil, err
 	}
+	p, err := a.Brokers.Edit(c.R.Context(), c.Path("id"), func(p *brokers.Provider) error {
+		if err := may(p); err != nil {
+			return err
+		}
+		if body.Protocol != nil && *body.Protocol != p.Protocol {
+			return apierror.New(http.StatusBadRequest, "invalid_value", "protocol cannot be changed: make another provider").With("protocol")
+		}
+		body.apply(p)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	c.note("broker_provider.patched", "", "provider", p.ID)
-	return a.tellBroker(p), nil
+	return tagged(c, a.tellBroker(p), brokerTag(p)), nil
 }
 
 func (a *API) deleteBroker(c *call) (any, error) {
+	may, err := matching(c, brokerTag)
+	if err != nil {
+		return nil, err
+	}
 	p, err := a.Brokers.Find(c.R.Context(), c.Path("id"))
 	if err == nil {
-		err = a.Brokers.Delete(c.R.Context(), p.ID)
+		err = a.Brokers.Delete(c.R.Context(), p.ID, may)
 	}
 	if err != nil {
 		return nil, err

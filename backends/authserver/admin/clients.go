@@ -95,9 +95,14 @@ func (a *API) client(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := tellClient(found)
-	told.JWKS, told.JWKSURI, told.Logout = found.Metadata.JWKS, found.Metadata.JWKSURI, found.Metadata.Logout
-	return told, nil
+	return tagged(c, tellWhole(found), clientTag(found)), nil
+}
+
+// tellWhole is one that is read alone.
+func tellWhole(c *clients.Client) client {
+	told := tellClient(c)
+	told.JWKS, told.JWKSURI, told.Logout = c.Metadata.JWKS, c.Metadata.JWKSURI, c.Metadata.Logout
+	return told
 }
 
 func (a *API) createClient(c *call) (any, error) {
@@ -150,7 +155,14 @@ func (a *API) patchClient(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
+	may, err := matching(c, clientTag)
+	if err != nil {
+		return nil, err
+	}
 	edited, err := a.Clients.Edit(c.R.Context(), c.Path("id"), func(one *clients.Client) (err error) {
+		if err := may(one); err != nil {
+			return err
+		}
 		if one.Source == clients.Document && (body.Name != nil || body.Redirects != nil || body.Grants != nil) {
 			return apierror.New(http.StatusConflict, "in_document", "this is said by the metadata document of the client; scope alone is set here")
 		}
@@ -177,7 +189,7 @@ func (a *API) patchClient(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("client.updated", edited.ID)
-	return tellClient(edited), nil
+	return tagged(c, tellClient(edited), clientTag(edited)), nil
 }
 
 func (a *API) deleteClient(c *call) (any, error) {
@@ -186,7 +198,15 @@ func (a *API) deleteClient(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.Clients.Find(ctx, id); err != nil {
+	may, err := matching(c, clientTag)
+	if err != nil {
+		return nil, err
+	}
+	one, err := a.Clients.Stored(ctx, id)
+	if err == nil {
+		err = may(one) // before its tokens end
+	}
+	if err != nil {
 		return nil, err
 	}
 	if force == "false" {
@@ -201,7 +221,7 @@ func (a *API) deleteClient(c *call) (any, error) {
 	if _, err := a.Tokens.RevokeClient(ctx, id); err != nil {
 		return nil, err
 	}
-	if err := a.Clients.Delete(ctx, id); err != nil {
+	if err := a.Clients.Delete(ctx, id, may); err != nil {
 		return nil, err
 	}
 	c.note("client.deleted", id)
@@ -210,7 +230,11 @@ func (a *API) deleteClient(c *call) (any, error) {
 
 func (a *API) setStatus(status, action string) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
-		one, err := a.Clients.SetStatus(c.R.Context(), c.Path("id"), status)
+		may, err := matching(c, clientTag)
+		if err != nil {
+			return nil, err
+		}
+		one, err := a.Clients.SetStatus(c.R.Context(), c.Path("id"), status, may)
 		if err != nil {
 			return nil, err
 		}

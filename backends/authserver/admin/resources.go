@@ -47,7 +47,7 @@ func (a *API) resource(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tellResource(r), nil
+	return tagged(c, tellResource(r), resourceTag(r)), nil
 }
 
 // find is the resource of the path, by its id or its slug.
@@ -135,7 +135,14 @@ func (a *API) patchResource(c *call) (any, error) {
 	if err := body.broker(c, a); err != nil {
 		return nil, err
 	}
+	may, err := matching(c, resourceTag)
+	if err != nil {
+		return nil, err
+	}
 	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) error {
+		if err := may(r); err != nil {
+			return err
+		}
 		body.apply(r)
 		return nil
 	})
@@ -143,15 +150,19 @@ func (a *API) patchResource(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("resource.patched", "", "resource", r.ID)
-	return tellResource(r), nil
+	return tagged(c, tellResource(r), resourceTag(r)), nil
 }
 
 func (a *API) deleteResource(c *call) (any, error) {
+	may, err := matching(c, resourceTag)
+	if err != nil {
+		return nil, err
+	}
 	r, err := a.find(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Catalog.Delete(c.R.Context(), r.ID); err != nil {
+	if err := a.Catalog.Delete(c.R.Context(), r.ID, may); err != nil {
 		return nil, err
 	}
 	c.note("resource.deleted", "", "resource", r.ID, "slug", r.Slug)

@@ -56,7 +56,7 @@ func (a *API) mode(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"mode": mode}, nil
+	return tagged(c, map[string]string{"mode": mode}, modeTag(mode)), nil
 }
 
 // setMode sets how clients may register; an empty mode has the configuration say so again.
@@ -67,8 +67,12 @@ func (a *API) setMode(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
+	may, err := matching(c, modeTag)
+	if err != nil {
+		return nil, err
+	}
 	if body.Mode != nil {
-		if err := a.Clients.SetMode(c.R.Context(), *body.Mode); err != nil {
+		if err := a.Clients.SetMode(c.R.Context(), *body.Mode, may); err != nil {
 			return nil, err
 		}
 		c.note("dcr.mode_updated", "", "mode", *body.Mode)

@@ -49,7 +49,7 @@ func (a *API) user(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tellUser(u), nil
+	return tagged(c, tellUser(u), userTag(u)), nil
 }
 
 func (a *API) createUser(c *call) (any, error) {
@@ -80,20 +80,32 @@ func (a *API) patchUser(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	u, err := a.Users.Update(c.R.Context(), c.Path("id"), users.Change{Email: body.Email, Name: body.Name, Password: body.Password, Role: body.Role}, by)
+	may, err := matching(c, userTag)
 	if err != nil {
 		return nil, err
 	}
-	return tellUser(u), nil
+	u, err := a.Users.Update(c.R.Context(), c.Path("id"), users.Change{Email: body.Email, Name: body.Name, Password: body.Password, Role: body.Role, May: may}, by)
+	if err != nil {
+		return nil, err
+	}
+	return tagged(c, tellUser(u), userTag(u)), nil
 }
 
 func (a *API) deleteUser(c *call) (any, error) {
-	return nil, a.Users.Delete(c.R.Context(), c.Path("id"), by)
+	may, err := matching(c, userTag)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.Users.Delete(c.R.Context(), c.Path("id"), by, may)
 }
 
-func (a *API) setUser(set func(ctx context.Context, id, by string) (*users.User, error)) func(c *call) (any, error) {
+func (a *API) setUser(set func(ctx context.Context, id, by string, may ...func(u *users.User) error) (*users.User, error)) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
-		u, err := set(c.R.Context(), c.Path("id"), by)
+		may, err := matching(c, userTag)
+		if err != nil {
+			return nil, err
+		}
+		u, err := set(c.R.Context(), c.Path("id"), by, may)
 		if err != nil {
 			return nil, err
 		}

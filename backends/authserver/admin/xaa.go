@@ -78,7 +78,7 @@ func (a *API) idp(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tellIdP(i), nil
+	return tagged(c, tellIdP(i), idpTag(i)), nil
 }
 
 func (a *API) createIdP(c *call) (any, error) {
@@ -100,8 +100,12 @@ func (a *API) replaceIdP(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
+	may, err := matching(c, idpTag)
+	if err != nil {
+		return nil, err
+	}
 	i := body.row(c.Path("id"))
-	if err := a.XAA.ReplaceIdP(c.R.Context(), i); err != nil {
+	if err := a.XAA.ReplaceIdP(c.R.Context(), i, may); err != nil {
 		return nil, err
 	}
 	c.note("idp.updated", "", "idp", i.ID, "issuer", i.Issuer)
@@ -109,8 +113,12 @@ func (a *API) replaceIdP(c *call) (any, error) {
 }
 
 func (a *API) deleteIdP(c *call) (any, error) {
+	may, err := matching(c, idpTag)
+	if err != nil {
+		return nil, err
+	}
 	id := c.Path("id")
-	if err := a.XAA.DeleteIdP(c.R.Context(), id); err != nil {
+	if err := a.XAA.DeleteIdP(c.R.Context(), id, may); err != nil {
 		return nil, err
 	}
 	c.note("idp.deleted", "", "idp", id)
@@ -169,7 +177,7 @@ func (a *API) xaaPolicy(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tellXAAPolicy(p), nil
+	return tagged(c, tellXAAPolicy(p), policyTag(p)), nil
 }
 
 func (a *API) createXAAPolicy(c *call) (any, error) {
@@ -191,8 +199,12 @@ func (a *API) replaceXAAPolicy(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
+	may, err := matching(c, policyTag)
+	if err != nil {
+		return nil, err
+	}
 	p := body.row(c.Path("id"))
-	if err := a.XAA.ReplacePolicy(c.R.Context(), p); err != nil {
+	if err := a.XAA.ReplacePolicy(c.R.Context(), p, may); err != nil {
 		return nil, err
 	}
 	c.note("xaa_policy.updated", "", "policy", p.ID, "idp", p.IdP)
@@ -200,8 +212,12 @@ func (a *API) replaceXAAPolicy(c *call) (any, error) {
 }
 
 func (a *API) deleteXAAPolicy(c *call) (any, error) {
+	may, err := matching(c, policyTag)
+	if err != nil {
+		return nil, err
+	}
 	id := c.Path("id")
-	if err := a.XAA.DeletePolicy(c.R.Context(), id); err != nil {
+	if err := a.XAA.DeletePolicy(c.R.Context(), id, may); err != nil {
 		return nil, err
 	}
 	c.note("xaa_policy.deleted", "", "policy", id)

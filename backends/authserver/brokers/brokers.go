@@ -241,9 +241,9 @@ func exists(err error) error {
 	return err
 }
 
-// Edit changes a provider: edit gets it as it is stored. Where another one changes it
-// meanwhile, it is called again.
-func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider)) (*Provider, error) {
+// Edit changes a provider: edit gets it as it is stored, and may refuse. Where another one
+// changes it meanwhile, it is called again.
+func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) error) (*Provider, error) {
 	for {
 		var p *Provider
 		err := b.Read(ctx, func(c store.Conn) (err error) {
@@ -257,7 +257,9 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider))
 			return nil, err
 		}
 		was, secret := p.UpdatedAt, p.secret
-		edit(p)
+		if err := edit(p); err != nil {
+			return nil, err
+		}
 		if err := p.Check(); err != nil {
 			return nil, err
 		}
@@ -283,9 +285,22 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider))
 	}
 }
 
-// Delete removes a provider that no resource uses, with the connections to it.
-func (b *Brokers) Delete(ctx context.Context, id string) error {
+// Delete removes a provider that no resource uses, with the connections to it. What may be
+// given gets it as it is stored, and may refuse.
+func (b *Brokers) Delete(ctx context.Context, id string, may ...func(p *Provider) error) error {
 	return b.Change(ctx, topic, "", func(c store.Conn) error {
+		for _, allow := range may {
+			p, err := scan(c.Row("SELECT "+columns+" FROM authserver_brokers WHERE id = ?"+c.Lock(), id))
+			if errors.Is(err, sql.ErrNoRows) {
+				return ErrUnknown
+			}
+			if err == nil {
+				err = allow(p)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		var used int
 		if err := c.Row("SELECT count(*) FROM authserver_resources WHERE provider_id = ?", id).Scan(&used); err != nil {
 			return err

@@ -81,8 +81,9 @@ func TestRows(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		// A secret that is left out stays; an empty one goes.
-		p, err := b.Edit(ctx, "chat", func(p *brokers.Provider) {
+		p, err := b.Edit(ctx, "chat", func(p *brokers.Provider) error {
 			p.Config = config(t, "client_id", "d", "authorize_url", "https://a.example", "token_url", "https://t.example")
+			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +91,10 @@ func TestRows(t *testing.T) {
 		if c, err := b.OAuth(ctx, p); err != nil || c.ClientID != "d" {
 			t.Errorf("%+v, error %v", c, err)
 		}
-		if p, err = b.Edit(ctx, p.ID, func(p *brokers.Provider) { p.Config = good(t, "client_secret", "") }); err != nil {
+		if p, err = b.Edit(ctx, p.ID, func(p *brokers.Provider) error {
+			p.Config = good(t, "client_secret", "")
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Usable(p); err == nil {
@@ -145,13 +149,14 @@ func TestChangedWhileResealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		times := 0
-		p, err := b.Edit(t.Context(), "chat", func(p *brokers.Provider) {
+		p, err := b.Edit(t.Context(), "chat", func(p *brokers.Provider) error {
 			if times++; times == 1 {
 				if done, err := encryption.Reseal(t.Context(), k.Server, fresh, []encryption.Column{brokers.Sealed}, nil); err != nil || done.Rewritten != 1 {
 					t.Errorf("%+v, error %v", done, err)
 				}
 			}
 			p.DisplayName = "Chat"
+			return nil
 		})
 		if err != nil || p.DisplayName != "Chat" {
 			t.Errorf("%+v, error %v", p, err)

@@ -388,8 +388,14 @@ func (cs *Clients) Mode(ctx context.Context) (string, error) { return cs.modes.G
 
 func (cs *Clients) readMode(ctx context.Context, _ string) (mode string, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT value FROM authserver_settings WHERE name = ?", modeSetting).Scan(&mode)
+		mode, err = cs.modeIn(c)
+		return err
 	})
+	return mode, err
+}
+
+func (cs *Clients) modeIn(c store.Conn) (mode string, err error) {
+	err = c.Row("SELECT value FROM authserver_settings WHERE name = ?", modeSetting).Scan(&mode)
 	if errors.Is(err, sql.ErrNoRows) {
 		mode, err = cs.options.Mode, nil
 	}
@@ -399,14 +405,24 @@ func (cs *Clients) readMode(ctx context.Context, _ string) (mode string, err err
 	return mode, err
 }
 
-// SetMode sets how clients may register, until it is cleared by an empty mode.
-func (cs *Clients) SetMode(ctx context.Context, mode string) error {
+// SetMode sets how clients may register, until it is cleared by an empty mode. What may be
+// given gets how they may now, and may refuse.
+func (cs *Clients) SetMode(ctx context.Context, mode string, may ...func(now string) error) error {
 	switch mode {
 	case Open, ApprovedRedirects, AdminOnly, "":
 	default:
 		return apierror.New(http.StatusBadRequest, "invalid_value", "mode must be open, approved_redirects or admin_only").With("mode")
 	}
 	return cs.Change(ctx, "settings", modeSetting, func(c store.Conn) error {
+		for _, allow := range may {
+			now, err := cs.modeIn(c)
+			if err == nil {
+				err = allow(now)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if mode == "" {
 			_, err := c.Exec("DELETE FROM authserver_settings WHERE name = ?", modeSetting)
 			return err

@@ -43,6 +43,9 @@ func scan(r store.Row) (*Client, error) {
 	return c, nil
 }
 
+// Stored is the client of an id as it is now, whatever is remembered of it.
+func (cs *Clients) Stored(ctx context.Context, id string) (*Client, error) { return cs.read(ctx, id) }
+
 func (cs *Clients) read(ctx context.Context, id string) (c *Client, err error) {
 	err = cs.Read(ctx, func(conn store.Conn) error {
 		c, err = scan(conn.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?", id))
@@ -208,9 +211,15 @@ func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) err
 	return edited, nil
 }
 
-// SetStatus suspends a client, takes it in again, or revokes it, for good.
-func (cs *Clients) SetStatus(ctx context.Context, id, status string) (*Client, error) {
+// SetStatus suspends a client, takes it in again, or revokes it, for good. What may be given
+// gets it as it is stored, and may refuse.
+func (cs *Clients) SetStatus(ctx context.Context, id, status string, may ...func(c *Client) error) (*Client, error) {
 	return cs.Edit(ctx, id, func(c *Client) error {
+		for _, allow := range may {
+			if err := allow(c); err != nil {
+				return err
+			}
+		}
 		if c.Status == Revoked && status != Revoked {
 			return ErrRevoked
 		}
@@ -223,9 +232,21 @@ func (cs *Clients) SetStatus(ctx context.Context, id, status string) (*Client, e
 var ErrRevoked = errors.New("the client was revoked, which is for good")
 
 // Delete removes a client, with what people let it do. What was issued to it is revoked
-// by whoever has that.
-func (cs *Clients) Delete(ctx context.Context, id string) error {
+// by whoever has that. What may be given gets it as it is stored, and may refuse.
+func (cs *Clients) Delete(ctx context.Context, id string, may ...func(c *Client) error) error {
 	return cs.Change(ctx, topic, id, func(c store.Conn) error {
+		for _, allow := range may {
+			one, err := scan(c.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+c.Lock(), id))
+			if errors.Is(err, sql.ErrNoRows) {
+				return ErrUnknown
+			}
+			if err == nil {
+				err = allow(one)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		n, err := c.Exec("DELETE FROM authserver_clients WHERE id = ?", id)
 		if err == nil && n == 0 {
 			err = ErrUnknown

@@ -202,10 +202,7 @@ func exists(err error) error {
 // refuse.
 func (cat *Catalog) Edit(ctx context.Context, idOrSlug string, edit func(r *Resource) error) (edited *Resource, err error) {
 	err = exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
-		r, err := scan(c.Row("SELECT "+columns+" FROM authserver_resources WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1"+c.Lock(), idOrSlug, idOrSlug, idOrSlug))
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrUnknown
-		}
+		r, err := in(c, idOrSlug)
 		if err != nil {
 			return err
 		}
@@ -227,9 +224,27 @@ func (cat *Catalog) Edit(ctx context.Context, idOrSlug string, edit func(r *Reso
 	return edited, nil
 }
 
-// Delete removes a resource.
-func (cat *Catalog) Delete(ctx context.Context, idOrSlug string) error {
+// in is a resource as it is stored, and stays until the transaction ends.
+func in(c store.Conn, idOrSlug string) (*Resource, error) {
+	r, err := scan(c.Row("SELECT "+columns+" FROM authserver_resources WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1"+c.Lock(), idOrSlug, idOrSlug, idOrSlug))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrUnknown
+	}
+	return r, err
+}
+
+// Delete removes a resource. What may be given gets it as it is stored, and may refuse.
+func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, may ...func(r *Resource) error) error {
 	return cat.Change(ctx, topic, "", func(c store.Conn) error {
+		for _, allow := range may {
+			r, err := in(c, idOrSlug)
+			if err == nil {
+				err = allow(r)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		n, err := c.Exec("DELETE FROM authserver_resources WHERE id = ? OR slug = ?", idOrSlug, idOrSlug)
 		if err == nil && n == 0 {
 			err = ErrUnknown

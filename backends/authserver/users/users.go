@@ -242,6 +242,8 @@ type Change struct {
 	Email, Name, Password, Role *string
 	EmailVerified               *bool
 	Groups                      *[]string
+	// May gets the user as they are stored, and may refuse. Default: nobody does.
+	May func(u *User) error
 }
 
 // Update changes a user. A new password ends all sessions, since one of them may be of
@@ -273,6 +275,11 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*U
 	err = s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
 		if u, err = In(c, id); err != nil {
 			return err
+		}
+		if ch.May != nil {
+			if err := ch.May(u); err != nil {
+				return err
+			}
 		}
 		moved := ch.Email != nil && mailaddress.Key(*ch.Email) != mailaddress.Key(u.Email)
 		u.apply(ch)
@@ -318,18 +325,36 @@ func set[T any](to, from *T) {
 	}
 }
 
-// Disable keeps a user out: sessions, codes and tokens end.
-func (s *Users) Disable(ctx context.Context, id, by string) (*User, error) {
-	return s.setStatus(ctx, id, Disabled, "user.disabled", by)
+// Disable keeps a user out: sessions, codes and tokens end. What may be given gets the user as
+// they are stored, and may refuse.
+func (s *Users) Disable(ctx context.Context, id, by string, may ...func(u *User) error) (*User, error) {
+	return s.setStatus(ctx, id, Disabled, "user.disabled", by, may)
 }
 
-// Enable lets a user in again. What has ended stays so.
-func (s *Users) Enable(ctx context.Context, id, by string) (*User, error) {
-	return s.setStatus(ctx, id, Active, "user.enabled", by)
+// Enable lets a user in again. What has ended stays so. For may see Disable.
+func (s *Users) Enable(ctx context.Context, id, by string, may ...func(u *User) error) (*User, error) {
+	return s.setStatus(ctx, id, Active, "user.enabled", by, may)
 }
 
-func (s *Users) setStatus(ctx context.Context, id, status, action, by string) (u *User, err error) {
+// allowed refuses where one of may does.
+func allowed(c store.Conn, id string, may []func(u *User) error) error {
+	for _, allow := range may {
+		u, err := In(c, id)
+		if err == nil {
+			err = allow(u)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Users) setStatus(ctx context.Context, id, status, action, by string, may []func(u *User) error) (u *User, err error) {
 	err = s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
+		if err := allowed(c, id, may); err != nil {
+			return err
+		}
 		if _, err = c.Exec("UPDATE authserver_users SET status = ?, updated_at = ? WHERE id = ?", status, s.Micros(), text.Storable(id)); err != nil {
 			return err
 		}
@@ -345,9 +370,12 @@ func (s *Users) setStatus(ctx context.Context, id, status, action, by string) (u
 	return u, nil
 }
 
-// Delete forgets a user, and what was issued.
-func (s *Users) Delete(ctx context.Context, id, by string) error {
+// Delete forgets a user, and what was issued. For may see Disable.
+func (s *Users) Delete(ctx context.Context, id, by string, may ...func(u *User) error) error {
 	err := s.Change(ctx, Topic, id, func(c store.Conn) error {
+		if err := allowed(c, id, may); err != nil {
+			return err
+		}
 		if _, err := In(c, id); err != nil {
 			return err
 		}

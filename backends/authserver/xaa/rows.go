@@ -212,6 +212,11 @@ func there(c store.Conn, table, id, member string) error {
 	return err
 }
 
+const (
+	oneIdP    = "SELECT " + idpColumns + " FROM authserver_idps WHERE id = ?"
+	onePolicy = "SELECT " + policyColumns + " FROM authserver_xaa_policies WHERE id = ?"
+)
+
 // IdPs is a page of them, the oldest first.
 func (x *XAA) IdPs(ctx context.Context, limit, offset int) ([]*IdP, error) {
 	return page(ctx, x, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ? OFFSET ?", limit, offset)
@@ -219,7 +224,7 @@ func (x *XAA) IdPs(ctx context.Context, limit, offset int) ([]*IdP, error) {
 
 // IdP is one by its id.
 func (x *XAA) IdP(ctx context.Context, id string) (*IdP, error) {
-	return one(ctx, x, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps WHERE id = ?", id)
+	return one(ctx, x, scanIdP, oneIdP, id)
 }
 
 // CreateIdP stores one and gives it an id.
@@ -238,20 +243,45 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	})
 }
 
-// ReplaceIdP stores what one is now.
-func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP) error {
+// allowed refuses where one of may does, which get a row as it is stored.
+func allowed[T any](c store.Conn, scan func(r store.Row) (*T, error), query, id string, may []func(one *T) error) error {
+	for _, allow := range may {
+		one, err := scan(c.Row(query+c.Lock(), id))
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrUnknown
+		}
+		if err == nil {
+			err = allow(one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReplaceIdP stores what one is now. What may be given gets it as it was, and may refuse.
+func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, may ...func(i *IdP) error) error {
 	if err := i.Check(); err != nil {
 		return err
 	}
 	return x.change(ctx, func(c store.Conn) (int64, error) {
+		if err := allowed(c, scanIdP, oneIdP, i.ID, may); err != nil {
+			return 0, err
+		}
 		return c.Exec("UPDATE authserver_idps SET name = ?, issuer = ?, jwks_uri = ?, audience = ?, enabled = ?, updated_at = ? WHERE id = ?",
 			i.Name, i.Issuer, i.JWKSURI, i.Audience, flag(i.Enabled), x.Micros(), i.ID)
 	})
 }
 
-// DeleteIdP removes one with its policies and mappings.
-func (x *XAA) DeleteIdP(ctx context.Context, id string) error {
-	return x.change(ctx, func(c store.Conn) (int64, error) { return c.Exec("DELETE FROM authserver_idps WHERE id = ?", id) })
+// DeleteIdP removes one with its policies and mappings. For may see ReplaceIdP.
+func (x *XAA) DeleteIdP(ctx context.Context, id string, may ...func(i *IdP) error) error {
+	return x.change(ctx, func(c store.Conn) (int64, error) {
+		if err := allowed(c, scanIdP, oneIdP, id, may); err != nil {
+			return 0, err
+		}
+		return c.Exec("DELETE FROM authserver_idps WHERE id = ?", id)
+	})
 }
 
 // Policies is a page of those of an identity provider (empty: of all), the oldest first.
@@ -261,7 +291,7 @@ func (x *XAA) Policies(ctx context.Context, idp string, limit, offset int) ([]*P
 
 // Policy is one by its id.
 func (x *XAA) Policy(ctx context.Context, id string) (*Policy, error) {
-	return one(ctx, x, scanPolicy, "SELECT "+policyColumns+" FROM authserver_xaa_policies WHERE id = ?", id)
+	return one(ctx, x, scanPolicy, onePolicy, id)
 }
 
 // checkPolicy is Check, and that there is what it names.
@@ -295,12 +325,15 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	})
 }
 
-// ReplacePolicy stores what one is now.
-func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy) error {
+// ReplacePolicy stores what one is now. What may be given gets it as it was, and may refuse.
+func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, may ...func(p *Policy) error) error {
 	if err := x.checkPolicy(ctx, p); err != nil {
 		return err
 	}
 	return x.change(ctx, func(c store.Conn) (int64, error) {
+		if err := allowed(c, scanPolicy, onePolicy, p.ID, may); err != nil {
+			return 0, err
+		}
 		if err := there(c, "authserver_idps", p.IdP, "idp_id"); err != nil {
 			return 0, err
 		}
@@ -309,9 +342,12 @@ func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy) error {
 	})
 }
 
-// DeletePolicy removes one.
-func (x *XAA) DeletePolicy(ctx context.Context, id string) error {
+// DeletePolicy removes one. For may see ReplacePolicy.
+func (x *XAA) DeletePolicy(ctx context.Context, id string, may ...func(p *Policy) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
+		if err := allowed(c, scanPolicy, onePolicy, id, may); err != nil {
+			return 0, err
+		}
 		return c.Exec("DELETE FROM authserver_xaa_policies WHERE id = ?", id)
 	})
 }

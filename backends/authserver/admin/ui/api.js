@@ -37,9 +37,13 @@ function stored() {
   }
 }
 
+// The versions (ETag) of what was read.
+const versions = new WeakMap();
+
 // call sends a request and returns the JSON of the answer, null without content. quiet
-// leaves a refused key to the caller.
-export async function call(method, path, { body, query, signal, quiet = false } = {}) {
+// leaves a refused key to the caller. of is what was read and is changed now: the change is
+// refused where somebody else has changed it since.
+export async function call(method, path, { body, query, signal, of, quiet = false } = {}) {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value != null && value !== '') url.searchParams.set(name, value);
@@ -47,6 +51,7 @@ export async function call(method, path, { body, query, signal, quiet = false } 
   const headers = {};
   if (door.key) headers.Authorization = `Bearer ${door.key}`;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
+  if (of && versions.has(of)) headers['If-Match'] = versions.get(of);
   let response;
   try {
     response = await fetch(url, { method, headers, signal, cache: 'no-store', credentials: 'omit', body: body === undefined ? undefined : JSON.stringify(body) });
@@ -54,7 +59,13 @@ export async function call(method, path, { body, query, signal, quiet = false } 
     if (error.name === 'AbortError') throw error;
     throw Object.assign(new Error('Check that it runs and that this device is connected.'), { title: 'The server cannot be reached.' });
   }
-  if (response.ok) return response.status === 204 ? null : response.json();
+  if (response.ok) {
+    if (response.status === 204) return null;
+    const told = await response.json();
+    const version = response.headers.get('etag');
+    if (version) versions.set(told, version);
+    return told;
+  }
   const error = await refusal(response);
   if (error.status === 401 && !quiet) {
     error.signedOut = true;
@@ -75,6 +86,7 @@ async function refusal(response) {
   }
   const error = new Error(said?.detail || `The server answered ${response.status} ${response.statusText}`.trim());
   error.status = response.status;
+  if (response.status === 412) error.message = 'Somebody else has changed this since you read it. Load the page again, and change what is there now.';
   const wait = Number(response.headers.get('retry-after'));
   if (response.status === 429 && wait > 0) error.message += ` Try again in ${wait} s.`;
   return error;

@@ -94,7 +94,7 @@ function edit(client, then) {
       if (lines(back).length) values.post_logout_redirect_uris = lines(back);
       if (agent.value) Object.assign(values, { agent: true, agent_description: purpose.value.trim() });
     }
-    const told = client ? await call('PATCH', at('clients', client.id), { body: values }) : await call('POST', 'clients', { body: values });
+    const told = client ? await call('PATCH', at('clients', client.id), { body: values, of: client }) : await call('POST', 'clients', { body: values });
     close();
     await then(told);
   }));

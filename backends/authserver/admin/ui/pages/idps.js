@@ -99,7 +99,7 @@ function section(kind, learnIdPs, signal) {
     columns: [...kind.columns, {
       title: '', class: 'row-actions', cell: (row) => [
         kind.more?.(row, found.show),
-        !kind.fixed && h('button.quiet', { type: 'button', onclick: () => edit(kind, row, found.show) }, 'Edit'),
+        !kind.fixed && act('Edit', async () => edit(kind, await call('GET', at(kind.path, row.id), { signal }), found.show), 'button.quiet'),
         ask('Delete', `Delete the ${kind.one}?`, 'This cannot be undone.', async () => {
           await call('DELETE', at(kind.path, row.id));
           await done('It is deleted', found.show);
@@ -136,7 +136,7 @@ function edit(kind, row, then) {
       const body = Object.fromEntries(fields.map(([name, [input]]) => [name, input.tagName === 'TEXTAREA' ? lines(input) : input.tagName === 'SELECT' && name === 'enabled' ? input.value === 'true' : input.value.trim()]));
       if (body.idp_id === '') throw mistake('idp_id', 'Choose one.');
       if (body.local_user_id) body.local_user_id = await userOf(body.local_user_id);
-      if (row) await call('PUT', at(kind.path, row.id), { body });
+      if (row) await call('PUT', at(kind.path, row.id), { body, of: row });
       else await call('POST', kind.path, { body });
       close();
       await then();

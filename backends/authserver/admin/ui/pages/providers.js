@@ -61,7 +61,7 @@ function edit(provider, then) {
       throw mistake('config_data', `This is no JSON: ${error.message}`);
     }
     const values = { slug: slug.value.trim(), display_name: name.value.trim(), config_data: settings };
-    if (provider) await call('PATCH', at('broker-providers', provider.id), { body: values });
+    if (provider) await call('PATCH', at('broker-providers', provider.id), { body: values, of: provider });
     else await call('POST', 'broker-providers', { body: { ...values, protocol: protocol.value } });
     close();
     await then();

@@ -67,7 +67,7 @@ async function edit(resource, then) {
   ], async () => {
     const values = { slug: slug.value.trim(), display_name: name.value.trim(), uri: uri.value.trim(), backend_kind: kind.value, scopes: read(scopes.value) };
     if (provider.value || resource?.broker_provider_id) values.broker_provider_id = provider.value;
-    if (resource) await call('PATCH', at('resources', resource.id), { body: values });
+    if (resource) await call('PATCH', at('resources', resource.id), { body: values, of: resource });
     else await call('POST', 'resources', { body: values });
     close();
     await then();

@@ -15,13 +15,13 @@ export function show({ body, signal }) {
   const config = h('div');
   body.append(status, registration, config);
   const showMode = () => load(registration, async () => {
-    const { mode } = await call('GET', 'settings/dcr', { signal });
-    const chosen = select(modes, mode);
+    const told = await call('GET', 'settings/dcr', { signal });
+    const chosen = select(modes, told.mode);
     return card('Registration of clients', form(
       [field('Who may register a client', chosen, { name: 'mode', wide: true, hint: 'It outranks dcr.mode of the configuration.' })],
       [h('button.primary', { type: 'submit' }, 'Save')],
       async () => {
-        await call('PATCH', 'settings/dcr', { body: { mode: chosen.value } });
+        await call('PATCH', 'settings/dcr', { body: { mode: chosen.value }, of: told });
         await done('Saved', showMode);
       },
     ), act('As the configuration says', async () => {

@@ -55,7 +55,7 @@ function edit(user, then) {
   ], async () => {
     const values = { email: email.value.trim(), name: name.value.trim(), role: role.value };
     if (password.value) values.password = password.value;
-    if (user) await call('PATCH', at('users', user.id), { body: values });
+    if (user) await call('PATCH', at('users', user.id), { body: values, of: user });
     else await call('POST', 'users', { body: values });
     close();
     await then();
