@@ -48,13 +48,30 @@ type Count struct {
 // Try counts an attempt. Where none was left, wait is how long there will be none; else
 // it is 0.
 func (n Count) Try(c store.Conn, now time.Time) (wait time.Duration, err error) {
-	var tries, ends int64
+	query, args := n.try(now)
+	return n.wait(c.Row(query, args...), now)
+}
+
+// Ask is Try as one of the questions of a Write: wait is set when it is answered.
+func (n Count) Ask(q *store.Questions, now time.Time, wait *time.Duration) {
+	query, args := n.try(now)
+	q.Row(func(r store.Row) (err error) {
+		*wait, err = n.wait(r, now)
+		return err
+	}, query, args...)
+}
+
+func (n Count) try(now time.Time) (query string, args []any) {
 	at := now.UnixMicro()
-	err = c.Row("INSERT INTO "+n.Table+" AS a (key, tries, ends_at) VALUES (?, 1, ?) ON CONFLICT (key) DO UPDATE SET"+
-		" tries = CASE WHEN a.ends_at <= ? THEN 1 ELSE a.tries + 1 END,"+
-		" ends_at = CASE WHEN a.ends_at <= ? OR a.tries < ? THEN excluded.ends_at ELSE a.ends_at END"+
-		" RETURNING tries, ends_at", n.key, now.Add(n.Within).UnixMicro(), at, at, n.Most).Scan(&tries, &ends)
-	if err != nil || tries <= n.Most {
+	return "INSERT INTO " + n.Table + " AS a (key, tries, ends_at) VALUES (?, 1, ?) ON CONFLICT (key) DO UPDATE SET" +
+		" tries = CASE WHEN a.ends_at <= ? THEN 1 ELSE a.tries + 1 END," +
+		" ends_at = CASE WHEN a.ends_at <= ? OR a.tries < ? THEN excluded.ends_at ELSE a.ends_at END" +
+		" RETURNING tries, ends_at", []any{n.key, now.Add(n.Within).UnixMicro(), at, at, n.Most}
+}
+
+func (n Count) wait(r store.Row, now time.Time) (time.Duration, error) {
+	var tries, ends int64
+	if err := r.Scan(&tries, &ends); err != nil || tries <= n.Most {
 		return 0, err
 	}
 	return time.UnixMicro(ends).Sub(now), nil
@@ -75,8 +92,15 @@ func (n Count) Spent(c store.Conn, now time.Time) (wait time.Duration, err error
 
 // GiveBack counts one attempt less, which was good.
 func (n Count) GiveBack(c store.Conn) error {
-	_, err := c.Exec("UPDATE "+n.Table+" SET tries = tries - 1 WHERE key = ? AND tries > 0", n.key)
+	_, err := c.Exec(n.giveBack(), n.key)
 	return err
+}
+
+// GiveBackLater is GiveBack at the end of a Write, see store.Conn.Later.
+func (n Count) GiveBackLater(c store.Conn) error { return c.Later(n.giveBack(), n.key) }
+
+func (n Count) giveBack() string {
+	return "UPDATE " + n.Table + " SET tries = tries - 1 WHERE key = ? AND tries > 0"
 }
 
 // Forget lets all attempts be made again.

@@ -30,9 +30,22 @@ func TestLimit(t *testing.T) {
 		waits := func(n Count, want time.Duration) {
 			t.Helper()
 			in(func(c store.Conn) error {
+				asked, later := time.Hour, now // whatever it was
 				wait, err := n.Try(c, now)
-				if wait != want {
-					t.Errorf("waits %s, want %s", wait, want)
+				if err == nil { // the same once more, beside another question
+					err = n.GiveBack(c)
+				}
+				if err == nil {
+					var q store.Questions
+					one := 0
+					n.Ask(&q, later, &asked)
+					q.Row(func(r store.Row) error { return r.Scan(&one) }, "SELECT 1")
+					if err = c.Ask(&q); one != 1 {
+						t.Errorf("asked: %d", one)
+					}
+				}
+				if wait != want || asked != want {
+					t.Errorf("waits %s, and asked %s, want %s", wait, asked, want)
 				}
 				return err
 			})

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/attempts"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -36,10 +37,10 @@ const (
 	// 6.1). Eight of them are 2.5e10 codes.
 	letters  = "BCDFGHJKLMNPQRSTVWXZ"
 	codeSize = 8
-	// triesMost is how many codes somebody may type within triesTime (section 5.1).
-	triesMost = 10
-	triesTime = 10 * time.Minute
 )
+
+// typing is how many wrong codes somebody may type (section 5.1), on all nodes together.
+var typing = attempts.Limit{Table: "authserver_attempts", What: "device code", Most: 10, Within: 10 * time.Minute}
 
 // Errors of the token endpoint (section 3.5).
 const (
@@ -158,21 +159,42 @@ func errCode() error {
 // Find is the device that waits with a code that somebody has typed. Who has tried many
 // must wait.
 func (s *Devices) Find(ctx context.Context, by *login.Session, text string) (*Waiting, error) {
-	taken, err := s.Counters.Take(ctx, "authserver device "+by.User.ID, 1, triesMost, triesTime)
-	if err != nil {
-		return nil, apierror.Unavailable("the server", err)
+	code, now, tries := typed(text), s.Now(), typing.Of(by.User.ID)
+	var wait time.Duration
+	var client, wants string
+	err := s.Write(store.Hastily(store.ReadCommitted(ctx)), func(c store.Conn) error {
+		client, wants = "", ""
+		var q store.Questions
+		tries.Ask(&q, now, &wait)
+		q.Row(func(r store.Row) error {
+			if err := r.Scan(&client, &wants); !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			return nil
+		}, waitingRow, code, now.UnixMicro())
+		if err := c.Ask(&q); err != nil || wait > 0 || client == "" {
+			return err
+		}
+		return tries.GiveBackLater(c)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case wait > 0:
+		return nil, &apierror.Error{Status: http.StatusTooManyRequests, Code: "too_many_codes", RetryAfter: wait, Message: "you have tried too many codes; wait before you try another"}
+	case client == "":
+		return nil, errCode()
 	}
-	if !taken.Allowed {
-		return nil, &apierror.Error{Status: http.StatusTooManyRequests, Code: "too_many_codes", RetryAfter: taken.RetryAfter, Message: "you have tried too many codes; wait before you try another"}
-	}
-	return s.find(ctx, text)
+	return s.waiting(ctx, code, client, wants)
 }
+
+const waitingRow = "SELECT client_id, asked FROM authserver_devices WHERE user_code = ? AND status = 'pending' AND expires_at > ?"
 
 func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	code := typed(text)
 	var client, wants string
 	err := s.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT client_id, asked FROM authserver_devices WHERE user_code = ? AND status = 'pending' AND expires_at > ?", code, s.Micros()).Scan(&client, &wants)
+		return c.Row(waitingRow, code, s.Micros()).Scan(&client, &wants)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errCode()
@@ -180,11 +202,17 @@ func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.waiting(ctx, code, client, wants)
+}
+
+// waiting is the device of a row, where it still may ask for what it does.
+func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Waiting, error) {
 	var a asked
 	if err := json.Unmarshal([]byte(wants), &a); err != nil {
 		return nil, err
 	}
 	w := &Waiting{Code: Shown(code), Request: &authorize.Request{Client: client, Scope: a.Scope, Resources: a.Resources, At: s.Micros()}}
+	var err error
 	if w.Client, err = s.Authorize.Clients.Find(ctx, client); errors.Is(err, clients.ErrUnknown) || err == nil && !w.Client.Active() {
 		return nil, errCode()
 	}

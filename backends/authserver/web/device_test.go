@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -122,7 +123,10 @@ func TestDevice(t *testing.T) {
 // Codes cannot be guessed here.
 func TestDeviceGuessed(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, authtest.SQLite(t), settings{})
+	onBoth(t, guessed)
+}
+
+func guessed(t *testing.T, s *site) {
 	a := s.begun()
 	b := s.signedIn()
 	fields := b.get("/device").Fields()
@@ -138,9 +142,18 @@ func TestDeviceGuessed(t *testing.T) {
 	if p.Header.Get("Retry-After") == "" {
 		t.Error("it does not say when")
 	}
+	// Nor by way of another node of the database.
+	elsewhere := &device.Devices{Server: authtest.On(t, s.DB).Server, Authorize: s.devices.Authorize}
+	elsewhere.Now = s.Now
+	_, err := elsewhere.Find(t.Context(), &login.Session{User: s.ann}, a.UserCode)
+	if refused, ok := apierror.From(err); !ok || refused.Status != http.StatusTooManyRequests || refused.RetryAfter <= 0 {
+		t.Errorf("another node: %v", err)
+	}
 	s.Clock.Pass(20 * time.Minute)
 	a = s.begun()
-	b.post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusOK, "The App")
+	for range 12 { // a code that is right counts for nothing
+		b.post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusOK, "The App")
+	}
 	s.polls(a, device.Pending)
 	s.browser().post("/device", with(fields, "user_code", a.UserCode)).is(t, http.StatusForbidden)
 }
