@@ -25,11 +25,15 @@ import (
 // many is how many clients, users and issuances there are.
 const many = 100_000
 
+// less is how many events and mappings there are.
+const less = many / 5
+
 // crowded are databases with many of all. The i-th client is client-00000i, its user
 // personi@example.com; some of them share the time at which they were made.
 var crowded = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}, Fill: func(ctx context.Context, db *store.DB) error {
 	return db.Write(ctx, func(c store.Conn) error {
 		const numbers, padded, at = " WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < ?)", "substr(CAST(1000000 + i AS TEXT), 2)", "1700000000000000 + i / 7"
+		fewer := fmt.Sprintf(" WHERE i <= %d", less)
 		for _, statement := range []string{
 			"INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, agent, issued_at, updated_at)" + numbers +
 				" SELECT 'client-' || " + padded + ", 'Application ' || " + padded + ", 'none', '[]', '[]', '[]', CASE WHEN i % 1000 = 0 THEN 'suspended' ELSE 'active' END," +
@@ -40,11 +44,11 @@ var crowded = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}, Fi
 				" SELECT 'jti-' || i, 'user-' || " + padded + ", 'client-' || " + padded + ", " + at + ", 9000000000000000 FROM n",
 			"INSERT INTO authserver_audit (action, actor_id, client_id, created_at)" + numbers +
 				" SELECT CASE WHEN i % 1000 = 0 THEN 'family.revoked' ELSE 'token.issued' END, CASE WHEN i % 2 = 0 THEN 'user-000001' ELSE 'user-' || " + padded + " END," +
-				" CASE WHEN i % 10 = 0 THEN 'client-' || " + padded + " ELSE 'client-000001' END, " + at + " FROM n",
+				" CASE WHEN i % 10 = 0 THEN 'client-' || " + padded + " ELSE 'client-000001' END, " + at + " FROM n" + fewer,
 			"INSERT INTO authserver_idps (id, name, issuer, enabled, created_at, updated_at)" + numbers +
 				" SELECT 'idp-' || i, 'I', 'https://idp.example/' || i, 1, 0, 0 FROM n WHERE i <= 2",
 			"INSERT INTO authserver_xaa_subjects (id, idp_id, idp_subject, user_id, created_at)" + numbers +
-				" SELECT 'mapping-' || " + padded + ", CASE WHEN i % 1000 = 0 THEN 'idp-2' ELSE 'idp-1' END, 'subject-' || i, 'user-000001', " + at + " FROM n",
+				" SELECT 'mapping-' || " + padded + ", CASE WHEN i % 1000 = 0 THEN 'idp-2' ELSE 'idp-1' END, 'subject-' || i, 'user-000001', " + at + " FROM n" + fewer,
 		} {
 			if _, err := c.Exec(statement, many); err != nil {
 				return err
@@ -63,7 +67,7 @@ var crowded = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}, Fi
 func TestManyPlans(t *testing.T) {
 	t.Parallel()
 	crowded.OnBoth(t, func(t *testing.T, db *store.DB) {
-		place := kernel.Place{At: 1700000000007000, ID: "client-050000"}
+		place := kernel.Place{At: 1700000000001400, ID: "client-050000"}
 		pages := map[string]kernel.Page{
 			"the first page": {Limit: 51}, "the next": {Limit: 51, After: place}, "the newest": {Limit: 51, Newest: true}, "the next newest": {Limit: 51, Newest: true, After: place},
 		}
@@ -154,11 +158,11 @@ func TestManyPages(t *testing.T) {
 			{"clients", "&order=newest", "client-100000", "client-000001"},
 			{"users", "&order=oldest", "user-000001", "user-100000"},
 			{"issuances", "", "100000", "1"},
-			{"subject_mappings", "", "mapping-000001", "mapping-100000"},
+			{"subject_mappings", "", "mapping-000001", "mapping-020000"},
 		} {
-			path := "/" + test.name
+			path, rows := "/"+test.name, many
 			if test.name == "subject_mappings" {
-				path = "/xaa/subject-mappings"
+				path, rows = "/xaa/subject-mappings", less
 			}
 			seen, cursor := make(map[string]bool, many), ""
 			first, last := "", ""
@@ -176,7 +180,7 @@ func TestManyPages(t *testing.T) {
 				}
 				cursor = next
 			}
-			if len(seen) != many || first != test.first || last != test.last {
+			if len(seen) != rows || first != test.first || last != test.last {
 				t.Errorf("%s%s: %d from %s to %s", test.name, test.query, len(seen), first, last)
 			}
 		}
@@ -212,7 +216,7 @@ func TestManyPages(t *testing.T) {
 				t.Errorf("%s: total %v, capped %v, %d from %v", query, told["total"], told["total_capped"], len(found), found[:min(1, len(found))])
 			}
 		}
-		if told := a.do("GET", "/xaa/subject-mappings?count=true&idp_id=idp-2&order=newest&limit=10", "", 200); told["total"] != 100.0 || !slices.Equal(ids(told, "subject_mappings")[:2], []string{"mapping-100000", "mapping-099000"}) {
+		if told := a.do("GET", "/xaa/subject-mappings?count=true&idp_id=idp-2&order=newest&limit=10", "", 200); told["total"] != 20.0 || !slices.Equal(ids(told, "subject_mappings")[:2], []string{"mapping-020000", "mapping-019000"}) {
 			t.Errorf("mappings of a few: %v", told)
 		}
 		for name, want := range map[string]float64{"clients": 10_000, "users": 10_000, "users_active": 10_000, "tokens_live": 10_000, "resources": 0} {
