@@ -147,16 +147,6 @@ func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
 	return nil
 }
 
-// Fresh returns the arguments of a statement so that it is planned for their
-// values. PostgreSQL plans a statement that runs often once for all values, which
-// is far off where it depends on them, as with the words of a search.
-func (c Conn) Fresh(args ...any) []any {
-	if c.db.dialect == SQLite {
-		return args
-	}
-	return append([]any{pgx.QueryExecModeExec}, args...)
-}
-
 func (p *postgres) open(ctx context.Context) error {
 	if err := p.probe(ctx); err != nil {
 		return err

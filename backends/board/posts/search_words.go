@@ -49,7 +49,7 @@ func (w *wordWalk) next() (ids []any, more bool, err error) {
 
 // read runs a statement and goes on to the last post that it finds.
 func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
-	err = w.c.All(statement, w.c.Fresh(args...), func(r store.Row) error {
+	err = w.c.ByValues().All(statement, args, func(r store.Row) error {
 		var id int64
 		err := r.Scan(&id)
 		ids, w.after = append(ids, id), id

@@ -194,7 +194,7 @@ func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *select
 	err := p.Read(ctx, func(c kernel.Conn) error {
 		var last []any
 		size := 0
-		return c.All(statement, c.Fresh(args...), func(r store.Row) error {
+		return c.ByValues().All(statement, args, func(r store.Row) error {
 			if len(list.Pages) == q.Limit || size > listMostBytes {
 				list.Next = q.Cursor(last)
 				return errEnough
@@ -242,7 +242,7 @@ func (p *Content) Count(ctx context.Context, u *kernel.User, text string) (n int
 		return 0, err
 	}
 	statement, args := q.Count()
-	err = p.Read(ctx, func(c kernel.Conn) error { return c.Row(statement, c.Fresh(args...)...).Scan(&n) })
+	err = p.Read(ctx, func(c kernel.Conn) error { return c.ByValues().Row(statement, args...).Scan(&n) })
 	return n, err
 }
 
