@@ -127,7 +127,7 @@ function one({ body, actions, heading, id, signal }) {
         await call('POST', `${path}/refresh`);
         await done('The document was fetched', refresh);
       }),
-      c.registration_source !== 'cimd' && c.status !== 'revoked' && h('button', { type: 'button', onclick: () => edit(c, refresh) }, 'Edit'),
+      c.registration_source !== 'cimd' && c.status !== 'revoked' && act('Edit', async () => edit(await call('GET', path, { signal }), refresh)),
       confidential && c.status !== 'revoked' && ask('Make a new secret', 'Make a new secret?', 'The present one is refused from now on.', async () => {
         const made = await call('POST', `${path}/rotate-secret`);
         setTimeout(() => secret(made.client_id, made.client_secret)); // behind the question

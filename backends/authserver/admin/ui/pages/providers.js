@@ -2,7 +2,7 @@ import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
 import { badge, code, h, load, notice, table } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { ask, card, done, facts, link, list, moment, stamp } from '../view.js';
+import { act, ask, card, done, facts, link, list, moment, stamp } from '../view.js';
 
 export const title = 'Providers';
 export const about = 'Services that users connect, whose tokens clients get by exchange.';
@@ -83,7 +83,7 @@ function one({ body, actions, heading, id, signal }) {
     const using = resources.filter((r) => r.broker_provider_id === p.id);
     heading.textContent = p.display_name || p.slug;
     actions.replaceChildren(
-      h('button', { type: 'button', onclick: () => edit(p, refresh) }, 'Edit'),
+      act('Edit', async () => edit(await call('GET', path, { signal }), refresh)),
       ask('Delete', 'Delete the provider?', 'Connections to it are deleted too. A provider that a resource uses stays.', async () => {
         await call('DELETE', path);
         await done('The provider is deleted', () => { location.hash = '#/providers'; });

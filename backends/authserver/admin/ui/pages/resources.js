@@ -89,7 +89,7 @@ function one({ body, actions, heading, id, signal }) {
     const provider = r.broker_provider_id && await call('GET', at('broker-providers', r.broker_provider_id), { signal });
     heading.textContent = r.display_name || r.slug;
     actions.replaceChildren(
-      act('Edit', () => edit(r, refresh)),
+      act('Edit', async () => edit(await call('GET', path, { signal }), refresh)),
       ask('Delete', 'Delete the resource?', 'No more tokens are issued for it. This cannot be undone.', async () => {
         await call('DELETE', path);
         location.hash = '#/resources';

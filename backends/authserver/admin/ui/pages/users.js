@@ -70,7 +70,7 @@ function one({ body, actions, heading, id, signal }) {
     const u = await call('GET', path, { signal });
     heading.textContent = u.email;
     actions.replaceChildren(...[
-      h('button', { type: 'button', onclick: () => edit(u, refresh) }, 'Edit'),
+      act('Edit', async () => edit(await call('GET', path, { signal }), refresh)),
       ask('Sign out everywhere', 'Sign the user out everywhere?', 'Sessions and tokens end at once.', async () => {
         await call('DELETE', `${path}/tokens`);
         await done('The user is signed out', tokens.show);
