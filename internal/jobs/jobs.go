@@ -113,7 +113,7 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 			next = time.After(min(j.Every, pause))
 			pause = min(2*pause, j.Every)
 		default:
-			pause, again = soon, false
+			pause, again = soon, err != nil && !errors.Is(err, ErrHeld) // a lease that was taken for nothing is still held
 		}
 		select {
 		case <-ctx.Done():

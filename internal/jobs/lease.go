@@ -43,7 +43,7 @@ type Lease struct {
 
 // Do runs the work if it is due, or if this process was the last one to do so and
 // again is set, and no other process is at it. The error is otherwise ErrHeld. A run
-// that fails is due for others when the lease ends.
+// that fails is due for others when the lease ends, and for this process when it asks again.
 func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context) error) error {
 	now, holder := l.now(), ""
 	if again {

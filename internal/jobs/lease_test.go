@@ -97,3 +97,30 @@ func TestLeaseUnavailable(t *testing.T) {
 		}
 	})
 }
+
+// TestLeaseOfFailed: the process of a run that failed tries again when the job is due, not
+// when its own lease ends.
+func TestLeaseOfFailed(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		lease := &Lease{DB: db, Table: "test_leases", Name: "work", Holder: "one", Every: time.Hour, Lasts: time.Hour}
+		ended := make(chan struct{})
+		results := []error{errors.New("broken"), errors.New("still"), nil}
+		end := New(Options{
+			Jobs: []Job{{Every: time.Millisecond, Lease: lease, Run: func(context.Context) (int, error) {
+				err := results[0]
+				if results = results[1:]; len(results) == 0 {
+					close(ended)
+				}
+				return 0, err
+			}}},
+			Logger: zap.NewNop,
+		}).Start()
+		defer end()
+		select {
+		case <-ended:
+		case <-time.After(30 * time.Second):
+			t.Error("it is left to when the lease ends")
+		}
+	})
+}
