@@ -76,25 +76,9 @@ func TestLeaseUnavailable(t *testing.T) {
 		if err := lease.Do(t.Context(), false, func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		wake, ended := make(chan struct{}, 1), make(chan struct{})
+		wake := make(chan struct{}, 1)
 		wake <- struct{}{}
-		results := []error{store.ErrOpening, ErrNotNow, store.ErrUnavailable, nil}
-		end := New(Options{
-			Jobs: []Job{{Every: time.Millisecond, Wake: wake, Lease: lease, Run: func(context.Context) (int, error) {
-				err := results[0]
-				if results = results[1:]; len(results) == 0 {
-					close(ended)
-				}
-				return 0, err
-			}}},
-			Logger: zap.NewNop,
-		}).Start()
-		defer end()
-		select {
-		case <-ended:
-		case <-time.After(30 * time.Second):
-			t.Error("it is left to when the lease ends")
-		}
+		runs(t, lease, wake, store.ErrOpening, ErrNotNow, store.ErrUnavailable, nil)
 	})
 }
 
@@ -104,23 +88,28 @@ func TestLeaseOfFailed(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		lease := &Lease{DB: db, Table: "test_leases", Name: "work", Holder: "one", Every: time.Hour, Lasts: time.Hour}
-		ended := make(chan struct{})
-		results := []error{errors.New("broken"), errors.New("still"), nil}
-		end := New(Options{
-			Jobs: []Job{{Every: time.Millisecond, Lease: lease, Run: func(context.Context) (int, error) {
-				err := results[0]
-				if results = results[1:]; len(results) == 0 {
-					close(ended)
-				}
-				return 0, err
-			}}},
-			Logger: zap.NewNop,
-		}).Start()
-		defer end()
-		select {
-		case <-ended:
-		case <-time.After(30 * time.Second):
-			t.Error("it is left to when the lease ends")
-		}
+		runs(t, lease, nil, errors.New("broken"), errors.New("still"), nil)
 	})
+}
+
+// runs has a job under a lease end so, once after the other, long before the lease ends.
+func runs(t *testing.T, lease *Lease, wake <-chan struct{}, results ...error) {
+	t.Helper()
+	ended := make(chan struct{})
+	end := New(Options{
+		Jobs: []Job{{Every: time.Millisecond, Wake: wake, Lease: lease, Run: func(context.Context) (int, error) {
+			err := results[0]
+			if results = results[1:]; len(results) == 0 {
+				close(ended)
+			}
+			return 0, err
+		}}},
+		Logger: zap.NewNop,
+	}).Start()
+	defer end()
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Error("it is left to when the lease ends")
+	}
 }
