@@ -184,7 +184,7 @@ func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
 //
 // A ctx that ends before fn was called keeps it from ever being called. After
 // that, on SQLite the change is carried through and Write reports its true
-// outcome; on PostgreSQL it is rolled back. A connection that breaks during
+// outcome; on PostgreSQL it is rolled back, but see [InTurn]. A connection that breaks during
 // the final commit leaves the outcome unknown; the error then wraps
 // ErrUnavailable.
 func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {

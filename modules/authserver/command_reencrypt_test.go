@@ -150,15 +150,8 @@ func TestReencryptAll(t *testing.T) {
 	}
 	keep := func(provider, seal string) {
 		t.Helper()
-		app, end, err := tollgate.Load(caddyfile, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		db, end := databaseOf(t, caddyfile)
 		defer end()
-		db, err := app.OpenDatabase(t.Context(), serviceName, authserver.Schema())
-		if err != nil {
-			t.Fatal(err)
-		}
 		by, err := encryption.NewMaster(seal, "")
 		if err != nil {
 			t.Fatal(err)

@@ -51,19 +51,26 @@ func userLine(t *testing.T) (run func(stdin string, args ...string) (out, notes 
 	}, config
 }
 
-// feed is what the audit feed of a configuration has: actions, each with its actor.
-func feed(t *testing.T, config string) (list []string) {
+// databaseOf is that of a configuration, as a command opens it.
+func databaseOf(t *testing.T, config string) (db *store.DB, end func()) {
 	t.Helper()
 	app, end, err := tollgate.Load(config, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer end()
-	db, err := app.OpenDatabase(t.Context(), serviceName, authserver.Schema())
-	if err != nil {
+	if db, err = app.OpenDatabase(t.Context(), serviceName, authserver.Schema()); err != nil {
+		end()
 		t.Fatal(err)
 	}
-	if err := db.Read(t.Context(), func(c store.Conn) error {
+	return db, end
+}
+
+// feed is what the audit feed of a configuration has: actions, each with its actor.
+func feed(t *testing.T, config string) (list []string) {
+	t.Helper()
+	db, end := databaseOf(t, config)
+	defer end()
+	if err := db.Read(t.Context(), func(c store.Conn) (err error) {
 		list, err = store.List(c, func(r store.Row) (s string, err error) { return s, r.Scan(&s) }, "SELECT action || ' ' || actor_id || ' ' || detail FROM authserver_audit ORDER BY id")
 		return err
 	}); err != nil {
