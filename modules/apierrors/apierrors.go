@@ -5,6 +5,7 @@ package apierrors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -34,6 +35,12 @@ const (
 	// RequestIDVar holds the id of the request, a string; see RequestID.
 	RequestIDVar = "tollgate.request_id"
 )
+
+// unhandledVar is the request variable that Caddy sets to true when a request has passed every handler and none has
+// answered it. Caddy then sends an empty 200.
+const unhandledVar = "unhandled"
+
+var errUnhandled = errors.New("no handler answers this request")
 
 const requestIDPlaceholder = "http.tollgate.request_id"
 
@@ -91,6 +98,9 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 // because their text may name files, addresses or upstreams. An error without a
 // status is a 500 "internal error", or a 504 if a deadline passed. The whole text
 // goes to the log: at level error from status 500 on, at level debug below.
+//
+// A request that no handler answers gets 404, where Caddy alone would send an
+// empty 200, which a client takes for success.
 //
 // Answers to errors carry Cache-Control: no-store and, where they apply,
 // Retry-After with retry-after-ms (429 and 503 always have them, 1 second unless
@@ -226,6 +236,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 
 	if err == nil {
 		err = next.ServeHTTP(rw, r)
+	}
+	if err == nil && !rw.began && vars[unhandledVar] == true {
+		err = caddyhttp.Error(http.StatusNotFound, errUnhandled)
 	}
 	if err == nil {
 		if !rw.began {

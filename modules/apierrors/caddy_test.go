@@ -87,6 +87,16 @@ http://127.0.0.1:%s {
 		api_errors answer
 		error "author"
 	}
+	handle /nobody/* {
+		api_errors problem
+		route {
+			header X-Y z
+		}
+	}
+	handle /quiet {
+		api_errors problem
+		respond 200
+	}
 	handle /good {
 		api_errors messages
 		respond {http.tollgate.request_id}
@@ -150,6 +160,9 @@ func TestUnderCaddy(t *testing.T) {
 		{"format of a named matcher", "GET", "/mixed/cms/x", "", 405, "application/json; charset=utf-8", []string{`{"error":"this address does not answer this method"}`}},
 		{"format of a path", "GET", "/mixed/problem", "", 405, "application/problem+json", []string{`"status":405`}},
 		{"no status", "GET", "/bug", "", 500, "application/json", []string{`"InternalError"`}},
+		{"nobody takes it", "POST", "/nobody/x", "small", 404, "application/problem+json", []string{`"status":404`, `"there is nothing at this address"`}},
+		{"nobody takes it, read", "GET", "/nobody/x", "", 404, "application/problem+json", []string{`"status":404`}},
+		{"empty on purpose", "POST", "/quiet", "", 200, "", nil},
 		{"placeholder", "GET", "/good", "", 200, "text/plain; charset=utf-8", []string{"{id}"}},
 	}
 	client := &http.Client{Timeout: 10 * time.Second}
