@@ -1,6 +1,8 @@
 // Package password keeps the passwords of people: argon2id (RFC 9106) in PHC form,
 // bcrypt where another program has hashed them, a bound on how many are hashed at once,
-// and what a new one must be. The wording of a refusal and the bounds are of the service.
+// and what a new one must be. A password is the same whether its accents were typed as
+// letters of their own or as marks behind a letter (Unicode normalization form C). The
+// wording of a refusal and the bounds are of the service.
 package password
 
 import (
@@ -14,6 +16,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/crypto/bcrypt"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Params are what a hash costs (RFC 9106, section 3.1).
@@ -57,7 +60,7 @@ type Hasher struct {
 func (h Hasher) Hash(ctx context.Context, password string) (stored string, err error) {
 	s := sum{Params: h.params(), salt: make([]byte, saltSize)}
 	_, _ = rand.Read(s.salt) // never fails
-	if err = h.run(ctx, func() { s.sum = s.of(password) }); err != nil {
+	if err = h.run(ctx, func() { s.sum = s.of(norm.NFC.String(password)) }); err != nil {
 		return "", err
 	}
 	return s.String(), nil
@@ -67,19 +70,39 @@ func (h Hasher) Hash(ctx context.Context, password string) (stored string, err e
 // the same time whether there is one (empty: there is none) or not, and fails where ctx
 // ends before there is a place. No password of more than 72 bytes is one that bcrypt has
 // hashed, since it does not look at the rest.
+//
+// It tries the password in normalization form C and, where that is another text, as it
+// was typed, too, since another program may have hashed it so. Both are always hashed:
+// the time says nothing of what is stored.
 func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, err error) {
+	forms := []string{norm.NFC.String(password)}
+	if forms[0] != password {
+		forms = append(forms, password)
+	}
+	compare := h.comparison(stored)
+	err = h.run(ctx, func() {
+		for _, form := range forms {
+			if compare(form) {
+				ok = true
+			}
+		}
+	})
+	return ok, err
+}
+
+// comparison returns a function that reports whether a text is the one that was stored.
+// It hashes the text in any case.
+func (h Hasher) comparison(stored string) func(text string) bool {
 	if Imported(stored) {
-		err = h.run(ctx, func() {
-			ok = bcrypt.CompareHashAndPassword([]byte(stored), []byte(password)) == nil && len(password) <= maxBcrypt
-		})
-		return ok, err
+		return func(text string) bool {
+			return bcrypt.CompareHashAndPassword([]byte(stored), []byte(text)) == nil && len(text) <= maxBcrypt
+		}
 	}
 	s, known := parse(stored)
 	if !known {
 		s = sum{h.params(), make([]byte, saltSize), make([]byte, sumSize)}
 	}
-	err = h.run(ctx, func() { ok = subtle.ConstantTimeCompare(s.sum, s.of(password)) == 1 && known })
-	return ok, err
+	return func(text string) bool { return subtle.ConstantTimeCompare(s.sum, s.of(text)) == 1 && known }
 }
 
 // Stale reports whether a stored password was hashed with other parameters than new

@@ -3,6 +3,7 @@ package password
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +106,60 @@ func TestImported(t *testing.T) {
 	cancel()
 	if ok, err := full.Verify(ended, horse, "correct horse"); ok || !errors.Is(err, context.Canceled) {
 		t.Errorf("checked without a place: %v, %v", ok, err)
+	}
+}
+
+// TestForms checks that a password is the same however its accents are typed, and that one that was stored as it was
+// typed stays good.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	const composed, decomposed, other = "caf\u00e9 \u1ebf\ud55c", "cafe\u0301 e\u0302\u0301\u1112\u1161\u11ab", "cafe \u1ebf\ud55c"
+	h, ctx := Hasher{Params: cheap}, t.Context()
+	old := func(password string) string { // stored by a program that takes a password as it is typed
+		s := sum{cheap, make([]byte, saltSize), nil}
+		s.sum = s.of(password)
+		return s.String()
+	}
+	imported := func(password string) string {
+		stored, err := bcrypt.GenerateFromPassword([]byte(password), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(stored)
+	}
+	hash := func(password string) string {
+		stored, err := h.Hash(ctx, password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stored
+	}
+	for name, c := range map[string]struct {
+		stored string
+		good   []string
+	}{
+		"composed":              {hash(composed), []string{composed, decomposed}},
+		"decomposed":            {hash(decomposed), []string{composed, decomposed}},
+		"stored composed":       {old(composed), []string{composed, decomposed}},
+		"stored decomposed":     {old(decomposed), []string{decomposed}},
+		"there is no such user": {"", nil},
+	} {
+		for _, typed := range []string{composed, decomposed, other} {
+			if ok, err := h.Verify(ctx, c.stored, typed); ok != slices.Contains(c.good, typed) || err != nil {
+				t.Errorf("%s: %+q: %v, %v", name, typed, ok, err)
+			}
+		}
+	}
+	for _, stored := range []string{imported(composed), imported(decomposed)} {
+		if ok, err := h.Verify(ctx, stored, decomposed); !ok || err != nil {
+			t.Errorf("imported: %v, %v", ok, err)
+		}
+	}
+	r := Rules{Least: 4, Most: 6}
+	for password, want := range map[string]error{"e\u0301e\u0301": ErrShort, strings.Repeat("e\u0301", 6): nil, strings.Repeat("e\u0301", 7): ErrLong} {
+		if err := r.Check(password); !errors.Is(err, want) || r.Long(password) != (want == ErrLong) { //nolint:errorlint // of the table
+			t.Errorf("%+q: %v, want %v", password, err, want)
+		}
 	}
 }
 

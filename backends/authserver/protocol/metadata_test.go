@@ -99,7 +99,7 @@ func TestOrigins(t *testing.T) {
 				if want != "" && h.Get("Access-Control-Expose-Headers") != "DPoP-Nonce, WWW-Authenticate" {
 					t.Errorf("%v", h)
 				}
-				if method == http.MethodOptions && (a.status != http.StatusNoContent || (want != "") != (h.Get("Access-Control-Allow-Headers") == "Authorization, Content-Type, DPoP")) {
+				if method == http.MethodOptions && (a.status != http.StatusNoContent || (want != "") != (h.Get("Access-Control-Allow-Headers") == "Authorization, Content-Type, DPoP, MCP-Protocol-Version")) {
 					t.Errorf("%d %v", a.status, h)
 				}
 			}

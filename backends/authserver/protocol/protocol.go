@@ -170,7 +170,7 @@ func (p *Protocol) allow(h http.Header, r *http.Request) bool {
 func (p *Protocol) preflight(w http.ResponseWriter, r *http.Request) error {
 	if p.allow(w.Header(), r) {
 		w.Header().Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
-		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type, DPoP")
+		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type, DPoP, MCP-Protocol-Version")
 		w.Header().Set("Access-Control-Max-Age", "600")
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -52,7 +52,7 @@ func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(pass) > 4*rules.Most { // no hash is of it, but it costs the same
+	if rules.Long(pass) { // no hash is of it, but it costs the same
 		pass, stored = "", ""
 	}
 	good, err := s.Passwords.Verify(ctx, stored, pass)

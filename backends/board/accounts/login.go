@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -50,7 +49,7 @@ func errLogin() error {
 // Login signs a member in by name or mail address, and returns the cookie of the
 // new session. The session of the former cookie ends. address is the client's.
 func (s *Service) Login(ctx context.Context, name, password, address, former string) (cookie string, err error) {
-	if len(name) > nameBytesMost || utf8.RuneCountInString(password) > passwords.Most {
+	if len(name) > nameBytesMost || passwords.Long(password) {
 		return "", errLogin()
 	}
 	p, err := s.verify(ctx, name, password, address)
