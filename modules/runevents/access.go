@@ -1,14 +1,14 @@
 package runevents
 
 import (
-	"net"
+	"cmp"
 	"net/http"
-	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/internal/loopback"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
 // Access says whom a right belongs to: a client that any of its rules names.
@@ -65,47 +65,7 @@ func (a *Access) allows(r *http.Request) bool {
 	return id != "" && (a.AnyUser || slices.Contains(a.Users, id))
 }
 
-// local reports whether the client is on this machine and no proxy: by the address of
-// the connection, by that of the client where a header of a trusted proxy told it, and
-// by what proxies add.
+// local reports whether a program on this machine has sent the request itself.
 func local(r *http.Request) bool {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !peer.Addr().Unmap().IsLoopback() {
-		return false
-	}
-	if client, ok := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string); ok {
-		addr, err := netip.ParseAddr(client)
-		if err != nil || !addr.Unmap().WithZone("").IsLoopback() {
-			return false
-		}
-	}
-	for name := range r.Header {
-		if ofProxy(name) {
-			return false
-		}
-	}
-	return ownName(r.Host)
-}
-
-// ofProxy reports whether a header, in its canonical form, is one that proxies add. An
-// empty one counts too: the proxy is there all the same.
-func ofProxy(name string) bool {
-	switch name {
-	case "Forwarded", "Via", "X-Real-Ip":
-		return true
-	}
-	return strings.HasPrefix(name, "X-Forwarded-")
-}
-
-// ownName reports whether a host is none that somebody else's DNS could have led
-// to this machine.
-func ownName(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil
+	return loopback.Direct(r, cmp.Or(edge.Address(r), r.RemoteAddr))
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -29,6 +28,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/loopback"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -51,7 +51,7 @@ type Options struct {
 	Brokers     *brokers.Brokers
 	Connections *connections.Connections
 
-	// APIKey is admin.api_key; empty: everybody on this machine is let in.
+	// APIKey is admin.api_key. Without one, programs on this machine that ask directly are let in, see loopback.Direct.
 	APIKey string
 	// Limiter bounds how much an address may send; nil: nothing does.
 	Limiter *kernel.Limiter
@@ -232,9 +232,9 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	}
 	if a.APIKey == "" { // then it is a developer's machine, whose browser may be on any site
 		switch {
-		case !near(r.RemoteAddr) || !near(a.Address(r)): // the connection, and whom a proxy there speaks for
-			return apierror.New(http.StatusForbidden, "forbidden", "without admin.api_key the administration is for this machine alone")
-		case a.origin.Check(r) != nil || !local(r.Host):
+		case !loopback.Direct(r, a.Address(r)):
+			return apierror.New(http.StatusForbidden, "forbidden", "without admin.api_key the administration is for programs on this machine that ask it directly, by localhost or an IP address: set the key to reach it through a proxy or from elsewhere")
+		case a.origin.Check(r) != nil:
 			return apierror.New(http.StatusForbidden, "forbidden", "pages of other sites are not let in")
 		}
 		return nil
@@ -248,24 +248,6 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
 	return apierror.New(http.StatusUnauthorized, "unauthorized", "send the administration key as Authorization: Bearer …")
-}
-
-// near reports whether an address is this machine's; a Unix socket has none.
-func near(address string) bool {
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		address = host
-	}
-	ip := net.ParseIP(address)
-	return ip != nil && ip.IsLoopback() || address == "" || address == "@" || strings.HasPrefix(address, "/")
-}
-
-// local reports whether a host is an address, or a name that no other site can have lead
-// here (DNS rebinding).
-func local(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || net.ParseIP(host) != nil
 }
 
 // WriteError answers with problem details (RFC 9457).

@@ -475,7 +475,10 @@ func TestOpen(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	a := &api{s, t, k.Clock}
-	for name, status := range map[string]int{"Test-Client": http.StatusForbidden, "": http.StatusOK, "Sec-Fetch-Site": http.StatusForbidden, "Origin": http.StatusForbidden, "Host": http.StatusForbidden, "elsewhere": http.StatusForbidden} {
+	for name, status := range map[string]int{
+		"Test-Client": http.StatusForbidden, "": http.StatusOK, "Sec-Fetch-Site": http.StatusForbidden, "Origin": http.StatusForbidden, "Host": http.StatusForbidden,
+		"X-Forwarded-For": http.StatusForbidden, "X-Forwarded-Proto": http.StatusForbidden, "Via": http.StatusForbidden, "Forwarded": http.StatusForbidden, "elsewhere": http.StatusForbidden,
+	} {
 		r := httptest.NewRequest(http.MethodPost, "http://localhost:9001/admin/keys/rotate", nil)
 		r.RemoteAddr = "[::1]:1234"
 		switch name {
@@ -485,7 +488,7 @@ func TestOpen(t *testing.T) {
 		case "Host":
 			r.Host = "evil.example:9001" // whose name leads here
 		default:
-			r.Header.Set(name, map[string]string{"Test-Client": "192.0.2.1", "Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}[name])
+			r.Header.Set(name, map[string]string{"X-Forwarded-For": "127.0.0.1", "Test-Client": "192.0.2.1", "Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}[name])
 		}
 		a.send(a.Admin(), r, status)
 	}

@@ -1,0 +1,66 @@
+// Package loopback tells requests that programs on this machine make from those that reach it from elsewhere. What needs
+// no other proof may be open to the former alone.
+package loopback
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Direct reports whether a program on this machine has sent a request, itself and to this machine. It is false
+//
+//   - when the connection comes from another machine, or the client does: client is the address that a trusted proxy
+//     tells of, or that of the connection;
+//   - when the request has a header that proxies add, even an empty one: the proxy speaks for somebody else;
+//   - when the request is for a name that the DNS of somebody else may have led here, as a page in a browser on this
+//     machine could have it (DNS rebinding). localhost, names below it and IP addresses are none.
+//
+// A connection over a Unix socket is from this machine. A proxy on this machine that adds no header cannot be told from
+// a program.
+func Direct(r *http.Request, client string) bool {
+	if !near(r.RemoteAddr) || !near(client) || !ownName(r.Host) {
+		return false
+	}
+	for name := range r.Header {
+		if ofProxy(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// near reports whether an address, with a port or without, is one of this machine or of a Unix socket.
+func near(address string) bool {
+	if address == "" || address[0] == '@' || address[0] == '/' {
+		return true
+	}
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		address = host
+	}
+	at, err := netip.ParseAddr(address)
+	return err == nil && at.Unmap().WithZone("").IsLoopback()
+}
+
+// ofProxy reports whether a header, in its canonical form, is one that proxies add.
+func ofProxy(name string) bool {
+	switch name {
+	case "Forwarded", "Via", "X-Real-Ip":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Forwarded-")
+}
+
+// ownName reports whether a host, with a port or without, is localhost, a name below it, or an IP address.
+func ownName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
+}
