@@ -1,6 +1,7 @@
 package authserver_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -120,6 +121,13 @@ var flipsOfPeople = map[string]flip{
 		l := newLab(t, s)
 		l.guesses("ann@example.com")
 		return l.guesses("ann@example.com").Header().Get("Retry-After")
+	}},
+	"rate_limit.auth_spray_factor": {Other: "0", With: settings{"rate_limit.auth_fail_max": "2"}, Want: [2]string{"21", "all"}, See: func(t *testing.T, s settings) string {
+		l, tried := newLab(t, s), 0
+		return until(100, http.StatusUnprocessableEntity, func() int {
+			tried++
+			return l.guesses(fmt.Sprintf("somebody%d@example.com", tried)).Code
+		})
 	}},
 	"rate_limit.max_tracked_identities": {Other: "1", Want: [2]string{"0", "1"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)

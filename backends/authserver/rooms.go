@@ -239,7 +239,7 @@ var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustPa
 // loginRules are those of the lockout.
 func loginRules(c *config.Config) login.Options {
 	return login.Options{
-		Failures: c.RateLimit.AuthFailMax, Window: c.RateLimit.AuthFailWindow, Lock: c.RateLimit.AuthLockout, Identities: c.RateLimit.MaxTrackedIdentities,
+		Failures: c.RateLimit.AuthFailMax, Spray: c.RateLimit.AuthSprayFactor * c.RateLimit.AuthFailMax, Window: c.RateLimit.AuthFailWindow, Lock: c.RateLimit.AuthLockout, Identities: c.RateLimit.MaxTrackedIdentities,
 	}
 }
 

@@ -162,6 +162,7 @@ type RateLimit struct {
 	AuthFailMax          int // 0: no lockout
 	AuthFailWindow       time.Duration
 	AuthLockout          time.Duration
+	AuthSprayFactor      int // 0: no address is locked
 	Burst                int
 	Enabled              bool // of requests; the lockout is there all the same
 	MaxTrackedIdentities int

@@ -254,6 +254,10 @@ var keys = []Key{
 		Rule: "how long a lock lasts",
 	},
 	{
+		Name: "rate_limit.auth_spray_factor", Own: true, Default: "10", at: func(c *Config) any { return &c.RateLimit.AuthSprayFactor }, check: notNegative,
+		Rule: "so many times `auth_fail_max` different identities may fail from one address in the window; one more locks the address for `auth_lockout`; 0 means no address is locked",
+	},
+	{
 		Name: "rate_limit.burst", Default: "200", at: func(c *Config) any { return &c.RateLimit.Burst }, check: limited,
 		Rule: "requests of an address at once; must be greater than zero",
 	},

@@ -34,9 +34,10 @@ type Options struct {
 	FailClosed bool
 	// Lockout counts who fails. Default: one by the rules below.
 	Lockout *lockout.Lockout
-	// The rules of the lockout: rate_limit.auth_fail_max, auth_fail_window, auth_lockout
-	// and max_tracked_identities.
+	// The rules of the lockout: rate_limit.auth_fail_max, auth_spray_factor times of it,
+	// auth_fail_window, auth_lockout and max_tracked_identities.
 	Failures   int
+	Spray      int
 	Window     time.Duration
 	Lock       time.Duration
 	Identities int
@@ -70,7 +71,7 @@ func New(s *kernel.Server, people *users.Users, o Options) *Login {
 // NewLockout is a lockout by the rules. It may outlive the room.
 func (o Options) NewLockout(now func() time.Time, logger func() *zap.Logger) *lockout.Lockout {
 	return lockout.New(lockout.Options{
-		Max: o.Failures, Window: o.Window, Lock: o.Lock, Bound: o.Identities, Now: now,
+		Max: o.Failures, Spray: o.Spray, Window: o.Window, Lock: o.Lock, Bound: o.Identities, Now: now,
 		Warn: func(message string) { logger().Warn(message, zap.Int("tracked", o.Identities)) },
 	})
 }
@@ -217,6 +218,9 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 	if locks {
 		l.Count("lockout_engaged_total", "")
 		e.Action = "auth.locked_out"
+		if l.Lockout.AddressLocked(key) { // whomever it named last
+			e.Detail = []string{"reason", "spraying"}
+		}
 		l.Audit(ctx, e)
 	}
 	return errCredentials()

@@ -1,6 +1,7 @@
 // Package lockout counts the logins that failed, by who was to be signed in and from
-// where, and locks those who failed too often out for a time. The counts are in
-// memory and bounded. What is locked stays so until its time is over, however many
+// where, and locks those who failed too often out for a time. An address from which too
+// many different identities fail is locked itself, whomever it names next. The counts are
+// in memory and bounded. What is locked stays so until its time is over, however many
 // others come.
 package lockout
 
@@ -22,11 +23,14 @@ const warnEvery = time.Minute
 type Options struct {
 	// Max failures within the Window lock; 0: nothing ever does.
 	Max int
+	// Spray is how many different identities may fail from one address within the Window; one more locks the address.
+	// 0: no address is ever locked.
+	Spray int
 	// Window begins with the first failure. One after its end begins a new one.
 	Window time.Duration
 	// Lock is how long it lasts.
 	Lock time.Duration
-	// Bound is how many identities are tracked.
+	// Bound is how many identities are tracked, and how many addresses.
 	Bound int
 	Now   func() time.Time
 	// Warn is told, at most once a minute, that there is no place for a newcomer.
@@ -46,46 +50,23 @@ type Lockout struct {
 	salt  [32]byte
 	begun time.Time
 
-	mu       sync.Mutex
-	places   map[Key]uint32 // in entries
-	entries  []entry        // the first two are the ends of the lists
-	free     uint32         // the first of the entries that are not used, by next; 0: none
-	warnedAt time.Duration  // 0: never
+	mu        sync.Mutex
+	table                   // of identities, each from one address
+	addresses table         // whose failures are different identities
+	warnedAt  time.Duration // 0: never
 }
 
-// Key is an identity and a source address. Only a hash of them is kept.
-type Key [16]byte
-
-// entry is what is known of a key. The entries of each list are in the order in which
-// they end, since all of a list last equally long.
-type entry struct {
-	key        Key
-	ends       time.Duration // of the window, or of the lock; since begun
-	prev, next uint32
-	failures   uint32
-	locked     bool
-}
-
-// The lists, by the entry that is before its first and behind its last.
-const (
-	counted uint32 = iota
-	locked
-	lists
-)
+// Key is an identity at a source address, and the address alone. Only hashes of them are
+// kept.
+type Key struct{ identity, address hash }
 
 // New returns a Lockout that tracks nobody.
 func New(o Options) *Lockout {
 	l := &Lockout{o: o, begun: o.Now()}
 	_, _ = rand.Read(l.salt[:]) // never fails
 	l.clear()
+	l.addresses.clear()
 	return l
-}
-
-// clear gives the memory back, too.
-func (l *Lockout) clear() {
-	l.places = make(map[Key]uint32)
-	l.entries = []entry{counted: {prev: counted, next: counted}, locked: {prev: locked, next: locked}}
-	l.free = 0
 }
 
 // Of is the key of an identity, as it was typed, and an address: neither case nor space
@@ -96,11 +77,12 @@ func (l *Lockout) Of(identity, address string) Key {
 	text = append(text, l.salt[:]...)
 	text = append(text, identity[:min(len(identity), IdentityMost)]...)
 	text = append(append(text, 0), address...) // no address has a zero
-	sum := sha256.Sum256(text)
-	return Key(sum[:16])
+	one := sha256.Sum256(text)
+	all := sha256.Sum256(append(append(text[:0], l.salt[:]...), address...)) // without a zero: no identity's
+	return Key{hash(one[:16]), hash(all[:16])}
 }
 
-// Locked is how long a key is locked yet; 0: it is not.
+// Locked is how long a key is locked yet, by its identity or its address; 0: it is not.
 func (l *Lockout) Locked(k Key) time.Duration {
 	if l.o.Max == 0 {
 		return 0
@@ -110,18 +92,24 @@ func (l *Lockout) Locked(k Key) time.Duration {
 	return l.locked(k, l.now())
 }
 
+// AddressLocked reports whether the address of a key is locked, since too many different
+// identities failed from there.
+func (l *Lockout) AddressLocked(k Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.addresses.locked(k.address, l.now()) > 0
+}
+
 func (l *Lockout) now() time.Duration { return l.o.Now().Sub(l.begun) }
 
 func (l *Lockout) locked(k Key, now time.Duration) time.Duration {
-	if at, ok := l.places[k]; ok && l.entries[at].locked {
-		return max(0, l.entries[at].ends-now)
-	}
-	return 0
+	return max(l.table.locked(k.identity, now), l.addresses.locked(k.address, now))
 }
 
-// Fail counts a failure, and reports whether it was the one that locks the key. Where
-// the key was locked meanwhile, by others that were tried at the same time, it does not
-// count, and wait is how long it is yet.
+// Fail counts a failure, and reports whether it was the one that locks the key: its
+// identity, its address (see AddressLocked), or both. Where the key was locked meanwhile,
+// by others that were tried at the same time, it does not count, and wait is how long it
+// is yet.
 func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	if l.o.Max == 0 {
 		return 0, false
@@ -132,24 +120,53 @@ func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	if wait := l.locked(k, now); wait > 0 {
 		return wait, false
 	}
-	at, ok := l.places[k]
-	if ok && l.entries[at].ends <= now {
-		l.drop(at)
-		ok = false
-	}
+	at, ok := l.at(&l.table, k.identity, now)
 	if !ok {
-		if at, ok = l.add(k, now); !ok {
-			return 0, false
-		}
-	}
-	e := &l.entries[at]
-	if e.failures++; int64(e.failures) < int64(l.o.Max) {
 		return 0, false
 	}
+	locks = l.spray(at, k.address, now)
+	if l.count(&l.table, at, l.o.Max, now) {
+		locks = true
+	}
+	return 0, locks
+}
+
+// spray counts the identity at a place for an address, unless the present window of the
+// address has it already, and reports whether that locks the address.
+func (l *Lockout) spray(identity uint32, address hash, now time.Duration) (locks bool) {
+	if l.o.Spray == 0 {
+		return false
+	}
+	at, ok := l.at(&l.addresses, address, now)
+	window := l.addresses.entries[at].ends
+	if !ok || l.entries[identity].window == window {
+		return false
+	}
+	l.entries[identity].window = window
+	return l.count(&l.addresses, at, l.o.Spray+1, now)
+}
+
+// at is the place of what a hash stands for, made if need be; not ok: there is none.
+func (l *Lockout) at(t *table, h hash, now time.Duration) (at uint32, ok bool) {
+	if at, ok = t.places[h]; ok && t.entries[at].ends > now {
+		return at, true
+	}
+	if ok {
+		t.drop(at)
+	}
+	return l.add(t, h, now)
+}
+
+// count counts a failure, and reports whether it is the last one before the lock.
+func (l *Lockout) count(t *table, at uint32, limit int, now time.Duration) (locks bool) {
+	e := &t.entries[at]
+	if e.failures++; int64(e.failures) < int64(limit) {
+		return false
+	}
 	e.locked, e.ends = true, now+l.o.Lock
-	l.unlink(at)
-	l.link(at, locked)
-	return 0, true
+	t.unlink(at)
+	t.link(at, locked)
+	return true
 }
 
 // Succeed forgets the failures of a key. Where it was locked meanwhile it does not, and
@@ -160,12 +177,18 @@ func (l *Lockout) Succeed(k Key) (wait time.Duration) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if wait := l.locked(k, l.now()); wait > 0 {
+	now := l.now()
+	if wait := l.locked(k, now); wait > 0 {
 		return wait
 	}
-	if at, ok := l.places[k]; ok {
-		l.drop(at)
+	at, ok := l.places[k.identity]
+	if !ok {
+		return 0
 	}
+	if of, ok := l.addresses.places[k.address]; ok && l.addresses.entries[of].ends == l.entries[at].window {
+		l.addresses.entries[of].failures-- // it is no longer one that fails there
+	}
+	l.drop(at)
 	return 0
 }
 
@@ -175,15 +198,7 @@ func (l *Lockout) Sweep() (ended int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	for list := range lists {
-		for l.expire(list, now) {
-			ended++
-		}
-	}
-	if len(l.places) == 0 {
-		l.clear()
-	}
-	return ended
+	return l.table.sweep(now) + l.addresses.sweep(now)
 }
 
 // Tracked is how many identities are tracked.
@@ -193,37 +208,18 @@ func (l *Lockout) Tracked() int {
 	return len(l.places)
 }
 
-// expire drops the first of a list if it has ended.
-func (l *Lockout) expire(list uint32, now time.Duration) bool {
-	first := l.entries[list].next
-	if first == list || l.entries[first].ends > now {
-		return false
-	}
-	l.drop(first)
-	return true
-}
-
-// add finds a place for a key, if need be that of another that is not locked.
-func (l *Lockout) add(k Key, now time.Duration) (at uint32, ok bool) {
-	if len(l.places) >= l.o.Bound && !l.expire(locked, now) && !l.expire(counted, now) {
-		oldest := l.entries[counted].next
+// add finds a place for a hash, if need be that of another that is not locked.
+func (l *Lockout) add(t *table, h hash, now time.Duration) (at uint32, ok bool) {
+	if len(t.places) >= l.o.Bound && !t.expire(locked, now) && !t.expire(counted, now) {
+		oldest := t.entries[counted].next
 		if oldest == counted {
 			l.warn(Refusing, now)
 			return 0, false
 		}
 		l.warn(Evicting, now)
-		l.drop(oldest)
+		t.drop(oldest)
 	}
-	if at = l.free; at != 0 {
-		l.free = l.entries[at].next
-	} else {
-		at = uint32(len(l.entries)) //nolint:gosec // bounded
-		l.entries = append(l.entries, entry{})
-	}
-	l.entries[at] = entry{key: k, ends: now + l.o.Window}
-	l.link(at, counted)
-	l.places[k] = at
-	return at, true
+	return t.add(h, now+l.o.Window), true
 }
 
 func (l *Lockout) warn(message string, now time.Duration) {
@@ -231,24 +227,4 @@ func (l *Lockout) warn(message string, now time.Duration) {
 		l.warnedAt = max(now, 1)
 		l.o.Warn(message)
 	}
-}
-
-// drop forgets an entry.
-func (l *Lockout) drop(at uint32) {
-	l.unlink(at)
-	delete(l.places, l.entries[at].key)
-	l.entries[at] = entry{next: l.free}
-	l.free = at
-}
-
-// link puts an entry behind the last of a list.
-func (l *Lockout) link(at, list uint32) {
-	last := l.entries[list].prev
-	l.entries[at].prev, l.entries[at].next = last, list
-	l.entries[last].next, l.entries[list].prev = at, at
-}
-
-func (l *Lockout) unlink(at uint32) {
-	prev, next := l.entries[at].prev, l.entries[at].next
-	l.entries[prev].next, l.entries[next].prev = next, prev
 }

@@ -136,6 +136,63 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestSpray has one address try many identities, each a few times.
+func TestSpray(t *testing.T) {
+	t.Parallel()
+	o := rules
+	o.Spray = 5
+	f := fix(t, o)
+	key := func(name int, address string) Key { return f.Of(fmt.Sprint("user", name), address) }
+	const bad, good = "192.0.2.1", "192.0.2.2"
+	for name := range 5 {
+		f.fails(key(name, bad), false, 0)
+		f.fails(key(name, bad), false, 0) // the same once more is no other
+	}
+	f.fails(key(5, good), false, 0)
+	f.locked(key(6, bad), 0)
+	f.after(time.Minute)
+	f.fails(key(5, bad), true, 0)
+	if !f.AddressLocked(key(6, bad)) || f.AddressLocked(key(5, good)) {
+		t.Error("the wrong address is locked")
+	}
+	f.locked(key(0, bad), 15*time.Minute)
+	f.locked(key(7, bad), 15*time.Minute) // whom it has not named yet
+	f.locked(key(0, good), 0)
+	f.fails(key(8, bad), false, 15*time.Minute)
+	if wait := f.Succeed(key(0, bad)); wait != 15*time.Minute {
+		t.Errorf("a right password from there waits %s", wait)
+	}
+	f.after(15 * time.Minute)
+	f.locked(key(0, bad), 0)
+
+	for name := range 8 { // those who sign in after all are no failures
+		f.fails(key(name, good), false, 0)
+		if wait := f.Succeed(key(name, good)); wait != 0 {
+			t.Errorf("it waits %s", wait)
+		}
+	}
+	for name := range 5 { // and those of a window that is over are none of the next one
+		f.fails(key(name, good), false, 0)
+	}
+	f.after(10*time.Minute - 1)
+	f.fails(key(4, good), false, 0)
+	f.after(1)
+	for name := range 5 {
+		f.fails(key(name, good), false, 0)
+	}
+	f.fails(key(9, good), true, 0)
+
+	f.after(time.Hour)
+	f.Sweep()
+	if f.Tracked() != 0 || len(f.addresses.places) != 0 {
+		t.Errorf("%d identities and %d addresses are tracked", f.Tracked(), len(f.addresses.places))
+	}
+	off := fix(t, rules)
+	for name := range 50 {
+		off.fails(off.Of(fmt.Sprint(name), bad), false, 0)
+	}
+}
+
 // At the bound who is not locked makes place, and who is locked never does.
 func TestBound(t *testing.T) {
 	t.Parallel()
