@@ -14,6 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
 // ConfigError tells what is wrong with the configuration of a provider.
@@ -104,11 +105,14 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	if err := p.decode(OAuth, c); err != nil {
 		return nil, err
 	}
-	for _, one := range [...]struct{ member, address string }{{"authorize_url", c.AuthorizeURL}, {"token_url", c.TokenURL}, {"revoke_url", c.RevokeURL}} {
+	for _, one := range [...]struct {
+		member, address string
+		check           func(address string) (fault string)
+	}{{"authorize_url", c.AuthorizeURL, b.checkURL}, {"token_url", c.TokenURL, b.checkAsked}, {"revoke_url", c.RevokeURL, b.checkAsked}} {
 		if one.address == "" && one.member == "revoke_url" {
 			continue
 		}
-		if fault := b.checkURL(one.address); fault != "" {
+		if fault := one.check(one.address); fault != "" {
 			return nil, p.fault("%s %s", one.member, fault)
 		}
 	}
@@ -189,7 +193,7 @@ func (b *Brokers) ServiceAccount(p *Provider) (*ServiceAccountConfig, error) {
 	if c.TTL == 0 {
 		c.TTL = 3600
 	}
-	switch fault := b.checkURL(c.TokenURL); {
+	switch fault := b.checkAsked(c.TokenURL); {
 	case fault != "":
 		return nil, p.fault("token_url %s", fault)
 	case c.Email == "":
@@ -231,7 +235,7 @@ func (b *Brokers) Usable(p *Provider) (err error) {
 
 const maxURL = 2048
 
-// checkURL says what is wrong with an address; empty: nothing. Without TLS it must be on
+// checkURL says what is wrong with an address to which a browser is led; empty: nothing. Without TLS it must be on
 // this machine, or in a network that the operator has named.
 func (b *Brokers) checkURL(text string) string {
 	u, err := url.Parse(text)
@@ -240,12 +244,46 @@ func (b *Brokers) checkURL(text string) string {
 		return "is missing"
 	case err != nil || len(text) > maxURL || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http":
 		return "must be a URL of https without a user and a fragment"
-	case u.Scheme == "https" || u.Hostname() == "localhost":
+	case u.Scheme == "https":
 		return ""
 	}
-	at, err := netip.ParseAddr(u.Hostname())
-	if err != nil || !at.IsLoopback() && !slices.ContainsFunc(b.options.Networks, func(n netip.Prefix) bool { return n.Contains(at.Unmap()) }) {
-		return "must begin with https://"
+	for _, at := range literal(u.Hostname()) {
+		if at.IsLoopback() || b.named(at) {
+			return ""
+		}
+	}
+	return "must begin with https://"
+}
+
+// checkAsked is checkURL for an address that this server asks itself. It refuses what the connection would be refused
+// for later: an address that is neither public nor in a network that the operator has named.
+func (b *Brokers) checkAsked(text string) string {
+	if fault := b.checkURL(text); fault != "" {
+		return fault
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "must be a URL"
+	}
+	at := literal(u.Hostname())
+	if len(at) > 0 && !slices.ContainsFunc(at, func(one netip.Addr) bool { return outbound.Allowed(one, b.options.Networks) }) {
+		return "leads to " + u.Hostname() + ", which is not public: add its network to server.allow_networks, or to allow_networks of the Caddyfile"
 	}
 	return ""
+}
+
+// literal returns the addresses of a host that is one, or localhost; none for any other name.
+func literal(host string) []netip.Addr {
+	if host == "localhost" {
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	}
+	if at, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{at.Unmap()}
+	}
+	return nil
+}
+
+// named reports whether an address is in a network that the operator has named.
+func (b *Brokers) named(at netip.Addr) bool {
+	return slices.ContainsFunc(b.options.Networks, func(n netip.Prefix) bool { return n.Contains(at) })
 }
