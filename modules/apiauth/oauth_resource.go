@@ -71,12 +71,25 @@ func (res *resource) challenge(w http.ResponseWriter, code, description string) 
 	w.Header().Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(words, ", ")))
 }
 
-// serve answers a request for the metadata, which is for everybody.
+// serve answers a request for the metadata, which is for everybody, and the question of a
+// browser whether a page may send it with the headers of its protocol.
 func (o *OAuth) serve(w http.ResponseWriter, r *http.Request) bool {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead || !slices.Contains(o.resource.paths, r.URL.Path) {
+	if !slices.Contains(o.resource.paths, r.URL.Path) {
 		return false
 	}
 	h := w.Header()
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodOptions:
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Access-Control-Allow-Methods", "GET")
+		h.Set("Access-Control-Allow-Headers", "MCP-Protocol-Version")
+		h.Set("Access-Control-Max-Age", "600")
+		w.WriteHeader(http.StatusNoContent)
+		return true
+	default:
+		return false
+	}
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "public, max-age=300")
 	h.Set("Access-Control-Allow-Origin", "*") // pages may be clients, too

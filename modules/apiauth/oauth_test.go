@@ -255,6 +255,9 @@ func TestOAuthMetadata(t *testing.T) {
 			t.Errorf("%s: %v %v %s", path, err, w.Header(), w.Body)
 		}
 	}
+	if w, err := ask(h, http.MethodOptions, wellKnown+"/mcp"); err != nil || w.Code != http.StatusNoContent || w.Header().Get("Access-Control-Allow-Origin") != "*" || w.Header().Get("Access-Control-Allow-Headers") != "MCP-Protocol-Version" {
+		t.Errorf("a preflight: %v %d %v", err, w.Code, w.Header())
+	}
 	for _, test := range [][2]string{{http.MethodPost, wellKnown}, {http.MethodGet, wellKnown + "/other"}, {http.MethodGet, wellKnown + "/mcp/"}} {
 		if w, err := ask(h, test[0], test[1]); err == nil {
 			t.Errorf("%s %s: %s", test[0], test[1], w.Body)
