@@ -1,6 +1,9 @@
 package tollgate_test
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -8,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/tollgate-gateway/tollgate"
+	app "github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 // TestVersion: the file VERSION is the one place of the number. The binary says it,
@@ -20,6 +24,9 @@ func TestVersion(t *testing.T) {
 	}
 	if _, full := caddy.Version(); !strings.HasPrefix(full, "tollgate-"+version) {
 		t.Errorf("the command version says %q, want tollgate-%s first", full, version)
+	}
+	if own := app.Version(); !strings.HasPrefix(own, version) {
+		t.Errorf("what the services tell is %q, want %s first", own, version)
 	}
 	first := regexp.MustCompile(`(?m)^## .*$`).FindString(page(t, "CHANGELOG.md"))
 	if number, _, _ := strings.Cut(strings.TrimPrefix(first, "## "), " ("); number != version {
@@ -45,5 +52,23 @@ func TestVersion(t *testing.T) {
 		if !strings.Contains(page(t, "Makefile"), line) {
 			t.Errorf("Makefile does not have %s", line)
 		}
+	}
+}
+
+// TestOwnVersion checks that no module tells Caddy's version where its own is meant.
+func TestOwnVersion(t *testing.T) {
+	t.Parallel()
+	err := filepath.WalkDir("modules", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "caddy.Version()") {
+			t.Errorf("%s calls caddy.Version, the version of Caddy: use that of modules/tollgate", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -176,7 +176,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	n, err := tollgate.Share(h.app, nodes, nodeKey{db, keys.Digest(), fmt.Sprint(h.app.AllowedNetworks())}, func() (*node, error) {
 		n := new(node)
 		n.logger.Store(ctx.Logger())
-		version, _ := caddy.Version()
+		version := tollgate.Version()
 		tracer, err := n.sent.provision(keys, version)
 		if err != nil {
 			return nil, err

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -121,9 +120,8 @@ type operation func(ctx context.Context, folder string, state backup.State, o ba
 
 // run writes a backup or puts it back, and tells of it.
 func run(s *cli.Session, folder string, state backup.State, do operation, notes func(m *backup.Manifest)) error {
-	version, _ := caddy.Version()
 	bar := cli.NewProgress(s.Notes, 0, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
-	m, err := do(s.Ctx, folder, state, backup.Options{Program: version, Progress: bar.Step})
+	m, err := do(s.Ctx, folder, state, backup.Options{Program: tollgate.Version(), Progress: bar.Step})
 	bar.Clear()
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/otlp"
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 func init() {
@@ -102,8 +103,7 @@ func (c *Core) Provision(caddy.Context) error {
 	}
 	TellUnsent()
 	loaded, _, err := senders.LoadOrNew(k, func() (caddy.Destructor, error) {
-		version, _ := caddy.Version()
-		logs, err := otlp.NewLogs(k.collector, otlp.Service{Name: k.service, Version: version}, k.level)
+		logs, err := otlp.NewLogs(k.collector, otlp.Service{Name: k.service, Version: tollgate.Version()}, k.level)
 		return sender{logs}, err
 	})
 	if err != nil {
