@@ -21,6 +21,7 @@ type client struct {
 	Scope      string   `json:"scope"`
 	Agent      bool     `json:"agent"`
 	AgentText  string   `json:"agent_description"`
+	FirstParty bool     `json:"first_party"`
 
 	// Of one that is read alone.
 	JWKS    clients.RawJSON `json:"jwks,omitempty"`
@@ -45,6 +46,7 @@ type made struct {
 	Scope      string   `json:"scope"`
 	Agent      bool     `json:"agent"`
 	AgentText  string   `json:"agent_description"`
+	FirstParty bool     `json:"first_party"`
 	ID         string   `json:"client_id"`
 	Secret     string   `json:"client_secret,omitempty"` // shown this once
 	Status     string   `json:"status"`
@@ -55,7 +57,7 @@ type made struct {
 func tellClient(c *clients.Client) client {
 	told := client{
 		ID: c.ID, Name: c.Name, Redirects: words(c.Redirects), Grants: words(c.Grants), Responses: words(c.Responses), AuthMethod: c.AuthMethod,
-		Scope: strings.Join(c.Scope, " "), Agent: c.Agent, AgentText: c.AgentText, Status: c.Status, Source: c.Source,
+		Scope: strings.Join(c.Scope, " "), Agent: c.Agent, AgentText: c.AgentText, FirstParty: c.FirstParty(), Status: c.Status, Source: c.Source,
 		IssuedAt: stamp(c.IssuedAt), UpdatedAt: stamp(c.UpdatedAt),
 	}
 	if c.Source == clients.Document {
@@ -118,13 +120,14 @@ func (a *API) createClient(c *call) (any, error) {
 		JWKS       clients.RawJSON `json:"jwks"`
 		JWKSURI    string          `json:"jwks_uri"`
 		Logout     []string        `json:"post_logout_redirect_uris"`
+		FirstParty bool            `json:"first_party"`
 	}
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	one, err := a.Clients.Client(&clients.Registration{
 		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses, AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
-		Metadata: clients.Metadata{JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout},
+		Metadata: clients.Metadata{JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout, FirstParty: body.FirstParty},
 	}, clients.Admin)
 	if err == nil {
 		one.Scope, err = resources.ParseScope(body.Scope)
@@ -141,16 +144,17 @@ func (a *API) createClient(c *call) (any, error) {
 	c.Status = http.StatusCreated
 	told := tellClient(one)
 	return made{
-		told.Name, told.Redirects, told.Grants, told.Responses, told.AuthMethod, told.Scope, told.Agent, told.AgentText, told.ID, secret, told.Status, told.Source, told.IssuedAt,
+		told.Name, told.Redirects, told.Grants, told.Responses, told.AuthMethod, told.Scope, told.Agent, told.AgentText, told.FirstParty, told.ID, secret, told.Status, told.Source, told.IssuedAt,
 	}, nil
 }
 
 func (a *API) patchClient(c *call) (any, error) {
 	var body struct {
-		Name      *string   `json:"client_name"`
-		Redirects *[]string `json:"redirect_uris"`
-		Grants    *[]string `json:"grant_types"`
-		Scope     *string   `json:"scope"`
+		Name       *string   `json:"client_name"`
+		Redirects  *[]string `json:"redirect_uris"`
+		Grants     *[]string `json:"grant_types"`
+		Scope      *string   `json:"scope"`
+		FirstParty *bool     `json:"first_party"`
 	}
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -177,6 +181,12 @@ func (a *API) patchClient(c *call) (any, error) {
 			if one.Responses = nil; one.May(clients.GrantCode) {
 				one.Responses = []string{"code"}
 			}
+		}
+		if body.FirstParty != nil {
+			if *body.FirstParty && one.SelfDeclared() {
+				return apierror.New(http.StatusConflict, "self_declared", "first_party is for clients that an administrator made; this one registered itself or is known by its metadata document")
+			}
+			one.Metadata.FirstParty = *body.FirstParty
 		}
 		if body.Scope != nil {
 			if one.Scope, err = resources.ParseScope(*body.Scope); err != nil {

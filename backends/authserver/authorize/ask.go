@@ -13,8 +13,10 @@ import (
 
 // Question is what a person is asked, by a page.
 type Question struct {
-	// Client is the name that the application gives itself.
+	// Client is the name of the application.
 	Client string
+	// SelfDeclared tells that the application has given itself the name: nobody has checked it.
+	SelfDeclared bool
 	// ClientHost is the host of a client_id that is a URL; empty: it is none.
 	ClientHost string
 	Target     Target
@@ -44,7 +46,7 @@ func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Cl
 	if err != nil {
 		return nil, s.refusal(r, err)
 	}
-	q := &Question{Client: client.Name, Target: TargetOf(r.Redirect)}
+	q := &Question{Client: client.Name, SelfDeclared: client.SelfDeclared(), Target: TargetOf(r.Redirect)}
 	if q.Client == "" {
 		q.Client = client.ID
 	}

@@ -134,6 +134,13 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 	switch {
 	case err != nil:
 		return 0, "", s.refusal(r, err)
+	case !covered && client.FirstParty():
+		// A grant like any other, for what is exchanged later and for who revokes it.
+		if ids, err = s.Consents.Approve(ctx, by.User.ID, client, needs, needs); err != nil {
+			return 0, "", s.refusal(r, err)
+		}
+		s.Audit(ctx, kernel.Event{Action: "consent.granted", Actor: by.User.ID, Client: r.Client, Detail: []string{"scope", strings.Join(r.Scope, " "), "by", "first_party"}})
+		fallthrough
 	case covered:
 		location, err = s.issue(ctx, r, s.grant(r, by, r.Scope, ids))
 		return Done, location, err

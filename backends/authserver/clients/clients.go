@@ -104,10 +104,21 @@ type Metadata struct {
 	DPoP bool `json:"dpop_bound_access_tokens,omitempty"`
 	// Logout is where a browser may go after RP-initiated logout.
 	Logout []string `json:"post_logout_redirect_uris,omitempty"`
+	// FirstParty marks an application of the operator's own. Clients drops it from what an
+	// application says of itself; read it by Client.FirstParty.
+	FirstParty bool `json:"first_party,omitempty"`
 }
 
 // Public reports whether the client proves nothing of itself.
 func (c *Client) Public() bool { return c.AuthMethod == MethodNone }
+
+// SelfDeclared reports whether the client has named and described itself, by registering
+// or by its metadata document. Nobody has checked what it says then.
+func (c *Client) SelfDeclared() bool { return c.Source != Admin }
+
+// FirstParty reports whether the operator has made the client and marked it as an
+// application of their own. People are not asked what such a client may do.
+func (c *Client) FirstParty() bool { return c.Metadata.FirstParty && !c.SelfDeclared() }
 
 // Active reports whether it may do anything.
 func (c *Client) Active() bool { return c.Status == Active }

@@ -68,6 +68,9 @@ func (cs *Clients) Client(r *Registration, source string) (*Client, error) {
 		Name: r.Name, AuthMethod: r.AuthMethod, Redirects: r.Redirects, Grants: r.Grants, Responses: r.Responses,
 		Agent: r.Agent, AgentText: r.AgentText, Metadata: r.Metadata, Source: source,
 	}
+	if c.SelfDeclared() {
+		c.Metadata.FirstParty = false
+	}
 	if c.Grants == nil {
 		c.Grants = []string{GrantCode}
 	}

@@ -77,6 +77,7 @@ of the file does not change what is there. They have no secret: clients that hav
 | ` + "`grant_types`, `response_types`" + ` | default: ` + "`authorization_code`, `code`" + ` |
 | ` + "`token_endpoint_auth_method`" + ` | ` + "`none`" + ` (default) or ` + "`private_key_jwt`, with `jwks`" + ` |
 | ` + "`scope`" + ` | what it may ask for at most; default: what the resources declare |
+| ` + "`first_party`" + ` | true: an application of your own, such as a console of Tollgate; people are not asked what it may do. Default: false |
 | ` + "`agent`, `agent_description`" + ` | true: it acts on its own, which its tokens tell by ` + "`agent_id`" + ` |
 
 ## ` + "`resources`" + `

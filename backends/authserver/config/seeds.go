@@ -24,6 +24,7 @@ type Client struct {
 	Scope      string          `json:"scope,omitempty"`
 	JWKS       json.RawMessage `json:"jwks,omitempty"`
 	Logout     []string        `json:"post_logout_redirect_uris,omitempty"`
+	FirstParty bool            `json:"first_party,omitempty"`
 	Agent      bool            `json:"agent,omitempty"`
 	AgentText  string          `json:"agent_description,omitempty"`
 }

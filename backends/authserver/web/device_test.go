@@ -75,7 +75,7 @@ func TestDevice(t *testing.T) {
 		form := b.get(b.get("/device?user_code="+a.UserCode).leads(t, "/login?"))
 		p := b.get(b.signIn(form).leads(t, "/device?")).is(t, http.StatusOK, `value="`+a.UserCode+`"`)
 		written := " " + strings.ToLower(strings.ReplaceAll(a.UserCode, "-", " ")) + " "
-		ask := b.post("/device", with(p.Fields(), "user_code", written)).is(t, http.StatusOK, a.UserCode, "The App", "self-declared", "Read your files", "in front of you")
+		ask := b.post("/device", with(p.Fields(), "user_code", written)).is(t, http.StatusOK, a.UserCode, "The App", "Read your files", "in front of you")
 		fields := with(ask.Fields(), "action", "allow")
 		fields["scopes"] = []string{"read"}
 		b.post("/device", fields).is(t, http.StatusOK, "The device is connected")

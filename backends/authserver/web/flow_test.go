@@ -55,7 +55,10 @@ func TestFlow(t *testing.T) {
 		form.is(t, http.StatusOK, "The App", "Sign in")
 		s.Clock.Pass(time.Second)
 		ask := b.get(b.signIn(form).leads(t, "/consent?session_id="))
-		ask.is(t, http.StatusOK, "The App", "self-declared", "app.example", "Files", "Read your files", "Change your files", "Know who you are", annMail)
+		ask.is(t, http.StatusOK, "The App", "app.example", "Files", "Read your files", "Change your files", "Know who you are", annMail)
+		if strings.Contains(ask.Text, "self-declared") {
+			t.Error("a client that an administrator made is said to have named itself")
+		}
 		if scopes := ask.Fields()["scopes"]; !slices.Equal(scopes, []string{"openid", "read", "write"}) {
 			t.Errorf("asked for %q", scopes)
 		}
@@ -440,4 +443,35 @@ func TestDocumentChanged(t *testing.T) {
 			again.code(t)
 		}
 	}
+}
+
+// TestFirstParty has an application of the operator's own sign somebody in: they are not asked what it may do, but where
+// the application asks for that. What it got is a grant, which can be taken back. What an application says of itself
+// does not count.
+func TestFirstParty(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		b := s.signedIn()
+		ask := func(c *clients.Client, pairs ...string) page {
+			return b.get("/oauth/authorize?" + s.request(append([]string{"client_id", c.ID}, pairs...)...).Encode())
+		}
+		own := s.client(&clients.Client{Name: "Console", Redirects: []string{callback}, Source: clients.Admin, Metadata: clients.Metadata{FirstParty: true}})
+		ask(own).code(t)
+		grants, err := s.consents.Of(t.Context(), s.ann.ID)
+		if err != nil || len(grants) != 1 || grants[0].Client != own.ID {
+			t.Fatalf("granted %+v: %v", grants, err)
+		}
+		if list := s.granted(); len(list) != 1 || !slices.Equal(list[0].Consents, []string{grants[0].ID}) {
+			t.Errorf("the code is of %+v", list)
+		}
+		ask(own, "prompt", "none").code(t)
+		p := b.get(ask(own, "prompt", "consent").leads(t, "/consent?")).is(t, http.StatusOK, "Console")
+		if strings.Contains(p.Text, "self-declared") {
+			t.Error("it is said to have named itself")
+		}
+		for _, source := range []string{clients.DCR, clients.Document} {
+			c := s.client(&clients.Client{ID: "https://app.example/own-" + source, Name: "Other", Redirects: []string{callback}, Source: source, Metadata: clients.Metadata{FirstParty: true}, FreshUntil: s.Clock.Now().Add(time.Hour)})
+			b.get(ask(c).leads(t, "/consent?")).is(t, http.StatusOK, "self-declared")
+		}
+	})
 }

@@ -192,7 +192,7 @@ func (c *call) leave(location string) error {
 
 // sample is what a person is asked.
 var sample = &authorize.Question{
-	Client: "Sample", ClientHost: "client.example", Target: authorize.Target{Host: "127.0.0.1:8000", Scheme: "http", Loopback: true},
+	Client: "Sample", SelfDeclared: true, ClientHost: "client.example", Target: authorize.Target{Host: "127.0.0.1:8000", Scheme: "http", Loopback: true},
 	Parts: []authorize.Part{
 		{Scopes: []resources.Scope{{Name: "openid", Description: "Know who you are"}}},
 		{Resource: "Files", Scopes: []resources.Scope{{Name: "read"}}},

@@ -148,7 +148,7 @@ function one({ body, actions, heading, id, signal }) {
         ['Grants', c.grant_types.join(', '), true], ['Redirect URIs', c.redirect_uris.map((u) => h('div', null, code(u))), true],
         ['Public keys', c.jwks_uri ? code(c.jwks_uri) : c.jwks && h('details', null, h('summary', null, `${c.jwks.keys?.length ?? 0} of its own`), h('pre.code', null, JSON.stringify(c.jwks, null, 2))), true],
         ['Addresses after sign-out', c.post_logout_redirect_uris?.map((u) => h('div', null, code(u))), true],
-        ['Scope ceiling', c.scope || 'none: whatever its resources have', true], ['Agent', c.agent && (c.agent_description || 'yes')],
+        ['Scope ceiling', c.scope || 'none: whatever its resources have', true], ['First party', c.first_party && 'yes: people are not asked what it may do'], ['Agent', c.agent && (c.agent_description || 'yes')],
       ])),
     ].filter(Boolean);
   });
