@@ -29,6 +29,9 @@ type Store[U any] struct {
 	Every time.Duration
 	// Most is how many a user may have; the oldest end.
 	Most int
+	// More are columns that the service has added to the table, with commas between, which Find reads, too. Default:
+	// none.
+	More string
 }
 
 // Session is a browser in which somebody is signed in.
@@ -53,15 +56,19 @@ func (s Store[U]) Begin(c store.Conn, user U, now time.Time) (text string, err e
 	return text, err
 }
 
-// Find returns the session of a secret: ErrNone where it has ended, or never was.
-func (s Store[U]) Find(c store.Conn, text string, now time.Time) (n Session[U], err error) {
+// Find returns the session of a secret: ErrNone where it has ended, or never was. It scans the columns of More into more.
+func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n Session[U], err error) {
 	since := int64(0)
 	if s.Whole > 0 {
 		since = now.Add(-s.Whole).UnixMicro()
 	}
 	var created, seen, confirmed int64
-	err = c.Row("SELECT id, user_id, created_at, seen_at, confirmed_at FROM "+s.Table+" WHERE secret_hash = ? AND seen_at > ? AND created_at > ?",
-		secret.Hash(text), now.Add(-s.Idle).UnixMicro(), since).Scan(&n.ID, &n.User, &created, &seen, &confirmed)
+	columns := "id, user_id, created_at, seen_at, confirmed_at"
+	if s.More != "" {
+		columns += ", " + s.More
+	}
+	err = c.Row("SELECT "+columns+" FROM "+s.Table+" WHERE secret_hash = ? AND seen_at > ? AND created_at > ?",
+		secret.Hash(text), now.Add(-s.Idle).UnixMicro(), since).Scan(append([]any{&n.ID, &n.User, &created, &seen, &confirmed}, more...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNone
 	}

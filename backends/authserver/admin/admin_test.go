@@ -119,6 +119,12 @@ func TestClients(t *testing.T) {
 		if id == "" || made["id"] != nil || made["client_name"] != "M" || made["scope"] != "read write" || made["status"] != "active" || made["registration_source"] != "admin" || made["issued_at"] == "" {
 			t.Errorf("%v", made)
 		}
+		own := a.do("POST", "/clients", `{"client_name":"Own","redirect_uris":["https://c.example/cb"],"first_party":true}`, 201)
+		at := "/clients/" + own["client_id"].(string)
+		if own["first_party"] != true || made["first_party"] != false || a.do("GET", at, "", 200)["first_party"] != true || a.do("PATCH", at, `{"first_party":false}`, 200)["first_party"] != false {
+			t.Errorf("%v", own)
+		}
+		a.do("DELETE", at, "", 204)
 		a.do("POST", "/clients", `{"client_name":"x","grant_types":["password"]}`, 400)
 		a.do("POST", "/clients", `{"name":"x"}`, 400)
 		a.do("POST", "/clients", `{"redirect_uris":["https://c.example/#x"]}`, 400)

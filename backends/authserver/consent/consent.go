@@ -10,6 +10,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
@@ -65,7 +66,7 @@ func (s *Consents) Covers(ctx context.Context, user string, client *clients.Clie
 // Between is what a user has granted to a client. Grants to a metadata document whose
 // redirect URIs have changed do not count.
 func (s *Consents) Between(ctx context.Context, user string, client *clients.Client) (all []Grant, err error) {
-	err = s.Read(ctx, func(c store.Conn) (err error) {
+	err = s.ReadBriefly(ctx, func(c store.Conn) (err error) {
 		all, err = find(c, user, client.ID)
 		return err
 	})
@@ -81,11 +82,12 @@ func counting(client *clients.Client, all []Grant) []Grant {
 	return slices.DeleteFunc(all, func(g Grant) bool { return g.redirects != now })
 }
 
-// grantsMost bounds how many grants of one list are read.
+// grantsMost bounds how many grants of one list are read. It stands in the statement that each authorization request
+// runs: SQLite prepares a statement anew, each time, whose LIMIT is a parameter.
 const grantsMost = 10_000
 
 func find(c store.Conn, user, client string) ([]Grant, error) {
-	return store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? AND client_id = ? LIMIT ?", user, client, grantsMost)
+	return store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? AND client_id = ? LIMIT "+strconv.Itoa(grantsMost), user, client)
 }
 
 // Approve stores what a user grants: of the scopes that were asked for those that were

@@ -60,11 +60,21 @@ const operation = "db_operation_duration_seconds"
 
 // Read runs fn on the readers of the database.
 func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
+	return s.read(ctx, s.DB.Read, fn)
+}
+
+// ReadBriefly is Read for a few statements that find few rows by an index, which fn runs without another Read between;
+// see store.DB.ReadBriefly.
+func (s *Server) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
+	return s.read(ctx, s.DB.ReadBriefly, fn)
+}
+
+func (s *Server) read(ctx context.Context, read func(ctx context.Context, fn func(c store.Conn) error) error, fn func(c store.Conn) error) error {
 	defer s.Took(operation, "read", time.Now())
 	if s.Tracer == nil {
-		return s.DB.Read(ctx, fn)
+		return read(ctx, fn)
 	}
-	return s.followed(ctx, "db read", func(ctx context.Context) error { return s.DB.Read(ctx, fn) })
+	return s.followed(ctx, "db read", func(ctx context.Context) error { return read(ctx, fn) })
 }
 
 // Write runs fn in a transaction, whose commit is durable.

@@ -64,7 +64,7 @@ func New(s *kernel.Server, people *users.Users, o Options) *Login {
 	}
 	return &Login{
 		Server: s, users: people, options: o, Lockout: o.Lockout,
-		sessions: session.Store[string]{Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: sessionsMost},
+		sessions: session.Store[string]{Table: "authserver_sessions", Idle: o.MaxAge, Whole: o.MaxAge, Most: sessionsMost, More: "methods"},
 	}
 }
 
@@ -283,17 +283,14 @@ func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 		return nil
 	}
 	var s *Session
-	err := l.Read(ctx, func(c store.Conn) error {
-		found, err := l.sessions.Find(c, o.text, now)
+	err := l.ReadBriefly(ctx, func(c store.Conn) error {
+		var methods string
+		found, err := l.sessions.Find(c, o.text, now, &methods)
 		if err != nil {
 			return err
 		}
 		u, err := users.In(c, found.User)
 		if err != nil || !u.Active() {
-			return err
-		}
-		var methods string
-		if err := c.Row("SELECT methods FROM authserver_sessions WHERE id = ?", found.ID).Scan(&methods); err != nil {
 			return err
 		}
 		s = &Session{found.ID, u, found.ConfirmedAt, strings.Fields(methods)}

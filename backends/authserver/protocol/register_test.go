@@ -44,7 +44,7 @@ func TestRegister(t *testing.T) {
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		s := newServer(t, k, settings{clients: clients.Options{DefaultScope: []string{"read"}}})
 		now := k.Clock.Now().Unix()
-		a := s.register(t, `{"redirect_uris":["http://127.0.0.1/cb"],"scope":"write","unknown":1}`)
+		a := s.register(t, `{"redirect_uris":["http://127.0.0.1/cb"],"scope":"write","unknown":1,"first_party":true}`)
 		if a.status != http.StatusCreated || a.header.Get("Cache-Control") != "no-store" || len(a.body["client_secret"].(string)) != 43 || strings.HasPrefix(a.body["client_id"].(string), "http") {
 			t.Fatalf("%d %s", a.status, a.text)
 		}

@@ -107,7 +107,7 @@ func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
 	k := &code{digest: digest}
 	var granted string
 	var spent, expires int64
-	err := t.Read(ctx, func(c store.Conn) error {
+	err := t.ReadBriefly(ctx, func(c store.Conn) error {
 		return c.Row("SELECT family, client_id, user_id, granted, failures, spent_at, expires_at FROM authserver_codes WHERE digest = ?", digest).
 			Scan(&k.family, &k.Client, &k.User, &granted, &k.failures, &spent, &expires)
 	})

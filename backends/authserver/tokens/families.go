@@ -122,7 +122,7 @@ func scanFamily(r store.Row) (*family, error) {
 var errNoFamily = errors.New("there is no such family")
 
 func (t *Tokens) findFamily(ctx context.Context, id string) (f *family, err error) {
-	err = t.Read(ctx, func(c store.Conn) error {
+	err = t.ReadBriefly(ctx, func(c store.Conn) error {
 		f, err = scanFamily(c.Row("SELECT "+familyColumns+" FROM authserver_families WHERE id = ?", id))
 		return err
 	})

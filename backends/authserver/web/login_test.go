@@ -187,6 +187,29 @@ func TestLockedOut(t *testing.T) {
 	other.tries(long[:254], annPass).is(t, http.StatusTooManyRequests)
 }
 
+// TestSprayed has one address try a password with many names: it is locked for all of them, which is told once and
+// without the name that happened to be the last.
+func TestSprayed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{login: login.Options{MaxAge: time.Hour, FailClosed: true, Failures: 3, Spray: 4, Window: 10 * time.Minute, Lock: 15 * time.Minute, Identities: 1000}})
+	b := s.browser()
+	for i := range 5 {
+		b.tries(fmt.Sprintf("somebody%d@example.com", i), "wrong horse").is(t, http.StatusUnprocessableEntity)
+	}
+	for range 2 {
+		if p := b.tries(annMail, annPass).is(t, http.StatusTooManyRequests, "Too many logins failed"); p.Header.Get("Retry-After") != "900" {
+			t.Errorf("the answer has %v", p.Header)
+		}
+	}
+	all := s.Events.All()
+	last := all[len(all)-1]
+	if s.Events.Count("auth.locked_out") != 1 || last.Action != "auth.locked_out" || !slices.Equal(last.Detail, []string{"reason", "spraying"}) || last.Address == "" {
+		t.Errorf("told of %+v", last)
+	}
+	s.Clock.Pass(15 * time.Minute)
+	b.tries(annMail, annPass).leads(t, "/")
+}
+
 // A login leads to a path of this site, and nowhere else.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
