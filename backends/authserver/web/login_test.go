@@ -1,10 +1,12 @@
 package web_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
