@@ -282,6 +282,55 @@ func TestUpstreamAttacks(t *testing.T) {
 	}
 }
 
+// TestUpstreamTabs has sign-ins be under way in several tabs of one browser. They end in any order, each where it was
+// to lead.
+func TestUpstreamTabs(t *testing.T) {
+	t.Parallel()
+	f := newFederated(t, databases.SQLite(t), "")
+	f.at.Claims = map[string]any{"email": "bob@example.com", "email_verified": true}
+	long := "/consent?session_id=" + strings.Repeat("x", 6000)
+	first, second, third := f.visit("/device?user_code=A"), f.visit(long), f.visit("/security")
+	if status, to := f.back(second); status != http.StatusFound || to != long {
+		t.Errorf("the second leads to %d %.40q", status, to)
+	}
+	if status, _ := f.back(second); status != http.StatusBadRequest {
+		t.Errorf("the second is good again: %d", status)
+	}
+	if status, _ := f.back(url.Values{"state": {"x"}, "code": {"x"}}); status != http.StatusBadRequest {
+		t.Errorf("one of nobody is good: %d", status)
+	}
+	if status, to := f.back(first); status != http.StatusFound || to != "/device?user_code=A" {
+		t.Errorf("the first leads to %d %q", status, to)
+	}
+	if status, to := f.back(third); status != http.StatusFound || to != "/security" {
+		t.Errorf("the third leads to %d %q", status, to)
+	}
+	at, err := url.Parse(f.url + "/oidc/start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	under := func() (n int) {
+		for _, c := range f.people.Jar.Cookies(at) {
+			if strings.HasPrefix(c.Name, "authserver_oidc_state") {
+				n++
+			}
+		}
+		return n
+	}
+	if n := under(); n != 0 {
+		t.Errorf("%d cookies are left", n)
+	}
+	for range 30 { // given up
+		f.visit("/")
+	}
+	if n := under(); n > 9 {
+		t.Errorf("%d sign-ins are under way", n)
+	}
+	if status, to := f.back(f.visit("/security")); status != http.StatusFound || to != "/security" {
+		t.Errorf("the last leads to %d %q", status, to)
+	}
+}
+
 // Who has signed in at the other provider long ago has not signed in for a request that wants a
 // new login (OpenID Connect Core 3.1.2.1), and applications are told when it was.
 func TestUpstreamAuthTime(t *testing.T) {

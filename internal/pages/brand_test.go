@@ -40,7 +40,7 @@ func TestBranded(t *testing.T) {
 			Look: look, Closed: closed, Begin: func(c *Call) (*Call, error) { return c, nil }, Admit: func(*Call) error { return nil }, Logger: zap.NewNop(),
 			Signer: func() signed.Signer { return signed.Signer{} },
 			Table: []Page[*Call]{{Method: http.MethodGet, Path: "/thing", Serve: func(c *Call) error {
-				return c.Show("thing", "", struct{ Title string }{c.Visit(true)})
+				return c.Show("thing", "", struct{ Title string }{c.Browser()})
 			}}},
 		})
 		w := httptest.NewRecorder()
@@ -57,7 +57,7 @@ func TestBranded(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if cookies := w.Result().Cookies(); len(cookies) != 1 || cookies[0].Name != "shop_visit" || !strings.Contains(page, cookies[0].Value) || !cookies[0].HttpOnly {
+	if cookies := w.Result().Cookies(); len(cookies) != 1 || cookies[0].Name != "shop_form" || !strings.Contains(page, cookies[0].Value) || !cookies[0].HttpOnly {
 		t.Errorf("cookies %v", cookies)
 	}
 	if w := get("/none", true); w.Code != http.StatusNotFound || w.Header().Get("Referrer-Policy") != "no-referrer" || w.Header().Get("X-Frame-Options") != "DENY" {

@@ -34,9 +34,8 @@ type Call struct {
 	Site any
 
 	site     *site
-	session  string // the cookie of the session; empty: a guest
-	bound    string // the cookie that forms are bound to; empty: none yet
-	visit    string // the cookie of Visit; empty: none yet
+	person   string // who is signed in; empty: a guest
+	browser  string // what Browser returned; empty: nobody has asked yet
 	ids      []id
 	scripts  string // what lets scripts run; empty: none do
 	images   string // further sources of images
@@ -233,7 +232,6 @@ const (
 	sessionCookie = "_session"
 	formCookie    = "_form"
 	noticeCookie  = "_notice"
-	visitCookie   = "_visit"
 )
 
 func (c *Call) https() bool {
@@ -294,48 +292,36 @@ func (c *Call) Session() string {
 	return c.cookie(sessionCookie)
 }
 
-// SignedIn tells, in Begin, that the session of the browser is good: forms are bound
-// to it, and nobody keeps a copy of the page. Without it who asks is a guest.
-func (c *Call) SignedIn() {
-	c.session = c.Session()
-	c.bound = c.session
-}
+// SignedIn says, in Begin, that the session of the browser is good, and whose it is: person is an id that no other
+// person of the site has. The forms of the page are then good for this person alone, in this browser, also after a
+// further sign-in of theirs, and no cache keeps the page. Without SignedIn the request is a guest's.
+func (c *Call) SignedIn(person string) { c.person = person }
 
 // SignIn keeps the cookie of a session in the browser, or keeps it longer.
-func (c *Call) SignIn(cookie string, lasts time.Duration) {
-	c.setCookie(sessionCookie, cookie, lasts)
-	if cookie != c.session {
-		c.setCookie(formCookie, "", 0)
-	}
-}
+func (c *Call) SignIn(cookie string, lasts time.Duration) { c.setCookie(sessionCookie, cookie, lasts) }
 
 // SignOut takes the cookie of the session from the browser.
 func (c *Call) SignOut() { c.setCookie(sessionCookie, "", 0) }
 
-// Browser is the secret that forms are bound to: the session's, or a guest's own,
-// which is set with the first form.
-func (c *Call) Browser() string {
-	if c.bound == "" && !c.public {
-		c.bound = c.cookie(formCookie)
-	}
-	if c.bound == "" {
-		c.bound = secret.New()
-		c.setCookie(formCookie, c.bound, 24*time.Hour)
-	}
-	return c.bound
-}
+// browserLasts is how long a browser keeps its secret after the last page that used it: longer than sessions last
+// while nobody uses them, so that a form that was left open is good as long as its session is.
+const browserLasts = 30 * 24 * time.Hour
 
-// Visit is a secret of the browser that stays when somebody signs in or out, for what
-// begins before that and ends after it. make: one is set where there is none.
-func (c *Call) Visit(make bool) string {
-	if c.visit == "" && !c.public {
-		c.visit = c.cookie(visitCookie)
+// Browser returns a secret of the browser, which forms and what goes on over several pages are bound to. It stays the
+// same when somebody signs in or out, so that all tabs have one. The first call of a request sets the cookie that
+// holds it, or has the browser keep it longer.
+func (c *Call) Browser() string {
+	if c.browser != "" {
+		return c.browser
 	}
-	if c.visit == "" && make {
-		c.visit = secret.New()
-		c.setCookie(visitCookie, c.visit, 24*time.Hour)
+	if !c.public {
+		c.browser = c.cookie(formCookie)
 	}
-	return c.visit
+	if c.browser == "" {
+		c.browser = secret.New()
+	}
+	c.setCookie(formCookie, c.browser, browserLasts)
+	return c.browser
 }
 
 // Once is a key by which a form that is sent twice is known, empty where the form

@@ -1,7 +1,10 @@
 package pages
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -25,22 +28,42 @@ var (
 		"You are signed out. Sign in in another tab, then go back and send the form again.")
 )
 
-// token is what forms of this page send back.
+// errOther is of a form that was made in this browser, but for another person than the one who is signed in now.
+var errOther = fmt.Errorf("made for somebody else: %w", errForm)
+
+// token returns what forms of this page send back: whom the page was made for, signed for this browser.
 func (c *Call) token() string {
 	c.noStore() // a copy of the form would be nobody's
-	return c.site.signer().Sign(nil, c.Browser())
+	return c.site.signer().Sign(c.madeFor(), c.Browser())
 }
 
-func (c *Call) goodToken(token string) bool {
-	browser := c.bound
+// madeFor returns what tokens say of who is signed in; of a guest it is empty.
+func (c *Call) madeFor() []byte {
+	if c.person == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte("person\n" + c.person))
+	return sum[:16]
+}
+
+// checkToken returns nil for a token that was made in this browser for who is signed in now, errOther for one that was
+// made in this browser for another person or before somebody signed in or out, and errForm for any other.
+func (c *Call) checkToken(token string) error {
+	browser := c.browser
 	if browser == "" && !c.public {
 		browser = c.cookie(formCookie)
 	}
 	if browser == "" {
-		return false
+		return errForm
 	}
-	payload, ok := c.site.signer().Open(token, browser)
-	return ok && len(payload) == 0
+	madeFor, ok := c.site.signer().Open(token, browser)
+	switch {
+	case !ok:
+		return errForm
+	case !bytes.Equal(madeFor, c.madeFor()):
+		return errOther
+	}
+	return nil
 }
 
 // guard lets a form pass only when a page of this site made it for this browser.
@@ -62,20 +85,17 @@ func (c *Call) guard() error {
 	if err := c.ReadForm(); err != nil {
 		return err
 	}
-	if !c.goodToken(c.Form.Text(c.site.tokenField)) {
-		return errForm
-	}
-	return nil
+	return c.checkToken(c.Form.Text(c.site.tokenField))
 }
 
 // Script lets a request of a script, which changes something by another method than POST,
 // pass only when it is of a page of this site: the browser says so, or it has the token
 // that Token gives.
 func (c *Call) Script(token string) error {
-	if c.site.origin.Check(c.R) != nil && !c.goodToken(token) {
-		return errForm
+	if c.site.origin.Check(c.R) == nil {
+		return nil
 	}
-	return nil
+	return c.checkToken(token)
 }
 
 // Token is what a script of this browser may send back to Script.
@@ -135,8 +155,11 @@ func (c *Call) Parts() (*multipart.Reader, error) {
 	if err != nil {
 		return nil, c.badForm(err)
 	}
-	if first.FormName() != c.site.tokenField || !c.goodToken(string(token)) {
+	if first.FormName() != c.site.tokenField {
 		return nil, errForm
+	}
+	if err := c.checkToken(string(token)); err != nil {
+		return nil, err
 	}
 	return reader, nil
 }

@@ -23,7 +23,7 @@
 //
 //	site := pages.New(pages.Options[*call]{Look: look(), Table: table, Begin: begin, …})
 //
-// Begin finds who asks: it calls SignedIn with the cookie of a session that is good,
+// Begin finds who asks: where the cookie of the session is good it calls SignedIn with who that is,
 // sets Name, Zone and Site, and returns the service's call. Admit is a rule: it
 // refuses, redirects (ToLogin), or returns nil. Serve answers:
 //
@@ -61,6 +61,7 @@ package pages
 
 import (
 	"cmp"
+	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -84,6 +85,10 @@ type Page[C any] struct {
 	// Admit is the rule of who may open it. Default: that of the options.
 	Admit func(C) error
 	Serve func(C) error
+	// Else answers a form that was made in this browser for another person than the one who is signed in now, or
+	// before somebody signed in or out, as one of another tab may be. It must not do what the form asks for in the
+	// name of who is signed in now. Default: the form is refused.
+	Else func(C) error
 	// Public pages are the same for everybody: no cookie is asked for or set.
 	Public bool
 	// NoToken: a form that posts to it needs no token, since the address holds a proof
@@ -223,11 +228,16 @@ func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	if err != nil || c.answered {
 		return err
 	}
-	if c.begun = true; c.session == "" && !c.site.closed {
+	if c.begun = true; c.person == "" && !c.site.closed {
 		c.W.Header().Set("Cache-Control", "no-cache")
 	}
+	serve := page.Serve
 	if c.R.Method == http.MethodPost && !page.NoToken {
-		if err := c.guard(); err != nil {
+		err := c.guard()
+		switch {
+		case errors.Is(err, errOther) && page.Else != nil:
+			serve = page.Else
+		case err != nil:
 			return err
 		}
 	}
@@ -241,7 +251,7 @@ func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	if err := c.readIDs(ids); err != nil {
 		return err
 	}
-	return page.Serve(own)
+	return serve(own)
 }
 
 // NotFound is the refusal of what is not there, or not for who asks.

@@ -130,7 +130,7 @@ func newSite(t *testing.T, mount, base string, set ...func(*Options[*shop])) *te
 			}
 			own := &shop{Call: c, service: s.service}
 			if c.Session() == "ada" || c.Session() == "eve" {
-				c.SignedIn()
+				c.SignedIn(c.Session())
 				own.user = c.Session()
 			}
 			c.Name, c.Site = "The Shop", map[string]string{"User": own.user}
@@ -416,16 +416,49 @@ func TestForms(t *testing.T) {
 	s.browser().do(http.MethodPost, "/proof", "x=sent", "Origin", "https://evil.example").want(200, "<li>sent of ")
 	s.browser().do(http.MethodPost, "/proof", "x=%zz").want(400)
 
-	// The form of a guest is bound to the browser, until somebody signs in.
+	// The form of a guest is bound to the browser, and good until somebody signs in.
 	p := guest.get("/login").header("Cache-Control", "private, no-store")
 	s.browser().do(http.MethodPost, "/login", form(p.field("token"))).want(403)
+	secret := guest.cookies["shop_form"]
 	p.send("/login").want(303)
-	if guest.cookies["shop_form"] != "" || guest.cookies["shop_session"] == "" {
+	if secret == "" || guest.cookies["shop_form"] != secret || guest.cookies["shop_session"] == "" {
 		t.Errorf("the cookies are %v", guest.cookies)
 	}
 	p.send("/login").want(403)
 	guest.get("/things/7").send("/logout").want(303)
 	guest.get("/things/7").want(303)
+}
+
+// TestElse sends forms that were made in the same browser before somebody signed in, or for another person.
+func TestElse(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "", func(o *Options[*shop]) {
+		for i := range o.Table {
+			if row := &o.Table[i]; row.Method == http.MethodPost && row.Path == "/things/{thingId}" {
+				row.Else = func(c *shop) error { return c.Redirect("/else/"+c.Form.Text("title"), "") }
+			}
+		}
+	})
+	b := s.signedIn("")
+	p := b.get("/things/7").want(200)
+	secret := b.cookies["shop_form"]
+	p.send("/logout").want(303)
+	b.get("/login").want(200).send("/login").want(303)
+	if p.send("/things/7", "title", "again").want(303).header("Location", "/things/7"); s.service.title != "again" {
+		t.Error("the form is not good after a further sign-in of the same person")
+	}
+	b.cookies["shop_session"] = "eve"
+	p.send("/things/7", "title", "eve").want(303).header("Location", "/else/eve")
+	p.send("/logout").want(403)
+	delete(b.cookies, "shop_session")
+	p.send("/things/7", "title", "guest").want(403) // the rule of who may send it comes first
+	b.cookies["shop_form"] = "x" + secret[1:]
+	p.send("/things/7", "title", "other").want(403)
+	delete(b.cookies, "shop_form")
+	p.send("/things/7", "title", "other").want(403)
+	if s.service.title != "again" {
+		t.Errorf("the title is %q", s.service.title)
+	}
 }
 
 // TestProblems: a form that is refused comes again with what was typed and what is
@@ -597,7 +630,7 @@ func TestCookies(t *testing.T) {
 				t.Errorf("the cookies are %v", b.cookies)
 			}
 			b.get("/things/7").want(200).send("/logout").want(303)
-			if len(b.cookies) != 0 {
+			if b.cookies[test.session] != "" || len(b.cookies) != 1 {
 				t.Errorf("the cookies are %v", b.cookies)
 			}
 			for _, c := range b.set {

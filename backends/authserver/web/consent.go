@@ -40,7 +40,7 @@ func (c *call) begun(values url.Values) error {
 	case step == authorize.Done:
 		return c.leave(location)
 	}
-	transaction := c.Authorize.Seal(r, c.Visit(true))
+	transaction := c.Authorize.Seal(r, c.Browser())
 	if step == authorize.SignIn {
 		return c.toLogin(r, transaction)
 	}
@@ -62,7 +62,7 @@ func (c *call) refuse(err error) error {
 // opened is the transaction of a page, of a person who is signed in as it asks for. done:
 // there is an answer already.
 func (c *call) opened(transaction string) (r *authorize.Request, client *clients.Client, done bool, err error) {
-	r, client, err = c.Authorize.Open(c.Context(), transaction, c.Visit(false))
+	r, client, err = c.Authorize.Open(c.Context(), transaction, c.Browser())
 	if err != nil {
 		return nil, nil, true, c.refuse(err)
 	}
@@ -97,12 +97,28 @@ func (c *call) askConsent() error {
 	case step == authorize.Done:
 		return c.leave(location)
 	}
+	return c.showConsent(r, client, transaction)
+}
+
+// showConsent shows the form that asks for the consent to a request.
+func (c *call) showConsent(r *authorize.Request, client *clients.Client, transaction string) error {
 	question, err := c.Authorize.Question(c.Context(), r, client)
 	if err != nil {
 		return c.refuse(err)
 	}
 	c.allow(r)
 	return c.Show("consent", question.Client, &consentForm{question, transaction})
+}
+
+// askConsentAnew answers a form that another person than the one who is signed in now was asked by. It asks who is
+// signed in now, also for what they have granted before: the other person may have denied it.
+func (c *call) askConsentAnew() error {
+	transaction := c.Form.Text("session_id")
+	r, client, done, err := c.opened(transaction)
+	if done {
+		return err
+	}
+	return c.showConsent(r, client, transaction)
 }
 
 func (c *call) consent() error {

@@ -22,19 +22,33 @@ type deviceConsentForm struct {
 func (c *call) askDevice() error {
 	code := c.Query.Text("user_code")
 	if c.session == nil {
-		to := device.Path
-		if code != "" {
-			to += "?" + url.Values{"user_code": {code}}.Encode()
-		}
-		return c.leave(c.At("/login?" + url.Values{"redirect": {to}}.Encode()))
+		return c.leave(c.At("/login?" + url.Values{"redirect": {deviceAt(code)}}.Encode()))
 	}
 	return c.Show("device", "Connect a device", &deviceForm{code})
+}
+
+// deviceMeanwhile answers a form that was made for another person than the one who is signed in now: it asks for the
+// code again, with the one of the form filled in.
+func (c *call) deviceMeanwhile() error {
+	code := c.Form.Text("user_code")
+	if found, ok := c.Signer("device").Open(c.Form.Text("device"), c.Browser()); ok {
+		code = string(found)
+	}
+	return c.leave(c.At(deviceAt(code)))
+}
+
+// deviceAt returns the path of the page that asks for the code of a device, with a code filled in.
+func deviceAt(code string) string {
+	if code == "" {
+		return device.Path
+	}
+	return device.Path + "?" + url.Values{"user_code": {code}}.Encode()
 }
 
 // device takes the code, and then the decision.
 func (c *call) device() error {
 	if c.session == nil {
-		return c.askDevice()
+		return c.deviceMeanwhile()
 	}
 	if done, err := c.proves(device.Path); done {
 		return err

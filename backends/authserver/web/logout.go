@@ -40,15 +40,30 @@ func (c *call) ending(values url.Values) error {
 		}
 		return c.ended(l)
 	}
-	form := &logoutForm{Application: l.Client}
-	if l.To != "" {
-		to := authorize.TargetOf(l.To)
-		form.Then, form.Host = c.thenSigner().Sign([]byte(l.To), c.Browser()), to.Host
+	return c.askLogout(l.Client, l.To)
+}
+
+// askLogout asks whether to sign out, for an application that leads to an address afterwards; both may be empty.
+func (c *call) askLogout(application, then string) error {
+	form := &logoutForm{Application: application}
+	if then != "" {
+		to := authorize.TargetOf(then)
+		form.Then, form.Host = c.thenSigner().Sign([]byte(then), c.Browser()), to.Host
 		c.AllowForms(to.Source()) // an application on this device has a scheme of its own
 		c.AllowForms("https:")
 		c.AllowForms("http:")
 	}
 	return c.Show("logout", "Sign out", form)
+}
+
+// logoutMeanwhile answers a form to sign out that was shown before somebody signed in, or out, in another tab: who is
+// signed in now is asked, and nobody else has to be.
+func (c *call) logoutMeanwhile() error {
+	if c.session == nil {
+		return c.logout()
+	}
+	then, _ := c.thenSigner().Open(c.Form.Text("then"), c.Browser())
+	return c.askLogout("", string(then))
 }
 
 // ended is behind a logout that a client has asked for.

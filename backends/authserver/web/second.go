@@ -52,6 +52,19 @@ func (c *call) second() error {
 	return c.leave(c.At(form.Redirect))
 }
 
+// secondMeanwhile answers a form for a second factor that was shown before somebody signed in, or out, in another tab,
+// as loginMeanwhile does.
+func (c *call) secondMeanwhile() error {
+	if c.session == nil || c.NoPassword {
+		return c.second()
+	}
+	w, err := c.Login.Waiting(c.Context(), c.Form.Text("waiting"), c.Browser())
+	if err != nil {
+		return c.ShowForm(err, "login", "Sign in", c.loginForm(&c.Form))
+	}
+	return c.goOn(w.User.Email)
+}
+
 // againFirst is the address of the form for the second factor without one who waits.
 func (c *call) againFirst() error { return c.leave(c.At("/login")) }
 

@@ -27,7 +27,7 @@ const securityPath = "/security"
 // factors that they have.
 func (c *call) own() (list []*factors.Factor, done bool, err error) {
 	if c.session == nil {
-		return nil, true, c.ToLogin("/login")
+		return nil, true, c.leave(c.At("/login?" + url.Values{"redirect": {c.securityHere()}}.Encode()))
 	}
 	if list, err = c.Factors.Of(c.Context(), c.session.User.ID); err != nil {
 		return nil, true, err
@@ -49,6 +49,10 @@ func (c *call) securityHere() string {
 	}
 	return securityPath + "?" + url.Values{"redirect": {to}}.Encode()
 }
+
+// toSecurity leads to the page with the factors, where a form was made for another person than the one who is signed in
+// now.
+func (c *call) toSecurity() error { return c.leave(c.At(c.securityHere())) }
 
 // onward is where somebody goes on to from the page with the factors; empty: nowhere.
 func (c *call) onward() string {

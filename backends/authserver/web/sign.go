@@ -1,11 +1,15 @@
 package web
 
 import (
+	"cmp"
+	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
@@ -21,6 +25,8 @@ type loginForm struct {
 	Application string
 	NoPassword  bool
 	Again       bool // also of who is signed in
+	// Meanwhile is who has signed in here in another tab since the form was shown; empty: nobody.
+	Meanwhile string
 	// Upstream leads to another provider that is called UpstreamName; empty: there is none.
 	Upstream, UpstreamName string
 }
@@ -36,7 +42,7 @@ func (c *call) loginForm(fields *pages.Fields) *loginForm {
 	switch {
 	case err != nil:
 	case path == "/consent":
-		r, client, err := c.Authorize.Open(c.Context(), values.Get("session_id"), c.Visit(false))
+		r, client, err := c.Authorize.Open(c.Context(), values.Get("session_id"), c.Browser())
 		if err == nil {
 			form.Application, form.Email = client.Name, r.Hint
 			c.allow(r)
@@ -81,6 +87,29 @@ func (c *call) login() error {
 	c.SignIn(cookie, c.Login.MaxAge())
 	return c.leave(c.At(form.Redirect))
 }
+
+// loginMeanwhile answers a form to sign in that was shown before somebody signed in, or out, in another tab. It never
+// puts another person in the place of the one who is signed in: whoever made the form before the sign-in could otherwise
+// have this browser go on in another's name.
+func (c *call) loginMeanwhile() error {
+	if c.session == nil || c.NoPassword {
+		return c.login()
+	}
+	return c.goOn(c.Form.Text("email"))
+}
+
+// goOn leads the person who has signed in meanwhile on to where the form leads, if they are the one that it was filled
+// in for. Else it asks whether they want to sign in as that other person.
+func (c *call) goOn(email string) error {
+	form, user := c.loginForm(&c.Form), c.session.User
+	if mailaddress.Key(email) == mailaddress.Key(user.Email) {
+		return c.leave(c.At(form.Redirect))
+	}
+	form.Email, form.Again, form.Meanwhile = email, true, cmp.Or(user.Email, user.ID)
+	return c.ShowForm(errMeanwhile, "login", "Sign in", form)
+}
+
+var errMeanwhile = apierror.New(http.StatusConflict, "conflict", "somebody else has signed in here in another tab meanwhile")
 
 // attempt is a try to sign in by the form that was sent.
 func (c *call) attempt() login.Attempt {

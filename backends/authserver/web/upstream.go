@@ -1,6 +1,8 @@
 package web
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,8 +32,11 @@ type Upstream struct {
 const (
 	upstreamStart    = "/oidc/start"
 	upstreamCallback = "/oidc/callback"
-	// upstreamCookie holds what belongs to a sign-in that is under way.
+	// upstreamCookie holds what belongs to a sign-in that is under way. Of a further one, in another tab, the name has
+	// the mark of its state behind it.
 	upstreamCookie = "authserver_oidc_state"
+	// upstreamsMost is how many sign-ins of one browser may be under way.
+	upstreamsMost = 8
 	// cookiePart is what one cookie holds of it, so that browsers keep it, and cookieParts
 	// how many there may be: where a sign-in leads may be long.
 	cookiePart, cookieParts = 3500, 5
@@ -48,48 +53,86 @@ func (c *call) startUpstream() error {
 	if err != nil {
 		return err
 	}
-	kept := c.Signer("oidc").Sign([]byte(from.Secret + " " + to))
+	u, err := url.Parse(location)
+	if err != nil {
+		return err
+	}
+	mark := markOf(u.Query().Get("state"))
+	kept := c.Signer("oidc").Sign([]byte(mark + " " + from.Secret + " " + to))
 	if len(kept) > cookiePart*cookieParts {
 		return apierror.New(http.StatusBadRequest, kernel.InvalidRequest, "The application asks for more than can be kept while you sign in elsewhere. Sign in first, and then begin there again.")
 	}
-	c.keepUpstream(kept, c.Upstream.Lasts)
+	c.keepUpstream(mark, kept, c.Upstream.Lasts)
 	return c.leave(location)
 }
 
-// partOf is the name of a part of the cookie.
-func partOf(i int) string {
-	if i == 0 {
-		return upstreamCookie
-	}
-	return upstreamCookie + "_" + strconv.Itoa(i)
+// markOf returns a short name of a sign-in that is under way, by its state.
+func markOf(state string) string {
+	sum := sha256.Sum256([]byte(state))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// keepUpstream keeps the cookie for a time.
-func (c *call) keepUpstream(value string, lasts time.Duration) {
+// partOf returns the name of a part of a cookie.
+func partOf(name string, i int) string {
+	if i == 0 {
+		return name
+	}
+	return name + "_" + strconv.Itoa(i)
+}
+
+// keepUpstream keeps the cookie of a sign-in for a time, beside those of other tabs.
+func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
+	name := upstreamCookie
+	if _, err := c.R.Cookie(name); err == nil {
+		name += "_" + mark
+	}
+	under := 0
+	for _, other := range c.R.Cookies() {
+		if !strings.HasPrefix(other.Name, upstreamCookie) {
+			continue
+		}
+		if under++; under >= upstreamsMost { // those were given up
+			c.upstreamPart(other.Name, "", -1)
+		}
+	}
 	for i := 0; value != ""; i++ {
 		part := value[:min(len(value), cookiePart)]
 		value = value[len(part):]
-		c.upstreamPart(i, part, int(lasts/time.Second))
+		c.upstreamPart(partOf(name, i), part, int(lasts/time.Second))
 	}
 }
 
-// keptUpstream is the cookie, which it removes.
-func (c *call) keptUpstream() string {
-	var all strings.Builder
-	for i := range cookieParts {
-		part, err := c.R.Cookie(partOf(i))
-		if err != nil {
-			break
+// keptUpstream returns what was kept of the sign-in with a state, and removes its cookie. Where nothing was, both are
+// empty.
+func (c *call) keptUpstream(state string) (secret, to string) {
+	mark := markOf(state)
+	for _, name := range [...]string{upstreamCookie, upstreamCookie + "_" + mark} {
+		var all strings.Builder
+		parts := 0
+		for ; parts < cookieParts; parts++ {
+			part, err := c.R.Cookie(partOf(name, parts))
+			if err != nil {
+				break
+			}
+			all.WriteString(part.Value)
 		}
-		all.WriteString(part.Value)
-		c.upstreamPart(i, "", -1)
+		payload, ok := c.Signer("oidc").Open(all.String())
+		rest, mine := strings.CutPrefix(string(payload), mark+" ")
+		if !ok || !mine {
+			continue
+		}
+		for i := range parts {
+			c.upstreamPart(partOf(name, i), "", -1)
+		}
+		secret, to, _ = strings.Cut(rest, " ")
+		return secret, to
 	}
-	return all.String()
+	return "", ""
 }
 
-func (c *call) upstreamPart(i int, value string, age int) {
+func (c *call) upstreamPart(name, value string, age int) {
 	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // G124: Secure wherever the site is https
-		Name: partOf(i), Value: value, Path: c.At("/oidc"), MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Name: name, Value: value, Path: c.At("/oidc"), MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: c.Options.Secure || strings.HasPrefix(c.Issuer, "https://"),
 	})
 }
@@ -99,12 +142,9 @@ func (c *call) finishUpstream() error {
 	if c.Upstream == nil {
 		return pages.NotFound()
 	}
-	var from oidclogin.Browser
-	to := "/"
-	if payload, ok := c.Signer("oidc").Open(c.keptUpstream()); ok {
-		from.Redirect = c.Upstream.Redirect
-		from.Secret, to, _ = strings.Cut(string(payload), " ")
-	}
+	from := oidclogin.Browser{Redirect: c.Upstream.Redirect}
+	var to string
+	from.Secret, to = c.keptUpstream(c.Query.Text("state"))
 	began := time.Now()
 	person, err := c.Upstream.Provider.Finish(c.Context(), from, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)

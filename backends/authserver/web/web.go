@@ -86,6 +86,9 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 	for i := range table {
 		serve := table[i].Serve
 		table[i].Serve = func(c *call) error { return available(serve(c)) }
+		if otherwise := table[i].Else; otherwise != nil {
+			table[i].Else = func(c *call) error { return available(otherwise(c)) }
+		}
 		if o.NoPassword && table[i].Method == post && table[i].Path == "/login" {
 			table[i].NoToken = true // it is not there, whatever is sent
 		}
@@ -115,27 +118,27 @@ const (
 var routes = []pages.Page[*call]{
 	{Method: get, Path: "/{$}", Serve: (*call).home},
 	{Method: get, Path: "/login", Serve: (*call).askLogin},
-	{Method: post, Path: "/login", Serve: (*call).login},
+	{Method: post, Path: "/login", Serve: (*call).login, Else: (*call).loginMeanwhile},
 	{Method: get, Path: "/login/second", Serve: (*call).againFirst},
-	{Method: post, Path: "/login/second", Serve: (*call).second},
+	{Method: post, Path: "/login/second", Serve: (*call).second, Else: (*call).secondMeanwhile},
 	{Method: get, Path: securityPath, Serve: (*call).security},
 	{Method: get, Path: securityPath + "/app", Serve: (*call).askApp},
-	{Method: post, Path: securityPath + "/app", Serve: (*call).addApp},
+	{Method: post, Path: securityPath + "/app", Serve: (*call).addApp, Else: (*call).toSecurity},
 	{Method: get, Path: securityPath + "/passkey", Serve: (*call).askPasskey},
-	{Method: post, Path: securityPath + "/passkey", Serve: (*call).addPasskey},
-	{Method: post, Path: securityPath + "/remove", Serve: (*call).removeFactor},
-	{Method: post, Path: securityPath + "/recovery", Serve: (*call).newRecovery},
+	{Method: post, Path: securityPath + "/passkey", Serve: (*call).addPasskey, Else: (*call).toSecurity},
+	{Method: post, Path: securityPath + "/remove", Serve: (*call).removeFactor, Else: (*call).toSecurity},
+	{Method: post, Path: securityPath + "/recovery", Serve: (*call).newRecovery, Else: (*call).toSecurity},
 	{Method: get, Path: upstreamStart, Serve: (*call).startUpstream},
 	{Method: get, Path: upstreamCallback, Serve: (*call).finishUpstream},
-	{Method: post, Path: "/logout", Serve: (*call).logout},
+	{Method: post, Path: "/logout", Serve: (*call).logout, Else: (*call).logoutMeanwhile},
 	{Method: get, Path: openid.LogoutPath, Serve: (*call).endSession},
 	{Method: post, Path: openid.LogoutPath, Serve: (*call).endSessionForm, NoToken: true},
 	{Method: get, Path: "/oauth/authorize", Serve: (*call).authorize},
 	{Method: post, Path: "/oauth/authorize", Serve: (*call).authorizeForm, NoToken: true},
 	{Method: get, Path: device.Path, Serve: (*call).askDevice},
-	{Method: post, Path: device.Path, Serve: (*call).device},
+	{Method: post, Path: device.Path, Serve: (*call).device, Else: (*call).deviceMeanwhile},
 	{Method: get, Path: "/consent", Serve: (*call).askConsent},
-	{Method: post, Path: "/consent", Serve: (*call).consent},
+	{Method: post, Path: "/consent", Serve: (*call).consent, Else: (*call).askConsentAnew},
 	{Method: get, Path: connections.Path + "{provider}", Serve: (*call).connect},
 	{Method: get, Path: connections.Path + "{provider}/callback", Serve: (*call).connected},
 	{Method: get, Path: "/connections", Serve: (*call).connections},
@@ -169,7 +172,7 @@ func (w *web) begin(p *pages.Call) (*call, error) {
 	c := &call{Call: p, web: w, session: w.Login.Resume(p.Context(), p.Session())}
 	f := new(frame)
 	if c.session != nil {
-		c.SignedIn()
+		c.SignedIn(c.session.User.ID)
 		f.User = cmp.Or(c.session.User.Email, "your account") // the database may not answer
 	}
 	c.Name, c.Call.Site = w.Name, f

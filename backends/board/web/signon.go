@@ -9,8 +9,8 @@ import (
 )
 
 // browser is this one, as a sign-in at a provider knows it.
-func (c *call) browser(begins bool) oidclogin.Browser {
-	return oidclogin.Browser{Secret: c.Visit(begins), Redirect: c.Base() + "/login/oidc/callback"}
+func (c *call) browser() oidclogin.Browser {
+	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/oidc/callback"}
 }
 
 // beginSignOn leads to the provider.
@@ -22,7 +22,7 @@ func (c *call) beginSignOn() error {
 	if c.actor.User != nil && !again {
 		return c.Redirect(next, "")
 	}
-	location, err := c.options.OIDC.Begin(c.Context(), c.browser(true), oidclogin.Ask{Next: next, Again: again})
+	location, err := c.options.OIDC.Begin(c.Context(), c.browser(), oidclogin.Ask{Next: next, Again: again})
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (c *call) signOn() error {
 	if c.options.OIDC == nil {
 		return pages.NotFound()
 	}
-	person, err := c.options.OIDC.Finish(c.Context(), c.browser(false), c.R.URL.Query())
+	person, err := c.options.OIDC.Finish(c.Context(), c.browser(), c.R.URL.Query())
 	if err != nil {
 		return err
 	}

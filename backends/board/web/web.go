@@ -106,7 +106,7 @@ func begin(p *pages.Call, service *board.Service, options *Options) (*call, erro
 		return nil, err
 	}
 	if c.session != nil {
-		c.SignedIn()
+		c.SignedIn(strconv.FormatInt(c.actor.User.ID, 10))
 		if c.session.Prolonged {
 			c.SignIn(c.Session(), accounts.SessionIdle)
 		}

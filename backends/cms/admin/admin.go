@@ -8,6 +8,7 @@ import (
 	"embed"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -157,7 +158,7 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 		c.by = user
 	}
 	if u := c.by; u != nil {
-		c.SignedIn()
+		c.SignedIn(strconv.FormatInt(u.ID, 10))
 		*f = frame{u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers), u.Superuser(), u.May(kernel.PermissionSettings), f.SignOn}
 	}
 	c.Name, c.Call.Site = "Site", f

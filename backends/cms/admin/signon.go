@@ -8,8 +8,8 @@ import (
 )
 
 // browser is this one, as a sign-in at a provider knows it.
-func (c *call) browser(begins bool) oidclogin.Browser {
-	return oidclogin.Browser{Secret: c.Visit(begins), Redirect: c.Base() + "/login/oidc/callback"}
+func (c *call) browser() oidclogin.Browser {
+	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/oidc/callback"}
 }
 
 // beginSignOn leads to the provider.
@@ -21,7 +21,7 @@ func (c *call) beginSignOn() error {
 	if c.by != nil {
 		return c.Redirect(next, "")
 	}
-	location, err := c.OIDC.Begin(c.ctx(), c.browser(true), oidclogin.Ask{Next: next})
+	location, err := c.OIDC.Begin(c.ctx(), c.browser(), oidclogin.Ask{Next: next})
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (c *call) signOn() error {
 	if c.OIDC == nil {
 		return pages.NotFound()
 	}
-	person, err := c.OIDC.Finish(c.ctx(), c.browser(false), c.R.URL.Query())
+	person, err := c.OIDC.Finish(c.ctx(), c.browser(), c.R.URL.Query())
 	if err != nil {
 		return err
 	}

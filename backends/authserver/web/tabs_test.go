@@ -1,0 +1,269 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+)
+
+const (
+	bobMail = "bob@example.com"
+	bobPass = "another horse"
+)
+
+// withBob adds another user.
+func (s *site) withBob() *users.User {
+	s.t.Helper()
+	bob, err := s.users.Create(s.t.Context(), users.New{Email: bobMail, Name: "Bob", Password: bobPass}, "admin")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return bob
+}
+
+// asks opens the authorization endpoint as a new tab does, and returns where that leads.
+func (b *browser) asks(prefix string, pairs ...string) string {
+	b.t.Helper()
+	return b.get("/oauth/authorize?"+b.request(pairs...).Encode()).leads(b.t, prefix)
+}
+
+// signsInAgain signs somebody in, in another tab, whoever was signed in before.
+func (b *browser) signsInAgain(email, pass string) {
+	b.t.Helper()
+	b.post("/login", with(b.get("/login?again=1").Fields(), "email", email, "password", pass)).leads(b.t, "/")
+}
+
+// who returns the user who is signed in; empty: nobody is.
+func (b *browser) who() string {
+	b.t.Helper()
+	in := b.login.Resume(b.t.Context(), b.cookie(sessionName))
+	if in == nil {
+		return ""
+	}
+	return in.User.Email
+}
+
+// Two tabs ask for a sign-in, and both go on after it, as does who goes back.
+func TestTabsSignIn(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		s.withBob()
+		b := s.browser()
+		first, second, third := b.get(b.asks("/login?", "state", "one")), b.get(b.asks("/login?", "state", "two")), b.get(b.asks("/login?", "state", "three"))
+		ask := b.get(b.signIn(first).leads(t, "/consent?")).is(t, http.StatusOK)
+		if got := b.post("/consent", with(ask.Fields(), "action", "allow")).answered(t); got.Get("state") != "one" || got.Get("code") == "" {
+			t.Errorf("the first tab leads to %v", got)
+		}
+		session := b.cookie(sessionName)
+		// The password of the second tab is not needed any more.
+		for form, state := range map[*page]string{&second: "two", &first: "one"} {
+			to := b.post("/login", with(form.Fields(), "email", " Ann@example.com", "password", "")).leads(t, "/consent?")
+			if got := b.get(to).answered(t); got.Get("state") != state || got.Get("code") == "" {
+				t.Errorf("tab %s leads to %v", state, got)
+			}
+		}
+		// Who fills in another's name is asked, and gets what they meant.
+		asked := b.post("/login", with(third.Fields(), "email", bobMail, "password", bobPass)).
+			is(t, http.StatusConflict, "Somebody else has signed in here", annMail, `value="`+bobMail+`"`, `href="/consent?session_id=`)
+		if b.cookie(sessionName) != session || s.Events.Count("user.login") != 1 {
+			t.Error("the session is another one")
+		}
+		to := b.post("/login", with(asked.Fields(), "email", bobMail, "password", bobPass)).leads(t, "/consent?")
+		if b.get(to).is(t, http.StatusOK, bobMail); b.who() != bobMail {
+			t.Errorf("%s is signed in", b.who())
+		}
+		// A form that was shown to somebody signs in after they have signed out, too.
+		again := b.get(b.asks("/login?", "prompt", "login"))
+		b.post("/logout", b.get("/").Fields()).leads(t, "/login")
+		s.Clock.Pass(time.Second)
+		b.signIn(again).leads(t, "/consent?")
+	})
+}
+
+// A form for a consent is answered after its person has signed in once more, and asks whoever else is signed in.
+func TestTabsConsent(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		bob := s.withBob()
+		b := s.signedIn()
+		allow := func() url.Values {
+			return with(b.get(b.asks("/consent?", "prompt", "consent")).Fields(), "action", "allow")
+		}
+		form := allow()
+		b.signsInAgain(annMail, annPass)
+		b.post("/consent", form).code(t)
+		b.post("/consent", form).code(t) // who goes back
+		b.post("/consent", with(form, "action", "deny")).refused(t, "access_denied")
+
+		b.signsInAgain(bobMail, bobPass)
+		b.post("/consent", with(allow(), "action", "allow")).code(t)
+		codes := len(s.granted())
+		// Also where the other has granted it before: what Ann says is not what Bob says.
+		for _, action := range []string{"allow", "deny"} {
+			ask := b.post("/consent", with(form, "action", action)).is(t, http.StatusOK, bobMail, "Allow")
+			if len(s.granted()) != codes {
+				t.Fatalf("%s: the form of another gives a code", action)
+			}
+			form = ask.Fields()
+			b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
+			if all := s.granted(); all[len(all)-1].User != bob.ID {
+				t.Errorf("the code is of %s", all[len(all)-1].User)
+			}
+			b.signsInAgain(annMail, annPass)
+			form = allow()
+			b.signsInAgain(bobMail, bobPass)
+			codes = len(s.granted())
+		}
+		// Who has signed out signs in, and is asked.
+		form = allow()
+		b.post("/logout", b.get("/").Fields()).leads(t, "/login")
+		login := b.get(b.post("/consent", form).leads(t, "/login?redirect=%2Fconsent")).is(t, http.StatusOK, "The App")
+		b.get(b.signIn(login).leads(t, "/consent?")).is(t, http.StatusOK, annMail, "Allow")
+	})
+}
+
+// Two tabs wait for a second factor.
+func TestTabsSecond(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	secret, codes := s.signedIn().setsUpApp("/security/app")
+	s.withBob()
+	b := s.browser()
+	up := func(redirect string) page {
+		return b.post("/login", with(b.get("/login?redirect="+redirect).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "One more step")
+	}
+	first, second := up("/device"), up("/security")
+	s.Clock.Pass(time.Minute)
+	code := s.code(secret)
+	b.types(first, code).leads(t, "/device")
+	if to := b.types(second, code).leads(t, "/"); to != "/security" {
+		t.Errorf("the second tab leads to %s", to)
+	}
+	b.types(first, code).leads(t, "/device") // who goes back
+	b.signsInAgain(bobMail, bobPass)
+	b.types(second, codes[0]).is(t, http.StatusConflict, "Somebody else has signed in here", bobMail)
+	if b.who() != bobMail {
+		t.Errorf("%s is signed in", b.who())
+	}
+	b.post("/logout", b.get("/").Fields()).leads(t, "/login")
+	b.types(second, codes[1]).leads(t, "/security")
+	if b.who() != annMail {
+		t.Errorf("%s is signed in", b.who())
+	}
+}
+
+// The forms for a device, for second factors, for connections and to sign out after others have signed in or out.
+func TestTabsOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	s.withBob()
+	a, other := s.begun(), s.begun()
+	b := s.browser()
+	// Two guests' tabs with two devices.
+	forms := []page{b.get(b.get("/device?user_code="+a.UserCode).leads(t, "/login?")), b.get(b.get("/device?user_code="+other.UserCode).leads(t, "/login?"))}
+	b.signIn(forms[0]).leads(t, "/device?user_code="+a.UserCode)
+	b.signIn(forms[1]).leads(t, "/device?user_code="+other.UserCode)
+	typed := with(b.get("/device").Fields(), "user_code", a.UserCode)
+	b.signsInAgain(annMail, annPass)
+	found := b.post("/device", typed).is(t, http.StatusOK, "The App")
+	decided := with(found.Fields(), "action", "allow")
+	b.signsInAgain(bobMail, bobPass)
+	for _, form := range []url.Values{typed, decided} {
+		if to := b.post("/device", form).leads(t, "/"); to != "/device?user_code="+a.UserCode {
+			t.Errorf("the form of another leads to %s", to)
+		}
+	}
+	b.post("/logout", b.get("/").Fields()).leads(t, "/login")
+	b.get(b.post("/device", decided).leads(t, "/device?")).leads(t, "/login?redirect=%2Fdevice%3Fuser_code")
+	s.polls(a, device.Pending)
+	b.signsInAgain(annMail, annPass)
+	b.post("/device", decided).is(t, http.StatusOK, "The device is connected")
+
+	// Second factors.
+	setup := b.get("/security/app").is(t, http.StatusOK)
+	secret := strings.ReplaceAll(shownSecret.FindStringSubmatch(setup.Text)[1], " ", "")
+	fields := with(setup.Fields(), "code", s.code(secret), "name", "Telephone")
+	b.signsInAgain(bobMail, bobPass)
+	b.post("/security/app", fields).leads(t, "/security")
+	b.get("/security").is(t, http.StatusOK, "There is nothing yet")
+	b.post("/logout", b.get("/").Fields()).leads(t, "/login")
+	b.get(b.post("/security/app", fields).leads(t, "/security")).leads(t, "/login?redirect=%2Fsecurity")
+	b.signsInAgain(annMail, annPass)
+	b.post("/security/app", fields).is(t, http.StatusOK, "ecovery codes")
+	for _, path := range []string{"/security/remove", "/security/recovery", "/security/passkey"} {
+		fields := b.get("/security").Fields()
+		b.post("/logout", b.get("/").Fields())
+		b.post(path, fields).leads(t, "/security")
+		s.Clock.Pass(time.Minute)
+		page := b.post("/login", with(b.get("/login").Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "One more step")
+		b.types(page, s.code(secret)).leads(t, "/")
+	}
+
+	// Signing out twice, and with the form of another.
+	out := b.get("/").Fields()
+	b.post("/logout", out).leads(t, "/login")
+	b.post("/logout", out).leads(t, "/login")
+	b.signsInAgain(bobMail, bobPass)
+	ask := b.post("/logout", out).is(t, http.StatusOK, "Sign out?", bobMail)
+	if b.who() != bobMail {
+		t.Error("the form of another has signed out")
+	}
+	if b.post("/logout", ask.Fields()).leads(t, "/login"); b.who() != "" {
+		t.Error("somebody is still signed in")
+	}
+}
+
+// Whoever had the browser before knows the secret of its forms, and a form that was shown then; that is good for nothing
+// in the name of who signs in after that, and does not put another in their place.
+func TestTabsForged(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		s.withBob()
+		attacker := s.browser()
+		guest := attacker.get("/login").Fields()
+		attacker.signsInAgain(bobMail, bobPass)
+		theirs := attacker.get("/").Fields()
+		planted := attacker.cookie("authserver_form")
+
+		victim := s.browser()
+		victim.setCookie("authserver_form", planted)
+		to := victim.asks("/login?")
+		consent := victim.signIn(victim.get(to)).leads(t, "/consent?")
+		transaction := victim.get(consent).is(t, http.StatusOK, annMail).Fields().Get("session_id")
+		session, form := victim.cookie(sessionName), victim.cookie("authserver_form")
+		if form != planted {
+			t.Fatal("the test plants nothing")
+		}
+		a := s.begun()
+		for what, token := range map[string]url.Values{"a guest": guest, "Bob": theirs} {
+			fields := with(url.Values{}, "csrf_token", token.Get("csrf_token"), "email", bobMail, "password", bobPass, "redirect", "/",
+				"session_id", transaction, "action", "allow", "scopes", "read", "user_code", a.UserCode, "name", "x", "id", "x")
+			for _, path := range []string{"/login", "/login/second", "/logout", "/consent", "/device", "/security/app", "/security/passkey", "/security/remove", "/security/recovery"} {
+				victim.post(path, fields)
+				if victim.cookie(sessionName) != session || victim.who() != annMail {
+					t.Fatalf("%s of %s: %q is signed in", path, what, victim.who())
+				}
+			}
+		}
+		s.polls(a, device.Pending)
+		if n := len(s.granted()); n != 0 {
+			t.Errorf("there are %d codes", n)
+		}
+		for _, action := range []string{"consent.granted", "user.logout", "user.factor_added"} {
+			if s.Events.Count(action) != 0 {
+				t.Errorf("%s was done", action)
+			}
+		}
+		// Nor is a session that was planted.
+		victim.setCookie(sessionName, attacker.cookie(sessionName))
+		if victim.signsInAgain(annMail, annPass); victim.cookie(sessionName) == attacker.cookie(sessionName) || victim.who() != annMail {
+			t.Error("the planted session stays")
+		}
+	})
+}
