@@ -228,6 +228,25 @@ func TestMatchRedirect(t *testing.T) {
 			t.Errorf("%q: %t, want %t", uri, ok, want)
 		}
 	}
+	// Of loopback URIs alone an empty path equals "/".
+	bare := &clients.Client{Redirects: []string{"http://127.0.0.1:1234", "http://[::1]/", "http://localhost?a=b", "https://c.example", "cursor://app"}}
+	for uri, want := range map[string]bool{
+		"http://127.0.0.1:1234": true, "http://127.0.0.1:1234/": true, "http://127.0.0.1:5/": true, "http://127.0.0.1": true, "http://[::1]:9": true, "http://localhost:7/?a=b": true,
+		"http://127.0.0.1:1234//": false, "http://127.0.0.1:1234/?": false, "http://127.0.0.1:1234/a": false, "http://localhost:7/": false, "https://c.example": true, "https://c.example/": false,
+		"cursor://app": true, "cursor://app/": false,
+	} {
+		if got, ok := bare.MatchRedirect(uri); ok != want || ok && got != uri {
+			t.Errorf("%q: %t, want %t", uri, ok, want)
+		}
+	}
+	for pair, want := range map[[2]string]bool{
+		{"http://127.0.0.1:1", "http://127.0.0.1:1/"}: true, {"http://localhost/", "http://localhost"}: true, {"http://127.0.0.1:1", "http://127.0.0.1:2"}: false,
+		{"https://c.example", "https://c.example/"}: false, {"https://c.example", "https://c.example"}: true, {"http://127.0.0.1:1", "http://127.0.0.1.evil.example/"}: false,
+	} {
+		if clients.SameRedirect(pair[0], pair[1]) != want || clients.SameRedirect(pair[1], pair[0]) != want {
+			t.Errorf("%q are equal: %t", pair, !want)
+		}
+	}
 	only := &clients.Client{Redirects: []string{"https://c.example/cb"}}
 	if uri, ok := only.MatchRedirect(""); !ok || uri != "https://c.example/cb" {
 		t.Errorf("%q, %t", uri, ok)

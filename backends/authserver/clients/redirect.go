@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
 // MatchRedirect finds the address that an answer goes to: the one asked for where it is
@@ -18,9 +20,8 @@ func (c *Client) MatchRedirect(asked string) (uri string, ok bool) {
 	return asked, matchAny(c.Redirects, asked)
 }
 
-// matchAny compares with the registered ones, character by character. The port of a
-// loopback address may be another one: a native application takes what it gets
-// (RFC 8252 section 7.3).
+// matchAny reports whether a URI is a registered one, character by character. Of a loopback URI the port may be another
+// one, since a native application takes what it gets (RFC 8252 section 7.3), and an empty path equals "/".
 func matchAny(registered []string, asked string) bool {
 	if len(asked) > maxURI {
 		return false
@@ -38,7 +39,17 @@ func matchAny(registered []string, asked string) bool {
 	return false
 }
 
-// portless is a loopback URI of http without its port; not ok: it is none.
+// SameRedirect reports whether two redirect URIs are equal. Of loopback URIs an empty path equals "/".
+func SameRedirect(a, b string) bool {
+	if a == b {
+		return true
+	}
+	_, loopback := portless(a)
+	return loopback && kernel.SameURI(a, b)
+}
+
+// portless returns a loopback URI of http without its port, and with "/" as its path where it has none. For any other
+// URI ok is false.
 func portless(uri string) (bare string, ok bool) {
 	const scheme = "http://"
 	rest, ok := strings.CutPrefix(uri, scheme)
@@ -61,10 +72,16 @@ func portless(uri string) (bare string, ok bool) {
 			tail = digits[n:]
 		}
 		if tail == "" || tail[0] == '/' || tail[0] == '?' {
-			return scheme + host + tail, true
+			return kernel.Rooted(scheme + host + tail), true
 		}
 	}
 	return "", false
+}
+
+// refusedSchemes are those of what browsers and systems open themselves. Any other one is the private-use scheme of an
+// application (RFC 8252 section 7.1), with a dot in it or without, as editors have theirs.
+var refusedSchemes = []string{
+	"javascript", "data", "vbscript", "file", "blob", "about", "filesystem", "view-source", "ws", "wss", "ftp", "mailto", "tel",
 }
 
 // maxURI bounds the URIs of a registration, in bytes.
@@ -99,8 +116,8 @@ func redirectFault(uri string) string {
 		if _, ok := portless(uri); !ok {
 			return "must be https, or http to 127.0.0.1, [::1] or localhost"
 		}
-	case !strings.Contains(scheme, "."):
-		return "must be https, or a private-use scheme with a dot, such as com.example.app:/callback (RFC 8252 section 7.1)"
+	case slices.Contains(refusedSchemes, scheme):
+		return "must not have the scheme " + scheme + ": it must be https, http to a loopback address, or the scheme of an application, such as com.example.app:/callback"
 	}
 	return ""
 }

@@ -228,6 +228,15 @@ func TestResources(t *testing.T) {
 	}
 }
 
+// TestRootTwice gives one resource twice, with and without the "/" of an empty path.
+func TestRootTwice(t *testing.T) {
+	t.Parallel()
+	_, err := Parse([]byte("resources:\n- {slug: a, backend_kind: mint, uri: https://a.example}\n- {slug: b, backend_kind: mint, uri: https://a.example/}\n"), environment(nil))
+	if err == nil || !strings.Contains(err.Error(), `the uri "https://a.example/" is given twice`) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // Who is told of a fault finds it: the line of the file, unless the variable has the value.
 func TestFaultsHaveLines(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
 // Client is an entry of clients: the body of POST /admin/clients with the client_id, which
@@ -129,10 +131,10 @@ func (l *loader) seeds() {
 		switch {
 		case slugs[r.Slug]:
 			return fmt.Errorf("the slug %q is given twice", r.Slug)
-		case r.URI != "" && uris[r.URI]:
+		case r.URI != "" && uris[kernel.Rooted(r.URI)]:
 			return fmt.Errorf("the uri %q is given twice", r.URI)
 		}
-		slugs[r.Slug], uris[r.URI] = true, true
+		slugs[r.Slug], uris[kernel.Rooted(r.URI)] = true, true
 		return r.check()
 	})
 }

@@ -159,7 +159,7 @@ func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name st
 		}
 		return of[0], nil
 	}
-	at := slices.IndexFunc(of, func(r *resources.Resource) bool { return r.Slug == name || r.URI == name && name != "" })
+	at := slices.IndexFunc(of, func(r *resources.Resource) bool { return r.Slug == name || r.URI != "" && kernel.SameURI(r.URI, name) })
 	if at < 0 {
 		return nil, refuse(kernel.InvalidTarget, "there is no such resource of %s", p.Slug)
 	}
@@ -183,10 +183,10 @@ func (x *Connections) back(r *resources.Resource, asked string) (string, error) 
 
 const maxReturn = 2048
 
-// returns reports whether an entry of a list allows a URL: it is the same, or, where the
-// entry ends with /*, it is below that.
+// returns reports whether an entry of a list allows a URL: it is the same, where an empty path equals "/", or it is below
+// the entry where that ends with /*.
 func returns(entry, asked string) bool {
-	if entry == asked && !strings.HasSuffix(entry, "/*") {
+	if asked = kernel.Rooted(asked); kernel.Rooted(entry) == asked && !strings.HasSuffix(entry, "/*") {
 		return true
 	}
 	below, ok := strings.CutSuffix(entry, "*")

@@ -257,6 +257,32 @@ func TestStates(t *testing.T) {
 	})
 }
 
+// TestRootReturn returns to the root of a site, which browsers write with a "/".
+func TestRootReturn(t *testing.T) {
+	t.Parallel()
+	n, u := newNode(t, authtest.SQLite(t), nil), newUpstream(t)
+	ann, r := n.fill(t, u)
+	_, err := n.catalog.Edit(t.Context(), r.ID, func(r *resources.Resource) error {
+		r.URI = "https://chat.example"
+		r.Policy.Connect.AllowedReturnURLs = []string{"https://bare.example", "https://rooted.example/", "https://below.example/*", "https://query.example?a"}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for to, good := range map[string]bool{
+		"https://bare.example": true, "https://bare.example/": true, "https://rooted.example": true, "https://rooted.example/": true, "https://below.example": true, "https://below.example/": true,
+		"https://query.example/?a": true, "https://query.example?a": true,
+		"https://bare.example//": false, "https://bare.example/?": false, "https://bare.example/x": false, "http://bare.example": false, "https://bare.example.evil.example": false,
+		"https://below.example.evil.example": false, "https://below.example@evil.example": false, "https://query.example": false,
+	} {
+		_, err := n.Begin(t.Context(), connections.Start{User: ann, Provider: "chat", Resource: "https://chat.example/", ReturnURL: to})
+		if (err == nil) != good {
+			t.Errorf("%s: error %v", to, err)
+		}
+	}
+}
+
 // However many ask on two nodes, the provider is asked once, and what it gives is stored
 // before anybody has it.
 func TestRenewedOnce(t *testing.T) {

@@ -69,7 +69,7 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 	if to == "" {
 		return l, nil
 	}
-	if !slices.Contains(client.Metadata.Logout, to) {
+	if !slices.ContainsFunc(client.Metadata.Logout, func(uri string) bool { return clients.SameRedirect(uri, to) }) {
 		return nil, refuse("the post_logout_redirect_uri of the request is not one that the application has registered")
 	}
 	if l.To = to; values.Has("state") {

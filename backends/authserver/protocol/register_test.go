@@ -127,7 +127,6 @@ func TestRegisterRefuses(t *testing.T) {
 		`{"redirect_uris":["http://localhost.evil.example/"]}`:                         "invalid_redirect_uri",
 		`{"redirect_uris":["javascript:alert(1)"]}`:                                    "invalid_redirect_uri",
 		`{"redirect_uris":["data:text/html,x"]}`:                                       "invalid_redirect_uri",
-		`{"redirect_uris":["myapp:/cb"]}`:                                              "invalid_redirect_uri",
 		`{"redirect_uris":["https://c.example/\u0000"]}`:                               "invalid_redirect_uri",
 		`{"redirect_uris":["https://c.example/","https://*.example\\/"]}`:              "invalid_redirect_uri",
 		`{` + redirects + `,"grant_types":["password"]}`:                               "invalid_client_metadata",
@@ -151,6 +150,38 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 	s.do(t, http.MethodPost, "/oauth/register", formType, "a=1").is(t, "form", 400, "invalid_client_metadata")
 	s.register(t, `{"client_name":"`+strings.Repeat("x", 65<<10)+`"}`).is(t, "large", 413, "invalid_request")
+}
+
+// TestRegisterSchemes registers applications of devices, as editors and agents do: one URI that is refused would refuse
+// the client.
+func TestRegisterSchemes(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, authtest.SQLite(t), settings{})
+	register := func(uri string) answer {
+		return s.register(t, `{"token_endpoint_auth_method":"none","redirect_uris":["http://127.0.0.1:33418","`+uri+`","https://vscode.dev/redirect"]}`)
+	}
+	for _, uri := range []string{
+		"cursor://anysphere.cursor-mcp/oauth/callback", "vscode://vscode.github-authentication/did-authenticate", "vscode-insiders://x/cb", "myapp:/cb", "com.example.app:/cb",
+		"http://localhost:1/", "http://[::1]:5000/cb",
+	} {
+		a := register(uri)
+		if a.status != http.StatusCreated {
+			t.Errorf("%s: %d %s", uri, a.status, a.text)
+			continue
+		}
+		c, err := s.clients.Find(t.Context(), a.body["client_id"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := c.MatchRedirect(uri); !ok || got != uri {
+			t.Errorf("%s: %q, %t", uri, got, ok)
+		}
+	}
+	for _, scheme := range strings.Fields("javascript data vbscript file blob about filesystem view-source ws wss ftp mailto tel JavaScript FILE") {
+		for _, rest := range []string{":x", "://app.example/cb"} {
+			register(scheme+rest).is(t, scheme+rest, 400, "invalid_redirect_uri")
+		}
+	}
 }
 
 func TestModes(t *testing.T) {

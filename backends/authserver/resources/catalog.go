@@ -35,7 +35,7 @@ const (
 // snapshot is the resources of one moment. It does not change.
 type snapshot struct {
 	all    []*Resource          // by slug
-	byName map[string]*Resource // id, slug and URI; in this order where two are the same
+	byName map[string]*Resource // id, slug, URI, and URI with a path; in this order where two are the same
 	scopes []string             // of all mint resources, sorted
 }
 
@@ -58,7 +58,8 @@ func (cat *Catalog) read(ctx context.Context, _ string) (*snapshot, error) {
 	}
 	s := &snapshot{all: all, byName: make(map[string]*Resource, 3*len(all))}
 	for _, name := range [...]func(r *Resource) string{
-		func(r *Resource) string { return r.URI }, func(r *Resource) string { return r.Slug }, func(r *Resource) string { return r.ID },
+		func(r *Resource) string { return kernel.Rooted(r.URI) }, func(r *Resource) string { return r.URI },
+		func(r *Resource) string { return r.Slug }, func(r *Resource) string { return r.ID },
 	} {
 		for _, r := range all {
 			if key := name(r); key != "" {
@@ -74,6 +75,14 @@ func (cat *Catalog) read(ctx context.Context, _ string) (*snapshot, error) {
 	slices.Sort(s.scopes)
 	s.scopes = slices.Compact(s.scopes)
 	return s, nil
+}
+
+// find returns the resource with an id, a slug or a URI, in which an empty path equals "/"; nil: there is none.
+func (s *snapshot) find(name string) *Resource {
+	if r := s.byName[name]; r != nil {
+		return r
+	}
+	return s.byName[kernel.Rooted(name)]
 }
 
 func (cat *Catalog) now(ctx context.Context) (*snapshot, error) { return cat.list.Get(ctx, "") }
@@ -103,7 +112,7 @@ func (cat *Catalog) Find(ctx context.Context, name string) (*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r := s.byName[name]; r != nil {
+	if r := s.find(name); r != nil {
 		return r, nil
 	}
 	return nil, ErrUnknown
@@ -128,7 +137,7 @@ func (cat *Catalog) Resolve(ctx context.Context, names []string) ([]*Resource, e
 	}
 	found := make([]*Resource, 0, len(names))
 	for _, name := range names {
-		r := s.byName[name]
+		r := s.find(name)
 		if r == nil || name == r.ID && name != r.Slug {
 			return nil, kernel.Refuse(kernel.InvalidTarget, "there is no such resource here")
 		}

@@ -171,11 +171,36 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 		if err := kernel.Room(c, "authserver_resources", most); err != nil {
 			return err
 		}
+		if err := r.alone(c); err != nil {
+			return err
+		}
 		values := append([]any{r.ID, r.Slug}, r.values(now)...)
 		_, err := c.Exec("INSERT INTO authserver_resources (id, slug, uri, kind, display_name, scopes, provider_id, policy, updated_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			append(values, now.UnixMicro())...)
 		return err
 	}))
+}
+
+// alone refuses a resource whose URI another one has, with or without the "/" of an empty path.
+func (r *Resource) alone(c store.Conn) error {
+	if r.URI == "" {
+		return nil
+	}
+	rooted := kernel.Rooted(r.URI)
+	bare := rooted
+	scheme, rest, _ := strings.Cut(rooted, "://")
+	if authority, query, _ := strings.Cut(rest, "/"); query == "" || query[0] == '?' {
+		bare = scheme + "://" + authority + query
+	}
+	var there int
+	err := c.Row("SELECT 1 FROM authserver_resources WHERE uri IN (?, ?) AND id <> ? LIMIT 1", rooted, bare, r.ID).Scan(&there)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		err = ErrExists
+	}
+	return err
 }
 
 // values are the columns from uri to updated_at.
@@ -206,11 +231,17 @@ func (cat *Catalog) Edit(ctx context.Context, idOrSlug string, edit func(r *Reso
 		if err != nil {
 			return err
 		}
+		uri := r.URI
 		if err := edit(r); err != nil {
 			return err
 		}
 		if err := r.Check(); err != nil {
 			return err
+		}
+		if r.URI != uri {
+			if err := r.alone(c); err != nil {
+				return err
+			}
 		}
 		r.UpdatedAt = cat.Now().Truncate(time.Microsecond)
 		edited = r

@@ -95,6 +95,54 @@ func TestRows(t *testing.T) {
 	})
 }
 
+// TestRootURI has resources be named, and stored, with and without the "/" of an empty path.
+func TestRootURI(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		cat := resources.New(k.Server, resources.Options{})
+		seeds := []resources.Resource{
+			{Slug: "bare", URI: "https://bare.example", Kind: resources.Mint}, {Slug: "rooted", URI: "https://rooted.example/", Kind: resources.Mint},
+			{Slug: "query", URI: "https://query.example?a", Kind: resources.Mint}, {Slug: "deep", URI: "https://bare.example/deep", Kind: resources.Mint},
+		}
+		for range 2 { // as at each start
+			if err := cat.Seed(t.Context(), seeds); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for slug, uris := range map[string][2]string{
+			"bare": {"https://bare.example", "https://bare.example/"}, "rooted": {"https://rooted.example", "https://rooted.example/"}, "query": {"https://query.example?a", "https://query.example/?a"},
+		} {
+			found, err := cat.Resolve(t.Context(), uris[:])
+			if err != nil || len(found) != 1 || found[0].Slug != slug {
+				t.Errorf("%q: %+v, error %v", uris, found, err)
+			}
+			for _, uri := range uris {
+				if r, err := cat.Find(t.Context(), uri); err != nil || r.Slug != slug {
+					t.Errorf("%s: %+v, error %v", uri, r, err)
+				}
+				other := &resources.Resource{Slug: "other", URI: uri, Kind: resources.Mint}
+				if err := cat.Create(t.Context(), other); !errors.Is(err, resources.ErrExists) {
+					t.Errorf("%s is there twice: %v", uri, err)
+				}
+				if err := cat.Seed(t.Context(), []resources.Resource{*other}); !errors.Is(err, resources.ErrExists) {
+					t.Errorf("%s is seeded twice: %v", uri, err)
+				}
+				if _, err := cat.Edit(t.Context(), "deep", func(r *resources.Resource) error { r.URI = uri; return nil }); !errors.Is(err, resources.ErrExists) {
+					t.Errorf("%s is given to another: %v", uri, err)
+				}
+				if _, err := cat.Edit(t.Context(), slug, func(r *resources.Resource) error { r.URI = uri; return nil }); err != nil {
+					t.Errorf("%s cannot be written otherwise: %v", uri, err)
+				}
+			}
+		}
+		for _, uri := range []string{"https://bare.example//", "https://bare.example/?", "https://bare.example/deep/", "https://query.example", "bare/"} {
+			if _, err := cat.Resolve(t.Context(), []string{uri}); err == nil {
+				t.Errorf("%s is found", uri)
+			}
+		}
+	})
+}
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]resources.Resource{

@@ -160,7 +160,7 @@ func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 		return refuseCode("the authorization code was issued to another client")
 	case k.RedirectGiven && r.RedirectURI == "":
 		return refuseCode("redirect_uri is required, as the authorization request had it")
-	case r.RedirectURI != "" && r.RedirectURI != k.RedirectURI:
+	case r.RedirectURI != "" && !clients.SameRedirect(r.RedirectURI, k.RedirectURI):
 		return refuseCode("redirect_uri is not that of the authorization request")
 	case k.failures >= codeFailures:
 		return errBurnt

@@ -51,7 +51,8 @@ func (t *Tokens) runtime(ctx context.Context, by *clients.Client, audience Audie
 		return false, err
 	}
 	for _, r := range all {
-		if r.URI != "" && slices.Contains(audience, r.URI) && slices.Contains(r.Policy.Runtime.ClientIDs, by.ID) {
+		named := r.URI != "" && slices.ContainsFunc(audience, func(name string) bool { return kernel.SameURI(name, r.URI) })
+		if named && slices.Contains(r.Policy.Runtime.ClientIDs, by.ID) {
 			return true, nil
 		}
 	}
@@ -66,7 +67,7 @@ func (t *Tokens) introspectRefresh(ctx context.Context, by *clients.Client, id s
 	if err != nil {
 		return nil, err
 	}
-	if !f.made(raw) || !f.alive(t.Now()) || !f.has(sum) {
+	if !f.made(raw) || !f.alive(t.Now()) || !f.rotation.has(sum) {
 		return nil, nil
 	}
 	if f.Client != by.ID {

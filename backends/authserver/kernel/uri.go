@@ -1,0 +1,32 @@
+package kernel
+
+import (
+	"strings"
+	"time"
+)
+
+// Skew is how far the clock of whoever signed a token may be ahead of ours. No clock makes a token good for longer.
+const Skew = 10 * time.Second
+
+// SameURI reports whether two absolute URIs are equal, where an empty path equals "/" (RFC 3986 section 6.2.3). Nothing
+// else is normalized.
+func SameURI(a, b string) bool { return a == b || Rooted(a) == Rooted(b) }
+
+// Rooted returns an absolute URI with "/" as its path where it has none. What has no authority is returned as it is.
+func Rooted(uri string) string {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok || strings.ContainsAny(scheme, "/?#") {
+		return uri
+	}
+	end := strings.IndexAny(rest, "/?#")
+	switch {
+	case end < 0:
+		end = len(rest)
+	case rest[end] == '/':
+		return uri
+	}
+	if end == 0 {
+		return uri
+	}
+	return scheme + "://" + rest[:end] + "/" + rest[end:]
+}
