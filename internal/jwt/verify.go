@@ -38,6 +38,7 @@ const (
 	ErrType       Error = "the token is of a type that is not accepted here"
 	ErrIssuer     Error = "the token is of an issuer that is not accepted here"
 	ErrAudience   Error = "the token has the wrong audience, it was made for another service"
+	ErrAudiences  Error = "the token has more than one audience, it must be made for this service alone"
 	ErrNoExpiry   Error = "the token has no expiry time"
 	ErrExpired    Error = "the token has expired"
 	ErrTooEarly   Error = "the token is not yet valid"
@@ -72,6 +73,9 @@ type Issuer struct {
 
 	// Audiences of which the token must name one in aud; empty: it need not.
 	Audiences []string
+
+	// SoleAudience refuses tokens whose aud names more than one audience.
+	SoleAudience bool
 
 	// Algorithms that are accepted.
 	Algorithms []string
@@ -188,6 +192,9 @@ func (v *Verifier) check(ctx context.Context, parsed *golang.Token, claims golan
 	}
 	if len(issuer.Audiences) > 0 && !oneOf(claims["aud"], issuer.Audiences) {
 		return nil, nil, ErrAudience
+	}
+	if list, ok := claims["aud"].([]any); ok && issuer.SoleAudience && len(list) != 1 {
+		return nil, nil, ErrAudiences
 	}
 	expires, err := v.times(claims)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -18,10 +19,8 @@ import (
 const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 const (
-	// assertionLife is how far ahead an assertion may expire.
-	assertionLife = 5 * time.Minute
-	// skew is for clocks that are ahead of ours.
-	skew = 5 * time.Second
+	// assertionLife is how far ahead of now an assertion may expire, by the clock of the client.
+	assertionLife = time.Hour
 	// maxSecret bounds a secret that is sent, in bytes.
 	maxSecret = 512
 	maxJTI    = 256
@@ -32,9 +31,52 @@ type credentials struct {
 	id, method, secret, assertion string
 }
 
-// Authenticate finds the client of a request, by the Authorization headers and the form.
-// What is wrong with it is invalid_client, in the same words whatever it is, or
-// invalid_request where there is more than one way at once.
+// RefusedError says why a client was not authenticated, for the log and the audit feed. The client itself is told no
+// more than invalid_client.
+type RefusedError struct {
+	Client string // as the request names it; empty: it does not
+	Method string // how it was to be authenticated, such as private_key_jwt; empty: that cannot be told
+	Reason string
+}
+
+// Error implements error. It says what the client is told.
+func (e *RefusedError) Error() string { return errClient.Error() }
+
+// Unwrap returns what the client is told.
+func (e *RefusedError) Unwrap() error { return errClient }
+
+var errClient = kernel.Refuse(kernel.InvalidClient, "client authentication failed")
+
+// The reasons of refusals that more than one method has.
+const (
+	reasonUnknown   = "there is no such client"
+	reasonInactive  = "the client is not active"
+	reasonNoClient  = "the request names no client"
+	reasonMalformed = "the credentials are malformed"
+	reasonLong      = "the secret is too long"
+)
+
+// refuse returns the error for credentials that are not good.
+func (sent *credentials) refuse(reason string) error {
+	return &RefusedError{Client: sent.id, Method: sent.method, Reason: reason}
+}
+
+// fault says why a client may not authenticate as it does, whatever it proves; empty: it may.
+func (sent *credentials) fault(c *Client) string {
+	switch {
+	case c == nil:
+		return reasonUnknown
+	case !c.Active():
+		return reasonInactive
+	case c.AuthMethod != sent.method:
+		return "the client is registered for the method " + c.AuthMethod
+	}
+	return ""
+}
+
+// Authenticate finds the client of a request, by the Authorization headers and the form. The error is a *RefusedError,
+// whose answer is invalid_client in the same words whatever is wrong, or invalid_request where there is more than one
+// way at once.
 func (cs *Clients) Authenticate(ctx context.Context, authorization []string, form kernel.Form) (*Client, error) {
 	sent, err := read(authorization, form)
 	if err != nil {
@@ -47,22 +89,22 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return nil, err
 	}
-	usable := c != nil && c.Active() && c.AuthMethod == sent.method
-	if sent.method == MethodNone {
-		if !usable {
-			return nil, refuseClient()
+	fault := sent.fault(c)
+	if sent.method != MethodNone {
+		checked := c
+		if fault != "" {
+			checked = nil
 		}
-		return c, nil
+		ok, err := cs.verify(ctx, checked, sent.secret)
+		if err != nil {
+			return nil, err
+		}
+		if fault == "" && !ok {
+			fault = "the secret is wrong"
+		}
 	}
-	if !usable {
-		c = nil
-	}
-	ok, err := cs.verify(ctx, c, sent.secret)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, refuseClient()
+	if fault != "" {
+		return nil, sent.refuse(fault)
 	}
 	return c, nil
 }
@@ -74,10 +116,6 @@ func (cs *Clients) begin(ctx context.Context, id string) (*Client, error) {
 		return nil, ErrUnknown
 	}
 	return c, err
-}
-
-func refuseClient() error {
-	return kernel.Refuse(kernel.InvalidClient, "client authentication failed")
 }
 
 // read finds the one way in which a client authenticates.
@@ -97,7 +135,8 @@ func read(authorization []string, form kernel.Form) (sent credentials, err error
 	case len(authorization) == 1:
 		named, secret, ok := parseBasic(authorization[0])
 		if !ok {
-			return sent, refuseClient()
+			sent = credentials{id: id, method: MethodBasic}
+			return sent, sent.refuse(reasonMalformed)
 		}
 		if id != "" && id != named {
 			return sent, kernel.Refuse(kernel.InvalidRequest, "client_id is not that of the Authorization header")
@@ -109,12 +148,13 @@ func read(authorization []string, form kernel.Form) (sent credentials, err error
 		}
 		return credentials{id: id, method: MethodKey, assertion: assertion}, nil
 	case id == "":
-		return sent, refuseClient()
+		return sent, sent.refuse(reasonNoClient)
 	case clear != "":
+		sent = credentials{id: id, method: MethodPost, secret: clear}
 		if len(clear) > maxSecret {
-			return sent, refuseClient()
+			return sent, sent.refuse(reasonLong)
 		}
-		return credentials{id: id, method: MethodPost, secret: clear}, nil
+		return sent, nil
 	}
 	return credentials{id: id, method: MethodNone}, nil
 }
@@ -148,48 +188,54 @@ func parseBasic(header string) (id, secret string, ok bool) {
 // client, for this server, soon to expire, and not used before.
 func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, error) {
 	id, ok := jwt.Unverified(sent.assertion, "sub")
-	ok = ok && len(id) <= maxID && strings.IndexByte(id, 0) < 0
-	if !ok || sent.id != "" && sent.id != id {
-		return nil, refuseClient()
+	if ok = ok && len(id) <= maxID && strings.IndexByte(id, 0) < 0; !ok {
+		return nil, sent.refuse("the assertion is malformed, or its sub names no client")
 	}
+	if sent.id != "" && sent.id != id {
+		return nil, sent.refuse("the sub of the assertion is not the client_id of the request")
+	}
+	sent.id = id
 	c, err := cs.begin(ctx, id)
-	if errors.Is(err, ErrUnknown) {
-		return nil, refuseClient()
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrUnknown) {
 		return nil, err
 	}
-	if !c.Active() || c.AuthMethod != MethodKey {
-		return nil, refuseClient()
+	if fault := sent.fault(c); fault != "" {
+		return nil, sent.refuse(fault)
 	}
 	set, err := cs.keysOf(c)
 	if err != nil {
-		return nil, refuseClient()
+		return nil, sent.refuse("the keys of the client are not usable: " + err.Error())
 	}
 	now := cs.Now()
 	verifier := jwt.Verifier{
 		Issuers: []*jwt.Issuer{{
-			Name: id, Audiences: append([]string{cs.Issuer}, cs.options.Endpoints...), Algorithms: AssertionAlgorithms, SubjectClaim: "sub", Keys: set,
+			Name: id, Audiences: append([]string{cs.Issuer}, cs.options.Endpoints...), SoleAudience: true,
+			Algorithms: AssertionAlgorithms, SubjectClaim: "sub", Keys: set,
 		}},
-		Types: []string{"", "JWT", "client-authentication+jwt"}, Leeway: skew, Now: cs.Now, ValidSubject: func(s string) bool { return s == id },
+		Types: []string{"", "JWT", "client-authentication+jwt"}, Leeway: kernel.Skew, Now: cs.Now, ValidSubject: func(s string) bool { return s == id },
 	}
 	token, err := verifier.Verify(ctx, sent.assertion)
 	if err != nil {
-		if _, bad := errors.AsType[jwt.Error](err); bad {
-			return nil, refuseClient()
+		if bad, ok := errors.AsType[jwt.Error](err); ok {
+			return nil, sent.refuse("the assertion: " + bad.Error())
 		}
 		return nil, err
 	}
 	jti, _ := token.Claims["jti"].(string)
-	if !now.Before(token.Expires) || token.Expires.After(now.Add(assertionLife)) || jti == "" || len(jti) > maxJTI {
-		return nil, refuseClient()
+	switch {
+	case !now.Before(token.Expires):
+		return nil, sent.refuse("the assertion has expired")
+	case token.Expires.After(now.Add(assertionLife + kernel.Skew)):
+		return nil, sent.refuse("the assertion expires more than an hour from now")
+	case jti == "" || len(jti) > maxJTI:
+		return nil, sent.refuse(fmt.Sprintf("the assertion has no jti of 1 to %d characters", maxJTI))
 	}
 	first, err := cs.Counters.SetNX(ctx, "authserver:assertion:"+digest(id, jti), token.Expires.Sub(now)+time.Second)
 	if err != nil {
 		return nil, err
 	}
 	if !first {
-		return nil, refuseClient()
+		return nil, sent.refuse("the jti of the assertion was used before")
 	}
 	return c, nil
 }

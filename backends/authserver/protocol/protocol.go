@@ -3,8 +3,12 @@
 package protocol
 
 import (
+	"errors"
 	"net/http"
 	"slices"
+	"strings"
+
+	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
@@ -16,7 +20,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // Options of the endpoints. All rooms are required.
@@ -201,17 +204,30 @@ func (p *Protocol) client(w http.ResponseWriter, r *http.Request, form kernel.Fo
 	if err == nil {
 		return c, nil
 	}
-	if e, ok := apierror.From(err); ok && e.Code == kernel.InvalidClient {
+	if refused, ok := errors.AsType[*clients.RefusedError](err); ok {
 		if len(r.Header["Authorization"]) > 0 {
 			w.Header().Set("WWW-Authenticate", `Basic realm="authserver"`)
 		}
-		p.denied(r, "", e.Code)
+		p.refused(r, refused)
 	}
 	return nil, err
 }
 
-// denied tells of a client that was refused.
-func (p *Protocol) denied(r *http.Request, client, reason string) {
+// refused notes, in the log and the audit feed, why a client was not authenticated.
+func (p *Protocol) refused(r *http.Request, e *clients.RefusedError) {
+	client := strings.ToValidUTF8(e.Client, "\uFFFD")
+	client = client[:min(len(client), maxNamed)]
+	client = strings.ReplaceAll(strings.ToValidUTF8(client, ""), "\x00", "\uFFFD") // PostgreSQL has no such text
+	p.Logger().Warn("a client was refused", zap.String("client_id", client), zap.String("method", e.Method), zap.String("reason", e.Reason),
+		zap.String("path", r.URL.Path), zap.String("address", p.Address(r)))
+	p.denied(r, client, kernel.InvalidClient, "method", e.Method, "cause", e.Reason)
+}
+
+// maxNamed bounds what the audit feed keeps of the client_id of a request that nobody has authenticated, in bytes.
+const maxNamed = 512
+
+// denied counts and notes in the audit feed that a client was refused. detail is pairs of a name and a value.
+func (p *Protocol) denied(r *http.Request, client, reason string, detail ...string) {
 	p.Count("auth_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{Action: "auth.denied", Client: client, Address: p.Address(r), Detail: []string{"reason", reason, "path", r.URL.Path}})
+	p.Audit(r.Context(), kernel.Event{Action: "auth.denied", Client: client, Address: p.Address(r), Detail: append([]string{"reason", reason, "path", r.URL.Path}, detail...)})
 }

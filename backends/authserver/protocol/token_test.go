@@ -5,9 +5,11 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -16,6 +18,8 @@ import (
 	"time"
 
 	golang "github.com/golang-jwt/jwt/v5"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 
@@ -263,19 +267,26 @@ func TestAssertion(t *testing.T) {
 	}{
 		"good":           {func(golang.MapClaims) {}, 200},
 		"token endpoint": {func(c golang.MapClaims) { c["aud"] = []string{authtest.Issuer + "/oauth/token"} }, 200},
+		"and another":    {func(c golang.MapClaims) { c["aud"] = []string{authtest.Issuer, "https://other.example"} }, 401},
+		"both of ours":   {func(c golang.MapClaims) { c["aud"] = []string{authtest.Issuer, authtest.Issuer + "/oauth/token"} }, 401},
+		"nothing":        {func(c golang.MapClaims) { c["aud"] = []string{} }, 401},
 		"pushed":         {func(c golang.MapClaims) { c["aud"] = authtest.Issuer + "/oauth/par" }, 200},
-		"clock ahead":    {func(c golang.MapClaims) { c["iat"] = now.Add(5 * time.Second).Unix() }, 200},
-		"too far ahead":  {func(c golang.MapClaims) { c["iat"] = now.Add(6 * time.Second).Unix() }, 401},
-		"not yet":        {func(c golang.MapClaims) { c["nbf"] = now.Add(6 * time.Second).Unix() }, 401},
+		"clock ahead":    {func(c golang.MapClaims) { c["iat"] = now.Add(10 * time.Second).Unix() }, 200},
+		"too far ahead":  {func(c golang.MapClaims) { c["iat"] = now.Add(11 * time.Second).Unix() }, 401},
+		"not yet":        {func(c golang.MapClaims) { c["nbf"] = now.Add(11 * time.Second).Unix() }, 401},
 		"audience":       {func(c golang.MapClaims) { c["aud"] = "https://other.example" }, 401},
 		"no audience":    {func(c golang.MapClaims) { delete(c, "aud") }, 401},
 		"issuer":         {func(c golang.MapClaims) { c["iss"] = "x" }, 401},
 		"subject":        {func(c golang.MapClaims) { c["sub"] = s.client.ID }, 401},
 		"expired":        {func(c golang.MapClaims) { c["exp"] = now.Unix() }, 401},
-		"long":           {func(c golang.MapClaims) { c["exp"] = now.Add(5*time.Minute + time.Second).Unix() }, 401},
-		"no exp":         {func(c golang.MapClaims) { delete(c, "exp") }, 401},
-		"no jti":         {func(c golang.MapClaims) { delete(c, "jti") }, 401},
-		"long jti":       {func(c golang.MapClaims) { c["jti"] = strings.Repeat("x", 257) }, 401},
+		"an hour":        {func(c golang.MapClaims) { c["exp"] = now.Add(time.Hour).Unix() }, 200},
+		"an hour, ahead": {func(c golang.MapClaims) {
+			c["iat"], c["exp"] = now.Add(10*time.Second).Unix(), now.Add(time.Hour+10*time.Second).Unix()
+		}, 200},
+		"long":     {func(c golang.MapClaims) { c["exp"] = now.Add(time.Hour + 11*time.Second).Unix() }, 401},
+		"no exp":   {func(c golang.MapClaims) { delete(c, "exp") }, 401},
+		"no jti":   {func(c golang.MapClaims) { delete(c, "jti") }, 401},
+		"long jti": {func(c golang.MapClaims) { c["jti"] = strings.Repeat("x", 257) }, 401},
 	} {
 		claims := good()
 		test.change(claims)
@@ -324,6 +335,117 @@ func TestAssertion(t *testing.T) {
 	}
 	if n := provider.Count(); n != 1 {
 		t.Errorf("the keys were fetched %d times", n)
+	}
+}
+
+// TestAuthlib has a client send what Authlib's PrivateKeyJWT makes of nothing but a key: RS256 without a key id, for an
+// hour, to the token endpoint, and without client_id in the form.
+func TestAuthlib(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, authtest.SQLite(t), settings{})
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jwk, err := jwks.Marshal("k", "RS256", private.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &clients.Client{
+		Name: "K", AuthMethod: clients.MethodKey, Grants: []string{clients.GrantClient}, Scope: []string{"read"}, Source: clients.Admin,
+		Metadata: clients.Metadata{JWKS: clients.RawJSON(`{"keys":[` + string(jwk) + `]}`)},
+	}
+	if _, err := s.clients.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	sign := func() string {
+		issued := s.Clock.Now().Unix()
+		text, err := golang.NewWithClaims(golang.SigningMethodRS256, golang.MapClaims{
+			"iss": c.ID, "aud": authtest.Issuer + "/oauth/token", "sub": c.ID, "iat": issued, "exp": issued + 3600, "jti": rand.Text() + rand.Text()[:10],
+		}).SignedString(private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	form := func(assertion string) url.Values {
+		return values("grant_type", "client_credentials", "client_assertion_type", clients.AssertionType, "client_assertion", assertion)
+	}
+	once := sign()
+	s.post(t, "/oauth/token", form(once)).is(t, "once", 200, "")
+	s.Clock.Pass(59 * time.Minute)
+	s.post(t, "/oauth/token", form(once)).is(t, "again, before it expires", 401, "invalid_client")
+	// The same authentication at the other endpoints.
+	for path, name := range map[string]string{"/oauth/introspect": "token", "/oauth/revoke": "token"} {
+		v := form(sign())
+		v.Set(name, "x")
+		s.post(t, path, v).is(t, path, 200, "")
+		v.Set("client_assertion", once)
+		s.post(t, path, v).is(t, path+" again", 401, "invalid_client")
+	}
+}
+
+// TestRefusedClient reads in the log and in the audit feed who was refused and why. Neither holds what was sent as a
+// proof, and the client is told nothing of it.
+func TestRefusedClient(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, authtest.SQLite(t), settings{})
+	core, logs := observer.New(zap.InfoLevel)
+	logger := zap.New(core)
+	s.Logger = func() *zap.Logger { return logger }
+	suspended := &clients.Client{Name: "S", AuthMethod: clients.MethodNone, Grants: []string{clients.GrantCode}, Redirects: []string{"https://s.example/"}, Source: clients.Admin}
+	if _, err := s.clients.Create(t.Context(), suspended); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.clients.SetStatus(t.Context(), suspended.ID, clients.Suspended); err != nil {
+		t.Fatal(err)
+	}
+	basic := func(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
+	const wrong = "wrong secret words"
+	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	assertion := part(`{"alg":"ES256"}`) + "." + part(`{"iss":"nobody","sub":"nobody"}`) + "." + part("signature")
+	for name, test := range map[string]struct {
+		header, form           string
+		client, method, reason string
+	}{
+		"secret":    {basic(s.client.ID + ":" + wrong), "", s.client.ID, "client_secret_basic", "the secret is wrong"},
+		"method":    {"", "client_secret=" + url.QueryEscape(wrong) + "&client_id=" + s.client.ID, s.client.ID, "client_secret_post", "the client is registered for the method client_secret_basic"},
+		"unknown":   {basic("nobody:" + wrong), "", "nobody", "client_secret_basic", "there is no such client"},
+		"inactive":  {"", "client_id=" + suspended.ID, suspended.ID, "none", "the client is not active"},
+		"none":      {"", "", "", "", "the request names no client"},
+		"malformed": {"Bearer " + wrong, "", "", "client_secret_basic", "the credentials are malformed"},
+		"assertion": {"", "client_assertion_type=" + url.QueryEscape(clients.AssertionType) + "&client_assertion=" + assertion, "nobody", "private_key_jwt", "there is no such client"},
+		"garbage":   {"", "client_assertion_type=" + url.QueryEscape(clients.AssertionType) + "&client_assertion=" + url.QueryEscape(wrong), "", "private_key_jwt", "the assertion is malformed, or its sub names no client"},
+		"bytes":     {basic("%ff" + strings.Repeat("x", 1000) + ":" + wrong), "", "�", "client_secret_basic", "there is no such client"},
+	} {
+		before := len(s.Events.All())
+		v, err := url.ParseQuery(test.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Set("grant_type", "client_credentials")
+		var header []string
+		if test.header != "" {
+			header = []string{"Authorization", test.header}
+		}
+		a := s.post(t, "/oauth/token", v, header...)
+		a.is(t, name, 401, "invalid_client")
+		if strings.Contains(a.text, test.reason) {
+			t.Errorf("%s: the client is told %s", name, a.text)
+		}
+		events, lines := s.Events.All()[before:], logs.TakeAll()
+		if len(events) != 1 || len(lines) != 1 || events[0].Action != "auth.denied" {
+			t.Fatalf("%s: %+v, %+v", name, events, lines)
+		}
+		told, fields := strings.Join(events[0].Detail, "|"), lines[0].ContextMap()
+		logged, _ := fields["client_id"].(string)
+		if !strings.HasPrefix(events[0].Client, test.client) || test.client == "" && events[0].Client != "" || len(events[0].Client) > 512 || logged != events[0].Client ||
+			!strings.Contains(told, "method|"+test.method+"|cause|"+test.reason) || fields["method"] != test.method || fields["reason"] != test.reason {
+			t.Errorf("%s: %+v, %v", name, events[0], fields)
+		}
+		if all := fmt.Sprint(events[0], fields); strings.Contains(all, wrong) || strings.Contains(all, assertion) || strings.Contains(all, part("signature")) {
+			t.Errorf("%s: what was sent is told: %s", name, all)
+		}
 	}
 }
 

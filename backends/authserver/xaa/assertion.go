@@ -30,8 +30,6 @@ var Algorithms = []string{"ES256", "RS256", "PS256", "EdDSA"}
 const InvalidProof = "invalid_dpop_proof"
 
 const (
-	// skew is for clocks that are ahead of ours.
-	skew   = 5 * time.Second
 	maxJTI = 256
 	// maxActors bounds the chain of who acts for whom that an assertion brings along.
 	maxActors = 10
@@ -113,8 +111,8 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 		audience = x.Issuer
 	}
 	verifier := jwt.Verifier{
-		Issuers: []*jwt.Issuer{{Name: issuer, Audiences: []string{audience}, Algorithms: Algorithms, SubjectClaim: "sub", Keys: x.source(idp)}},
-		Types:   []string{Type}, Leeway: skew, Now: x.Now,
+		Issuers: []*jwt.Issuer{{Name: issuer, Audiences: []string{audience}, SoleAudience: true, Algorithms: Algorithms, SubjectClaim: "sub", Keys: x.source(idp)}},
+		Types:   []string{Type}, Leeway: kernel.Skew, Now: x.Now,
 		ValidSubject: func(s string) bool {
 			return s != "" && len(s) <= maxSubject && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 		},
@@ -136,9 +134,6 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 // claims checks and takes over what an ID-JAG has beyond other tokens.
 func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 	claims, now := token.Claims, x.Now()
-	if list, ok := claims["aud"].([]any); ok && len(list) != 1 {
-		return refuseGrant("the assertion must be for this server alone")
-	}
 	if id, _ := claims["client_id"].(string); id != r.Client.ID {
 		return refuseGrant("the assertion was made for another client")
 	}
@@ -322,7 +317,9 @@ func (p *Policy) covers(of []*resources.Resource) bool {
 		return true
 	}
 	return len(of) > 0 && !slices.ContainsFunc(of, func(r *resources.Resource) bool {
-		return !slices.ContainsFunc(p.Resources, func(name string) bool { return name == r.ID || name == r.Slug || name == r.URI })
+		return !slices.ContainsFunc(p.Resources, func(name string) bool {
+			return name == r.ID || name == r.Slug || r.URI != "" && kernel.SameURI(name, r.URI)
+		})
 	})
 }
 
