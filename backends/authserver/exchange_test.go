@@ -123,7 +123,8 @@ func TestExchange(t *testing.T) {
 		if d := l.do("GET", "/.well-known/oauth-authorization-server", "", 200); !strings.Contains(fmt.Sprint(d["grant_types_supported"]), exchangeGrant) {
 			t.Errorf("%v", d)
 		}
-		app, service, robot := l.party("app", false), l.party("service", false, "files", "mail"), l.party("robot", true, "files")
+		l.do("POST", "/admin/resources", `{"slug":"notes","uri":"https://notes.example","backend_kind":"mint","scopes":[{"name":"read"},{"name":"write"}]}`, 201)
+		app, service, robot := l.party("app", false), l.party("service", false, "files", "mail"), l.party("robot", true, "files", "notes")
 		subject := app.signIn("read write send", "files", "mail")
 
 		// The service acts for the app: with no more than the targets declare.
@@ -140,23 +141,27 @@ func TestExchange(t *testing.T) {
 			t.Errorf("%v", claims)
 		}
 
-		// The next one needs what ann grants to the service that calls it.
-		refused := robot.exchange(text, "resource", "files", "scope", "read")
+		// The next one needs what ann has granted to the app, at which she signed in, and not to the service that calls it.
+		service.signIn("read write", "notes")
+		refused := robot.exchange(text, "resource", "notes", "scope", "read")
 		refused.is(t, "no consent", 400, "consent_required")
-		if refused.text("cause") != "consent_missing" || refused.text("consent_url") != l.url+"/oauth/authorize?resource=files&scope=read" {
+		if refused.text("cause") != "consent_missing" || refused.text("consent_url") != l.url+"/oauth/authorize?resource=notes&scope=read" {
 			t.Errorf("%v", refused.body)
 		}
-		service.signIn("read", "files")
-		refused = robot.exchange(text, "resource", "files")
-		if refused.is(t, "less granted", 400, "consent_required"); refused.text("cause") != "scope_insufficient" || refused.text("consent_url") != l.url+"/oauth/authorize?resource=files&scope=write" {
+		app.signIn("read", "notes")
+		refused = robot.exchange(text, "resource", "notes")
+		if refused.is(t, "less granted", 400, "consent_required"); refused.text("cause") != "scope_insufficient" || refused.text("consent_url") != l.url+"/oauth/authorize?resource=notes&scope=write" {
 			t.Errorf("%v", refused.body)
 		}
+		robot.exchanged(text, "resource", "notes", "scope", "read")
 		last, claims := robot.exchanged(text, "resource", "files", "scope", "read")
+		if claims["consent_client_id"] != app.config.ClientID {
+			t.Errorf("%v", claims)
+		}
 		if actOf(claims) != `{"act":{"actor_type":"service","client_id":"`+service.config.ClientID+`","sub":"`+service.config.ClientID+`"},"actor_type":"agent","client_id":"`+robot.config.ClientID+`","sub":"`+robot.config.ClientID+`"}` ||
 			fmt.Sprint(claims["agent_chain"]) != "["+service.config.ClientID+" "+robot.config.ClientID+"]" || claims["agent_id"] != robot.config.ClientID {
 			t.Errorf("%v", claims)
 		}
-		robot.signIn("read", "files")
 		deep := service.exchange(last, "resource", "files")
 		if deep.is(t, "the third actor", 400, "invalid_request"); deep.text("error_description") != "delegation chain too deep" {
 			t.Errorf("%v", deep.body)
@@ -172,11 +177,11 @@ func TestExchange(t *testing.T) {
 		if !strings.Contains(reasons, "chain_too_deep") || !strings.Contains(reasons, "consent_required") {
 			t.Errorf("%s", reasons)
 		}
-		if list := l.do("GET", "/admin/audit?action=token.exchanged", "", 200)["events"].([]any); len(list) != 4 {
+		if list := l.do("GET", "/admin/audit?action=token.exchanged", "", 200)["events"].([]any); len(list) != 5 {
 			t.Errorf("%v", list)
 		}
 		own := l.do("GET", "/admin/issuances?jti="+url.QueryEscape((&enterprise{live: l}).token(map[string]any{"access_token": last})["jti"].(string)), "", 200)["issuances"].([]any)[0].(map[string]any)
-		if own["parent_jti"] == "" || own["consent_client_id"] != service.config.ClientID || fmt.Sprint(own["agent_chain"]) != "["+service.config.ClientID+" "+robot.config.ClientID+"]" {
+		if own["parent_jti"] == "" || own["consent_client_id"] != app.config.ClientID || fmt.Sprint(own["agent_chain"]) != "["+service.config.ClientID+" "+robot.config.ClientID+"]" {
 			t.Errorf("%v", own)
 		}
 
@@ -309,9 +314,6 @@ func TestExchangeChain(t *testing.T) {
 		l := newLive(t, db, "token_exchange: {max_chain_depth: 10}")
 		app := l.party("app", false)
 		two := [2]*party{l.party("one", false, "files"), l.party("two", true, "files")}
-		for _, p := range two {
-			p.signIn("read", "files")
-		}
 		// chain is a token of the app, and ten that came of it.
 		chain := func(first string) (texts []string, last golang.MapClaims) {
 			texts = append(make([]string, 0, 11), first)
@@ -365,7 +367,8 @@ func TestExchangeChain(t *testing.T) {
 			t.Errorf("%d are good after the first was revoked", n)
 		}
 
-		// Ann takes back what she has granted to the one in the middle.
+		// Ann takes back what she has granted to the app. What she has granted to one in the middle is its own.
+		two[0].signIn("read", "files")
 		texts, _ = chain(app.signIn("read", "files"))
 		grants := l.do("GET", "/admin/users/"+l.ann.ID+"/grants", "", 200)["consent_grants"].([]any)
 		byClient := map[string]string{}
@@ -373,14 +376,22 @@ func TestExchangeChain(t *testing.T) {
 			byClient[g.(map[string]any)["client_id"].(string)] = g.(map[string]any)["id"].(string)
 		}
 		l.do("DELETE", "/admin/grants/consent/"+byClient[two[0].config.ClientID], "", 204)
-		// The token of the second rests on what the first was granted.
-		if n := alive(texts); n != 2 {
-			t.Errorf("%d are good after a grant was taken back", n)
+		if n := alive(texts); n != 11 {
+			t.Errorf("%d are good after the grant of another was taken back", n)
 		}
-		two[1].exchange(texts[1], "resource", "files").is(t, "after that", 400, "consent_required")
+		l.do("DELETE", "/admin/grants/consent/"+byClient[app.config.ClientID], "", 204)
+		if n := alive(texts); n != 0 {
+			t.Errorf("%d are good after the grant was taken back", n)
+		}
+		two[1].exchange(texts[1], "resource", "files").is(t, "after that", 400, "invalid_grant")
+
+		// Nobody exchanges any more what began at a client that is suspended.
+		texts, _ = chain(app.signIn("read", "files"))
+		l.do("PATCH", "/admin/clients/"+app.config.ClientID+"/suspend", "", 200)
+		two[1].exchange(texts[1], "resource", "files").is(t, "the app is suspended", 400, "invalid_grant")
+		l.do("PATCH", "/admin/clients/"+app.config.ClientID+"/reactivate", "", 200)
 
 		// A client that is revoked takes with it what came of its tokens.
-		two[0].signIn("read", "files")
 		texts, _ = chain(app.signIn("read", "files"))
 		l.do("PATCH", "/admin/clients/"+two[1].config.ClientID+"/revoke", "", 200)
 		if app.good(texts[0]) != true || two[0].good(texts[1]) != true || two[0].good(texts[3]) != false {

@@ -317,7 +317,7 @@ var keys = []Key{
 	},
 	{
 		Name: "oauth.refresh_reuse_grace", Default: "0s", Own: true, at: func(c *Config) any { return &c.OAuth.RefreshReuseGrace }, check: notNegative,
-		Rule: "for this long the refresh token before the last one is answered with a new pair, at most 3 times, instead of ending its family",
+		Rule: "for this long a refresh token that was used is answered with a new pair, at most 3 times, instead of ending its family; each holder goes on",
 	},
 	{
 		Name: "oauth.state_max_age", Default: "10m", at: func(c *Config) any { return &c.OAuth.StateMaxAge }, check: positive,

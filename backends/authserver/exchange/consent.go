@@ -2,18 +2,20 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// granted: a person must have granted the client that holds the subject token what is to
-// be done with each target. A client that exchanges its own does not ask for more.
+// granted checks that a person has granted what is to be done with each target to the client at which they signed in,
+// however many services the token has gone through since. A client that exchanges its own does not ask for more.
 func (x *Exchange) granted(ctx context.Context, r *Request) error {
 	if r.person == "" || r.self && x.options.Self {
 		return nil
@@ -36,13 +38,16 @@ func (x *Exchange) granted(ctx context.Context, r *Request) error {
 	return nil
 }
 
-// consents are what the person has granted to the client that holds the subject token.
+// consents returns what the person has granted to the client at which they signed in.
 func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, error) {
-	holder, err := x.options.Clients.Find(ctx, r.subject.Client)
+	root, err := x.options.Clients.Find(ctx, r.subject.Root())
+	if errors.Is(err, clients.ErrUnknown) || err == nil && !root.Active() {
+		return nil, kernel.Refuse(kernel.InvalidGrant, "the client at which the person signed in is not active any more")
+	}
 	if err != nil {
 		return nil, err
 	}
-	return x.options.Consents.Between(ctx, r.person, holder)
+	return x.options.Consents.Between(ctx, r.person, root)
 }
 
 // covered is the id of the grant that covers a scope of a resource. The error is a

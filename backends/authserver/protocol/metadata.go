@@ -104,6 +104,8 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	}
 	if path == openIDPath {
 		document["subject_types_supported"] = []string{"public"}
+	}
+	if path == openIDPath || p.OpenID != nil { // strict clients read it in both documents
 		document["id_token_signing_alg_values_supported"] = []string{p.Algorithm}
 	}
 	if p.OpenID != nil {

@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
@@ -32,6 +33,13 @@ func TestMetadata(t *testing.T) {
 			t.Errorf("%s: %d %v", path, a.status, a.header)
 		}
 		same(t, a.body, want)
+	}
+	// With OpenID both say how ID tokens are signed.
+	openID := newServer(t, authtest.SQLite(t), settings{protocol: protocol.Options{OpenID: map[string]any{"userinfo_endpoint": "https://as.example/oauth/userinfo"}}})
+	for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
+		if a := openID.do(t, http.MethodGet, path, "", ""); !strings.Contains(a.text, `"id_token_signing_alg_values_supported":["ES256"]`) {
+			t.Errorf("%s: %s", path, a.text)
+		}
 	}
 	// What changes shows at once.
 	if err := s.catalog.Create(t.Context(), &resources.Resource{Slug: "new", URI: "https://api.example/new", Kind: resources.Mint, Scopes: []resources.Scope{{Name: "add"}}}); err != nil {

@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -60,6 +61,9 @@ type Claims struct {
 	// RestsOn are the ids of what the token ends with: the tokens that it was exchanged
 	// from, and what people have granted for that.
 	RestsOn []string `json:"rests_on"`
+	// Consented is the client at which the person signed in, of a token that others got of it by exchange; empty: the
+	// one that holds it.
+	Consented string `json:"consent_client_id"`
 	// Machine: the subject is a client, and the token is another one's, by exchange.
 	Machine bool     `json:"sub_client"`
 	Agent   string   `json:"agent_id"`
@@ -74,6 +78,9 @@ func (c *Claims) Family() string {
 	}
 	return family
 }
+
+// Root returns the client at which the person signed in, and to which they have given their consent.
+func (c *Claims) Root() string { return cmp.Or(c.Consented, c.Client) }
 
 // User is the id of the person that it is about; empty: it is of a client alone, or of
 // somebody whom only their identity provider knows, by whose URL the subject begins.
@@ -107,6 +114,9 @@ func (c *Claims) append(out []byte) []byte {
 	}
 	if len(c.RestsOn) > 0 {
 		out = appendList(append(out, `,"rests_on":`...), c.RestsOn)
+	}
+	if c.Consented != "" {
+		out = jsontext.AppendQuoted(append(out, `,"consent_client_id":`...), c.Consented)
 	}
 	if c.Machine {
 		out = append(out, `,"sub_client":true`...)
@@ -179,7 +189,7 @@ type Order struct {
 	Life      time.Duration
 
 	parent        string // of an exchange: the token that came
-	consentClient string // and who holds it
+	consentClient string // and at which client the person signed in
 	restsOn       []string
 	machine       bool // the subject is a client
 }
@@ -192,6 +202,9 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 		Client: o.Client.ID, Scope: strings.Join(o.Scope, " "),
 	}
 	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn, c.Machine = o.JKT, o.Act, o.Chain, o.restsOn, o.machine && o.Subject != o.Client.ID
+	if !o.machine && o.consentClient != o.Client.ID {
+		c.Consented = o.consentClient
+	}
 	if !o.AuthTime.IsZero() {
 		c.AuthTime = o.AuthTime.Unix()
 	}

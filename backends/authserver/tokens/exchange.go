@@ -33,7 +33,7 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 		return Answer{}, "", kernel.Refuse(kernel.InvalidGrant, "the token that came ends just now")
 	}
 	o.Life = min(o.Life, left)
-	o.Family, o.parent, o.consentClient = from.Family(), from.ID, from.Client
+	o.Family, o.parent, o.consentClient = from.Family(), from.ID, from.Root()
 	o.machine = from.Machine || from.Subject == from.Client
 	if from.AuthTime != 0 {
 		o.AuthTime = time.Unix(from.AuthTime, 0)

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
@@ -27,7 +26,6 @@ const (
 	secretBytes  = 32
 	macBytes     = 16
 	refreshBytes = secretBytes + macBytes
-	maxGraces    = 3
 )
 
 // family is a row.
@@ -35,9 +33,7 @@ type family struct {
 	Grant
 	id         string
 	generation int64
-	present    string // digests, with blanks between
-	previous   string
-	graces     int
+	rotation   rotation
 	rotated    time.Time
 	created    time.Time
 	expires    time.Time
@@ -55,7 +51,7 @@ func newFamily(id string, g Grant, now time.Time) *family {
 // first makes the first refresh token.
 func (f *family) first() string {
 	text := f.next()
-	f.present = digest(text)
+	f.rotation = rotation{present: []present{{sum: digest(text)}}}
 	return text
 }
 
@@ -101,8 +97,9 @@ func (f *family) insert(c store.Conn) error {
 	if err != nil {
 		return err
 	}
+	good, _ := f.rotation.columns()
 	_, err = c.Exec("INSERT INTO authserver_families (id, client_id, user_id, granted, present, rotated_at, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		f.id, f.Client, f.User, string(granted), f.present, f.rotated.UnixMicro(), f.created.UnixMicro(), f.expires.UnixMicro())
+		f.id, f.Client, f.User, string(granted), good, f.rotated.UnixMicro(), f.created.UnixMicro(), f.expires.UnixMicro())
 	return err
 }
 
@@ -110,12 +107,14 @@ const familyColumns = "id, client_id, user_id, granted, generation, present, pre
 
 func scanFamily(r store.Row) (*family, error) {
 	f := new(family)
-	var granted string
+	var granted, good, previous string
+	var graces int
 	var rotated, created, expires, revoked int64
-	if err := r.Scan(&f.id, &f.Client, &f.User, &granted, &f.generation, &f.present, &f.previous, &f.graces, &rotated, &created, &expires, &revoked); err != nil {
+	if err := r.Scan(&f.id, &f.Client, &f.User, &granted, &f.generation, &good, &previous, &graces, &rotated, &created, &expires, &revoked); err != nil {
 		return nil, err
 	}
 	f.rotated, f.created, f.expires, f.revoked = time.UnixMicro(rotated), time.UnixMicro(created), time.UnixMicro(expires), revoked != 0
+	f.rotation = parseRotation(good, previous, f.rotated, graces)
 	return f, json.Unmarshal([]byte(granted), &f.Grant)
 }
 
@@ -134,11 +133,6 @@ func (t *Tokens) findFamily(ctx context.Context, id string) (f *family, err erro
 
 // alive reports whether a family may go on.
 func (f *family) alive(now time.Time) bool { return !f.revoked && now.Before(f.expires) }
-
-// has reports whether the token with this digest is one that is good.
-func (f *family) has(sum string) bool {
-	return sum != "" && slices.Contains(strings.Split(f.present, " "), sum)
-}
 
 // Renewal is a refresh token that comes to be exchanged.
 type Renewal struct {
@@ -190,11 +184,8 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 		return Answer{}, refuseRefresh("expired")
 	}
 	sum := digest(r.Token)
-	again := false
-	if !f.has(sum) {
-		if again = t.graceful(f, sum); !again {
-			return Answer{}, t.reusedRefresh(ctx, f, r)
-		}
+	if !f.rotation.has(sum) && !f.rotation.graceful(sum, t.Now(), t.options.Grace) {
+		return Answer{}, t.reusedRefresh(ctx, f, r)
 	}
 	scope, of, err := t.narrow(ctx, f, r)
 	if err != nil {
@@ -214,18 +205,13 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 	if f.JKT == "" && r.Client.Public() {
 		f.JKT = r.JKT // RFC 9449 section 5: the next one is bound to the key of this proof
 	}
-	if err := t.rotate(ctx, f, sum, digest(answer.Refresh), again); err != nil {
+	if err := t.rotate(ctx, f, sum, digest(answer.Refresh)); err != nil {
 		return Answer{}, err
 	}
 	t.Count("tokens_refreshed_total", "")
 	t.Audit(ctx, kernel.Event{Action: "token.refreshed", Actor: f.User, Client: f.Client, Address: r.Address, Detail: []string{"family", f.id, "jti", issued.JTI}})
 	t.note(ctx, issued)
 	return answer, nil
-}
-
-// graceful reports whether a token that was used is let through once more.
-func (t *Tokens) graceful(f *family, sum string) bool {
-	return t.options.Grace > 0 && sum == f.previous && f.graces < maxGraces && t.Now().Sub(f.rotated) <= t.options.Grace
 }
 
 // narrow checks all that may be refused before the token is used up.
@@ -260,22 +246,19 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 	return scope, of, err
 }
 
-// rotate puts the next token in the place of the one that was used: the one write of a
-// refresh. A grace adds it to those that are good.
-func (t *Tokens) rotate(ctx context.Context, f *family, used, next string, again bool) error {
+// rotate stores that a token was used, and the next one: the one write of a refresh.
+func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error {
 	now := t.Now()
-	present, previous, graces, rotated := next, used, 0, now
-	if again {
-		present, previous, graces, rotated = f.present+" "+next, f.previous, f.graces+1, f.rotated
-	}
+	to := f.rotation.turn(used, next, now, t.options.Grace)
+	good, previous := to.columns()
 	granted, err := json.Marshal(f.Grant)
 	if err != nil {
 		return err
 	}
 	return t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		n, err := c.Exec("UPDATE authserver_families SET generation = generation + 1, granted = ?, present = ?, previous = ?, graces = ?, rotated_at = ?, expires_at = ?"+
+		n, err := c.Exec("UPDATE authserver_families SET generation = generation + 1, granted = ?, present = ?, previous = ?, rotated_at = ?, expires_at = ?"+
 			" WHERE id = ? AND generation = ? AND revoked_at = 0",
-			string(granted), present, previous, graces, rotated.UnixMicro(), now.Add(t.options.RefreshLife).UnixMicro(), f.id, f.generation)
+			string(granted), good, previous, now.UnixMicro(), now.Add(t.options.RefreshLife).UnixMicro(), f.id, f.generation)
 		if err == nil && n == 0 {
 			err = errStale
 		}

@@ -2,6 +2,8 @@ package tokens_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -378,6 +380,121 @@ func TestGrace(t *testing.T) {
 	s.Clock.Pass(10*time.Second + time.Microsecond)
 	_, err = refresh(one)
 	refused(t, err, "invalid_grant")
+}
+
+// TestGraceHolders has two holders of one refresh token use it within the grace. Each goes on with what they got, until
+// one token is used again after the grace.
+func TestGraceHolders(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, func(o *tokens.Options) { o.Grace = 10 * time.Second }).fill(t)
+		refresh := func(token string) (tokens.Answer, error) {
+			return s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: token})
+		}
+		must := func(token string) tokens.Answer {
+			t.Helper()
+			answer, err := refresh(token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return answer
+		}
+		one := s.start(t, s.client).Refresh
+		holders := [3]tokens.Answer{must(one), must(one), must(one)}
+		for i := range 20 {
+			for h := range holders {
+				s.Clock.Pass(time.Minute)
+				used := holders[h].Refresh
+				holders[h] = must(used)
+				if i%3 == 0 { // the answer was lost
+					s.Clock.Pass(9 * time.Second)
+					holders[h] = must(used)
+				}
+			}
+		}
+		// They take turns within the grace, too, and each may have lost an answer.
+		first, second := holders[0].Refresh, holders[1].Refresh
+		holders[0], holders[1] = must(first), must(second)
+		holders[0], holders[1] = must(first), must(second)
+		// The access tokens of all are good, and none was told to be of a stolen one.
+		for h := range holders {
+			if !s.live(t, holders[h].AccessToken) {
+				t.Errorf("holder %d has a dead token", h)
+			}
+			if told, err := s.Introspect(t.Context(), s.client, holders[h].Refresh, ""); err != nil || !strings.Contains(string(told), `"active":true`) {
+				t.Errorf("holder %d: %s, error %v", h, told, err)
+			}
+		}
+		if n := s.Events.Count("family.revoked"); n != 0 {
+			t.Errorf("%d families were revoked", n)
+		}
+		s.Clock.Pass(10*time.Second + time.Microsecond)
+		_, err := refresh(first)
+		refused(t, err, "invalid_grant")
+		for h := range holders {
+			_, err := refresh(holders[h].Refresh)
+			refused(t, err, "invalid_grant")
+			if s.live(t, holders[h].AccessToken) {
+				t.Errorf("holder %d goes on", h)
+			}
+		}
+	})
+}
+
+// TestGraceStored reads a family as one was stored while there was one token that is good and one before.
+func TestGraceStored(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, authtest.SQLite(t), func(o *tokens.Options) { o.Grace = 10 * time.Second }).fill(t)
+	for after, good := range map[time.Duration]bool{9 * time.Second: true, 11 * time.Second: false} {
+		one := s.start(t, s.client).Refresh
+		two, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: one})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := func(text string) string {
+			sum := sha256.Sum256([]byte(text))
+			return base64.RawURLEncoding.EncodeToString(sum[:])
+		}
+		err = s.Kernel.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec("UPDATE authserver_families SET present = ?, previous = ?, graces = 1 WHERE id = ?", sum(two.Refresh), sum(one), one[:26])
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Clock.Pass(after)
+		if _, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: one}); (err == nil) != good {
+			t.Errorf("after %s: error %v", after, err)
+		}
+		if _, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: two.Refresh}); (err == nil) != good {
+			t.Errorf("the next one after %s: error %v", after, err)
+		}
+	}
+}
+
+// TestGraceMany has answers be lost again and again: what a family remembers is bounded.
+func TestGraceMany(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, authtest.SQLite(t), func(o *tokens.Options) { o.Grace = 10 * time.Second }).fill(t)
+	token := s.start(t, s.client).Refresh
+	for range 100 {
+		var next tokens.Answer
+		for range 4 {
+			var err error
+			if next, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: token}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		token = next.Refresh
+		s.Clock.Pass(time.Second)
+	}
+	var size int
+	err := s.Kernel.Read(t.Context(), func(c store.Conn) error {
+		return c.Row("SELECT length(present) + length(previous) FROM authserver_families WHERE id = ?", token[:26]).Scan(&size)
+	})
+	if err != nil || size > 4<<10 {
+		t.Errorf("%d characters, error %v", size, err)
+	}
 }
 
 // TestGraceParallel has many come at once within the grace: it is not for more than it is
