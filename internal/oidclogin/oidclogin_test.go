@@ -136,6 +136,18 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// TestClockAhead has the clock of a provider be ahead of ours.
+func TestClockAhead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for by, good := range map[time.Duration]bool{10 * time.Second: true, 12 * time.Second: false} {
+		f.at.Claims = map[string]any{"iat": f.now.Add(by).Unix()}
+		if _, err := f.Finish(t.Context(), browser, f.begin(Ask{})); (err == nil) != good {
+			t.Errorf("by %s: error %v", by, err)
+		}
+	}
+}
+
 // TestForged: an ID token that the provider has not signed is refused.
 func TestForged(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ const (
 )
 
 // ahead is how far the clock of a provider may be ahead of ours.
-const ahead = 5 * time.Second
+const ahead = 10 * time.Second
 
 // algorithms may sign ID tokens.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512}

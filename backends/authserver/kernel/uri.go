@@ -1,12 +1,6 @@
 package kernel
 
-import (
-	"strings"
-	"time"
-)
-
-// Skew is how far the clock of whoever signed a token may be ahead of ours. No clock makes a token good for longer.
-const Skew = 10 * time.Second
+import "strings"
 
 // SameURI reports whether two absolute URIs are equal, where an empty path equals "/" (RFC 3986 section 6.2.3). Nothing
 // else is normalized.

@@ -101,8 +101,10 @@ func TestRootURI(t *testing.T) {
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		cat := resources.New(k.Server, resources.Options{})
 		seeds := []resources.Resource{
-			{Slug: "bare", URI: "https://bare.example", Kind: resources.Mint}, {Slug: "rooted", URI: "https://rooted.example/", Kind: resources.Mint},
-			{Slug: "query", URI: "https://query.example?a", Kind: resources.Mint}, {Slug: "deep", URI: "https://bare.example/deep", Kind: resources.Mint},
+			{Slug: "bare", URI: "https://bare.example", Kind: resources.Mint},
+			{Slug: "rooted", URI: "https://rooted.example/", Kind: resources.Mint},
+			{Slug: "query", URI: "https://query.example?a", Kind: resources.Mint},
+			{Slug: "deep", URI: "https://bare.example/deep", Kind: resources.Mint},
 		}
 		for range 2 { // as at each start
 			if err := cat.Seed(t.Context(), seeds); err != nil {

@@ -205,7 +205,7 @@ var sample = &authorize.Question{
 // samples are data of all pages, by which a brand is tried.
 var samples = map[string]any{
 	"home":          nil,
-	"login":         &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample", Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example"},
+	"login":         &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample", Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example", Meanwhile: "bob@example.com"},
 	"second":        &secondForm{&loginForm{Redirect: "/", Application: "Sample"}, "waiting", &factors.Challenge{Options: "{}", Signed: "challenge"}, true},
 	"security":      &security{Redirect: "/consent", Factors: []*factors.Factor{{ID: "id", Kind: factors.App, Name: "Telephone"}}, Left: 10, Apps: true, Passkeys: true, Required: true},
 	"app":           &appForm{&factors.Draft{Secret: "ABCD EFGH", QR: factors.QR{Size: 9, Path: "M4 4h1v1h-1z"}, Signed: "draft"}, "/consent", "Telephone"},
