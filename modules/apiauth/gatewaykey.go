@@ -44,7 +44,13 @@ const identityVar = "tollgate.gateway_key"
 //
 //	{http.auth.user.key_id}                 id of the key, not secret
 //	{http.auth.user.key_label}              its label
-//	{http.auth.user.rate_limit_per_minute}  its limit; empty: none
+//	{http.auth.user.rate_limit_per_minute}  the tightest limit on it; empty: none
+//
+// The operator's limits are shared by several keys. These are for budgets that count them:
+//
+//	{http.auth.user.operator_key_id}           the key that the operator's limits were set on
+//	{http.auth.user.operator_key_rate_limit}   requests a minute of all keys that share them
+//	{http.auth.user.operator_user_rate_limit}  requests a minute of all keys of the user
 type GatewayKey struct {
 	app *gateway.App
 }
@@ -72,8 +78,11 @@ func (g *GatewayKey) Authenticate(_ http.ResponseWriter, r *http.Request) (caddy
 	if err != nil {
 		return caddyauth.User{}, false, err
 	}
+	holder, ofKey := identity.ImposedRate(keychain.OnKey)
+	_, ofUser := identity.ImposedRate(keychain.OnUser)
 	return caddyauth.User{ID: identity.UserID, Metadata: map[string]string{
-		"key_id": identity.KeyID, "key_label": identity.Label, "rate_limit_per_minute": rateLimit(identity),
+		"key_id": identity.KeyID, "key_label": identity.Label, "rate_limit_per_minute": number(identity.RateLimit()),
+		"operator_key_id": holder, "operator_key_rate_limit": number(ofKey), "operator_user_rate_limit": number(ofUser),
 	}}, true, nil
 }
 
@@ -110,17 +119,26 @@ func userValue(identity *keychain.Identity, name string) (any, bool) {
 	case "key_label":
 		return identity.Label, true
 	case "rate_limit_per_minute":
-		return rateLimit(identity), true
+		return number(identity.RateLimit()), true
+	case "operator_key_id":
+		holder, _ := identity.ImposedRate(keychain.OnKey)
+		return holder, true
+	case "operator_key_rate_limit":
+		_, limit := identity.ImposedRate(keychain.OnKey)
+		return number(limit), true
+	case "operator_user_rate_limit":
+		_, limit := identity.ImposedRate(keychain.OnUser)
+		return number(limit), true
 	}
 	return nil, false
 }
 
-// rateLimit is empty where there is none.
-func rateLimit(identity *keychain.Identity) string {
-	if identity.RateLimitPerMinute == nil {
+// number is empty where there is none.
+func number(n *int64) string {
+	if n == nil {
 		return ""
 	}
-	return strconv.FormatInt(*identity.RateLimitPerMinute, 10)
+	return strconv.FormatInt(*n, 10)
 }
 
 // Identity is who sent a request that passed api_auth gateway_key.

@@ -91,8 +91,8 @@ type Handler struct {
 	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
 
 	// The user whose models answer requests that come without a checked key, and
-	// who is charged for them: a row of usage without a key, no limits but those of
-	// a budget before it. Default: none, such requests are a 401, and a configuration in
+	// who is charged for them: a row of usage without a key, no limits but those that the
+	// operator has imposed on the user, and those of a budget before it. Default: none, such requests are a 401, and a configuration in
 	// which no key is checked before is refused.
 	Anonymous string `json:"anonymous,omitempty"`
 
@@ -332,7 +332,10 @@ func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity,
 	if err != nil {
 		return nil, nil, caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
-	return kept, identity, nil
+	if !ok && identity.KeyID == "" { // the operator may have limited the user
+		identity, err = kept.Keychain.Keyless(r.Context(), identity.UserID)
+	}
+	return kept, identity, statusError(gateway.Unavailable(err))
 }
 
 func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
@@ -343,8 +346,8 @@ func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
 
 func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
 	ask := &cascade.Request{ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, User: identity.UserID, KeyID: identity.KeyID}
-	if len(identity.AllowedModels) > 0 {
-		ask.Allows = identity.Allows
+	if identity.Restricted() {
+		ask.Forbids = identity.Forbids
 	}
 	return ask
 }

@@ -83,7 +83,7 @@ func (h *Handler) named(routing *keychain.Routing, identity *keychain.Identity, 
 	tier, known := cascade.PseudoTier(id)
 	if !known {
 		if c, isEntry := routing.Entry(id); isEntry {
-			return listed(id, c.Model.Name, c.Provider.Code, c.Model.Created), identity.Allows(id)
+			return listed(id, c.Model.Name, c.Provider.Code, c.Model.Created), identity.Forbids(c) == ""
 		}
 		if tier, known = cascade.ResolveTier(id); !known {
 			tier, known = h.options.DefaultTier, h.options.DefaultTier != 0
@@ -106,10 +106,10 @@ func list(routing *keychain.Routing, identity *keychain.Identity) []listedModel 
 		all = append(all, ofTier(p.ID, p.Tier))
 	}
 	for _, name := range names {
-		if !identity.Allows(name) {
+		c, _ := routing.Entry(name)
+		if identity.Forbids(c) != "" {
 			continue
 		}
-		c, _ := routing.Entry(name)
 		all = append(all, listed(name, c.Model.Name, c.Provider.Code, c.Model.Created))
 	}
 	return all

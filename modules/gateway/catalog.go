@@ -36,7 +36,8 @@ type Catalog struct {
 	Disable []string `json:"disable,omitempty"`
 
 	// ProviderKeys says where keys that serve every user come from: "env" takes the
-	// variables that GET /providers names, such as OPENAI_API_KEY, where they are set.
+	// variables that GET /providers names, such as OPENAI_API_KEY, where they are set. A
+	// key that has a base URL beside it, such as OPENAI_BASE_URL, is used for that alone.
 	// Default: from nowhere, users bring their own.
 	ProviderKeys string `json:"provider_keys,omitempty"`
 
@@ -140,7 +141,18 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 		}
 		options.Overrides[code] = override
 	}
-	return catalog.NewSource(file, options, logger)
+	source, err := catalog.NewSource(file, options, logger)
+	if err != nil || environment == nil {
+		return source, err
+	}
+	for _, p := range source.Current().Providers() {
+		if key, ok := p.EnvironmentKey(environment); ok && !key.BelongsTo(p.BaseURL) {
+			logger.Warn("the key of a variable is not used for its provider, since it belongs to the base URL beside it; "+
+				"`provider "+p.Code+" { base_url {env."+key.BaseVariable+"} }` of the catalog reaches that",
+				zap.String("variable", key.Variable), zap.String("base_url_variable", key.BaseVariable), zap.String("provider", p.Code))
+		}
+	}
+	return source, nil
 }
 
 func (p *Provider) override() (catalog.Override, error) {

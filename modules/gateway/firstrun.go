@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
@@ -27,6 +28,8 @@ func init() {
 // FirstRun lets a newcomer see an answer at once: at each start it takes
 // provider keys from the environment variables that the catalog names
 // (OPENAI_API_KEY, GROQ_API_KEY …), looks for model servers on this machine,
+// and at base URLs of the environment (OPENAI_BASE_URL, which the key beside it
+// belongs to),
 // and, when the database is new, makes the user "local" with a gateway key and
 // prints a line that uses it. It is meant for one's own machine. It is the option
 // first_run of the app tollgate.
@@ -37,7 +40,8 @@ type FirstRun struct {
 	// Discover lists base URLs at which an OpenAI-compatible server may run,
 	// for example http://127.0.0.1:11434/v1 for Ollama. Those that answer
 	// become models of the user "local". The variable OPENAI_BASE_URL is
-	// looked at too.
+	// looked at too, with the key in OPENAI_API_KEY, and so is the like of every
+	// other provider whose key is set.
 	Discover []string `json:"discover,omitempty"`
 
 	// Fallback is the base URL of a server that is used only while there is
@@ -90,17 +94,23 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 	if err != nil {
 		return err
 	}
-	keys, err := a.keysFromEnvironment(ctx, g.Keychain)
+	keys, places, err := a.keysFromEnvironment(ctx, g.Keychain)
 	if err != nil {
 		return err
 	}
-	bases := a.first.Discover
-	if own := os.Getenv("OPENAI_BASE_URL"); own != "" {
-		bases = append([]string{own}, bases...)
+	named := len(places)
+	for _, base := range a.first.Discover {
+		places = append(places, keychain.ModelServer{BaseURL: base})
 	}
-	servers, err := g.Keychain.Discover(ctx, LocalUser, "local", bases, g.Custom)
+	servers, err := g.Keychain.Discover(ctx, LocalUser, "local", places, g.Custom)
 	if err != nil {
 		return err
+	}
+	for _, place := range places[:named] {
+		if !slices.Contains(servers, place.BaseURL) {
+			a.logger.Warn("a base URL of the environment lists no models, so it is not used; the key beside it is for no other place",
+				zap.String("base_url", place.BaseURL))
+		}
 	}
 	stored, err := storedKeys(ctx, g.Keychain)
 	if err != nil {
@@ -125,7 +135,7 @@ func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, erro
 	if a.first.Fallback == "" {
 		return false, nil
 	}
-	base := []string{a.first.Fallback}
+	base := []keychain.ModelServer{{BaseURL: a.first.Fallback}}
 	if !use {
 		_, err := g.Keychain.Discover(ctx, LocalUser, "scripted", base, nil)
 		return false, err
@@ -198,25 +208,32 @@ func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error
 }
 
 // keysFromEnvironment makes provider keys of the variables that are set, and
-// removes those whose variable is gone. It returns what it found, for people.
-func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service) ([]string, error) {
-	var found []string
-	cat := a.Catalog()
-	for _, p := range cat.Providers() {
-		for i, name := range p.Env {
-			secret := strings.TrimSpace(os.Getenv(name))
-			if i > 0 && len(found) > 0 && strings.HasPrefix(found[len(found)-1], p.Code+" ") {
-				secret = "" // the first variable that is set wins
+// removes those whose variable is gone. It returns what it found, for people. A key that
+// has a base URL beside it belongs there, and to no provider: such servers are returned
+// too, and OPENAI_BASE_URL also where there is no key.
+func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service) (found []string, servers []keychain.ModelServer, err error) {
+	for _, p := range a.Catalog().Providers() {
+		key, there := p.EnvironmentKey(os.Getenv)
+		if !there && slices.Contains(p.Env, "OPENAI_API_KEY") {
+			_, key.BaseURL = catalog.EnvironmentBase("OPENAI_API_KEY", os.Getenv)
+		}
+		own := there && key.BelongsTo(p.BaseURL)
+		for _, name := range p.Env {
+			secret := ""
+			if own && name == key.Variable {
+				secret = key.Secret
 			}
 			if err := service.SyncProviderKey(ctx, LocalUser, p.Code, environmentLabel+name, secret); err != nil {
-				return nil, err
-			}
-			if secret != "" {
-				found = append(found, p.Code+" ("+name+")")
+				return nil, nil, err
 			}
 		}
+		if own {
+			found = append(found, p.Code+" ("+key.Variable+")")
+		} else if key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL { // not this gateway, whose clients read the same variables
+			servers = append(servers, keychain.ModelServer{BaseURL: key.BaseURL, APIKey: key.Secret})
+		}
 	}
-	return found, nil
+	return found, servers, nil
 }
 
 // banner tells a person how to go on. It is printed, not logged: the key in it

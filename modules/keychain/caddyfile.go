@@ -15,7 +15,7 @@ func init() {
 	directive.Register[Handler]("keychain")
 }
 
-var optionNames = []string{"console", "request_log"}
+var optionNames = []string{"console", "new_users", "request_log"}
 
 // UnmarshalCaddyfile sets up the handler from its Caddyfile form:
 //
@@ -26,6 +26,14 @@ var optionNames = []string{"console", "request_log"}
 //			resource <uri>
 //			token access|id          # default: access
 //			origins <origin>...
+//		}
+//		new_users refuse | allow {           # default: allow, without limits
+//			rate_limit       <requests>  # a minute
+//			allow            <model>...
+//			tokens_per_day   <tokens>
+//			tokens_per_month <tokens>
+//			usd_per_day      <amount>
+//			usd_per_month    <amount>
 //		}
 //		request_log <duration>|forever   # default: 90d
 //	}
@@ -42,6 +50,14 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			h.Console = new(Console)
 			if err := h.Console.unmarshal(d); err != nil {
+				return err
+			}
+		case "new_users":
+			if h.NewUsers != nil {
+				return d.Err("new_users is given twice")
+			}
+			h.NewUsers = new(NewUsers)
+			if err := h.NewUsers.unmarshal(d); err != nil {
 				return err
 			}
 		case "request_log":

@@ -27,31 +27,39 @@ type keyFlags struct {
 	allow          []string
 	tokens, tokenM string
 	usd, usdM      string
+	own            bool
 }
 
+// newKeyFlags adds the flags of a key to a command.
 func newKeyFlags(set *pflag.FlagSet) *keyFlags {
-	f := &keyFlags{set: set}
+	f := newLimitFlags(set)
 	set.StringVar(&f.label, "label", "", "What the key is for")
-	set.Int64Var(&f.rateLimit, "rate-limit", 0, "Requests a minute (default: unlimited)")
-	set.StringVar(&f.expires, "expires", "", "When the key ends: a time such as 2027-01-31 or 2027-01-31T18:00:00Z, or how long from now such as 90d; none: never")
-	set.StringSliceVar(&f.allow, "allow", nil, "Models it may be used for: provider/model, provider/* or the beginning of a name with a *; none: all")
-	set.StringVar(&f.tokens, "tokens-per-day", "", "Tokens that it may spend in a day (UTC); none: unlimited")
-	set.StringVar(&f.tokenM, "tokens-per-month", "", "Tokens that it may spend in a month (UTC); none: unlimited")
-	set.StringVar(&f.usd, "usd-per-day", "", "US dollars that it may spend in a day (UTC), such as 2.50; none: unlimited")
-	set.StringVar(&f.usdM, "usd-per-month", "", "US dollars that it may spend in a month (UTC); none: unlimited")
 	set.StringVar(&f.mode, "effort-mode", "",
 		"How output_config.effort and the model name choose the tier: override (the effort), model_wins, max_of_both")
+	set.BoolVar(&f.own, "own", false, "Make the limits the user's own, who may change them, instead of imposing them")
 	return f
 }
 
-// keyFlagNames are all of newKeyFlags.
-var keyFlagNames = []string{
-	"label", "rate-limit", "expires", "allow", "tokens-per-day", "tokens-per-month", "usd-per-day", "usd-per-month", "effort-mode",
+// newLimitFlags adds the flags of limits to a command.
+func newLimitFlags(set *pflag.FlagSet) *keyFlags {
+	f := &keyFlags{set: set}
+	set.Int64Var(&f.rateLimit, "rate-limit", 0, "Requests a minute (default: unlimited)")
+	set.StringVar(&f.expires, "expires", "", "When the use ends: a time such as 2027-01-31 or 2027-01-31T18:00:00Z, or how long from now such as 90d; none: never")
+	set.StringSliceVar(&f.allow, "allow", nil, "Models that may be used: provider/model, provider/* or the beginning of a name with a *; none: all")
+	set.StringVar(&f.tokens, "tokens-per-day", "", "Tokens that may be spent in a day (UTC); none: unlimited")
+	set.StringVar(&f.tokenM, "tokens-per-month", "", "Tokens that may be spent in a month (UTC); none: unlimited")
+	set.StringVar(&f.usd, "usd-per-day", "", "US dollars that may be spent in a day (UTC), such as 2.50; none: unlimited")
+	set.StringVar(&f.usdM, "usd-per-month", "", "US dollars that may be spent in a month (UTC); none: unlimited")
+	return f
 }
 
-// change is what the flags that were given say. budgets are those of the key;
+// limitFlagNames are all of newLimitFlags.
+var limitFlagNames = []string{"rate-limit", "expires", "allow", "tokens-per-day", "tokens-per-month", "usd-per-day", "usd-per-month"}
+
+// change is what the flags that were given say. budgets are those that there are;
 // the ones that no flag names stay.
 func (f *keyFlags) change(budgets keychain.Budgets) (change keychain.KeyChange, err error) {
+	change.Impose = !f.own
 	if f.set.Changed("label") {
 		change.Label = &f.label
 	}
@@ -146,7 +154,7 @@ func (f *keyFlags) options() (keychain.KeyOptions, error) {
 	if err != nil {
 		return keychain.KeyOptions{}, err
 	}
-	options := keychain.KeyOptions{Label: f.label, RateLimitPerMinute: change.RateLimitPerMinute, ExpiresAt: change.ExpiresAt, EffortMode: keychain.EffortMode(f.mode)}
+	options := keychain.KeyOptions{Label: f.label, RateLimitPerMinute: change.RateLimitPerMinute, ExpiresAt: change.ExpiresAt, EffortMode: keychain.EffortMode(f.mode), Impose: change.Impose}
 	if change.AllowedModels != nil {
 		options.AllowedModels = *change.AllowedModels
 	}
@@ -158,7 +166,9 @@ func (f *keyFlags) options() (keychain.KeyOptions, error) {
 
 // showOptions writes the limits that a key has.
 func showOptions(w io.Writer, k *keychain.GatewayKey) {
-	cli.Row(w, "Requests a minute:", perMinute(k.RateLimitPerMinute))
+	if len(k.Imposed) == 0 || k.RateLimitPerMinute != nil {
+		cli.Row(w, "Requests a minute:", perMinute(k.RateLimitPerMinute))
+	}
 	if k.ExpiresAt != nil {
 		cli.Row(w, "Expires:", when(k.ExpiresAt))
 	}
@@ -168,6 +178,41 @@ func showOptions(w io.Writer, k *keychain.GatewayKey) {
 	if budgets := budgetText(&k.Budgets); budgets != "" {
 		cli.Row(w, "Budgets:", budgets)
 	}
+	for i := range k.Imposed {
+		cli.Row(w, "Imposed on the "+k.Imposed[i].On+":", limitsText(&k.Imposed[i].Limits))
+	}
+}
+
+// imposedText is empty where no limits are imposed on a key.
+func imposedText(k *keychain.GatewayKey) string {
+	parts := make([]string, 0, len(k.Imposed))
+	for i := range k.Imposed {
+		on := &k.Imposed[i]
+		text := "on the " + on.On + ": " + limitsText(&on.Limits)
+		if on.On == keychain.OnKey && on.Holder != k.ID {
+			text = "shared with " + on.Holder + ": " + limitsText(&on.Limits)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// limitsText is empty where there are none.
+func limitsText(l *keychain.Limits) string {
+	var parts []string
+	if l.RateLimitPerMinute != nil {
+		parts = append(parts, fmt.Sprint(*l.RateLimitPerMinute, " requests/minute"))
+	}
+	if budgets := budgetText(&l.Budgets); budgets != "" {
+		parts = append(parts, budgets)
+	}
+	if l.AllowedModels != nil {
+		parts = append(parts, "only "+strings.Join(l.AllowedModels, " "))
+	}
+	if l.ExpiresAt != nil {
+		parts = append(parts, "until "+when(l.ExpiresAt))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // budgetText is empty where there are none.

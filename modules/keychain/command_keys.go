@@ -3,6 +3,7 @@ package keychain
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,7 +62,57 @@ func userCommands(o *options) *cobra.Command {
 			})
 		}),
 	}
-	return cli.Group(&cobra.Command{Use: "users", Short: "Makes and lists users"}, add, all)
+	return cli.Group(&cobra.Command{Use: "users", Short: "Makes, lists and limits users"}, add, all, limitUser(o))
+}
+
+func limitUser(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "limit <id> [--rate-limit <n> | --no-rate-limit] [--expires <when>] [--allow <model>,…] [--usd-per-day <amount>] … | --lift",
+		Short: "Imposes limits on a user, which all their keys share; without flags it shows them",
+		Long: `
+Imposes limits on a user. All keys of theirs share them, those that they make
+later too, and the user cannot change them. What no flag names stays; --lift
+takes all of them away. Without flags it shows what there is.
+`,
+		Args: cobra.ExactArgs(1),
+	}
+	flags := newLimitFlags(cmd.Flags())
+	unlimited := cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
+	lift := cmd.Flags().Bool("lift", false, "Lifts all limits that are imposed on the user")
+	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
+	for _, name := range append(limitFlagNames, "no-rate-limit") {
+		cmd.MarkFlagsMutuallyExclusive("lift", name)
+	}
+	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
+		s.user = args[0]
+		limits, err := s.UserLimits(s.Ctx, s.user)
+		if err == nil && slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed) {
+			var change keychain.KeyChange
+			if change, err = flags.change(limits.Budgets); err != nil {
+				return err
+			}
+			change.ClearRateLimit, change.Catalog = *unlimited, s.catalog
+			if *lift {
+				change = keychain.KeyChange{ClearRateLimit: true, ClearExpiry: true, AllowedModels: new([]string), Budgets: new(keychain.Budgets)}
+			}
+			limits, err = s.LimitUser(s.Ctx, s.user, change)
+		}
+		if err != nil {
+			return err
+		}
+		return s.Table(struct {
+			UserID string `json:"user_id"`
+			keychain.Limits
+		}{s.user, limits}, func(w io.Writer) {
+			text := limitsText(&limits)
+			if text == "" {
+				text = "none"
+			}
+			cli.Row(w, "User:", s.user)
+			cli.Row(w, "Imposed on the user:", text)
+		})
+	})
+	return cmd
 }
 
 func keyCommands(o *options) *cobra.Command {
@@ -110,7 +161,14 @@ func createKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --user <id> [--label <text>] [--rate-limit <n>] [--expires <when>] [--allow <model>,…] [--usd-per-day <amount>] …",
 		Short: "Makes a gateway key and prints it, this once; a new user is made first",
-		Args:  cobra.NoArgs,
+		Long: `
+Makes a gateway key and prints it, this once. A new user is made first.
+
+The limits are imposed: the user sees them and cannot change them, and what they
+make of the key, by a replacement or as another key, shares them. With --own they
+are the user's own. To bind all keys of a user: tollgate keychain users limit.
+`,
+		Args: cobra.NoArgs,
 	}
 	flags := newKeyFlags(cmd.Flags())
 	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, _ []string) error {
@@ -158,12 +216,18 @@ func updateKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update <key id> --user <id> [--label <text>] [--rate-limit <n> | --no-rate-limit] [--expires <when>] [--allow <model>,…] …",
 		Short: "Changes a gateway key; what no flag names stays",
-		Args:  cobra.ExactArgs(1),
+		Long: `
+Changes a gateway key. What no flag names stays.
+
+The limits are those that are imposed on the key, and on the keys that share them.
+With --own they are the user's own.
+`,
+		Args: cobra.ExactArgs(1),
 	}
 	flags := newKeyFlags(cmd.Flags())
 	unlimited := cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
-	cmd.MarkFlagsOneRequired(append(keyFlagNames, "no-rate-limit")...)
+	cmd.MarkFlagsOneRequired(append(limitFlagNames, "label", "effort-mode", "no-rate-limit")...)
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		budgets, err := s.budgetsOf(args[0], flags)
 		if err != nil {
@@ -183,8 +247,8 @@ func updateKey(o *options) *cobra.Command {
 	return cmd
 }
 
-// budgetsOf are those that a key has, of which flags change some: they are
-// replaced together.
+// budgetsOf are those that a key has, its own or imposed ones, of which flags change
+// some: they are replaced together.
 func (s *session) budgetsOf(keyID string, flags *keyFlags) (keychain.Budgets, error) {
 	if !flags.changesBudgets() {
 		return keychain.Budgets{}, nil
@@ -194,8 +258,17 @@ func (s *session) budgetsOf(keyID string, flags *keyFlags) (keychain.Budgets, er
 		return keychain.Budgets{}, err
 	}
 	for i := range keys {
-		if keys[i].ID == keyID {
-			return keys[i].Budgets, nil
+		k := &keys[i]
+		if k.ID != keyID {
+			continue
+		}
+		if flags.own {
+			return k.Budgets, nil
+		}
+		for j := range k.Imposed {
+			if k.Imposed[j].On == keychain.OnKey {
+				return k.Imposed[j].Budgets, nil
+			}
 		}
 	}
 	return keychain.Budgets{}, nil // the update will say that there is no such key
@@ -210,14 +283,14 @@ func showNewKey(w io.Writer, key *keychain.NewKey) {
 }
 
 func showKeys(w io.Writer, keys ...keychain.GatewayKey) {
-	cli.Row(w, "KEY ID", "LABEL", "KEY", "PRIMARY", "REQUESTS/MIN", "MODELS", "BUDGETS", "EFFORT MODE", "STATE", "EXPIRES", "CREATED", "LAST USED")
+	cli.Row(w, "KEY ID", "LABEL", "KEY", "PRIMARY", "REQUESTS/MIN", "MODELS", "BUDGETS", "IMPOSED", "EFFORT MODE", "STATE", "EXPIRES", "CREATED", "LAST USED")
 	for i := range keys {
 		k := &keys[i]
 		models := "all"
 		if k.AllowedModels != nil {
 			models = strings.Join(k.AllowedModels, ", ")
 		}
-		cli.Row(w, k.ID, k.Label, k.Masked, cli.Yes(k.IsPrimary), perMinute(k.RateLimitPerMinute), models, budgetText(&k.Budgets), k.EffortMode, k.Status,
+		cli.Row(w, k.ID, k.Label, k.Masked, cli.Yes(k.IsPrimary), perMinute(k.RateLimitPerMinute), models, budgetText(&k.Budgets), imposedText(k), k.EffortMode, k.Status,
 			when(k.ExpiresAt), when(&k.CreatedAt), when(k.LastUsedAt))
 	}
 }

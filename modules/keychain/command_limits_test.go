@@ -38,7 +38,7 @@ func wantOptions(t *testing.T, k keychain.NewKey, want string) {
 // TestKeyLimits gives keys limits, changes some of them and lifts them.
 func TestKeyLimits(t *testing.T) {
 	l, _ := sqliteLine(t)
-	all := strings.Fields("--rate-limit 9 --expires 2999-01-31 --allow openai/*,groq/openai/gpt-oss-20b --tokens-per-day 10 --tokens-per-month 20 --usd-per-day 2.50 --usd-per-month 40 --effort-mode max_of_both")
+	all := strings.Fields("--rate-limit 9 --expires 2999-01-31 --allow openai/*,groq/openai/gpt-oss-20b --tokens-per-day 10 --tokens-per-month 20 --usd-per-day 2.50 --usd-per-month 40 --effort-mode max_of_both --own")
 	const want = `{"budgets":{"tokens_per_day":10,"tokens_per_month":20,"usd_per_day":2.5,"usd_per_month":40},"expires":"2999-01-31T00:00:00Z","limit":9,"mode":"max_of_both","models":["openai/*","groq/openai/gpt-oss-20b"]}`
 	for range 2 { // the first makes the user
 		wantOptions(t, l.key(append([]string{"keys", "create", "-u", "alice", "--label", "ci"}, all...)...), want)
@@ -47,9 +47,9 @@ func TestKeyLimits(t *testing.T) {
 	update := []string{"keys", "update", k.ID, "-u", "alice"}
 	wantOptions(t, l.key(append(update, all...)...), want)
 	wantOptions(t, l.key(append(update, "--label", "build")...), want)
-	wantOptions(t, l.key(append(update, "--usd-per-day", "none", "--tokens-per-month", "30", "--allow", "none", "--expires", "none", "--no-rate-limit")...),
+	wantOptions(t, l.key(append(update, "--usd-per-day", "none", "--tokens-per-month", "30", "--allow", "none", "--expires", "none", "--no-rate-limit", "--own")...),
 		`{"budgets":{"tokens_per_day":10,"tokens_per_month":30,"usd_per_day":null,"usd_per_month":40},"expires":null,"limit":null,"mode":"max_of_both","models":null}`)
-	if late := l.key(append(update, "--expires", "90d")...).ExpiresAt; late == nil || time.Until(*late).Round(time.Hour) != 90*24*time.Hour {
+	if late := l.key(append(update, "--expires", "90d", "--own")...).ExpiresAt; late == nil || time.Until(*late).Round(time.Hour) != 90*24*time.Hour {
 		t.Errorf("90 days are until %v", late)
 	}
 	out, _ := l.run("keys", "list", "-u", "alice")
@@ -75,7 +75,7 @@ func TestKeyLimits(t *testing.T) {
 		"--usd-per-month 0.0000001": "budgets.usd_per_month must be from 0.000001",
 	} {
 		l.fails(want, append([]string{"keys", "create", "-u", "alice"}, strings.Fields(args)...)...)
-		l.fails(want, append(update, strings.Fields(args)...)...)
+		l.fails(want, append(update, strings.Fields(args+" --own")...)...)
 	}
 	l.fails(`there is no gateway key "gk_x"`, "keys", "update", "gk_x", "-u", "alice", "--usd-per-day", "1")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
@@ -126,6 +127,9 @@ unless the configuration allows them: allow_networks of the option tollgate.
 			}
 		}
 		entry, err := s.AddModel(s.Ctx, s.user, custom)
+		if refusal, ok := apierror.From(err); ok && refusal.Param == "base_url" && string(s.App.Whole()) == "{}" {
+			return fmt.Errorf("%s. There is no Caddyfile in this folder, so no configuration was read: give that of the server with --config", refusal.Message)
+		}
 		if err != nil {
 			return err
 		}

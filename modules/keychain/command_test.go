@@ -139,7 +139,7 @@ func TestJSON(t *testing.T) {
 	l.stdin = "  gsk_0123456789-abcdefghijklmnopqrstuvwxyz-WXYZ\n"
 	var gk, pk string
 	const key = `"id":"gk_ID","user_id":"alice","label":%q,"masked":"ak-MASK","is_primary":%t,"status":%q,"revoked":%t,"rate_limit_per_minute":%s,` +
-		`"expires_at":null,"allowed_models":null,"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":null,"usd_per_month":null},"effort_mode":%q,"created_at":"TIME","last_used_at":null`
+		`"expires_at":null,"allowed_models":null,"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":null,"usd_per_month":null},"effort_mode":%q,"created_at":"TIME","last_used_at":null,"imposed":[]`
 	keyJSON := func(label string, primary bool, limit, mode string, revoked bool) string {
 		return fmt.Sprintf(key, label, primary, map[bool]string{false: "active", true: "revoked"}[revoked], revoked, limit, mode)
 	}
@@ -155,9 +155,9 @@ func TestJSON(t *testing.T) {
 		{"users list", `[]`, nil},
 		{"users add alice", `{"user":{"id":"alice","created_at":"TIME"},"key":{` + keyJSON("primary", true, "null", "override", false) + `,"key":"ak-KEY"}}`, nil},
 		{"users list", `[{"id":"alice","created_at":"TIME"}]`, nil},
-		{"keys create -u alice --label ci --rate-limit 60", `{` + keyJSON("ci", false, "60", "override", false) + `,"key":"ak-KEY"}`, remember("gk", &gk)},
-		{"keys update KEY -u alice --label build --no-rate-limit --effort-mode max_of_both", `{` + keyJSON("build", false, "null", "max_of_both", false) + `}`, nil},
-		{"keys update KEY -u alice --rate-limit 5", `{` + keyJSON("build", false, "5", "max_of_both", false) + `}`, nil},
+		{"keys create -u alice --label ci --rate-limit 60 --own", `{` + keyJSON("ci", false, "60", "override", false) + `,"key":"ak-KEY"}`, remember("gk", &gk)},
+		{"keys update KEY -u alice --label build --no-rate-limit --effort-mode max_of_both --own", `{` + keyJSON("build", false, "null", "max_of_both", false) + `}`, nil},
+		{"keys update KEY -u alice --rate-limit 5 --own", `{` + keyJSON("build", false, "5", "max_of_both", false) + `}`, nil},
 		{"keys revoke KEY -u alice", `{"id":"gk_ID","revoked":true}`, nil},
 		{"keys revoke KEY -u alice", `{"id":"gk_ID","revoked":true}`, nil},
 		{"keys rotate -u alice", `{` + keyJSON("primary", true, "null", "override", false) + `,"key":"ak-KEY"}`, nil},
@@ -237,7 +237,7 @@ func TestText(t *testing.T) {
 	}
 	check("USER  CREATED\n", "There are no users yet", "users", "list")
 	check("User:               alice\nKey id:             gk_ID\nLabel:              laptop\nRequests a minute:  9\nGateway key:        ak-KEY   (shown this once)\n",
-		`There was no user "alice"`, "keys", "create", "--user", "alice", "--label", "laptop", "--rate-limit", "9")
+		`There was no user "alice"`, "keys", "create", "--user", "alice", "--label", "laptop", "--rate-limit", "9", "--own")
 	check("alice  TIME\n", "", "users", "list")
 	check("gk_ID", "", "users", "add", "carol")
 	out, _ := l.run("keys", "list", "-u", "alice")

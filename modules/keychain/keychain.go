@@ -44,6 +44,10 @@ type Handler struct {
 	// Console has the options of the pages; absent: they have none.
 	Console *Console `json:"console,omitempty"`
 
+	// NewUsers says what becomes of those who sign in for the first time. Default: they
+	// are let in, without limits.
+	NewUsers *NewUsers `json:"new_users,omitempty"`
+
 	// RequestLog is how long single requests stay in the usage log, at least an
 	// hour; negative: for ever. All handlers of a configuration share one log.
 	// Default: 90d.
@@ -80,7 +84,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			return fmt.Errorf("request_log: %w", err)
 		}
 	}
-	h.service = &management.Service{Catalog: app.Catalog, Parts: app.Parts}
+	policy, err := h.NewUsers.policy()
+	if err != nil {
+		return fmt.Errorf("new_users: %w", err)
+	}
+	h.service = &management.Service{NewUsers: policy, Catalog: app.Catalog, Parts: app.Parts}
 	h.router = rest.NewRouter("", h.service.Routes())
 	h.console, err = h.Console.make()
 	return err

@@ -131,8 +131,9 @@ type Request struct {
 	Sealer *hub.Sealer
 	// KeyID names the gateway key; it tells prompt caches apart. Empty: none is asked for.
 	KeyID string
-	// Allows tells whether the sender may use an entry; nil: all of them.
-	Allows func(entry string) bool
+	// Forbids names the list of allowed models that a candidate is missing from, for
+	// people; empty: the sender may use it. A nil Forbids lets all of them be used.
+	Forbids func(c *keychain.Candidate) (list string)
 	// Via is the field of the request; nil: there is none.
 	Via []string
 	// Lease is the memory of the body that Hub or Embed refer to; nil: it does not count.
@@ -188,7 +189,13 @@ func (q *Request) surface() string {
 	return format.Facts().Surface
 }
 
-func (q *Request) allows(entry string) bool { return q.Allows == nil || q.Allows(entry) }
+// forbids is Forbids, or empty where there is none.
+func (q *Request) forbids(c *keychain.Candidate) (list string) {
+	if q.Forbids == nil {
+		return ""
+	}
+	return q.Forbids(c)
+}
 
 // Result is what became of a request; it goes to the usage log.
 type Result struct {

@@ -46,8 +46,10 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: "model", NoRetry: true,
 			Message: "the model \"" + wire.Mask(r.model, 100) + "\" makes no vectors" + r.vectorModels(routing, names),
 		}
-	case exact && !r.req.allows(asked.Entry):
-		return nil, notAllowed(r.model)
+	}
+	list := r.req.forbids(asked)
+	if exact && list != "" {
+		return nil, notAllowed(r.model, list)
 	}
 	plan := []*keychain.Candidate{asked}
 	for _, name := range names {
@@ -55,9 +57,9 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 			plan = append(plan, c)
 		}
 	}
-	plan = slices.DeleteFunc(plan, func(c *keychain.Candidate) bool { return !r.req.allows(c.Entry) })
+	plan = slices.DeleteFunc(plan, func(c *keychain.Candidate) bool { return r.req.forbids(c) != "" })
 	if len(plan) == 0 {
-		return nil, notAllowed(r.model)
+		return nil, notAllowed(r.model, list)
 	}
 	slices.SortStableFunc(plan, func(a, b *keychain.Candidate) int { return r.fails(a) - r.fails(b) })
 	return plan, nil
@@ -83,7 +85,7 @@ func (r *run) vectorModels(routing *keychain.Routing, names []string) string {
 	const most = 20
 	var made []string
 	for _, name := range names {
-		if c, _ := routing.Entry(name); c.Model.Embeddings && r.req.allows(name) && len(made) < most {
+		if c, _ := routing.Entry(name); c.Model.Embeddings && r.req.forbids(c) == "" && len(made) < most {
 			made = append(made, name)
 		}
 	}

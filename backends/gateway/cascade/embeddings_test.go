@@ -114,7 +114,7 @@ func TestEmbeddingsAreRefused(t *testing.T) {
 	}
 	r.embed("keychain-low").fails(t, 404, "model_not_found")
 	r.embed("v-9").fails(t, 404, "model_not_found")
-	req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account, Embed: mustEmbed(t, "v-1"), Allows: func(entry string) bool { return entry == "beta/v-2" }}
+	req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account, Embed: mustEmbed(t, "v-1"), Forbids: onlyBeta}
 	r.answered(req).fails(t, 403, "permission_denied")
 	if e = r.ask("alpha/v-1"); !strings.Contains(e.err.Message, "POST /v1/embeddings") {
 		t.Error(e.err)

@@ -42,11 +42,12 @@ const (
 	LateFailing    = "provider_failing"
 )
 
-// skip notes a candidate that the plan leaves out.
-func (r *run) skip(c *keychain.Candidate, lack string) {
+// skip notes a candidate that the plan leaves out, since it lacks something or is missing
+// from a list of allowed models.
+func (r *run) skip(c *keychain.Candidate, lack, list string) {
 	step := Step{Candidate: c, Code: SkipUnfit, Reason: "it has no " + lack}
-	if lack == lackAllowed {
-		step.Code, step.Reason = SkipNotAllowed, "it is not one of the key's allowed_models"
+	if list != "" {
+		step.Code, step.Reason = SkipNotAllowed, "it is not one of "+list
 	}
 	r.skipped = append(r.skipped, step)
 }

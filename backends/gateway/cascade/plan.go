@@ -82,8 +82,10 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	default:
 		return nil, notFound(r.req, model, routing)
 	}
-	if isEntry && !r.req.allows(model) && !r.Options.EntryFallback {
-		return nil, notAllowed(model)
+	if isEntry && !r.Options.EntryFallback {
+		if list := r.req.forbids(entry); list != "" {
+			return nil, notAllowed(model, list)
+		}
 	}
 	if !isEntry {
 		r.result.Tier = tier
@@ -114,10 +116,11 @@ func noProviderKeys() error {
 	}
 }
 
-func notAllowed(model string) error {
+// notAllowed names the list of allowed models that the model is missing from.
+func notAllowed(model, list string) error {
 	return &apierror.Error{
 		Status: http.StatusForbidden, Code: "permission_denied", Type: "permission_error", Param: "model", NoRetry: true,
-		Message: "this key may not use the model \"" + wire.Mask(model, 100) + "\": it is not one of the key's allowed_models",
+		Message: "this key may not use the model \"" + wire.Mask(model, 100) + "\": it is not one of " + list,
 	}
 }
 
@@ -188,7 +191,10 @@ func notFound(req *Request, model string, routing *keychain.Routing) error {
 	for _, p := range PseudoModels {
 		names = append(names, p.ID)
 	}
-	entries := slices.DeleteFunc(routing.Entries(), func(entry string) bool { return !req.allows(entry) })
+	entries := slices.DeleteFunc(routing.Entries(), func(name string) bool {
+		entry, _ := routing.Entry(name)
+		return req.forbids(entry) != ""
+	})
 	more := ""
 	if len(entries) > 20 {
 		entries, more = entries[:20], ", … (GET /v1/models lists all)"
@@ -206,6 +212,9 @@ type filter struct {
 	seen    int // candidates looked at
 	small   int // of them left out for their context window
 	missing string
+	// forbidden is the list of allowed models that a candidate is missing from which could
+	// carry the request; empty: there is none.
+	forbidden string
 }
 
 // add takes over the candidates of one tier; last are those of failing providers, and
@@ -217,14 +226,9 @@ func (f *filter) add(tier []*keychain.Candidate) {
 			continue
 		}
 		f.seen++
-		if lack := f.lacks(c); lack != "" {
-			f.missing = lack
-			if lack == lackWindow {
-				f.small++
-			}
-			if f.run.explains {
-				f.run.skip(c, lack)
-			}
+		lack, list := f.lacks(c), f.run.req.forbids(c)
+		if lack != "" || list != "" {
+			f.leave(c, lack, list)
 			continue
 		}
 		if f.run.Memory.Health.failing(providerScope(c), f.run.req.User) || f.run.emulates(c) {
@@ -234,6 +238,22 @@ func (f *filter) add(tier []*keychain.Candidate) {
 		f.list = append(f.list, c)
 	}
 	f.list = append(f.list, late...)
+}
+
+// leave leaves a candidate out that lacks something, or is missing from a list of
+// allowed models.
+func (f *filter) leave(c *keychain.Candidate, lack, list string) {
+	switch lack {
+	case "":
+		f.forbidden = list
+		lack = lackAllowed + list
+	case lackWindow:
+		f.small++
+	}
+	f.missing = lack
+	if f.run.explains {
+		f.run.skip(c, lack, list)
+	}
 }
 
 // has reports whether an entry is in the list already: it may stand in several
@@ -252,7 +272,7 @@ const (
 	lackFiles   = "file input"
 	lackPrefill = "continuing an assistant message (assistant prefill)"
 	lackOwn     = "the client's own format"
-	lackAllowed = "a place among the allowed_models of this key"
+	lackAllowed = "a place among " // and the name of a list
 	lackAnswers = "answers to give: it makes vectors, see POST /v1/embeddings"
 )
 
@@ -260,8 +280,6 @@ const (
 func (f *filter) lacks(c *keychain.Candidate) string {
 	m, needs := c.Model, f.run.needs
 	switch {
-	case !f.run.req.allows(c.Entry):
-		return lackAllowed
 	case m.Embeddings:
 		return lackAnswers
 	case needs == 0:
@@ -292,6 +310,16 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	return ""
 }
 
+// own is the mistake of a request that only an upstream of the client's own format can
+// carry, nil for any other.
+func (r *run) own() *apierror.Error {
+	if r.req.Hub == nil {
+		return nil
+	}
+	own, _ := apierror.From(r.req.Hub.Own)
+	return own
+}
+
 // none is the error when nothing is left.
 func (f *filter) none() error {
 	if f.seen > 0 && f.small == f.seen {
@@ -301,8 +329,13 @@ func (f *filter) none() error {
 	if f.seen > 0 {
 		message = "no model is available for this request: no candidate of the tier and below has " + f.missing
 	}
-	if f.missing == lackOwn {
-		return f.run.req.Hub.Own
+	if own := f.run.own(); own != nil && f.forbidden != "" {
+		return &apierror.Error{
+			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: own.Param, NoRetry: true,
+			Message: "no model is available for this request, since those that can carry it are not among " + f.forbidden + ": " + own.Message,
+		}
+	} else if own != nil && f.missing == lackOwn {
+		return own
 	}
 	status := http.StatusConflict
 	mistakes := f.run.from.Facts().Mistakes

@@ -259,7 +259,7 @@ func TestAllowedModels(t *testing.T) {
 	r := newRig(t, setup{keys: everybody})
 	ask := func(model string) *apierror.Error {
 		request := r.request(model, false, nil)
-		request.Allows = func(entry string) bool { return strings.HasPrefix(entry, "beta/") }
+		request.Forbids = onlyBeta
 		_, err := r.engine.Answer(t.Context(), httptest.NewRecorder(), request)
 		e, ok := apierror.From(err)
 		if !ok || !e.NoRetry || e.Param != "model" {
@@ -272,8 +272,43 @@ func TestAllowedModels(t *testing.T) {
 		strings.Contains(e.Message, "alpha/") || strings.Contains(e.Message, "gamma/") {
 		t.Errorf("%+v", e)
 	}
-	if e := ask("alpha/a-low"); e.Status != 403 || e.Code != "permission_denied" || e.Type != "permission_error" {
+	if e := ask("alpha/a-low"); e.Status != 403 || e.Code != "permission_denied" || e.Type != "permission_error" || !strings.HasSuffix(e.Message, "it is not one of the list") {
 		t.Errorf("%+v", e)
+	}
+}
+
+// onlyBeta forbids the models of all other providers.
+func onlyBeta(c *keychain.Candidate) (list string) {
+	if strings.HasPrefix(c.Entry, "beta/") {
+		return ""
+	}
+	return "the list"
+}
+
+// TestAllowedModelsWithoutTool asks for a tool that only a model can run which the key may
+// not use: the refusal names both.
+func TestAllowedModelsWithoutTool(t *testing.T) {
+	t.Parallel()
+	for format, body := range map[hub.Format]string{
+		hub.Messages:  `{"model":"keychain-low","max_tokens":100,"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"},"messages":[{"role":"user","content":"news?"}]}`,
+		hub.Responses: `{"model":"keychain-low","store":false,"tools":[{"type":"web_search"}],"input":"news?"}`,
+	} {
+		t.Run(string(format), func(t *testing.T) {
+			t.Parallel()
+			r := newNative(t, format)
+			request := r.of(format, body)
+			request.Forbids = onlyBeta
+			e := r.answered(request)
+			e.fails(t, 409, "no_models_available")
+			for _, part := range []string{"web_search", "the list"} {
+				if !strings.Contains(e.err.Message, part) {
+					t.Errorf("%q does not say %q", e.err.Message, part)
+				}
+			}
+			if len(r.alpha.got())+len(r.beta.got()) != 0 {
+				t.Error("a provider was asked")
+			}
+		})
 	}
 }
 

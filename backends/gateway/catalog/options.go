@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -56,8 +57,8 @@ func build(d *data, opts Options) (*Catalog, error) {
 	for _, p := range d.providers {
 		on := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
 		o, changes := opts.Overrides[p.Code]
-		if from := opts.environmentKey(p); o.APIKey == "" && from != "" {
-			o.APIKey, changes = from, true
+		if from, ok := p.EnvironmentKey(opts.Environment); ok && o.APIKey == "" && from.BelongsTo(cmp.Or(o.BaseURL, p.BaseURL)) {
+			o.APIKey, changes = from.Secret, true
 		}
 		if changes {
 			changed, err := o.apply(p)
@@ -146,19 +147,6 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 	}
 	p.Timeouts = o.Timeouts.Or(p.Timeouts)
 	return p, p.setKey(o.APIKey)
-}
-
-// environmentKey is the first key that the environment has for a provider.
-func (o *Options) environmentKey(p *Provider) string {
-	if o.Environment == nil {
-		return ""
-	}
-	for _, name := range p.Env {
-		if key := strings.TrimSpace(o.Environment(name)); key != "" {
-			return key
-		}
-	}
-	return ""
 }
 
 // setKey gives a provider the operator's key; empty: none.

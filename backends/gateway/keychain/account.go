@@ -78,6 +78,8 @@ type Candidate struct {
 	// Keys has at least one element. The operator's is the last.
 	Keys   []Key
 	Custom bool
+	// Shadows reports that the user's own model has a name of a provider of the catalog.
+	Shadows bool
 }
 
 // OwnKeys is how many of the keys are the user's own.
@@ -258,6 +260,8 @@ func (a *Account) route(cat *catalog.Catalog) *Routing {
 		if c == nil {
 			if m := custom[e.Entry]; m != nil && e.IsCustom {
 				c = a.customCandidate(m)
+				code, _, _ := strings.Cut(m.Entry, "/")
+				_, c.Shadows = cat.Provider(code)
 			} else {
 				code, id, _ := strings.Cut(e.Entry, "/")
 				provider, _ := cat.Provider(code)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,43 +22,63 @@ const (
 	maxFound     = 50 // models of one server
 )
 
-// Discover looks for OpenAI-compatible servers at base URLs and makes each
+// ModelServer is a place where an OpenAI-compatible server may run.
+type ModelServer struct {
+	// BaseURL is where /models and /chat/completions are appended.
+	BaseURL string
+	// APIKey is sent as a Bearer token; empty: none is needed.
+	APIKey string
+}
+
+// Discover looks for OpenAI-compatible servers and makes each
 // model that they list an entry "prefix/model" of the user, in the low tier, so
-// that every tier reaches it. Entries of these bases that are not found any
-// more are removed. It returns the bases that answered.
-func (s *Service) Discover(ctx context.Context, userID, prefix string, bases []string, transport http.RoundTripper) ([]string, error) {
+// that every tier reaches it. Entries that were found before and are not found any
+// more are removed, also those of servers that are not among these any more. It returns
+// the base URLs that answered.
+func (s *Service) Discover(ctx context.Context, userID, prefix string, servers []ModelServer, transport http.RoundTripper) ([]string, error) {
 	known, err := s.selectModels(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
 	var found, order []string
-	wanted := make(map[string]CustomModel)
-	for _, base := range bases {
-		base = strings.TrimRight(base, "/")
-		models := listModels(ctx, base, transport)
+	wanted, asked := make(map[string]CustomModel), make(map[string]bool)
+	for _, server := range servers {
+		server.BaseURL = strings.TrimRight(server.BaseURL, "/")
+		if asked[server.BaseURL] {
+			continue
+		}
+		asked[server.BaseURL] = true
+		models := listModels(ctx, server, transport)
 		if len(models) == 0 {
 			continue
 		}
-		found = append(found, base)
+		found = append(found, server.BaseURL)
 		for _, id := range models {
 			entry := prefix + "/" + id
 			if _, taken := wanted[entry]; !taken {
-				wanted[entry] = CustomModel{Entry: entry, BaseURL: base, Model: id, Tier: catalog.Low}
+				wanted[entry] = CustomModel{Entry: entry, BaseURL: server.BaseURL, Model: id, Tier: catalog.Low, APIKey: server.APIKey, found: true}
 				order = append(order, entry)
 			}
 		}
 	}
-	for _, m := range known {
+	for i := range known {
+		m := &known[i]
 		if !m.Custom || !strings.HasPrefix(m.Entry, prefix+"/") {
 			continue
 		}
-		if w, ok := wanted[m.Entry]; ok && w.BaseURL == m.BaseURL {
-			delete(wanted, m.Entry) // it is there already
-			continue
+		w, replaced := wanted[m.Entry]
+		if replaced && w.BaseURL == m.BaseURL {
+			same, err := s.hasKey(ctx, m, w.APIKey)
+			if err != nil {
+				return nil, err
+			}
+			if same {
+				delete(wanted, m.Entry) // it is there already
+				continue
+			}
 		}
-		_, replaced := wanted[m.Entry]
-		if !replaced && !slices.ContainsFunc(bases, func(b string) bool { return strings.TrimRight(b, "/") == m.BaseURL }) {
-			continue // not one of these servers: the user's own entry
+		if !replaced && !m.Found && !asked[m.BaseURL] {
+			continue // the user's own entry
 		}
 		if err := s.RemoveModel(ctx, userID, m.ID); err != nil {
 			return nil, err
@@ -77,6 +96,18 @@ func (s *Service) Discover(ctx context.Context, userID, prefix string, bases []s
 	return found, nil
 }
 
+// hasKey reports whether an entry has this key; empty: none.
+func (s *Service) hasKey(ctx context.Context, m *modelRow, key string) (bool, error) {
+	if m.Sealed == "" || key == "" {
+		return m.Sealed == key, nil
+	}
+	old, err := s.ring.Open(ctx, m.Sealed, m.associated())
+	if err != nil && !errors.Is(err, keyring.ErrOpen) {
+		return false, err
+	}
+	return err == nil && string(old) == key, nil
+}
+
 // exists reports that another node was faster, or that the name is taken by a
 // change of the user's.
 func exists(err error) bool {
@@ -85,15 +116,18 @@ func exists(err error) bool {
 }
 
 // listModels asks a server for its models; one that does not answer well has none.
-func listModels(ctx context.Context, base string, transport http.RoundTripper) []string {
+func listModels(ctx context.Context, server ModelServer, transport http.RoundTripper) []string {
 	if transport == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.BaseURL+"/models", nil)
 	if err != nil {
 		return nil
+	}
+	if server.APIKey != "" {
+		request.Header.Set("Authorization", "Bearer "+server.APIKey)
 	}
 	resp, err := transport.RoundTrip(request)
 	if err != nil {

@@ -48,6 +48,15 @@ func (s *modelServer) says(status int, body string) {
 	})
 }
 
+// servers are those at base URLs, which need no key.
+func servers(bases ...string) []ModelServer {
+	list := make([]ModelServer, len(bases))
+	for i, base := range bases {
+		list[i].BaseURL = base
+	}
+	return list
+}
+
 // own is the entries of a user's own models with where they lead.
 func (n *node) own(t *testing.T) []string {
 	t.Helper()
@@ -70,7 +79,7 @@ func TestDiscover(t *testing.T) {
 		one, two := newModelServer(t), newModelServer(t)
 		discover := func(bases ...string) []string {
 			t.Helper()
-			found, err := n.Discover(ctx, "alice", "local", bases, http.DefaultTransport)
+			found, err := n.Discover(ctx, "alice", "local", servers(bases...), http.DefaultTransport)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +128,7 @@ func TestDiscover(t *testing.T) {
 
 		// An unknown user is an error only when there is something to add.
 		one.lists("a")
-		if _, err := n.Discover(ctx, "nobody", "local", both, http.DefaultTransport); err == nil {
+		if _, err := n.Discover(ctx, "nobody", "local", servers(both...), http.DefaultTransport); err == nil {
 			t.Error("nobody has models")
 		}
 	})
@@ -132,14 +141,14 @@ func TestDiscoverWithoutTransport(t *testing.T) {
 	s := newModelServer(t)
 	s.lists("a")
 	for range 2 {
-		if _, err := n.Discover(ctx, "alice", "scripted", []string{s.base()}, http.DefaultTransport); err != nil {
+		if _, err := n.Discover(ctx, "alice", "scripted", servers(s.base()), http.DefaultTransport); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(n.own(t)) != 1 {
 		t.Fatalf("%v", n.own(t))
 	}
-	if found, err := n.Discover(ctx, "alice", "scripted", []string{s.base()}, nil); err != nil || found != nil || len(n.own(t)) != 0 {
+	if found, err := n.Discover(ctx, "alice", "scripted", servers(s.base()), nil); err != nil || found != nil || len(n.own(t)) != 0 {
 		t.Errorf("found %v, left %v, error %v", found, n.own(t), err)
 	}
 }
@@ -174,7 +183,7 @@ func TestDiscoverHostileLists(t *testing.T) {
 		"broken UTF-8 in id": {"{\"data\":[{\"id\":\"a\xff\"}]}", 1},
 	} {
 		s.says(200, test.body)
-		if _, err := n.Discover(ctx, "alice", "local", []string{s.base()}, http.DefaultTransport); err != nil {
+		if _, err := n.Discover(ctx, "alice", "local", servers(s.base()), http.DefaultTransport); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := n.own(t); len(got) != test.want {
@@ -182,19 +191,19 @@ func TestDiscoverHostileLists(t *testing.T) {
 		}
 	}
 	for _, base := range []string{"", "::", "http://127.0.0.1:1/v1", "http://[", "ftp://x"} {
-		if found, err := n.Discover(ctx, "alice", "local", []string{base}, http.DefaultTransport); err != nil || len(found) != 0 {
+		if found, err := n.Discover(ctx, "alice", "local", servers(base), http.DefaultTransport); err != nil || len(found) != 0 {
 			t.Errorf("%s: found %v, error %v", base, found, err)
 		}
 	}
 
 	// One that hangs is given up.
 	s.answer.Store(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	if found, err := n.Discover(ctx, "alice", "local", []string{s.base()}, http.DefaultTransport); err != nil || len(found) != 0 {
+	if found, err := n.Discover(ctx, "alice", "local", servers(s.base()), http.DefaultTransport); err != nil || len(found) != 0 {
 		t.Errorf("hanging: found %v, error %v", found, err)
 	}
 	// A redirect is not followed: it could lead anywhere.
 	s.answer.Store(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) })
-	if found, err := n.Discover(ctx, "alice", "local", []string{s.base()}, http.DefaultTransport); err != nil || len(found) != 0 {
+	if found, err := n.Discover(ctx, "alice", "local", servers(s.base()), http.DefaultTransport); err != nil || len(found) != 0 {
 		t.Errorf("redirect: found %v, error %v", found, err)
 	}
 }
@@ -237,4 +246,54 @@ func TestSyncProviderKey(t *testing.T) {
 		equal(t, held(), []string{"alpha=by-hand", "alpha=three"})
 		wantRefusal(t, n.SyncProviderKey(ctx, "alice", "alpha", "env A", "a b"), 400, "invalid_value", "api_key")
 	})
+}
+
+// TestDiscoverForgets: what was found on a server that is not looked at any more goes, and
+// what the user has added under the same prefix stays.
+func TestDiscoverForgets(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n, gone := p.start(t), newModelServer(t)
+		n.user(t, "alice")
+		gone.lists("a", "b")
+		if _, err := n.Discover(t.Context(), "alice", "local", servers(gone.base()), http.DefaultTransport); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.AddModel(t.Context(), "alice", CustomModel{Entry: "local/mine", BaseURL: "http://mine.test/v1", Model: "m", Tier: catalog.Low}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Discover(t.Context(), "alice", "local", nil, http.DefaultTransport); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, n.own(t), []string{"local/mine=http://mine.test/v1 m"})
+	})
+}
+
+// TestDiscoverWithKey: a server that wants a key gets that of its base URL and of no other,
+// and its models are asked with it.
+func TestDiscoverWithKey(t *testing.T) {
+	t.Parallel()
+	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n.user(t, "alice")
+	open, guarded := newModelServer(t), httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer sk-1" && r.Header.Get("Authorization") != "Bearer sk-2" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = w.Write([]byte(`{"data":[{"id":"a"}]}`))
+	}))
+	defer guarded.Close()
+	open.lists("b")
+	for _, key := range []string{"sk-1", "sk-2", "sk-2"} {
+		found, err := n.Discover(t.Context(), "alice", "local", []ModelServer{{guarded.URL + "/v1", key}, {open.base(), ""}}, http.DefaultTransport)
+		if err != nil || len(found) != 2 {
+			t.Fatalf("%v, error %v", found, err)
+		}
+		r := n.account(t, "alice").Routing(testCatalog(t))
+		for entry, want := range map[string]string{"local/a": key, "local/b": ""} {
+			if c, ok := r.Entry(entry); !ok || c.Keys[0].Secret != want {
+				t.Errorf("%s is asked with %+v, want %q", entry, c, want)
+			}
+		}
+	}
 }

@@ -42,17 +42,18 @@ type GatewayKey struct {
 	// Status is active, expired or revoked, as of when the key was read.
 	Status  string `json:"status"`
 	Revoked bool   `json:"revoked"`
-	// RateLimitPerMinute is at least 1; nil: unlimited.
-	RateLimitPerMinute *int64 `json:"rate_limit_per_minute"`
-	// ExpiresAt is when the key ends; nil: never.
-	ExpiresAt *time.Time `json:"expires_at"`
-	// AllowedModels are names of entries (provider/model) and beginnings of such
-	// names with a star behind (provider/*); nil: all.
-	AllowedModels []string   `json:"allowed_models"`
-	Budgets       Budgets    `json:"budgets"`
-	EffortMode    EffortMode `json:"effort_mode"`
-	CreatedAt     time.Time  `json:"created_at"`
-	LastUsedAt    *time.Time `json:"last_used_at"`
+	// Limits are the user's own, who may change them.
+	Limits
+	EffortMode EffortMode `json:"effort_mode"`
+	CreatedAt  time.Time  `json:"created_at"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+	// Imposed are the limits that the operator has set beside the user's own. The tighter
+	// of both counts.
+	Imposed []Imposed `json:"imposed"`
+
+	// limitedBy is the holder of the limits that are imposed on the key; empty: there
+	// never were any.
+	limitedBy string
 }
 
 // NewKey is a key just made, with its text.
@@ -78,7 +79,8 @@ func (s *Service) newKey(userID string, primary bool, options KeyOptions) (Gatew
 	return k, plain
 }
 
-// CreateKey makes a key for a user; 409 when they have maxKeys already.
+// CreateKey makes a key for a user. Errors: 409 when they have maxKeys already, and when
+// the limits that the operator set on their keys have ended their use.
 func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptions) (*NewKey, error) {
 	if options.EffortMode == "" {
 		options.EffortMode = EffortOverride
@@ -95,19 +97,45 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 	}
 	row, plain := s.newKey(userID, false, options)
 	hash := hashKey(plain) // it may have been asked for before it was made
-	err = s.changeKey(ctx, func(c store.Conn) (string, error) {
+	limits := options.limits()
+	var made *GatewayKey
+	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {
 		if err := s.requireUser(c, userID); err != nil {
 			return "", err
 		}
 		if err := s.roomForKey(c, userID); err != nil {
 			return "", err
 		}
-		return hash, s.insertKey(c, &row, hash)
+		if options.Impose {
+			row.Limits, row.limitedBy = Limits{}, row.ID
+			err = s.impose(c, OnKey, row.ID, &limits)
+		} else {
+			row.limitedBy, err = s.limitedBy(c, userID)
+		}
+		if err != nil {
+			return "", err
+		}
+		if made, err = s.storeKey(c, &row, hash); err != nil {
+			return "", err
+		}
+		if end := made.end(); !options.Impose && made.Status == StatusExpired {
+			return "", errEnded(*end)
+		}
+		return hash, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: row, Key: plain}, nil
+	return &NewKey{GatewayKey: *made, Key: plain}, nil
+}
+
+// storeKey stores a new key and returns it with the limits that are imposed on it.
+func (s *Service) storeKey(c store.Conn, row *GatewayKey, hash string) (*GatewayKey, error) {
+	if err := s.insertKey(c, row, hash); err != nil {
+		return nil, err
+	}
+	made, _, err := s.lockKey(c, row.UserID, row.ID)
+	return made, err
 }
 
 // Keys lists a user's keys, oldest first, with the maxRevoked newest ones of those
@@ -122,16 +150,12 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	if err := change.check(s.now()); err != nil {
 		return nil, err
 	}
-	var allowed, unknown []string
-	if change.AllowedModels != nil {
-		var err error
-		allowed = *change.AllowedModels
-		if unknown, err = s.unknownModels(ctx, change.Catalog, userID, allowed); err != nil {
-			return nil, err
-		}
+	allowed, unknown, err := s.namedModels(ctx, userID, &change)
+	if err != nil {
+		return nil, err
 	}
 	var key *GatewayKey
-	err := s.changeKey(ctx, func(c store.Conn) (hash string, err error) {
+	update := func(c store.Conn) (hash string, err error) {
 		key, hash, err = s.lockKey(c, userID, keyID)
 		if err != nil {
 			return "", err
@@ -139,18 +163,53 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		if key.Revoked {
 			return "", apierror.New(http.StatusConflict, "revoked", "the gateway key %q is revoked for good, create another", keyID)
 		}
-		if err := refuseUnknown(allowed, unknown, key.AllowedModels); err != nil {
+		own := change
+		if change.Impose {
+			own = KeyChange{Label: change.Label, EffortMode: change.EffortMode}
+			if err := s.imposeOnKey(c, key, &change, allowed, unknown); err != nil {
+				return "", err
+			}
+		} else if err := refuseUnknown(allowed, unknown, key.AllowedModels); err != nil {
 			return "", err
 		}
 		options := key.options()
-		options.apply(&change)
+		options.apply(&own)
 		key.set(options, s.now())
-		return hash, s.updateKey(c, key)
-	})
+		if err := s.updateKey(c, key); err != nil {
+			return "", err
+		}
+		key, _, err = s.lockKey(c, userID, keyID)
+		return hash, err
+	}
+	if change.Impose {
+		err = s.changeLimits(ctx, func(c store.Conn) error {
+			_, err := update(c)
+			return err
+		})
+	} else {
+		err = s.changeKey(ctx, update)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return key, nil
+}
+
+// imposeOnKey changes the limits that the operator imposes on a key, and on all keys that
+// share them. A key that had none becomes their holder.
+func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, allowed, unknown []string) error {
+	if key.limitedBy == "" {
+		key.limitedBy = key.ID
+	}
+	limits, err := s.imposedLimits(c, OnKey, key.limitedBy)
+	if err != nil {
+		return err
+	}
+	if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
+		return err
+	}
+	limits.apply(change)
+	return s.impose(c, OnKey, key.limitedBy, &limits)
 }
 
 // RevokeKey ends a key for good; revoking it again changes nothing.
@@ -165,9 +224,10 @@ func (s *Service) RevokeKey(ctx context.Context, userID, keyID string) error {
 }
 
 // RegenerateKey replaces the user's primary key: the old one is revoked in the
-// same step and all its options go over to the new one. 409 when it has expired.
+// same step, all its options go over to the new one, and so do the limits that are
+// imposed on it, with what was spent of them. 409 when it has expired.
 func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, error) {
-	var row GatewayKey
+	var made *GatewayKey
 	var plain string
 	err := s.changeKey(ctx, func(c store.Conn) (oldHash string, err error) {
 		if err := s.requireUser(c, userID); err != nil {
@@ -177,27 +237,38 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 		if err != nil {
 			return "", err
 		}
-		options := primaryOptions
+		options, limitedBy := primaryOptions, ""
 		if old == nil {
 			if err := s.roomForKey(c, userID); err != nil {
 				return "", err
 			}
+			if limitedBy, err = s.limitedBy(c, userID); err != nil {
+				return "", err
+			}
 		} else {
 			if old.Status == StatusExpired {
-				return "", errPrimaryExpired()
+				return "", errPrimaryExpired(old)
 			}
-			oldHash, options = hash, old.options()
+			oldHash, options, limitedBy = hash, old.options(), old.limitedBy
 			if err := s.markRevoked(c, old.ID); err != nil {
 				return "", err
 			}
 		}
+		var row GatewayKey
 		row, plain = s.newKey(userID, true, options)
-		return oldHash, s.insertKey(c, &row, hashKey(plain))
+		row.limitedBy = limitedBy
+		if made, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
+			return "", err
+		}
+		if made.Status == StatusExpired {
+			return "", errEnded(*made.end())
+		}
+		return oldHash, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: row, Key: plain}, nil
+	return &NewKey{GatewayKey: *made, Key: plain}, nil
 }
 
 // primaryOptions are those of a primary key that follows none.

@@ -16,28 +16,16 @@ import (
 
 // Identity is who a gateway key stands for.
 type Identity struct {
-	UserID string
-	KeyID  string
-	Label  string
-	// RateLimitPerMinute; nil: unlimited.
-	RateLimitPerMinute *int64
-	EffortMode         EffortMode
-	// AllowedModels are patterns as a GatewayKey has them; see Allows.
-	AllowedModels []string
-	// Budgets are what Admit holds the key to.
-	Budgets Budgets
+	UserID     string
+	KeyID      string
+	Label      string
+	EffortMode EffortMode
+	// Limits are the user's own for the key, and Imposed those that the operator has set
+	// beside them. All of them count.
+	Limits
+	Imposed []Imposed
 
 	expires int64 // Unix microseconds; 0: never
-}
-
-// Allows reports whether the key may be used for an entry (provider/model).
-func (id *Identity) Allows(entry string) bool {
-	for _, p := range id.AllowedModels {
-		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(entry, prefix) || p == entry {
-			return true
-		}
-	}
-	return len(id.AllowedModels) == 0
 }
 
 func (id *Identity) expired(now time.Time) bool {
@@ -166,22 +154,56 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, erro
 		key = key[:256] // longer than any key: it will not be found
 	}
 	hash := hashKey(key)
-	if cached, ok := s.keys.Get(hash); ok {
-		return s.accept(cached.id)
+	id, err := s.identity(ctx, hash, func(ctx context.Context) (*Identity, error) { return s.selectIdentity(ctx, hash) })
+	if err != nil {
+		return nil, err
+	}
+	return s.accept(id)
+}
+
+// Keyless returns who a request without a gateway key stands for that is made in the name
+// of a user: only the limits that are imposed on the user bind it. It is refused with 403
+// once they have ended its use.
+func (s *Service) Keyless(ctx context.Context, userID string) (*Identity, error) {
+	id, err := s.identity(ctx, "user/"+userID, func(ctx context.Context) (*Identity, error) {
+		var limits Limits
+		err := s.db.Read(ctx, func(c store.Conn) (err error) {
+			limits, err = s.imposedLimits(c, OnUser, userID)
+			return err
+		})
+		id := &Identity{UserID: userID, EffortMode: EffortOverride}
+		if !limits.none() {
+			id.Imposed = []Imposed{{On: OnUser, Holder: userID, By: ByOperator, Limits: limits}}
+		}
+		if limits.ExpiresAt != nil {
+			id.expires = micros(*limits.ExpiresAt)
+		}
+		return id, err
+	})
+	if err == nil && id.expired(s.now()) {
+		return nil, apierror.New(http.StatusForbidden, "expired", "the limits that the operator set on the user %.200q have ended their use", userID)
+	}
+	return id, err
+}
+
+// identity reads an identity, or takes it from the cache, where it is called name.
+func (s *Service) identity(ctx context.Context, name string, read func(ctx context.Context) (*Identity, error)) (*Identity, error) {
+	if cached, ok := s.keys.Get(name); ok {
+		return cached.id, nil
 	}
 	before := s.changes.current()
-	found, err := s.shared(ctx, fmt.Sprint("key/", before, "/", hash), func() (any, error) {
+	found, err := s.shared(ctx, fmt.Sprint("key/", before, "/", name), func() (any, error) {
 		// The read serves every waiting request: one of them leaving must not end it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()
-		id, err := s.selectIdentity(ctx, hash)
+		id, err := read(ctx)
 		if err != nil {
 			return nil, tooSlow(err)
 		}
 		cached := &cachedKey{id}
 		s.changes.mu.Lock()
 		if s.changes.n == before {
-			s.keys.SetWithTTL(hash, cached, 1, s.ttl)
+			s.keys.SetWithTTL(name, cached, 1, s.ttl)
 		}
 		s.changes.mu.Unlock()
 		return cached, nil
@@ -189,17 +211,32 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.accept(found.(*cachedKey).id)
+	return found.(*cachedKey).id, nil
 }
 
 // accept looks at the clock each time: a key may end while it is in the cache.
 func (s *Service) accept(id *Identity) (*Identity, error) {
 	now := s.now()
-	if id == nil || id.expired(now) {
+	if id == nil {
+		return nil, refused()
+	}
+	if id.expired(now) {
+		s.tellExpired(id, now)
 		return nil, refused()
 	}
 	s.used.mark(id.KeyID, now)
 	return id, nil
+}
+
+// CodeKeyExpired is the code of a record that says that an expired key was sent.
+const CodeKeyExpired = "key_expired"
+
+// tellExpired notes in the usage log of the key's user that it was sent although it has
+// expired, once a minute: the answer does not say so, since who sends it may be anybody.
+func (s *Service) tellExpired(id *Identity, now time.Time) {
+	if log := s.log.Load(); log != nil && s.late.mark(id.KeyID, now) {
+		log.Add(Record{At: now, UserID: id.UserID, KeyID: id.KeyID, Status: http.StatusUnauthorized, Code: CodeKeyExpired})
+	}
 }
 
 // usedKeys remembers when keys were last used until the usage log writes it
@@ -211,16 +248,18 @@ type usedKeys struct {
 	news map[string]int64 // the part of at that was not handed over yet
 }
 
-func (u *usedKeys) mark(keyID string, now time.Time) {
+// mark notes that a key was used. It reports whether that is the first time in this minute.
+func (u *usedKeys) mark(keyID string, now time.Time) (first bool) {
 	minute := now.Unix() / 60
 	u.mu.RLock()
 	known := u.at[keyID] >= minute
 	u.mu.RUnlock()
 	if known {
-		return
+		return false
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	first = u.at[keyID] < minute
 	if u.at == nil {
 		u.at = make(map[string]int64)
 	}
@@ -228,6 +267,7 @@ func (u *usedKeys) mark(keyID string, now time.Time) {
 		u.news = make(map[string]int64)
 	}
 	u.at[keyID], u.news[keyID] = minute, minute
+	return first
 }
 
 // take hands over the keys used since the last call.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -48,6 +49,8 @@ type Service struct {
 	flight  singleflight.Group
 	changes changes
 	used    usedKeys
+	late    usedKeys                 // those that were sent although they have expired
+	log     atomic.Pointer[UsageLog] // nil: there is none yet
 	origin  string // tells this Service from those of other nodes
 	deaf    func() // ends listening to them
 
@@ -113,20 +116,68 @@ type User struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
+// NewUsers says what becomes of someone who signs in for the first time.
+type NewUsers struct {
+	// Refuse makes SignIn refuse those who are not known yet.
+	Refuse bool
+	// Limits are imposed on those who are let in.
+	Limits Limits
+}
+
+// Check returns an error where no user can have the limits.
+func (n *NewUsers) Check() error {
+	options := n.Limits.options()
+	return options.check(time.Time{})
+}
+
+// SignIn is InitUser for a user who comes on their own. It refuses someone new with 403,
+// or imposes limits on them, as policy says. A user who is known goes on as they are.
+func (s *Service) SignIn(ctx context.Context, id string, policy NewUsers) (user User, key *NewKey, created bool, err error) {
+	if policy.Refuse {
+		user, err = s.user(ctx, id)
+		if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
+			err = apierror.New(http.StatusForbidden, "new_users_refused",
+				"this gateway lets nobody in on their own: ask its operator to add the user %.200q", id)
+		}
+		return user, nil, false, err
+	}
+	return s.initUser(ctx, id, policy.Limits)
+}
+
 // InitUser makes the user and a primary gateway key if there is no such user
 // yet. created tells whether it did; only then key holds a plaintext.
 func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewKey, created bool, err error) {
+	return s.initUser(ctx, id, Limits{})
+}
+
+// initUser is InitUser, and imposes limits on a user that it makes, unless there are
+// limits for a user of that name already.
+func (s *Service) initUser(ctx context.Context, id string, limits Limits) (user User, key *NewKey, created bool, err error) {
 	if err := CheckUserID(id); err != nil {
 		return User{}, nil, false, err
 	}
 	row, plain := s.newKey(id, true, primaryOptions)
 	user = User{ID: id, CreatedAt: row.CreatedAt}
+	var made *GatewayKey
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		created, err = s.insertUser(c, user)
 		if err != nil || !created {
 			return err
 		}
-		return s.insertKey(c, &row, hashKey(plain))
+		there, err := s.imposedLimits(c, OnUser, id)
+		if err != nil {
+			return err
+		}
+		if there.none() {
+			if err := s.impose(c, OnUser, id, &limits); err != nil {
+				return err
+			}
+		}
+		if row.limitedBy, err = s.limitedBy(c, id); err != nil {
+			return err
+		}
+		made, err = s.storeKey(c, &row, hashKey(plain))
+		return err
 	})
 	if err != nil {
 		return User{}, nil, false, err
@@ -135,7 +186,7 @@ func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewK
 		user, err = s.user(ctx, id)
 		return user, nil, false, err
 	}
-	return user, &NewKey{GatewayKey: row, Key: plain}, true, nil
+	return user, &NewKey{GatewayKey: *made, Key: plain}, true, nil
 }
 
 // CheckUserID refuses what no user can be called: 1 to 200 characters, no control

@@ -29,6 +29,9 @@ type KeyOptions struct {
 	// Catalog, with the user's own models, has what AllowedModels may name; nil:
 	// they may name any.
 	Catalog *catalog.Catalog
+	// Impose is set by the operator alone: the limits among the options are imposed,
+	// instead of being the user's own. A key without any then has none imposed.
+	Impose bool
 }
 
 // Budgets bound what a key may spend in a UTC day and in a UTC month; nil:
@@ -192,6 +195,15 @@ func (s *Service) unknownModels(ctx context.Context, cat *catalog.Catalog, userI
 	}), err
 }
 
+// namedModels returns the allowed models that a change sets, and which of them are unknown.
+func (s *Service) namedModels(ctx context.Context, userID string, change *KeyChange) (allowed, unknown []string, err error) {
+	if change.AllowedModels == nil {
+		return nil, nil, nil
+	}
+	unknown, err = s.unknownModels(ctx, change.Catalog, userID, *change.AllowedModels)
+	return *change.AllowedModels, unknown, err
+}
+
 // refuseUnknown names the first of the patterns that is unknown and not allowed
 // already.
 func refuseUnknown(patterns, unknown, already []string) error {
@@ -232,12 +244,16 @@ func (k *GatewayKey) options() KeyOptions {
 	}
 }
 
+// end returns when the key ends, by its own limits or by imposed ones; nil: never.
+func (k *GatewayKey) end() *time.Time { return ends(&k.Limits, k.Imposed) }
+
 // judge sets the status.
 func (k *GatewayKey) judge(now time.Time) {
+	end := k.end()
 	switch {
 	case k.Revoked:
 		k.Status = StatusRevoked
-	case k.ExpiresAt != nil && !now.Before(*k.ExpiresAt):
+	case end != nil && !now.Before(*end):
 		k.Status = StatusExpired
 	default:
 		k.Status = StatusActive
@@ -260,6 +276,9 @@ type KeyChange struct {
 	EffortMode *EffortMode
 	// Catalog is that of KeyOptions. What the key allows already is not looked up.
 	Catalog *catalog.Catalog
+	// Impose is set by the operator alone: the imposed limits are changed, instead of
+	// the user's own.
+	Impose bool
 }
 
 func (c *KeyChange) check(now time.Time) error {
@@ -297,19 +316,23 @@ func (o *KeyOptions) apply(c *KeyChange) {
 
 // set gives a key its options.
 func (k *GatewayKey) set(o KeyOptions, now time.Time) {
-	k.Label, k.RateLimitPerMinute, k.EffortMode, k.Budgets = o.Label, o.RateLimitPerMinute, o.EffortMode, o.Budgets
-	k.AllowedModels, k.ExpiresAt = nil, nil
-	if len(o.AllowedModels) > 0 {
-		k.AllowedModels = o.AllowedModels
-	}
-	if o.ExpiresAt != nil {
-		at := o.ExpiresAt.UTC().Truncate(time.Microsecond) // as it is stored
-		k.ExpiresAt = &at
-	}
+	k.Label, k.EffortMode, k.Limits = o.Label, o.EffortMode, o.limits()
 	k.judge(now)
 }
 
+// Identity returns who a key stands for.
+func (k *GatewayKey) Identity() *Identity {
+	id := &Identity{UserID: k.UserID, KeyID: k.ID, Label: k.Label, EffortMode: k.EffortMode, Limits: k.Limits, Imposed: k.Imposed}
+	if end := k.end(); end != nil {
+		id.expires = micros(*end)
+	}
+	return id
+}
+
 // errPrimaryExpired keeps a rotation from giving a key back the time it had not.
-func errPrimaryExpired() error {
+func errPrimaryExpired(old *GatewayKey) error {
+	if end := ends(new(Limits), old.Imposed); end != nil && end.Equal(*old.end()) {
+		return errEnded(*end)
+	}
 	return apierror.New(http.StatusConflict, "expired", "the primary key has expired: set its expires_at anew before it is replaced")
 }

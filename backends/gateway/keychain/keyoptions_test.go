@@ -175,10 +175,10 @@ func TestAllows(t *testing.T) {
 		{"a/b* c/d", "a/b a/bc c/d", "a/c c/dd"},
 		{"*", "a/b", ""},
 	} {
-		id := Identity{AllowedModels: strings.Fields(test.patterns)}
+		id := Identity{Limits: Limits{AllowedModels: strings.Fields(test.patterns)}}
 		for want, entries := range map[bool]string{true: test.yes, false: test.no} {
 			for entry := range strings.FieldsSeq(entries) {
-				if id.Allows(entry) != want {
+				if id.allow(entry) != want {
 					t.Errorf("%q allows %q: %t", test.patterns, entry, !want)
 				}
 			}
@@ -221,12 +221,12 @@ func TestMicroUSD(t *testing.T) {
 
 func TestKeyJSON(t *testing.T) {
 	t.Parallel()
-	k := GatewayKey{ID: "gk_1", UserID: "alice", CreatedAt: start}
+	k := GatewayKey{ID: "gk_1", UserID: "alice", CreatedAt: start, Imposed: []Imposed{}}
 	k.set(KeyOptions{Budgets: Budgets{USDPerDay: new(MicroUSD(2_500_000))}, EffortMode: EffortOverride, AllowedModels: []string{}}, start)
 	got, err := json.Marshal(k)
 	want := `{"id":"gk_1","user_id":"alice","label":"","masked":"","is_primary":false,"status":"active","revoked":false,"rate_limit_per_minute":null,` +
 		`"expires_at":null,"allowed_models":null,"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":2.5,"usd_per_month":null},` +
-		`"effort_mode":"override","created_at":"2026-03-01T10:20:00Z","last_used_at":null}`
+		`"effort_mode":"override","created_at":"2026-03-01T10:20:00Z","last_used_at":null,"imposed":[]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got  %s, error %v\nwant %s", got, err, want)
 	}
@@ -284,13 +284,13 @@ func TestHostileIDs(t *testing.T) {
 }
 
 func BenchmarkAllows(b *testing.B) {
-	id := Identity{AllowedModels: make([]string, 0, maxAllowedModels)}
+	id := Identity{Limits: Limits{AllowedModels: make([]string, 0, maxAllowedModels)}}
 	for i := range maxAllowedModels {
 		id.AllowedModels = append(id.AllowedModels, fmt.Sprintf("provider-%d/*", i))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if !id.Allows("provider-99/model") {
+		if !id.allow("provider-99/model") {
 			b.Fatal("refused")
 		}
 	}

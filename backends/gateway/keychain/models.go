@@ -52,6 +52,8 @@ type CustomModel struct {
 	// APIKey is sent as a Bearer token; empty: none is needed.
 	APIKey   string
 	Priority int64
+
+	found bool // on a server, by Discover
 }
 
 // ModelChange is a change of an entry; nil fields stay.
@@ -69,6 +71,7 @@ type modelRow struct {
 	Tier           string
 	BaseURL, Model string
 	Sealed         string
+	Found          bool // on a server, by Discover
 	CreatedAt      time.Time
 }
 
@@ -99,7 +102,7 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	}
 	row := &modelRow{
 		ID: "me_" + random(20), Entry: m.Entry, Custom: true, Enabled: true, Priority: &m.Priority,
-		Tier: m.Tier.String(), BaseURL: strings.TrimRight(m.BaseURL, "/"), Model: m.Model, CreatedAt: s.now(),
+		Tier: m.Tier.String(), BaseURL: strings.TrimRight(m.BaseURL, "/"), Model: m.Model, Found: m.found, CreatedAt: s.now(),
 	}
 	if s.CheckHost != nil {
 		if err := s.CheckHost(ctx, host); err != nil {

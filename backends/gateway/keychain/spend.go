@@ -3,6 +3,7 @@ package keychain
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -12,23 +13,34 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// spending remembers what the keys that have budgets spent: what the database
-// had when it was last asked, and what this node has recorded since. Only keys
-// that Admit has met are in it.
+// spending remembers what was spent of budgets: what the database had when it was
+// last asked, and what this node has recorded since. Only budgets that Admit has met
+// are in it.
 type spending struct {
 	// writer is this process in gateway_usage_writers.
 	writer string
 
-	tracked atomic.Int64 // number of keys, so that Add is free while there are none
+	tracked atomic.Int64 // number of purses, so that Add is free while there are none
 	mu      sync.RWMutex
-	keys    map[string]*keySpend
+	purses  map[purse]*purseSpend
+	shared  map[string]purse // of OnKey, by the keys that draw on them
 	swept   time.Time
 }
+
+// purse is what budgets are spent from: a key, the keys that share the limits of one, or
+// all keys of a user.
+type purse struct {
+	on string // onOwn, OnKey or OnUser
+	id string // of the key, of the holder of the limits, or of the user
+}
+
+// onOwn is a key with budgets of its own.
+const onOwn = "own"
 
 // Bounds of the memory of spending.
 const (
 	forgetSpendAfter = 10 * time.Minute // not asked for
-	maxLocalSpends   = 1 << 16          // records of one key between two reads
+	maxLocalSpends   = 1 << 16          // records of one purse between two reads
 )
 
 // spent is an amount in tokens and millionths of a dollar.
@@ -43,8 +55,8 @@ type localSpend struct {
 	spent
 }
 
-// keySpend is what one key spent. The mutex is never held over I/O.
-type keySpend struct {
+// purseSpend is what was spent from one purse. The mutex is never held over I/O.
+type purseSpend struct {
 	mu      sync.Mutex
 	read    time.Time // when the sums were read; zero: never
 	used    time.Time
@@ -61,37 +73,43 @@ func startOfMonth(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// key finds or begins the memory of a key.
-func (s *spending) key(id string, now time.Time) *keySpend {
+// purse finds or begins the memory of a purse that a key draws on.
+func (s *spending) purse(p purse, keyID string, now time.Time) *purseSpend {
 	s.mu.RLock()
-	k := s.keys[id]
+	k, known := s.purses[p], p.on != OnKey || s.shared[keyID] == p
 	s.mu.RUnlock()
-	if k != nil {
+	if k != nil && known {
 		return k
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k = s.keys[id]; k != nil {
+	if s.purses == nil {
+		s.purses, s.shared = make(map[purse]*purseSpend), make(map[string]purse)
+	}
+	if p.on == OnKey {
+		s.shared[keyID] = p
+	}
+	if k = s.purses[p]; k != nil {
 		return k
 	}
-	if s.keys == nil {
-		s.keys = make(map[string]*keySpend)
-	}
 	if now.Sub(s.swept) > forgetSpendAfter {
-		for id, k := range s.keys {
-			if k.idle(now) {
-				delete(s.keys, id)
-			}
-		}
-		s.swept = now
+		s.sweep(now)
 	}
-	k = &keySpend{used: now}
-	s.keys[id] = k
-	s.tracked.Store(int64(len(s.keys)))
+	k = &purseSpend{used: now}
+	s.purses[p] = k
+	s.tracked.Store(int64(len(s.purses)))
 	return k
 }
 
-func (k *keySpend) idle(now time.Time) bool {
+// sweep forgets the purses that nobody has asked for in a while. The caller holds the
+// mutex.
+func (s *spending) sweep(now time.Time) {
+	maps.DeleteFunc(s.purses, func(_ purse, k *purseSpend) bool { return k.idle(now) })
+	maps.DeleteFunc(s.shared, func(_ string, p purse) bool { return s.purses[p] == nil })
+	s.swept = now
+}
+
+func (k *purseSpend) idle(now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return now.Sub(k.used) > forgetSpendAfter
@@ -103,16 +121,17 @@ func (s *spending) note(r *Record, n int64) {
 		return
 	}
 	s.mu.RLock()
-	k := s.keys[r.KeyID]
+	purses := [...]*purseSpend{s.purses[purse{onOwn, r.KeyID}], s.purses[purse{OnUser, r.UserID}], s.purses[s.shared[r.KeyID]]}
 	s.mu.RUnlock()
-	if k == nil {
-		return
-	}
 	input, output := r.tokens()
-	k.note(localSpend{record: n, at: r.At, spent: spent{input + output, r.cost()}})
+	for _, k := range purses {
+		if k != nil {
+			k.note(localSpend{record: n, at: r.At, spent: spent{input + output, r.cost()}})
+		}
+	}
 }
 
-func (k *keySpend) note(l localSpend) {
+func (k *purseSpend) note(l localSpend) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if l.record <= k.through {
@@ -128,7 +147,7 @@ func (k *keySpend) note(l localSpend) {
 }
 
 // count adds a record of this node to the sums of the day and the month.
-func (k *keySpend) count(l *localSpend) {
+func (k *purseSpend) count(l *localSpend) {
 	if !l.at.Before(k.day) {
 		k.dayNow.add(l.spent)
 	}
@@ -139,7 +158,7 @@ func (k *keySpend) count(l *localSpend) {
 
 // set takes what the database had, which has the records of this node up to
 // through.
-func (k *keySpend) set(read, day time.Time, through int64, ofDay, ofMonth spent) {
+func (k *purseSpend) set(read, day time.Time, through int64, ofDay, ofMonth spent) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.read, k.day, k.through = read, day, max(through, k.through)
@@ -154,9 +173,9 @@ func (k *keySpend) set(read, day time.Time, through int64, ofDay, ofMonth spent)
 	k.local = kept
 }
 
-// now is what the key has spent this day and this month; ok is false when that
+// now is what was spent from the purse this day and this month; ok is false when that
 // has to be read first.
-func (k *keySpend) now(at time.Time) (ofDay, ofMonth spent, ok bool) {
+func (k *purseSpend) now(at time.Time) (ofDay, ofMonth spent, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.used = at
@@ -164,77 +183,129 @@ func (k *keySpend) now(at time.Time) (ofDay, ofMonth spent, ok bool) {
 	return k.dayNow, k.monthNow, ok
 }
 
-// Admit refuses a key that has spent a budget: 402 insufficient_quota. A key without
+// budget is a bound on what is spent from a purse.
+type budget struct {
+	purse
+	*Budgets
+}
+
+// budgets appends those that bind the key.
+func (id *Identity) budgets(list []budget) []budget {
+	if !id.Budgets.none() {
+		list = append(list, budget{purse{onOwn, id.KeyID}, &id.Budgets})
+	}
+	for i := range id.Imposed {
+		if l := &id.Imposed[i]; !l.Budgets.none() {
+			list = append(list, budget{purse{l.On, l.Holder}, &l.Budgets})
+		}
+	}
+	return list
+}
+
+// Admit refuses a key that has spent a budget: its own, or one that the operator has set
+// on it or on its user, with 402 insufficient_quota. A key without
 // budgets costs nothing here. The sums are read at most every CacheTTL and are
 // joined by what this node has recorded since, so a budget is passed by what the
 // requests under way spend, and by what other nodes spend within CacheTTL and
 // FlushInterval. While the database cannot be reached the error wraps
 // store.ErrUnavailable.
 func (s *Service) Admit(ctx context.Context, id *Identity) error {
-	if id.Budgets.none() {
-		return nil
+	var room [3]budget
+	var longest error
+	var wait time.Duration
+	for _, b := range id.budgets(room[:0]) {
+		err := s.admit(ctx, id.KeyID, b)
+		refusal, ok := apierror.From(err)
+		if err != nil && !ok {
+			return err
+		}
+		if err != nil && (longest == nil || refusal.RetryAfter > wait) {
+			longest, wait = err, refusal.RetryAfter // its end is when the same request may succeed
+		}
 	}
+	return longest
+}
+
+// admit refuses a key that has spent one budget.
+func (s *Service) admit(ctx context.Context, keyID string, b budget) error {
 	now := s.now()
-	key := s.spending.key(id.KeyID, now)
-	ofDay, ofMonth, ok := key.now(now)
+	purse := s.spending.purse(b.purse, keyID, now)
+	ofDay, ofMonth, ok := purse.now(now)
 	for tries := 0; !ok && tries < 2; tries++ { // again: it may have joined a read of the day before
-		_, err := s.shared(ctx, "spend/"+id.KeyID, func() (any, error) {
+		_, err := s.shared(ctx, "spend/"+b.on+"/"+b.id, func() (any, error) {
 			// The read serves every waiting request: one of them leaving must not end it.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 			defer cancel()
-			return nil, tooSlow(s.readSpending(ctx, id, key, now))
+			return nil, tooSlow(s.readSpending(ctx, b.purse, purse, now))
 		})
 		if err != nil {
 			return err
 		}
-		ofDay, ofMonth, ok = key.now(now)
+		ofDay, ofMonth, ok = purse.now(now)
 	}
-	return id.Budgets.admit(ofDay, ofMonth, now)
+	return b.admit(ofDay, ofMonth, now)
 }
 
 // admit looks at the budgets that last longest first: its end is when the same
 // request may succeed.
-func (b *Budgets) admit(ofDay, ofMonth spent, now time.Time) error {
+func (b *budget) admit(ofDay, ofMonth spent, now time.Time) error {
 	day := startOfDay(now)
 	switch {
 	case b.TokensPerMonth != nil && ofMonth.tokens >= *b.TokensPerMonth:
-		return exceeded("tokens_per_month", fmt.Sprint(*b.TokensPerMonth, " tokens a month"), now, startOfMonth(day).AddDate(0, 1, 0))
+		return b.exceeded("tokens_per_month", fmt.Sprint(*b.TokensPerMonth, " tokens a month"), now, startOfMonth(day).AddDate(0, 1, 0))
 	case b.USDPerMonth != nil && ofMonth.micros >= int64(*b.USDPerMonth):
-		return exceeded("usd_per_month", b.USDPerMonth.String()+" USD a month", now, startOfMonth(day).AddDate(0, 1, 0))
+		return b.exceeded("usd_per_month", b.USDPerMonth.String()+" USD a month", now, startOfMonth(day).AddDate(0, 1, 0))
 	case b.TokensPerDay != nil && ofDay.tokens >= *b.TokensPerDay:
-		return exceeded("tokens_per_day", fmt.Sprint(*b.TokensPerDay, " tokens a day"), now, day.AddDate(0, 0, 1))
+		return b.exceeded("tokens_per_day", fmt.Sprint(*b.TokensPerDay, " tokens a day"), now, day.AddDate(0, 0, 1))
 	case b.USDPerDay != nil && ofDay.micros >= int64(*b.USDPerDay):
-		return exceeded("usd_per_day", b.USDPerDay.String()+" USD a day", now, day.AddDate(0, 0, 1))
+		return b.exceeded("usd_per_day", b.USDPerDay.String()+" USD a day", now, day.AddDate(0, 0, 1))
 	}
 	return nil
 }
 
-func exceeded(name, amount string, now, anew time.Time) error {
-	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota",
-		"the gateway key has spent its budget %s, %s; it begins anew at %s", name, amount, anew.Format(time.RFC3339))
+// exceeded says whose budget is spent, how much it is, and until when.
+func (b *budget) exceeded(name, amount string, now, anew time.Time) error {
+	whose := map[string]string{
+		onOwn:  "the gateway key has spent its budget %s, %s",
+		OnKey:  "the gateway key has spent the budget %s that the operator has set on it, %s",
+		OnUser: "the user of the gateway key has spent the budget %s that the operator has set on all their keys, %s",
+	}[b.on]
+	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota", whose+"; it begins anew at %s", name, amount, anew.Format(time.RFC3339))
 	refusal.RetryAfter = anew.Sub(now)
 	refusal.NoRetry = true // an SDK would not wait that long
 	return refusal
 }
 
-// readSpending reads the sums of a key. One statement, so that the number of the
+// records is the condition for the rows of gateway_usage_days that count.
+func (p purse) records() string {
+	switch p.on {
+	case OnUser:
+		return `user_id = ?`
+	case OnKey:
+		return `key_id IN (SELECT id FROM gateway_keys WHERE limited_by = ?)`
+	default:
+		return `key_id = ?`
+	}
+}
+
+// readSpending reads the sums of a purse. One statement, so that the number of the
 // last record fits to the sums.
-func (s *Service) readSpending(ctx context.Context, id *Identity, key *keySpend, now time.Time) error {
+func (s *Service) readSpending(ctx context.Context, from purse, into *purseSpend, now time.Time) error {
 	day := startOfDay(now)
 	type row struct {
 		through        int64
 		ofDay, ofMonth spent
 	}
-	const from = ` FROM gateway_usage_days WHERE key_id = ? AND day >= ?`
 	found, err := read(ctx, s, func(cells store.Row) (r row, err error) {
 		return r, cells.Scan(&r.through, &r.ofDay.tokens, &r.ofDay.micros, &r.ofMonth.tokens, &r.ofMonth.micros)
 	}, `SELECT coalesce((SELECT records FROM gateway_usage_writers WHERE writer = ?), 0),
 		CAST(coalesce(sum(CASE WHEN day >= ? THEN input_tokens + output_tokens ELSE 0 END), 0) AS BIGINT),
 		CAST(coalesce(sum(CASE WHEN day >= ? THEN cost_micro_usd ELSE 0 END), 0) AS BIGINT),
-		CAST(coalesce(sum(input_tokens + output_tokens), 0) AS BIGINT), CAST(coalesce(sum(cost_micro_usd), 0) AS BIGINT)`+from,
-		s.spending.writer, unixDay(day), unixDay(day), id.KeyID, unixDay(startOfMonth(day)))
+		CAST(coalesce(sum(input_tokens + output_tokens), 0) AS BIGINT), CAST(coalesce(sum(cost_micro_usd), 0) AS BIGINT)
+		FROM gateway_usage_days WHERE `+from.records()+` AND day >= ?`,
+		s.spending.writer, unixDay(day), unixDay(day), from.id, unixDay(startOfMonth(day)))
 	if err == nil {
-		key.set(now, day, found[0].through, found[0].ofDay, found[0].ofMonth)
+		into.set(now, day, found[0].through, found[0].ofDay, found[0].ofMonth)
 	}
 	return err
 }

@@ -167,7 +167,7 @@ func TestSpendingIsExact(t *testing.T) {
 				}
 			}
 		})
-		key := n.spending.key(id.KeyID, n.now())
+		key := n.spending.purse(purse{onOwn, id.KeyID}, id.KeyID, n.now())
 		for i := range int64(300) {
 			log.Add(spend(id, n.now(), 1, 0))
 			n.clock.offset.Add(int64(CacheTTL) / 5) // a day is long enough for that
@@ -224,7 +224,7 @@ func TestAdmitWithoutDatabase(t *testing.T) {
 func TestSpendingIsBounded(t *testing.T) {
 	t.Parallel()
 	var s spending
-	k := s.key("gk", start)
+	k := s.purse(purse{onOwn, "gk"}, "gk", start)
 	k.set(start, startOfDay(start), 0, spent{}, spent{})
 	const many = maxLocalSpends + 100
 	for i := range int64(many) {
@@ -242,10 +242,11 @@ func TestSpendingIsBounded(t *testing.T) {
 		t.Errorf("%d tokens", ofDay.tokens)
 	}
 	for i := range 1000 {
-		s.key(fmt.Sprint("gk", i), start.Add(time.Second))
+		id := fmt.Sprint("gk", i)
+		s.purse(purse{onOwn, id}, id, start.Add(time.Second))
 	}
-	if s.key("late", start.Add(forgetSpendAfter+time.Hour)); len(s.keys) != 1 {
-		t.Errorf("%d keys are remembered", len(s.keys))
+	if s.purse(purse{onOwn, "late"}, "late", start.Add(forgetSpendAfter+time.Hour)); len(s.purses) != 1 {
+		t.Errorf("%d keys are remembered", len(s.purses))
 	}
 }
 

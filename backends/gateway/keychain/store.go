@@ -89,20 +89,23 @@ func (s *Service) selectUsers(ctx context.Context, after string, limit int) ([]U
 
 // gateway keys
 
-const keyColumns = `id, user_id, label, masked, is_primary, rate_limit_per_minute, expires_at, allowed_models,
-	tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month, effort_mode, created_at, revoked_at, last_used_at`
+// keyColumns are those of a key and of the limits imposed on it and on its user.
+var keyColumns = `k.id, k.user_id, k.label, k.masked, k.is_primary, k.effort_mode, k.created_at, k.revoked_at, k.last_used_at, k.limited_by, ` +
+	limitColumns("k") + `, l.holder, ` + limitColumns("l") + `, u.holder, ` + limitColumns("u")
+
+// withLimits joins the imposed limits to the keys k.
+const withLimits = ` LEFT JOIN gateway_limits AS l ON l.kind = 'key' AND l.holder = k.limited_by
+	LEFT JOIN gateway_limits AS u ON u.kind = 'user' AND u.holder = k.user_id `
 
 func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
-	models, err := namesColumn(k.AllowedModels)
+	limits, err := k.Limits.arguments()
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(`INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, rate_limit_per_minute, expires_at, allowed_models,
-		tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month, effort_mode, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		k.ID, k.UserID, hash, k.Masked, k.Label, flag(k.IsPrimary), k.RateLimitPerMinute, momentColumn(k.ExpiresAt), models,
-		k.Budgets.TokensPerDay, k.Budgets.TokensPerMonth, (*int64)(k.Budgets.USDPerDay), (*int64)(k.Budgets.USDPerMonth),
-		string(k.EffortMode), micros(k.CreatedAt))
+	_, err = c.Exec(`INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, effort_mode, created_at, limited_by,
+		rate_limit_per_minute, expires_at, allowed_models, tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		append([]any{k.ID, k.UserID, hash, k.Masked, k.Label, flag(k.IsPrimary), string(k.EffortMode), micros(k.CreatedAt), nullable(k.limitedBy)}, limits...)...)
 	return err
 }
 
@@ -122,24 +125,38 @@ func namesColumn(names []string) (any, error) {
 }
 
 func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) {
-	var expires, revoked, used sql.NullInt64
-	var models sql.NullString
+	var revoked, used sql.NullInt64
+	var limitedBy, group, user sql.NullString
 	var created int64
-	b := &k.Budgets
-	err = row.Scan(append([]any{
-		&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.RateLimitPerMinute, &expires, &models,
-		&b.TokensPerDay, &b.TokensPerMonth, &b.USDPerDay, &b.USDPerMonth, &k.EffortMode, &created, &revoked, &used,
-	}, more...)...)
-	if err != nil {
+	var own, ofGroup, ofUser limitCells
+	cells := []any{&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.EffortMode, &created, &revoked, &used, &limitedBy}
+	cells = append(cells, own.into()...)
+	cells = append(append(cells, &group), ofGroup.into()...)
+	cells = append(append(cells, &user), ofUser.into()...)
+	if err = row.Scan(append(cells, more...)...); err != nil {
 		return k, err
 	}
-	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = moment(created), optional(expires), optional(used)
-	k.Revoked = revoked.Valid
-	if models.Valid {
-		err = json.Unmarshal([]byte(models.String), &k.AllowedModels)
+	k.CreatedAt, k.LastUsedAt, k.limitedBy = moment(created), optional(used), limitedBy.String
+	k.Revoked, k.Imposed = revoked.Valid, []Imposed{}
+	if k.Limits, err = own.read(); err != nil {
+		return k, err
+	}
+	for _, from := range []struct {
+		on     string
+		holder sql.NullString
+		cells  *limitCells
+	}{{OnKey, group, &ofGroup}, {OnUser, user, &ofUser}} {
+		if !from.holder.Valid {
+			continue
+		}
+		limits, err := from.cells.read()
+		if err != nil {
+			return k, err
+		}
+		k.Imposed = append(k.Imposed, Imposed{On: from.on, Holder: from.holder.String, By: ByOperator, Limits: limits})
 	}
 	k.judge(s.now())
-	return k, err
+	return k, nil
 }
 
 func optional(us sql.NullInt64) *time.Time {
@@ -163,10 +180,10 @@ func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, 
 	}
 	return read(ctx, s, func(row store.Row) (GatewayKey, error) { return s.scanKey(row) },
 		`SELECT `+keyColumns+` FROM (
-			SELECT * FROM gateway_keys WHERE user_id = ? AND revoked_at IS NULL ORDER BY created_at DESC, id DESC LIMIT ?) AS active
-		UNION ALL SELECT `+keyColumns+` FROM (
-			SELECT * FROM gateway_keys WHERE user_id = ? AND revoked_at IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?) AS revoked
-		ORDER BY created_at, id`, userID, maxActive, userID, maxRevoked)
+			SELECT * FROM (SELECT * FROM gateway_keys WHERE user_id = ? AND revoked_at IS NULL ORDER BY created_at DESC, id DESC LIMIT ?) AS active
+			UNION ALL
+			SELECT * FROM (SELECT * FROM gateway_keys WHERE user_id = ? AND revoked_at IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?) AS revoked
+		) AS k`+withLimits+`ORDER BY k.created_at, k.id`, userID, maxActive, userID, maxRevoked)
 }
 
 // roomForKey refuses a key too many. Expired ones count: they can be given another
@@ -187,7 +204,7 @@ func (s *Service) lockKey(c store.Conn, userID, keyID string) (*GatewayKey, stri
 		return nil, "", notFound("gateway key", keyID)
 	}
 	var hash string
-	k, err := s.scanKey(c.Row(`SELECT `+keyColumns+`, hash FROM gateway_keys WHERE id = ? AND user_id = ?`,
+	k, err := s.scanKey(c.Row(`SELECT `+keyColumns+`, k.hash FROM gateway_keys AS k`+withLimits+`WHERE k.id = ? AND k.user_id = ?`,
 		keyID, userID), &hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, "", notFound("gateway key", keyID)
@@ -197,8 +214,8 @@ func (s *Service) lockKey(c store.Conn, userID, keyID string) (*GatewayKey, stri
 
 func (s *Service) primaryKey(c store.Conn, userID string) (*GatewayKey, string, error) {
 	var hash string
-	k, err := s.scanKey(c.Row(`SELECT `+keyColumns+`, hash FROM gateway_keys
-		WHERE user_id = ? AND is_primary = 1 AND revoked_at IS NULL ORDER BY created_at DESC, id DESC LIMIT 1`, userID), &hash)
+	k, err := s.scanKey(c.Row(`SELECT `+keyColumns+`, k.hash FROM gateway_keys AS k`+withLimits+`
+		WHERE k.user_id = ? AND k.is_primary = 1 AND k.revoked_at IS NULL ORDER BY k.created_at DESC, k.id DESC LIMIT 1`, userID), &hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, "", nil
 	}
@@ -206,14 +223,13 @@ func (s *Service) primaryKey(c store.Conn, userID string) (*GatewayKey, string, 
 }
 
 func (s *Service) updateKey(c store.Conn, k *GatewayKey) error {
-	models, err := namesColumn(k.AllowedModels)
+	limits, err := k.Limits.arguments()
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(`UPDATE gateway_keys SET label = ?, rate_limit_per_minute = ?, expires_at = ?, allowed_models = ?,
-		tokens_per_day = ?, tokens_per_month = ?, micro_usd_per_day = ?, micro_usd_per_month = ?, effort_mode = ? WHERE id = ?`,
-		k.Label, k.RateLimitPerMinute, momentColumn(k.ExpiresAt), models, k.Budgets.TokensPerDay, k.Budgets.TokensPerMonth,
-		(*int64)(k.Budgets.USDPerDay), (*int64)(k.Budgets.USDPerMonth), string(k.EffortMode), k.ID)
+	_, err = c.Exec(`UPDATE gateway_keys SET rate_limit_per_minute = ?, expires_at = ?, allowed_models = ?, tokens_per_day = ?, tokens_per_month = ?,
+		micro_usd_per_day = ?, micro_usd_per_month = ?, label = ?, effort_mode = ?, limited_by = ? WHERE id = ?`,
+		append(limits, k.Label, string(k.EffortMode), nullable(k.limitedBy), k.ID)...)
 	return err
 }
 
@@ -225,19 +241,11 @@ func (s *Service) markRevoked(c store.Conn, keyID string) error {
 
 func (s *Service) selectIdentity(ctx context.Context, hash string) (*Identity, error) {
 	keys, err := read(ctx, s, func(row store.Row) (GatewayKey, error) { return s.scanKey(row) },
-		`SELECT `+keyColumns+` FROM gateway_keys WHERE hash = ? AND revoked_at IS NULL`, hash)
+		`SELECT `+keyColumns+` FROM gateway_keys AS k`+withLimits+`WHERE k.hash = ? AND k.revoked_at IS NULL`, hash)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	k := &keys[0]
-	id := &Identity{
-		UserID: k.UserID, KeyID: k.ID, Label: k.Label, RateLimitPerMinute: k.RateLimitPerMinute, EffortMode: k.EffortMode,
-		AllowedModels: k.AllowedModels, Budgets: k.Budgets,
-	}
-	if k.ExpiresAt != nil {
-		id.expires = micros(*k.ExpiresAt)
-	}
-	return id, nil
+	return keys[0].Identity(), nil
 }
 
 // provider keys
@@ -288,7 +296,7 @@ func scanModel(row store.Row) (m modelRow, err error) {
 	var priority sql.NullInt64
 	var tier, base, model, sealed sql.NullString
 	var created int64
-	err = row.Scan(&m.ID, &m.Entry, &m.Custom, &m.Enabled, &priority, &tier, &base, &model, &sealed, &created)
+	err = row.Scan(&m.ID, &m.Entry, &m.Custom, &m.Enabled, &priority, &tier, &base, &model, &sealed, &m.Found, &created)
 	if priority.Valid {
 		m.Priority = &priority.Int64
 	}
@@ -297,7 +305,7 @@ func scanModel(row store.Row) (m modelRow, err error) {
 	return m, err
 }
 
-const selectModelRows = `SELECT id, model_entry, is_custom, enabled, priority, tier, base_url, model, sealed, created_at
+const selectModelRows = `SELECT id, model_entry, is_custom, enabled, priority, tier, base_url, model, sealed, found, created_at
 	FROM gateway_models WHERE user_id = ? ORDER BY created_at, id LIMIT 1000`
 
 func (s *Service) selectModels(ctx context.Context, userID string) ([]modelRow, error) {
@@ -320,10 +328,10 @@ func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 		return apierror.New(http.StatusConflict, "too_many", "a user can have at most %d model entries of their own, remove one first", maxModelRows)
 	}
 	n, err := c.Exec(`INSERT INTO gateway_models
-		(id, user_id, model_entry, is_custom, enabled, priority, tier, base_url, model, sealed, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, model_entry) DO NOTHING`,
+		(id, user_id, model_entry, is_custom, enabled, priority, tier, base_url, model, sealed, found, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, model_entry) DO NOTHING`,
 		m.ID, userID, m.Entry, flag(m.Custom), flag(m.Enabled), m.Priority, nullable(m.Tier), nullable(m.BaseURL),
-		nullable(m.Model), nullable(m.Sealed), micros(m.CreatedAt))
+		nullable(m.Model), nullable(m.Sealed), flag(m.Found), micros(m.CreatedAt))
 	if err == nil && n == 0 {
 		err = apierror.New(http.StatusConflict, "already_exists", "there is a model entry %q already", m.Entry)
 	}

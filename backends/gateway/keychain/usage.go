@@ -31,7 +31,7 @@ type Record struct {
 	ProviderKey string
 	Stream      bool
 	Status      int    // the HTTP status the client got; 499: it left before one
-	Code        string // error code; empty: success; client_closed_request: the client left
+	Code        string // error code; empty: success; client_closed_request: the client left; see CodeKeyExpired
 	Attempts    int
 	// FailedAttempts end with the one that the client did not wait for, if it left.
 	FailedAttempts []apierror.Attempt
@@ -83,6 +83,7 @@ func NewUsageLog(s *Service, logger *zap.Logger) *UsageLog {
 		service: s, logger: logger,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	s.log.Store(l)
 	go l.run()
 	return l
 }
@@ -157,6 +158,7 @@ func (l *UsageLog) Flush(ctx context.Context) error {
 		l.logger.Error("usage records were dropped, too many waited for the database", zap.Int64("dropped", dropped))
 	}
 	used := l.service.used.take(l.service.now())
+	l.service.late.take(l.service.now()) // what it is told of is in the log already
 	for left > 0 || len(used) > 0 {
 		batch, last := l.batch(min(left, batchRows))
 		if err := l.write(ctx, batch, last, used); err != nil {

@@ -66,10 +66,8 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	}
 	req.User = user
 	ctx, cat := c.R.Context(), s.Catalog()
-	if in.KeyID != "" {
-		if err := s.asKey(c, user, in.KeyID, req); err != nil {
-			return nil, err
-		}
+	if err := s.asKey(c, user, in.KeyID, req); err != nil {
+		return nil, err
 	}
 	if req.Account, err = s.Keychain.Account(ctx, user); err != nil {
 		return nil, err
@@ -160,20 +158,30 @@ func (s *Service) planned(step cascade.Step) plannedModel {
 	return m
 }
 
-// asKey lets the request be as one that is sent with a gateway key of the user.
+// asKey lets the request be as one that is sent with a gateway key of the user; without
+// an id with one that only the limits of the user bind.
 func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) error {
-	keys, err := s.Keychain.Keys(c.R.Context(), user)
-	if err != nil {
-		return err
+	var identity *keychain.Identity
+	if keyID == "" {
+		guest, err := s.Keychain.Keyless(c.R.Context(), user)
+		if err != nil {
+			return err
+		}
+		identity = guest
+	} else {
+		keys, err := s.Keychain.Keys(c.R.Context(), user)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(keys, func(k keychain.GatewayKey) bool { return k.ID == keyID })
+		if at < 0 {
+			return apierror.New(http.StatusNotFound, "not_found", "there is no gateway key %q", rest.Quote(keyID)).With("key_id")
+		}
+		identity = keys[at].Identity()
 	}
-	at := slices.IndexFunc(keys, func(k keychain.GatewayKey) bool { return k.ID == keyID })
-	if at < 0 {
-		return apierror.New(http.StatusNotFound, "not_found", "there is no gateway key %q", rest.Quote(keyID)).With("key_id")
-	}
-	identity := &keychain.Identity{UserID: user, KeyID: keyID, AllowedModels: keys[at].AllowedModels}
-	req.EffortMode = keys[at].EffortMode
-	if len(identity.AllowedModels) > 0 {
-		req.Allows = identity.Allows
+	req.EffortMode = identity.EffortMode
+	if identity.Restricted() {
+		req.Forbids = identity.Forbids
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type userAnswer struct {
 }
 
 func (s *Service) initUser(c *rest.Call) (any, error) {
-	user, key, created, err := s.Keychain.InitUser(c.R.Context(), c.User())
+	user, key, created, err := s.Keychain.SignIn(c.R.Context(), c.User(), s.NewUsers)
 	if err != nil {
 		return nil, unavailable(err)
 	}

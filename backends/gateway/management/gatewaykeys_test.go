@@ -22,6 +22,13 @@ import (
 // newRouter serves the routes with a database of their own and the user ada.
 func newRouter(t *testing.T) *rest.Router {
 	t.Helper()
+	s := newService(t)
+	return rest.NewRouter("", s.Routes())
+}
+
+// newService has a database of its own with the user ada.
+func newService(t *testing.T) *Service {
+	t.Helper()
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: t.TempDir() + "/test.db"}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
@@ -43,20 +50,26 @@ func newRouter(t *testing.T) *rest.Router {
 	if _, _, _, err := people.InitUser(t.Context(), "ada"); err != nil {
 		t.Fatal(err)
 	}
-	return rest.NewRouter("", (&Service{Keychain: people, Catalog: catalog.Embedded}).Routes())
+	return &Service{Keychain: people, Catalog: catalog.Embedded}
 }
 
-// ada is the user.
-type ada struct{}
+// person is a user who signed in.
+type person string
 
-func (ada) UserID() string { return "ada" }
+func (p person) UserID() string { return string(p) }
 
 // call is the answer to ada, or why there is none.
 func call(t *testing.T, rt *rest.Router, method, path, body string) (gjson.Result, error) {
 	t.Helper()
+	return callAs(t, rt, "ada", method, path, body)
+}
+
+// callAs is call for any user.
+func callAs(t *testing.T, rt *rest.Router, user person, method, path, body string) (gjson.Result, error) {
+	t.Helper()
 	w := httptest.NewRecorder()
 	found, _ := rt.Find(httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
-	err := found.Serve(w, ada{})
+	err := found.Serve(w, user)
 	return gjson.ParseBytes(w.Body.Bytes()), err
 }
 
@@ -117,6 +130,92 @@ func TestKeyBodiesRefused(t *testing.T) {
 			if !ok || e.Status != http.StatusBadRequest || e.Param != want[0] || !strings.Contains(e.Message, want[1]) {
 				t.Errorf("%s %s: error %v (%+v), want %q", method, body, err, e, want)
 			}
+		}
+	}
+}
+
+// TestUserRoutesLiftNothing sends everything that the routes of a user take against limits
+// that the operator has set. They stay on every key that is good, and are shown.
+func TestUserRoutesLiftNothing(t *testing.T) {
+	t.Parallel()
+	usd, models := keychain.MicroUSD(1_000_000), []string{"openai/*"}
+	change := keychain.KeyChange{Budgets: &keychain.Budgets{USDPerDay: &usd}, AllowedModels: &models, Impose: true}
+	const nulls = `{"label":"mine","budgets":null,"allowed_models":null,"rate_limit_per_minute":null,"expires_at":null}`
+	const wide = `{"budgets":{"usd_per_day":1000000},"allowed_models":["*"],"rate_limit_per_minute":1000000000,"expires_at":"2200-01-01T00:00:00Z"}`
+	for on, impose := range map[string]func(s *Service, keyID string) error{
+		"key": func(s *Service, keyID string) error {
+			_, err := s.Keychain.UpdateKey(t.Context(), "ada", keyID, change)
+			return err
+		},
+		"user": func(s *Service, _ string) error {
+			_, err := s.Keychain.LimitUser(t.Context(), "ada", change)
+			return err
+		},
+	} {
+		t.Run(on, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			rt := rest.NewRouter("", s.Routes())
+			keys, err := call(t, rt, http.MethodGet, "/users/ada/keychain-keys", "")
+			first := keys.Get("keys.0.id").Str
+			if err == nil {
+				err = impose(s, first)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, step := range []struct{ method, path, body string }{
+				{http.MethodPut, "/keychain-keys/" + first, nulls},
+				{http.MethodPut, "/keychain-keys/" + first, wide},
+				{http.MethodPut, "/keychain-keys/" + first, `{"clear_rate_limit":true,"clear_expiry":true}`},
+				{http.MethodPut, "/keychain-keys/" + first, `{"imposed":[]}`},
+				{http.MethodPut, "/keychain-keys/" + first, `{"impose":true,"budgets":null}`},
+				{http.MethodPost, "/users/ada/keychain-keys", ""},
+				{http.MethodPost, "/users/ada/keychain-keys", wide},
+				{http.MethodPost, "/users/ada/keychain-keys", `{"imposed":[]}`},
+				{http.MethodPost, "/users/ada/regenerate-key", ""},
+				{http.MethodPost, "/users/init", ""},
+				{http.MethodDelete, "/keychain-keys/" + first, ""},
+				{http.MethodPost, "/users/ada/regenerate-key", ""},
+				{http.MethodPost, "/users/ada/keychain-keys", ""},
+				{http.MethodPost, "/users/init", ""},
+			} {
+				_, err := call(t, rt, step.method, step.path, step.body)
+				if e, ok := apierror.From(err); err != nil && (!ok || e.Status >= 500) {
+					t.Fatalf("%s %s %s: %v", step.method, step.path, step.body, err)
+				}
+				list, err := call(t, rt, http.MethodGet, "/users/ada/keychain-keys", "")
+				if err != nil || len(list.Get("keys").Array()) == 0 {
+					t.Fatal(list, err)
+				}
+				for _, key := range list.Get("keys").Array() {
+					shown := key.Get("imposed.0")
+					if shown.Get("on").Str != on || shown.Get("by").Str != "operator" || shown.Get("budgets.usd_per_day").Float() != 1 || shown.Get("allowed_models.0").Str != "openai/*" {
+						t.Errorf("after %s %s %s: %s", step.method, step.path, step.body, key)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestNewUsersAreRefused: someone new is told why there is nothing for them, and who was
+// there goes on.
+func TestNewUsersAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.NewUsers.Refuse = true
+	rt := rest.NewRouter("", s.Routes())
+	if known, err := call(t, rt, http.MethodPost, "/users/init", ""); err != nil || known.Get("created").Bool() {
+		t.Errorf("%s, error %v", known, err)
+	}
+	for range 2 {
+		_, err := callAs(t, rt, "eve", http.MethodPost, "/users/init", "")
+		if e, ok := apierror.From(err); !ok || e.Status != http.StatusForbidden || e.Code != "new_users_refused" || !strings.Contains(e.Message, `"eve"`) {
+			t.Errorf("error %v", err)
+		}
+		if _, err = callAs(t, rt, "eve", http.MethodPost, "/users/eve/keychain-keys", ""); err == nil {
+			t.Error("eve has a key")
 		}
 	}
 }

@@ -20,6 +20,8 @@ import (
 // Service answers the management routes; see Routes.
 type Service struct {
 	Keychain *keychain.Service
+	// NewUsers says what becomes of those who sign in for the first time.
+	NewUsers keychain.NewUsers
 	// Engine tells of health and candidates, and tests provider keys.
 	Engine *cascade.Engine
 	// Catalog is asked once a request.

@@ -47,6 +47,9 @@ func (s *Service) registry(*rest.Call) (any, error) {
 		CachedInput float64 `json:"cached_input_usd_per_million_tokens"`
 		Output      float64 `json:"output_usd_per_million_tokens"`
 
+		CacheWrite     float64 `json:"cache_write_usd_per_million_tokens,omitempty"`
+		CacheWriteHour float64 `json:"cache_write_1h_usd_per_million_tokens,omitempty"`
+
 		Factors map[string]float64 `json:"factors,omitempty"`
 		Calls   map[string]float64 `json:"usd_per_call,omitempty"`
 	}
@@ -75,7 +78,9 @@ func (s *Service) registry(*rest.Call) (any, error) {
 				Embeddings: m.Embeddings,
 			}
 			if m.Price.Known {
-				one.Price = &price{m.Price.Input, m.Price.CachedInput, m.Price.Output, m.Price.Factors, m.Price.Calls}
+				one.Price = &price{
+					m.Price.Input, m.Price.CachedInput, m.Price.Output, m.Price.CacheWrite, m.Price.CacheWriteHour, m.Price.Factors, m.Price.Calls,
+				}
 			}
 			list = append(list, one)
 		}

@@ -13,11 +13,18 @@ func TestRegistryTellsPrices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var factors, calls int
+	var factors, calls, writes int
 	for _, m := range answer.Get("models").Array() {
 		known, ok := catalog.Embedded().Model(m.Get("provider").String(), m.Get("model").String())
 		if !ok {
 			t.Fatalf("%s is not in the catalog", m.Get("id"))
+		}
+		for member, usd := range map[string]float64{"cache_write": known.Price.CacheWrite, "cache_write_1h": known.Price.CacheWriteHour} {
+			got := m.Get("price." + member + "_usd_per_million_tokens")
+			if got.Float() != usd || got.Exists() != (usd != 0) {
+				t.Errorf("%s: %s is %s, want %g", known.ID, member, got, usd)
+			}
+			writes += int(min(usd, 1))
 		}
 		for word, factor := range known.Price.Factors {
 			factors++
@@ -32,7 +39,7 @@ func TestRegistryTellsPrices(t *testing.T) {
 			}
 		}
 	}
-	if factors == 0 || calls == 0 {
-		t.Errorf("%d factors and %d prices of calls are in the catalog", factors, calls)
+	if factors == 0 || calls == 0 || writes == 0 {
+		t.Errorf("%d factors, %d prices of calls and %d of cache writes are in the catalog", factors, calls, writes)
 	}
 }

@@ -46,9 +46,9 @@ func (s *Service) Routes() []rest.Route {
 		},
 
 		{
-			Method: "POST", Path: "/users/init", Tag: tagKeys, Serve: s.initUser, Answer: "InitResult", Also: []int{201},
+			Method: "POST", Path: "/users/init", Tag: tagKeys, Serve: s.initUser, Answer: "InitResult", Also: []int{201}, Errors: []int{403},
 			Summary:     "Make the signed-in user known",
-			Description: "201 with a first gateway key, whose text is shown this once; 200 without one when the user is known already.",
+			Description: "201 with a first gateway key, whose text is shown this once; 200 without one when the user is known already. 403 where the operator lets nobody in on their own.",
 		},
 		{
 			Method: "GET", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: own(s.listKeys), Answer: "GatewayKeyList", Errors: []int{403},
@@ -57,7 +57,7 @@ func (s *Service) Routes() []rest.Route {
 		{
 			Method: "POST", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: own(s.createKey), Body: "GatewayKeyInput", OptionalBody: true,
 			Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
-			Summary: "Make a gateway key", Description: "Its text is shown this once. A user can have 1,000 that are not revoked.",
+			Summary: "Make a gateway key", Description: "Its text is shown this once. A user can have 1,000 that are not revoked. Where the operator has set limits on all keys that the user has, the new one shares those of one of them.",
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/regenerate-key", Tag: tagKeys, Serve: own(s.regenerateKey), Answer: "NewGatewayKey", Status: 201,
@@ -66,7 +66,7 @@ func (s *Service) Routes() []rest.Route {
 		},
 		{
 			Method: "PUT", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.updateKey, Body: "GatewayKeyChange", Answer: "GatewayKey",
-			Errors: []int{404, 409}, Summary: "Change a gateway key", Description: "What is left away stays as it is; null takes a limit away.",
+			Errors: []int{404, 409}, Summary: "Change a gateway key", Description: "What is left away stays as it is; null takes a limit of one's own away. Those that the operator has set stay.",
 		},
 		{
 			Method: "DELETE", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.revokeKey, Errors: []int{404},

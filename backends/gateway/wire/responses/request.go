@@ -59,8 +59,9 @@ type reader struct {
 	// names are those that upstreams know the tools by, flat the same as a set.
 	names map[toolKey]string
 	flat  map[string]struct{}
-	// hosted is the path of the first tool that only its vendor can run.
-	hosted string
+	// hosted is the path of the first tool that only its vendor can run, and hostedKind its
+	// type.
+	hosted, hostedKind string
 
 	items []value // of the input
 	turns []turn

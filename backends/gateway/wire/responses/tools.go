@@ -101,7 +101,8 @@ func (in *reader) tools() error {
 	}
 	if len(in.r.Tools) == 0 && in.hosted != "" {
 		in.own(apierror.New(http.StatusBadRequest, "unsupported_parameter",
-			"%s is run by its vendor and not offered here: give a function tool too, or no tools", in.hosted).With(in.hosted))
+			"%s is %s, which is run by its vendor and not offered here: give a function tool too, or no tools",
+			in.hosted, hub.Shown(in.hostedKind)).With(in.hosted))
 	}
 	return nil
 }
@@ -165,7 +166,7 @@ func (in *reader) hostedTool(v value) {
 	at := v.String()
 	in.drop(at)
 	if in.hosted == "" {
-		in.hosted = at
+		in.hosted, in.hostedKind = at, in.tool.get("type").Str
 	}
 }
 

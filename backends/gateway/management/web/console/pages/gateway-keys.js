@@ -9,7 +9,7 @@ import { clipboard } from '../session.js';
 import { showKey } from './new-key.js';
 
 export const title = 'Gateway keys';
-export const about = 'What your programs send with their requests. Each key has limits of its own.';
+export const about = 'What your programs send with their requests. Each key can have limits of its own; what your operator has set counts beside them.';
 
 const tones = { active: 'good', expired: 'warn', revoked: 'plain' };
 
@@ -74,18 +74,33 @@ export function show({ body, actions, signal }) {
 
 const name = (key) => key.label || key.masked;
 
+// limits lists those of the user's own, and then those that the operator has set.
 function limits(k) {
-  const b = k.budgets;
-  const list = [
-    k.rate_limit_per_minute && `${number(k.rate_limit_per_minute)} requests a minute`,
+  const parts = [said(k)].concat(k.imposed.map(said));
+  if (!parts.some((list) => list.length)) return h('span.muted', null, 'none');
+  return parts.map((list, i) => list.length > 0 && [
+    i > 0 && h('p.small.muted', null, setBy(k.imposed[i - 1])),
+    h('ul.plain', null, list.map((text) => h('li', null, text))),
+  ]);
+}
+
+// setBy says whose limits they are, and on what.
+function setBy(imposed) {
+  return `Set by your ${imposed.by}, ${imposed.on === 'user' ? 'for all your keys together' : 'for this key and those that share it'}:`;
+}
+
+// said is limits in words.
+function said(of) {
+  const b = of.budgets;
+  return [
+    of.rate_limit_per_minute && `${number(of.rate_limit_per_minute)} requests a minute`,
     b.tokens_per_day && `${number(b.tokens_per_day)} tokens a day`,
     b.tokens_per_month && `${number(b.tokens_per_month)} tokens a month`,
     b.usd_per_day && `${usd(b.usd_per_day)} a day`,
     b.usd_per_month && `${usd(b.usd_per_month)} a month`,
-    k.allowed_models?.length && `${k.allowed_models.length === 1 ? 'only ' + k.allowed_models[0] : `${k.allowed_models.length} models`}`,
-    k.expires_at && `until ${time(k.expires_at)}`,
+    of.allowed_models?.length && `${of.allowed_models.length === 1 ? 'only ' + of.allowed_models[0] : `${of.allowed_models.length} models`}`,
+    of.expires_at && `until ${time(of.expires_at)}`,
   ].filter(Boolean);
-  return list.length ? h('ul.plain', null, list.map((text) => h('li', null, text))) : h('span.muted', null, 'none');
 }
 
 function keyForm(key, close, save) {
@@ -115,7 +130,8 @@ function keyForm(key, close, save) {
     field('US dollars a day', budgets.usd_per_day, { name: 'budgets.usd_per_day', hint: 'At list prices.' }),
     field('US dollars a month', budgets.usd_per_month, { name: 'budgets.usd_per_month', hint: 'Empty: no limit.' }),
   ];
-  return form(fields, [
+  const imposed = (key?.imposed ?? []).map((i) => h('div.field.wide', null, h('p.small.muted', null, setBy(i)), h('ul.plain', null, said(i).map((text) => h('li', null, text)))));
+  return form([...imposed, ...fields], [
     h('button', { type: 'button', onclick: close }, 'Cancel'),
     h('button.primary', { type: 'submit' }, key ? 'Save' : 'Create key'),
   ], () => {

@@ -1,0 +1,339 @@
+package keychain
+
+import (
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// tight returns limits of every kind, and a change that imposes them.
+func tight(now time.Time) (Limits, KeyChange) {
+	rate, usd, tokens, end := int64(5), MicroUSD(1_000_000), int64(1000), now.Add(time.Hour).UTC().Truncate(time.Microsecond)
+	l := Limits{
+		RateLimitPerMinute: &rate, ExpiresAt: &end, AllowedModels: []string{"alpha/*"}, Budgets: Budgets{USDPerDay: &usd, TokensPerMonth: &tokens},
+	}
+	return l, KeyChange{RateLimitPerMinute: &rate, ExpiresAt: &end, AllowedModels: &l.AllowedModels, Budgets: &l.Budgets, Impose: true}
+}
+
+// TestNothingLiftsImposedLimits has users try everything that they can do against limits
+// which the operator has set and which are spent, on another node than that of the operator.
+func TestNothingLiftsImposedLimits(t *testing.T) {
+	t.Parallel()
+	wide := func() KeyOptions {
+		rate, usd, tokens, end := int64(1_000_000), MicroUSD(1_000_000_000), int64(1_000_000_000), start.AddDate(50, 0, 0)
+		return KeyOptions{RateLimitPerMinute: &rate, ExpiresAt: &end, AllowedModels: []string{"*"}, Budgets: Budgets{
+			USDPerDay: &usd, USDPerMonth: &usd, TokensPerDay: &tokens, TokensPerMonth: &tokens,
+		}}
+	}
+	must := func(t *testing.T, key *NewKey, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key.Key
+	}
+	// A trick returns the keys that the user has got by it.
+	tricks := map[string]func(t *testing.T, n *node, user string, key *NewKey) []string{
+		"null for all": func(t *testing.T, n *node, user string, key *NewKey) []string {
+			_, err := n.UpdateKey(t.Context(), user, key.ID, KeyChange{ClearRateLimit: true, ClearExpiry: true, AllowedModels: new([]string), Budgets: new(Budgets)})
+			return []string{must(t, key, err)}
+		},
+		"wider ones": func(t *testing.T, n *node, user string, key *NewKey) []string {
+			o := wide()
+			_, err := n.UpdateKey(t.Context(), user, key.ID, KeyChange{
+				RateLimitPerMinute: o.RateLimitPerMinute, ExpiresAt: o.ExpiresAt, AllowedModels: &o.AllowedModels, Budgets: &o.Budgets,
+			})
+			return []string{must(t, key, err)}
+		},
+		"a second key": func(t *testing.T, n *node, user string, key *NewKey) []string {
+			second, err := n.CreateKey(t.Context(), user, KeyOptions{})
+			return []string{key.Key, must(t, second, err)}
+		},
+		"a second key with wide limits": func(t *testing.T, n *node, user string, _ *NewKey) []string {
+			second, err := n.CreateKey(t.Context(), user, wide())
+			return []string{must(t, second, err)}
+		},
+		"revoke and make another": func(t *testing.T, n *node, user string, key *NewKey) []string {
+			if err := n.RevokeKey(t.Context(), user, key.ID); err != nil {
+				t.Fatal(err)
+			}
+			second, err := n.CreateKey(t.Context(), user, KeyOptions{})
+			return []string{must(t, second, err)}
+		},
+		"replace the primary key twice": func(t *testing.T, n *node, user string, _ *NewKey) []string {
+			_, err := n.RegenerateKey(t.Context(), user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := n.RegenerateKey(t.Context(), user)
+			return []string{must(t, second, err)}
+		},
+		"revoke and replace": func(t *testing.T, n *node, user string, key *NewKey) []string {
+			if err := n.RevokeKey(t.Context(), user, key.ID); err != nil {
+				t.Fatal(err)
+			}
+			second, err := n.RegenerateKey(t.Context(), user)
+			return []string{must(t, second, err)}
+		},
+		"a key of a key of a key": func(t *testing.T, n *node, user string, key *NewKey) []string {
+			for range 3 {
+				next, err := n.CreateKey(t.Context(), user, KeyOptions{})
+				if err == nil {
+					err = n.RevokeKey(t.Context(), user, key.ID)
+				}
+				must(t, next, err)
+				key = next
+			}
+			return []string{key.Key}
+		},
+		"sign in again": func(t *testing.T, n *node, user string, key *NewKey) []string {
+			_, fresh, created, err := n.SignIn(t.Context(), user, NewUsers{})
+			if err != nil || created || fresh != nil {
+				t.Fatalf("created %t, %+v, error %v", created, fresh, err)
+			}
+			return []string{key.Key}
+		},
+		"revoke all and sign in again": func(t *testing.T, n *node, user string, key *NewKey) []string {
+			if err := n.RevokeKey(t.Context(), user, key.ID); err != nil {
+				t.Fatal(err)
+			}
+			_, fresh, _, err := n.SignIn(t.Context(), user, NewUsers{})
+			if err != nil || fresh != nil {
+				t.Fatalf("%+v, error %v", fresh, err)
+			}
+			return nil
+		},
+		"come back after the account is deleted": func(t *testing.T, n *node, user string, _ *NewKey) []string {
+			// No route deletes accounts: what one would do at least is to end the keys.
+			n.sql(t, `UPDATE gateway_keys SET revoked_at = 1, is_primary = 0 WHERE user_id = ?`, user)
+			if _, _, _, err := n.SignIn(t.Context(), user, NewUsers{}); err != nil {
+				t.Fatal(err)
+			}
+			second, err := n.CreateKey(t.Context(), user, KeyOptions{})
+			return []string{must(t, second, err)}
+		},
+	}
+	onBoth(t, func(t *testing.T, p place) {
+		here, there := p.start(t), p.start(t)
+		usage := NewUsageLog(here.Service, zap.NewNop())
+		defer func() { _ = usage.Close(t.Context()) }()
+		for on, impose := range map[string]func(t *testing.T, user string, key *NewKey, change KeyChange){
+			OnKey: func(t *testing.T, user string, key *NewKey, change KeyChange) {
+				if _, err := here.UpdateKey(t.Context(), user, key.ID, change); err != nil {
+					t.Fatal(err)
+				}
+			},
+			OnUser: func(t *testing.T, user string, _ *NewKey, change KeyChange) {
+				if _, err := here.LimitUser(t.Context(), user, change); err != nil {
+					t.Fatal(err)
+				}
+			},
+		} {
+			for name, trick := range tricks {
+				t.Run(on+"/"+name, func(t *testing.T) {
+					user := strings.ReplaceAll(t.Name(), "/", " ")
+					user = user[len(user)-min(len(user), 190):]
+					key := here.user(t, user)
+					limits, change := tight(here.now())
+					impose(t, user, key, change)
+					usage.Add(Record{At: here.now(), UserID: user, KeyID: key.ID, Provider: "alpha", Model: "large", InputTokens: 600, OutputTokens: 600, CostMicroUSD: 2_000_000, CostKnown: true})
+					if err := usage.Flush(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					for _, text := range trick(t, there, user, key) {
+						wantBound(t, there, text, on, &limits)
+						wantBound(t, here, text, on, &limits)
+					}
+				})
+			}
+		}
+	})
+}
+
+// wantBound checks that limits bind a key, and that what was spent counts.
+func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
+	t.Helper()
+	var id *Identity
+	eventually(t, "the limits are heard of", func() bool {
+		found, err := n.Authenticate(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = found
+		return imposed(id.Imposed, on) != nil
+	})
+	got := imposed(id.Imposed, on)
+	if !reflect.DeepEqual(&got.Limits, limits) || got.By != ByOperator {
+		t.Errorf("imposed are %+v", got)
+	}
+	if rate := id.RateLimit(); rate == nil || *rate > *limits.RateLimitPerMinute {
+		t.Errorf("the rate is %v", rate)
+	}
+	if id.expires == 0 || id.expires > micros(*limits.ExpiresAt) {
+		t.Errorf("it ends at %d", id.expires)
+	}
+	for entry, whose := range map[string]string{"alpha/large": "", "beta/large": "operator allows"} {
+		if list := id.Forbids(&Candidate{Entry: entry}); (list == "") != (whose == "") || !strings.Contains(list, whose) {
+			t.Errorf("%s: %q", entry, list)
+		}
+	}
+	if list := id.Forbids(&Candidate{Entry: "alpha/mine", Custom: true, Shadows: true}); list == "" {
+		t.Error("a model of the user's own passes by the name of a provider")
+	}
+	err := n.Admit(t.Context(), id)
+	wantRefusal(t, err, http.StatusPaymentRequired, "insufficient_quota", "")
+	refusal, _ := apierror.From(err)
+	whose := map[string]string{OnKey: "the operator has set on it, 1000 tokens a month", OnUser: "the operator has set on all their keys, 1000 tokens a month"}[on]
+	if refusal != nil && (!strings.Contains(refusal.Message, whose) || !strings.Contains(refusal.Message, "begins anew at 2026-04-01T00:00:00Z")) {
+		t.Errorf("the refusal says %q", refusal.Message)
+	}
+}
+
+// TestOwnLimitsBesideImposedOnes: users may bind themselves tighter, and the operator's
+// change of what is imposed leaves that alone.
+func TestOwnLimitsBesideImposedOnes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		key := n.user(t, "alice")
+		limits, change := tight(n.now())
+		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, change); err != nil {
+			t.Fatal(err)
+		}
+		rate, models := int64(2), []string{"alpha/small"}
+		got, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{RateLimitPerMinute: &rate, AllowedModels: &models})
+		if err != nil || *got.RateLimitPerMinute != 2 || !reflect.DeepEqual(got.Imposed, []Imposed{{On: OnKey, Holder: key.ID, By: ByOperator, Limits: limits}}) {
+			t.Fatalf("%+v, error %v", got, err)
+		}
+		id := got.Identity()
+		if *id.RateLimit() != 2 || id.Forbids(&Candidate{Entry: "alpha/small"}) != "" || id.Forbids(&Candidate{Entry: "alpha/large"}) != "the key's allowed_models" {
+			t.Errorf("%+v", id)
+		}
+		if got, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{
+			ClearRateLimit: true, ClearExpiry: true, AllowedModels: new([]string), Budgets: new(Budgets), Impose: true,
+		}); err != nil || *got.RateLimitPerMinute != 2 || len(got.Imposed) != 0 {
+			t.Errorf("after the operator has lifted all: %+v, error %v", got, err)
+		}
+	})
+}
+
+// TestKeysBesideAFreeOne: who has a key without imposed limits makes others without.
+func TestKeysBesideAFreeOne(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		first := n.user(t, "alice")
+		_, change := tight(n.now())
+		ci, err := n.CreateKey(t.Context(), "alice", KeyOptions{AllowedModels: *change.AllowedModels, Impose: true})
+		if err != nil || len(ci.Imposed) != 1 || ci.AllowedModels != nil {
+			t.Fatalf("%+v, error %v", ci, err)
+		}
+		free, err := n.CreateKey(t.Context(), "alice", KeyOptions{})
+		if err != nil || len(free.Imposed) != 0 {
+			t.Errorf("%+v, error %v", free, err)
+		}
+		for _, id := range []string{first.ID, free.ID} {
+			if err := n.RevokeKey(t.Context(), "alice", id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bound, err := n.CreateKey(t.Context(), "alice", KeyOptions{})
+		if err != nil || len(bound.Imposed) != 1 || bound.Imposed[0].Holder != ci.ID {
+			t.Errorf("%+v, error %v", bound, err)
+		}
+	})
+}
+
+// TestImposedEnd: nobody makes a key that goes on behind the end that the operator set.
+func TestImposedEnd(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		key := n.user(t, "alice")
+		_, change := tight(n.now())
+		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{ExpiresAt: change.ExpiresAt, Impose: true}); err != nil {
+			t.Fatal(err)
+		}
+		n.clock.offset.Add(int64(2 * time.Hour))
+		wantUnknownKey(t, n, key.Key)
+		if keys, err := n.Keys(t.Context(), "alice"); err != nil || keys[0].Status != StatusExpired {
+			t.Errorf("%+v, error %v", keys, err)
+		}
+		_, err := n.CreateKey(t.Context(), "alice", KeyOptions{})
+		wantRefusal(t, err, http.StatusConflict, "expired", "")
+		_, err = n.RegenerateKey(t.Context(), "alice")
+		wantRefusal(t, err, http.StatusConflict, "expired", "")
+		if refusal, _ := apierror.From(err); refusal != nil && !strings.Contains(refusal.Message, "the operator") {
+			t.Errorf("it says %q", refusal.Message)
+		}
+	})
+}
+
+// TestNewUsers: someone new is refused, or bound, as the operator says; who is known goes on.
+func TestNewUsers(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		n.user(t, "alice")
+		limits, _ := tight(n.now())
+		refuse, bind := NewUsers{Refuse: true}, NewUsers{Limits: limits}
+		if user, key, created, err := n.SignIn(t.Context(), "alice", refuse); err != nil || created || key != nil || user.ID != "alice" {
+			t.Errorf("%+v, %+v, %t, error %v", user, key, created, err)
+		}
+		_, _, _, err := n.SignIn(t.Context(), "bob", refuse)
+		wantRefusal(t, err, http.StatusForbidden, "new_users_refused", "")
+		if _, err := n.User(t.Context(), "bob"); err == nil {
+			t.Error("bob was made")
+		}
+		_, key, created, err := n.SignIn(t.Context(), "bob", bind)
+		if err != nil || !created || len(key.Imposed) != 1 || key.Imposed[0].On != OnUser || !reflect.DeepEqual(key.Imposed[0].Limits, limits) {
+			t.Errorf("%+v, error %v", key, err)
+		}
+		// A user who is known is not bound by limits of new ones.
+		if _, _, _, err := n.SignIn(t.Context(), "alice", bind); err != nil {
+			t.Error(err)
+		}
+		if got, err := n.UserLimits(t.Context(), "alice"); err != nil || !got.none() {
+			t.Errorf("%+v, error %v", got, err)
+		}
+		free := int64(-1)
+		if (&NewUsers{Limits: Limits{RateLimitPerMinute: &free}}).Check() == nil {
+			t.Error("a negative limit passes")
+		}
+	})
+}
+
+// TestKeyless: what is asked in the name of a user without a key is bound by the limits of
+// the user.
+func TestKeyless(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		n.user(t, "guest")
+		_, change := tight(n.now())
+		if id, err := n.Keyless(t.Context(), "guest"); err != nil || id.Restricted() || id.KeyID != "" {
+			t.Errorf("%+v, error %v", id, err)
+		}
+		if _, err := n.LimitUser(t.Context(), "guest", change); err != nil {
+			t.Fatal(err)
+		}
+		usage := NewUsageLog(n.Service, zap.NewNop())
+		defer func() { _ = usage.Close(t.Context()) }()
+		id, err := n.Keyless(t.Context(), "guest")
+		if err != nil || !id.Restricted() {
+			t.Fatalf("%+v, error %v", id, err)
+		}
+		wantAdmitted(t, n, id)
+		usage.Add(Record{At: n.now(), UserID: "guest", Provider: "alpha", Model: "large", InputTokens: 1000})
+		wantRefusal(t, n.Admit(t.Context(), id), http.StatusPaymentRequired, "insufficient_quota", "")
+		n.clock.offset.Add(int64(2 * time.Hour))
+		_, err = n.Keyless(t.Context(), "guest")
+		wantRefusal(t, err, http.StatusForbidden, "expired", "")
+	})
+}

@@ -1,0 +1,151 @@
+package keychain
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits bound what a gateway key, or all keys of a user, may be used for. The zero
+// value bounds nothing.
+type Limits struct {
+	// RateLimitPerMinute is at least 1. Nil means unlimited.
+	RateLimitPerMinute *int64 `json:"rate_limit_per_minute"`
+	// ExpiresAt is when the use ends. Nil means never.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// AllowedModels are names of entries (provider/model) and beginnings of such
+	// names with a star behind (provider/*). Nil means all.
+	AllowedModels []string `json:"allowed_models"`
+	Budgets       Budgets  `json:"budgets"`
+}
+
+// none reports whether nothing is bounded.
+func (l *Limits) none() bool {
+	return l.RateLimitPerMinute == nil && l.ExpiresAt == nil && len(l.AllowedModels) == 0 && l.Budgets.none()
+}
+
+// allow reports whether the models that are allowed include an entry.
+func (l *Limits) allow(entry string) bool {
+	for _, p := range l.AllowedModels {
+		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(entry, prefix) || p == entry {
+			return true
+		}
+	}
+	return len(l.AllowedModels) == 0
+}
+
+// tidy brings limits into the form in which they are stored.
+func (l *Limits) tidy() {
+	if len(l.AllowedModels) == 0 {
+		l.AllowedModels = nil
+	}
+	if l.ExpiresAt != nil {
+		at := l.ExpiresAt.UTC().Truncate(time.Microsecond)
+		l.ExpiresAt = &at
+	}
+}
+
+// options returns limits as options of a key, which a KeyChange can be applied to.
+func (l *Limits) options() KeyOptions {
+	return KeyOptions{
+		RateLimitPerMinute: l.RateLimitPerMinute, ExpiresAt: l.ExpiresAt, AllowedModels: l.AllowedModels, Budgets: l.Budgets,
+		EffortMode: EffortOverride,
+	}
+}
+
+// limits returns the limits among the options of a key.
+func (o *KeyOptions) limits() Limits {
+	l := Limits{RateLimitPerMinute: o.RateLimitPerMinute, ExpiresAt: o.ExpiresAt, AllowedModels: o.AllowedModels, Budgets: o.Budgets}
+	l.tidy()
+	return l
+}
+
+// What imposed limits are on.
+const (
+	// OnKey stands for the key that the limits were made for and the keys that came of
+	// it: what it was replaced by, and what its user made under it.
+	OnKey = "key"
+	// OnUser stands for all keys of a user.
+	OnUser = "user"
+)
+
+// ByOperator says who imposed limits.
+const ByOperator = "operator"
+
+// Imposed are limits that the operator has set. Their user sees them, and no route of
+// the user's changes or lifts them. All the keys that they are on share them.
+type Imposed struct {
+	// On is OnKey or OnUser.
+	On string `json:"on"`
+	// Holder is the id of the key that the limits were made for, or of the user.
+	Holder string `json:"id"`
+	// By is who imposed them: ByOperator.
+	By string `json:"by"`
+	Limits
+}
+
+// imposed returns the limits of one kind among several, nil where there are none.
+func imposed(list []Imposed, on string) *Imposed {
+	if at := slices.IndexFunc(list, func(i Imposed) bool { return i.On == on }); at >= 0 {
+		return &list[at]
+	}
+	return nil
+}
+
+// ends returns the earliest end of a key with limits of its own and imposed ones, nil
+// where it lasts.
+func ends(own *Limits, list []Imposed) *time.Time {
+	end := own.ExpiresAt
+	for i := range list {
+		if at := list[i].ExpiresAt; at != nil && (end == nil || at.Before(*end)) {
+			end = at
+		}
+	}
+	return end
+}
+
+// RateLimit returns the tightest of the limits of requests a minute that bind the key,
+// nil where there is none.
+func (id *Identity) RateLimit() *int64 {
+	limit := id.RateLimitPerMinute
+	for i := range id.Imposed {
+		if l := id.Imposed[i].RateLimitPerMinute; l != nil && (limit == nil || *l < *limit) {
+			limit = l
+		}
+	}
+	return limit
+}
+
+// ImposedRate returns the limit of requests a minute that the operator has set on
+// OnKey or OnUser, and its holder. A nil limit means that there is none.
+func (id *Identity) ImposedRate(on string) (holder string, limit *int64) {
+	if i := imposed(id.Imposed, on); i != nil {
+		return i.Holder, i.RateLimitPerMinute
+	}
+	return "", nil
+}
+
+// Restricted reports whether the key may not be used for every model.
+func (id *Identity) Restricted() bool {
+	return len(id.AllowedModels) > 0 || slices.ContainsFunc(id.Imposed, func(i Imposed) bool { return len(i.AllowedModels) > 0 })
+}
+
+// Forbids names the list of allowed models that a candidate is missing from, for people.
+// It is empty where the key may be used for the candidate. An imposed list never lets a
+// model of the user's own through that has the name of one of the catalog.
+func (id *Identity) Forbids(c *Candidate) (list string) {
+	for i := range id.Imposed {
+		l := &id.Imposed[i]
+		switch {
+		case len(l.AllowedModels) == 0, !c.Shadows && l.allow(c.Entry):
+		case l.On == OnUser:
+			return "the models that the operator allows its user"
+		default:
+			return "the models that the operator allows this key"
+		}
+	}
+	if !id.allow(c.Entry) {
+		return "the key's allowed_models"
+	}
+	return ""
+}

@@ -1,0 +1,63 @@
+package keychain
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// TestImposedByCommand: what the operator sets by commands is imposed, on a key and on a
+// user, is shown apart, and goes as it came.
+func TestImposedByCommand(t *testing.T) {
+	l, _ := sqliteLine(t)
+	k := l.key("keys", "create", "-u", "alice", "--usd-per-day", "2.50", "--allow", "openai/*", "--rate-limit", "9", "--label", "ci")
+	imposed := func(k keychain.NewKey) string {
+		text, err := json.Marshal(k.Imposed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	const on = `{"on":"key","id":"ID","by":"operator","rate_limit_per_minute":9,"expires_at":null,"allowed_models":["openai/*"],"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":2.5,"usd_per_month":null}}`
+	if want := "[" + strings.Replace(on, "ID", k.ID, 1) + "]"; imposed(k) != want || k.Label != "ci" || k.RateLimitPerMinute != nil || k.AllowedModels != nil {
+		t.Errorf("got  %s (%+v)\nwant %s", imposed(k), k, want)
+	}
+	own := l.key("keys", "update", k.ID, "-u", "alice", "--own", "--usd-per-day", "1", "--tokens-per-day", "7")
+	if *own.Budgets.USDPerDay != 1_000_000 || *own.Budgets.TokensPerDay != 7 || imposed(own) != imposed(k) {
+		t.Errorf("with own limits: %+v", own)
+	}
+	out, _ := l.run("keys", "list", "-u", "alice")
+	if !strings.Contains(out, "on the key: 9 requests/minute, 2.5 USD/day, only openai/*") || !strings.Contains(out, "7 tokens/day, 1 USD/day") {
+		t.Errorf("the list is\n%s", out)
+	}
+	changed := l.key("keys", "update", k.ID, "-u", "alice", "--usd-per-month", "40", "--no-rate-limit")
+	if b := changed.Imposed[0].Budgets; *b.USDPerDay != 2_500_000 || *b.USDPerMonth != 40_000_000 || changed.Imposed[0].RateLimitPerMinute != nil || *changed.Budgets.USDPerDay != 1_000_000 {
+		t.Errorf("after a change: %+v", changed)
+	}
+	lifted := l.key("keys", "update", k.ID, "-u", "alice", "--usd-per-month", "none", "--usd-per-day", "none", "--allow", "none")
+	if len(lifted.Imposed) != 0 || *lifted.Budgets.USDPerDay != 1_000_000 {
+		t.Errorf("after all was lifted: %+v", lifted)
+	}
+
+	if out, _ = l.run("users", "limit", "alice"); !strings.Contains(out, "none") {
+		t.Errorf("without limits it shows\n%s", out)
+	}
+	for _, step := range []struct{ flags, want string }{
+		{"--usd-per-month 100 --allow groq/*", "100 USD/month, only groq/*"},
+		{"--rate-limit 60", "60 requests/minute, 100 USD/month, only groq/*"},
+		{"", "60 requests/minute, 100 USD/month, only groq/*"},
+		{"--usd-per-month none --no-rate-limit --expires 2999-01-31", "only groq/*, until 2999-01-31 00:00:00Z"},
+		{"--lift", "none"},
+		{"", "none"},
+	} {
+		out, _ = l.run(append([]string{"users", "limit", "alice"}, strings.Fields(step.flags)...)...)
+		if !strings.Contains(out, "Imposed on the user:  "+step.want+"\n") {
+			t.Errorf("%s shows\n%s", step.flags, out)
+		}
+	}
+	l.fails(`there is no user "nobody"`, "users", "limit", "nobody", "--usd-per-day", "1")
+	l.fails(`names the unknown model "nope/x"`, "users", "limit", "alice", "--allow", "nope/x")
+	l.fails("if any flags in the group [lift", "users", "limit", "alice", "--lift", "--usd-per-day", "1")
+}
