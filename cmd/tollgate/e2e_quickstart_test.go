@@ -193,6 +193,66 @@ func TestQuickstartLocalServer(t *testing.T) {
 	}
 }
 
+// TestQuickstartKeyOfBase: a key with a base URL beside it goes there and to no provider, and
+// what was found there is gone once the variables are.
+func TestQuickstartKeyOfBase(t *testing.T) {
+	t.Parallel()
+	proxy := scriptedmodel.New(scriptedmodel.Options{Record: 100})
+	server := httptest.NewServer(proxy)
+	defer server.Close()
+	vendor := e2e.NewUpstream(t)
+	var catalog strings.Builder
+	for _, code := range []string{"openai", "groq"} {
+		catalog.WriteString("\t\t\tprovider " + code + " {\n\t\t\t\tbase_url " + vendor.URL + "/v1\n\t\t\t}\n")
+	}
+	n := quickstart(t, "\t\tcatalog {\n"+catalog.String()+"\t\t}\n")
+	without := n.Env
+	for _, prefix := range []string{"OPENAI", "GROQ"} {
+		n.Env, n.Out = append(slices.Clip(without), prefix+"_BASE_URL="+server.URL+"/v1", prefix+"_API_KEY=sk-proxy-0123456789"), new(e2e.Output)
+		n.Start()
+		banner := readBanner(n)
+		if !strings.Contains(banner, server.URL+"/v1") || strings.Contains(banner, "_API_KEY)") || strings.Contains(banner, "scripted model") {
+			t.Errorf("%s: banner:\n%s", prefix, banner)
+		}
+		key := gjson.Get(n.Tool("keychain", "keys", "create", "-u", "local", "--json"), "key").Str
+		base := regexp.MustCompile(`https://localhost:\d+`).FindString(banner)
+		out := runLine(n, "TOLLGATE_KEY="+key+"\n"+bannerCurl.FindString(banner))
+		if _, last := e2e.Streamed(t, out); last != "[DONE]" {
+			t.Errorf("%s: answer:\n%s", prefix, out)
+		}
+		if models := e2e.Get(t, n.Trusting(), base+"/v1/models", key).Body; !strings.Contains(models, `"local/`) || strings.Contains(models, `"openai/`) || strings.Contains(models, `"groq/`) {
+			t.Errorf("%s: models %s", prefix, models)
+		}
+		n.Stop()
+	}
+	asked := 0
+	for _, r := range proxy.Requests() {
+		if r.Header.Get("Authorization") != "Bearer sk-proxy-0123456789" {
+			t.Errorf("the proxy got %s %s with %q", r.Method, r.Path, r.Header.Get("Authorization"))
+		}
+		if r.Method == http.MethodPost {
+			asked++
+		}
+	}
+	if asked != 2 {
+		t.Errorf("the proxy was asked %d times", asked)
+	}
+	if requests := vendor.Requests(); len(requests) != 0 {
+		t.Errorf("a provider got %+v", requests)
+	}
+	n.Env, n.Out = without, new(e2e.Output)
+	n.Start()
+	if banner := readBanner(n); !strings.Contains(banner, "scripted model") {
+		t.Errorf("banner without variables:\n%s", banner)
+	}
+	if models := n.Tool("keychain", "models", "list", "-u", "local"); strings.Contains(models, "local/") {
+		t.Errorf("models without variables:\n%s", models)
+	}
+	if strings.Contains(n.Logs.String(), "sk-proxy") {
+		t.Error("the key is in the log")
+	}
+}
+
 // TestQuickstartTrust: with the lines of the banner clients of three languages trust the
 // certificate, and without them they do not.
 func TestQuickstartTrust(t *testing.T) {

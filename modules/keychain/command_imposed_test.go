@@ -61,3 +61,20 @@ func TestImposedByCommand(t *testing.T) {
 	l.fails(`names the unknown model "nope/x"`, "users", "limit", "alice", "--allow", "nope/x")
 	l.fails("if any flags in the group [lift", "users", "limit", "alice", "--lift", "--usd-per-day", "1")
 }
+
+// TestModelsAddWithoutConfiguration: where no configuration was read, the refusal of a base
+// URL that the server's may well allow says so.
+func TestModelsAddWithoutConfiguration(t *testing.T) {
+	l, _ := sqliteLine(t)
+	l.run("users", "add", "alice")
+	add := []string{"models", "add", "local/x", "-u", "alice", "--base-url", "http://127.0.0.1:9/v1", "--model", "x", "--tier", "low"}
+	l.run(add...)
+	t.Chdir(t.TempDir())
+	if _, _, err := execute(t.Context(), "", "keys", "create", "-u", "alice"); err != nil { // begins a database in this folder
+		t.Fatal(err)
+	}
+	_, _, err := execute(t.Context(), "", add...)
+	if err == nil || !strings.Contains(err.Error(), "There is no Caddyfile in this folder") || !strings.Contains(err.Error(), "--config") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -233,3 +233,41 @@ func TestOperatorKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestEnvironmentKeyOfBase: a key that has a base URL beside it is for that alone.
+func TestEnvironmentKeyOfBase(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		provider, key, base string // variables that are set
+		at                  string // where the catalog has the provider; empty: its own
+		variable, want      string // base URL of the key
+		used                bool
+	}{
+		{"openai", "OPENAI_API_KEY", "", "", "OPENAI_BASE_URL", "", true},
+		{"openai", "OPENAI_API_KEY", "http://proxy.test/v1/", "", "OPENAI_BASE_URL", "http://proxy.test/v1", false},
+		{"openai", "OPENAI_API_KEY", "http://proxy.test/v1", "http://proxy.test/v1", "OPENAI_BASE_URL", "http://proxy.test/v1", true},
+		{"openai", "OPENAI_API_KEY", "https://api.openai.com/v1", "", "OPENAI_BASE_URL", "https://api.openai.com/v1", true},
+		{"anthropic", "ANTHROPIC_API_KEY", "https://api.anthropic.com", "", "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1", true},
+		{"anthropic", "ANTHROPIC_API_KEY", "http://proxy.test", "", "ANTHROPIC_BASE_URL", "http://proxy.test/v1", false},
+		{"gemini", "GOOGLE_API_KEY", "http://proxy.test", "", "GOOGLE_BASE_URL", "http://proxy.test", false},
+		{"groq", "GROQ_API_KEY", "http://proxy.test", "", "GROQ_BASE_URL", "http://proxy.test", false},
+	} {
+		environment := map[string]string{test.key: "sk-1", test.variable: test.base}
+		options := Options{Environment: func(name string) string { return environment[name] }}
+		if test.at != "" {
+			options.Overrides = map[string]Override{test.provider: {BaseURL: test.at}}
+		}
+		cat, err := Embedded().With(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := cat.Provider(test.provider)
+		key, ok := p.EnvironmentKey(options.Environment)
+		if !ok || key.Variable != test.key || key.BaseVariable != test.variable || key.BaseURL != test.want || key.BelongsTo(p.BaseURL) != test.used {
+			t.Errorf("%+v: %+v", test, key)
+		}
+		if (p.APIKey == "sk-1") != test.used {
+			t.Errorf("%+v: the provider has %q", test, p.APIKey)
+		}
+	}
+}
