@@ -154,7 +154,10 @@ func (f *keyFlags) options() (keychain.KeyOptions, error) {
 	if err != nil {
 		return keychain.KeyOptions{}, err
 	}
-	options := keychain.KeyOptions{Label: f.label, RateLimitPerMinute: change.RateLimitPerMinute, ExpiresAt: change.ExpiresAt, EffortMode: keychain.EffortMode(f.mode), Impose: change.Impose}
+	options := keychain.KeyOptions{
+		Label: f.label, RateLimitPerMinute: change.RateLimitPerMinute, ExpiresAt: change.ExpiresAt,
+		EffortMode: keychain.EffortMode(f.mode), Impose: change.Impose,
+	}
 	if change.AllowedModels != nil {
 		options.AllowedModels = *change.AllowedModels
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -14,8 +15,8 @@ import (
 
 // limitColumns lists the columns of limits of the table alias.
 func limitColumns(alias string) string {
-	return alias + `.rate_limit_per_minute, ` + alias + `.expires_at, ` + alias + `.allowed_models, ` + alias + `.tokens_per_day, ` +
-		alias + `.tokens_per_month, ` + alias + `.micro_usd_per_day, ` + alias + `.micro_usd_per_month`
+	return strings.ReplaceAll(`@.rate_limit_per_minute, @.expires_at, @.allowed_models, @.tokens_per_day, @.tokens_per_month,
+		@.micro_usd_per_day, @.micro_usd_per_month`, "@", alias)
 }
 
 // limitCells receive limitColumns.
@@ -28,7 +29,10 @@ type limitCells struct {
 // into returns what Scan is given for limitColumns.
 func (l *limitCells) into() []any {
 	b := &l.limits.Budgets
-	return []any{&l.limits.RateLimitPerMinute, &l.expires, &l.models, &b.TokensPerDay, &b.TokensPerMonth, &b.USDPerDay, &b.USDPerMonth}
+	return []any{
+		&l.limits.RateLimitPerMinute, &l.expires, &l.models,
+		&b.TokensPerDay, &b.TokensPerMonth, &b.USDPerDay, &b.USDPerMonth,
+	}
 }
 
 // read returns the limits that were scanned.
@@ -52,7 +56,8 @@ func (l *Limits) arguments() ([]any, error) {
 // imposedLimits reads the limits of a holder. There may be none.
 func (s *Service) imposedLimits(c store.Conn, on, holder string) (Limits, error) {
 	var cells limitCells
-	err := c.Row(`SELECT `+limitColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder = ?`, on, holder).Scan(cells.into()...)
+	err := c.Row(`SELECT `+limitColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder = ?`, on, holder).
+		Scan(cells.into()...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Limits{}, nil
 	}
@@ -74,8 +79,9 @@ func (s *Service) impose(c store.Conn, on, holder string, limits *Limits) error 
 	}
 	_, err = c.Exec(`INSERT INTO gateway_limits (kind, holder, rate_limit_per_minute, expires_at, allowed_models,
 		tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (kind, holder) DO UPDATE SET rate_limit_per_minute = excluded.rate_limit_per_minute, expires_at = excluded.expires_at,
-		allowed_models = excluded.allowed_models, tokens_per_day = excluded.tokens_per_day, tokens_per_month = excluded.tokens_per_month,
+		ON CONFLICT (kind, holder) DO UPDATE SET rate_limit_per_minute = excluded.rate_limit_per_minute,
+		expires_at = excluded.expires_at, allowed_models = excluded.allowed_models,
+		tokens_per_day = excluded.tokens_per_day, tokens_per_month = excluded.tokens_per_month,
 		micro_usd_per_day = excluded.micro_usd_per_day, micro_usd_per_month = excluded.micro_usd_per_month`,
 		append([]any{on, holder}, values...)...)
 	return err
@@ -147,10 +153,11 @@ func (l *Limits) apply(change *KeyChange) {
 // they have or had, first of all the primary one.
 func (s *Service) limitedBy(c store.Conn, userID string) (holder string, err error) {
 	var found sql.NullString
-	err = c.Row(`SELECT l.holder FROM gateway_keys AS k LEFT JOIN gateway_limits AS l ON l.kind = 'key' AND l.holder = k.limited_by
+	err = c.Row(`SELECT l.holder FROM gateway_keys AS k
+		LEFT JOIN gateway_limits AS l ON l.kind = 'key' AND l.holder = k.limited_by
 		WHERE k.user_id = ? AND (k.revoked_at IS NULL OR l.holder IS NOT NULL)
-		ORDER BY CASE WHEN l.holder IS NULL THEN 0 WHEN k.revoked_at IS NULL THEN 1 ELSE 2 END, k.is_primary DESC, k.created_at, k.id LIMIT 1`,
-		userID).Scan(&found)
+		ORDER BY CASE WHEN l.holder IS NULL THEN 0 WHEN k.revoked_at IS NULL THEN 1 ELSE 2 END,
+			k.is_primary DESC, k.created_at, k.id LIMIT 1`, userID).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -159,6 +166,6 @@ func (s *Service) limitedBy(c store.Conn, userID string) (holder string, err err
 
 // errEnded refuses to make a key that could not be used.
 func errEnded(end time.Time) error {
-	return apierror.New(http.StatusConflict, "expired", "the limits that the operator set on your keys ended their use at %s: ask the operator for another end",
-		end.Format(time.RFC3339))
+	return apierror.New(http.StatusConflict, "expired",
+		"the limits that the operator set on your keys ended their use at %s: ask the operator for another end", end.Format(time.RFC3339))
 }

@@ -51,8 +51,8 @@ type Service struct {
 	used    usedKeys
 	late    usedKeys                 // those that were sent although they have expired
 	log     atomic.Pointer[UsageLog] // nil: there is none yet
-	origin  string // tells this Service from those of other nodes
-	deaf    func() // ends listening to them
+	origin  string                   // tells this Service from those of other nodes
+	deaf    func()                   // ends listening to them
 
 	spending spending
 

@@ -55,7 +55,9 @@ func (l *Limits) options() KeyOptions {
 
 // limits returns the limits among the options of a key.
 func (o *KeyOptions) limits() Limits {
-	l := Limits{RateLimitPerMinute: o.RateLimitPerMinute, ExpiresAt: o.ExpiresAt, AllowedModels: o.AllowedModels, Budgets: o.Budgets}
+	l := Limits{
+		RateLimitPerMinute: o.RateLimitPerMinute, ExpiresAt: o.ExpiresAt, AllowedModels: o.AllowedModels, Budgets: o.Budgets,
+	}
 	l.tidy()
 	return l
 }
@@ -127,7 +129,8 @@ func (id *Identity) ImposedRate(on string) (holder string, limit *int64) {
 
 // Restricted reports whether the key may not be used for every model.
 func (id *Identity) Restricted() bool {
-	return len(id.AllowedModels) > 0 || slices.ContainsFunc(id.Imposed, func(i Imposed) bool { return len(i.AllowedModels) > 0 })
+	restricts := func(i Imposed) bool { return len(i.AllowedModels) > 0 }
+	return len(id.AllowedModels) > 0 || slices.ContainsFunc(id.Imposed, restricts)
 }
 
 // Forbids names the list of allowed models that a candidate is missing from, for people.

@@ -121,7 +121,9 @@ func (s *spending) note(r *Record, n int64) {
 		return
 	}
 	s.mu.RLock()
-	purses := [...]*purseSpend{s.purses[purse{onOwn, r.KeyID}], s.purses[purse{OnUser, r.UserID}], s.purses[s.shared[r.KeyID]]}
+	purses := [...]*purseSpend{
+		s.purses[purse{onOwn, r.KeyID}], s.purses[purse{OnUser, r.UserID}], s.purses[s.shared[r.KeyID]],
+	}
 	s.mu.RUnlock()
 	input, output := r.tokens()
 	for _, k := range purses {
@@ -250,11 +252,12 @@ func (s *Service) admit(ctx context.Context, keyID string, b budget) error {
 // request may succeed.
 func (b *budget) admit(ofDay, ofMonth spent, now time.Time) error {
 	day := startOfDay(now)
+	month := startOfMonth(day).AddDate(0, 1, 0)
 	switch {
 	case b.TokensPerMonth != nil && ofMonth.tokens >= *b.TokensPerMonth:
-		return b.exceeded("tokens_per_month", fmt.Sprint(*b.TokensPerMonth, " tokens a month"), now, startOfMonth(day).AddDate(0, 1, 0))
+		return b.exceeded("tokens_per_month", fmt.Sprint(*b.TokensPerMonth, " tokens a month"), now, month)
 	case b.USDPerMonth != nil && ofMonth.micros >= int64(*b.USDPerMonth):
-		return b.exceeded("usd_per_month", b.USDPerMonth.String()+" USD a month", now, startOfMonth(day).AddDate(0, 1, 0))
+		return b.exceeded("usd_per_month", b.USDPerMonth.String()+" USD a month", now, month)
 	case b.TokensPerDay != nil && ofDay.tokens >= *b.TokensPerDay:
 		return b.exceeded("tokens_per_day", fmt.Sprint(*b.TokensPerDay, " tokens a day"), now, day.AddDate(0, 0, 1))
 	case b.USDPerDay != nil && ofDay.micros >= int64(*b.USDPerDay):
@@ -270,7 +273,8 @@ func (b *budget) exceeded(name, amount string, now, anew time.Time) error {
 		OnKey:  "the gateway key has spent the budget %s that the operator has set on it, %s",
 		OnUser: "the user of the gateway key has spent the budget %s that the operator has set on all their keys, %s",
 	}[b.on]
-	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota", whose+"; it begins anew at %s", name, amount, anew.Format(time.RFC3339))
+	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota",
+		whose+"; it begins anew at %s", name, amount, anew.Format(time.RFC3339))
 	refusal.RetryAfter = anew.Sub(now)
 	refusal.NoRetry = true // an SDK would not wait that long
 	return refusal
