@@ -82,6 +82,8 @@ type Handler struct {
 	service *board.Service
 	api     *api.API
 	site    http.Handler // nil: no pages
+
+	stopWork func() // ends what work has begun; nil before that
 }
 
 // nodes are the boards by their databases. Handlers and token providers share
@@ -170,6 +172,14 @@ func (h *Handler) Validate() error {
 	return h.Mail.validate(h.BaseURL)
 }
 
+// Cleanup takes the handler out of the work in the background.
+func (h *Handler) Cleanup() error {
+	if h.stopWork != nil {
+		h.stopWork()
+	}
+	return nil
+}
+
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	page := !h.api.Owns(r.URL.Path)
 	if page && h.site == nil {
@@ -217,5 +227,6 @@ func Actor(ctx context.Context) (*rights.Actor, bool) {
 var (
 	_ caddy.Provisioner           = (*Handler)(nil)
 	_ caddy.Validator             = (*Handler)(nil)
+	_ caddy.CleanerUpper          = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
 )

@@ -87,8 +87,7 @@ func attachmentsFolder(app *tollgate.App, option string) string {
 // jobMetrics live for the process and are registered with each configuration.
 var jobMetrics = tollgate.NewJobMetrics("board", "deliveries, mails, rows")
 
-// work has the board's work done in the background while the configuration
-// lasts.
+// work has the board's work done in the background until Cleanup.
 func (h *Handler) work(ctx caddy.Context, shared *node) error {
 	if err := jobMetrics.Register(ctx); err != nil {
 		return err
@@ -115,14 +114,11 @@ func (h *Handler) work(ctx caddy.Context, shared *node) error {
 	}
 	deliverer := webhook.NewSender(h.app.AllowedNetworks(), logger)
 	c.work = &jobs.Work{Service: h.service, Webhooks: deliverer, Mail: mailer, Logger: logger}
-	if err := shared.worker.join(c); err != nil {
-		return err
-	}
-	ctx.OnCancel(func() {
+	h.stopWork = func() {
 		shared.worker.leave(c)
 		deliverer.Close()
-	})
-	return nil
+	}
+	return shared.worker.join(c)
 }
 
 // validate checks what needs no placeholder.
