@@ -55,7 +55,9 @@ func NewMarkdown(o Options) *Markdown {
 		options: o,
 		markdown: goldmark.New(
 			goldmark.WithExtensions(
-				tables{}, extension.Strikethrough, extension.Linkify, extension.TaskList,
+				tables{}, extension.Strikethrough, extension.TaskList,
+				extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
+					extension.WithLinkifyURLRegexp(bareURL), extension.WithLinkifyWWWRegexp(bareWWW)),
 			),
 			goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(links{o.Place}, 100))),
 		),
@@ -78,7 +80,7 @@ func (m *Markdown) Render(markdown string) string {
 	if err := m.markdown.Renderer().Render(out, text, tree); err != nil {
 		return verbatim(markdown)
 	}
-	safe := string(m.policy.SanitizeBytes(out.Bytes()))
+	safe := noAddress.ReplaceAllString(string(m.policy.SanitizeBytes(out.Bytes())), "$1")
 	if !m.options.Images {
 		safe = noSource.ReplaceAllString(safe, "")
 	}
@@ -86,6 +88,22 @@ func (m *Markdown) Render(markdown string) string {
 }
 
 func verbatim(markdown string) string { return "<pre>" + html.EscapeString(markdown) + "</pre>" }
+
+// Addresses that stand in a text by themselves become links, with letters of any language
+// in the host and behind it. The last label of a host is of Latin letters or has none, so
+// that it ends before words that follow without a space.
+var (
+	bareURL = regexp.MustCompile(`^https?://` + bareHost + `(?::\d+)?` + barePath)
+	bareWWW = regexp.MustCompile(`^www\.` + bareHost + barePath)
+)
+
+const (
+	bareHost = `[-\p{L}\p{M}\p{N}@:%._+~#=]{1,256}\.(?:xn--[-a-z0-9]+|\p{Latin}+|(?:[^\P{L}\p{Latin}]\p{M}*)+)`
+	barePath = "(?:[/#?][-\\p{L}\\p{M}\\p{N}\\p{So}@:%_+.~#$!?&/=();,'\">^{}\\[\\]`·・–]*)?"
+)
+
+// noAddress is a link whose address the policy has left out; group 1 is its text.
+var noAddress = regexp.MustCompile(`(?s)<a rel="` + linkRel + `">(.*?)</a>`)
 
 // noSource is an image of which the policy left a text alone.
 var noSource = regexp.MustCompile(`<img(?: (?:alt|title)="[^"]*")*/?>`)

@@ -2,7 +2,9 @@ package text
 
 import (
 	"bytes"
+	stdhtml "html"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -24,23 +26,64 @@ func TestRender(t *testing.T) {
 	t.Parallel()
 	m := own(true)
 	for markdown, want := range map[string]string{
-		"Hello *world*":                    "<p>Hello <em>world</em></p>\n",
-		"~~gone~~":                         "<p><del>gone</del></p>\n",
-		"[a](https://example.com)":         "<p><a href=\"https://example.com\" rel=\"nofollow ugc noopener\">a</a></p>\n",
-		"see https://example.com/x":        "<p>see <a href=\"https://example.com/x\" rel=\"nofollow ugc noopener\">https://example.com/x</a></p>\n",
-		"[a](javascript:alert(1))":         "<p><a rel=\"nofollow ugc noopener\">a</a></p>\n",
-		"[a](/relative)":                   "<p><a rel=\"nofollow ugc noopener\">a</a></p>\n",
-		"![x](https://example.com/a.png)":  "<p><img src=\"https://example.com/a.png\" alt=\"x\"></p>\n",
-		"![x](http://example.com/a.png)":   "<p><img alt=\"x\"></p>\n",
-		"<b>raw</b>":                       "<p>raw</p>\n",
-		"```go\nx < 1\n```":                "<pre><code class=\"language-go\">x &lt; 1\n</code></pre>\n",
-		"- [x] done":                       "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\"> done</li>\n</ul>\n",
-		"|a|b|\n|:-|-:|\n|1|2|":            "<table>\n<thead>\n<tr>\n<th align=\"left\">a</th>\n<th align=\"right\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"left\">1</td>\n<td align=\"right\">2</td>\n</tr>\n</tbody>\n</table>\n",
-		strings.Repeat("> ", 200) + "<i>x": "<pre>" + strings.Repeat("&gt; ", 200) + "&lt;i&gt;x</pre>",
-		strings.Repeat("[", 2000):          "<pre>" + strings.Repeat("[", 2000) + "</pre>",
+		"Hello *world*":                      "<p>Hello <em>world</em></p>\n",
+		"~~gone~~":                           "<p><del>gone</del></p>\n",
+		"[a](https://example.com)":           "<p><a href=\"https://example.com\" rel=\"nofollow ugc noopener\">a</a></p>\n",
+		"see https://example.com/x":          "<p>see <a href=\"https://example.com/x\" rel=\"nofollow ugc noopener\">https://example.com/x</a></p>\n",
+		"[a](javascript:alert(1))":           "<p>a</p>\n",
+		"[a *b*](/relative) [c]()":           "<p>a <em>b</em> c</p>\n",
+		"[a](tel:+123 \"t\") [b](ftp://b.c)": "<p>a b</p>\n",
+		"<ftp://b.c> ftp://b.c [a\nb](x)":    "<p>ftp://b.c ftp://b.c a\nb</p>\n",
+		"![x](https://example.com/a.png)":    "<p><img src=\"https://example.com/a.png\" alt=\"x\"></p>\n",
+		"![x](http://example.com/a.png)":     "<p><img alt=\"x\"></p>\n",
+		"<b>raw</b>":                         "<p>raw</p>\n",
+		"```go\nx < 1\n```":                  "<pre><code class=\"language-go\">x &lt; 1\n</code></pre>\n",
+		"- [x] done":                         "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\"> done</li>\n</ul>\n",
+		"|a|b|\n|:-|-:|\n|1|2|":              "<table>\n<thead>\n<tr>\n<th align=\"left\">a</th>\n<th align=\"right\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"left\">1</td>\n<td align=\"right\">2</td>\n</tr>\n</tbody>\n</table>\n",
+		strings.Repeat("> ", 200) + "<i>x":   "<pre>" + strings.Repeat("&gt; ", 200) + "&lt;i&gt;x</pre>",
+		strings.Repeat("[", 2000):            "<pre>" + strings.Repeat("[", 2000) + "</pre>",
 	} {
 		if got := m.Render(markdown); got != want {
 			t.Errorf("%.60q\n got %q\nwant %q", markdown, got, want)
+		}
+	}
+}
+
+// TestRenderBareLinks checks how far an address goes that stands in a text by itself.
+func TestRenderBareLinks(t *testing.T) {
+	t.Parallel()
+	m := own(true)
+	for markdown, want := range map[string]string{
+		"https://de.wikipedia.org/wiki/Zürich.":   "https://de.wikipedia.org/wiki/Zürich",
+		"(https://ja.wikipedia.org/wiki/ジョン・レノン)": "https://ja.wikipedia.org/wiki/ジョン・レノン",
+		"https://ja.wikipedia.org/wiki/東京。次":      "https://ja.wikipedia.org/wiki/東京",
+		"https://hi.wikipedia.org/wiki/हिन्दी x":  "https://hi.wikipedia.org/wiki/हिन्दी",
+		"https://example.com/?q=Łódź&a=1#ü, x":    "https://example.com/?q=Łódź&a=1#ü",
+		"https://münchen.example/straße":          "https://münchen.example/straße",
+		"http://пример.рф:8080/путь":              "http://пример.рф:8080/путь",
+		"https://उदाहरण.भारत/":                    "https://उदाहरण.भारत/",
+		"https://例え.テスト":                          "https://例え.テスト",
+		"https://xn--e1afmkfd.xn--p1ai/a":         "https://xn--e1afmkfd.xn--p1ai/a",
+		"https://example.comを見て":                  "https://example.com",
+		"https://EXAMPLE.COM/A":                   "https://EXAMPLE.COM/A",
+		"www.müller.example/ä":                    "www.müller.example/ä",
+		"https://example.com/a_(b)) c":            "https://example.com/a_(b)",
+	} {
+		html := m.Render(markdown)
+		match := regexp.MustCompile(`<a href="([^"]*)" rel="nofollow ugc noopener">([^<]*)</a>`).FindStringSubmatch(html)
+		if match == nil {
+			t.Errorf("%s: no link in %s", markdown, html)
+			continue
+		}
+		if text := stdhtml.UnescapeString(match[2]); text != want {
+			t.Errorf("%s: the link is of %s, want %s", markdown, text, want)
+		}
+		address, err := url.PathUnescape(stdhtml.UnescapeString(match[1]))
+		if whole := strings.Replace(want, "www.", "http://www.", 1); err != nil || address != whole {
+			t.Errorf("%s: the link leads to %s, %v, want %s", markdown, address, err, whole)
+		}
+		if _, err := url.Parse(stdhtml.UnescapeString(match[1])); err != nil {
+			t.Errorf("%s: %v", markdown, err)
 		}
 	}
 }

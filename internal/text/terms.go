@@ -19,10 +19,12 @@ type Term struct {
 	Behind bool
 }
 
-// Terms are the words of a text as they are looked for: runs of letters, digits and
-// marks, whatever their case, width and accents. What is written without spaces, as
-// Chinese, Japanese and Thai are, has no end of words to find: each letter is a term.
+// Terms splits a text into the words by which it is found: runs of letters, digits and
+// marks, whatever their case, width and accents. Chinese, Japanese and Thai have no spaces
+// between words, and Korean writes particles behind a word without one, so that each
+// letter of these is a term, and a word is found by its letters in a row.
 func Terms(s string) (list []Term) {
+	s = norm.NFC.String(s)     // a syllable of Hangul is one letter, also when it is given in parts
 	start, behind := -1, false // of the run, and whether the term before ends at it
 	end := func(at int) {
 		if start >= 0 {
@@ -51,30 +53,30 @@ func Terms(s string) (list []Term) {
 	return list
 }
 
-// unspaced reports whether a letter is of a script that puts no spaces between words.
+// unspaced reports whether a letter is of a script in which spaces do not tell where a
+// word begins and ends.
 func unspaced(r rune) bool {
-	return r >= 0x0e00 && (r == 'ー' || r == 'ｰ' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
+	return r >= 0x0e00 && (r == 'ー' || r == 'ｰ' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
-// fold is a word as it is compared: accents on Latin letters do not count.
+// fold returns a word in the form in which words are compared: without the accents of
+// Latin letters, and with plain letters for those such as ł and ø, which Unicode does not
+// divide into a letter and an accent.
 func fold(word string) string {
-	ascii := true
-	for i := range len(word) {
-		ascii = ascii && word[i] < 0x80
-	}
-	if ascii {
+	if IsASCII(word) {
 		return strings.ToLower(word[:min(len(word), termMost)])
 	}
 	var b strings.Builder
-	latin, n := false, 0
-	for _, r := range norm.NFKD.String(cases.Fold().String(norm.NFKC.String(word))) {
-		if latin && r >= 0x300 && r < 0x370 {
+	plain, n := false, 0
+	for _, r := range latin.Replace(norm.NFKD.String(cases.Fold().String(norm.NFKC.String(word)))) {
+		if plain && r >= 0x300 && r < 0x370 {
 			continue
 		}
 		if n++; n > termMost {
 			break
 		}
-		latin = r < 0x80
+		plain = r < 0x80
 		b.WriteRune(r)
 	}
 	return norm.NFC.String(b.String())

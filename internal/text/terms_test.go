@@ -20,6 +20,10 @@ func TestTerms(t *testing.T) {
 		"東京タワー go":                        "東+京+タ+ワ+ー go",
 		"C東 2東x":                          "c+東 2+東+x",
 		"บิน":                             "บิ+น",
+		"학교에서 go":                         "학+교+에+서 go",
+		"\u1112\u1161\u11a8\u1100\u116d":  "학+교", // decomposed
+		"Łódź Ørsted Đuro Æsir Œuvre":     "lodz orsted duro aesir oeuvre",
+		"þing ħaġa ŋ ǿ Ǽ ı":               "thing haga n o ae i",
 		"हिन्दी":                          "हिन्दी",
 		"\u0301a":                         "\u0301a",
 		long + "é":                        strings.Repeat("e", termMost),

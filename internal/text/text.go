@@ -6,6 +6,7 @@ package text
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -34,6 +35,16 @@ func IsLine(s string) bool {
 // IsPlain reports whether a text has no control characters but line ends and tabs.
 func IsPlain(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
+}
+
+// IsASCII reports whether a text has no character beyond ASCII.
+func IsASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // Words counts runs of letters or digits.

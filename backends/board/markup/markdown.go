@@ -12,7 +12,7 @@ import (
 
 // Version changes when the same Markdown gives other HTML; stored HTML of another
 // version is not used.
-const Version = 2
+const Version = 3
 
 // markdown renders posts, with images from elsewhere or without.
 var (
@@ -37,16 +37,25 @@ func RenderBy(set *kernel.Settings, message string) string {
 
 // Shown is the HTML of a post as pages and clients get it, of what was stored.
 func Shown(post int64, message, html string, version int64) string {
-	if outdated(message, version) {
+	if outdated(message, html, version) {
 		html = anew(message, html)
 	}
 	return WithPaths(html, post)
 }
 
-// outdated reports whether the stored HTML is another than the text gives now.
-// Version 1 knew no files in texts, and is the same in all else.
-func outdated(message string, version int64) bool {
-	return version != Version && (version != 1 || strings.Contains(message, scheme+":") || strings.Contains(message, "/attachments/"))
+// outdated reports whether the stored HTML is another than the text gives now. Version 1
+// knew no files in texts. Versions 1 and 2 made links without an address, and ended
+// addresses before letters that are not of ASCII.
+func outdated(message, html string, version int64) bool {
+	switch version {
+	case Version:
+		return false
+	case 1, 2:
+		return version == 1 && (strings.Contains(message, scheme+":") || strings.Contains(message, "/attachments/")) ||
+			strings.Contains(html, `<a rel="`) ||
+			(strings.Contains(message, "://") || strings.Contains(message, "www.")) && !text.IsASCII(message)
+	}
+	return true
 }
 
 // anew renders a text as it was when it was written: one that was stored without

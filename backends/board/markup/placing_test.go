@@ -29,7 +29,7 @@ func TestPlacing(t *testing.T) {
 		"![x](/admin)":                                 `<img alt="x">`,
 		`![/x](/attachments/12 "attachment:x")`:        `<img src="/attachments/12" alt="/x" title="attachment:x">`,
 		"![attachment:x](attachment:photo.png)":        `<img src="/posts/7/files/photo.png" alt="attachment:x">`,
-		"[x](/admin)":                                  `<a rel="nofollow ugc noopener">x</a>`,
+		"[x](/admin)":                                  `x`,
 		"![x](http://example.com/x.png)":               `<img alt="x">`,
 		`text ="attachment:x.png" src="attachment:/1"`: `text =&#34;attachment:x.png&#34; src=&#34;attachment:/1&#34;`,
 	} {
@@ -50,8 +50,21 @@ func TestPlacing(t *testing.T) {
 			t.Errorf("of an older version %s: %s", html, got)
 		}
 	}
-	if outdated("an attachment", 1) {
-		t.Error("the word alone makes a text anew")
+	for _, test := range []struct {
+		message, html string
+		version       int64
+		want          bool
+	}{
+		{"an attachment", "<p>an attachment</p>", 1, false},
+		{"[x](/y)", `<p><a rel="nofollow ugc noopener">x</a></p>`, 2, true},
+		{"https://example.com/ü", `<p><a href="https://example.com/" rel="nofollow ugc noopener">https://example.com/</a>ü</p>`, 2, true},
+		{"https://example.com/u", "<p>old</p>", 2, false},
+		{"ü", "<p>old</p>", 2, false},
+		{"ü", "<p>old</p>", 0, true},
+	} {
+		if got := outdated(test.message, test.html, test.version); got != test.want {
+			t.Errorf("%q of version %d is outdated: %t", test.message, test.version, got)
+		}
 	}
 	plain := &kernel.Settings{}
 	if got := RenderBy(plain, "![x](attachment:photo.png) ![y](https://example.com/y.png)"); !strings.Contains(got, "attachment:photo.png") || strings.Contains(got, "example.com") {

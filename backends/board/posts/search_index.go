@@ -153,8 +153,8 @@ const (
 	indexedRest = 2
 )
 
-// IndexPosts splits the words anew of posts that were written before they were split
-// here. It goes on where it ended, on this node or another, and tells how many it did. The
+// IndexPosts splits the words anew of posts that were written when they were split in
+// another way. It goes on where it ended, on this node or another, and tells how many it did. The
 // database is left to others for most of the time.
 func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 	for {
@@ -215,7 +215,7 @@ func indexPosts(c store.Conn) (n int, err error) {
 			break
 		}
 		next = kernel.Itoa(p.id)
-		if p.number == 0 || c.Dialect() == store.SQLite && isASCII(p.title) && isASCII(p.message) { // its index has split that alike
+		if p.number == 0 || c.Dialect() == store.SQLite && text.IsASCII(p.title) && text.IsASCII(p.message) { // its index has split that alike
 			continue
 		}
 		if err := index(c, p.id, p.number == 1, p.title, p.message); err != nil {
@@ -225,8 +225,4 @@ func indexPosts(c store.Conn) (n int, err error) {
 	}
 	_, err = c.Exec("UPDATE board_settings SET value = ? WHERE name = ?", next, SettingIndexed)
 	return n, err
-}
-
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 })
 }
