@@ -45,6 +45,8 @@ type Call struct {
 
 	public, concealed bool
 	upload            int64
+	keeps             []string
+	outdated          bool // the form that was sent is only shown once more
 }
 
 func newCall(s *site, w http.ResponseWriter, r *http.Request) *Call {
@@ -195,7 +197,8 @@ func (c *Call) Then(err error, to, notice string) error {
 }
 
 // ToLogin leads a guest to the page to sign in, which leads back by a parameter
-// (Options.Back). A form that was sent is refused instead: it would be lost.
+// (Options.Back). A form that was sent is refused instead: it would be lost. See
+// Page.Keeps for one that must not be.
 func (c *Call) ToLogin(page string) error {
 	if c.R.Method == http.MethodPost {
 		return errSignedOut

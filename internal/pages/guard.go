@@ -85,7 +85,18 @@ func (c *Call) guard() error {
 	if err := c.ReadForm(); err != nil {
 		return err
 	}
-	return c.checkToken(c.Form.Text(c.site.tokenField))
+	return c.takeForm(c.Form.Text(c.site.tokenField))
+}
+
+// takeForm refuses a form whose token is not good. A form that keeps its text is taken nevertheless, only to be shown
+// once more.
+func (c *Call) takeForm(token string) error {
+	err := c.checkToken(token)
+	if err != nil && len(c.keeps) > 0 {
+		c.outdated = true
+		return nil
+	}
+	return err
 }
 
 // Script lets a request of a script, which changes something by another method than POST,
@@ -158,10 +169,7 @@ func (c *Call) Parts() (*multipart.Reader, error) {
 	if first.FormName() != c.site.tokenField {
 		return nil, errForm
 	}
-	if err := c.checkToken(string(token)); err != nil {
-		return nil, err
-	}
-	return reader, nil
+	return reader, c.takeForm(string(token))
 }
 
 // ReadFiles reads a form with files of at most so many bytes, its fields into Form.

@@ -98,6 +98,11 @@ type Page[C any] struct {
 	Secret bool
 	// Upload takes a multipart form of at most so many bytes. Default: none.
 	Upload int64
+	// Keeps names the fields of a form with a text that somebody took time to write. Where
+	// the session has ended, or another has begun, since the form was opened, the form is
+	// not refused but shown once more, with them: Serve does nothing then (Call.Previews),
+	// and Admit may ask who it is (Call.ReadKept, Call.Kept). Default: the form is refused.
+	Keeps []string
 }
 
 // Options are the settings of a site.
@@ -215,7 +220,7 @@ func idsOf(path string) (names []string) {
 // run answers a request by its row.
 func (s *Site[C]) run(w http.ResponseWriter, r *http.Request, page *Page[C], ids []string) {
 	c := newCall(s.site, w, r)
-	c.public, c.concealed, c.upload = page.Public, page.Secret, page.Upload
+	c.public, c.concealed, c.upload, c.keeps = page.Public, page.Secret, page.Upload, page.Keeps
 	c.headers()
 	if err := s.answer(c, page, ids); err != nil {
 		c.fail(err)

@@ -98,6 +98,9 @@ func (c *Call) Show(name, title string, data any) error {
 // the status and the problems of the refusal. What is no matter of the form, such as
 // that there is nothing to change, is returned.
 func (c *Call) ShowForm(refusal error, name, title string, data any) error {
+	if refusal == nil && c.outdated {
+		refusal = errOutdated
+	}
 	if refusal == nil {
 		return c.Show(name, title, data)
 	}

@@ -10,18 +10,50 @@ import (
 )
 
 // loginForm asks who it is.
-type loginForm struct{ Name, Next string }
+type loginForm struct {
+	Name, Next string
+	Action     string       // the path that it is sent to
+	Kept       []pages.Kept // what is sent there with it
+}
 
 func (c *call) askLogin() error {
-	form := loginForm{Next: pages.Local(c.Query.Text("next"))}
+	form := loginForm{Next: pages.Local(c.Query.Text("next")), Action: "/login"}
 	if c.actor.User != nil {
 		return c.Redirect(form.Next, "")
 	}
 	return c.Show("login", "Sign in", form)
 }
 
+// errKept is told to a guest who has sent a form with a text.
+var errKept = apierror.New(http.StatusForbidden, "forbidden",
+	"You are signed out. What you wrote is kept on this page: sign in, and you can send it again.")
+
+// signInWith asks a guest who has sent a form that keeps its text to sign in. The form to
+// sign in holds that text and is sent to the same path; from there the admission goes on as
+// that of the member, to whom the first form is shown once more.
+func (c *call) signInWith() error {
+	if err := c.ReadKept(); err != nil {
+		return err
+	}
+	form := loginForm{Name: c.Form.Text("name"), Next: "/", Action: c.R.URL.Path, Kept: c.Kept()}
+	password := c.Form.Text("password")
+	if c.Outdated() || password == "" {
+		return c.ShowForm(errKept, "login", "Sign in", form)
+	}
+	cookie, err := c.service.Login(c.Context(), form.Name, password, c.address(), c.Session())
+	if err != nil {
+		return c.ShowForm(err, "login", "Sign in", form)
+	}
+	c.SignIn(cookie, accounts.SessionIdle)
+	c.ShowAgain()
+	if err := c.become(cookie); err != nil {
+		return err
+	}
+	return members(c)
+}
+
 func (c *call) login() error {
-	form := loginForm{Name: c.Form.Text("name"), Next: pages.Local(c.Form.Text("next"))}
+	form := loginForm{Name: c.Form.Text("name"), Next: pages.Local(c.Form.Text("next")), Action: "/login"}
 	cookie, err := c.service.Login(c.Context(), form.Name, c.Form.Text("password"), c.address(), c.Session())
 	if err != nil {
 		return c.ShowForm(err, "login", "Sign in", form)

@@ -102,21 +102,29 @@ func begin(p *pages.Call, service *board.Service, options *Options) (*call, erro
 	if err != nil {
 		return nil, err
 	}
-	if c.actor, c.session, err = service.Resume(c.Context(), c.Session()); err != nil {
+	if err := c.become(c.Session()); err != nil {
 		return nil, err
 	}
-	if c.session != nil {
-		c.SignedIn(strconv.FormatInt(c.actor.User.ID, 10))
-		if c.session.Prolonged {
-			c.SignIn(c.Session(), accounts.SessionIdle)
-		}
+	if c.session != nil && c.session.Prolonged {
+		c.SignIn(c.Session(), accounts.SessionIdle)
 	}
-	c.frame = &frame{User: c.actor.User, Settings: c.actor.Settings(), Joining: c.actor.Unconfirmed(), Administers: c.actor.MayAdminister(), call: c}
-	c.Name, c.Zone, c.Site = c.frame.Settings.Name, c.actor.User.Zone(), c.frame
 	if c.frame.Settings.Images {
 		c.AllowImages("https:")
 	}
 	return c, nil
+}
+
+// become makes the member whose session a cookie names the one who asks. Without a good session it is a guest.
+func (c *call) become(cookie string) (err error) {
+	if c.actor, c.session, err = c.service.Resume(c.Context(), cookie); err != nil {
+		return err
+	}
+	if c.session != nil {
+		c.SignedIn(strconv.FormatInt(c.actor.User.ID, 10))
+	}
+	c.frame = &frame{User: c.actor.User, Settings: c.actor.Settings(), Joining: c.actor.Unconfirmed(), Administers: c.actor.MayAdminister(), call: c}
+	c.Name, c.Zone, c.Site = c.frame.Settings.Name, c.actor.User.Zone(), c.frame
+	return nil
 }
 
 // The rules of who may open a page. What they may do there is the service's to say.
@@ -151,6 +159,8 @@ func (c *call) admit(signedIn, administers bool) error {
 		return err
 	}
 	switch {
+	case signedIn && c.actor.User == nil && c.Keeps():
+		return c.signInWith()
 	case signedIn && c.actor.User == nil:
 		return c.ToLogin("/login")
 	case administers && !c.actor.MayAdminister():

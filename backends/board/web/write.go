@@ -56,7 +56,7 @@ func (c *call) startThread() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if c.Form.Flag("preview") {
+	if c.Previews() {
 		form.Preview, err = c.service.Preview(c.actor, form.Text, 0)
 		return c.ShowForm(err, "thread_new", "New thread", form)
 	}
@@ -140,7 +140,7 @@ func (c *call) reply() error {
 		return err
 	}
 	form.Text, form.Subscribe = c.Form.Text("message"), c.Form.Flag("subscribe")
-	if c.Form.Flag("preview") {
+	if c.Previews() {
 		form.Preview, err = c.service.Preview(c.actor, form.Text, 0)
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
@@ -187,7 +187,7 @@ func (c *call) savePost() error {
 		return err
 	}
 	form := &editForm{Post: post, Thread: thread, Text: c.Form.Text("message"), Reason: c.Form.Text("reason"), Version: c.Form.Text("version")}
-	if c.Form.Flag("preview") {
+	if c.Previews() {
 		form.Preview, err = c.service.Preview(c.actor, form.Text, post.ID)
 		return c.ShowForm(err, "edit", "Edit", form)
 	}

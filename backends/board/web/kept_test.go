@@ -1,0 +1,154 @@
+package web
+
+import (
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
+)
+
+// message finds the text in the form of a page.
+var message = regexp.MustCompile(`(?s)<textarea id="message"[^>]*>(.*?)</textarea>`)
+
+// holds checks that the form of a page has a text.
+func holds(p *pagestest.Page, want string) {
+	p.T.Helper()
+	found := message.FindStringSubmatch(p.Text)
+	if found == nil || html.UnescapeString(found[1]) != want {
+		p.T.Fatalf("%s: the text %q is not in the form: %q", p.Where(), want, found)
+	}
+}
+
+// TestTextIsKept sends forms after the session has ended: who signs in finds the text in the
+// form, and nothing is posted before it is sent again.
+func TestTextIsKept(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t), Options{})
+	const text = "Long <b>thought</b> \"about\"\r\n\r\nin two parts & more"
+	thread, forum := s.thread("Open thread"), s.forum("public")
+	post := s.post("common first")
+	forms := 0
+	for _, route := range routes {
+		if len(route.Keeps) > 0 {
+			forms++
+		}
+	}
+	if forms != 3 {
+		t.Errorf("%d forms keep their text, and these tests send 3", forms)
+	}
+	for name, test := range map[string]struct {
+		user, path string
+		files      bool
+		fields     []string
+	}{
+		"reply":          {"bob", at("/threads/%d/reply", thread), false, []string{"message", text, "subscribe", "1"}},
+		"reply, files":   {"bob", at("/threads/%d/reply", thread), true, []string{"message", text}},
+		"thread":         {"bob", at("/forums/%d/new", forum), false, []string{"title", "A \"new\" title", "message", text}},
+		"thread, files":  {"bob", at("/forums/%d/new", forum), true, []string{"title", "A \"new\" title", "message", text}},
+		"edit":           {"mod", at("/threads/%d/posts/%d/edit", thread, post), false, []string{"message", text, "reason", "why & how"}},
+		"asks a preview": {"bob", at("/threads/%d/reply", thread), false, []string{"message", text, "preview", "1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &browser{s.in(t), s.as(test.user).In(t)}
+			p := b.Get(test.path).Want(200)
+			version := p.Hidden("version")
+			fields := append([]string{"version", version}, test.fields...)
+			s.clock.advance(15 * 24 * time.Hour)
+			posts := s.number("SELECT count(*) FROM board_posts") + s.number("SELECT sum(edit_count) FROM board_posts")
+			if test.files {
+				p = sendFirst(p, test.path, fields)
+			} else {
+				p = p.Send(test.path, fields...)
+			}
+			p.Want(403, "<h1>Sign in</h1>", "What you wrote is kept")
+
+			// A wrong password loses nothing, and neither does none.
+			send := func(p *pagestest.Page, more ...string) *pagestest.Page {
+				values := p.Fields()
+				for i := 0; i+1 < len(more); i += 2 {
+					values.Set(more[i], more[i+1])
+				}
+				return p.Post(test.path, values)
+			}
+			p = send(p, "name", test.user, "password", "wrong").Want(422, "<h1>Sign in</h1>")
+			p = send(p, "name", test.user, "password", "").Want(403, "<h1>Sign in</h1>")
+			p = send(p, "name", test.user, "password", "correct horse").Want(403, "send it again")
+			holds(p, text)
+			for i := 0; i+1 < len(test.fields); i += 2 {
+				if name := test.fields[i]; (name == "title" || name == "reason") && !strings.Contains(p.Text, `value="`+html.EscapeString(test.fields[i+1])+`"`) {
+					t.Errorf("%s is lost: %s", name, p.Text)
+				}
+				if test.fields[i] == "subscribe" && p.Fields().Get("subscribe") == "" {
+					t.Error("the box is not ticked any more")
+				}
+			}
+			if n := s.number("SELECT count(*) FROM board_posts") + s.number("SELECT sum(edit_count) FROM board_posts"); n != posts {
+				t.Fatalf("%d posts and edits are %d before the form is sent again", posts, n)
+			}
+			values := p.Fields()
+			for i := 0; i+1 < len(test.fields); i += 2 {
+				if test.fields[i] != "preview" {
+					values.Set(test.fields[i], test.fields[i+1]+" "+name)
+				}
+			}
+			p.Post(test.path, values).Want(200, "in two parts &amp; more "+name)
+			if n := s.number("SELECT count(*) FROM board_posts") + s.number("SELECT sum(edit_count) FROM board_posts"); n != posts+1 {
+				t.Errorf("%d posts and edits became %d", posts, n)
+			}
+		})
+	}
+}
+
+// sendFirst sends a form with a file behind its text, and stops there as one does whose file
+// is not read any more.
+func sendFirst(p *pagestest.Page, path string, fields []string) *pagestest.Page {
+	p.T.Helper()
+	const boundary = "xxxxxxxx"
+	var b strings.Builder
+	part := func(head, text string) {
+		b.WriteString("--" + boundary + "\r\nContent-Disposition: form-data; " + head + "\r\n\r\n" + text + "\r\n")
+	}
+	part(`name="token"`, p.Hidden("token"))
+	for i := 0; i+1 < len(fields); i += 2 {
+		part(`name="`+fields[i]+`"`, fields[i+1])
+	}
+	part(`name="file"; filename="a.txt"`, strings.Repeat("x", 400<<10))
+	return p.Do("POST", path, b.String()+"--"+boundary+"--\r\n", "Content-Type", "multipart/form-data; boundary="+boundary)
+}
+
+// TestTextOfAnotherTab sends a form after its sender has signed in in another tab, and one
+// that another site has sent.
+func TestTextOfAnotherTab(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, databases.SQLite(t), Options{})
+	reply := at("/threads/%d/reply", s.thread("Open thread"))
+	for _, files := range []bool{false, true} {
+		b := s.as("bob")
+		p := b.Get(reply).Want(200)
+		s.clock.advance(15 * 24 * time.Hour)
+		b.Get("/login").Send("/login", "name", "bob", "password", "correct horse").Want(200)
+		posts := s.number("SELECT count(*) FROM board_posts")
+		again := p.Send
+		if files {
+			again = func(path string, fields ...string) *pagestest.Page { return sendAll(p, path, nil, fields...) }
+		}
+		p = again(reply, "message", "what I wrote").Want(403, "You have signed in since")
+		holds(p, "what I wrote")
+		if n := s.number("SELECT count(*) FROM board_posts"); n != posts {
+			t.Error("an outdated form has posted")
+		}
+		values := url.Values{"token": {p.Hidden("token")}, "message": {"what I wrote"}}
+		p.Do("POST", reply, values.Encode(), "Sec-Fetch-Site", "cross-site").Want(403).Lacks("what I wrote")
+		p.Post(reply, values).Want(200, "what I wrote")
+		s.clock.advance(time.Hour) // beyond the flood control
+	}
+	// Where no text would be lost, a form of before is refused.
+	b := s.as("bob")
+	p := b.Get("/account").Want(200)
+	s.clock.advance(15 * 24 * time.Hour)
+	p.Send("/account", "title", "x").Want(403).Lacks("Sign in</h1>")
+}

@@ -1,0 +1,72 @@
+package pages
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// errOutdated is told with a form that is shown once more.
+var errOutdated = apierror.New(http.StatusForbidden, "forbidden",
+	"You have signed in since this form was opened. Nothing was sent yet: look at it and send it again.")
+
+// Kept is a field of a form that is shown once more.
+type Kept struct{ Name, Value string }
+
+// Kept returns the fields of the form that Page.Keeps names, for a form in between, such as
+// the one to sign in: it sends them on to the same path.
+func (c *Call) Kept() (list []Kept) {
+	for _, name := range c.keeps {
+		if c.Form.Has(name) {
+			list = append(list, Kept{name, c.Form.Text(name)})
+		}
+	}
+	return list
+}
+
+// Keeps reports whether a form was sent whose text is kept (Page.Keeps).
+func (c *Call) Keeps() bool { return c.R.Method == http.MethodPost && len(c.keeps) > 0 }
+
+// Outdated reports whether the form that was sent is of another session than that of the
+// browser now.
+func (c *Call) Outdated() bool { return c.outdated }
+
+// ShowAgain has the form that was sent only shown once more, since its sender has signed in
+// with it.
+func (c *Call) ShowAgain() { c.outdated = true }
+
+// Previews reports whether a form is only to be shown, with what it has: somebody asked for
+// a preview, or the form is outdated.
+func (c *Call) Previews() bool { return c.outdated || c.Form.Flag("preview") }
+
+// ReadKept reads the fields of a form with files up to the first file into Form, of somebody
+// who is not signed in; another form was read before. The form is outdated.
+func (c *Call) ReadKept() error {
+	if !c.Uploads() {
+		return nil
+	}
+	c.outdated = true
+	c.R.Body = http.MaxBytesReader(c.W, c.R.Body, MaxForm)
+	reader, err := c.R.MultipartReader()
+	if err != nil {
+		return c.badForm(err)
+	}
+	c.Form.values = make(url.Values)
+	for {
+		part, err := reader.NextPart()
+		if errors.Is(err, io.EOF) || err == nil && part.FileName() != "" {
+			return nil
+		}
+		if err != nil {
+			return c.badForm(err)
+		}
+		value, err := io.ReadAll(part)
+		if err != nil {
+			return c.badForm(err)
+		}
+		c.Form.values.Add(part.FormName(), string(value))
+	}
+}
