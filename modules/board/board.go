@@ -46,7 +46,8 @@ const (
 // administrator by `tollgate board init`.
 type Handler struct {
 	// The address of the site, such as https://forum.example.com, for Location
-	// headers. Default: none, which makes them paths.
+	// headers. It has no path, as pages are served at the root of a host, but with
+	// NoPages. Default: none, which makes them paths.
 	BaseURL string `json:"base_url,omitempty"`
 
 	// Offline answers 503 to all but those who may see the board nevertheless.
@@ -164,6 +165,9 @@ func (h *Handler) Validate() error {
 		u, err := url.Parse(h.BaseURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 			return fmt.Errorf("base_url %q is not an address such as https://forum.example.com", h.BaseURL)
+		}
+		if u.Path != "" && !h.NoPages {
+			return fmt.Errorf("base_url %q has the path %s, but the pages of a board are at the root of a host: take the path away, and give the board a host of its own", h.BaseURL, u.Path)
 		}
 	}
 	if h.HoldFirst < 0 || h.HoldFirst > 1000 {

@@ -5,11 +5,13 @@ import (
 	"encoding/xml"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // feedEntries is how many threads a feed has.
@@ -90,7 +92,8 @@ func (c *call) feed(in int64, self, page, title string) error {
 	c.W.Header().Set("Content-Type", "application/atom+xml; charset=utf-8")
 	c.W.Header().Set("Cache-Control", "public, max-age=300")
 	c.W.Header().Del("Vary")
-	_, _ = c.W.Write(out.Bytes()) // the client may be gone
+	c.W.Header().Set("ETag", rest.ETag(out.Bytes()))
+	http.ServeContent(c.W, c.R, "", time.Time{}, bytes.NewReader(out.Bytes())) // answers If-None-Match
 	return nil
 }
 

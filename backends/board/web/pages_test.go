@@ -212,6 +212,11 @@ func TestFeeds(t *testing.T) {
 		if kind := p.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/atom+xml") {
 			t.Errorf("type %s", kind)
 		}
+		tag := p.Header.Get("ETag")
+		if p := b.Do(http.MethodGet, "/feed.atom", "", "If-None-Match", `"other", W/`+tag).Want(304); p.Text != "" || tag == "" || p.Header.Get("ETag") != tag {
+			t.Errorf("the feed with the tag %s is not the same as before: %s", tag, p.Text)
+		}
+		b.Do(http.MethodGet, "/feed.atom", "", "If-None-Match", `"other"`).Want(200, "Open thread")
 		b.Get(at("/forums/%d/feed.atom", s.forum("public"))).Want(200, "Open thread").Lacks("secret")
 		b.Get(at("/forums/%d/feed.atom", s.forum("members"))).Want(404)
 	}

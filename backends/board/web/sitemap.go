@@ -3,7 +3,6 @@ package web
 import (
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -30,23 +29,17 @@ var forRobots = []string{
 // open reports whether there is something for everybody to read.
 func (c *call) open() bool { return !c.options.MembersOnly && c.service.Listed(c.actor) }
 
-// robots keeps search engines to what there is to read; a board that guests do not read keeps them out. Crawlers ask
-// for it at the root of a host, so the paths have that of the board in front.
+// robots keeps search engines to what there is to read; a board that guests do not read keeps them out.
 func (c *call) robots() error {
-	base := c.Base()
-	var below string
-	if u, err := url.Parse(base); err == nil {
-		below = u.EscapedPath()
-	}
 	var out strings.Builder
 	out.WriteString("User-agent: *\n")
 	if c.open() {
 		for _, path := range forRobots {
-			out.WriteString("Disallow: " + below + path + "\n")
+			out.WriteString("Disallow: " + path + "\n")
 		}
-		out.WriteString("\nSitemap: " + base + "/sitemap.xml\n")
+		out.WriteString("\nSitemap: " + c.Base() + "/sitemap.xml\n")
 	} else {
-		out.WriteString("Disallow: " + below + "/\n")
+		out.WriteString("Disallow: /\n")
 	}
 	c.machines("text/plain; charset=utf-8")
 	_, _ = io.WriteString(c.W, out.String()) // the client may be gone
