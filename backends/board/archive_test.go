@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -23,7 +24,7 @@ func (s *site) spammed(title string, at time.Time, runs ...int) (thread int64) {
 		b.WriteString(path(`,{"author":"alice","message":"after %d","at":%q}`, n, at.Format(time.RFC3339)))
 	}
 	b.WriteString("]}]}")
-	if _, err := s.service.Seed(s.t.Context(), strings.NewReader(b.String()), func(string, int) {}); err != nil {
+	if _, err := s.service.Seed(s.t.Context(), strings.NewReader(b.String()), seed.Options{}); err != nil {
 		s.t.Fatal(err)
 	}
 	return s.threadOf(title)

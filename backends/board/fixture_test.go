@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -87,7 +88,7 @@ func newSite(t *testing.T, db *store.DB, options kernel.Options) *site {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	made, err := s.service.Seed(t.Context(), file, func(string, int) {})
+	made, err := s.service.Seed(t.Context(), file, seed.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ const smallForum = `{
 
 func (s *site) seed(text string) (map[string]int, error) {
 	done := make(map[string]int)
-	_, err := s.service.Seed(s.t.Context(), strings.NewReader(text), func(part string, n int) { done[part] = n })
+	_, err := s.service.Seed(s.t.Context(), strings.NewReader(text), seed.Options{Progress: func(part string, n int) { done[part] = n }})
 	return done, err
 }
 
@@ -118,8 +118,8 @@ func TestSeedRefusals(t *testing.T) {
 		for name, c := range map[string]struct{ text, want string }{
 			"unknown part":       {`{"topics":[]}`, "there is no such part"},
 			"unknown field":      {`{"users":[{"nick":"x"}]}`, `unknown field "nick"`},
-			"no author":          {`{"threads":[{"forum":"public","title":"Title","posts":[{"message":"text"}]}]}`, "element 1: post 1: it has an author or a guest"},
-			"unknown author":     {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"nobody","message":"text"}]}]}`, `thread "Title", post 1: there is no user "nobody"`},
+			"no author":          {`{"threads":[{"forum":"public","title":"Title","posts":[{"message":"text"}]}]}`, `threads: line 1, element 1, thread "Title": post 1: it has an author or a guest`},
+			"unknown author":     {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"nobody","message":"text"}]}]}`, `threads: line 1, element 1, thread "Title": post 1: there is no user "nobody"`},
 			"unknown forum":      {`{"threads":[{"forum":"none","title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, `there is no "none"`},
 			"no forum":           {`{"threads":[{"title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, "a thread needs a forum"},
 			"unknown prefix":     {`{"threads":[{"forum":"public","prefix":"x","title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, `there is no "x"`},
@@ -138,9 +138,69 @@ func TestSeedRefusals(t *testing.T) {
 			t.Errorf("%d threads of refused fixtures", n)
 		}
 		// A reader that fails is told of.
-		_, err := s.service.Seed(t.Context(), failing{}, func(string, int) {})
+		_, err := s.service.Seed(t.Context(), failing{}, seed.Options{})
 		if !errors.Is(err, errFailing) {
 			t.Error(err)
+		}
+	})
+}
+
+// TestSeedNamesWhatItRefuses leaves out what a fixture has wrong: each element is named with
+// its line, and the thread with its title, and all others are loaded.
+func TestSeedNamesWhatItRefuses(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{})
+		const text = `{
+"users": [
+ {"name": "one"}, {"name": "x"},
+ {"name": "two", "groups": ["nobodies"]}, {"nick": "three"},
+ {"name": "four"}
+],
+"threads": [
+ {"forum": "public", "title": "Loaded one", "posts": [{"author": "one", "message": "text"}]},
+ {"forum": "none", "title": "No forum", "posts": [{"author": "one", "message": "text"}]},
+ {"forum": "public", "title": "No author", "posts": [
+  {"author": "one", "message": "text"},
+  {"author": "two", "message": "text"}]}, {"forum": "public", "title": "Empty", "posts": [{"author": "one", "message": " "}]},
+
+ {"forum": "public", "title": "Unknown", "topic": 1, "posts": []},
+ {"forum": "public", "title": "Loaded two", "posts": [{"author": "four", "message": "text"}]}
+]}`
+		want := []string{
+			"users: line 4, element 4: ", "users: line 3, element 2: ", "users: line 4, element 3: ",
+			`threads: line 13, element 4, thread "Empty": post 1: `, `threads: line 15, element 5, thread "Unknown": json: unknown field "topic"`,
+			`threads: line 9, element 2, thread "No forum": there is no "none"`, `threads: line 10, element 3, thread "No author": post 2: there is no user "two"`,
+		}
+		if _, err := s.seed(text); err == nil || !strings.HasPrefix(err.Error(), "users: line 4, element 4: ") {
+			t.Errorf("without leaving anything out: %v", err)
+		}
+		for _, round := range []string{"first", "again"} {
+			var refused []string
+			_, err := s.service.Seed(t.Context(), strings.NewReader(text), seed.Options{Refused: func(why error) { refused = append(refused, why.Error()) }})
+			if err != nil {
+				t.Fatalf("%s: %v", round, err)
+			}
+			if round == "again" {
+				want = nil // what was loaded up to its end is not looked at again
+			}
+			slices.Sort(refused)
+			slices.Sort(want)
+			if len(refused) != len(want) {
+				t.Fatalf("%s: refused are\n%s\nwant\n%s", round, strings.Join(refused, "\n"), strings.Join(want, "\n"))
+			}
+			for i := range want {
+				if !strings.HasPrefix(refused[i], want[i]) {
+					t.Errorf("%s: %q, want %q", round, refused[i], want[i])
+				}
+			}
+		}
+		s.exact()
+		if n := s.number("SELECT count(*) FROM board_threads WHERE title IN ('Loaded one', 'Loaded two')"); n != 2 {
+			t.Errorf("%d threads are loaded, want 2", n)
+		}
+		if n := s.number("SELECT count(*) FROM board_threads WHERE title IN ('No forum', 'No author', 'Empty', 'Unknown')"); n != 0 {
+			t.Errorf("%d refused threads are there", n)
 		}
 	})
 }
@@ -152,7 +212,7 @@ func TestSeedTokens(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		names := func(text string) (list []string, err error) {
-			made, err := s.service.Seed(t.Context(), strings.NewReader(text), func(string, int) {})
+			made, err := s.service.Seed(t.Context(), strings.NewReader(text), seed.Options{})
 			for _, token := range made {
 				a, err := s.service.Authenticate(t.Context(), token.Token)
 				if err != nil {

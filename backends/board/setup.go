@@ -91,9 +91,9 @@ func (s *Service) Init(ctx context.Context, name, email string) (once string, er
 }
 
 // Seed loads a fixture into a board, which may be empty: see LoadFixture.
-func (s *Service) Seed(ctx context.Context, from io.Reader, progress func(part string, done int)) (tokens []seed.MadeToken, err error) {
+func (s *Service) Seed(ctx context.Context, from io.Reader, o seed.Options) (tokens []seed.MadeToken, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return nil, err
 	}
-	return s.LoadFixture(ctx, from, progress)
+	return s.LoadFixture(ctx, from, o)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -34,7 +35,7 @@ func (s *site) fill(forum string, threads, posts int) {
 		b.WriteString("]}")
 	}
 	b.WriteString("]}")
-	if _, err := s.service.Seed(s.t.Context(), strings.NewReader(b.String()), func(string, int) {}); err != nil {
+	if _, err := s.service.Seed(s.t.Context(), strings.NewReader(b.String()), seed.Options{}); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -39,4 +40,14 @@ func IsDataFault(err error) bool {
 		}
 	}
 	return false
+}
+
+// IsFailure reports whether err says that an engine could not do its work, so that the same
+// statement may go well at another time; the fault is not in its values (IsDataFault).
+func IsFailure(err error) bool {
+	if err == nil || IsDataFault(err) {
+		return false
+	}
+	_, pg := errors.AsType[*pgconn.PgError](err)
+	return pg || sqliteCode(err) != 0 || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
 func seedCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "seed --fixture <file>", Args: cobra.NoArgs,
+		Use: "seed --fixture <file> [--skip-bad]", Args: cobra.NoArgs,
 		Short: "Loads a fixture, such as a forum from elsewhere, and prints the tokens that it makes",
 		Long: `
 Loads a fixture, a JSON object with the arrays groups, users, forums, overrides,
@@ -37,9 +38,13 @@ The tokens are printed a line each: the member, the name, the token.
 The fixture is read as a stream: it may be of any size. "-" is the standard
 input. Interrupted, the same command goes on where it stopped; what was loaded
 is not loaded again. No mail, notification or webhook is sent.
+
+An element that breaks a rule, or that refers to what is not there, ends the
+load, and is named with its line. With --skip-bad it is named and left out.
 `,
 	}
 	fixture := cmd.Flags().String("fixture", "", "The file (required)")
+	skipBad := cmd.Flags().Bool("skip-bad", false, "Leave out what is refused, and go on")
 	cli.Required(cmd, "fixture")
 	cmd.RunE = o.run(func(s *session, _ []string) error {
 		file, size := os.Stdin, int64(0)
@@ -54,8 +59,19 @@ is not loaded again. No mail, notification or webhook is sent.
 			}
 		}
 		bar := &seedBar{out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(), done: make(map[string]int)}
-		tokens, err := s.Seed(s.Ctx, bar.reads(file), bar.tell)
+		watched, skipped := seed.Options{Progress: bar.tell}, 0
+		if *skipBad {
+			watched.Refused = func(why error) {
+				skipped++
+				bar.end()
+				s.Note("Left out: %s: %s", *fixture, why)
+			}
+		}
+		tokens, err := s.Seed(s.Ctx, bar.reads(file), watched)
 		bar.end()
+		if err != nil {
+			err = fmt.Errorf("%s: %w", *fixture, err)
+		}
 		if err != nil && len(tokens) == 0 {
 			return err
 		}
@@ -67,7 +83,10 @@ is not loaded again. No mail, notification or webhook is sent.
 		if err != nil {
 			note = "The fixture is loaded in part. Its tokens so far are shown this once."
 		}
-		return errors.Join(err, answer(s.Session, map[string]any{"tokens": tokens, "loaded": bar.done}, strings.Join(lines, "\n"), note))
+		if skipped > 0 {
+			note = fmt.Sprintf("%s Left out: %d, named above.", note, skipped)
+		}
+		return errors.Join(err, answer(s.Session, map[string]any{"tokens": tokens, "loaded": bar.done, "skipped": skipped}, strings.Join(lines, "\n"), note))
 	})
 	return cmd
 }

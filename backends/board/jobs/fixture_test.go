@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -45,7 +46,7 @@ func newSite(t *testing.T, db *store.DB) *site {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	made, err := s.service.Seed(t.Context(), file, func(string, int) {})
+	made, err := s.service.Seed(t.Context(), file, seed.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,19 +26,31 @@ const (
 // Service loads fixtures.
 type Service struct{ *admin.Service }
 
+// Options are what who loads a fixture wants to be told. All functions are called by the
+// goroutine that loads it.
+type Options struct {
+	// Progress is called now and then with what is done of a part, posts being one.
+	// Default: nobody is told.
+	Progress func(part string, done int)
+	// Refused is called with an element that breaks a rule, or that refers to what is not
+	// there. The element is left out, and the rest is loaded. Default: the first one ends
+	// the load.
+	Refused func(why error)
+}
+
 // New returns what loads fixtures into a board.
 func New(board *admin.Service) *Service { return &Service{board} }
 
 // LoadFixture loads a fixture, see Fixture, for demos and to move a forum here. It
-// reads as a stream: a fixture may be larger than memory. progress is called
-// now and then with what is done of a part, posts being one. What it returns
-// are the tokens made, in their order: with an error, those made before it.
+// reads as a stream: a fixture may be larger than memory. What it returns are the
+// tokens made, in their order: with an error, those made before it. The error names
+// the line and the element that was refused, and the thread.
 //
 // What is there already (a user, a group, a forum of the same name) is kept,
 // so that names may refer to it. How much of a fixture was loaded is noted with
 // what was loaded, under the digest of its first megabyte: a fixture that was
 // interrupted goes on, and one that was loaded is not loaded again.
-func (s *Service) LoadFixture(ctx context.Context, from io.Reader, progress func(part string, done int)) (tokens []MadeToken, err error) {
+func (s *Service) LoadFixture(ctx context.Context, from io.Reader, o Options) (tokens []MadeToken, err error) {
 	text := bufio.NewReaderSize(from, SeedHead)
 	head, err := text.Peek(SeedHead)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -46,14 +58,13 @@ func (s *Service) LoadFixture(ctx context.Context, from io.Reader, progress func
 	}
 	digest := sha256.Sum256(head)
 	sd := &seeder{
-		service: s, ctx: ctx, progress: progress, fixture: hex.EncodeToString(digest[:16]), done: make(map[string]int),
+		service: s, ctx: ctx, Options: o, lines: &lineReader{from: text}, fixture: hex.EncodeToString(digest[:16]), done: make(map[string]int),
 		users: make(map[string]author), forums: make(map[string]int64), prefixes: make(map[string]int64), tokens: []MadeToken{},
 	}
 	if err := sd.resume(); err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(text)
-	d.DisallowUnknownFields()
+	d := json.NewDecoder(sd.lines)
 	if err := expect(d, '{'); err != nil {
 		return nil, err
 	}
@@ -62,7 +73,8 @@ func (s *Service) LoadFixture(ctx context.Context, from io.Reader, progress func
 		if err != nil {
 			return sd.tokens, kernel.Wrap("the fixture", err)
 		}
-		if err := sd.part(d, token.(string)); err != nil {
+		sd.name = token.(string)
+		if err := sd.part(d, sd.name); err != nil {
 			return sd.tokens, fmt.Errorf("%s: %w", token, err)
 		}
 	}
@@ -188,10 +200,13 @@ type MadeToken struct {
 
 // seeder loads one fixture.
 type seeder struct {
+	Options
+
 	service  *Service
 	ctx      context.Context //nolint:containedctx // a seeder is one run
-	progress func(part string, done int)
+	lines    *lineReader
 	fixture  string
+	name     string         // of the part that is being loaded
 	done     map[string]int // elements of each part that are in
 	users    map[string]author
 	forums   map[string]int64
@@ -262,40 +277,50 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Co
 	if err := expect(d, '['); err != nil {
 		return err
 	}
-	seen := 0
+	type ready struct {
+		place
+		value T
+	}
+	var at place
 	for d.More() {
-		var batch []T
+		var batch []ready
 		for d.More() && len(batch) < seedBatch {
-			var element T
-			seen++
-			if err := d.Decode(&element); err != nil {
-				return fmt.Errorf("element %d: %w", seen, err)
-			}
-			if seen > sd.done[name] {
-				batch = append(batch, element)
-			}
-		}
-		if len(batch) == 0 {
-			continue
-		}
-		before := seen - len(batch)
-		err := sd.service.Write(sd.ctx, func(c store.Conn) error {
-			sd.made = nil
-			for i, element := range batch {
-				if err := add(c, element); err != nil {
-					return fmt.Errorf("element %d: %w", before+i+1, err)
-				}
-			}
-			if err := rights.BumpPermissions(c); err != nil {
+			element := ready{place: at}
+			raw, err := sd.next(d, &element.place)
+			if at = element.place; err != nil {
 				return err
 			}
-			return sd.note(c, name, seen)
+			if at.number <= sd.done[name] {
+				continue
+			}
+			if err := decode(raw, &element.value); err == nil {
+				batch = append(batch, element)
+			} else if err := sd.refuse(at.wrap(err)); err != nil {
+				return err
+			}
+		}
+		err := sd.load(0, len(batch), func(from, to int) error {
+			err := sd.service.Write(sd.ctx, func(c store.Conn) error {
+				sd.made = nil
+				for _, element := range batch[from:to] {
+					if err := add(c, element.value); err != nil {
+						return element.wrap(err)
+					}
+				}
+				if err := rights.BumpPermissions(c); err != nil {
+					return err
+				}
+				return sd.note(c, name, batch[to-1].number)
+			})
+			if err == nil {
+				sd.tokens = append(sd.tokens, sd.made...)
+			}
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		sd.tokens = append(sd.tokens, sd.made...)
-		sd.progress(name, seen)
+		sd.progress(name, at.number)
 	}
 	return expect(d, ']')
 }

@@ -34,6 +34,7 @@ const (
 // readyThread is a thread of a fixture that passed the rules.
 type readyThread struct {
 	SeedThread
+	place
 
 	slug  string
 	posts []readyPost
@@ -50,9 +51,14 @@ type readyPost struct {
 // threadBatch is what one transaction adds.
 type threadBatch struct {
 	threads []readyThread
-	posts   int
-	seen    int // elements of the fixture up to its end
-	err     error
+	last    place // of the fixture up to its end
+	refused []error
+	err     error // behind all that
+}
+
+// wrap puts the place and the title of a thread before an error.
+func (t *readyThread) wrap(err error) error {
+	return fmt.Errorf("line %d, element %d, thread %q: %w", t.line, t.number, t.Title, err)
 }
 
 // threads reads and renders ahead while the batch before is being written.
@@ -65,9 +71,10 @@ func (sd *seeder) threads(d *json.Decoder) error {
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(batches)
-		seen := 0
+		var at place
 		for d.More() {
-			b := sd.readThreads(d, &seen)
+			b := sd.readThreads(d, at)
+			at = b.last
 			select {
 			case batches <- b:
 			case <-stop:
@@ -82,43 +89,71 @@ func (sd *seeder) threads(d *json.Decoder) error {
 	defer close(stop)
 	posts := 0
 	for b := range batches {
+		for _, err := range b.refused {
+			if err := sd.refuse(err); err != nil {
+				return err
+			}
+		}
+		if len(b.threads) > 0 {
+			n, err := sd.writeThreads(b.threads)
+			if err != nil {
+				return err
+			}
+			posts += n
+			sd.progress("threads", b.last.number)
+			sd.progress("posts", posts)
+		}
 		if b.err != nil {
 			return b.err
 		}
-		if len(b.threads) == 0 {
-			continue
-		}
-		err := sd.service.Write(sd.ctx, func(c store.Conn) error {
-			if err := sd.addThreads(c, b); err != nil {
-				return err
-			}
-			return sd.note(c, "threads", b.seen)
-		})
-		if err != nil {
-			return err
-		}
-		posts += b.posts
-		sd.progress("threads", b.seen)
-		sd.progress("posts", posts)
 	}
 	return expect(d, ']')
 }
 
-// readThreads reads a batch, without what was loaded before.
-func (sd *seeder) readThreads(d *json.Decoder, seen *int) (b threadBatch) {
-	for d.More() && len(b.threads) < SeedThreads && b.posts < seedPosts {
-		*seen++
-		var t SeedThread
-		if b.err = d.Decode(&t); b.err != nil {
-			b.err = fmt.Errorf("element %d: %w", *seen, b.err)
-			return b
+// writeThreads adds a batch and returns how many posts it has.
+func (sd *seeder) writeThreads(threads []readyThread) (posts int, err error) {
+	err = sd.load(0, len(threads), func(from, to int) error {
+		err := sd.service.Write(sd.ctx, func(c store.Conn) error {
+			if err := sd.addThreads(c, threads[from:to]); err != nil {
+				return err
+			}
+			return sd.note(c, "threads", threads[to-1].number)
+		})
+		if err == nil {
+			posts += countPosts(threads[from:to])
 		}
-		if *seen > sd.done["threads"] {
-			b.threads = append(b.threads, readyThread{SeedThread: t})
-			b.posts += len(t.Posts)
-		}
+		return err
+	})
+	return posts, err
+}
+
+func countPosts(threads []readyThread) (n int) {
+	for i := range threads {
+		n += len(threads[i].posts)
 	}
-	b.seen = *seen
+	return n
+}
+
+// readThreads reads a batch behind an element, without what was loaded before.
+func (sd *seeder) readThreads(d *json.Decoder, at place) (b threadBatch) {
+	b.last = at
+	for posts := 0; d.More() && len(b.threads) < SeedThreads && posts < seedPosts; {
+		t := readyThread{place: b.last}
+		raw, err := sd.next(d, &t.place)
+		if b.last = t.place; err != nil {
+			b.err = err
+			break
+		}
+		if t.number <= sd.done["threads"] {
+			continue
+		}
+		if err := decode(raw, &t.SeedThread); err != nil {
+			b.refused = append(b.refused, t.wrap(err))
+			continue
+		}
+		b.threads = append(b.threads, t)
+		posts += len(t.Posts)
+	}
 	failed := make([]error, len(b.threads))
 	var workers sync.WaitGroup
 	next := make(chan int)
@@ -134,12 +169,15 @@ func (sd *seeder) readThreads(d *json.Decoder, seen *int) (b threadBatch) {
 	}
 	close(next)
 	workers.Wait()
-	for i, err := range failed {
-		if err != nil {
-			b.err = fmt.Errorf("element %d: %w", b.seen-len(b.threads)+i+1, err)
-			return b
+	good := b.threads[:0]
+	for i := range b.threads {
+		if failed[i] != nil {
+			b.refused = append(b.refused, b.threads[i].wrap(failed[i]))
+			continue
 		}
+		good = append(good, b.threads[i])
 	}
+	b.threads = good
 	return b
 }
 
@@ -185,12 +223,12 @@ func preparePost(sp SeedPost, now kernel.Moment) (p readyPost, err error) {
 }
 
 // addThreads adds a batch, and everything that counts it.
-func (sd *seeder) addThreads(c store.Conn, b threadBatch) error {
-	threads, err := reserve(c, "board_threads", len(b.threads))
+func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
+	threads, err := reserve(c, "board_threads", len(list))
 	if err != nil {
 		return err
 	}
-	ids, err := reserve(c, "board_post_ids", b.posts)
+	ids, err := reserve(c, "board_post_ids", countPosts(list))
 	if err != nil {
 		return err
 	}
@@ -203,21 +241,21 @@ func (sd *seeder) addThreads(c store.Conn, b threadBatch) error {
 		words = bulk{posts.IndexRows(c.Dialect()) + "VALUES ", posts.IndexRow(c.Dialect()), nil}
 	)
 	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
-	for i := range b.threads {
-		t := &b.threads[i]
+	for i := range list {
+		t := &list[i]
 		in, err := sd.forumID(c, t.Forum)
 		if err != nil {
-			return fmt.Errorf("thread %q: %w", t.Title, err)
+			return t.wrap(err)
 		}
 		prefix, err := sd.prefixID(c, t.Prefix)
 		if err != nil {
-			return fmt.Errorf("thread %q: %w", t.Title, err)
+			return t.wrap(err)
 		}
 		row := content.Thread{ID: threads[i], Forum: in, Visibility: t.posts[0].visibility, First: ids[0]}
 		for n, p := range t.posts {
 			by, err := sd.author(c, p.SeedPost)
 			if err != nil {
-				return fmt.Errorf("thread %q, post %d: %w", t.Title, n+1, err)
+				return t.wrap(fmt.Errorf("post %d: %w", n+1, err))
 			}
 			countPost(&row, &p, ids[n], n, by)
 			counts.user(by, &p)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -26,7 +27,7 @@ import (
 var databases = storetest.Fixture{Schemas: []store.Schema{board.Schema()}, Fill: func(ctx context.Context, db *store.DB) error {
 	service := board.New(db, kernel.Options{Passwords: cheap}, zap.NewNop(), func() time.Time { return begins })
 	defer service.Close()
-	_, err := service.Seed(ctx, strings.NewReader(fixture), func(string, int) {})
+	_, err := service.Seed(ctx, strings.NewReader(fixture), seed.Options{})
 	return err
 }}
 
