@@ -312,6 +312,7 @@ func TestDocumentOptions(t *testing.T) {
 		"cascade":              {page: "cascade", config: site("cascade {\nnonsense\n}")},
 		"keychain":             {page: "keychain", config: site("keychain {\nnonsense\n}")},
 		"keychain console":     {page: "keychain", config: site("keychain {\nconsole {\nnonsense\n}\n}")},
+		"keychain new_users":   {page: "keychain", config: site("keychain {\nnew_users allow {\nnonsense\n}\n}")},
 		"board":                {page: "board", config: site("board {\nnonsense\n}")},
 		"board mail":           {page: "board", config: site("board {\nmail log {\nnonsense\n}\n}")},
 		"board mail to":        {page: "board", names: []string{"log", "smtp"}},

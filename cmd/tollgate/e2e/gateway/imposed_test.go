@@ -42,7 +42,7 @@ func TestImposedLimits(t *testing.T) {
 		t.Errorf("it says %q", f.Error.Message)
 	}
 	f = e2e.Ask(t.Context(), g.Base, key.Get("key").Str, e2e.Prompt("openai/gpt-5.4-nano", false)).Refused(t, 429, "rate_limit_exceeded")
-	if !strings.Contains(f.Error.Message, "3 requests per minute") || !strings.Contains(f.Error.Message, `"operator-key"`) {
+	if !strings.Contains(f.Error.Message, "3 units per minute") || !strings.Contains(f.Error.Message, `"operator-key"`) {
 		t.Errorf("it says %q", f.Error.Message)
 	}
 
