@@ -211,7 +211,8 @@ func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error
 // removes those whose variable is gone. It returns what it found, for people. A key that
 // has a base URL beside it belongs there, and to no provider: such servers are returned
 // too, and OPENAI_BASE_URL also where there is no key.
-func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service) (found []string, servers []keychain.ModelServer, err error) {
+func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service,
+) (found []string, servers []keychain.ModelServer, err error) {
 	for _, p := range a.Catalog().Providers() {
 		key, there := p.EnvironmentKey(os.Getenv)
 		if !there && slices.Contains(p.Env, "OPENAI_API_KEY") {
@@ -229,7 +230,8 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 		}
 		if own {
 			found = append(found, p.Code+" ("+key.Variable+")")
-		} else if key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL { // not this gateway, whose clients read the same variables
+		} else if key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL {
+			// It is not this gateway, whose clients read the same variables.
 			servers = append(servers, keychain.ModelServer{BaseURL: key.BaseURL, APIKey: key.Secret})
 		}
 	}

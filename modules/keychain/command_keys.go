@@ -93,7 +93,9 @@ takes all of them away. Without flags it shows what there is.
 			}
 			change.ClearRateLimit, change.Catalog = *unlimited, s.catalog
 			if *lift {
-				change = keychain.KeyChange{ClearRateLimit: true, ClearExpiry: true, AllowedModels: new([]string), Budgets: new(keychain.Budgets)}
+				change = keychain.KeyChange{
+					ClearRateLimit: true, ClearExpiry: true, AllowedModels: new([]string), Budgets: new(keychain.Budgets),
+				}
 			}
 			limits, err = s.LimitUser(s.Ctx, s.user, change)
 		}

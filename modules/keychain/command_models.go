@@ -128,7 +128,8 @@ unless the configuration allows them: allow_networks of the option tollgate.
 		}
 		entry, err := s.AddModel(s.Ctx, s.user, custom)
 		if refusal, ok := apierror.From(err); ok && refusal.Param == "base_url" && string(s.App.Whole()) == "{}" {
-			return fmt.Errorf("%s. There is no Caddyfile in this folder, so no configuration was read: give that of the server with --config", refusal.Message)
+			return fmt.Errorf("%s. There is no Caddyfile in this folder, so no configuration was read: "+
+				"give that of the server with --config", refusal.Message)
 		}
 		if err != nil {
 			return err

@@ -35,7 +35,8 @@ type ModelServer struct {
 // that every tier reaches it. Entries that were found before and are not found any
 // more are removed, also those of servers that are not among these any more. It returns
 // the base URLs that answered.
-func (s *Service) Discover(ctx context.Context, userID, prefix string, servers []ModelServer, transport http.RoundTripper) ([]string, error) {
+func (s *Service) Discover(ctx context.Context, userID, prefix string, servers []ModelServer, transport http.RoundTripper,
+) ([]string, error) {
 	known, err := s.selectModels(ctx, userID)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,9 @@ func (s *Service) Discover(ctx context.Context, userID, prefix string, servers [
 		for _, id := range models {
 			entry := prefix + "/" + id
 			if _, taken := wanted[entry]; !taken {
-				wanted[entry] = CustomModel{Entry: entry, BaseURL: server.BaseURL, Model: id, Tier: catalog.Low, APIKey: server.APIKey, found: true}
+				wanted[entry] = CustomModel{
+					Entry: entry, BaseURL: server.BaseURL, Model: id, Tier: catalog.Low, APIKey: server.APIKey, found: true,
+				}
 				order = append(order, entry)
 			}
 		}

@@ -181,13 +181,15 @@ func (s *Service) Keyless(ctx context.Context, userID string) (*Identity, error)
 		return id, err
 	})
 	if err == nil && id.expired(s.now()) {
-		return nil, apierror.New(http.StatusForbidden, "expired", "the limits that the operator set on the user %.200q have ended their use", userID)
+		return nil, apierror.New(http.StatusForbidden, "expired",
+			"the limits that the operator set on the user %.200q have ended their use", userID)
 	}
 	return id, err
 }
 
 // identity reads an identity, or takes it from the cache, where it is called name.
-func (s *Service) identity(ctx context.Context, name string, read func(ctx context.Context) (*Identity, error)) (*Identity, error) {
+func (s *Service) identity(ctx context.Context, name string, read func(ctx context.Context) (*Identity, error),
+) (*Identity, error) {
 	if cached, ok := s.keys.Get(name); ok {
 		return cached.id, nil
 	}

@@ -132,7 +132,8 @@ func (n *NewUsers) Check() error {
 
 // SignIn is InitUser for a user who comes on their own. It refuses someone new with 403,
 // or imposes limits on them, as policy says. A user who is known goes on as they are.
-func (s *Service) SignIn(ctx context.Context, id string, policy NewUsers) (user User, key *NewKey, created bool, err error) {
+func (s *Service) SignIn(ctx context.Context, id string, policy NewUsers,
+) (user User, key *NewKey, created bool, err error) {
 	if policy.Refuse {
 		user, err = s.user(ctx, id)
 		if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
@@ -152,7 +153,8 @@ func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewK
 
 // initUser is InitUser, and imposes limits on a user that it makes, unless there are
 // limits for a user of that name already.
-func (s *Service) initUser(ctx context.Context, id string, limits Limits) (user User, key *NewKey, created bool, err error) {
+func (s *Service) initUser(ctx context.Context, id string, limits Limits,
+) (user User, key *NewKey, created bool, err error) {
 	if err := CheckUserID(id); err != nil {
 		return User{}, nil, false, err
 	}

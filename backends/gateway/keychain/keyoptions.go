@@ -196,7 +196,8 @@ func (s *Service) unknownModels(ctx context.Context, cat *catalog.Catalog, userI
 }
 
 // namedModels returns the allowed models that a change sets, and which of them are unknown.
-func (s *Service) namedModels(ctx context.Context, userID string, change *KeyChange) (allowed, unknown []string, err error) {
+func (s *Service) namedModels(ctx context.Context, userID string, change *KeyChange,
+) (allowed, unknown []string, err error) {
 	if change.AllowedModels == nil {
 		return nil, nil, nil
 	}
@@ -322,7 +323,9 @@ func (k *GatewayKey) set(o KeyOptions, now time.Time) {
 
 // Identity returns who a key stands for.
 func (k *GatewayKey) Identity() *Identity {
-	id := &Identity{UserID: k.UserID, KeyID: k.ID, Label: k.Label, EffortMode: k.EffortMode, Limits: k.Limits, Imposed: k.Imposed}
+	id := &Identity{
+		UserID: k.UserID, KeyID: k.ID, Label: k.Label, EffortMode: k.EffortMode, Limits: k.Limits, Imposed: k.Imposed,
+	}
 	if end := k.end(); end != nil {
 		id.expires = micros(*end)
 	}

@@ -105,7 +105,9 @@ func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
 	_, err = c.Exec(`INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, effort_mode, created_at, limited_by,
 		rate_limit_per_minute, expires_at, allowed_models, tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		append([]any{k.ID, k.UserID, hash, k.Masked, k.Label, flag(k.IsPrimary), string(k.EffortMode), micros(k.CreatedAt), nullable(k.limitedBy)}, limits...)...)
+		append([]any{
+			k.ID, k.UserID, hash, k.Masked, k.Label, flag(k.IsPrimary), string(k.EffortMode), micros(k.CreatedAt), nullable(k.limitedBy),
+		}, limits...)...)
 	return err
 }
 
