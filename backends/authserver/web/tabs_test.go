@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,8 +9,12 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
 )
 
 const (
@@ -217,6 +222,38 @@ func TestTabsOthers(t *testing.T) {
 	if b.post("/logout", ask.Fields()).leads(t, "/login"); b.who() != "" {
 		t.Error("somebody is still signed in")
 	}
+}
+
+// The token that a script sends with what it removes is good after a further sign-in of the same person, and for nobody
+// else.
+func TestTabsConnections(t *testing.T) {
+	t.Parallel()
+	k := authtest.SQLite(t)
+	providers := brokers.New(k.Server, brokers.Options{Encryptor: sealer(t)})
+	connected := connections.New(k.Server, connections.Options{Brokers: providers, Catalog: resources.New(k.Server, resources.Options{}), Encryptor: sealer(t)})
+	s := newSite(t, k, settings{web: web.Options{Brokers: providers, Connections: connected}})
+	bob := s.withBob()
+	maps := &brokers.Provider{Slug: "maps", Protocol: brokers.APIKey, Config: json.RawMessage(`{"header_name":"X-Key"}`)}
+	if err := providers.Create(t.Context(), maps); err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []string{s.ann.ID, bob.ID} {
+		if err := connected.SetKey(t.Context(), user, maps, "hush"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := s.signedIn()
+	list := b.get("/connections").is(t, http.StatusOK, `"provider":"maps"`)
+	remove := func() page {
+		return page{b.Do(http.MethodDelete, "/connections/maps", "", "X-CSRF-Token", list.Header.Get("X-CSRF-Token"), "Sec-Fetch-Site", "cross-site")}
+	}
+	b.signsInAgain(bobMail, bobPass)
+	remove().is(t, http.StatusForbidden)
+	b.get("/connections").is(t, http.StatusOK, `"provider":"maps"`)
+	b.post("/logout", b.get("/").Fields()).leads(t, "/login")
+	remove().is(t, http.StatusUnauthorized)
+	b.signsInAgain(annMail, annPass)
+	remove().is(t, http.StatusNoContent)
 }
 
 // Whoever had the browser before knows the secret of its forms, and a form that was shown then; that is good for nothing
