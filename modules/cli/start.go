@@ -59,7 +59,10 @@ func lookAhead(cmd *cobra.Command) error {
 	if err := needed.ports(ctx); err != nil {
 		return err
 	}
-	return app.LookAhead(ctx)
+	if err := app.LookAhead(ctx); err != nil || cmd.Name() != "run" {
+		return err // start calls run, in another process
+	}
+	return app.AwaitDatabases(ctx)
 }
 
 // stopLine is the command that ends the server of a configuration.

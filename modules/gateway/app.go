@@ -161,13 +161,16 @@ func (a *App) MemoryBudget() *memory.Budget { return a.host.MemoryBudget() }
 // Parts tells the errors of what the gateway needs; see [tollgate.App.Parts].
 func (a *App) Parts(ctx context.Context) map[string]error { return a.host.Parts(ctx, Name) }
 
-// From is the app, for a module that is being provisioned.
+// From returns the app for a module that is being provisioned. The server that the module
+// belongs to answers nothing before the app tollgate has started.
 func From(ctx caddy.Context) (*App, error) {
 	loaded, err := ctx.App(id)
 	if err != nil {
 		return nil, err
 	}
-	return loaded.(*App), nil
+	a := loaded.(*App)
+	a.host.Gate(ctx)
+	return a, nil
 }
 
 // Interface guards

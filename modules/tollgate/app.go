@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/counters"
@@ -68,6 +69,7 @@ type CounterStore interface {
 //				discover <base url>...
 //				fallback <base url>
 //			}
+//			start_wait <duration>
 //		}
 //	}
 type App struct {
@@ -102,6 +104,10 @@ type App struct {
 	// For a first try on one's own machine: the module tollgate.first_run.
 	FirstRunRaw json.RawMessage `json:"first_run,omitempty"`
 
+	// How long a start waits for the databases before it listens without them, and
+	// answers 503. Default: 10s.
+	StartWait caddy.Duration `json:"start_wait,omitempty"`
+
 	logger *zap.Logger
 	ctx    caddy.Context
 	allow  []netip.Prefix
@@ -125,9 +131,11 @@ type App struct {
 	onStart   []func() error
 	onSettled []func()
 	onCut     []func()
-	leases    []lease     // references on pooled values, in the order they were taken
-	begun     atomic.Bool // Start was called
-	started   atomic.Bool // what is shared is there
+	leases    []lease             // references on pooled values, in the order they were taken
+	begun     atomic.Bool         // Start was called
+	started   atomic.Bool         // what is shared is there
+	startOver chan struct{}       // closed when Start has returned
+	gated     []*caddyhttp.Server // those that wait for it
 	inflight  atomic.Int64
 }
 
@@ -141,7 +149,10 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 
 // Provision loads the guests. Nothing is opened, migrated or listened on.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.ctx, a.logger = ctx, ctx.Logger()
+	a.ctx, a.logger, a.startOver = ctx, ctx.Logger(), make(chan struct{})
+	if a.StartWait < 0 {
+		return errors.New("start_wait must not be negative")
+	}
 	if err := a.provisionMemory(ctx); err != nil {
 		return err
 	}
@@ -182,8 +193,9 @@ func (a *App) provisionStores(ctx caddy.Context) error {
 
 // Start opens what the modules have asked for. A database that is down is waited
 // for in the background; requests that need it get 503 until it is there. A keyring
-// that is not that of a database is an error.
+// that is not that of a database is an error. New connections wait until Start returns.
 func (a *App) Start() error {
+	defer close(a.startOver)
 	a.begun.Store(true)
 	a.memory.Resize(a.MemorySize())
 	if err := a.holdFiles(); err != nil {
@@ -203,13 +215,8 @@ func (a *App) Start() error {
 	if err := a.register(); err != nil {
 		return err
 	}
-	for i, o := range a.opened {
-		if !slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
-			o.db.Start(a.ctx)
-			if err := o.db.Ready(); errors.Is(err, store.ErrNewer) {
-				return err // waiting does not help
-			}
-		}
+	if err := a.openDatabases(); err != nil {
+		return err
 	}
 	return a.checkKeyrings(a.ctx)
 }
@@ -293,13 +300,16 @@ func (a *App) Started() bool { return a.started.Load() }
 // beside public ones.
 func (a *App) AllowedNetworks() []netip.Prefix { return a.allow }
 
-// From is the app, for a module that is being provisioned.
+// From returns the app for a module that is being provisioned. The server that the module
+// belongs to answers nothing before the app has started; see [App.Gate].
 func From(ctx caddy.Context) (*App, error) {
 	loaded, err := ctx.App("tollgate")
 	if err != nil {
 		return nil, fmt.Errorf("loading the app tollgate: %w", err)
 	}
-	return loaded.(*App), nil
+	a := loaded.(*App)
+	a.Gate(ctx)
+	return a, nil
 }
 
 // Active is the app of the configuration that runs, for who is asked beside it, as Caddy's

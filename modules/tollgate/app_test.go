@@ -472,9 +472,10 @@ func TestBadConfigurations(t *testing.T) {
 		`{"database":{"engine":"sqlite"}}`:                        "path is required",
 		`{"counters":{"store":"abacus"}}`:                         "unknown module: tollgate.counters.abacus",
 		`{"keyring":{"ring":"aes","keys":["x"]}}`:                 "keys[0]",
-		`{"memory":1}`:   "memory: must be at least 96 MiB",
-		`{"catalog":{}}`: "unknown module: tollgate.catalog", // it is of a package that is not in this test
-		`{"nothing":1}`:  `unknown field "nothing"`,
+		`{"start_wait":-1}`:                                       "start_wait must not be negative",
+		`{"memory":1}`:                                            "memory: must be at least 96 MiB",
+		`{"catalog":{}}`:                                          "unknown module: tollgate.catalog", // it is of a package that is not in this test
+		`{"nothing":1}`:                                           `unknown field "nothing"`,
 		`{"keyring":{"ring":"aes","keys":["MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="],"file":"y"}}`: "keys and file exclude each other",
 	} {
 		if _, err := tryProvision(t, config); err == nil || !strings.Contains(err.Error(), want) {

@@ -58,8 +58,11 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			a.AllowNetworks = append(a.AllowNetworks, args...)
 		case "first_run":
 			err = serviceOption(d, &a.FirstRunRaw)
+		case "start_wait":
+			err = a.startWaitOption(d)
 		default:
-			return directive.NoOption(d, "unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, first_run", d.Val())
+			return directive.NoOption(d, "unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, "+
+				"first_run, start_wait", d.Val())
 		}
 		if err != nil {
 			return err
@@ -82,6 +85,23 @@ func (a *App) memoryOption(d *caddyfile.Dispenser) error {
 		return d.Errf("memory: %q is not a size of at least 96MiB, such as 2GiB", size)
 	}
 	a.Memory = int64(n)
+	return nil
+}
+
+// startWaitOption reads `start_wait <duration>`.
+func (a *App) startWaitOption(d *caddyfile.Dispenser) error {
+	if a.StartWait != 0 {
+		return d.Err("start_wait is given twice")
+	}
+	var text string
+	if !d.AllArgs(&text) {
+		return d.ArgErr()
+	}
+	wait, err := caddy.ParseDuration(text)
+	if err != nil || wait <= 0 {
+		return d.Errf("start_wait: %q is not a time above 0, such as 10s", text)
+	}
+	a.StartWait = caddy.Duration(wait)
 	return nil
 }
 

@@ -40,8 +40,10 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		"tollgate {\nmemory 1GiB\nallow_networks 10.0.0.0/8\nallow_networks ::/0\n}": `{"memory":1073741824,"allow_networks":["10.0.0.0/8","::/0"]}`,
 		"tollgate {\nfirst_run https://x\n}":                                         `{"first_run":{"url":"https://x"}}`,
 
+		"tollgate {\nstart_wait 3s\n}": `{"start_wait":3000000000}`,
+
 		"tollgate x":                                                      "!wrong argument count",
-		"tollgate {\nlunch\n}":                                            `!unknown option "lunch"; there are: database, counters, keyring, memory, catalog, allow_networks, first_run`,
+		"tollgate {\nlunch\n}":                                            `!unknown option "lunch"; there are: database, counters, keyring, memory, catalog, allow_networks, first_run, start_wait`,
 		"tollgate {\ndatabase\n}":                                         "!wrong argument count",
 		"tollgate {\ndatabase paper\n}":                                   `!there is no storage "paper"; there are: sqlite`,
 		"tollgate {\ndatabase board paper x\n}":                           `!there is no storage "paper"; there are: sqlite`,
@@ -56,6 +58,8 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		"tollgate {\nallow_networks\n}":                                   "!wrong argument count",
 		"tollgate {\nfirst_run\n}":                                        "!wrong argument count",
 		"tollgate {\nfirst_run a\nfirst_run b\n}":                         "!first_run is given twice",
+		"tollgate {\nstart_wait 0\n}":                                     `!start_wait: "0" is not a time above 0, such as 10s`,
+		"tollgate {\nstart_wait 1s\nstart_wait 1s\n}":                     "!start_wait is given twice",
 	} {
 		a := new(App)
 		err := a.UnmarshalCaddyfile(caddyfile.NewTestDispenser(input))
