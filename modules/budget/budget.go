@@ -274,7 +274,7 @@ func (h *Handler) Validate() error {
 // ServeHTTP takes the request's cost from the budget and runs the next
 // handlers, or refuses.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	key, err := h.admit(w, r)
+	w, key, err := h.admit(w, r)
 	if err != nil {
 		return err
 	}
@@ -285,42 +285,44 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return next.ServeHTTP(w, r)
 }
 
-// admit takes the cost of a request and returns the key it was counted under;
-// empty: there is no limit. It is apart from ServeHTTP, whose stack a stream
-// holds as long as it is open.
-func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (key string, err error) {
+// admit takes the cost of a request. It returns what the response is to be written
+// to, and the key that the cost was counted under, which is empty where there is no
+// limit. It is apart from ServeHTTP, whose stack a stream holds as long as it is open.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (told http.ResponseWriter, key string, err error) {
 	repl, _ := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	limit, limited, err := h.limit.value(repl)
 	if err != nil {
-		return "", h.misconfigured("limit", err)
+		return w, "", h.misconfigured("limit", err)
 	}
 	if !limited {
-		return "", nil
+		return w, "", nil
 	}
 	cost, err := h.cost(r, repl)
 	if err != nil {
-		return "", h.misconfigured("cost", err)
+		return w, "", h.misconfigured("cost", err)
 	}
 	if key, err = h.countKey(r, repl); err != nil {
-		return "", h.misconfigured("key", err)
+		return w, "", h.misconfigured("key", err)
 	}
 
 	res, err := h.take(r.Context(), key, cost, limit)
 	switch {
 	case err != nil && h.OnError == onErrorRefuse:
 		w.Header()["Retry-After"] = []string{"1"}
-		return "", caddyhttp.Error(http.StatusServiceUnavailable,
+		return w, "", caddyhttp.Error(http.StatusServiceUnavailable,
 			apierror.Unavailable(fmt.Sprintf("the counter of budget %q", h.Name), err))
 	case err != nil:
 		if c := h.logger.Check(zap.WarnLevel, "request let through uncounted"); c != nil {
 			c.Write(zap.String("name", h.Name), zap.Error(err))
 		}
 	case !res.Allowed:
-		return "", h.refuse(r.Context(), w.Header(), res, cost)
+		return w, "", h.refuse(r.Context(), w.Header(), res, cost)
 	default:
-		h.headers.write(w.Header(), rowOf(r.Context()), res, cost)
+		row := rowOf(r.Context())
+		h.headers.write(w.Header(), row, res, cost)
+		w = toldIn(r.Context(), w, row)
 	}
-	return key, nil
+	return w, key, nil
 }
 
 // take spends cost. With charge, a cost of 0 needs something to remain too.

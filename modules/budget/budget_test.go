@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -542,6 +543,54 @@ func TestSeveralBudgets(t *testing.T) {
 	_, header := chain(newRequest("GET", "/", "10.0.0.2"), "board")
 	if got := header.Get("RateLimit-Policy"); got != `"minute";q=3;w=60, "hour";q=10;w=3600` {
 		t.Errorf("policies %q", got)
+	}
+}
+
+// The limits that an upstream tells of its own are in no response that has those of budgets, in
+// whichever spelling; without a budget that counts they stay.
+func TestLimitsOfUpstreams(t *testing.T) {
+	t.Parallel()
+	store := counters.NewMemory(func() time.Time { return start })
+	h := provision(t, &Handler{Limit: "{http.vars.limit}"}, store)
+	hour := provision(t, &Handler{Name: "hour", Limit: "100", Window: caddy.Duration(time.Hour)}, store)
+	theirs := []string{
+		"RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+		"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Tokens", "X-Rate-Limit-Limit", "Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-RateLimit-Requests-Limit",
+	}
+	for name, finish := range map[string]func(w http.ResponseWriter) error{
+		"status": func(w http.ResponseWriter) error { w.WriteHeader(http.StatusNoContent); return nil },
+		"body":   func(w http.ResponseWriter) error { _, err := w.Write([]byte("x")); return err },
+		"copy": func(w http.ResponseWriter) error {
+			_, err := w.(io.ReaderFrom).ReadFrom(strings.NewReader("x"))
+			return err
+		},
+		"flush": func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() },
+		"hints": func(w http.ResponseWriter) error {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Add("RateLimit", "theirs")
+			w.WriteHeader(http.StatusOK)
+			return nil
+		},
+	} {
+		for _, format := range []string{"board", "messages", "chat_completions"} {
+			upstream := caddyhttp.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) error {
+				for _, name := range theirs {
+					w.Header().Add(name, "theirs")
+				}
+				w.Header().Add("Retry-After", "theirs")
+				return finish(w)
+			})
+			r := newRequest("GET", "/", "10.0.0.1", "limit", "1000")
+			caddyhttp.SetVar(r.Context(), formatVar, format)
+			_, header, err := serve(h, r, caddyhttp.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error { return hour.ServeHTTP(w, r, upstream) }))
+			if err != nil || strings.Count(dump(header), "theirs") != 1 || !strings.Contains(header.Get("RateLimit"), `"hour";r=`) || !strings.Contains(header.Get("RateLimit"), `"default";r=`) {
+				t.Errorf("%s, %s (%v):\n%s", name, format, err, dump(header))
+			}
+			unlimited := newRequest("GET", "/", "10.0.0.1", "limit", "")
+			if _, header, _ := serve(h, unlimited, upstream); header.Get("RateLimit-Limit") != "theirs" {
+				t.Errorf("%s: without a limit:\n%s", name, dump(header))
+			}
+		}
 	}
 }
 

@@ -1,0 +1,121 @@
+package budget
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// writerVar is the request variable with the responseWriter of the outermost budget.
+const writerVar = "tollgate.budget.writer"
+
+// families are how the names begin of headers that tell of a limit of requests.
+var families = []string{"Ratelimit", "X-Ratelimit-", "X-Rate-Limit-", "Anthropic-Ratelimit-"}
+
+// responseWriter takes the limits that an upstream tells of its own out of a response: they
+// would stand beside those of our budgets, and clients would wait for the wrong ones. One serves
+// all budgets of a request. It is used by one goroutine at a time, as responses are.
+type responseWriter struct {
+	caddyhttp.ResponseWriterWrapper
+
+	rows  [3]*row // of the budgets that have written headers; each format has one
+	began bool
+}
+
+// toldIn notes that a budget has written the headers of a row, and returns what the response is
+// to be written to.
+func toldIn(ctx context.Context, w http.ResponseWriter, told *row) http.ResponseWriter {
+	outer, ok := caddyhttp.GetVar(ctx, writerVar).(*responseWriter)
+	if !ok {
+		outer = &responseWriter{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
+		caddyhttp.SetVar(ctx, writerVar, outer)
+		w = outer
+	}
+	for i, known := range outer.rows {
+		if known == nil || known == told {
+			outer.rows[i] = told
+			break
+		}
+	}
+	return w
+}
+
+// clean removes what an upstream has added. Budgets write one value into each of their headers,
+// and proxies add theirs behind it.
+func (w *responseWriter) clean() {
+	header := w.Header()
+	for name, values := range header {
+		switch {
+		case !isLimit(name):
+		case w.ours(name):
+			header[name] = values[:min(len(values), 1)]
+		default:
+			delete(header, name)
+		}
+	}
+}
+
+func isLimit(name string) bool {
+	for _, family := range families {
+		if strings.HasPrefix(name, family) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *responseWriter) ours(name string) bool {
+	if name == policyHeader || name == stateHeader {
+		return true
+	}
+	for _, row := range w.rows {
+		if row != nil && (name == row.limit || name == row.remaining || name == row.reset || name == row.cost) {
+			return true
+		}
+	}
+	return false
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *responseWriter) WriteHeader(status int) {
+	if !w.began {
+		w.clean()
+		w.began = status >= http.StatusOK || status == http.StatusSwitchingProtocols
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// begin does what net/http does for a handler that sends no status.
+func (w *responseWriter) begin() {
+	if !w.began {
+		w.WriteHeader(http.StatusOK)
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *responseWriter) Write(p []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(p)
+}
+
+// ReadFrom implements io.ReaderFrom.
+func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
+	w.begin()
+	return w.ResponseWriterWrapper.ReadFrom(src)
+}
+
+// FlushError is what http.ResponseController calls; a flush sends the header.
+func (w *responseWriter) FlushError() error {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Interface guards
+var (
+	_ http.ResponseWriter = (*responseWriter)(nil)
+	_ http.Pusher         = (*responseWriter)(nil)
+	_ io.ReaderFrom       = (*responseWriter)(nil)
+)
