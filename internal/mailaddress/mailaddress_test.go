@@ -11,6 +11,8 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"Bob@Example.com": "Bob@Example.com", "  bob@example.com\n": "bob@example.com", "u\u0308@example.com": "ü@example.com", "bob+tag@example.com": "bob+tag@example.com",
 		"": "", "bob": "", "bob@": "", "@example.com": "", "Bob <bob@example.com>": "", "<bob@example.com>": "", "bob@example.com (Bob)": "", "a@example.com, b@example.com": "",
+		"a@-b.com": "", "a@b-.com": "", "a@b_c.com": "", "a@b..com": "", "a@" + strings.Repeat("b", 64) + ".com": "", strings.Repeat("a", 65) + "@example.com": "",
+		"a@bücher.example": "a@bücher.example", "a@[127.0.0.1]": "a@[127.0.0.1]", "a@xn--bcher-kva.example": "a@xn--bcher-kva.example",
 		"b\x00b@example.com": "", "b\u202Eob@example.com": "", "b\rb@example.com": "", strings.Repeat("a", 64) + "@" + strings.Repeat("b", 190) + ".com": "",
 	} {
 		got, err := Parse(text)
