@@ -127,10 +127,35 @@ func (s *Store) strip(f *File, content io.ReadSeeker) (_ *Received, err error) {
 		return nil, err
 	}
 	hash := sha256.New()
-	if err := imagemeta.Strip(io.MultiWriter(r.content, hash), content, f.MediaType); err != nil {
+	orientation, err := imagemeta.Strip(io.MultiWriter(r.content, hash), content, f.MediaType)
+	if err == nil {
+		err = r.upright(content, orientation)
+	}
+	if err != nil {
 		return nil, err
 	}
 	r.Size, err = r.content.Seek(0, io.SeekCurrent)
 	r.Hash = hex.EncodeToString(hash.Sum(nil))
 	return r, err
+}
+
+// upright fills in how wide and high an image is as it is shown: one that Exif turns to
+// its side is as wide as its file says that it is high.
+func (f *File) upright(content io.ReadSeeker, orientation byte) error {
+	if orientation < 5 {
+		return nil
+	}
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	size := imageSize
+	if f.MediaType == "image/webp" {
+		size = webpSize
+	}
+	width, height, err := size(content)
+	if err != nil {
+		return imagemeta.ErrBroken
+	}
+	f.Width, f.Height = int64(height), int64(width)
+	return nil
 }

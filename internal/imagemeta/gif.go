@@ -15,51 +15,51 @@ const (
 )
 
 // gif copies images with how long they are shown, and how often all are.
-func gif(w io.Writer, r io.ReadSeeker) error {
+func gif(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
 	head := make([]byte, 13)
 	if _, err := io.ReadFull(in, head); err != nil {
-		return short(err)
+		return 1, short(err)
 	}
 	if v := string(head[:6]); v != "GIF87a" && v != "GIF89a" {
-		return broken("it does not begin like a GIF")
+		return 1, broken("it does not begin like a GIF")
 	}
 	if _, err := out.Write(head); err != nil {
-		return err
+		return 1, err
 	}
 	if err := copyColours(out, in, head[10]); err != nil {
-		return err
+		return 1, err
 	}
 	var control []byte // of the image that follows
 	for images := 0; ; {
 		b, err := in.ReadByte()
 		if err != nil {
-			return short(err)
+			return 1, short(err)
 		}
 		switch b {
 		case gifTrailer:
 			if images == 0 {
-				return broken("it has no picture")
+				return 1, broken("it has no picture")
 			}
 			if err := out.WriteByte(b); err != nil {
-				return err
+				return 1, err
 			}
-			return out.Flush()
+			return 1, out.Flush()
 		case gifExtension:
 			if control, err = keepExtension(out, in, control); err != nil {
-				return err
+				return 1, err
 			}
 		case gifImage:
 			images++
 			if _, err := out.Write(control); err != nil {
-				return err
+				return 1, err
 			}
 			control = nil
 			if err := copyImage(out, in); err != nil {
-				return err
+				return 1, err
 			}
 		default:
-			return broken("a block is not known")
+			return 1, broken("a block is not known")
 		}
 	}
 }

@@ -21,7 +21,7 @@ var ErrBroken = errors.New("broken image")
 func broken(what string) error { return fmt.Errorf("%w: %s", ErrBroken, what) }
 
 // strippers by media type.
-var strippers = map[string]func(w io.Writer, r io.ReadSeeker) error{
+var strippers = map[string]func(w io.Writer, r io.ReadSeeker) (orientation byte, err error){
 	"image/jpeg": jpeg, "image/png": png, "image/gif": gif, "image/webp": webp,
 }
 
@@ -29,13 +29,14 @@ var strippers = map[string]func(w io.Writer, r io.ReadSeeker) error{
 // image/png, image/gif or image/webp.
 func Knows(mediaType string) bool { return strippers[mediaType] != nil }
 
-// Strip copies an image, which r is at the begin of, without its metadata. The
-// error is ErrBroken for what is no image of that type, and otherwise of r or w;
-// something may have been written then.
-func Strip(w io.Writer, r io.ReadSeeker, mediaType string) error {
+// Strip copies an image, which r is at the begin of, without its metadata. It returns
+// how the copy is to be turned, 1 to 8 as Exif has it; from 5 on what it shows is as
+// high as the file says that it is wide. The error is ErrBroken for what is no image
+// of that type, and otherwise of r or w; something may have been written then.
+func Strip(w io.Writer, r io.ReadSeeker, mediaType string) (orientation byte, err error) {
 	strip := strippers[mediaType]
 	if strip == nil {
-		return broken("images of the type " + mediaType + " are not known")
+		return 1, broken("images of the type " + mediaType + " are not known")
 	}
 	return strip(w, r)
 }

@@ -165,7 +165,7 @@ func TestStrip(t *testing.T) {
 	for media, list := range files(t) {
 		for i, file := range list {
 			var out bytes.Buffer
-			if err := Strip(&out, strings.NewReader(file[0]), media); err != nil {
+			if _, err := Strip(&out, strings.NewReader(file[0]), media); err != nil {
 				t.Errorf("%s %d: %v", media, i, err)
 				continue
 			}
@@ -229,21 +229,21 @@ func TestBroken(t *testing.T) {
 			}
 			whole = strings.TrimSuffix(whole, "\xff\xd8")
 			for n := range len(whole) {
-				if err := Strip(io.Discard, strings.NewReader(whole[:n]), media); !errors.Is(err, ErrBroken) {
+				if _, err := Strip(io.Discard, strings.NewReader(whole[:n]), media); !errors.Is(err, ErrBroken) {
 					t.Fatalf("%s %d: the first %d of %d bytes pass: %v", media, i, n, len(whole), err)
 				}
 			}
-			if err := Strip(io.Discard, strings.NewReader(whole), media); err != nil {
+			if _, err := Strip(io.Discard, strings.NewReader(whole), media); err != nil {
 				t.Errorf("%s %d: %v", media, i, err)
 			}
 		}
 	}
-	if err := Strip(io.Discard, strings.NewReader("x"), "image/bmp"); !errors.Is(err, ErrBroken) || Knows("image/bmp") || !Knows("image/png") {
+	if _, err := Strip(io.Discard, strings.NewReader("x"), "image/bmp"); !errors.Is(err, ErrBroken) || Knows("image/bmp") || !Knows("image/png") {
 		t.Error(err)
 	}
 	flipped := []byte(pngWith(t, "", ""))
 	flipped[len(flipped)-20] ^= 1
-	if err := Strip(io.Discard, bytes.NewReader(flipped), "image/png"); !errors.Is(err, ErrBroken) {
+	if _, err := Strip(io.Discard, bytes.NewReader(flipped), "image/png"); !errors.Is(err, ErrBroken) {
 		t.Errorf("a wrong checksum passes: %v", err)
 	}
 }
@@ -258,7 +258,7 @@ func fuzz(f *testing.F, media string) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		var once, twice bytes.Buffer
-		err := Strip(&once, bytes.NewReader(file), media)
+		_, err := Strip(&once, bytes.NewReader(file), media)
 		if once.Len() > len(file)+64 {
 			t.Fatalf("%d bytes of %d", once.Len(), len(file))
 		}
@@ -268,7 +268,7 @@ func fuzz(f *testing.F, media string) {
 			}
 			return
 		}
-		if err := Strip(&twice, bytes.NewReader(once.Bytes()), media); err != nil || !bytes.Equal(once.Bytes(), twice.Bytes()) {
+		if _, err := Strip(&twice, bytes.NewReader(once.Bytes()), media); err != nil || !bytes.Equal(once.Bytes(), twice.Bytes()) {
 			t.Fatalf("the second time it is another: %v\n%q\n%q", err, once.Bytes(), twice.Bytes())
 		}
 	})
@@ -289,7 +289,7 @@ func BenchmarkStrip(b *testing.B) {
 				if _, err := file.Seek(0, io.SeekStart); err != nil {
 					b.Fatal(err)
 				}
-				if err := Strip(io.Discard, file, "image/png"); err != nil {
+				if _, err := Strip(io.Discard, file, "image/png"); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -301,8 +301,9 @@ func TestTurned(t *testing.T) {
 	t.Parallel()
 	for o := byte(1); o <= 8; o++ {
 		var out bytes.Buffer
-		if err := Strip(&out, strings.NewReader(jpegWith(t, segment(jpegAPP1, "Exif\x00\x00"+string(camera(binary.BigEndian, uint16(o)))), "")), "image/jpeg"); err != nil {
-			t.Fatal(err)
+		turn, err := Strip(&out, strings.NewReader(jpegWith(t, segment(jpegAPP1, "Exif\x00\x00"+string(camera(binary.BigEndian, uint16(o)))), "")), "image/jpeg")
+		if err != nil || turn != o {
+			t.Fatalf("%d is %d (%v)", o, turn, err)
 		}
 		if got := Turned(out.Bytes()); got != o {
 			t.Errorf("%d is %d", o, got)

@@ -25,41 +25,42 @@ const (
 
 // jpeg copies segments up to the end of the image; what some cameras put behind
 // it, such as further pictures and films, goes.
-func jpeg(w io.Writer, r io.ReadSeeker) error {
+func jpeg(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
+	orientation = 1
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
 	var start [2]byte
 	if _, err := io.ReadFull(in, start[:]); err != nil {
-		return short(err)
+		return 1, short(err)
 	}
 	if start != [2]byte{0xff, jpegSOI} {
-		return broken("it does not begin like a JPEG")
+		return 1, broken("it does not begin like a JPEG")
 	}
 	if _, err := out.Write(start[:]); err != nil {
-		return err
+		return 1, err
 	}
-	turns, scans := false, 0
+	scans := 0
 	segment := make([]byte, 1<<16)
 	marker, err := nextMarker(in)
 	for err == nil && marker != jpegEOI {
 		if marker == 0 || marker == jpegTEM || marker >= jpegRST0 && marker <= jpegSOI {
-			return broken("a marker is out of place")
+			return 1, broken("a marker is out of place")
 		}
 		var size [2]byte
 		if _, err := io.ReadFull(in, size[:]); err != nil {
-			return short(err)
+			return 1, short(err)
 		}
 		n := int(size[0])<<8 | int(size[1])
 		if n < 2 {
-			return broken("a segment is shorter than its length")
+			return 1, broken("a segment is shorter than its length")
 		}
 		body := segment[:n-2]
 		if _, err := io.ReadFull(in, body); err != nil {
-			return short(err)
+			return 1, short(err)
 		}
-		if body, turns = keptSegment(marker, body, turns); body != nil {
+		if body, orientation = keptSegment(marker, body, orientation); body != nil {
 			n = len(body) + 2
 			if _, err := out.Write(append([]byte{0xff, marker, byte(n >> 8), byte(n)}, body...)); err != nil { //nolint:gosec // 16 bits
-				return err
+				return 1, err
 			}
 		}
 		if marker == jpegSOS {
@@ -70,15 +71,15 @@ func jpeg(w io.Writer, r io.ReadSeeker) error {
 		}
 	}
 	if err != nil {
-		return err
+		return 1, err
 	}
 	if scans == 0 {
-		return broken("it has no picture")
+		return 1, broken("it has no picture")
 	}
 	if _, err := out.Write([]byte{0xff, jpegEOI}); err != nil {
-		return err
+		return 1, err
 	}
-	return out.Flush()
+	return orientation, out.Flush()
 }
 
 // nextMarker reads a marker, which may have any number of 0xff before it.
@@ -95,38 +96,39 @@ func nextMarker(in *bufio.Reader) (byte, error) {
 
 var exifHeader = []byte("Exif\x00\x00")
 
-// keptSegment is what stays of a segment; nil: nothing. The first Exif that turns
-// the picture counts.
-func keptSegment(marker byte, body []byte, turns bool) ([]byte, bool) {
+// keptSegment returns what stays of a segment, nil where nothing does, and how the
+// picture is to be turned, which is 1 before a segment says otherwise. The first Exif
+// that turns it counts.
+func keptSegment(marker byte, body []byte, before byte) ([]byte, byte) {
 	switch {
 	case marker == jpegAPP0:
 		if len(body) < 14 || !bytes.HasPrefix(body, []byte("JFIF\x00")) {
-			return nil, turns
+			return nil, before
 		}
 		body = body[:14]
 		body[12], body[13] = 0, 0 // no thumbnail
 	case marker == jpegAPP1:
-		if turns || !bytes.HasPrefix(body, exifHeader) {
-			return nil, turns
+		if before != 1 || !bytes.HasPrefix(body, exifHeader) {
+			return nil, before
 		}
 		o := orientation(body[len(exifHeader):])
 		if o == 1 {
-			return nil, turns
+			return nil, before
 		}
-		return append(bytes.Clone(exifHeader), turned(o)...), true
+		return append(bytes.Clone(exifHeader), turned(o)...), o
 	case marker == jpegAPP2:
 		if !bytes.HasPrefix(body, []byte("ICC_PROFILE\x00")) {
-			return nil, turns
+			return nil, before
 		}
 	case marker == jpegAPPE:
 		if len(body) < 12 || !bytes.HasPrefix(body, []byte("Adobe")) {
-			return nil, turns
+			return nil, before
 		}
 		body = body[:12]
 	case marker > jpegAPP0 && marker <= jpegAPPF, marker >= jpegJPG0 && marker <= jpegCOM, marker < 0xc0:
-		return nil, turns
+		return nil, before
 	}
-	return body, turns
+	return body, before
 }
 
 // copyScan copies the picture's data, and reads the marker behind them.

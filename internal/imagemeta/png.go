@@ -18,60 +18,60 @@ var pngKept = map[string]bool{
 }
 
 // png copies chunks up to the end of the image.
-func png(w io.Writer, r io.ReadSeeker) error {
+func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
+	orientation = 1
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
 	head := make([]byte, 8)
 	if _, err := io.ReadFull(in, head); err != nil {
-		return short(err)
+		return 1, short(err)
 	}
 	if string(head) != pngSignature {
-		return broken("it does not begin like a PNG")
+		return 1, broken("it does not begin like a PNG")
 	}
 	if _, err := out.Write(head); err != nil {
-		return err
+		return 1, err
 	}
-	data, turns := false, false
+	data := false
 	for first := true; ; first = false {
 		if _, err := io.ReadFull(in, head); err != nil {
-			return short(err)
+			return 1, short(err)
 		}
 		n, kind := int64(binary.BigEndian.Uint32(head)), string(head[4:])
 		switch {
 		case n > 1<<31-1:
-			return broken("a chunk is too long")
+			return 1, broken("a chunk is too long")
 		case first != (kind == "IHDR"):
-			return broken("it must have one header, first")
-		case kind == "eXIf" && !turns && !data && n <= maxExif:
-			o, err := readOrientation(in, n)
-			if err != nil {
-				return err
+			return 1, broken("it must have one header, first")
+		case kind == "eXIf" && orientation == 1 && !data && n <= maxExif:
+			if orientation, err = readOrientation(in, n); err != nil {
+				return 1, err
 			}
-			if turns = o != 1; turns {
-				if err := writePNGExif(out, o); err != nil {
-					return err
+			if orientation != 1 {
+				if err := writePNGExif(out, orientation); err != nil {
+					return 1, err
 				}
 			}
 			continue
 		case !pngKept[kind] && kind[0]&0x20 == 0:
-			return broken("a chunk that decides on the picture is not known")
+			return 1, broken("a chunk that decides on the picture is not known")
 		case !pngKept[kind]:
 			if _, err := io.CopyN(io.Discard, in, n+4); err != nil {
-				return short(err)
+				return 1, short(err)
 			}
 			continue
 		}
 		data = data || kind == "IDAT"
 		if err := copyPNGChunk(out, in, head, n); err != nil {
-			return err
+			return 1, err
 		}
 		if kind == "IEND" {
 			break
 		}
 	}
 	if !data {
-		return broken("it has no picture")
+		return 1, broken("it has no picture")
 	}
-	return out.Flush()
+	return orientation, out.Flush()
 }
 
 func copyPNGChunk(out io.Writer, in io.Reader, head []byte, n int64) error {

@@ -17,20 +17,20 @@ const (
 
 // webp copies chunks. The length of all comes first, so it goes through the file
 // twice.
-func webp(w io.Writer, r io.ReadSeeker) error {
+func webp(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	start, err := r.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return err
+		return 1, err
 	}
 	plan := webpPlan{orientation: 1}
 	if err := plan.copy(io.Discard, bufio.NewReader(r)); err != nil {
-		return err
+		return 1, err
 	}
 	if _, err := r.Seek(start, io.SeekStart); err != nil {
-		return err
+		return 1, err
 	}
 	plan.write = true
-	return plan.copy(w, bufio.NewReader(r))
+	return plan.orientation, plan.copy(w, bufio.NewReader(r))
 }
 
 // webpPlan is what the first time through the file finds.
@@ -100,7 +100,10 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 	if !picture {
 		return broken("it has no picture")
 	}
-	if extended && p.orientation != 1 {
+	if !extended {
+		p.orientation = 1 // there is no place to say otherwise
+	}
+	if p.orientation != 1 {
 		body := turned(p.orientation)
 		chunk := binary.LittleEndian.AppendUint32([]byte("EXIF"), uint32(len(body))) //nolint:gosec // a constant, even
 		size += int64(8 + len(body))

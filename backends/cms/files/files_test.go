@@ -228,6 +228,9 @@ func TestTurned(t *testing.T) {
 		t.Fatal(err)
 	}
 	item, _ := got.Fields["pictures"].([]any)[0].(map[string]any)
+	if item["width"] != 100.0 || item["height"] != 200.0 {
+		t.Errorf("it is %v wide and %v high", item["width"], item["height"])
+	}
 	w := httptest.NewRecorder()
 	if err := f.Serve(w, httptest.NewRequestWithContext(t.Context(), "GET", "/x?height=64", nil), guest, int64(item["id"].(float64))); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -112,8 +113,12 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 		return nil, err
 	}
 	turned := imagemeta.Turned(head)
-	whole := image.Rect(0, 0, int(f.Width), int(f.Height))
-	width, height := whole.Max.X, whole.Max.Y
+	raw, _, err := image.DecodeConfig(bytes.NewReader(head))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	whole := image.Rect(0, 0, raw.Width, raw.Height)
+	width, height := raw.Width, raw.Height
 	if turned >= 5 { // it lies on its side
 		width, height = height, width
 	}
