@@ -393,7 +393,9 @@ func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	base, _ := made.(string)
+	translated, _ := made.(string)
+	// A title has spaces beside its marks: one hyphen is enough for them.
+	base := strings.Join(strings.FieldsFunc(translated, func(r rune) bool { return r == '-' }), "-")
 	if base == "" {
 		base = "page"
 	}

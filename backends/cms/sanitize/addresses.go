@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 )
 
+// email returns a valid address in lower case, or nothing.
 func email(s string) string {
 	address, err := mailaddress.Parse(s)
 	if err != nil {
@@ -94,10 +95,11 @@ func selectorValue(s string, most int) string {
 	return s
 }
 
+// selectorField makes an underscore of each character that a field's name cannot have.
 func selectorField(s string, most int) string {
 	var b strings.Builder
 	for field := range strings.SplitSeq(s, "|") {
-		field = only(field, 128, isVar, -1)
+		field = fieldName(field, 128)
 		space := min(b.Len(), 1)
 		if field == "" {
 			continue

@@ -58,23 +58,16 @@ func chars(value any, o options) any {
 // punctuation is what a page's name neither begins nor ends with.
 const punctuation = "._-"
 
-// pageName makes one hyphen of a run of other characters.
+// pageName makes a hyphen of each other character. Names neither begin nor end with
+// punctuation.
 func pageName(s string, most int) string {
-	var b strings.Builder
-	other := false
-	for _, r := range s {
-		r = unicode.ToLower(r)
-		if r < 'a' && !isDigit(r) && !strings.ContainsRune(punctuation, r) || r > 'z' {
-			other = true
-			continue
+	s = strings.Map(func(r rune) rune {
+		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' || isDigit(r) || strings.ContainsRune(punctuation, r) {
+			return r
 		}
-		if other && b.Len() > 0 {
-			b.WriteByte('-')
-		}
-		other = false
-		b.WriteRune(r)
-	}
-	return strings.TrimRight(first(strings.TrimLeft(b.String(), punctuation), most), punctuation)
+		return '-'
+	}, s)
+	return strings.TrimRight(first(strings.TrimLeft(s, punctuation), most), punctuation)
 }
 
 func pageNameTranslate(s string, most int) string { return pageName(text.Transliterate(s), most) }
@@ -128,18 +121,30 @@ func attrName(s string, most int) string {
 	return first(strings.TrimLeft(s, "0123456789.-"), most)
 }
 
-// htmlClass also keeps the marks of utility classes (md:flex, @sm).
+// classMarks are what a class may have beside letters and digits: the hyphen, the underscore, and
+// the marks of utility classes (md:flex, @sm).
+const classMarks = "-_:@"
+
+// htmlClass makes a hyphen of each other character. A class does not begin with a digit, and one
+// without letters and digits is none.
 func htmlClass(s string, most int) string {
-	s = only(s, unlimited, func(r rune) bool { return isHyphened(r) || r == ':' || r == '@' }, -1)
-	return first(strings.TrimLeft(s, "0123456789"), most)
+	s = only(trim(s), unlimited, func(r rune) bool { return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r) }, '-')
+	s = first(strings.TrimLeft(s, "0123456789"), most)
+	if strings.Trim(s, classMarks) == "" {
+		return ""
+	}
+	return s
 }
 
+// htmlClasses are divided by white space, commas and dots. Each is there once.
 func htmlClasses(s string, most int) string {
 	var b strings.Builder
-	for class := range strings.FieldsFuncSeq(s, isSpace) {
-		if class = htmlClass(class, 128); class == "" {
+	seen := make(map[string]bool)
+	for class := range strings.FieldsFuncSeq(s, func(r rune) bool { return isSpace(r) || r == ',' || r == '.' }) {
+		if class = htmlClass(class, 128); class == "" || seen[class] {
 			continue
 		}
+		seen[class] = true
 		space := min(b.Len(), 1)
 		if b.Len()+space+len(class) > most {
 			break
@@ -189,27 +194,35 @@ func latin(s string) string {
 	return b.String()
 }
 
-func title(s string) string { return strings.ToUpper(s[:1]) + strings.ToLower(s[1:]) }
-
-// humps is gone through twice: single letters meet in the first.
-func humps(s string, head func(string) string) string {
-	for range 2 {
-		var b strings.Builder
-		for i, part := range parts(s) {
-			if i == 0 {
-				b.WriteString(head(part))
-			} else {
-				b.WriteString(title(part))
-			}
-		}
-		s = b.String()
+// camelCase puts words together, each but the first with a capital. Words are divided by what is
+// neither a letter nor a digit of ASCII; their other letters stay as they are. The result does not
+// begin with a digit.
+func camelCase(s string) string {
+	made := []byte(pascalCase(s))
+	if len(made) > 0 {
+		made[0] |= 'a' - 'A'
 	}
-	return s
+	return string(made)
 }
 
-func camelCase(s string) string { return humps(s, strings.ToLower) }
-
-func pascalCase(s string) string { return humps(s, title) }
+func pascalCase(s string) string {
+	made := make([]byte, 0, len(s))
+	begins := true // a word
+	for _, r := range s {
+		switch {
+		case !isAlpha(r) && !isDigit(r):
+			begins = true
+			continue
+		case isDigit(r) && len(made) == 0:
+			continue
+		case begins && 'a' <= r && r <= 'z':
+			r -= 'a' - 'A'
+		}
+		made = append(made, byte(r)) //nolint:gosec // ASCII
+		begins = false
+	}
+	return string(made)
+}
 
 func snakeCase(s string) string { return strings.ToLower(strings.Join(parts(s), "_")) }
 

@@ -86,8 +86,16 @@ func normalizeWhitespace(s string) string {
 	}, ends.Replace(s))
 }
 
-// truncate cuts between words and shows by an ellipsis that it did.
+// truncate makes one line without tags: an ellipsis stands between what were lines. It cuts between
+// words, or in a first word that alone is too long, and shows by an ellipsis that it did.
 func truncate(s string, most int) string {
+	var lines []string
+	for line := range strings.SplitSeq(text.StripTags(printed(s)), "\n") {
+		if line = trim(reduceWhitespace(line)); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	s = strings.Join(lines, " … ")
 	if utf8.RuneCountInString(s) <= most {
 		return s
 	}
@@ -95,25 +103,28 @@ func truncate(s string, most int) string {
 		return ""
 	}
 	cut := first(s, most-1)
-	if at := strings.LastIndexFunc(cut, isSpace); at > len(cut)/2 {
-		if next, _ := utf8.DecodeRuneInString(s[len(cut):]); !isSpace(next) {
+	if s[len(cut)] != ' ' { // in a word
+		if at := strings.LastIndexByte(cut, ' '); at > 0 {
 			cut = cut[:at]
 		}
 	}
-	return strings.TrimRightFunc(cut, isSpace) + "…"
+	return strings.TrimRight(cut, " …,;/") + "…"
 }
 
 // Words.
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// joins are marks that stay with a word around them.
-func joins(r rune) bool { return r == '-' || r == '_' || r == '\'' || r == '’' }
+// joins reports whether a mark stays with a word around it.
+func joins(r rune) bool { return r == '\'' || r == '’' }
+
+// maxWord is how many characters a word may have; of a longer one the first ones stay.
+const maxWord = 80
 
 func wordsOf(s string, most int) (found []string) {
 	s = text.StripTags(printed(s))
 	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && !joins(r) }) {
-		if run = strings.TrimFunc(run, joins); run == "" {
+		if run = strings.TrimFunc(first(strings.TrimFunc(run, joins), maxWord), joins); run == "" {
 			continue
 		}
 		if len(found) >= most {
