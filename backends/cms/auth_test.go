@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -271,6 +272,7 @@ func TestRefresh(t *testing.T) {
 		}
 		s.expect("GET", "/api/test", "", 200, "*", "Authorization", "Bearer "+second.JWT)
 		third := s.issue("/api/auth/access", next(second.Refresh))
+		s.clock.Add(int64(11 * time.Second))
 		s.expect("POST", "/api/auth/access", next(first.Refresh), 401, `{"error":"invalid token"}`) // again: somebody else has it
 		s.expect("POST", "/api/auth/access", next(third.Refresh), 401, `{"error":"invalid token"}`)
 		s.expect("POST", "/api/auth/access", next("x"), 401, "*")
@@ -282,6 +284,31 @@ func TestRefresh(t *testing.T) {
 		login = s.issue("/api/auth", s.login())
 		s.clock.Add(int64(31 * 24 * time.Hour))
 		s.expect("POST", "/api/auth/access", next(login.Refresh), 401, "*")
+	})
+}
+
+// TestRefreshAtOnce: six tabs that use one refresh token at once all go on, and so does one whose answer was lost.
+func TestRefreshAtOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, settings.Settings{Auth: settings.JWT, JWTRefresh: true}, func(s *site) {
+		next := func(refresh string) string { return `{"refresh":"` + refresh + `"}` }
+		first := s.issue("/api/auth", s.login())
+		var tabs [6]issued
+		var wait sync.WaitGroup
+		for i := range tabs {
+			wait.Go(func() { tabs[i] = s.issue("/api/auth/access", next(first.Refresh)) })
+		}
+		wait.Wait()
+		s.clock.Add(int64(9 * time.Second))
+		late := s.issue("/api/auth/access", next(first.Refresh))
+		var again issued
+		for _, tab := range append(tabs[:], late) {
+			s.clock.Add(int64(time.Hour))
+			again = s.issue("/api/auth/access", next(tab.Refresh))
+			s.expect("GET", "/api/test", "", 200, "*", "Authorization", "Bearer "+again.JWT)
+		}
+		s.expect("POST", "/api/auth/access", next(first.Refresh), 401, "*") // ten seconds are over: all of them end
+		s.expect("POST", "/api/auth/access", next(again.Refresh), 401, "*")
 	})
 }
 

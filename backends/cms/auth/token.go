@@ -26,6 +26,9 @@ const (
 	accessLifetime = time.Hour
 	// refreshLifetime is how long a refresh token is good that nobody uses.
 	refreshLifetime = 30 * 24 * time.Hour
+	// refreshGrace is how long a refresh token is still good after its first use: for others that use it at the same
+	// time, such as two tabs, and for a client whose answer was lost.
+	refreshGrace = 10 * time.Second
 )
 
 // claims are those of a token. The epoch is that of the user: a changed password makes it bad.
@@ -172,8 +175,9 @@ func (a *Auth) addRefresh(c kernel.Conn, family string, user, epoch int64) (text
 	return text, err
 }
 
-// useRefresh takes a refresh token for the next one of its family. One that was used before ends the family: somebody
-// else has it. The error is a jwt.Error where it is bad.
+// useRefresh takes a refresh token for the next one of its family. Within refreshGrace of its first use it may be used
+// again, and each use gives a token of its own. One that was used earlier ends the family: somebody else has it. The
+// error is a jwt.Error where it is bad.
 func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t claims, err error) {
 	bad := jwt.Error("the refresh token is not good")
 	var reused bool
@@ -187,11 +191,12 @@ func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t clai
 		if err != nil {
 			return err
 		}
-		n, err := c.Exec("UPDATE cms_refresh_tokens SET used = 1 WHERE hash = ? AND used = 0", secret.Hash(text))
-		if err != nil {
-			return err
-		}
-		if n == 0 {
+		switch now := a.Now().UnixMicro(); {
+		case used == 0:
+			if _, err := c.Exec("UPDATE cms_refresh_tokens SET used = ? WHERE hash = ?", now, secret.Hash(text)); err != nil {
+				return err
+			}
+		case now-used > refreshGrace.Microseconds():
 			reused = true
 			return endFamily(c, t.Family)
 		}
