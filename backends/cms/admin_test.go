@@ -147,6 +147,14 @@ func TestAdmin(t *testing.T) {
 			t.Errorf("the file of the draft is served: %s", got.Body)
 		}
 		ann.Post("/admin/pages/"+first, fields(draft, "title", "Lost", "version", "x", "do", "draft")).Want(400, "Version must be a number")
+		// Two who change the draft are shown what each has made of it, and not what the page still is.
+		late := draft
+		draft = ann.Post("/admin/pages/"+first, fields(draft, "title", "Theirs", "do", "draft")).Want(200, "The draft is saved.")
+		clash = ann.Post("/admin/pages/"+first, fields(late, "title", "Ours", "do", "draft")).Want(409, "Somebody else has changed this", "<del>Theirs</del>", "<ins>Ours</ins>")
+		clash = ann.Post("/admin/pages/"+first, fields(late, "title", "Theirs", "do", "draft")).Want(409, "Somebody else has changed this")
+		if strings.Contains(clash.Text, "<del>Mine</del>") {
+			t.Error("the draft is compared with the page")
+		}
 		ann.Post("/admin/pages/"+first, fields(draft, "title", "Later still", "do", "publish")).Want(200, "Published.", "Later still", "late.txt")
 		if got := o.do("GET", "/api/content/pages/"+first, ""); !strings.Contains(got.Body.String(), "late.txt") {
 			t.Errorf("the file of the draft is gone: %s", got.Body)

@@ -101,14 +101,14 @@ func typedTime(at kernel.Moment) string {
 func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, error) {
 	edit, refusal := c.Call.Edit(refusal, func() (string, any, error) {
 		var rows []difference
-		if live.Title != typed.Title {
-			rows = append(rows, difference{"title", live.Title, typed.Title})
-		}
 		now := live
 		if live.Draft {
 			if draft, err := c.Content.Draft(c.ctx(), c.by, live.ID); err == nil {
 				now = draft
 			}
+		}
+		if now.Title != typed.Title {
+			rows = append(rows, difference{"title", now.Title, typed.Title})
 		}
 		for name, value := range typed.Fields {
 			if from, to := plainText(now.Fields[name]), plainText(value); from != to {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
@@ -137,6 +138,9 @@ func (q *request) body(limit int64) (map[string]any, error) {
 
 // object reads a JSON object. Numbers are float64; of members with one name the last counts.
 func object(text []byte) (map[string]any, error) {
+	if !utf8.Valid(text) { // RFC 8259, 8.1; encoding/json would put another character in its place
+		return nil, handler.Errorf(http.StatusBadRequest, "the body is not JSON: it is not UTF-8")
+	}
 	scan := jsontext.NewScanner(text)
 	scan.Limit(maxDepth)
 	is := scan.Kind()

@@ -3,13 +3,14 @@ package api
 import (
 	"encoding/json"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 )
 
 // FuzzObject: a body is a JSON object as encoding/json reads it, or refused with 400.
 func FuzzObject(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,{"b":null}],"a":2}`, `[1]`, `{"a":`, "{} x", `{"\u0000":"\ud800"}`, `{"a":1e999}`} {
+	for _, seed := range []string{`{"a":[1,{"b":null}],"a":2}`, `[1]`, `{"a":`, "{} x", `{"\u0000":"\ud800"}`, `{"a":1e999}`, "{\"a\":\"\xff\"}"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -20,7 +21,7 @@ func FuzzObject(f *testing.F) {
 			}
 			return
 		}
-		if members == nil || !json.Valid(text) {
+		if members == nil || !json.Valid(text) || !utf8.Valid(text) {
 			t.Fatalf("%q is taken", text)
 		}
 	})

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -32,6 +33,8 @@ type Place struct {
 	Field string
 	// Draft is the field of the page's draft, where it has one.
 	Draft bool
+	// Modified is when the page was changed last, for an import. Default: now.
+	Modified kernel.Moment
 }
 
 // open is the page of a place as it is, and as it is to be.
@@ -114,7 +117,7 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blo
 		if to.Draft && before.draft != "" {
 			page, err = s.keepDraft(c, u, before, then)
 		} else {
-			page, err = p.write(c, s, u, before, then, s.store(then.Fields), now)
+			page, err = p.write(c, s, u, before, then, s.store(then.Fields), cmp.Or(to.Modified, now))
 		}
 		return err
 	})

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -119,7 +120,11 @@ func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) err
 			return kernel.Conflict("there is a page of the template %s, not %s", there.Template, e.Template)
 		}
 		e.ID = there.ID
-		_, err = p.edit(c, s, site, &e)
+		if _, err = p.edit(c, s, site, &e); err != nil {
+			return err
+		}
+		modified := cmp.Or(page.History.Modified, there.Modified)
+		_, err = c.Exec("UPDATE cms_pages SET modified = ? WHERE id = ?", modified, there.ID)
 		return err
 	}
 	if !kernel.IsNotFound(err) {

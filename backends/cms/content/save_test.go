@@ -2,6 +2,7 @@ package content_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"reflect"
 	"strconv"
 	"strings"
@@ -112,6 +113,10 @@ func TestValues(t *testing.T) {
 		{"price", -1, reason("range")},
 		{"stock", 1.5, reason("type")},
 		{"stock", 1 << 54, reason("type")},
+		{"stock", json.Number("9007199254740993"), reason("type")}, // which a float64 rounds to 2^53
+		{"stock", 9007199254740993.0, reason("type")},
+		{"stock", 9007199254740991.0, 9007199254740991.0},
+		{"stock", -9007199254740993.0, reason("type")},
 		{"stock", -3, -3.0},
 		{"sold", true, true},
 		{"sold", 0, false},

@@ -197,8 +197,8 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		return v, nil
 	case TypeInt, TypeFloat:
 		n, ok := asNumber(value)
-		if !ok || f.Type == TypeInt && (n != math.Trunc(n) || math.Abs(n) > number53) {
-			return nil, bad("a number is expected, without a fraction where the field is an int")
+		if !ok || f.Type == TypeInt && (n != math.Trunc(n) || math.Abs(n) >= number53) {
+			return nil, bad("a number is expected, and where the field is an int one without a fraction that is nearer to 0 than 2^53")
 		}
 		if o := f.Settings; o.Min != nil && n < *o.Min || o.Max != nil && n > *o.Max {
 			return nil, kernel.Invalid(f.Name, "range", f.Name+": this number is out of the bounds of the field")
@@ -247,7 +247,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	case TypePage:
 		return s.cleanList(f, value, func(v any) (any, error) {
 			n, ok := asNumber(v)
-			if !ok || n != math.Trunc(n) || n < 1 || n > number53 {
+			if !ok || n != math.Trunc(n) || n < 1 || n >= number53 {
 				return nil, bad("the id of a page is expected")
 			}
 			return n, nil

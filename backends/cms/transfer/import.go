@@ -319,7 +319,7 @@ func (i *importer) file(ctx context.Context, f *file) error {
 			return i.describe(ctx, p.Path, f, list, has)
 		}
 	}
-	made, err := i.Files.Receive(ctx, site, content.Place{Page: p.ID, Field: f.Field}, f.Name, body)
+	made, err := i.Files.Receive(ctx, site, content.Place{Page: p.ID, Field: f.Field, Modified: p.Modified}, f.Name, body)
 	if err != nil {
 		return err
 	}

@@ -316,7 +316,6 @@ func plain(t *testing.T, text string) string {
 			t.Fatal(err)
 		}
 		if page, is := parsed["page"].(map[string]any); is {
-			delete(page, "modified")
 			if page["template"] != "post" && page["template"] != "blog" {
 				for _, name := range []string{"created", "published"} {
 					delete(page, name)
