@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer"
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/answer/web"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -49,13 +50,25 @@ func (Admin) CaddyModule() caddy.ModuleInfo {
 // Routes implements caddy.AdminRouter.
 func (Admin) Routes() []caddy.AdminRoute {
 	return []caddy.AdminRoute{
-		{Pattern: "/admin/answer/traces", Handler: caddy.AdminHandlerFunc(traces)},
-		{Pattern: "/admin/answer/traces/", Handler: caddy.AdminHandlerFunc(trace)},
-		{Pattern: "/admin/answer/keys", Handler: caddy.AdminHandlerFunc(keys)},
-		{Pattern: "/admin/answer/keys/", Handler: caddy.AdminHandlerFunc(revoke)},
-		{Pattern: "/admin/answer/corpus", Handler: caddy.AdminHandlerFunc(stats)},
-		{Pattern: "/admin/answer/corpus/documents", Handler: caddy.AdminHandlerFunc(documents)},
-		{Pattern: "/admin/answer/corpus/ingest", Handler: caddy.AdminHandlerFunc(ingest)},
+		{Pattern: "/admin/answer/traces", Handler: later(traces)},
+		{Pattern: "/admin/answer/traces/", Handler: later(trace)},
+		{Pattern: "/admin/answer/keys", Handler: later(keys)},
+		{Pattern: "/admin/answer/keys/", Handler: later(revoke)},
+		{Pattern: "/admin/answer/corpus", Handler: later(stats)},
+		{Pattern: "/admin/answer/corpus/documents", Handler: later(documents)},
+		{Pattern: "/admin/answer/corpus/ingest", Handler: later(ingest)},
+	}
+}
+
+// later answers 503 for what a database makes impossible that is down, or is being opened.
+func later(do caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := do(w, r)
+		if errors.Is(err, store.ErrUnavailable) {
+			w.Header().Set("Retry-After", "1")
+			return caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Err: err, Message: "the database is not available right now, try again shortly"}
+		}
+		return err
 	}
 }
 
@@ -191,7 +204,7 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Label    string   `json:"label"`
 		Account  string   `json:"account"`
-		Limit    int64    `json:"limit"`
+		Limit    *int64   `json:"limit"`
 		Expires  int64    `json:"expires_seconds"`
 		Services []string `json:"services"`
 	}

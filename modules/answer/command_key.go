@@ -38,6 +38,7 @@ func shown(k accounts.Key) shownKey {
 
 func createKeyCommand(o *options) *cobra.Command {
 	var n accounts.NewKey
+	var limit int64
 	var expires time.Duration
 	cmd := &cobra.Command{
 		Use: "create --label <name> [--account <name>] [--limit <n>] [--expires <duration>] [--service <name>]...", Args: cobra.NoArgs,
@@ -45,18 +46,21 @@ func createKeyCommand(o *options) *cobra.Command {
 		Long: `
 Makes a key for an account, which is made where there is none of that name, and
 prints it. Keys of one account share its quota: --limit sets how many answers it
-has in a window, for all its keys and at once; -1 is no limit.
+has in a window, for all its keys and at once; 0 is none of them, -1 is no limit.
 `,
 	}
 	cmd.Flags().StringVar(&n.Label, "label", "", "What the key is for")
 	cmd.Flags().StringVar(&n.Account, "account", "", "Whose key it is (default the label)")
-	cmd.Flags().Int64Var(&n.Limit, "limit", 0, "Answers of the account in a window; -1: no limit (default what it has, or 1000)")
+	cmd.Flags().Int64Var(&limit, "limit", 0, "Answers of the account in a window; -1: no limit (default what it has, or 1000)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "How long the key works, such as 720h (default for ever)")
 	cmd.Flags().StringSliceVar(&n.Services, "service", nil, "What it is for: answer, quota (default both)")
 	cli.Required(cmd, "label")
-	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
+	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, _ []string) error {
 		if expires < 0 {
 			return errors.New("--expires must be positive")
+		}
+		if cmd.Flags().Changed("limit") {
+			n.Limit = &limit
 		}
 		if expires > 0 {
 			n.Expires = time.Now().Add(expires)

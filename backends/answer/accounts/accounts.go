@@ -101,8 +101,9 @@ func (c *Caller) May(service string) bool { return slices.Contains(c.services, s
 type NewKey struct {
 	// Account is the name of one, which is made where there is none. Default: the label.
 	Account, Label string
-	// Limit is the quota of the account: 0 keeps what it has, or the default; -1 is none.
-	Limit int64
+	// Limit is the quota of the account, which may be 0; -1 is none. A nil Limit keeps what the
+	// account has, or gives it the default.
+	Limit *int64
 	// Expires is when the key ends; zero: never.
 	Expires time.Time
 	// Services it is for. Default: all.
@@ -139,29 +140,28 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, made Key, 
 	switch {
 	case n.Label == "" || len(n.Label) > 200 || len(n.Account) > 200:
 		return "", made, InvalidError("a key needs a label, and it and the account's name have at most 200 bytes")
-	case n.Limit < -1 || n.Limit > Unlimited:
-		return "", made, InvalidError("the limit must be from 1 to 2^53-1, or -1 for none")
+	case n.Limit != nil && (*n.Limit < -1 || *n.Limit > Unlimited):
+		return "", made, InvalidError("the limit must be from 0 to 2^53-1, or -1 for none")
 	case !n.Expires.IsZero() && !n.Expires.After(a.Now()):
 		return "", made, InvalidError("the key would have ended already")
 	case slices.ContainsFunc(n.Services, func(s string) bool { return !slices.Contains(Services, s) }):
 		return "", made, InvalidError("the services of a key are " + strings.Join(Services, " and "))
 	}
-	if n.Limit == -1 {
-		n.Limit = Unlimited
+	limit := a.options.Limit
+	if n.Limit != nil {
+		if limit = *n.Limit; limit == -1 {
+			limit = Unlimited
+		}
 	}
 	lookup, hidden := strings.NewReplacer("-", "x", "_", "y").Replace(secret.New()[:lookupSize]), secret.New()
 	made = Key{Account: n.Account, Label: n.Label, Lookup: lookup, Services: n.Services, CreatedAt: a.Now(), ExpiresAt: n.Expires}
 	err = a.Write(ctx, func(c kernel.Conn) error {
-		first := n.Limit
-		if first == 0 {
-			first = a.options.Limit
-		}
-		_, err := c.Exec("INSERT INTO answer_accounts (name, total_limit, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING", n.Account, first, a.Micros())
+		_, err := c.Exec("INSERT INTO answer_accounts (name, total_limit, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING", n.Account, limit, a.Micros())
 		if err != nil {
 			return err
 		}
-		if n.Limit != 0 {
-			if _, err := c.Exec("UPDATE answer_accounts SET total_limit = ? WHERE name = ?", n.Limit, n.Account); err != nil {
+		if n.Limit != nil {
+			if _, err := c.Exec("UPDATE answer_accounts SET total_limit = ? WHERE name = ?", limit, n.Account); err != nil {
 				return err
 			}
 		}

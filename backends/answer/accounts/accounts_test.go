@@ -35,7 +35,7 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		a := accounts.New(k.Server, accounts.Options{})
-		key, caller := made(t, a, accounts.NewKey{Label: "desk", Limit: 7, Expires: k.Now().Add(time.Hour)})
+		key, caller := made(t, a, accounts.NewKey{Label: "desk", Limit: new(int64(7)), Expires: k.Now().Add(time.Hour)})
 		if !strings.HasPrefix(key, "ans_") || caller.Limit != 7 || !caller.May(accounts.ServiceAnswer) || !caller.May(accounts.ServiceQuota) {
 			t.Fatalf("%s %+v", key, caller)
 		}
@@ -62,7 +62,11 @@ func TestKeys(t *testing.T) {
 		if _, err := a.Caller(t.Context(), key); !errors.Is(err, accounts.ErrUnknown) {
 			t.Error("an expired key works")
 		}
-		for _, bad := range []accounts.NewKey{{}, {Label: "x", Limit: -2}, {Label: "x", Expires: k.Now()}, {Label: "x", Services: []string{"all"}}} {
+		_, none := made(t, a, accounts.NewKey{Label: "none", Limit: new(int64(0))})
+		if quota, err := a.Quota(t.Context(), none); err != nil || none.Limit != 0 || quota.Limit != 0 || !quota.Exceeded() {
+			t.Errorf("a limit of zero: %+v, quota %+v (%v)", none, quota, err)
+		}
+		for _, bad := range []accounts.NewKey{{}, {Label: "x", Limit: new(int64(-2))}, {Label: "x", Expires: k.Now()}, {Label: "x", Services: []string{"all"}}} {
 			if _, _, err := a.Create(t.Context(), bad); err == nil {
 				t.Errorf("%+v is made", bad)
 			}
@@ -120,7 +124,7 @@ func TestQuota(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		a := accounts.New(k.Server, accounts.Options{Rate: 1000})
-		_, caller := made(t, a, accounts.NewKey{Limit: 30})
+		_, caller := made(t, a, accounts.NewKey{Limit: new(int64(30))})
 		var answered, refused atomic.Int32
 		var all sync.WaitGroup
 		for i := range 200 {
@@ -161,7 +165,7 @@ func TestQuota(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 		// Lowered below what is used.
-		if _, _, err := a.Create(t.Context(), accounts.NewKey{Account: "desk", Label: "other", Limit: 1}); err != nil {
+		if _, _, err := a.Create(t.Context(), accounts.NewKey{Account: "desk", Label: "other", Limit: new(int64(1))}); err != nil {
 			t.Fatal(err)
 		}
 		if q, err := a.Quota(t.Context(), caller); err != nil || !q.Exceeded() {
@@ -176,7 +180,7 @@ func TestTriedOnce(t *testing.T) {
 	t.Parallel()
 	k := answertest.Postgres(t)
 	a := accounts.New(k.Server, accounts.Options{Rate: 1000})
-	_, caller := made(t, a, accounts.NewKey{Limit: 1000})
+	_, caller := made(t, a, accounts.NewKey{Limit: new(int64(1000))})
 	const askers = 60
 	err := k.Write(t.Context(), func(c kernel.Conn) error {
 		for _, statement := range []string{
@@ -225,7 +229,7 @@ func TestLease(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		a := accounts.New(k.Server, accounts.Options{Window: mustWindow(t, "day"), Lease: time.Minute})
-		_, caller := made(t, a, accounts.NewKey{Limit: 1})
+		_, caller := made(t, a, accounts.NewKey{Limit: new(int64(1))})
 		once := accounts.Once{Key: "k", Hash: "h"}
 		if _, _, err := a.Accept(t.Context(), caller, "lost", once); err != nil {
 			t.Fatal(err)
@@ -277,7 +281,7 @@ func TestRollingWindow(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		a := accounts.New(k.Server, accounts.Options{Window: mustWindow(t, "rolling:7")})
-		_, caller := made(t, a, accounts.NewKey{Limit: 1})
+		_, caller := made(t, a, accounts.NewKey{Limit: new(int64(1))})
 		ctx := t.Context()
 		began := k.Now()
 		if _, _, err := a.Accept(ctx, caller, "one", accounts.Once{}); err != nil {

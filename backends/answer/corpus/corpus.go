@@ -122,8 +122,27 @@ func touch(c kernel.Conn) error {
 	return c.Later("UPDATE answer_corpus SET version = version + 1")
 }
 
-// put writes a document.
+// put writes a document. One that stands at its former URL makes way for it.
 func (w *writing) put(p *prepared) (Outcome, error) {
+	moved := false
+	if former := p.source.former; former != "" {
+		id, err := idAt(w.Conn, former)
+		if moved = err == nil && id != 0; moved {
+			err = w.leave(id, former)
+		}
+		if err != nil {
+			return Skipped, err
+		}
+	}
+	outcome, err := w.putAt(p)
+	if moved {
+		outcome = Replaced
+	}
+	return outcome, err
+}
+
+// putAt writes a document to its URL.
+func (w *writing) putAt(p *prepared) (Outcome, error) {
 	s, c := p.source, w.Conn
 	same, err := idOf(c, "SELECT id FROM answer_documents WHERE sha256 = ?", p.digest)
 	if err != nil {

@@ -67,8 +67,8 @@ func readFile(ctx context.Context, f file, name string, base Source, out emit) e
 	if base, err = meta(f.path, base); err != nil {
 		return err
 	}
-	if base.URL == "" {
-		base.URL = nameURL(name)
+	if base.former = nameURL(name); base.URL == "" || base.URL == base.former {
+		base.URL, base.former = base.former, ""
 	}
 	if base.Title == "" {
 		base.Title = strings.TrimSuffix(path.Base(name), path.Ext(name))

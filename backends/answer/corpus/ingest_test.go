@@ -1,9 +1,12 @@
 package corpus
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 )
 
 // A document that makes the program fail is refused, as others are.
@@ -22,4 +25,38 @@ func TestIngestFault(t *testing.T) {
 			t.Error(got)
 		}
 	}
+}
+
+// What is written beside a file later is of its document, which moves where that says an address.
+func TestLaterMeta(t *testing.T) {
+	t.Parallel()
+	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
+		dir := t.TempDir()
+		c := New(k.Server)
+		take := func(meta, url, title string) {
+			t.Helper()
+			if meta != "" {
+				if err := os.WriteFile(filepath.Join(dir, "a.txt"+metaSuffix), []byte(meta), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			report, err := c.Ingest(t.Context(), dir, IngestOptions{})
+			if err != nil || report.Refused > 0 || report.Added+report.Replaced != 1 || (meta != "") != (report.Replaced == 1) {
+				t.Fatalf("%+v (%v)", report, err)
+			}
+			counted(t, k, "SELECT count(*) FROM answer_documents", 1)
+			counted(t, k, "SELECT count(*) FROM answer_copies", 0)
+			d, err := c.Document(t.Context(), url)
+			if err != nil || d.Title != title {
+				t.Errorf("%s: %+v (%v)", url, d, err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("Sales rose by a tenth in the year."), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		take("", "corpus:a.txt", "a")
+		take(`{"title":"Report"}`, "corpus:a.txt", "Report")
+		take(`{"title":"Report","url":"https://a.example/1"}`, "https://a.example/1", "Report")
+		take(`{"title":"Annual report","url":"https://a.example/1"}`, "https://a.example/1", "Annual report")
+	})
 }

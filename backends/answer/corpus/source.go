@@ -38,6 +38,10 @@ type Source struct {
 	Pages     []Page
 	Facts     []kernel.Fact // of documents that are nothing but facts; their Passage is 0
 	Prices    []Price
+
+	// former is another URL at which an ingest may have put the document before: that of its
+	// file, while nothing beside the file said one. Empty: there is none.
+	former string
 }
 
 // Company is what a source says of its issuer.

@@ -313,6 +313,9 @@ func (p *Pipeline) evaluate(ctx context.Context, t *Trace, w *work, d draft.Draf
 			said := fmt.Sprintf("grounded %.2f, responsive %.2f", scores.Grounded, scores.Responsive)
 			if ok = scores.Pass(); !ok {
 				problems = append(problems, said)
+				if p.model != nil { // which may judge otherwise the next time
+					t.note(func() { t.lacking = true })
+				}
 			}
 			decision += "; " + said
 		}

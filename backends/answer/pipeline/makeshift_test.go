@@ -39,6 +39,12 @@ func TestMakeshift(t *testing.T) {
 		}
 		return models.Response{Text: "Net sales of Wexlermere in 2019 were $1,452.4 million [p1]."}, nil
 	})
+	low := modelFunc(func(ctx context.Context, r models.Request) (models.Response, error) {
+		if r.Name == "judge" {
+			return models.Response{Text: `{"grounded":0.2,"responsive":0.9}`}, nil
+		}
+		return failing("").Complete(ctx, r)
+	})
 	for name, c := range map[string]struct {
 		model     models.Model
 		web       retrieve.Web
@@ -51,6 +57,7 @@ func TestMakeshift(t *testing.T) {
 		"by rules":        {nil, nil, known, pipeline.Options{}, pipeline.Answered, false},
 		"the model works": {failing(""), nil, known, pipeline.Options{}, pipeline.Answered, false},
 		"no judge":        {failing("judge"), nil, known, pipeline.Options{}, pipeline.FailedToAnswer, true},
+		"a low judge":     {low, nil, known, pipeline.Options{}, pipeline.FailedToAnswer, true},
 		"no pages":        {nil, noPages{}, unknown, pipeline.Options{}, pipeline.FailedToAnswer, true},
 		"no pages needed": {nil, noPages{}, known, pipeline.Options{}, pipeline.Answered, false},
 		"extracted":       {failing("draft"), nil, known, pipeline.Options{ExtractWhenDown: true}, pipeline.Answered, true},

@@ -168,7 +168,7 @@ type Trace struct {
 	mu       sync.Mutex
 	progress func(stage string)
 	drafted  bool
-	lacking  bool // a model, or a provider of what may be found, has failed
+	lacking  bool // a model, or a provider of what may be found, has failed, or a model has judged an answer low
 }
 
 func (t *Trace) call(step string, r models.Response, err error) {
