@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path"
 	"strings"
@@ -272,7 +273,7 @@ const maxWideQueries = 100
 // validatePaths checks the prefix and its aliases, none of which may lie in
 // another.
 func (h *Handler) validatePaths() error {
-	paths := append([]string{cmp.Or(h.Prefix, "/store")}, h.Aliases...)
+	paths := append([]string{cmp.Or(h.Prefix, defaultPrefix)}, h.Aliases...)
 	for i, p := range paths {
 		option := "alias"
 		if i == 0 {
@@ -322,6 +323,51 @@ func (h *Handler) Cleanup() error {
 	return nil
 }
 
+// defaultPrefix is that of Handler.Prefix.
+const defaultPrefix = "/store"
+
+// root leads from the root of a site to the dashboard, where no other handler has an answer.
+// The address is relative, for proxies that take a part of the path away.
+func (h *Handler) root(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	watched := &watchedWriter{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
+	if err := next.ServeHTTP(watched, r); err != nil || watched.answered {
+		return err
+	}
+	w.Header().Set("Location", strings.TrimPrefix(cmp.Or(h.Prefix, defaultPrefix), "/")+"/")
+	w.WriteHeader(http.StatusTemporaryRedirect)
+	return nil
+}
+
+// watchedWriter notes whether something was answered.
+type watchedWriter struct {
+	caddyhttp.ResponseWriterWrapper
+	answered bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *watchedWriter) WriteHeader(status int) {
+	w.answered = true
+	w.ResponseWriterWrapper.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *watchedWriter) Write(p []byte) (int, error) {
+	w.answered = true
+	return w.ResponseWriterWrapper.Write(p)
+}
+
+// ReadFrom implements io.ReaderFrom.
+func (w *watchedWriter) ReadFrom(src io.Reader) (int64, error) {
+	w.answered = true
+	return w.ResponseWriterWrapper.ReadFrom(src)
+}
+
+// FlushError is what http.ResponseController calls; a flush sends the header.
+func (w *watchedWriter) FlushError() error {
+	w.answered = true
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	found, ours := h.service.Find(r)
 	if ours {
@@ -330,6 +376,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	switch {
 	case found == nil && ours:
 		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path"))
+	case found == nil && r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		return h.root(w, r, next)
 	case found == nil:
 		return next.ServeHTTP(w, r)
 	}

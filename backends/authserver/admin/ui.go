@@ -26,6 +26,11 @@ func (a *API) ui() []kernel.Route {
 	files.Add("settings.json", []byte(settings))
 	const path = "/admin/ui/"
 	return []kernel.Route{
+		{Method: http.MethodGet, Path: "/{$}", Serve: func(w http.ResponseWriter, _ *http.Request) error {
+			w.Header().Set("Location", "admin/ui/") // relative, as below
+			w.WriteHeader(http.StatusTemporaryRedirect)
+			return nil
+		}},
 		{Method: http.MethodGet, Path: "/admin/ui", Serve: func(w http.ResponseWriter, _ *http.Request) error {
 			w.Header().Set("Location", "ui/") // relative: leads back here also below a prefix
 			w.WriteHeader(http.StatusPermanentRedirect)

@@ -26,6 +26,9 @@ func TestUI(t *testing.T) {
 	if w := get(a.Admin(), "/admin/ui"); w.Code != http.StatusPermanentRedirect || w.Header().Get("Location") != "ui/" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
+	if w := get(a.Admin(), "/"); w.Code != http.StatusTemporaryRedirect || w.Header().Get("Location") != "admin/ui/" {
+		t.Errorf("/: %d %q", w.Code, w.Header().Get("Location"))
+	}
 	document := get(a.Admin(), "/admin/ui/")
 	policy := document.Header().Get("Content-Security-Policy")
 	if document.Code != http.StatusOK || !strings.Contains(policy, "connect-src 'self';") || strings.Contains(policy, "unsafe") {

@@ -433,6 +433,7 @@ for (const [colorScheme, most] of [['light', 'light'], ['dark', 'dark']]) {
     for (const [path, ready] of [['docs', '.opblock'], ['redoc', 'h1']]) {
       await tab.goto(`${url}/${path}`);
       await tab.locator(ready).first().waitFor();
+      if (path === 'docs') await tab.getByRole('combobox', { name: 'Server', exact: true }).waitFor();
       const shown = await darkness(tab);
       assert.ok(shown[most] > (path === 'redoc' && most === 'light' ? 0.5 : 0.8), `${path}: ${JSON.stringify(shown)}`); // Redoc has a dark side by day
       if (most === 'dark') assert.ok(shown.light > 0.005, `${path} has no light text: ${JSON.stringify(shown)}`);
