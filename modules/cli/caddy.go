@@ -68,6 +68,7 @@ const adopted = "tollgate"
 
 func adopt(root *cobra.Command) {
 	root.Annotations = map[string]string{adopted: "yes"}
+	root.Short = "Edge gateway for model APIs and web services"
 	root.SetHelpTemplate(strings.Replace(root.HelpTemplate(), "caddyserver.com/docs/command-line", documentation, 1))
 	var rename func(cmd *cobra.Command)
 	rename = func(cmd *cobra.Command) {
@@ -94,6 +95,8 @@ func adopt(root *cobra.Command) {
 			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return theirCaddyfile(cmd) }
 		case name == "validate":
 			cmd.RunE = validate
+		case name == "manpage":
+			cmd.RunE = manual
 		}
 		if slices.Contains(configured, cmd.Name()) {
 			cmd.Args = noFile
