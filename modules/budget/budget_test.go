@@ -561,7 +561,7 @@ func TestLimitsOfUpstreams(t *testing.T) {
 		"status": func(w http.ResponseWriter) error { w.WriteHeader(http.StatusNoContent); return nil },
 		"body":   func(w http.ResponseWriter) error { _, err := w.Write([]byte("x")); return err },
 		"copy": func(w http.ResponseWriter) error {
-			_, err := w.(io.ReaderFrom).ReadFrom(strings.NewReader("x"))
+			_, err := io.Copy(w, struct{ io.Reader }{strings.NewReader("x")})
 			return err
 		},
 		"flush": func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() },
