@@ -346,10 +346,22 @@ func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
 
 func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
 	ask := &cascade.Request{ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, User: identity.UserID, KeyID: identity.KeyID}
+	ask.Session = session(r)
 	if identity.Restricted() {
 		ask.Forbids = identity.Forbids
 	}
 	return ask
+}
+
+// session returns the session that the client, an agent, names in a header, or nothing.
+func session(r *http.Request) string {
+	const limit = 200 // characters, more than any client sends
+	for _, name := range [...]string{"X-Claude-Code-Session-Id", "Session_id", "Session-Id", "X-Session-Id", "X-Session-Affinity"} {
+		if value := r.Header.Get(name); value != "" && len(value) <= limit {
+			return value
+		}
+	}
+	return ""
 }
 
 func requestID(r *http.Request) string {

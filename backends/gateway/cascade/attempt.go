@@ -120,7 +120,7 @@ func (r *run) shape(c *keychain.Candidate, fix string) *shape {
 	shape := &shape{Shape: native.Shape{
 		Model: c.Model.ID, Drop: s.Drop, Rename: s.Rename, MaxTokensField: s.MaxTokensField,
 		ToolChoiceRequired: s.ToolChoiceRequired, StreamUsage: s.StreamUsage, Developer: s.DeveloperRole,
-	}}
+	}, callIDMax: s.ToolCallIDMax}
 	if c.Model.Reasoning && len(s.DropForReasoning) > 0 {
 		shape.Drop = append(append(make([]string, 0, len(s.Drop)+len(s.DropForReasoning)), s.Drop...), s.DropForReasoning...)
 	}

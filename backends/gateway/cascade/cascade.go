@@ -70,11 +70,14 @@ type Memory struct {
 	Learned *Learned
 	Traffic *Traffic
 	Recall  *hub.Recall
+	Stays   *Stays
 }
 
 // NewMemory returns an empty memory.
 func NewMemory(now func() time.Time) *Memory {
-	return &Memory{Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now), Recall: hub.NewRecall(now)}
+	return &Memory{
+		Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now), Recall: hub.NewRecall(now), Stays: newStays(now),
+	}
 }
 
 // Engine runs requests.
@@ -131,6 +134,9 @@ type Request struct {
 	Sealer *hub.Sealer
 	// KeyID names the gateway key; it tells prompt caches apart. Empty: none is asked for.
 	KeyID string
+	// Session names the session of an agent, as a header of its client tells it. Empty: the
+	// client told none.
+	Session string
 	// Forbids names the list of allowed models that a candidate is missing from, for
 	// people; empty: the sender may use it. A nil Forbids lets all of them be used.
 	Forbids func(c *keychain.Candidate) (list string)
@@ -235,6 +241,9 @@ type run struct {
 	earliest  time.Time
 	waits     bool          // a candidate was passed over that waiting helps
 	turn      uint32        // of the account's keys; 0: not drawn yet
+	talked    *conversation // nil: nobody has asked for it yet
+	stay      stay          // where the conversation is
+	moved     bool          // a candidate or key that had its turn was passed over
 	dropped   []string      // fields that the last body sent leaves out
 	key       *keychain.Key // of the attempt under way
 	link      link          // its connection
@@ -339,17 +348,11 @@ func (r *run) try(plan []*keychain.Candidate) error {
 	return r.failure()
 }
 
-// tryKeys tries one candidate through its keys, the user's own starting at another
-// one each time, then the operator's. It returns nil after success and when all keys
+// tryKeys tries one candidate through its keys: the user's own, beginning with that of
+// the conversation, then the operator's. It returns nil after success and when all keys
 // are blocked.
 func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
-	from, own := 0, c.OwnKeys()
-	if own > 1 {
-		if r.turn == 0 { // one turn a request: every provider's keys take theirs
-			r.turn = max(r.req.Account.NextKey(), 1)
-		}
-		from = int(r.turn % uint32(own)) //nolint:gosec // at most 200 keys
-	}
+	from, own := r.firstKey(c), c.OwnKeys()
 	provider := providerScope(c)
 	for i := range c.Keys {
 		key := &c.Keys[i]
@@ -359,13 +362,18 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 		if until, status := r.Memory.Health.shut(provider, key, c.Model.ID); !until.IsZero() {
 			r.soonest(until)
 			r.waits = r.waits || status == CoolingDown
+			r.moves()
 			continue
 		}
 		last = r.attempt(c, key, "")
 		if last != nil && last.class == fixable && r.result.Attempts < maxAttempts {
 			last = r.retry(c, key, last)
 		}
-		if last == nil || r.result.Attempts >= maxAttempts {
+		if last == nil {
+			r.settle(c, key)
+			return nil
+		}
+		if r.moves(); r.result.Attempts >= maxAttempts {
 			return last
 		}
 		switch last.class {

@@ -186,7 +186,7 @@ func spent(code, said string) bool {
 
 // overlong: the prompt does not fit into the model's context window.
 func overlong(code, said string) bool {
-	return contains(code, "context_length_exceeded", "string_above_max_length") ||
+	return contains(code, "context_length_exceeded") ||
 		contains(said, "context length", "context window", "maximum context", "prompt is too long", "input is too long", "too many input tokens",
 			"reduce the length of the messages", "maximum number of tokens")
 }
@@ -214,12 +214,20 @@ func badRequest(f *failure, code, said string, has func(string) bool) {
 		f.class = policy
 	case contains(code, "invalid_api_key") || contains(said, "api key not valid", "api key expired", "invalid api key"):
 		f.class = badKey
+	case contains(code, "string_above_max_length") && ofCallID(f.param):
+		f.class, f.fix, f.unknown = fixable, fixCallIDs, true
 	default:
 		f.class = client
 		if param := culprit(f.param, said, has); param != "" {
 			f.class, f.fix, f.unknown = fixable, param, refusesAny(code, said)
 		}
 	}
+}
+
+// ofCallID reports whether a parameter is the id of a tool call: messages[2].tool_call_id,
+// messages[1].tool_calls[0].id.
+func ofCallID(param string) bool {
+	return strings.HasSuffix(param, ".tool_call_id") || strings.HasSuffix(param, ".id") && strings.Contains(param, ".tool_calls[")
 }
 
 // droppable are the parameters that may be left out or renamed when a provider

@@ -110,6 +110,9 @@ type shape struct {
 	native.Shape
 	// onlyChat: the candidate does not speak the other formats after all.
 	onlyChat bool
+	// callIDMax is how many characters the id of a call may have in chat completions; 0:
+	// any number that the APIs allow.
+	callIDMax int
 }
 
 // exchange prepares the request for a candidate. An error means that it cannot
@@ -119,7 +122,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		return r.embedding(c, s), nil
 	}
 	format := r.wire(c, s)
-	if _, direct := format.(formats.Native); direct && r.req.Chat != nil && r.unchanged(c) {
+	if _, direct := format.(formats.Native); direct && r.req.Chat != nil && r.unchanged(c, s) {
 		return r.identity(c, s), nil
 	}
 	h, err := r.hub()
@@ -127,7 +130,10 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		return nil, err
 	}
 	x := &exchange{format: format, url: format.URL(c.Provider, h.Needs)}
-	target := &hub.Target{Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage}
+	target := &hub.Target{
+		Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage,
+		ToolCallIDMax: s.callIDMax,
+	}
 	reply := r.reply(c)
 	if own, ok := format.(formats.Editor); ok && r.edits(c, format) {
 		written, err := own.Edit(h, target, r.req.open)
@@ -208,11 +214,12 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Format {
 
 // unchanged reports whether a chat upstream takes a chat client's messages as
 // they stand.
-func (r *run) unchanged(c *keychain.Candidate) bool {
+func (r *run) unchanged(c *keychain.Candidate, wants *shape) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
 	calls := ask.Traits&native.TraitCalls != 0
 	switch {
 	case calls && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep || s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent),
+		wants.callIDMax > 0 && ask.LongestCallID > wants.callIDMax,
 		s.SystemFirst && ask.Traits&native.TraitLateSystem != 0,
 		s.Alternation && ask.Traits&native.TraitRepeats != 0,
 		ask.Traits&native.TraitStray != 0,

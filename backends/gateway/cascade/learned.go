@@ -29,11 +29,19 @@ type Learned struct {
 // not know the address of its native format, such as a proxy, is asked by chat.
 const fixFormat = "format"
 
+// fixCallIDs stands for the ids of tool calls that are too long, see usualCallID.
+const fixCallIDs = "tool_call_id"
+
+// usualCallID is the limit for the ids of calls where a provider has one below that of the
+// APIs: OpenAI's, which servers that stand in front of it have too.
+const usualCallID = 40
+
 type fixes struct {
 	until time.Time
 	drop  []string
 	limit string // the name of the token limit that works
 	chat  bool   // only the chat format works
+	ids   bool   // only short ids of calls work
 }
 
 // with adds what to do about a refused parameter: another name for a token
@@ -46,6 +54,8 @@ func (f *fixes) with(param string) {
 		f.limit = catalog.FieldMaxCompletionTokens
 	case fixFormat:
 		f.chat = true
+	case fixCallIDs:
+		f.ids = true
 	default:
 		if !slices.Contains(f.drop, param) {
 			f.drop = append(f.drop, param)
@@ -55,6 +65,9 @@ func (f *fixes) with(param string) {
 
 func (f *fixes) apply(shape *shape) {
 	shape.onlyChat = shape.onlyChat || f.chat
+	if f.ids && (shape.callIDMax == 0 || shape.callIDMax > usualCallID) {
+		shape.callIDMax = usualCallID
+	}
 	if len(f.drop) > 0 {
 		shape.Drop = slices.Concat(shape.Drop, f.drop)
 		if slices.Contains(f.drop, "stream_options") {
@@ -80,7 +93,8 @@ func (l *Learned) add(provider, user, model, param string) {
 	old := l.fix[s]
 	f := &fixes{until: now.Add(learnedFor)}
 	if old != nil && old.until.After(now) {
-		f.drop, f.limit, f.chat = slices.Clone(old.drop), old.limit, old.chat
+		*f = *old
+		f.until, f.drop = now.Add(learnedFor), slices.Clone(old.drop)
 	} else if len(l.fix) >= maxLearned {
 		clear(l.fix) // it is learned again by one refused request each
 	}

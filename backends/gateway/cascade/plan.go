@@ -70,11 +70,16 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	routing := r.req.Account.Routing(cat)
 	model := r.model
 	entry, isEntry := routing.Entry(model)
+	exact := r.exact(routing)
 	var tier catalog.Tier
 	switch t, ok := ResolveTier(model); {
 	case isEntry && !isPseudo(model):
 		r.result.Tier = 0
 		tier = entry.Tier
+	case len(exact) > 0 && len(exact[0].Model.Tiers) > 0:
+		tier, isEntry = exact[0].Tier, false
+	case len(exact) > 0 && !ok && r.Options.DefaultTier == 0:
+		isEntry = false // it is in no tier, so nothing follows it
 	case ok:
 		tier, isEntry = r.byEffort(t), false
 	case r.Options.DefaultTier != 0:
@@ -93,10 +98,13 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	if !routing.Connected {
 		return nil, noProviderKeys()
 	}
+	r.stay = r.stayed()
 	var out filter
 	out.run = r
 	if isEntry {
 		out.add([]*keychain.Candidate{entry})
+	} else {
+		out.add(exact)
 	}
 	if !isEntry || r.Options.EntryFallback {
 		for t := tier; t >= catalog.Low; t-- {
@@ -107,6 +115,26 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 		return nil, out.none()
 	}
 	return out.list, nil
+}
+
+// exact lists the models whose id is the name that was asked for, of the entries that the
+// sender may use (specification 2.4). An entry that is named with its provider is none of
+// them: who names it wants no other.
+func (r *run) exact(routing *keychain.Routing) []*keychain.Candidate {
+	if isPseudo(r.model) {
+		return nil
+	}
+	named := routing.Named(strings.TrimSuffix(r.model, "[1m]"))
+	if r.req.Forbids == nil {
+		return named
+	}
+	var allowed []*keychain.Candidate
+	for _, c := range named {
+		if r.req.forbids(c) == "" {
+			allowed = append(allowed, c)
+		}
+	}
+	return allowed
 }
 
 func noProviderKeys() error {
@@ -217,10 +245,11 @@ type filter struct {
 	forbidden string
 }
 
-// add takes over the candidates of one tier; last are those of failing providers, and
-// those that cannot be held to a JSON schema.
+// add takes over the candidates of one tier; the first is the one that the conversation is
+// with, last are those of failing providers, and those that cannot be held to a JSON schema.
 func (f *filter) add(tier []*keychain.Candidate) {
 	var late []*keychain.Candidate
+	from := len(f.list)
 	for _, c := range tier {
 		if f.has(c) {
 			continue
@@ -231,11 +260,18 @@ func (f *filter) add(tier []*keychain.Candidate) {
 			f.leave(c, lack, list)
 			continue
 		}
-		if f.run.Memory.Health.failing(providerScope(c), f.run.req.User) || f.run.emulates(c) {
-			late = append(late, c)
-			continue
+		failing := f.run.Memory.Health.failing(providerScope(c), f.run.req.User)
+		if failing {
+			f.run.moves()
 		}
-		f.list = append(f.list, c)
+		switch {
+		case failing || f.run.emulates(c):
+			late = append(late, c)
+		case c.Entry == f.run.stay.entry:
+			f.list = slices.Insert(f.list, from, c)
+		default:
+			f.list = append(f.list, c)
+		}
 	}
 	f.list = append(f.list, late...)
 }
@@ -299,7 +335,7 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 		return "tools"
 	case needs&wire.NeedPrefill != 0 && !m.Prefill:
 		return lackPrefill
-	case needs&wire.NeedChoices != 0 && (f.run.unsayable(c, wire.NeedChoices) || !f.run.unchanged(c)):
+	case needs&wire.NeedChoices != 0 && (f.run.unsayable(c, wire.NeedChoices) || !f.run.unchanged(c, f.run.shape(c, ""))):
 		return "choices beyond the first (n above 1)"
 	}
 	// Six bytes a token is more than any usual text has: a prompt that is too

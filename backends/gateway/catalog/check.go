@@ -129,6 +129,9 @@ func checkShape(s *Shape) error {
 			return fmt.Errorf("shape.rename: %q is dropped as well", clip(from))
 		}
 	}
+	if s.ToolCallIDMax < 0 || s.ToolCallIDMax > 0 && s.ToolCallIDMax < 24 {
+		return fmt.Errorf("shape.tool_call_id_max: %d is not 0 or at least 24", s.ToolCallIDMax)
+	}
 	if s.PrefillField != "" && !memberPattern.MatchString(s.PrefillField) {
 		return fmt.Errorf("shape.prefill_field: %q is not a member name", clip(s.PrefillField))
 	}

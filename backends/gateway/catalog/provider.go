@@ -173,6 +173,10 @@ type Shape struct {
 	CallsAnswered bool `json:"calls_answered"`
 	// ToolCallID9: tool call ids must be nine characters of [A-Za-z0-9].
 	ToolCallID9 bool `json:"tool_call_id_9"`
+	// ToolCallIDMax is how many characters the id of a tool call may have. Longer ones,
+	// which other servers make, are sent shortened. Zero: the provider has no limit below
+	// that of the APIs, 64.
+	ToolCallIDMax int `json:"tool_call_id_max"`
 	// EmptyToolContent is one of the Content constants.
 	EmptyToolContent string `json:"empty_tool_content"`
 	// SchemaSubset: JSON schemas lose $schema, additionalProperties, format

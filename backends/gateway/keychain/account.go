@@ -109,6 +109,8 @@ type Routing struct {
 	// tiers holds the candidates of each tier in the order of trial.
 	tiers   [catalog.High + 1][]*Candidate
 	entries map[string]*Candidate
+	// named holds the entries of the catalog by the ids of their models, in that order.
+	named map[string][]*Candidate
 }
 
 // Tier lists the candidates of one tier in the order of trial.
@@ -119,6 +121,11 @@ func (r *Routing) Entry(name string) (*Candidate, bool) {
 	c, ok := r.entries[name]
 	return c, ok
 }
+
+// Named lists the enabled entries of connected providers whose model has exactly this id in
+// the catalog, in the order of trial. Models of the user's own servers are not among them.
+// The caller must not change the list.
+func (r *Routing) Named(id string) []*Candidate { return r.named[id] }
 
 // Entries lists the names of all candidates, sorted.
 func (r *Routing) Entries() []string {
@@ -230,7 +237,7 @@ func (a *Account) Routing(cat *catalog.Catalog) *Routing {
 }
 
 func (a *Account) route(cat *catalog.Catalog) *Routing {
-	r := &Routing{catalog: cat, entries: make(map[string]*Candidate)}
+	r := &Routing{catalog: cat, entries: make(map[string]*Candidate), named: make(map[string][]*Candidate)}
 	keys := make(map[string][]Key)
 	for _, k := range a.keys {
 		if _, ok := cat.Provider(k.Provider); ok {
@@ -267,6 +274,7 @@ func (a *Account) route(cat *catalog.Catalog) *Routing {
 				provider, _ := cat.Provider(code)
 				model, _ := cat.Model(code, id)
 				c = &Candidate{Entry: e.Entry, Provider: provider, Model: model, Keys: keys[code]}
+				r.named[id] = append(r.named[id], c)
 			}
 			c.Tier = e.Tier
 			r.entries[e.Entry] = c

@@ -114,14 +114,21 @@ func (w *body) details(m *hub.Message) {
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // appendID appends the id of a call, which for some providers has nine letters
-// or digits. It depends on nothing but the id, so call and result agree.
+// or digits, and for others no more than some characters. What is sent in its place
+// depends on nothing but the id, so call and result agree.
 func (w *body) appendID(dst []byte, id string) []byte {
-	if !w.shape.ToolCallID9 || isID9(id) {
+	size := 0
+	switch most := w.target.ToolCallIDMax; {
+	case w.shape.ToolCallID9 && !isID9(id):
+		size = 9
+	case most > 0 && len(id) > most:
+		size = min(24, most)
+	default:
 		return jsontext.AppendQuoted(dst, id)
 	}
 	sum := sha256.Sum256([]byte(id))
 	dst = append(dst, '"')
-	for _, b := range sum[:9] {
+	for _, b := range sum[:size] {
 		dst = append(dst, base62[int(b)%62])
 	}
 	return append(dst, '"')

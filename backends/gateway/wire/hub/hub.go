@@ -313,6 +313,9 @@ type Target struct {
 	MaxTokensField string
 	// StreamUsage: the usage of a stream has to be asked for and may be.
 	StreamUsage bool
+	// ToolCallIDMax is how many characters the id of a call may have in chat completions;
+	// 0: any number that the APIs allow.
+	ToolCallIDMax int
 }
 
 // Efforts are those that the model knows.

@@ -65,6 +65,8 @@ type Request struct {
 	Effort string
 	// ToolChoiceRequired: tool_choice is the string "required".
 	ToolChoiceRequired bool
+	// LongestCallID is the size of the longest id of a tool call in the history, in bytes.
+	LongestCallID int
 	// TextBytes is the size of the text and the tools in the prompt.
 	TextBytes int64
 	// Messages is how many there are, MediaTokens what their pictures, files and

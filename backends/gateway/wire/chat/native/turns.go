@@ -11,6 +11,8 @@ type callTurn struct {
 	open []openCall // of the last message with calls
 	next []openCall // of the message that is being read
 	lost bool       // a result had no call, the rest is not looked at
+	// longest is the size of the longest id, in bytes.
+	longest int
 }
 
 // openCall is a call by its id (the inside of a JSON string).
@@ -35,6 +37,7 @@ func (c *callTurn) read(s *jsontext.Scanner) error {
 				return s.Skip()
 			}
 			call.id, err = s.Inside()
+			c.longest = max(c.longest, len(call.id))
 			return err
 		})
 		if len(c.next) <= maxOpenCalls {
@@ -46,6 +49,7 @@ func (c *callTurn) read(s *jsontext.Scanner) error {
 
 // turn takes a message that was read; result is the tool_call_id of a tool's.
 func (c *callTurn) turn(r *Request, role string, result []byte) {
+	c.longest = max(c.longest, len(result))
 	switch {
 	case c.lost:
 	case role == "tool":
@@ -93,5 +97,6 @@ func (c *callTurn) end(r *Request) {
 	if begun && !c.lost && !c.answered() {
 		r.Traits |= TraitGaps
 	}
+	r.LongestCallID = c.longest
 	*c = callTurn{}
 }

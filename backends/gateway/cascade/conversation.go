@@ -1,0 +1,212 @@
+package cascade
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+)
+
+// conversation names a conversation of a user with a model. Requests that go on with it
+// have the same name on every node.
+type conversation [16]byte
+
+// talk returns the conversation that the request belongs to (specification 13.1): the one
+// that its prompt_cache_key, the session of its agent or its metadata.user_id names, else
+// the one that begins with its system text and first message. ok is false for a request
+// that has no messages. It must be called before the client's body is released, and reads
+// the body once.
+func (r *run) talk() (name conversation, ok bool) {
+	if r.talked == nil {
+		r.talked = new(conversation)
+		sum := sha256.New()
+		add := func(text string) {
+			var size [8]byte
+			binary.LittleEndian.PutUint64(size[:], uint64(len(text)))
+			_, _ = sum.Write(size[:]) // never fails
+			_, _ = sum.Write([]byte(text))
+		}
+		add(r.req.User)
+		add(r.model)
+		if r.req.talk(add) {
+			copy(r.talked[:], sum.Sum(nil))
+		}
+	}
+	return *r.talked, *r.talked != conversation{}
+}
+
+// talk adds the texts by which a conversation is told from others, and reports whether
+// there are any.
+func (q *Request) talk(add func(text string)) bool {
+	if q.Embed != nil {
+		return false
+	}
+	for _, name := range [...]string{q.cacheKey(), q.Session, q.client()} {
+		if name != "" {
+			add("named")
+			add(name)
+			return true
+		}
+	}
+	add("begins")
+	if q.Hub != nil {
+		return beginning(q.Hub, add)
+	}
+	said := false
+	gjson.GetBytes(q.Chat.Body, "messages").ForEach(func(_, m gjson.Result) bool {
+		add(m.Raw)
+		said = true
+		role := m.Get("role").Str
+		return role == "system" || role == "developer"
+	})
+	return said
+}
+
+// cacheKey is the prompt_cache_key that the client gave.
+func (q *Request) cacheKey() string {
+	if q.Hub != nil {
+		return gjson.Parse(q.Hub.Param("prompt_cache_key")).Str
+	}
+	return gjson.GetBytes(q.Chat.Body, "prompt_cache_key").Str
+}
+
+// client is the metadata.user_id that the client gave. Agents name their session there.
+// The reader of the messages format has made a hash of it, the parameter user.
+func (q *Request) client() string {
+	switch {
+	case q.Hub == nil:
+		return gjson.GetBytes(q.Chat.Body, "metadata.user_id").Str
+	case q.Hub.Format == hub.Messages:
+		return q.Hub.Param("user")
+	}
+	return gjson.Get(q.Hub.Param("metadata"), "user_id").Str
+}
+
+// beginning adds the messages up to the first one that is not of the system.
+func beginning(h *hub.Request, add func(text string)) bool {
+	for i := range h.Messages {
+		m := &h.Messages[i]
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			add(p.Text)
+			add(p.URL)
+		}
+		if m.Role != hub.System && m.Role != hub.Developer {
+			break
+		}
+	}
+	return len(h.Messages) > 0
+}
+
+// How long a conversation stays with a candidate that it has moved to, and how many do.
+// Providers keep what they have cached of a prompt for five minutes or longer.
+const (
+	stayTime = 10 * time.Minute
+	maxStays = 20_000
+)
+
+// Stays remembers the conversations that another candidate or key serves than the one
+// whose turn it was, since that one did not work. They stay there as long as they go on,
+// for that provider has cached the prompt.
+type Stays struct {
+	mu   sync.Mutex
+	kept map[conversation]stay
+	now  func() time.Time
+}
+
+type stay struct {
+	entry, key string // of the candidate and of its key
+	until      time.Time
+}
+
+func newStays(now func() time.Time) *Stays {
+	return &Stays{kept: make(map[conversation]stay), now: now}
+}
+
+// any reports whether there are conversations at all.
+func (s *Stays) any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.kept) > 0
+}
+
+// find returns where a conversation is; the zero value: where its turn is.
+func (s *Stays) find(name conversation) stay {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.kept[name]
+	if ok && s.now().After(found.until) {
+		delete(s.kept, name)
+		return stay{}
+	}
+	return found
+}
+
+// keep notes where a conversation is.
+func (s *Stays) keep(name conversation, c *keychain.Candidate, key *keychain.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.kept[name]; !known && len(s.kept) >= maxStays {
+		clear(s.kept) // each of them moves once more at most
+	}
+	s.kept[name] = stay{entry: c.Entry, key: key.Mine, until: s.now().Add(stayTime)}
+}
+
+// stayed returns where the request's conversation is.
+func (r *run) stayed() stay {
+	if r.req.Embed != nil || !r.Memory.Stays.any() {
+		return stay{}
+	}
+	name, ok := r.talk()
+	if !ok {
+		return stay{}
+	}
+	return r.Memory.Stays.find(name)
+}
+
+// settle keeps the conversation with the candidate and the key that have answered, if
+// others had their turn before, in this request or in an earlier one.
+func (r *run) settle(c *keychain.Candidate, key *keychain.Key) {
+	if r.moved || r.stay.entry == c.Entry {
+		if name, ok := r.talk(); ok {
+			r.Memory.Stays.keep(name, c, key)
+		}
+	}
+}
+
+// moves notes that a candidate or key is passed over which had its turn. The conversation is named
+// while the body is there.
+func (r *run) moves() {
+	if r.req.Embed == nil {
+		r.moved = true
+		r.talk()
+	}
+}
+
+// firstKey is the place among the user's own keys of a candidate at which the request
+// begins: where its conversation is, else the one whose turn it is.
+func (r *run) firstKey(c *keychain.Candidate) int {
+	own := c.OwnKeys()
+	if own < 2 {
+		return 0
+	}
+	if r.stay.entry == c.Entry {
+		for i := range c.Keys[:own] {
+			if c.Keys[i].Mine == r.stay.key {
+				return i
+			}
+		}
+	}
+	if name, ok := r.talk(); ok {
+		return int(binary.LittleEndian.Uint32(name[:]) % uint32(own)) //nolint:gosec // at most 200 keys
+	}
+	if r.turn == 0 { // one turn a request: every provider's keys take theirs
+		r.turn = max(r.req.Account.NextKey(), 1)
+	}
+	return int(r.turn % uint32(own)) //nolint:gosec // at most 200 keys
+}
