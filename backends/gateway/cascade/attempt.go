@@ -39,6 +39,7 @@ var (
 	errAnswer       = errors.New("no whole answer in time")
 	errConnect      = errors.New("no connection in time")
 	errIdle         = errors.New("the stream fell silent")
+	errThinking     = errors.New("no content in time, only thinking")
 )
 
 // attempt sends the request to one candidate, and once more if its connection dies
@@ -61,33 +62,48 @@ func (r *run) once(c *keychain.Candidate, key *keychain.Key, fix string, fresh b
 	started := r.Now()
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
-	connect, wait, idle, late := r.limits(c)
-	timer := time.AfterFunc(wait, func() { cancel(late) })
+	l := r.limits(c)
+	timer := time.AfterFunc(l.wait, func() { cancel(l.late) })
 	defer timer.Stop()
 	var connecting *time.Timer
-	if connect > 0 {
-		connecting = time.AfterFunc(connect, func() { cancel(errConnect) })
+	if l.connect > 0 {
+		connecting = time.AfterFunc(l.connect, func() { cancel(errConnect) })
 		defer connecting.Stop()
 	}
 	r.link.begin(connecting)
-	f := r.send(ctx, cancel, timer, c, key, fix, fresh, idle)
+	f := r.send(ctx, cancel, timer, c, key, fix, fresh, &l)
 	r.learn(c, key, f, started)
 	return f
 }
 
-// limits are how long a candidate may take to connect, to what the client waits
-// for (the first content of a stream, else the whole answer) and between two
-// pieces of a stream; and the error of one that is late with what is waited for.
-func (r *run) limits(c *keychain.Candidate) (connect, wait, idle time.Duration, late error) {
+// limits are how long a candidate may take.
+type limits struct {
+	connect time.Duration // to a connection; 0: as long as the rest
+	// wait is the time to what the client waits for, the first content of a stream or else
+	// the whole answer; late is the error of a candidate that takes longer.
+	wait time.Duration
+	late error
+	idle time.Duration // between two pieces of a stream
+	// thought is when a stream whose model thinks has to have begun with its content.
+	thought time.Time
+}
+
+// limits tells how long a candidate may take from now on.
+func (r *run) limits(c *keychain.Candidate) limits {
 	t := c.Provider.Timeouts.Or(r.Options.timeouts())
-	waits := t.FirstContent
-	if late = errFirstContent; !r.stream {
-		waits, late = t.Answer, errAnswer
+	of := func(limit catalog.PerTier) time.Duration {
+		if d := limit.For(c.Tier); d != 0 {
+			return d
+		}
+		return limit.High // an entry of no tier
 	}
-	if wait = waits.For(c.Tier); wait == 0 { // an entry of no tier
-		wait = waits.High
+	l := limits{connect: t.Connect, wait: of(t.FirstContent), late: errFirstContent, idle: t.Idle}
+	if answer := of(t.Answer); r.stream {
+		l.thought = time.Now().Add(answer)
+	} else {
+		l.wait, l.late = answer, errAnswer
 	}
-	return t.Connect, wait, t.Idle, late
+	return l
 }
 
 // learn notes how an attempt went.
@@ -135,7 +151,7 @@ func (r *run) shape(c *keychain.Candidate, fix string) *shape {
 
 // send makes one HTTP exchange.
 func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key *keychain.Key,
-	fix string, fresh bool, idle time.Duration,
+	fix string, fresh bool, l *limits,
 ) *failure {
 	x, err := r.exchange(c, r.shape(c, fix))
 	if err != nil {
@@ -174,7 +190,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	case media == "text/html":
 		return &failure{class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page", reason: ReasonErrors}
 	case r.stream && media != "application/json":
-		return r.relay(ctx, cancel, timer, c, resp, x, idle)
+		return r.relay(ctx, cancel, timer, c, resp, x, l)
 	default:
 		return r.whole(ctx, c, resp, x)
 	}
@@ -252,6 +268,8 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errFirstContent):
 		return &failure{class: timedOut, code: "timeout", message: "the upstream sent no content in time", reason: ReasonErrors}
+	case errors.Is(cause, errThinking):
+		return &failure{class: timedOut, code: "timeout", message: "the upstream thought for longer than an answer may take", reason: ReasonErrors}
 	case errors.Is(cause, errAnswer):
 		return &failure{class: timedOut, code: "timeout", message: "the upstream did not send its whole answer in time", reason: ReasonErrors}
 	case errors.Is(cause, errConnect):

@@ -40,9 +40,9 @@ var errNoContent = errors.New("the upstream sent much and no content")
 
 // relay passes a stream on, event by event.
 func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
-	resp *http.Response, x *exchange, idle time.Duration,
+	resp *http.Response, x *exchange, l *limits,
 ) *failure {
-	s := newRelay(ctx, r, c, cancel, resp, x, idle)
+	s := newRelay(ctx, r, c, cancel, resp, x, l)
 	defer s.end()
 	for {
 		event, err := s.events.Next()
@@ -59,6 +59,10 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 		}
 		if !s.committed {
 			if !progress.Proof && !progress.Done {
+				if !s.thinks && (progress.Thinks || s.pass.Usage().Reasoning > 0) {
+					first.Stop()
+					s.think()
+				}
 				continue
 			}
 			first.Stop()
@@ -116,15 +120,17 @@ type relay struct {
 	body      io.Reader
 	ctx       context.Context //nolint:containedctx // of the attempt
 	cancel    context.CancelCauseFunc
-	idle      time.Duration
+	limits    *limits
 	rc        *http.ResponseController
 	committed bool
+	thinks    bool         // the model does, or did before the commit point
 	sign      []byte       // of life, for the time behind the commit point
 	pending   []byte       // events for the client
 	share     memory.Share // for events of unusual size
 	unheard   int          // bytes read since the last event for the client, or content
 
 	mu          sync.Mutex // over the writer and what follows; the watch writes too
+	begun       bool       // the client has the head of the answer
 	dirty       bool
 	ended       bool
 	lastByte    time.Time // from the upstream
@@ -133,9 +139,9 @@ type relay struct {
 	watch       *time.Timer
 }
 
-func newRelay(ctx context.Context, r *run, c *keychain.Candidate, cancel context.CancelCauseFunc, resp *http.Response, x *exchange, idle time.Duration) *relay {
+func newRelay(ctx context.Context, r *run, c *keychain.Candidate, cancel context.CancelCauseFunc, resp *http.Response, x *exchange, l *limits) *relay {
 	s := new(relay) // filled field by field, not copied from a literal on the stack
-	s.run, s.candidate, s.cancel, s.idle = r, c, cancel, idle
+	s.run, s.candidate, s.cancel, s.limits = r, c, cancel, l
 	s.pass, s.body, s.share, s.ctx = x.pass, resp.Body, r.Budget.Share(r.req.User), ctx
 	s.rc = http.NewResponseController(r.w)
 	s.events = wire.NewEventReader(s)
@@ -152,7 +158,7 @@ func (s *relay) Read(p []byte) (int, error) {
 	}
 	n, err := s.body.Read(p)
 	s.unheard += n
-	if s.committed && n > 0 {
+	if (s.committed || s.thinks) && n > 0 {
 		s.mu.Lock()
 		s.lastByte = time.Now()
 		s.mu.Unlock()
@@ -169,6 +175,21 @@ func (s *relay) Room(size int) error {
 	return s.share.Grow(s.ctx, int64(size))
 }
 
+// think starts the watch over silence of a model that thinks. Nothing is sent to the client
+// meanwhile, so another candidate may still answer.
+func (s *relay) think() {
+	s.thinks = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastByte = time.Now()
+	s.watch = time.AfterFunc(s.thinkingTime(s.lastByte), s.onSilence)
+}
+
+// thinkingTime is how long the model may go on to think without another sign of life.
+func (s *relay) thinkingTime(now time.Time) time.Duration {
+	return max(min(s.lastByte.Add(s.limits.idle).Sub(now), s.limits.thought.Sub(now)), time.Millisecond)
+}
+
 // commit sends the head of the answer and starts the watch over silence.
 func (s *relay) commit() {
 	s.committed = true
@@ -178,8 +199,13 @@ func (s *relay) commit() {
 	s.run.w.WriteHeader(http.StatusOK)
 	now := time.Now()
 	s.mu.Lock()
+	s.begun = true
 	s.lastByte, s.lastContent, s.lastWrite = now, now, now
-	s.watch = time.AfterFunc(min(keepAliveEvery, s.idle), s.onSilence)
+	if next := min(keepAliveEvery, s.limits.idle); s.watch == nil {
+		s.watch = time.AfterFunc(next, s.onSilence)
+	} else {
+		s.watch.Reset(next)
+	}
 	s.mu.Unlock()
 }
 
@@ -258,8 +284,15 @@ func (s *relay) onSilence() {
 		return
 	}
 	now := time.Now()
-	if now.Sub(s.lastByte) >= s.idle || now.Sub(s.lastContent) >= mostComments {
+	switch {
+	case now.Sub(s.lastByte) >= s.limits.idle, s.begun && now.Sub(s.lastContent) >= mostComments:
 		s.cancel(errIdle)
+		return
+	case !s.begun && !now.Before(s.limits.thought):
+		s.cancel(errThinking)
+		return
+	case !s.begun:
+		s.watch.Reset(s.thinkingTime(now))
 		return
 	}
 	if now.Sub(s.lastWrite) >= keepAliveEvery {
@@ -268,7 +301,7 @@ func (s *relay) onSilence() {
 			_ = s.rc.Flush() // a client that left is noticed by the request's context
 		}
 	}
-	next := min(s.lastWrite.Add(keepAliveEvery).Sub(now), s.lastByte.Add(s.idle).Sub(now), s.lastContent.Add(mostComments).Sub(now))
+	next := min(s.lastWrite.Add(keepAliveEvery).Sub(now), s.lastByte.Add(s.limits.idle).Sub(now), s.lastContent.Add(mostComments).Sub(now))
 	s.watch.Reset(max(next, time.Millisecond))
 }
 

@@ -20,6 +20,8 @@ var ErrNoFinish = errors.New("stream ended without a finish reason")
 type Progress struct {
 	// Proof: the candidate has proved itself (specification 13.2).
 	Proof bool
+	// Thinks: the model thinks, as the event shows. It is no proof.
+	Thinks bool
 	// Done: the stream is complete, what follows is not read.
 	Done bool
 }

@@ -90,7 +90,9 @@ func (r *reader) Usage() wire.Usage { return r.usage }
 
 func (r *reader) begin() { r.deltas, r.proof = r.deltas[:0], false }
 
-func (r *reader) step() hub.Step { return hub.Step{Deltas: r.deltas, Proof: r.proof} }
+func (r *reader) step() hub.Step {
+	return hub.Step{Deltas: r.deltas, Proof: r.proof, Thinks: len(r.chunk.details) > 0}
+}
 
 // read takes one body, whose content is in the member of a choice.
 func (r *reader) read(body []byte, member string) error {

@@ -77,6 +77,8 @@ type Step struct {
 	Deltas []Delta
 	// Proof: the candidate has proved itself (specification 13.2).
 	Proof bool
+	// Thinks: the model thinks, as the event shows. It is no proof.
+	Thinks bool
 	// Done: the stream is complete, what follows is not read.
 	Done bool
 }

@@ -56,7 +56,7 @@ func (t *translation) write(dst []byte, step Step, err error) ([]byte, wire.Prog
 	if len(step.Deltas) > 0 {
 		dst = t.to.Stream(dst, step.Deltas)
 	}
-	return dst, wire.Progress{Proof: step.Proof, Done: step.Done}, nil
+	return dst, wire.Progress{Proof: step.Proof, Thinks: step.Thinks, Done: step.Done}, nil
 }
 
 func (t *translation) Whole(dst, body []byte) ([]byte, error) {

@@ -60,7 +60,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	from := len(dst)
 	dst = p.rename(dst, bytes.TrimSpace(data))
 	wire.OneLine(dst[from:])
-	return append(dst, "\n\n"...), wire.Progress{Proof: proof, Done: done}, nil
+	return append(dst, "\n\n"...), wire.Progress{Proof: proof, Thinks: e.thinks(), Done: done}, nil
 }
 
 // rename appends the answer with the client's name of the model.

@@ -59,6 +59,16 @@ func (b *upstreamBlock) proves() bool {
 	return len(b.text)+len(b.thinking)+len(b.signature)+len(b.data)+len(b.partial)+len(b.name)+len(b.summary) > 0
 }
 
+// thinks reports whether an event shows that the model thinks, also where it sends none of
+// the text.
+func (e *upstreamEvent) thinks() bool {
+	switch string(e.block.kind) {
+	case "thinking", "redacted_thinking", "thinking_delta", "signature_delta":
+		return true
+	}
+	return false
+}
+
 var upstreamDone = []byte("[DONE]")
 
 // read takes one event of a stream. ok is false for one that says nothing: no

@@ -40,7 +40,7 @@ func (r *upstreamReader) Event(name, data []byte) (hub.Step, error) {
 		return hub.Step{Done: r.ended && err == nil}, err
 	}
 	e := &r.answer.event
-	step := hub.Step{}
+	step := hub.Step{Thinks: e.thinks()}
 	switch string(e.kind) {
 	case "content_block_start":
 		err = r.begin(e)

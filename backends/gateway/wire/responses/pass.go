@@ -54,7 +54,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	from := len(dst)
 	dst = p.rename(dst, bytes.TrimSpace(data))
 	wire.OneLine(dst[from:])
-	return append(dst, "\n\n"...), wire.Progress{Proof: passProves(e), Done: p.answer.done}, nil
+	return append(dst, "\n\n"...), wire.Progress{Proof: passProves(e), Thinks: e.thinks(), Done: p.answer.done}, nil
 }
 
 // maxPassID is the size of the longest id of a response that is kept, in bytes.

@@ -43,6 +43,12 @@ func (e *upstreamEvent) size() int64 {
 	return 0
 }
 
+// thinks reports whether an event shows that the model thinks, also where it sends none of
+// the text.
+func (e *upstreamEvent) thinks() bool {
+	return string(e.item.kind) == "reasoning" || bytes.HasPrefix(e.kind, []byte("response.reasoning_"))
+}
+
 // upstreamItem is an output item.
 type upstreamItem struct {
 	raw              []byte // JSON text

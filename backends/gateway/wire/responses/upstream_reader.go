@@ -78,7 +78,7 @@ func (r *upstreamReader) Event(name, data []byte) (hub.Step, error) {
 	if err != nil {
 		return hub.Step{}, err
 	}
-	return hub.Step{Deltas: r.deltas, Proof: len(r.deltas) > 0, Done: r.ended}, nil
+	return hub.Step{Deltas: r.deltas, Proof: len(r.deltas) > 0, Thinks: e.thinks(), Done: r.ended}, nil
 }
 
 // End implements hub.Reader.

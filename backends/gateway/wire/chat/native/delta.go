@@ -58,6 +58,9 @@ func (f *form) scanDelta(s *jsontext.Scanner, choice int, got *seen) error {
 			}
 			got.more = true
 			return s.Array(func(i int) error { return f.scanTool(s, choice, i, got) })
+		case "reasoning_details":
+			got.thinks = got.thinks || s.Kind() == jsontext.Array
+			return s.Skip()
 		default:
 			return s.Skip()
 		}

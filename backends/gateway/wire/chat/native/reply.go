@@ -67,6 +67,7 @@ func (c *choiceSet) has(index int) bool {
 // seen is what one body held.
 type seen struct {
 	proof      bool // content that proves the candidate works (specification 13.2)
+	thinks     bool // state of reasoning, which shows that the model thinks
 	empty      bool // no member at all
 	choices    int
 	tools      int    // entries of tool_calls

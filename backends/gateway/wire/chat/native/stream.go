@@ -80,7 +80,7 @@ func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 	from := len(dst)
 	dst = c.form.edits.Apply(dst, data)
 	wire.OneLine(dst[from:])
-	return append(dst, "\n\n"...), wire.Progress{Proof: got.proof}, nil
+	return append(dst, "\n\n"...), wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
 }
 
 // appendHead appends the beginning of a chunk that the upstream did not send, up to

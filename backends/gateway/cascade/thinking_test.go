@@ -1,0 +1,141 @@
+package cascade
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// thought is what a stream of a format begins with when its model thinks and shows nothing
+// of it. alive is a sign of life on the way.
+func thought(format hub.Format) (begins []act, alive string) {
+	switch format {
+	case hub.Messages:
+		return []act{
+			{0, frame("message_start", `"message":{"id":"msg_up","type":"message","role":"assistant","model":"up","content":[],"stop_reason":null,"usage":{"input_tokens":8,"output_tokens":1}}`)},
+			{time.Second, frame("content_block_start", `"index":0,"content_block":{"type":"thinking","thinking":"","signature":""}`)},
+		}, frame("ping", "")
+	case hub.Responses:
+		head := nativeHead(hub.Responses)
+		return []act{
+			{0, head[0]},
+			{0, head[1]},
+			{time.Second, frame("response.output_item.added", `"sequence_number":2,"output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[]}`)},
+		}, ": alive\n\n"
+	default:
+		return []act{
+			{0, role},
+			{time.Second, strings.Replace(usageLine, `"completion_tokens":5,`, `"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":5},`, 1)},
+		}, ": alive\n\n"
+	}
+}
+
+var sequenceNumber = regexp.MustCompile(`"sequence_number":\d+`)
+
+// said is the rest of such a stream.
+func said(format hub.Format, what string) []act {
+	switch format {
+	case hub.Messages:
+		return []act{
+			{0, frame("content_block_stop", `"index":0`)},
+			{0, frame("content_block_start", `"index":1,"content_block":{"type":"text","text":""}`)},
+			{0, frame("content_block_delta", `"index":1,"delta":{"type":"text_delta","text":"`+what+`"}`)},
+			{0, frame("content_block_stop", `"index":1`)},
+			{0, frame("message_delta", `"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":5}`)},
+			{0, frame("message_stop", "")},
+		}
+	case hub.Responses:
+		events := append([]string{nativeHead(hub.Responses)[2], nativeText(hub.Responses, what)}, nativeTail(hub.Responses, what)...)
+		acts := make([]act, 0, len(events))
+		for i, e := range events {
+			e = sequenceNumber.ReplaceAllString(e, fmt.Sprint(`"sequence_number":`, 3+i))
+			acts = append(acts, act{0, strings.ReplaceAll(e, `"output_index":0`, `"output_index":1`)})
+		}
+		return acts
+	default:
+		return []act{{0, text(what)}, {0, finish}, {0, usageLine}, {0, doneLine}}
+	}
+}
+
+// thinks runs a request of a surface whose first candidate, of a format, does as the acts
+// say behind its first thought. The second one answers.
+func thinks(t *testing.T, surface, format hub.Format, s setup, acts []act, open bool, check func(e *ended, took time.Duration)) {
+	t.Helper()
+	begins, _ := thought(format)
+	begins = append(begins, acts...)
+	s.keys, s.now = []string{"alpha", "beta"}, time.Now
+	if format != hub.Chat {
+		s.members = speaks(format)
+	}
+	s.transport = &scripted{t: t, scripts: map[string][]timed{"a-low": {{acts: begins, open: open}}, "b-low": {{acts: answersAtOnce}}}}
+	r := newRig(t, s)
+	request := r.of(surface, question(surface, "keychain-low", true))
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		result, err := r.engine.Answer(t.Context(), d, request)
+		e := &ended{Result: result, raw: err, body: d.whole.String(), header: d.header}
+		e.err, _ = apierror.From(err)
+		check(e, time.Since(d.start))
+	})
+}
+
+// TestThinkingTakesItsTime checks specification 13.2: a sign that the model thinks ends the
+// clock of the first content. From then on silence counts, up to the time of a whole answer,
+// and an error fails over as before.
+func TestThinkingTakesItsTime(t *testing.T) {
+	t.Parallel()
+	every := func(d time.Duration, times int, text string) []act {
+		acts := make([]act, 0, times)
+		for range times {
+			acts = append(acts, act{d, text})
+		}
+		return acts
+	}
+	for _, format := range surfaces {
+		_, alive := thought(format)
+		for _, surface := range surfaces {
+			t.Run(fmt.Sprintf("%s by %s", surface, format), func(t *testing.T) {
+				t.Parallel()
+				for name, c := range map[string]struct {
+					setup setup
+					acts  []act
+					open  bool
+					took  time.Duration
+					fails string // with this code; empty: alpha answers
+				}{
+					"for seven minutes":      {acts: append(every(20*time.Second, 21, alive), said(format, "thought well")...), took: 421 * time.Second},
+					"for a while in silence": {acts: append([]act{{59 * time.Second, ""}}, said(format, "thought well")...), took: time.Minute},
+					"and falls silent":       {acts: every(time.Second, 3, alive), open: true, took: 64 * time.Second, fails: "timeout"},
+					"and never ends":         {acts: every(20*time.Second, 100, alive), took: 8 * time.Minute, fails: "timeout"},
+					"longer than an answer may take": {
+						setup: setup{timeout: `{"answer":{"low":"100s"}}`}, acts: every(20*time.Second, 100, alive), took: 100 * time.Second, fails: "timeout",
+					},
+					"longer than may be silent": {
+						setup: setup{timeout: `{"idle":"10s"}`}, acts: every(20*time.Second, 100, alive), took: 11 * time.Second, fails: "timeout",
+					},
+					"and breaks": {acts: []act{{30 * time.Second, ""}}, took: 31 * time.Second, fails: "incomplete_answer"},
+				} {
+					t.Run(name, func(t *testing.T) {
+						t.Parallel()
+						thinks(t, surface, format, c.setup, c.acts, c.open, func(e *ended, took time.Duration) {
+							if took != c.took {
+								t.Errorf("took %s, want %s", took, c.took)
+							}
+							if c.fails == "" {
+								e.comesFrom(t, surface, true, "alpha/a-low", "thought well")
+							} else if e.comesFrom(t, surface, true, "beta/b-low", "from beta"); e.Failed[0].Code != c.fails {
+								t.Errorf("failed %s", e.failedList())
+							}
+						})
+					})
+				}
+			})
+		}
+	}
+}
