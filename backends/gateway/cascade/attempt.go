@@ -43,19 +43,19 @@ var (
 )
 
 // attempt sends the request to one candidate, and once more if its connection dies
-// unanswered; fix is a parameter that it has refused just now, empty: none. nil: it
+// unanswered; fixed are the parameters that it has refused just now. nil: it
 // has answered, and the client has got the answer, or has left behind the commit
 // point.
-func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fix string) *failure {
-	f := r.once(c, key, fix, false)
+func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string) *failure {
+	f := r.once(c, key, fixed, false)
 	if f != nil && f.class == lost && r.result.Attempts < maxAttempts {
-		f = r.once(c, key, fix, true)
+		f = r.once(c, key, fixed, true)
 	}
 	return f
 }
 
 // once is one attempt, fresh: on a new connection.
-func (r *run) once(c *keychain.Candidate, key *keychain.Key, fix string, fresh bool) *failure {
+func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fresh bool) *failure {
 	r.result.Attempts++
 	r.late, r.key = 0, key
 	r.Memory.Traffic.add(providerScope(c), key.Mine)
@@ -71,7 +71,7 @@ func (r *run) once(c *keychain.Candidate, key *keychain.Key, fix string, fresh b
 		defer connecting.Stop()
 	}
 	r.link.begin(connecting)
-	f := r.send(ctx, cancel, timer, c, key, fix, fresh, &l)
+	f := r.send(ctx, cancel, timer, c, key, fixed, fresh, &l)
 	r.learn(c, key, f, started)
 	return f
 }
@@ -130,8 +130,9 @@ func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, starte
 	}
 }
 
-// shape is what a candidate wants changed in the request (specification 14.3).
-func (r *run) shape(c *keychain.Candidate, fix string) *shape {
+// shape is what a candidate wants changed in the request (specification 14.3). fixed are the
+// parameters that it has refused just now.
+func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 	s := &c.Provider.Shape
 	shape := &shape{Shape: native.Shape{
 		Model: c.Model.ID, Drop: s.Drop, Rename: s.Rename, MaxTokensField: s.MaxTokensField,
@@ -141,19 +142,22 @@ func (r *run) shape(c *keychain.Candidate, fix string) *shape {
 		shape.Drop = append(append(make([]string, 0, len(s.Drop)+len(s.DropForReasoning)), s.Drop...), s.DropForReasoning...)
 	}
 	r.Memory.Learned.apply(providerScope(c), r.req.User, c.Model.ID, shape)
-	if fix != "" {
-		var f fixes
+	var f fixes
+	for _, fix := range fixed {
 		f.with(fix)
-		f.apply(shape)
+	}
+	f.apply(shape)
+	if shape.toolsClash && r.toolsWithEffort(shape) && r.toolsWire(c, shape) == nil {
+		shape.Drop = slices.Concat(shape.Drop, []string{"reasoning_effort"})
 	}
 	return shape
 }
 
 // send makes one HTTP exchange.
 func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key *keychain.Key,
-	fix string, fresh bool, l *limits,
+	fixed []string, fresh bool, l *limits,
 ) *failure {
-	x, err := r.exchange(c, r.shape(c, fix))
+	x, err := r.exchange(c, r.shape(c, fixed...))
 	if err != nil {
 		return unfit(err)
 	}
@@ -330,6 +334,9 @@ func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, mod
 	}
 	e := wire.ParseUpstreamError(resp.StatusCode, body)
 	f := classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
+	if f.fix == fixToolsClash && x.format != formats.Chat() {
+		f.fix = "reasoning_effort" // there is no other wire to try
+	}
 	if x.format != formats.Chat() && (f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed) && !aboutModel(e, model) {
 		f.class, f.fix, f.unknown = fixable, fixFormat, true
 	}

@@ -43,6 +43,12 @@ type Options struct {
 	// EntryFallback lets a request for one entry go on with the entry's tier
 	// when the entry fails.
 	EntryFallback bool
+	// AnswerItems is for how long items of answers are kept, for clients that refer to
+	// them. Default: 24h. Negative: they are not.
+	AnswerItems time.Duration
+	// NoCacheMarks leaves requests of other formats for a messages upstream without marks
+	// for its prompt cache.
+	NoCacheMarks bool
 	// HideAttempts leaves failed_attempts out of errors.
 	HideAttempts bool
 }
@@ -55,6 +61,9 @@ func (o Options) WithDefaults() Options {
 		Idle:         time.Minute,
 	})
 	o.FirstContent, o.Answer, o.Idle = t.FirstContent, t.Answer, t.Idle
+	if o.AnswerItems == 0 {
+		o.AnswerItems = 24 * time.Hour
+	}
 	return o
 }
 
@@ -134,6 +143,8 @@ type Request struct {
 	Sealer *hub.Sealer
 	// KeyID names the gateway key; it tells prompt caches apart. Empty: none is asked for.
 	KeyID string
+	// Items keeps the items of answers; nil: nobody does.
+	Items *keychain.Items
 	// Session names the session of an agent, as a header of its client tells it. Empty: the
 	// client told none.
 	Session string
@@ -164,6 +175,27 @@ func (q *Request) Read(format formats.Format, body []byte, version string) (err 
 		q.Hub, err = format.Read(body, hub.ReadOptions{Version: version, Open: q.open})
 	}
 	return err
+}
+
+// Expand puts the items of earlier answers in the places where a client's request refers
+// to them (specification 7.2). A body without references comes back as it is. Errors:
+// *apierror.Error with status 400 for an item that is not kept, with status 413 for a request
+// that becomes too large, and those of keychain.Items.
+func (q *Request) Expand(ctx context.Context, format formats.Format, body []byte) ([]byte, error) {
+	referrer, ok := format.(formats.Referrer)
+	if !ok {
+		return body, nil
+	}
+	return referrer.Expand(body, func(ids []string) (map[string]string, error) { return q.Items.Find(ctx, q.owner(), ids) })
+}
+
+// owner is whose the items of answers are: the gateway key's, or the user's where no key was
+// checked.
+func (q *Request) owner() string {
+	if q.KeyID == "" && q.User != "" {
+		return "user " + q.User
+	}
+	return q.KeyID
 }
 
 // ReadCount reads a request to count the tokens of, as Read does.
@@ -365,7 +397,7 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 			r.moves()
 			continue
 		}
-		last = r.attempt(c, key, "")
+		last = r.attempt(c, key)
 		if last != nil && last.class == fixable && r.result.Attempts < maxAttempts {
 			last = r.retry(c, key, last)
 		}
@@ -387,14 +419,25 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 }
 
 // retry sends the request once more to the candidate that refused a parameter,
-// without it. What worked is remembered, but only if the provider does not know
-// the parameter at all: a bad value must not take it from the user's other clients.
+// without it, and again if it was asked in another format for that. What worked is
+// remembered, but only if the provider does not know the parameter at all: a bad value must
+// not take it from the user's other clients.
 func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) *failure {
+	learn := func(refused *failure) {
+		if refused.unknown {
+			r.Memory.Learned.add(providerScope(c), r.req.User, c.Model.ID, refused.fix)
+		}
+	}
 	f := r.attempt(c, key, refused.fix)
+	if again := f; again != nil && again.class == fixable && refused.fix == fixFormat && again.fix != fixFormat && r.result.Attempts < maxAttempts {
+		if f = r.attempt(c, key, refused.fix, again.fix); f == nil {
+			learn(again)
+		}
+	}
 	switch {
-	case f == nil && refused.unknown:
-		r.Memory.Learned.add(providerScope(c), r.req.User, c.Model.ID, refused.fix)
-	case f != nil && f.class == fixable: // once more only
+	case f == nil:
+		learn(refused)
+	case f.class == fixable: // once more only
 		f.class = client
 		r.lastClass = client
 		r.classes |= 1 << client

@@ -216,6 +216,8 @@ func badRequest(f *failure, code, said string, has func(string) bool) {
 		f.class = badKey
 	case contains(code, "string_above_max_length") && ofCallID(f.param):
 		f.class, f.fix, f.unknown = fixable, fixCallIDs, true
+	case names(said, "reasoning_effort") && contains(said, "tools") && has("reasoning_effort") && has("tools"):
+		f.class, f.fix, f.unknown = fixable, fixToolsClash, true
 	default:
 		f.class = client
 		if param := culprit(f.param, said, has); param != "" {

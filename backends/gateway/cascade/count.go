@@ -37,7 +37,7 @@ func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 		if slices.Contains(refused, providerScope(c)) {
 			continue
 		}
-		x, err := r.exchange(c, r.shape(c, ""))
+		x, err := r.exchange(c, r.shape(c))
 		if err != nil {
 			if r.unfit(c, err) == client {
 				refused = append(refused, providerScope(c))

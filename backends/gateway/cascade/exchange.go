@@ -110,6 +110,8 @@ type shape struct {
 	native.Shape
 	// onlyChat: the candidate does not speak the other formats after all.
 	onlyChat bool
+	// toolsClash: chat completions of the model refuse tools together with an effort.
+	toolsClash bool
 	// callIDMax is how many characters the id of a call may have in chat completions; 0:
 	// any number that the APIs allow.
 	callIDMax int
@@ -132,9 +134,10 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	x := &exchange{format: format, url: format.URL(c.Provider, h.Needs)}
 	target := &hub.Target{
 		Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField, StreamUsage: s.StreamUsage,
-		ToolCallIDMax: s.callIDMax,
+		ToolCallIDMax: s.callIDMax, CacheMarks: !r.Options.NoCacheMarks,
 	}
 	reply := r.reply(c)
+	target.State = reply.KeepItem != nil && c.Model.Reasoning
 	if own, ok := format.(formats.Editor); ok && r.edits(c, format) {
 		written, err := own.Edit(h, target, r.req.open)
 		if err != nil {
@@ -176,7 +179,9 @@ func (r *run) streamed(c *keychain.Candidate, x *exchange) (hub.Pass, error) {
 		return nil, err
 	}
 	reply := r.reply(c)
-	return hub.Streamed(x.format.NewReader(c.Provider), r.writer(c, h, reply), r.writer(c, h, reply)), nil
+	check := reply
+	check.KeepItem = nil // its ids are not those that the client gets
+	return hub.Streamed(x.format.NewReader(c.Provider), r.writer(c, h, reply), r.writer(c, h, check)), nil
 }
 
 // identity is the exchange of a chat client with a chat upstream that takes the
@@ -206,10 +211,50 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Format {
 		}
 		return r.from
 	}
+	if other := r.toolsWire(c, s); other != nil {
+		return other
+	}
 	if preferred, ok := formats.Of(hub.Format(p.PreferWire)); ok {
 		return preferred
 	}
 	return formats.Chat()
+}
+
+// toolsWire is the format for a request with function tools and an effort, where chat
+// completions of the candidate refuse the two together (specification 10). Nil: the request is
+// not one of these, has something that only chat can say, or the provider speaks chat alone.
+func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Format {
+	name := catalog.WireResponses
+	if !s.toolsClash {
+		if name = c.Provider.Shape.ToolsWithEffort; name == "" || !c.Model.Reasoning {
+			return nil
+		}
+	}
+	if s.onlyChat || !slices.Contains(c.Provider.Wires, name) || !r.toolsWithEffort(s) || r.onlyChat() {
+		return nil
+	}
+	format, _ := formats.Of(hub.Format(name))
+	return format
+}
+
+// toolsWithEffort reports whether the request has function tools and would be sent with an
+// effort.
+func (r *run) toolsWithEffort(s *shape) bool {
+	var effort hub.Effort
+	tools := r.needs&wire.NeedTools != 0
+	switch {
+	case r.req.Chat != nil:
+		effort = hub.Effort(r.req.Chat.Effort)
+	case r.req.Hub != nil:
+		effort, tools = r.req.Hub.Effort, len(r.req.Hub.Tools) > 0
+	}
+	return tools && effort != "" && effort != hub.EffortNone && !slices.Contains(s.Drop, "reasoning_effort")
+}
+
+// onlyChat reports whether the request has something that only chat completions can say.
+func (r *run) onlyChat() bool {
+	return r.needs&(wire.NeedChoices|wire.NeedAudio) != 0 ||
+		r.req.Chat != nil && r.req.Chat.Gives("logit_bias", "functions", "function_call", "modalities", "audio", "prediction", "web_search_options")
 }
 
 // unchanged reports whether a chat upstream takes a chat client's messages as
@@ -271,6 +316,11 @@ func (r *run) reply(c *keychain.Candidate) hub.Reply {
 	reply := hub.Reply{Created: r.start, Now: r.Now, InputTokens: r.prompt}
 	if r.from.Facts().Recalls {
 		reply.Remember = r.remember(c)
+	}
+	if keep := r.Options.AnswerItems; keep > 0 && r.req.Items != nil && r.req.Hub != nil && r.req.Hub.Answer.Store {
+		reply.KeepItem = func(id string, text []byte) {
+			r.req.Items.Keep(r.req.owner(), keychain.Item{ID: id, Text: string(text)}, keep)
+		}
 	}
 	if r.req.Sealer != nil {
 		reply.Seal = func(s hub.State) string {

@@ -32,6 +32,10 @@ const fixFormat = "format"
 // fixCallIDs stands for the ids of tool calls that are too long, see usualCallID.
 const fixCallIDs = "tool_call_id"
 
+// fixToolsClash stands for tools together with an effort, which are sent by another wire, or
+// without the effort where there is none.
+const fixToolsClash = "tools with reasoning_effort"
+
 // usualCallID is the limit for the ids of calls where a provider has one below that of the
 // APIs: OpenAI's, which servers that stand in front of it have too.
 const usualCallID = 40
@@ -42,6 +46,7 @@ type fixes struct {
 	limit string // the name of the token limit that works
 	chat  bool   // only the chat format works
 	ids   bool   // only short ids of calls work
+	clash bool   // tools and an effort do not work together in chat completions
 }
 
 // with adds what to do about a refused parameter: another name for a token
@@ -54,6 +59,8 @@ func (f *fixes) with(param string) {
 		f.limit = catalog.FieldMaxCompletionTokens
 	case fixFormat:
 		f.chat = true
+	case fixToolsClash:
+		f.clash = true
 	case fixCallIDs:
 		f.ids = true
 	default:
@@ -65,6 +72,7 @@ func (f *fixes) with(param string) {
 
 func (f *fixes) apply(shape *shape) {
 	shape.onlyChat = shape.onlyChat || f.chat
+	shape.toolsClash = shape.toolsClash || f.clash
 	if f.ids && (shape.callIDMax == 0 || shape.callIDMax > usualCallID) {
 		shape.callIDMax = usualCallID
 	}

@@ -190,7 +190,7 @@ func (r *run) remoteImage() bool {
 }
 
 // asked is the format in which a candidate would be asked.
-func (r *run) asked(c *keychain.Candidate) formats.Format { return r.wire(c, r.shape(c, "")) }
+func (r *run) asked(c *keychain.Candidate) formats.Format { return r.wire(c, r.shape(c)) }
 
 // unsayable reports whether that format has no words for a need.
 func (r *run) unsayable(c *keychain.Candidate, need wire.Needs) bool {
@@ -335,7 +335,7 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 		return "tools"
 	case needs&wire.NeedPrefill != 0 && !m.Prefill:
 		return lackPrefill
-	case needs&wire.NeedChoices != 0 && (f.run.unsayable(c, wire.NeedChoices) || !f.run.unchanged(c, f.run.shape(c, ""))):
+	case needs&wire.NeedChoices != 0 && (f.run.unsayable(c, wire.NeedChoices) || !f.run.unchanged(c, f.run.shape(c))):
 		return "choices beyond the first (n above 1)"
 	}
 	// Six bytes a token is more than any usual text has: a prompt that is too

@@ -39,7 +39,7 @@ func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, 
 	}
 	c = inTime(c)
 	r := e.run(ctx, &discard{}, &Request{ID: wire.NewID("req_"), User: user, Chat: chat})
-	f := r.attempt(c, &key, "")
+	f := r.attempt(c, &key)
 	if f != nil && f.class == fixable {
 		f = r.retry(c, &key, f)
 	}

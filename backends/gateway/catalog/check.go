@@ -103,6 +103,7 @@ func checkShape(s *Shape) error {
 		{"tool_choice_required", s.ToolChoiceRequired, []string{"", "any", "required", "auto"}},
 		{"empty_tool_content", s.EmptyToolContent, []string{ContentKeep, ContentNull, ContentOmit, ContentEmpty}},
 		{"effort_field", s.EffortField, []string{EffortFlat, EffortNested}},
+		{"tools_with_effort", s.ToolsWithEffort, []string{"", WireResponses, WireMessages}},
 		{"reasoning_state", s.ReasoningState, []string{StateNone, StateThought, StateContent, StateDetails}},
 	} {
 		if !slices.Contains(word.known, word.value) {

@@ -196,6 +196,10 @@ type Shape struct {
 	// ReasoningEfforts are the efforts that reasoning models of this provider
 	// know unless the model says otherwise.
 	ReasoningEfforts []string `json:"reasoning_efforts"`
+	// ToolsWithEffort is the wire for requests with function tools and a reasoning effort,
+	// which chat completions of newer models refuse together. It counts for models that
+	// reason and where the provider speaks the wire. Empty: chat takes them.
+	ToolsWithEffort string `json:"tools_with_effort"`
 	// ThinkingSwitch: reasoning is turned off by thinking {"type":"disabled"},
 	// not by an effort.
 	ThinkingSwitch bool `json:"thinking_switch"`

@@ -47,6 +47,12 @@ var sealedColumns = []struct{ table, count, page, swap string }{
 		`SELECT id, sealed FROM gateway_models WHERE sealed IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
 		`UPDATE gateway_models SET sealed = ? WHERE id = ? AND sealed = ?`,
 	},
+	{
+		"gateway_answer_items",
+		`SELECT count(*) FROM gateway_answer_items`,
+		`SELECT id, sealed FROM gateway_answer_items WHERE id > ? ORDER BY id LIMIT ?`,
+		`UPDATE gateway_answer_items SET sealed = ? WHERE id = ? AND sealed = ?`,
+	},
 }
 
 // Reencrypt makes the first key of the keyring the one that all nodes seal with, which

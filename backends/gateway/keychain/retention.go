@@ -33,7 +33,7 @@ const (
 )
 
 // Retention deletes from the usage log what is old, in the background, the oldest
-// first. Of the processes that share a database one does so at a time.
+// first, and the items of answers that have expired. Of the processes that share a database one does so at a time.
 type Retention struct {
 	service *Service
 	logger  *zap.Logger
@@ -95,7 +95,10 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 	if w.requests+w.hours > 0 {
 		r.logger.Info("deleted old requests from the usage log", zap.Int64("requests", w.requests), zap.Int64("hours", w.hours))
 	}
-	return int(w.requests + w.hours), err
+	if err == nil {
+		err = w.deleteItems(ctx)
+	}
+	return int(w.requests + w.hours + w.items), err
 }
 
 // sweep is one pass over what is old.
@@ -103,6 +106,7 @@ type sweep struct {
 	*Retention
 	now, told       time.Time
 	requests, hours int64 // deleted
+	items           int64
 }
 
 // deleteRequests goes along the log, whose ids grow with time, until it comes to
@@ -147,6 +151,17 @@ func (w *sweep) deleteHours(ctx context.Context, before int64) error {
 			return err
 		}
 		w.tell(fromHour(before))
+	}
+}
+
+// deleteItems deletes the items of answers that have expired.
+func (w *sweep) deleteItems(ctx context.Context) error {
+	for {
+		n, err := w.delete(ctx, `DELETE FROM gateway_answer_items WHERE id IN (
+			SELECT id FROM gateway_answer_items WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, micros(w.now), sweepRows)
+		if w.items += n; err != nil || n < sweepRows {
+			return err
+		}
 	}
 }
 

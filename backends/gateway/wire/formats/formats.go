@@ -54,6 +54,13 @@ type Native interface {
 	Parse(body []byte) (*native.Request, error)
 }
 
+// Referrer is a format whose clients may refer to items of earlier answers.
+type Referrer interface {
+	Format
+	// Expand puts the items that a request refers to in the places of the references.
+	Expand(body []byte, find func(ids []string) (map[string]string, error)) ([]byte, error)
+}
+
 // Counter is a format whose clients ask for the number of tokens of a request.
 type Counter interface {
 	Format
@@ -120,4 +127,6 @@ var (
 	_ Counter = messages.Format{}
 	_ Editor  = responses.Format{}
 	_ Counter = responses.Format{}
+
+	_ Referrer = responses.Format{}
 )

@@ -137,6 +137,9 @@ type Reply struct {
 	// Remember keeps the reasoning before a call for a client that gets no token of
 	// it; nil: nobody does.
 	Remember func(call string, reasoning []Reasoning)
+	// KeepItem keeps an item of the answer, by the id that the client knows, for requests
+	// that refer to it. Text is JSON text and only valid during the call. Nil: none is kept.
+	KeepItem func(id string, text []byte)
 	// Seal makes a token of reasoning state (see Sealer); empty: none can be made.
 	// nil: there are no tokens.
 	Seal func(State) string

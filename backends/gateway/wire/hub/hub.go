@@ -127,6 +127,8 @@ type Answer struct {
 	// State: the client returns sealed reasoning state, so it gets some
 	// (messages: always; Responses: include "reasoning.encrypted_content").
 	State bool
+	// Store: the client does not mind that the answer is stored.
+	Store bool
 	// Logprobs: the client wants those of the text.
 	Logprobs bool
 	// Echo are members of the Responses object that repeat the request.
@@ -313,6 +315,11 @@ type Target struct {
 	MaxTokensField string
 	// StreamUsage: the usage of a stream has to be asked for and may be.
 	StreamUsage bool
+	// CacheMarks: a messages upstream gets marks for its prompt cache, where the client's
+	// format has none.
+	CacheMarks bool
+	// State: the state of reasoning is wanted, though the client has not asked for it.
+	State bool
 	// ToolCallIDMax is how many characters the id of a call may have in chat completions;
 	// 0: any number that the APIs allow.
 	ToolCallIDMax int

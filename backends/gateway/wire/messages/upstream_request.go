@@ -49,6 +49,9 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 		w.dst = append(w.dst, `,"stream":true`...)
 	}
 	w.dst = append(w.dst, '}')
+	if upstreamMarksOf(r, t) {
+		w.dst = w.marks.write(w.dst)
+	}
 	return hub.Written{Body: w.dst, Dropped: w.dropped, Header: map[string]string{"anthropic-version": version}}, nil
 }
 
@@ -66,6 +69,7 @@ type upstreamWriter struct {
 
 	role  hub.Role // of the message being written; 0: none
 	turns int      // messages written
+	marks upstreamMarks
 }
 
 // upstreamDrops reports whether a parameter is not sent. What the shape of a
@@ -121,6 +125,7 @@ func (w *upstreamWriter) system() (rest int, err error) {
 		w.dst = w.dst[:from]
 		return rest, nil
 	}
+	w.marks.system = len(w.dst) - 1
 	w.dst = append(w.dst, ']')
 	return rest, nil
 }
@@ -156,6 +161,7 @@ func (w *upstreamWriter) tools() {
 		}
 		w.tool(&w.r.Tools[i])
 	}
+	w.marks.tool = len(w.dst) - 1
 	w.dst = append(w.dst, ']')
 	var kind string
 	switch w.r.Choice.Mode {

@@ -44,6 +44,9 @@ func (w *upstreamWriter) messages(rest int) error {
 	return nil
 }
 
+// written notes that a block of a turn is complete which the prompt cache may end with.
+func (w *upstreamWriter) written() { w.marks.message = len(w.dst) - 1 }
+
 // block begins a content block of a role's turn.
 func (w *upstreamWriter) block(role hub.Role) {
 	if w.role == role {
@@ -66,6 +69,7 @@ func (w *upstreamWriter) block(role hub.Role) {
 func (w *upstreamWriter) opening() {
 	w.block(hub.User)
 	w.textBlock("Continue.", "")
+	w.written()
 }
 
 func (w *upstreamWriter) endTurn() {
@@ -98,6 +102,7 @@ func (w *upstreamWriter) assistant(i int) error {
 		if !upstreamBlank(text) {
 			w.block(hub.Assistant)
 			w.textBlock(text, p.Cache)
+			w.written()
 		}
 	}
 	for j := range m.Calls {
@@ -109,6 +114,7 @@ func (w *upstreamWriter) assistant(i int) error {
 		w.dst = jsontext.AppendQuoted(w.dst, c.Name)
 		w.dst = append(w.dst, `,"input":`...)
 		w.dst = append(append(w.dst, upstreamInput(c.Arguments)...), '}')
+		w.written()
 	}
 	return nil
 }
@@ -155,12 +161,14 @@ func (w *upstreamWriter) user(from, to int, open []string) error {
 		if err := w.result(i); err != nil {
 			return err
 		}
+		w.written()
 	}
 	for _, id := range open {
 		if _, ok := answered[id]; !ok {
 			w.block(hub.User)
 			w.dst = append(w.dst, `{"type":"tool_result","tool_use_id":`...)
 			w.dst = append(jsontext.AppendQuoted(w.dst, id), `,"content":"[no result]"}`...)
+			w.written()
 		}
 	}
 	for i := from; i < to; i++ {
@@ -168,8 +176,12 @@ func (w *upstreamWriter) user(from, to int, open []string) error {
 		if m.Role == hub.ToolResult {
 			continue
 		}
+		before := len(w.dst)
 		if err := w.parts(m, i, func() { w.block(hub.User) }); err != nil {
 			return err
+		}
+		if len(w.dst) > before {
+			w.written()
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -27,7 +28,7 @@ type editor struct{ hub.Editor }
 
 func (e *editor) top() error {
 	s := jsontext.NewScanner(e.Request.Body)
-	stored := false
+	stored, state := false, !e.Target.State || e.Request.Answer.State || e.drops("include")
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
@@ -49,6 +50,10 @@ func (e *editor) top() error {
 				e.Edits.Replace(from, s.Offset(), "false")
 			}
 		}
+		if name == "include" && !state {
+			state = true
+			e.include(kind, from, s.Offset())
+		}
 		e.Drop(item, name, wire.Foreign(wire.APIResponses, key) || e.drops(name))
 		return err
 	})
@@ -56,12 +61,33 @@ func (e *editor) top() error {
 		return err
 	}
 	e.Edits.Remove(items)
+	more := ""
 	if !stored {
+		more = `,"store":false`
+	}
+	if !state {
+		more += `,"include":[` + encryptedContent + `]`
+	}
+	if more != "" {
 		// The model is never dropped, so there is a member to stand behind.
 		end := items[len(items)-1].To
-		e.Edits.Replace(end, end, `,"store":false`)
+		e.Edits.Replace(end, end, more)
 	}
 	return nil
+}
+
+const encryptedContent = `"reasoning.encrypted_content"`
+
+// include adds the state of reasoning to what the client wants included.
+func (e *editor) include(kind jsontext.Kind, from, to int) {
+	switch text := e.Request.Body[from:to]; {
+	case kind != jsontext.Array:
+		e.Edits.Replace(from, to, `[`+encryptedContent+`]`)
+	case len(bytes.TrimSpace(text[1:len(text)-1])) == 0:
+		e.Edits.Replace(from+1, from+1, encryptedContent)
+	default:
+		e.Edits.Replace(from+1, from+1, encryptedContent+",")
+	}
 }
 
 // editNever are the members that no list of refused parameters may take away.

@@ -33,8 +33,10 @@ func (it *item) open() bool     { return it.status == running }
 func (it *item) close(s status) { it.status = s }
 
 type reasoning struct {
-	text  []byte
-	token string
+	text []byte
+	// token is the state; one that is hidden is kept here and not shown to the client.
+	token  string
+	hidden bool
 }
 
 // part is a piece of a message.
@@ -78,7 +80,7 @@ func (r *reasoning) append(dst []byte, s status) []byte {
 		dst = r.appendPart(dst)
 	}
 	dst = append(dst, ']')
-	if r.token != "" {
+	if r.token != "" && !r.hidden {
 		dst = append(dst, `,"encrypted_content":`...)
 		dst = jsontext.AppendQuoted(dst, r.token)
 	}
@@ -103,6 +105,31 @@ func (p *part) append(dst []byte) []byte {
 	dst = append(dst, p.logprobs...)
 	return append(dst, "]}"...)
 }
+
+// keep keeps the items of the answer, with the state of reasoning that the client is not
+// shown.
+func (w *writer) keep() {
+	if w.reply.KeepItem == nil {
+		return
+	}
+	for i := range w.items {
+		it := &w.items[i]
+		if it.open() {
+			continue
+		}
+		kept := *it
+		if it.reasoning != nil {
+			r := *it.reasoning
+			r.hidden = false
+			kept.reasoning = &r
+		}
+		w.reply.KeepItem(it.id, kept.append(nil))
+	}
+}
+
+// takesState reports whether the state of reasoning is of use: the client returns it, or the
+// gateway finds it again.
+func (w *writer) takesState() bool { return w.r.Answer.State || w.reply.KeepItem != nil }
 
 // add opens an item and announces it.
 func (w *writer) add(dst []byte, it item) []byte {
@@ -263,7 +290,7 @@ func (w *writer) reasoning(dst, text []byte) []byte {
 func (w *writer) openReasoning(dst []byte) []byte {
 	dst = w.closeCurrent(dst)
 	w.current = len(w.items)
-	return w.add(dst, item{id: w.reply.ID("rs_"), reasoning: &reasoning{}})
+	return w.add(dst, item{id: w.reply.ID("rs_"), reasoning: &reasoning{hidden: !w.r.Answer.State}})
 }
 
 func (w *writer) aboutSummary(dst []byte, name string, index int) []byte {
@@ -275,7 +302,7 @@ func (w *writer) aboutSummary(dst []byte, name string, index int) []byte {
 // with an empty summary (specification 11.3).
 func (w *writer) state(dst []byte, s hub.State) []byte {
 	if w.current == none || w.items[w.current].reasoning == nil {
-		if !w.r.Answer.State {
+		if !w.takesState() {
 			return dst
 		}
 		token := w.reply.Token(s)
@@ -286,7 +313,7 @@ func (w *writer) state(dst []byte, s hub.State) []byte {
 		w.items[w.current].reasoning.token = token
 		return w.closeCurrent(dst)
 	}
-	if w.r.Answer.State {
+	if w.takesState() {
 		w.items[w.current].reasoning.token = w.reply.Token(s)
 	}
 	return w.closeCurrent(dst)
@@ -308,7 +335,7 @@ func (w *writer) closeItem(dst []byte, index int, s status) []byte {
 		dst = w.closePart(dst, index)
 		return w.done(dst, index, s)
 	}
-	if r.token == "" && w.r.Answer.State {
+	if r.token == "" && w.takesState() {
 		// The token says at least that the reasoning is ours.
 		r.token = w.reply.Token(hub.State{Form: hub.FormContent})
 	}

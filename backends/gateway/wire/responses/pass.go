@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -43,6 +45,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	p.bytes += e.size()
 	if string(e.kind) == "response.output_item.done" {
 		p.keep(e.item.raw)
+		p.keepItem(e.item.raw)
 	}
 	if len(name) == 0 {
 		name = e.kind
@@ -74,6 +77,13 @@ func (p *pass) keep(item []byte) {
 	from := len(p.output)
 	p.output = append(p.output, item...)
 	wire.OneLine(p.output[from:])
+}
+
+// keepItem keeps an item for requests that refer to it.
+func (p *pass) keepItem(item []byte) {
+	if p.reply.KeepItem != nil && len(item) > 0 {
+		p.reply.KeepItem(gjson.GetBytes(item, "id").Str, item)
+	}
 }
 
 // passProves reports whether the candidate has proved itself (specification 13.2):
@@ -114,6 +124,7 @@ func (p *pass) Whole(dst, body []byte) ([]byte, error) {
 	_ = s.Array(func(int) error { // it was read before
 		var item upstreamItem
 		err := item.scan(&s, p.answer.event.response.output)
+		p.keepItem(item.raw)
 		p.bytes += int64(len(item.arguments) + len(item.input))
 		count := func(_, text, _ []byte) { p.bytes += int64(len(text)) }
 		upstreamParts(item.content, count)

@@ -346,6 +346,7 @@ func (in *reader) parameters() error {
 	}
 	v = in.fields.get("store")
 	_, err := v.flag()
+	in.r.Answer.Store = v.Type != gjson.False
 	return err
 }
 

@@ -89,6 +89,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 			w.ended = true
 			end := w.outcome(&d.End)
 			dst = w.finish(dst, end)
+			w.keep()
 			return w.lifecycle(dst, "response."+end.status, end)
 		}
 		dst = w.delta(dst, d)
@@ -124,6 +125,7 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 		}
 	}
 	w.scratchEvents(func(dst []byte) []byte { return w.finish(dst, end) })
+	w.keep()
 	return w.object(nil, end), nil
 }
 

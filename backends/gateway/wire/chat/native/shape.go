@@ -86,6 +86,12 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 // usageOptions are the stream_options of a client that gave none.
 const usageOptions = `{"include_usage":true}`
 
+// Gives reports whether the client gave one of these fields, null included. It must not be
+// called after Release.
+func (r *Request) Gives(names ...string) bool {
+	return slices.ContainsFunc(r.fields, func(f field) bool { return slices.Contains(names, string(f.name)) })
+}
+
 func (r *Request) has(name string) bool {
 	return slices.ContainsFunc(r.fields, func(f field) bool { return string(f.name) == name })
 }

@@ -1,0 +1,121 @@
+package responses
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// The bounds of a request with the items that it refers to.
+const (
+	maxReferences = 10_000
+	maxExpanded   = 32 << 20 // bytes
+)
+
+// reference is an item of the input that stands for one of an earlier answer.
+type reference struct {
+	id       string
+	index    int // in the input
+	from, to int // its place in the body
+}
+
+// Expand returns a client's request with the items that it refers to in the places of the
+// references (specification 7.2). find is called with their ids, once, if there are any, and
+// returns the JSON text of those that are kept. A body that cannot be read comes back as it is,
+// for Read to refuse. Other errors are those of find, and *apierror.Error: 400 for an
+// item that is not kept, 413 for a request that becomes too large.
+func (Format) Expand(body []byte, find func(ids []string) (map[string]string, error)) ([]byte, error) {
+	if !bytes.Contains(body, []byte(`"id"`)) { // a reference has no other member that it needs
+		return body, nil
+	}
+	references := references(body)
+	switch {
+	case len(references) == 0:
+		return body, nil
+	case len(references) > maxReferences:
+		return nil, hub.Fault("invalid_value", "input", "refers to more than %d items: send the items themselves", maxReferences)
+	}
+	ids := make([]string, 0, len(references))
+	for i := range references {
+		ids = append(ids, references[i].id)
+	}
+	items, err := find(ids)
+	if err != nil {
+		return nil, err
+	}
+	var edits jsontext.Edits
+	size := len(body)
+	for i := range references {
+		r := &references[i]
+		text, ok := items[r.id]
+		if !ok {
+			return nil, hub.Fault("invalid_value", "input["+strconv.Itoa(r.index)+"]",
+				"refers to the item %s, which is not kept here: items of answers are, for a time, and for the key that got them alone; send the item itself", hub.Shown(r.id))
+		}
+		if size += len(text); size > maxExpanded {
+			return nil, apierror.New(http.StatusRequestEntityTooLarge, "request_too_large",
+				"the request is larger than 32 MB with the items that it refers to: send fewer")
+		}
+		edits.Replace(r.from, r.to, text)
+	}
+	return edits.Apply(make([]byte, 0, size), body), nil
+}
+
+// references finds the references in the input of a request.
+func references(body []byte) (found []reference) {
+	s := jsontext.NewScanner(body)
+	if s.Kind() != jsontext.Object {
+		return nil
+	}
+	err := s.Object(func(key []byte) error {
+		if string(key) != "input" || s.Kind() != jsontext.Array {
+			return s.Skip()
+		}
+		return s.Array(func(i int) error {
+			if s.Kind() != jsontext.Object {
+				return s.Skip()
+			}
+			r := reference{index: i, from: s.Offset()}
+			is, err := r.scan(&s)
+			r.to = s.Offset()
+			if is && len(found) <= maxReferences {
+				found = append(found, r)
+			}
+			return err
+		})
+	})
+	if err != nil || s.End() != nil {
+		return nil
+	}
+	return found
+}
+
+// scan passes an item and reports whether it is a reference: its type says so, or it has an
+// id and neither type nor role.
+func (r *reference) scan(s *jsontext.Scanner) (is bool, err error) {
+	kind, other := "", false
+	err = s.Object(func(key []byte) (err error) {
+		text := s.Kind() == jsontext.String
+		switch string(key) {
+		case "type":
+			if text {
+				kind, err = s.Unquoted()
+				return err
+			}
+			other = other || s.Kind() != jsontext.Null
+		case "id":
+			if text {
+				r.id, err = s.Unquoted()
+				return err
+			}
+		case "role":
+			other = true
+		}
+		return s.Skip()
+	})
+	return r.id != "" && (kind == "item_reference" || kind == "" && !other), err
+}
