@@ -1,6 +1,9 @@
 package cascade
 
 import (
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
@@ -20,6 +23,8 @@ func init() {
 //		default_tier low|medium|high
 //		stop_on_policy
 //		entry_fallback
+//		answer_items <duration>|off
+//		no_cache_marks
 //		hide_failed_attempts
 //		anonymous [<user>]
 //	}
@@ -30,6 +35,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	flags := map[string]*bool{
 		"stop_on_policy": &h.StopOnPolicy, "entry_fallback": &h.EntryFallback, "hide_failed_attempts": &h.HideFailedAttempts,
+		"no_cache_marks": &h.NoCacheMarks,
 	}
 	for d.NextBlock(0) {
 		option := d.Val()
@@ -48,6 +54,13 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			var err error
 			if h.Idle, err = gateway.Duration(d); err != nil {
+				return err
+			}
+		case "answer_items":
+			if h.AnswerItems != 0 {
+				return d.Err("answer_items is given twice")
+			}
+			if err := h.answerItems(d); err != nil {
 				return err
 			}
 		case "default_tier":
@@ -71,7 +84,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		default:
 			flag, ok := flags[option]
 			if !ok {
-				return directive.NoOption(d, "unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, hide_failed_attempts, anonymous", option)
+				return directive.NoOption(d, "unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, answer_items, no_cache_marks, hide_failed_attempts, anonymous", option)
 			}
 			if d.NextArg() {
 				return d.ArgErr()
@@ -82,6 +95,24 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			*flag = true
 		}
 	}
+	return nil
+}
+
+// answerItems reads how long items of answers are kept.
+func (h *Handler) answerItems(d *caddyfile.Dispenser) error {
+	var text string
+	if !d.AllArgs(&text) {
+		return d.ArgErr()
+	}
+	if text == "off" {
+		h.AnswerItems = -1
+		return nil
+	}
+	kept, err := caddy.ParseDuration(text)
+	if err != nil || kept < time.Minute {
+		return d.Errf("answer_items: %q is neither a duration of at least 1m, such as 1d, nor off", text)
+	}
+	h.AnswerItems = caddy.Duration(kept)
 	return nil
 }
 

@@ -87,6 +87,15 @@ type Handler struct {
 	// entry fails. Default: off.
 	EntryFallback bool `json:"entry_fallback,omitempty"`
 
+	// How long items of answers of the Responses API are kept, sealed, for the gateway key
+	// that got them, so that its next requests can refer to them (item_reference). Not
+	// kept are those of requests with "store": false. A negative value keeps none. Default: 24h.
+	AnswerItems caddy.Duration `json:"answer_items,omitempty"`
+
+	// Leaves out the marks for the prompt cache that requests of chat and Responses clients
+	// get where a messages upstream answers. Default: off.
+	NoCacheMarks bool `json:"no_cache_marks,omitempty"`
+
 	// Leaves error.failed_attempts out of the answer. Default: off.
 	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
 
@@ -129,6 +138,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.options = cascade.Options{
 		FirstContent: first, Answer: answer, Idle: time.Duration(h.Idle), StopOnPolicy: h.StopOnPolicy,
 		EntryFallback: h.EntryFallback, HideAttempts: h.HideFailedAttempts,
+		AnswerItems: time.Duration(h.AnswerItems), NoCacheMarks: h.NoCacheMarks,
 	}.WithDefaults()
 	if h.DefaultTier != "" {
 		if h.options.DefaultTier, err = catalog.ParseTier(h.DefaultTier); err != nil {
@@ -289,7 +299,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 	}
 	if format == nil {
 		err = ask.ReadEmbeddings(text)
-	} else {
+	} else if text, lease, err = h.expand(r, ask, format, text, lease); err == nil {
 		ask.Header = headers(r, format)
 		err = ask.Read(format, text, r.Header.Get(format.Facts().Version))
 	}
@@ -307,6 +317,21 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 		return statusError(gateway.Unavailable(err))
 	}
 	return statusError(gateway.Unavailable(kept.Keychain.Admit(r.Context(), identity)))
+}
+
+// expand puts the items that a request refers to in their places. What they add takes
+// memory of the budget for as long as the body does.
+func (h *Handler) expand(r *http.Request, ask *cascade.Request, format formats.Format, text []byte, lease *wire.Lease) ([]byte, *wire.Lease, error) {
+	expanded, err := ask.Expand(r.Context(), format, text)
+	if err != nil || len(expanded) <= len(text) {
+		return expanded, lease, gateway.Unavailable(err)
+	}
+	share := h.app.MemoryBudget().Share(ask.User)
+	if err := share.Grow(r.Context(), int64(len(expanded))); err != nil {
+		return nil, lease, apierror.Unavailable("memory for the items that the request refers to", err)
+	}
+	lease.Give()
+	return expanded, wire.NewLease(func(bool) { share.Free() }), nil
 }
 
 // account tells the usage log, the metrics, the trace and the placeholders how
@@ -345,7 +370,7 @@ func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
 }
 
 func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
-	ask := &cascade.Request{ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, User: identity.UserID, KeyID: identity.KeyID}
+	ask := &cascade.Request{ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, Items: kept.Items, User: identity.UserID, KeyID: identity.KeyID}
 	ask.Session = session(r)
 	if identity.Restricted() {
 		ask.Forbids = identity.Forbids
@@ -398,9 +423,13 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	if err != nil {
 		return err
 	}
-	defer lease.Give()
 	ask := newRequest(r, kept, identity)
 	ask.Header = headers(r, format)
+	if text, lease, err = h.expand(r, ask, format, text, lease); err != nil {
+		lease.Give()
+		return statusError(err)
+	}
+	defer lease.Give()
 	if err = ask.ReadCount(format, text, r.Header.Get(format.Facts().Version)); err != nil {
 		return statusError(err)
 	}

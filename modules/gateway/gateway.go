@@ -37,6 +37,8 @@ type gatewayKey struct {
 type Gateway struct {
 	Keychain *keychain.Service
 	Usage    *keychain.UsageLog
+	// Items keeps the items of answers that clients refer to.
+	Items *keychain.Items
 	// retention deletes what is old of it.
 	retention *keychain.Retention
 	Memory    *cascade.Memory
@@ -74,6 +76,7 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 		Sealer:    sealer,
 		Keychain:  service,
 		Usage:     keychain.NewUsageLog(service, logger),
+		Items:     keychain.NewItems(service, logger),
 		retention: keychain.NewRetention(service, logger, jobMetrics.Observe),
 		Memory:    cascade.NewMemory(time.Now),
 		Mark:      cascade.NewMark(marks...),
@@ -101,12 +104,12 @@ func (g *Gateway) close() error {
 	g.retention.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	err := g.Usage.Close(ctx)
+	err := errors.Join(g.Usage.Close(ctx), g.Items.Close(ctx))
 	g.Keychain.Close()
 	g.Providers.CloseIdleConnections()
 	g.Custom.CloseIdleConnections()
 	if err != nil {
-		return fmt.Errorf("closing the usage log: %w", err)
+		return fmt.Errorf("closing the usage log and the items of answers: %w", err)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func TestKeysOfConversations(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha", "alpha", "alpha"}})
 			r.alpha.always = reply(200, completion("hi"))
-			const conversations, turns = 24, 3
+			const conversations, turns = 48, 3
 			for i := range turns {
 				for n := range conversations {
 					members, session := way.turn(n, i)
@@ -80,6 +80,14 @@ func TestKeysOfConversations(t *testing.T) {
 	}
 }
 
+// goesOn sends a request whose conversation is told by how it begins.
+func (r *rig) goesOn(model, members string) *ended {
+	r.t.Helper()
+	request := r.request(model, false, []string{members})
+	request.Session = ""
+	return r.answered(request)
+}
+
 // TestConversationsStay checks that a conversation which has moved stays with the key and the
 // candidate that work, while others begin where their turn is.
 func TestConversationsStay(t *testing.T) {
@@ -90,17 +98,17 @@ func TestConversationsStay(t *testing.T) {
 		r := newRig(t, setup{keys: []string{"alpha", "alpha"}})
 		r.alpha.does(refusal(429, "", "slow down", "Retry-After", "20"))
 		r.alpha.always = ok
-		r.ask("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
+		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
 		first, second := r.alpha.keys()[0], r.alpha.keys()[1]
 		r.clock.advance(stayTime / 2) // the first one works again
-		r.ask("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
+		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
 		r.clock.advance(stayTime - 1)
-		r.ask("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
+		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
 		if keys := r.alpha.keys()[2:]; first == second || countOf(keys, second) != 2 {
 			t.Errorf("it goes on with %v, has moved to %s", keys, second)
 		}
 		r.clock.advance(stayTime + 1)
-		r.ask("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
+		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
 		if keys := r.alpha.keys()[4:]; keys[0] != first {
 			t.Errorf("after a long pause it is at %v, its turn is %s", keys, first)
 		}
@@ -110,26 +118,26 @@ func TestConversationsStay(t *testing.T) {
 		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 		r.alpha.does(refusal(500, "", "down"))
 		r.alpha.always, r.beta.always = ok, ok
-		r.ask("keychain-medium", about(1)).wants(t, "beta/b-medium", "hi")
-		r.ask("keychain-medium", about(1)).wants(t, "beta/b-medium", "hi")
-		r.ask("keychain-medium", about(2)).wants(t, "alpha/a-medium", "hi")
+		r.goesOn("keychain-medium", about(1)).wants(t, "beta/b-medium", "hi")
+		r.goesOn("keychain-medium", about(1)).wants(t, "beta/b-medium", "hi")
+		r.goesOn("keychain-medium", about(2)).wants(t, "alpha/a-medium", "hi")
 	})
 	t.Run("not below its tier", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
 		r.alpha.does(refusal(500, "", "down"))
 		r.alpha.always = ok
-		r.ask("keychain-high", about(1)).wants(t, "alpha/a-medium", "hi")
-		r.ask("keychain-high", about(1)).wants(t, "alpha/a-high", "hi")
+		r.goesOn("keychain-high", about(1)).wants(t, "alpha/a-medium", "hi")
+		r.goesOn("keychain-high", about(1)).wants(t, "alpha/a-high", "hi")
 	})
 	t.Run("not of another user", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 		r.alpha.does(refusal(500, "", "down"))
 		r.alpha.always, r.beta.always = ok, ok
-		r.ask("keychain-medium", about(1)).wants(t, "beta/b-medium", "hi")
+		r.goesOn("keychain-medium", about(1)).wants(t, "beta/b-medium", "hi")
 		other := r.request("keychain-medium", false, []string{about(1)})
-		other.User = "somebody else"
+		other.User, other.Session = "somebody else", ""
 		r.answered(other).wants(t, "alpha/a-medium", "hi")
 	})
 }

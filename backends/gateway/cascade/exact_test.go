@@ -51,7 +51,12 @@ func TestExactNames(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: all, models: models})
 		request := r.request("claude-opus-5-5", false, nil)
-		request.Allows = func(entry string) bool { return !strings.HasPrefix(entry, "beta/") }
+		request.Forbids = func(c *keychain.Candidate) string {
+			if strings.HasPrefix(c.Entry, "beta/") {
+				return "the key's allowed_models"
+			}
+			return ""
+		}
 		run := r.engine.run(t.Context(), nil, request)
 		if plan, err := run.plan(); err != nil || plan[0].Entry != "gamma/claude-opus-5-5" {
 			t.Errorf("%v, %v", plan, err)

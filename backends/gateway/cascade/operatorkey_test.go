@@ -32,12 +32,12 @@ func TestOperatorKey(t *testing.T) {
 		t.Errorf("through %s, %q was sent", e.Key, r.alpha.keys())
 	}
 	own := r.as(newAccount(t, r.catalog, setup{keys: []string{"alpha", "alpha"}}))
-	for range 4 {
+	for range 30 { // enough conversations that each key has some
 		if e := own.ask("keychain-low"); !strings.HasPrefix(e.Key, "pk_") || e.Attempts != 1 {
 			t.Errorf("through %s", e.Key)
 		}
 	}
-	if sent := r.alpha.keys()[1:]; countOf(sent, "key-alpha-1") != 2 || countOf(sent, "key-alpha-2") != 2 {
+	if sent := r.alpha.keys()[1:]; countOf(sent, "key-alpha-1") == 0 || countOf(sent, "key-alpha-2") == 0 || countOf(sent, "key-alpha-1")+countOf(sent, "key-alpha-2") != 30 {
 		t.Errorf("sent %q", sent)
 	}
 	r.alpha.does(refusal(401, "", "m"), refusal(429, "", "m"))

@@ -487,8 +487,13 @@ func (r *rig) request(model string, streams bool, more []string) *Request {
 	if err != nil {
 		r.t.Fatalf("%s: %v", body, err)
 	}
-	return &Request{ID: "req_1", User: r.account.UserID, Chat: chat, Account: r.account}
+	return &Request{ID: "req_1", User: r.account.UserID, Chat: chat, Account: r.account, Session: newSession()}
 }
+
+var sessions atomic.Int64
+
+// newSession makes a request one of a conversation of its own, though all say the same.
+func newSession() string { return fmt.Sprint("session ", sessions.Add(1)) }
 
 func (r *rig) send(ctx context.Context, model string, streams bool, more []string) *ended {
 	r.t.Helper()

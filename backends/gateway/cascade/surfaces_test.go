@@ -103,7 +103,7 @@ func TestSchemaInWords(t *testing.T) {
 // of reads a request of a surface.
 func (r *rig) of(surface hub.Format, body string) *Request {
 	r.t.Helper()
-	req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account}
+	req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account, Session: newSession()}
 	var err error
 	switch surface {
 	case hub.Chat:

@@ -1,0 +1,253 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/tidwall/gjson"
+)
+
+// openAI answers as OpenAI does and holds clients to its rules: nothing is stored, so no
+// item can be referred to and reasoning needs its state; tools with an effort are taken by
+// Responses only; ids of calls have a limit; a reasoning model takes no temperature. Its
+// model thinks, calls the first tool that it knows twice, and then says what the tools have
+// told it.
+type openAI struct {
+	mu      sync.Mutex
+	asked   []string // the path of each request that was answered, and its effort
+	refused []string // the error of each that was not
+}
+
+// Asked returns what was asked so far, and what was refused.
+func (o *openAI) Asked() (asked, refused []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]string(nil), o.asked...), append([]string(nil), o.refused...)
+}
+
+func (o *openAI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	request := gjson.ParseBytes(body)
+	chat := strings.HasSuffix(r.URL.Path, "/chat/completions")
+	switch {
+	case err != nil || !gjson.ValidBytes(body):
+		o.refuse(w, 400, "body", "", "We could not parse the JSON body of your request.")
+	case r.Header.Get("Authorization") != "Bearer sk-openai-000000000000":
+		o.refuse(w, 401, "", "invalid_api_key", "Incorrect API key provided.")
+	case !chat && !strings.HasSuffix(r.URL.Path, "/responses"):
+		o.refuse(w, 404, "", "", "Invalid URL (POST "+r.URL.Path+")")
+	case request.Get("temperature").Exists():
+		o.refuse(w, 400, "temperature", "unsupported_parameter", "Unsupported parameter: 'temperature' is not supported with this model.")
+	case chat && !o.takesChat(w, request), !chat && !o.takesResponses(w, request):
+	default:
+		effort := request.Get("reasoning_effort").Str + request.Get("reasoning.effort").Str
+		o.mu.Lock()
+		o.asked = append(o.asked, r.URL.Path+" "+effort)
+		o.mu.Unlock()
+		o.answer(w, request, chat)
+	}
+}
+
+func (o *openAI) refuse(w http.ResponseWriter, status int, param, code, message string) bool {
+	o.mu.Lock()
+	o.refused = append(o.refused, fmt.Sprintf("%d %s: %s", status, param, message))
+	o.mu.Unlock()
+	orNull := func(text string) any {
+		if text == "" {
+			return nil
+		}
+		return text
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{ // the client may have left
+		"message": message, "type": "invalid_request_error", "param": orNull(param), "code": orNull(code),
+	}})
+	return false
+}
+
+const tooLong = "Invalid '%s': string too long. Expected a string with maximum length %d, but got a string with length %d instead."
+
+func (o *openAI) takesChat(w http.ResponseWriter, request gjson.Result) bool {
+	if effort := request.Get("reasoning_effort").Str; effort != "" && effort != "none" && request.Get("tools.#").Int() > 0 {
+		return o.refuse(w, 400, "reasoning_effort", "", "Function tools with reasoning_effort are not supported for "+request.Get("model").Str+
+			" in /v1/chat/completions. Please use /v1/responses instead.")
+	}
+	if request.Get("max_tokens").Exists() {
+		return o.refuse(w, 400, "max_tokens", "unsupported_parameter", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
+	}
+	for i, m := range request.Get("messages").Array() {
+		for j, c := range m.Get("tool_calls").Array() {
+			if id := c.Get("id").Str; len(id) > 40 {
+				param := fmt.Sprintf("messages[%d].tool_calls[%d].id", i, j)
+				return o.refuse(w, 400, param, "string_above_max_length", fmt.Sprintf(tooLong, param, 40, len(id)))
+			}
+		}
+		if id := m.Get("tool_call_id").Str; len(id) > 40 {
+			param := fmt.Sprintf("messages[%d].tool_call_id", i)
+			return o.refuse(w, 400, param, "string_above_max_length", fmt.Sprintf(tooLong, param, 40, len(id)))
+		}
+	}
+	return true
+}
+
+// responsesMembers are those that it knows of a request.
+const responsesMembers = " model input instructions max_output_tokens top_p stream stream_options tools tool_choice parallel_tool_calls text reasoning include store " +
+	"previous_response_id truncation metadata user safety_identifier prompt_cache_key prompt_cache_retention service_tier max_tool_calls background conversation prompt "
+
+func (o *openAI) takesResponses(w http.ResponseWriter, request gjson.Result) bool {
+	unknown := ""
+	request.ForEach(func(key, _ gjson.Result) bool {
+		if !strings.Contains(responsesMembers, " "+key.Str+" ") {
+			unknown = key.Str
+		}
+		return unknown == ""
+	})
+	if unknown != "" {
+		return o.refuse(w, 400, unknown, "unknown_parameter", "Unknown parameter: '"+unknown+"'.")
+	}
+	for i, item := range request.Get("input").Array() {
+		id := item.Get("id").Str
+		switch {
+		case item.Get("type").Str == "item_reference":
+			return o.refuse(w, 404, "input", "", "Item with id '"+id+"' not found.")
+		case item.Get("type").Str == "reasoning" && item.Get("encrypted_content").Str == "":
+			return o.refuse(w, 404, "input", "", "Item with id '"+id+"' not found. Items are not persisted when `store` is set to false.")
+		case item.Get("type").Str == "reasoning" && item.Get("encrypted_content").Str != "STATE":
+			return o.refuse(w, 400, "input", "invalid_encrypted_content", "The encrypted content could not be verified.")
+		case len(item.Get("call_id").Str) > 64:
+			param := fmt.Sprintf("input[%d].call_id", i)
+			return o.refuse(w, 400, param, "string_above_max_length", fmt.Sprintf(tooLong, param, 64, len(item.Get("call_id").Str)))
+		}
+	}
+	return true
+}
+
+// usable are the tools that the model calls, with the arguments that it gives.
+var usable = []struct{ name, arguments string }{{"weather", `{"city":"Oslo"}`}, {"Bash", `{"command":"echo told $((40+2))","description":"Says a number"}`}}
+
+// step decides what comes next: a call, or a text.
+func step(request gjson.Result, results []string) (tool, arguments, text string) {
+	if len(results) >= 2 {
+		return "", "", "the tools say: " + strings.Join(results, ", ")
+	}
+	for _, u := range usable {
+		for _, t := range request.Get("tools").Array() {
+			if t.Get("name").Str == u.name || t.Get("function.name").Str == u.name {
+				return u.name, u.arguments, ""
+			}
+		}
+	}
+	return "", "", "hello"
+}
+
+func (o *openAI) answer(w http.ResponseWriter, request gjson.Result, chat bool) {
+	var results []string // since the last message of the user
+	n := 0
+	for _, item := range append(request.Get("input").Array(), request.Get("messages").Array()...) {
+		n++
+		switch {
+		case item.Get("type").Str == "function_call_output":
+			results = append(results, item.Get("output").String())
+		case item.Get("role").Str == "tool":
+			results = append(results, item.Get("content").String())
+		case item.Get("role").Str == "user":
+			results = nil
+		}
+	}
+	tool, arguments, text := step(request, results)
+	if chat {
+		o.answerChat(w, request, text)
+		return
+	}
+	id := fmt.Sprint(n)
+	reasoning := map[string]any{"id": "rs_" + id, "type": "reasoning", "summary": []any{}}
+	for _, include := range request.Get("include").Array() {
+		if include.Str == "reasoning.encrypted_content" {
+			reasoning["encrypted_content"] = "STATE"
+		}
+	}
+	said := map[string]any{
+		"id": "msg_" + id, "type": "message", "status": "completed", "role": "assistant",
+		"content": []any{map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}},
+	}
+	if tool != "" {
+		said = map[string]any{"id": "fc_" + id, "type": "function_call", "status": "completed", "call_id": "call_" + id, "name": tool, "arguments": arguments}
+	}
+	response := map[string]any{
+		"id": "resp_" + id, "object": "response", "created_at": 1, "status": "completed", "model": request.Get("model").Str, "output": []any{reasoning, said},
+		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": map[string]any{}, "parallel_tool_calls": true, "temperature": nil, "tool_choice": "auto",
+		"tools": []any{}, "top_p": nil, "usage": map[string]any{
+			"input_tokens": 20, "input_tokens_details": map[string]any{"cached_tokens": 0}, "output_tokens": 10, "output_tokens_details": map[string]any{"reasoning_tokens": 5}, "total_tokens": 30,
+		},
+	}
+	if !request.Get("stream").Bool() {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(response)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	sequence := 0
+	event := func(kind string, members map[string]any) {
+		members["type"], members["sequence_number"] = kind, sequence
+		sequence++
+		data, _ := json.Marshal(members)
+		_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, data)
+		_ = http.NewResponseController(w).Flush()
+	}
+	begun := map[string]any{}
+	for name, value := range response {
+		begun[name] = value
+	}
+	begun["status"], begun["output"], begun["usage"] = "in_progress", []any{}, nil
+	event("response.created", map[string]any{"response": begun})
+	event("response.in_progress", map[string]any{"response": begun})
+	event("response.output_item.added", map[string]any{"output_index": 0, "item": map[string]any{"id": "rs_" + id, "type": "reasoning", "summary": []any{}}})
+	event("response.output_item.done", map[string]any{"output_index": 0, "item": reasoning})
+	if tool != "" {
+		event("response.output_item.added", map[string]any{"output_index": 1, "item": map[string]any{
+			"id": "fc_" + id, "type": "function_call", "status": "in_progress", "call_id": "call_" + id, "name": tool, "arguments": "",
+		}})
+		event("response.function_call_arguments.delta", map[string]any{"output_index": 1, "item_id": "fc_" + id, "delta": arguments})
+		event("response.function_call_arguments.done", map[string]any{"output_index": 1, "item_id": "fc_" + id, "name": tool, "arguments": arguments})
+	} else {
+		part := func(text string) map[string]any {
+			return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
+		}
+		of := func(members map[string]any) map[string]any {
+			members["output_index"], members["item_id"], members["content_index"] = 1, "msg_"+id, 0
+			return members
+		}
+		event("response.output_item.added", map[string]any{"output_index": 1, "item": map[string]any{
+			"id": "msg_" + id, "type": "message", "status": "in_progress", "role": "assistant", "content": []any{},
+		}})
+		event("response.content_part.added", of(map[string]any{"part": part("")}))
+		event("response.output_text.delta", of(map[string]any{"delta": text, "logprobs": []any{}}))
+		event("response.output_text.done", of(map[string]any{"text": text, "logprobs": []any{}}))
+		event("response.content_part.done", of(map[string]any{"part": part(text)}))
+	}
+	event("response.output_item.done", map[string]any{"output_index": 1, "item": said})
+	event("response.completed", map[string]any{"response": response})
+}
+
+// answerChat says a text; what has tools and an effort does not come here.
+func (o *openAI) answerChat(w http.ResponseWriter, request gjson.Result, text string) {
+	if text == "" {
+		text = "hello"
+	}
+	said, _ := json.Marshal(text)
+	usage := `{"prompt_tokens":20,"completion_tokens":10,"total_tokens":30}`
+	head := `{"id":"chatcmpl-1","created":1,"model":"` + request.Get("model").Str + `","object":"chat.completion`
+	if !request.Get("stream").Bool() {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `%s","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":%s}`, head, said, usage)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = fmt.Fprintf(w, "data: %[1]s.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%[2]s},\"finish_reason\":null}]}\n\n"+
+		"data: %[1]s.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: %[1]s.chunk\",\"choices\":[],\"usage\":%[3]s}\n\ndata: [DONE]\n\n", head, said, usage)
+}
