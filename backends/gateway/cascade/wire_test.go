@@ -47,9 +47,13 @@ func clash(w http.ResponseWriter, r *http.Request) {
 // effort, as the catalog has it.
 func newTwoWires(t *testing.T, wire string, members string, reasons bool) *rig {
 	t.Helper()
+	thinks := ""
+	if reasons {
+		thinks = `,"reasoning":true,"reasoning_efforts":["none","low","medium","high"]`
+	}
 	r := newRig(t, setup{
 		keys: []string{"alpha"}, members: map[string]string{"alpha": members},
-		models: fmt.Sprintf(`{"provider":"alpha","id":"a-low","tiers":["low"],"tools":true,"modalities":["text","audio"],"reasoning":%t,"reasoning_efforts":["none","low","medium","high"]}`, reasons),
+		models: `{"provider":"alpha","id":"a-low","tiers":["low"],"tools":true,"modalities":["text","audio"]` + thinks + `}`,
 	})
 	p, _ := r.catalog.Provider("alpha")
 	p.Shape.ToolsWithEffort = wire

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
 // openAI answers as OpenAI does and holds clients to its rules: nothing is stored, so no
@@ -250,4 +254,83 @@ func (o *openAI) answerChat(w http.ResponseWriter, request gjson.Result, text st
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = fmt.Fprintf(w, "data: %[1]s.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%[2]s},\"finish_reason\":null}]}\n\n"+
 		"data: %[1]s.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: %[1]s.chunk\",\"choices\":[],\"usage\":%[3]s}\n\ndata: [DONE]\n\n", head, said, usage)
+}
+
+// newOpenAI starts a gateway with a key of OpenAI alone, whose place o has, and returns the gateway keys of
+// two users.
+func newOpenAI(t *testing.T, o *openAI) (g *e2e.Gateway, keys [2]string) {
+	t.Helper()
+	server := httptest.NewServer(o)
+	t.Cleanup(server.Close)
+	g = e2e.NewGateway(t, "\t\tcatalog {\n\t\t\tprovider openai {\n\t\t\t\tbase_url "+server.URL+"/v1\n\t\t\t}\n\t\t}")
+	for i, user := range []string{"nora", "otto"} {
+		_, key, _, err := g.InitUser(t.Context(), user)
+		if err == nil {
+			_, err = g.AddProviderKey(t.Context(), user, "openai", "sk-openai-000000000000", "", func(string) bool { return true })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[i] = key.Key
+	}
+	return g, keys
+}
+
+// TestAISDK runs the AI SDK, a loop of tools with a model that reasons over several turns,
+// against what holds clients to OpenAI's rules: each turn is one request that is taken.
+func TestAISDK(t *testing.T) {
+	t.Parallel()
+	program := e2e.NodeProgram(t)
+	o := new(openAI)
+	g, keys := newOpenAI(t, o)
+	e2e.RunNode(t, program, "aisdk.mjs",
+		"TOLLGATE_URL="+g.Base, "TOLLGATE_KEY="+keys[0], "TOLLGATE_OTHER_KEY="+keys[1], "TOLLGATE_MODEL=gpt-6.1-sol")
+	asked, refused := o.Asked()
+	if len(refused) > 0 {
+		t.Errorf("refused %q", refused)
+	}
+	if want := 2*6 + 3; len(asked) != want {
+		t.Errorf("%d requests, want %d: %q", len(asked), want, asked)
+	}
+}
+
+// TestToolsWithEffort sends what agents send by each API through a key of OpenAI alone: tools
+// with an effort, and a history with ids that are too long for chat.
+func TestToolsWithEffort(t *testing.T) {
+	t.Parallel()
+	o := new(openAI)
+	g, keys := newOpenAI(t, o)
+	const id = "chatcmpl-tool-0123456789abcdef0123456789abcdef"
+	for name, c := range map[string]struct{ path, body string }{
+		"messages": {"/v1/messages", `{"model":"claude-opus-5-5","max_tokens":4096,"stream":true,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},` +
+			`"system":[{"type":"text","text":"You are an agent."}],"tools":[{"name":"Bash","input_schema":{"type":"object","properties":{"command":{"type":"string"}}}}],` +
+			`"messages":[{"role":"user","content":"hello"},{"role":"assistant","content":[{"type":"tool_use","id":"` + id + `","name":"Bash","input":{}}]},` +
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"one"}]}]}`},
+		"chat": {"/v1/chat/completions", `{"model":"gpt-6.1-sol","reasoning_effort":"high","tools":[{"type":"function","function":{"name":"Bash","parameters":{"type":"object","properties":{}}}}],` +
+			`"messages":[{"role":"user","content":"hello"},{"role":"assistant","content":null,"tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"Bash","arguments":"{}"}}]},` +
+			`{"role":"tool","tool_call_id":"` + id + `","content":"one"}]}`},
+		"chat without an effort": {"/v1/chat/completions", `{"model":"gpt-6.1-sol","tools":[{"type":"function","function":{"name":"x","parameters":{"type":"object","properties":{}}}}],` +
+			`"messages":[{"role":"user","content":"hello"},{"role":"assistant","content":null,"tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"x","arguments":"{}"}}]},` +
+			`{"role":"tool","tool_call_id":"` + id + `","content":"one"}]}`},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.Base+c.path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+keys[0])
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Anthropic-Version", "2023-06-01")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || response.Header.Get("X-Gateway-Attempts") != "1" {
+			t.Errorf("%s: %d after %s attempts, %v: %s", name, response.StatusCode, response.Header.Get("X-Gateway-Attempts"), err, body)
+		}
+	}
+	if _, refused := o.Asked(); len(refused) > 0 {
+		t.Errorf("refused %q", refused)
+	}
 }
