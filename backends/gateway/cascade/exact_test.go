@@ -33,7 +33,8 @@ func TestExactNames(t *testing.T) {
 		{"without the key", setup{keys: []string{"alpha"}}, "claude-opus-5-5", catalog.High, "alpha/x-high alpha/x-low"},
 		{"with a provider that has no key", setup{keys: []string{"alpha"}}, "beta/claude-opus-5-5", catalog.High, "alpha/x-high alpha/x-low"},
 		{
-			"excluded", setup{keys: []string{"alpha", "beta"}, prefer: keychain.Preferences{ExcludedModels: []string{"beta/claude-opus-5-5"}}},
+			"excluded",
+			setup{keys: []string{"alpha", "beta"}, prefer: keychain.Preferences{ExcludedModels: []string{"beta/claude-opus-5-5"}}},
 			"claude-opus-5-5", catalog.High, "alpha/x-high alpha/x-low beta/claude-haiku-5-5 beta/gpt-5.6",
 		},
 		{"the entry", setup{keys: all}, "gamma/claude-opus-5-5", 0, "gamma/claude-opus-5-5"},
