@@ -237,7 +237,8 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 		if err != nil {
 			return "", err
 		}
-		options, limitedBy := primaryOptions, ""
+		options := primaryOptions
+		var limitedBy string
 		if old == nil {
 			if err := s.roomForKey(c, userID); err != nil {
 				return "", err
