@@ -169,7 +169,7 @@ func TestSeedNamesWhatItRefuses(t *testing.T) {
 ]}`
 		want := []string{
 			"users: line 4, element 4: ", "users: line 3, element 2: ", "users: line 4, element 3: ",
-			`threads: line 13, element 4, thread "Empty": post 1: `, `threads: line 15, element 5, thread "Unknown": json: unknown field "topic"`,
+			`threads: line 12, element 4, thread "Empty": post 1: `, `threads: line 14, element 5, thread "Unknown": json: unknown field "topic"`,
 			`threads: line 9, element 2, thread "No forum": there is no "none"`, `threads: line 10, element 3, thread "No author": post 2: there is no user "two"`,
 		}
 		if _, err := s.seed(text); err == nil || !strings.HasPrefix(err.Error(), "users: line 4, element 4: ") {

@@ -299,6 +299,9 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Co
 				return err
 			}
 		}
+		if len(batch) == 0 {
+			continue
+		}
 		err := sd.load(0, len(batch), func(from, to int) error {
 			err := sd.service.Write(sd.ctx, func(c store.Conn) error {
 				sd.made = nil
