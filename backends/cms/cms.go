@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,6 +74,8 @@ type Options struct {
 	// OIDC is a provider at which users of the administration may sign in, and OIDCLabel what it is called. Default: none.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
+	// InProcess runs handlers in this process instead of processes of their own; see script.Options.
+	InProcess bool
 }
 
 // Meter counts what happens.
@@ -83,6 +84,7 @@ type Meter struct {
 	Logged   func(outcome string)                 // a login: good, bad or limited
 	Reloaded func(ok bool)                        // the routes were read anew
 	Job      func(job, outcome string, done int)  // see jobs.Options
+	Ended    func(reason string)                  // a process for handlers has ended; see script.Options
 }
 
 // Server is the CMS of one site. It is an http.Handler of the requests that it Owns.
@@ -101,7 +103,7 @@ type Server struct {
 	sitemaps chan struct{} // who writes one now
 
 	loading sync.Mutex // held while files are read
-	engine  *script.Engine
+	scripts *script.Engine
 	state   atomic.Pointer[State]
 
 	mu  sync.Mutex
@@ -162,6 +164,11 @@ func Offline(o Options) (*Server, error) {
 	s.content = content.New(s.Server)
 	s.files = files.New(s.Server, s.content)
 	s.auth = auth.New(s.Server, s.accounts, s.settings, o.Meter.Logged)
+	s.scripts = script.New(script.Options{
+		Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Files: binding.Files(s.files), Users: binding.Users(s.accounts),
+		Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: s.hosts, Networks: o.Networks,
+		InProcess: o.InProcess, Ended: o.Meter.Ended,
+	})
 	s.api = api.New(api.Options{Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings, Called: o.Meter.Called, RequestID: o.RequestID})
 	if s.mount = o.Admin; s.mount != "" {
 		s.admin = admin.New(s.Server, admin.Options{
@@ -184,23 +191,13 @@ func Check(site string) (state State, err error) {
 	if s.settings, err = settings.Open(site); err != nil {
 		return state, err
 	}
+	s.scripts = script.New(script.Options{Site: site, Config: s.known, Hosts: s.hosts})
+	defer s.scripts.Close()
 	table, program, err := s.load()
 	if err != nil {
 		return state, err
 	}
 	return State{Table: table, Loaded: s.Now(), Warnings: program.Warnings()}, nil
-}
-
-// scripts is the engine, with what scripts keep in the cache: another one where the settings let them fetch from other
-// hosts.
-func (s *Server) scripts() *script.Engine {
-	hosts := s.settings.Current().FetchHosts
-	if s.engine == nil || !slices.Equal(s.engine.Hosts, hosts) {
-		s.engine = script.New(script.Options{
-			Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Files: binding.Files(s.files), Users: binding.Users(s.accounts), Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: hosts, Networks: s.networks,
-		})
-	}
-	return s.engine
 }
 
 // Settings are those of the site.
@@ -302,6 +299,7 @@ func (s *Server) Close() {
 }
 
 func (s *Server) closeRooms() {
+	s.scripts.Close()
 	s.auth.Close()
 	s.content.Close()
 	s.accounts.Close()

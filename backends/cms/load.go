@@ -91,7 +91,7 @@ func (s *Server) load() (*routes.Table, *script.Program, error) {
 
 // read reads the file with the routes, and the scripts that it requires.
 func (s *Server) read() (routes.Value, *script.Program, error) {
-	engine := s.scripts()
+	engine := s.scripts
 	php, js := filepath.Join(s.Site, apiFolder, routesPHP), filepath.Join(s.Site, apiFolder, routesJS)
 	switch {
 	case exists(php) && exists(js):
@@ -197,3 +197,6 @@ func (s *Server) known() map[string]any {
 	now := s.settings.Current()
 	return map[string]any{"endpoint": now.Mount(), "auth": now.Mode(), "debug": now.Debug}
 }
+
+// hosts are those that scripts may fetch from.
+func (s *Server) hosts() []string { return s.settings.Current().FetchHosts }

@@ -13,7 +13,7 @@ func init() {
 	directive.Register[Handler](serviceName)
 }
 
-var optionNames = []string{"site", "admin", "base_url", "oidc"}
+var optionNames = []string{"site", "admin", "base_url", "isolation", "oidc"}
 
 // UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -39,6 +39,8 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			into = &h.Admin
 		case "base_url":
 			into = &h.BaseURL
+		case "isolation":
+			into = &h.Isolation
 		default:
 			return directive.NoOption(d, "cms has no option %q; there are: %s", d.Val(), strings.Join(optionNames, ", "))
 		}

@@ -50,15 +50,17 @@ const serviceName = "cms"
 // Handlers with the same site and database are one server, whose memory survives a reload.
 //
 // Metrics: tollgate_cms_calls_total{status}, tollgate_cms_call_seconds, tollgate_cms_logins_total{outcome},
-// tollgate_cms_reloads_total{outcome}, and those of the work in the background.
+// tollgate_cms_reloads_total{outcome}, tollgate_cms_processes_ended_total{reason}, and those of the work in the
+// background.
 //
 // In the Caddyfile:
 //
 //	cms [<matcher>] {
-//		site     <folder>       # site
-//		admin    <path> | off   # /admin
-//		base_url <url>
-//		oidc     <issuer> <client_id> [<client_secret>] {
+//		site      <folder>       # site
+//		admin     <path> | off   # /admin
+//		base_url  <url>
+//		isolation process | none # process
+//		oidc      <issuer> <client_id> [<client_secret>] {
 //			...   # see oidc.Unmarshal
 //		}
 //	}
@@ -75,9 +77,20 @@ type Handler struct {
 	// OIDC is an OpenID provider at which users of the administration may sign in, beside the password. Default: none.
 	OIDC *oidc.Provider `json:"oidc,omitempty"`
 
+	// Isolation says where handlers run that are written in JavaScript: in processes of their own, which are ended from
+	// outside when a call takes too long or too much memory ("process"), or in the gateway itself, for those who trust
+	// their code with all that it runs beside ("none"). Default: process.
+	Isolation string `json:"isolation,omitempty"`
+
 	app    *tollgate.App
 	server *cms.Server
 }
+
+// Where handlers run.
+const (
+	isolationProcess = "process"
+	isolationNone    = "none"
+)
 
 // node is the CMS of one site on one database.
 type node struct {
@@ -111,6 +124,7 @@ type nodeKey struct {
 	site, admin string
 	base        string
 	networks    string // that scripts and webhooks may reach
+	inProcess   bool
 	oidc        [sha256.Size]byte
 }
 
@@ -136,6 +150,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	switch h.Isolation {
+	case "", isolationProcess, isolationNone:
+	default:
+		return fmt.Errorf("isolation: %q is neither %s nor %s", h.Isolation, isolationProcess, isolationNone)
+	}
 	if h.app, err = tollgate.From(ctx); err != nil {
 		return err
 	}
@@ -146,7 +165,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	keys := h.app.Keys(serviceName)
 	var provider *oidclogin.Provider
 	var called string
-	key := nodeKey{db: db, site: site, admin: mount, base: base, networks: fmt.Sprint(h.app.AllowedNetworks())}
+	inProcess := h.Isolation == isolationNone
+	key := nodeKey{db: db, site: site, admin: mount, base: base, networks: fmt.Sprint(h.app.AllowedNetworks()), inProcess: inProcess}
 	if h.OIDC != nil {
 		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
 			return err
@@ -161,7 +181,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n.server, err = cms.New(cms.Options{
 			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: edge.Address, RequestID: requestID,
 			Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) }, Admin: mount, BaseURL: base,
-			OIDC: provider, OIDCLabel: called,
+			OIDC: provider, OIDCLabel: called, InProcess: inProcess,
 		})
 		return n, err
 	}, (*node).close)

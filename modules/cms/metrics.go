@@ -29,8 +29,12 @@ var (
 		Namespace: "tollgate", Subsystem: "cms", Name: "reloads_total",
 		Help: "Times that the files of a site were read, by outcome: ok, error.",
 	}, []string{"outcome"})
+	ended = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "cms", Name: "processes_ended_total",
+		Help: "Processes of handlers that have ended and were replaced, by reason: time, memory, died.",
+	}, []string{"reason"})
 	jobMetrics = tollgate.NewJobMetrics("cms", "rows and files deleted, pages published, deliveries sent")
-	collectors = []prometheus.Collector{calls, callSeconds, logins, reloads}
+	collectors = []prometheus.Collector{calls, callSeconds, logins, reloads, ended}
 )
 
 // statuses are the counters of calls by the class of a status.
@@ -56,5 +60,6 @@ var meter = cms.Meter{
 		}
 		reloads.WithLabelValues("error").Inc()
 	},
-	Job: jobMetrics.Observe,
+	Job:   jobMetrics.Observe,
+	Ended: func(reason string) { ended.WithLabelValues(reason).Inc() },
 }

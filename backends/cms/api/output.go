@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/header"
 )
 
 const (
@@ -76,7 +77,7 @@ func merge(to, header http.Header) {
 }
 
 // encode is the body of a value, and what it says of status and headers. A nil body is none.
-func encode(value *any, status *int, header *http.Header) (body []byte, kind string, err error) {
+func encode(value *any, status *int, headers *http.Header) (body []byte, kind string, err error) {
 	if response, ok := (*value).(*handler.Response); ok && response != nil {
 		*value = *response
 	}
@@ -86,12 +87,12 @@ func encode(value *any, status *int, header *http.Header) (body []byte, kind str
 		}
 		for name, values := range response.Header {
 			for _, v := range values {
-				if err := handler.CheckHeader(name, v); err != nil {
+				if err := header.Check(name, v); err != nil {
 					return nil, "", err
 				}
 			}
 		}
-		*status, *header = max(response.Status, http.StatusOK), canonical(response.Header)
+		*status, *headers = max(response.Status, http.StatusOK), canonical(response.Header)
 		switch given := response.Body.(type) {
 		case string:
 			body, kind = []byte(given), "text/plain; charset=utf-8"

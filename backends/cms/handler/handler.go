@@ -13,8 +13,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/cms/header"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 )
 
@@ -64,8 +64,8 @@ type Call struct {
 	// Stream is the body, for a route that reads it itself (routes.Options.Stream); else nil.
 	Stream io.Reader
 
-	status int
-	header http.Header
+	status  int
+	headers http.Header
 }
 
 // Upload is a file of a form. Its name is as the client gave it.
@@ -89,41 +89,18 @@ func (c *Call) SetStatus(status int) error {
 // SetHeader sets a header of the answer; an empty value takes it away. Those of the connection are refused, as are
 // names and values that HTTP has not.
 func (c *Call) SetHeader(name, value string) error {
-	if err := CheckHeader(name, value); err != nil {
+	if err := header.Check(name, value); err != nil {
 		return err
 	}
-	if c.header == nil {
-		c.header = http.Header{}
+	if c.headers == nil {
+		c.headers = http.Header{}
 	}
-	c.header.Set(name, value)
+	c.headers.Set(name, value)
 	return nil
 }
 
 // Answered is the status that SetStatus left, 0 for none, and the headers of SetHeader.
-func (c *Call) Answered() (int, http.Header) { return c.status, c.header }
-
-// CheckHeader tells why a method may not set a header.
-func CheckHeader(name, value string) error {
-	if !token(name) {
-		return fmt.Errorf("%q is no name of a header", name)
-	}
-	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-		return fmt.Errorf("the value of header %s has control characters", name)
-	}
-	switch http.CanonicalHeaderKey(name) {
-	case "Connection", "Content-Length", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
-		return fmt.Errorf("header %s is the server's", name)
-	}
-	return nil
-}
-
-// token tells whether s is a token (RFC 9110, section 5.6.2).
-func token(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		letter := r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9'
-		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-	})
-}
+func (c *Call) Answered() (int, http.Header) { return c.status, c.headers }
 
 // Response is an answer as it says, whatever the method set before.
 type Response struct {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/header"
 )
 
 const (
@@ -133,7 +134,7 @@ func (e *entries) entry(list Value, prefix string) *Error {
 		Method: strings.ToUpper(at(0).Text), Endpoint: strings.Trim(prefix+strings.TrimLeft(at(1).Text, "/"), "/"),
 		Class: at(2).Text, Func: at(3).Text, Options: Defaults(), At: list.At,
 	}
-	if entry.Method != "*" && handler.CheckHeader(entry.Method, "") != nil { // a method is a token, as a header's name is
+	if entry.Method != "*" && header.Check(entry.Method, "") != nil { // a method is a token, as a header's name is
 		return errorAt(at(0).At, "%q is no HTTP method", at(0).Text)
 	}
 	if err := checkEndpoint(entry.Endpoint); err != "" {

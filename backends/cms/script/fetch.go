@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/dop251/goja"
-
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
@@ -30,7 +28,7 @@ func newClient(o Options) *http.Client {
 			if len(via) >= 5 {
 				return errors.New("more than 5 redirects")
 			}
-			return allowedHost(o.Hosts, r.URL)
+			return allowedHost(o.Hosts(), r.URL)
 		},
 	}
 }
@@ -68,7 +66,7 @@ func (e *Engine) fetch(ctx context.Context, method, address string, headers map[
 	if err != nil {
 		return nil, fmt.Errorf("%s is no address", quote(address))
 	}
-	if err := allowedHost(e.Hosts, u); err != nil {
+	if err := allowedHost(e.Hosts(), u); err != nil {
 		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
@@ -97,62 +95,4 @@ func (e *Engine) fetch(ctx context.Context, method, address string, headers map[
 		return nil, fmt.Errorf("fetching from %s: the answer is larger than 4 MiB", u.Host)
 	}
 	return &fetched{resp.StatusCode, resp.Header, text}, nil
-}
-
-// fetchGlobal is http.fetch(address, {method, headers, body}). An object as body is sent
-// as JSON.
-func (rt *runtime) fetchGlobal(c goja.FunctionCall) goja.Value {
-	method, headers := http.MethodGet, make(map[string]string)
-	var body []byte
-	if o, ok := c.Argument(1).(*goja.Object); ok {
-		if m := o.Get("method"); m != nil && !goja.IsUndefined(m) {
-			method = strings.ToUpper(m.String())
-		}
-		if h, ok := o.Get("headers").(*goja.Object); ok {
-			for _, name := range h.Keys() {
-				headers[name] = h.Get(name).String()
-			}
-		}
-		switch b := o.Get("body").(type) {
-		case goja.String:
-			body = []byte(b.String())
-		case *goja.Object:
-			text, err := rt.json(b)
-			rt.check(err)
-			body = text
-			if _, has := headers["Content-Type"]; !has {
-				headers["Content-Type"] = "application/json"
-			}
-		}
-	}
-	if len(body) > maxFetch {
-		rt.fail("the body is larger than 4 MiB")
-	}
-	rt.operation()
-	got, err := rt.program.engine.fetch(rt.call.context(), method, c.Argument(0).String(), headers, body)
-	rt.away.Store(false)
-	if err != nil {
-		rt.fail(err.Error())
-	}
-	made, all := rt.vm.NewObject(), rt.vm.NewObject()
-	for name := range got.headers {
-		_ = all.Set(strings.ToLower(name), got.headers.Get(name))
-	}
-	_ = made.Set("status", got.status)
-	_ = made.Set("ok", got.status >= 200 && got.status <= 299)
-	_ = made.Set("headers", all)
-	_ = made.Set("text", func(goja.FunctionCall) goja.Value {
-		return rt.vm.ToValue(strings.ToValidUTF8(string(got.body), "\uFFFD"))
-	})
-	_ = made.Set("json", func(goja.FunctionCall) goja.Value {
-		if deepJSON(string(got.body)) {
-			rt.fail(errTooDeep.Error())
-		}
-		value, err := rt.parse(goja.Undefined(), rt.vm.ToValue(string(got.body)))
-		if err != nil {
-			rt.rethrow(err)
-		}
-		return value
-	})
-	return made
 }

@@ -128,13 +128,13 @@ static unknown() { return sanitizer.apply("a", "nope") }
 func TestCacheGlobal(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	o := Options{Runtimes: 1, Now: func() time.Time { return time.Unix(ahead.Load(), 0) }, Site: site(t, map[string]string{"api/A.js": `exports.A = class A {
+	o := Options{Runners: 1, Now: func() time.Time { return time.Unix(ahead.Load(), 0) }, Site: site(t, map[string]string{"api/A.js": `exports.A = class A {
   static set() { const v = {n: [1]}; cache.set("k", v, 10); v.n.push(2); cache.set("keep", 1); cache.set("never", 1, 0); return cache.get("k") }
   static get() { const v = cache.get("k"); if (v) v.x = 1; return [v, cache.get("keep"), cache.get("never")] }
   static remember() { return cache.remember("r", 10, () => ({made: Math.random()})) }
   static remove() { return [cache.delete("k"), cache.delete("k")] }
 }`})}
-	e := New(o)
+	e := engine(t, o)
 	var programs [2]*Program
 	for i := range programs {
 		var err error
@@ -199,7 +199,7 @@ func TestFetch(t *testing.T) {
 	body := `static m(data) { const r = http.fetch(data.url, {method: "post", headers: {"X-A": "b"}, body: {c: 1}}); return [r.status, r.ok, r.headers["x-said"], r.json().a, r.text()] }
 static get(data) { return http.fetch(data.url).status }`
 	local := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	p := load(t, Options{Hosts: []string{u.Host, "*.example.com"}, Networks: local}, body)
+	p := load(t, Options{Hosts: func() []string { return []string{u.Host, "*.example.com"} }, Networks: local}, body)
 	got, err := run(t, p, "m", callWith(map[string]any{"url": server.URL}))
 	if want := `[418,false,"POST b application/json",[1],"{\"a\":[1]}"]`; err != nil || shown(got) != want {
 		t.Errorf("%s, %v", shown(got), err)
@@ -212,7 +212,7 @@ static get(data) { return http.fetch(data.url).status }`
 			t.Errorf("%s: %s, %v", address, shown(got), err)
 		}
 	}
-	guarded := load(t, Options{Hosts: []string{u.Host}}, body)
+	guarded := load(t, Options{Hosts: func() []string { return []string{u.Host} }}, body)
 	if _, err := run(t, guarded, "get", callWith(map[string]any{"url": server.URL})); err == nil || !strings.Contains(err.Error(), "not public") {
 		t.Errorf("an address of the own network: %v", err)
 	}

@@ -40,7 +40,7 @@ func TestHowTo(t *testing.T) {
 	}
 	php := files["api/Routes.php"]
 	delete(files, "api/Routes.php")
-	e := New(Options{Site: site(t, files), Pages: &fakePages{}})
+	e := engine(t, Options{Site: site(t, files), Pages: &fakePages{}})
 	l, err := loadSite(e)
 	if err != nil {
 		t.Fatal(err)

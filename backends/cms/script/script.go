@@ -2,20 +2,16 @@
 // site are CommonJS; the classes they export become methods of [handler.Class], which any
 // number of requests may call.
 //
-// A [Program] is the code of a site as it was at one moment. It has a pool of runtimes,
-// each of which runs one call at a time. No call sees what another one has left:
-// the built-in objects are frozen, and what a file declares is either such that nothing
-// can be left in it, and frozen too, or it is made anew for each call. What is to stay is
-// kept in the cache, which all share, or in the content.
-//
-// The engine cannot tell how much memory a script has taken. Helpers that take much are
-// bounded, and a call beside which the memory of the process grows fast is ended; but
-// code of a site is trusted: whoever may write it may stop the service.
+// A [Program] is the code of a site as it was at one moment. Its calls run in processes of
+// their own (package worker), one at a time in each, so that whatever a handler does, and
+// whatever a client sends it, ends with that process: the engine can be stopped neither
+// inside of its own functions nor by how much memory it takes. What scripts ask for is done
+// here, with the rights of the user of the request (host). No call sees what another one has
+// left; what is to stay is kept in the cache, which all share, or in the content.
 package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -24,14 +20,19 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
-	"github.com/dop251/goja"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/js"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
+
+// timeout is how long a call may take whose context has no deadline.
+const timeout = 5 * time.Second
 
 // Options of an engine.
 type Options struct {
@@ -39,8 +40,8 @@ type Options struct {
 	Site string
 	// Logger takes what scripts log. It is asked each time.
 	Logger func() *zap.Logger
-	// Pages, Users, Templates and Fields are what scripts may ask for; nil: it is not there.
-	// Files are those of pages. Default: there are none.
+	// Pages, Users, Templates and Fields are what scripts may ask for, and Files those of pages. What is nil is not
+	// there.
 	Files     Files
 	Pages     Pages
 	Users     Users
@@ -49,33 +50,38 @@ type Options struct {
 	// Config is what scripts may know of the settings, no secrets. It is asked once a call
 	// that reads it. Default: nothing.
 	Config func() map[string]any
-	// Hosts may be fetched from, as host or host:port; "*.example.com" are all below one.
-	// Default: none, http.fetch is off.
-	Hosts []string
+	// Hosts are those that may be fetched from, as host or host:port; "*.example.com" are all below one. It is asked
+	// each time. Default: none, http.fetch is off.
+	Hosts func() []string
 	// Networks are those that are not public and may be fetched from.
 	Networks []netip.Prefix
-	// Runtimes is how many calls run at a time. Default: 4 for each CPU, 8 to 64.
-	Runtimes int
-	// Wait is how long a call waits for a runtime. Default: 1 s.
+	// InProcess runs handlers in this process, without a bound on what they and the functions of the engine take.
+	InProcess bool
+	// Runners is how many calls run at a time. Default: 4 for each CPU, 8 to 64.
+	Runners int
+	// Wait is how long a call waits for a runner. Default: 1 s.
 	Wait time.Duration
 	// Timeout is how long a call may take whose context has no deadline. Default: 5 s.
 	Timeout time.Duration
 	// Now is the clock of the cache. Default: time.Now.
 	Now func() time.Time
+	// Ended is told of each worker process that has ended and why: time, memory or died. Default: nobody is.
+	Ended func(reason string)
 }
 
-// Engine makes programs of a site's code. What outlives a program is of it: the cache.
+// Engine makes programs of a site's code. What outlives a program is of it: the cache, and the processes.
 type Engine struct {
 	Options
-	timeout time.Duration
 	cache   *cache
 	client  *http.Client
+	pool    *pool
+	current atomic.Pointer[Program] // the newest
 }
 
-// New makes an engine. It reads nothing.
+// New makes an engine. It reads nothing, and starts no process. Close ends it.
 func New(o Options) *Engine {
-	if o.Runtimes <= 0 {
-		o.Runtimes = min(max(4*goruntime.GOMAXPROCS(0), 8), 64)
+	if o.Runners <= 0 {
+		o.Runners = min(max(4*goruntime.GOMAXPROCS(0), 8), 64)
 	}
 	if o.Wait <= 0 {
 		o.Wait = time.Second
@@ -89,28 +95,63 @@ func New(o Options) *Engine {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop
 	}
-	return &Engine{Options: o, timeout: o.Timeout, cache: newCache(maxCache, o.Now), client: newClient(o)}
+	if o.Hosts == nil {
+		o.Hosts = func() []string { return nil }
+	}
+	if o.Ended == nil {
+		o.Ended = func(string) {}
+	}
+	e := &Engine{Options: o, cache: newCache(maxCache, o.Now), client: newClient(o)}
+	e.pool = newPool(o.Runners, o.Wait, e.start)
+	return e
+}
+
+// Close ends the processes, those of calls that run when these are over. A call that still comes has one for itself.
+func (e *Engine) Close() { e.pool.close() }
+
+// start makes a runner.
+func (e *Engine) start() (runner, error) {
+	if e.InProcess {
+		return new(local), nil
+	}
+	p, err := startProcess(e.lost)
+	if err != nil {
+		return nil, fmt.Errorf("starting a process for handlers (the option isolation none runs them in this one): %w", err)
+	}
+	if program := e.current.Load(); program != nil {
+		if err := p.use(program); err != nil {
+			p.close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// lost is told of a process that has ended by itself, or for what a call did.
+func (e *Engine) lost(p *process, reason string) {
+	e.Ended(reason)
+	e.pool.drop(p)
 }
 
 // Program is the code of a site as it was at one moment.
 type Program struct {
-	engine  *Engine
-	sources *sources
-	classes map[string]*class // by name
-	free    chan *runtime     // nil: one that is to be made
+	engine   *Engine
+	sources  *sources
+	code     *js.Code // of calls in this process
+	classes  map[string]*class
+	warnings []*routes.Error
 }
 
 // class is one that a file exports.
 type class struct {
-	source  *source
-	export  string // empty: the file exports the class itself
-	methods []string
+	file, export string // without an export, the file exports the class itself
+	methods      []string
 }
 
 // method is one of a class.
 type method struct {
-	source              *source
-	export, class, name string
+	file, export, class, name string
+	lane                      lane
 }
 
 // program makes one without any class.
@@ -119,13 +160,8 @@ func (e *Engine) program() (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the site: %w", err)
 	}
-	p := &Program{
-		engine: e, sources: &sources{root: root, files: make(map[string]*source)}, classes: make(map[string]*class), free: make(chan *runtime, e.Runtimes),
-	}
+	p := &Program{engine: e, sources: newSources(root), code: js.NewCode(), classes: make(map[string]*class)}
 	goruntime.AddCleanup(p, func(root *os.Root) { _ = root.Close() }, root) // when its last call is over
-	for range e.Runtimes - 1 {
-		p.free <- nil
-	}
 	return p, nil
 }
 
@@ -134,120 +170,120 @@ func (e *Engine) program() (*Program, error) {
 // exports; a later file's goes before. The error is a *[routes.Error] where it is one
 // of the code.
 func (e *Engine) Load(files ...string) (*Program, error) {
-	p, err := e.program()
+	p, _, err := e.load(wire.Load, func(to []byte) []byte {
+		to = wire.AppendUint(to, uint64(len(files)))
+		for _, name := range files {
+			to = wire.AppendText(to, filepath.ToSlash(name))
+		}
+		return to
+	})
+	return p, err
+}
+
+// LoadTable evaluates Routes.js and the files that it requires. The table is what the
+// reader of Routes.php would give; its classes are those of the program, by names that
+// tell two of the same name apart. The error is a *routes.Error where an author can
+// mend it.
+func (e *Engine) LoadTable() (routes.Value, *Program, error) {
+	p, table, err := e.load(wire.Table, func(to []byte) []byte { return to })
+	return table, p, err
+}
+
+// load makes a program in a runner, within the limits of a call.
+func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program, table routes.Value, err error) {
+	if p, err = e.program(); err != nil {
+		return nil, table, err
+	}
+	r, err := e.pool.borrow()
 	if err != nil {
-		return nil, err
+		return nil, table, err
 	}
-	rt, err := newRuntime(p)
+	ctx, cancel := context.WithTimeout(context.Background(), e.Timeout)
+	defer cancel()
+	h := &host{engine: e, program: p, ctx: ctx, call: &handler.Call{User: handler.User{Name: "guest"}}}
+	result, err := r.run(h, question, arguments)
 	if err != nil {
-		return nil, err
+		e.pool.back(r, false)
+		return nil, table, &routes.Error{At: routes.Position{File: "api"}, Message: "the files of the site cannot be loaded: " + err.Error()}
 	}
-	for _, name := range files {
-		err := p.first(rt, func() error {
-			found, err := p.sources.find("", "/"+filepath.ToSlash(name))
-			if err != nil {
-				return err
-			}
-			exports, err := rt.load(found)
-			if err != nil {
-				return err
-			}
-			return p.exported(rt, found, exports)
-		})
-		if err != nil {
-			return nil, asProblem(name, err)
-		}
+	if table, err = p.loaded(result); err == nil {
+		e.current.Store(p)
 	}
-	p.free <- rt
-	return p, nil
-}
-
-// first runs what is run before the first request, within the limits of one. What is read of a script, such as a
-// getter among its exports, may be code of it.
-func (p *Program) first(rt *runtime, fn func() error) error {
-	rt.begin(context.Background(), &handler.Call{User: handler.User{Name: "guest"}})
-	var err error
-	if broken := rt.do(func() { err = fn() }); broken != nil {
-		err = broken
-	}
+	e.pool.back(r, true)
 	if err != nil {
-		err = rt.reason(err)
+		return nil, table, err
 	}
-	rt.end()
-	return err
+	return p, table, nil
 }
 
-// asProblem tells an error of the code with the place in it.
-func asProblem(name string, err error) error {
-	if p, ok := errors.AsType[*routes.Error](err); ok {
-		return p
+// loaded reads the answer to Load and Table.
+func (p *Program) loaded(result []byte) (table routes.Value, err error) {
+	r := wire.NewReader(result)
+	if kind := r.Byte(); kind == wire.Wrong {
+		return table, readProblem(r)
 	}
-	made := problem(name, 0, 0, err.Error())
-	at, _, _ := strings.Cut(Stack(err), "\n")
-	if open := strings.LastIndexByte(at, '('); open >= 0 {
-		at = strings.TrimSuffix(at[open+1:], ")")
-	}
-	if parts := strings.Split(at, ":"); len(parts) == 3 {
-		if line, column := atoi(parts[1]), atoi(parts[2]); line > 0 {
-			if line == 1 {
-				column = max(column-len(before), 1)
-			}
-			made.At = routes.Position{File: parts[0], Line: line, Column: column}
-		}
-	}
-	return made
-}
-
-func atoi(s string) (n int) {
-	for _, c := range s {
-		if c < '0' || c > '9' || n > 1<<24 {
-			return 0
-		}
-		n = 10*n + int(c-'0')
-	}
-	return n
-}
-
-// exported finds the classes of a file.
-func (p *Program) exported(rt *runtime, s *source, exports goja.Value) error {
-	object, ok := exports.(*goja.Object)
-	if !ok {
-		return nil
-	}
-	if _, ok := goja.AssertFunction(object); ok { // module.exports = class …
-		name := object.Get("name").String()
-		p.classes[name] = &class{s, "", methods(rt, object)}
-	}
-	for _, key := range object.Keys() {
-		value, ok := object.Get(key).(*goja.Object)
-		if !ok || !handler.Identifier(key) {
-			continue
-		}
-		if found := methods(rt, value); len(found) > 0 || value.ClassName() == "Function" {
-			p.classes[key] = &class{s, key, found}
-		}
-	}
-	return nil
-}
-
-// methods are the static methods of a class, and those that it inherits; also the
-// functions of a plain object.
-func methods(rt *runtime, object *goja.Object) (found []string) {
-	for o := object; o != nil; o = o.Prototype() {
-		if o.Prototype() == nil || o == rt.function { // what all objects, all functions have
-			break
-		}
-		for _, name := range o.GetOwnPropertyNames() {
-			if !handler.Identifier(name) || slices.Contains(found, name) || name == "prototype" || name == "length" || name == "name" {
-				continue
-			}
-			if _, ok := goja.AssertFunction(o.Get(name)); ok {
-				found = append(found, name)
+	for range r.Len() {
+		name, c := r.Text(), &class{file: r.Text(), export: r.Text()}
+		for range r.Len() {
+			if m := r.Text(); handler.Identifier(m) {
+				c.methods = append(c.methods, m)
 			}
 		}
+		if c.export == "" || handler.Identifier(c.export) {
+			p.classes[name] = c
+		}
 	}
-	slices.Sort(found)
-	return found
+	for range r.Len() {
+		p.warnings = append(p.warnings, readProblem(r))
+	}
+	slices.SortFunc(p.warnings, func(a, b *routes.Error) int {
+		if order := strings.Compare(a.At.File, b.At.File); order != 0 {
+			return order
+		}
+		return a.At.Line - b.At.Line
+	})
+	if r.More() {
+		table = readTable(r, 0)
+	}
+	return table, r.Err()
+}
+
+func readProblem(r *wire.Reader) *routes.Error {
+	return &routes.Error{At: readPosition(r), Message: r.Text()}
+}
+
+func readPosition(r *wire.Reader) routes.Position {
+	return routes.Position{File: r.Text(), Line: int(r.Int()), Column: int(r.Int())}
+}
+
+// maxTable is how deep routes may nest.
+const maxTable = 40
+
+// readTable reads a table of routes.
+func readTable(r *wire.Reader, depth int) (v routes.Value) {
+	kind := r.Byte()
+	v.At = readPosition(r)
+	switch kind {
+	case wire.String:
+		v.Kind, v.Text = routes.String, r.Text()
+	case wire.Class:
+		v.Kind, v.Text = routes.Class, r.Text()
+	case wire.Int:
+		v.Kind, v.Int = routes.Integer, r.Int()
+	case wire.True, wire.False:
+		v.Kind, v.Bool = routes.Boolean, kind == wire.True
+	case wire.List:
+		v.Kind = routes.List
+		for range r.Len() {
+			if depth > maxTable || r.Err() != nil {
+				break
+			}
+			item := routes.Item{Named: r.Bool(), Key: r.Text(), KeyAt: readPosition(r)}
+			item.Value = readTable(r, depth+1)
+			v.Items = append(v.Items, item)
+		}
+	}
+	return v
 }
 
 // Class is a class of a name, without compiled-in ones.
@@ -258,7 +294,7 @@ func (p *Program) Class(name string) (handler.Class, bool) {
 	}
 	made := handler.Class{Name: name, Methods: make(map[string]handler.Func, len(c.methods))}
 	for _, of := range c.methods {
-		m := &method{c.source, c.export, name, of}
+		m := &method{file: c.file, export: c.export, class: name, name: of}
 		made.Methods[of] = func(ctx context.Context, call *handler.Call) (any, error) { return p.call(ctx, m, call) }
 	}
 	return made, true
@@ -276,67 +312,46 @@ func (p *Program) Classes() []string {
 
 // Warnings are what is wrong in files that were read and does not keep them from
 // running, such as sanitizers that are none.
-func (p *Program) Warnings() (all []*routes.Error) {
-	p.sources.mu.Lock()
-	defer p.sources.mu.Unlock()
-	for _, s := range p.sources.files {
-		all = append(all, s.problems...)
-	}
-	slices.SortFunc(all, func(a, b *routes.Error) int {
-		if order := strings.Compare(a.At.File, b.At.File); order != 0 {
-			return order
-		}
-		return a.At.Line - b.At.Line
-	})
-	return all
-}
+func (p *Program) Warnings() []*routes.Error { return p.warnings }
 
-// call runs a method in a runtime that is free.
+// call runs a method in a runner that is free.
 func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, error) {
-	rt, err := p.take(ctx)
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.engine.Timeout)
+		defer cancel()
+	}
+	t, err := p.engine.pool.take(ctx, &m.lane)
 	if err != nil {
 		return nil, err
 	}
-	rt.begin(ctx, c)
-	clean := false
-	defer func() { // a panic of ours leaves no runtime behind
-		if good := rt.end(); !clean || !good {
-			rt = nil
-		}
-		p.free <- rt
-	}()
-	result, err := rt.run(m, c)
-	for _, promise := range rt.call.rejected {
-		lost := rt.thrown(promise.Result(), nil)
-		p.engine.Logger().Warn("a promise was rejected and nobody waits for it", zap.String("request", c.RequestID), zap.String("handler", m.class+"."+m.name),
-			zap.Error(lost), zap.String("stack", Stack(lost)))
+	good := false
+	defer func() { p.engine.pool.give(t, good) }() // a panic of ours leaves no runner behind
+	h := &host{engine: p.engine, program: p, ctx: ctx, call: c, method: m}
+	var unfit error // of a value that cannot be handed over
+	result, err := t.runner.run(h, wire.Call, func(to []byte) []byte {
+		to, unfit = appendCall(to, m, c)
+		return to
+	})
+	if err != nil {
+		return nil, err
 	}
-	clean = true
-	return result, err
+	good = true
+	if unfit != nil {
+		return nil, unfit
+	}
+	return h.answer(result)
 }
 
-// take waits for a runtime.
-func (p *Program) take(ctx context.Context) (*runtime, error) {
-	var rt *runtime
-	select {
-	case rt = <-p.free:
-	default:
-		timer := time.NewTimer(p.engine.Wait)
-		defer timer.Stop()
-		select {
-		case rt = <-p.free:
-		case <-timer.C:
-			return nil, handler.Busy()
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+// appendCall appends what a method is called with.
+func appendCall(to []byte, m *method, c *handler.Call) ([]byte, error) {
+	for _, text := range [...]string{"", "/" + m.file, m.export, m.class, m.name, c.Method, c.Path, c.RequestID, c.Address, c.BaseURL} {
+		to = wire.AppendText(to, text)
 	}
-	if rt != nil {
-		return rt, nil
+	to = wire.AppendText(wire.AppendInt(to, c.User.ID), c.User.Name)
+	to = wire.AppendUint(to, uint64(len(c.User.Roles)))
+	for _, role := range c.User.Roles {
+		to = wire.AppendText(to, role)
 	}
-	rt, err := newRuntime(p)
-	if err != nil {
-		p.free <- nil
-	}
-	return rt, err
+	return wire.AppendValue(to, c.Data)
 }

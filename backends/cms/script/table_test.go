@@ -57,7 +57,7 @@ func loadSite(e *Engine) (*loaded, error) {
 	}
 	l.table, err = routes.NewTable(l.entries, nil, func(e routes.Entry) (handler.Func, error) {
 		class, _ := l.program.Class(e.Class)
-		if method := class.Methods[e.Func]; method != nil || e.Class == helperName || e.Class == "Go" {
+		if method := class.Methods[e.Func]; method != nil || e.Class == "RestApiHelper" || e.Class == "Go" {
 			return method, nil
 		}
 		return nil, fmt.Errorf("no %s.%s", e.Class, e.Func)
@@ -86,7 +86,7 @@ module.exports = [
 	}
 	said := make([]string, 0, len(tables))
 	for name, files := range tables {
-		s, err := loadSite(New(Options{Site: site(t, files)}))
+		s, err := loadSite(engine(t, Options{Site: site(t, files)}))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -107,7 +107,7 @@ module.exports = [
 
 func TestClassesOfOneName(t *testing.T) {
 	t.Parallel()
-	s, err := loadSite(New(Options{Site: site(t, map[string]string{
+	s, err := loadSite(engine(t, Options{Site: site(t, map[string]string{
 		"api/v1/Posts.js": `exports.Posts = class { static list() { return 1 } }`, "api/v2/Posts.js": `module.exports = class Posts { static list() { return 2 } }`,
 		"api/plain.js":  `exports.list = () => 3`,
 		"api/Routes.js": `const { Posts } = require("./v1/Posts"), New = require("./v2/Posts"); module.exports = [{ v1: [["GET", "posts", Posts, "list"]], v2: [["GET", "posts", New, "list"]], v3: [["GET", "posts", require("./plain"), "list"]] }]`,
@@ -167,7 +167,7 @@ func TestLoadErrors(t *testing.T) {
 		{js("const a = []; a.push(a); module.exports = a"), "api/Routes.js:1:43: the routes nest deeper than 32"},
 		{js("module.exports = [['GET', 'a', 'X', 'y', {get auth() { throw new Error('no') }}]]"), "api/Routes.js:1:"},
 	} {
-		_, err := loadSite(New(Options{Site: site(t, c.files), Timeout: 300 * time.Millisecond}))
+		_, err := loadSite(engine(t, Options{Site: site(t, c.files), Timeout: 300 * time.Millisecond}))
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v\n got %v\nwant %s", c.files, err, c.want)
 			continue
@@ -180,7 +180,7 @@ func TestLoadErrors(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	p, err := New(Options{Site: site(t, map[string]string{"api/A.js": `class A {
+	p, err := engine(t, Options{Site: site(t, map[string]string{"api/A.js": `class A {
   static a(data) {
     RestApiHelper.checkAndSanitizeRequiredParameters(data, ["name|text", "age|nope", "plain", "x|text20_entities"]);
     return sanitizer.unknown(data.a) + sanitizer.text(1) + sanitizer.apply(1, "odd") + sanitizer.valid(1, "int");
@@ -213,7 +213,7 @@ func find(t testing.TB, l *atomic.Pointer[loaded]) (any, error) {
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir := site(t, map[string]string{"api/Routes.js": "const { Example } = require('./Example'); module.exports = [['GET', 'version', Example, 'version']]", "api/Example.js": version(0)})
-	e, l := New(Options{Site: dir, Wait: 30 * time.Second}), new(atomic.Pointer[loaded])
+	e, l := engine(t, Options{Site: dir, Wait: 30 * time.Second}), new(atomic.Pointer[loaded])
 	reload := func() {
 		next, err := loadSite(e)
 		if err != nil {

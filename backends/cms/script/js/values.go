@@ -1,4 +1,4 @@
-package script
+package js
 
 import (
 	"encoding/json"
@@ -6,72 +6,86 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
 
-	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// maxNesting is how deep values may nest, on their way in and out.
-const maxNesting = 512
+// maxOutput bounds an answer, and each value that a script hands over.
+const maxOutput = 8 << 20
 
-// deepJSON reports whether a text nests deeper than maxNesting, if it is JSON.
-func deepJSON(text string) bool {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-		case '[', '{':
-			if depth++; depth > maxNesting {
-				return true
-			}
-		case ']', '}':
-			depth--
-		}
-	}
-	return false
+var (
+	errOutput   = errors.New("the answer is larger than 8 MiB")
+	errCircle   = fmt.Errorf("the answer nests deeper than %d, or holds itself", wire.MaxNesting)
+	errFunction = errors.New("a function is no answer")
+)
+
+// read reads a value that wire.AppendValue has written.
+func (rt *Runtime) read(r *wire.Reader) (goja.Value, error) {
+	value := rt.readValue(r, 0)
+	return value, r.Err()
 }
 
-// object is a map as an object of the script, its members sorted by name.
-func (rt *runtime) object(m map[string]any) *goja.Object {
-	made := rt.vm.NewObject()
-	if len(m) < 2 {
-		for key, value := range m {
-			rt.put(made, key, value)
+func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
+	switch kind := r.Byte(); kind {
+	case wire.True, wire.False:
+		return rt.vm.ToValue(kind == wire.True)
+	case wire.Int:
+		return rt.vm.ToValue(r.Int())
+	case wire.Float:
+		return rt.vm.ToValue(r.Float())
+	case wire.String:
+		return rt.vm.ToValue(r.Text())
+	case wire.JSON:
+		made, err := rt.parse(r.Text())
+		rt.check(err)
+		return made
+	case wire.List:
+		if depth > wire.MaxNesting {
+			break
+		}
+		items := make([]any, r.Len())
+		for i := range items {
+			items[i] = rt.readValue(r, depth+1)
+		}
+		return rt.vm.NewArray(items...)
+	case wire.Object:
+		if depth > wire.MaxNesting {
+			break
+		}
+		made := rt.vm.NewObject()
+		for range r.Len() {
+			rt.put(made, r.Text(), rt.readValue(r, depth+1))
 		}
 		return made
 	}
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		rt.put(made, key, m[key])
-	}
-	return made
+	return goja.Null()
 }
 
 // put sets a member of an object, also one whose name means something there.
-func (rt *runtime) put(o *goja.Object, key string, value any) {
-	if key == "__proto__" {
-		_ = o.DefineDataProperty(key, rt.value(value), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
+func (rt *Runtime) put(o *goja.Object, name string, value goja.Value) {
+	if name == "__proto__" {
+		_ = o.DefineDataProperty(name, value, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
 		return
 	}
-	_ = o.Set(key, rt.value(value))
+	_ = o.Set(name, value)
 }
 
 // value is a value of JSON as one of the script.
-func (rt *runtime) value(value any) goja.Value {
+func (rt *Runtime) value(value any) goja.Value {
 	switch v := value.(type) {
 	case nil:
 		return goja.Null()
 	case map[string]any:
-		return rt.object(v)
+		made := rt.vm.NewObject()
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			rt.put(made, name, rt.value(v[name]))
+		}
+		return made
 	case []any:
 		items := make([]any, len(v))
 		for i := range v {
@@ -84,129 +98,123 @@ func (rt *runtime) value(value any) goja.Value {
 			items[i] = v[i]
 		}
 		return rt.vm.NewArray(items...)
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return rt.vm.ToValue(n)
-		}
-		n, _ := v.Float64()
-		return rt.vm.ToValue(n)
-	case json.RawMessage:
-		made, err := rt.parse(goja.Undefined(), rt.vm.ToValue(string(v)))
-		if err != nil {
-			return goja.Undefined()
-		}
-		return made
 	}
 	return rt.vm.ToValue(value)
 }
 
-// plainValue is a value of the script as one of JSON.
-func (rt *runtime) plainValue(v goja.Value) (any, error) {
-	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) {
-		return nil, nil
+// plain is a value of the script as one of JSON.
+func (rt *Runtime) plain(v goja.Value) any {
+	if !is(v) {
+		return nil
 	}
-	if o, ok := v.(*goja.Object); ok {
-		text, err := rt.json(o)
-		if err != nil || text == nil {
-			return nil, err
-		}
-		var made any
-		err = json.Unmarshal(text, &made)
-		return made, err
+	o, ok := v.(*goja.Object)
+	if !ok {
+		return v.Export()
 	}
-	return v.Export(), nil
+	var made any
+	if text, err := rt.json(o); err != nil {
+		rt.check(err)
+	} else if err := json.Unmarshal(text, &made); err != nil {
+		rt.fail(err.Error())
+	}
+	return made
 }
 
-// answer is the result of a method.
-func (rt *runtime) answer(result goja.Value) (any, error) {
-	if result == nil || goja.IsUndefined(result) || goja.IsNull(result) {
-		return nil, nil
+// is reports whether an argument was given.
+func is(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) }
+
+// text is an argument that is one; without it, empty.
+func text(v goja.Value) string {
+	if !is(v) {
+		return ""
+	}
+	return v.String()
+}
+
+// answer is the result of a method, as a Result has it.
+func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
+	if !is(result) {
+		return []byte{wire.Nothing}, nil
 	}
 	object, ok := result.(*goja.Object)
 	if !ok {
-		if s, ok := result.(goja.String); ok {
-			text := s.String()
-			if len(text) > maxOutput {
-				return nil, errOutput
-			}
-			return text, nil
+		return rt.body(result)
+	}
+	if number, ok := rt.served[object]; ok {
+		return wire.AppendUint([]byte{wire.Served}, number), nil
+	}
+	if r, ok := rt.responses[object]; ok {
+		body, err := rt.body(r.body)
+		if err != nil {
+			return nil, err
 		}
-		return rt.json(result)
+		made := wire.AppendUint([]byte{wire.Responded}, uint64(r.status)) //nolint:gosec // G115: a status
+		made = wire.AppendUint(made, uint64(len(r.header)))
+		for _, h := range r.header {
+			made = wire.AppendText(wire.AppendText(made, h[0]), h[1])
+		}
+		return append(made, body...), nil
 	}
-	if serve, ok := rt.call.served[object]; ok {
-		return serve, nil
-	}
-	if made, ok := rt.call.responses[object]; ok {
-		return rt.response(made)
-	}
-	text, err := rt.json(object)
-	if err != nil {
-		return nil, err
-	}
-	return text, nil
+	return rt.body(result)
 }
 
 // response is new Response(status, body, headers).
 type response struct {
-	status  int
-	body    goja.Value
-	headers http.Header
+	status int
+	body   goja.Value
+	header [][2]string
 }
 
-func (rt *runtime) response(r *response) (any, error) {
-	made := handler.Response{Status: r.status, Header: r.headers}
-	switch body := r.body.(type) {
-	case nil:
+// body is a value as the body of an answer.
+func (rt *Runtime) body(v goja.Value) ([]byte, error) {
+	if !is(v) {
+		return []byte{wire.Nothing}, nil
+	}
+	switch v := v.(type) {
 	case goja.String:
-		made.Body = body.String()
+		text := v.String()
+		if len(text) > maxOutput {
+			return nil, errOutput
+		}
+		return wire.AppendText([]byte{wire.Text}, text), nil
 	case *goja.Object:
-		if body.ClassName() == "ArrayBuffer" {
-			bytes, _ := body.Export().(goja.ArrayBuffer)
-			made.Body = slices.Clone(bytes.Bytes())
-			break
-		}
-		text, err := rt.json(body)
-		if err != nil {
-			return nil, err
-		}
-		made.Body = text
-	default:
-		if !goja.IsUndefined(body) && !goja.IsNull(body) {
-			text, err := rt.json(body)
-			if err != nil {
-				return nil, err
+		if v.ClassName() == "ArrayBuffer" {
+			if bytes, ok := v.Export().(goja.ArrayBuffer); ok {
+				if len(bytes.Bytes()) > maxOutput {
+					return nil, errOutput
+				}
+				return wire.AppendText([]byte{wire.Raw}, bytes.Bytes()), nil
 			}
-			made.Body = text
 		}
 	}
-	return made, nil
+	text, err := rt.json(v)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendText([]byte{wire.Whole}, text), nil
 }
 
-var (
-	errOutput   = errors.New("the answer is larger than 8 MiB")
-	errCircle   = fmt.Errorf("the answer nests deeper than %d, or holds itself", maxNesting)
-	errFunction = errors.New("a function is no answer")
-)
-
 // json writes a value as JSON.stringify does.
-func (rt *runtime) json(v goja.Value) (json.RawMessage, error) {
+func (rt *Runtime) json(v goja.Value) ([]byte, error) {
 	w := writer{rt: rt, text: make([]byte, 0, 256)}
 	var failed error
 	if err := rt.do(func() { failed = w.write(v, 0) }); err != nil {
-		return nil, rt.reason(err)
+		return nil, err
 	}
-	if failed != nil {
+	switch {
+	case failed != nil:
 		return nil, failed
-	}
-	if len(w.text) == 0 {
+	case len(w.text) == 0:
 		return nil, errFunction
+	case len(w.text) > maxOutput:
+		return nil, errOutput
 	}
 	return w.text, nil
 }
 
 // writer writes JSON.
 type writer struct {
-	rt   *runtime
+	rt   *Runtime
 	text []byte
 }
 
@@ -215,7 +223,7 @@ func (w *writer) write(v goja.Value, depth int) error {
 	if len(w.text) > maxOutput {
 		return errOutput
 	}
-	if depth > maxNesting {
+	if depth > wire.MaxNesting {
 		return errCircle
 	}
 	switch v := v.(type) {
@@ -310,7 +318,7 @@ func (w *writer) wrapped(o *goja.Object, depth int) error {
 }
 
 // toJSON is what an object says that it is.
-func (rt *runtime) toJSON(o *goja.Object) (goja.Value, bool) {
+func (rt *Runtime) toJSON(o *goja.Object) (goja.Value, bool) {
 	as, ok := o.Get("toJSON").(*goja.Object)
 	if !ok {
 		return nil, false
@@ -321,7 +329,7 @@ func (rt *runtime) toJSON(o *goja.Object) (goja.Value, bool) {
 	}
 	made, err := fn(o, rt.vm.ToValue(""))
 	if err != nil {
-		rt.rethrow(err)
+		rt.check(err)
 	}
 	return made, true
 }

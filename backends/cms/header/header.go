@@ -1,0 +1,31 @@
+// Package header says which headers a handler may set in its answer.
+package header
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Check returns why a method may not set a header; nil where it may.
+func Check(name, value string) error {
+	if !token(name) {
+		return fmt.Errorf("%q is no name of a header", name)
+	}
+	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		return fmt.Errorf("the value of header %s has control characters", name)
+	}
+	switch http.CanonicalHeaderKey(name) {
+	case "Connection", "Content-Length", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return fmt.Errorf("header %s is the server's", name)
+	}
+	return nil
+}
+
+// token tells whether s is a token (RFC 9110, section 5.6.2).
+func token(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		letter := r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}

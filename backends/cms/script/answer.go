@@ -1,0 +1,126 @@
+package script
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/js"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
+)
+
+// errResult is the error of a Result that is none.
+var errResult = errors.New("a process for handlers gave an answer that is none")
+
+// answer reads the Result of a call.
+func (h *host) answer(result []byte) (any, error) {
+	r := wire.NewReader(result)
+	if status := int(r.Uint()); status != 0 { //nolint:gosec // G115: SetStatus refuses what is none
+		if err := h.call.SetStatus(status); err != nil {
+			return nil, err
+		}
+	}
+	for range r.Len() {
+		if err := h.call.SetHeader(r.Text(), r.Text()); err != nil {
+			return nil, err
+		}
+	}
+	for range r.Len() {
+		lost := h.failed(r)
+		h.engine.Logger().Warn("a promise was rejected and nobody waits for it", zap.String("request", h.call.RequestID),
+			zap.String("handler", h.method.class+"."+h.method.name), zap.Error(lost), zap.String("stack", Stack(lost)))
+	}
+	value, err := h.result(r)
+	if r.Err() != nil {
+		return nil, errResult
+	}
+	return value, err
+}
+
+func (h *host) result(r *wire.Reader) (any, error) {
+	switch kind := r.Byte(); kind {
+	case wire.Failed:
+		return nil, h.failed(r)
+	case wire.Served:
+		n := r.Uint()
+		if n < 1 || n > uint64(len(h.served)) {
+			return nil, errResult
+		}
+		return h.served[n-1], nil
+	case wire.Responded:
+		made := handler.Response{Status: int(r.Uint()), Header: http.Header{}} //nolint:gosec // G115: the API refuses what is none
+		for range r.Len() {
+			made.Header.Set(r.Text(), r.Text())
+		}
+		var err error
+		made.Body, err = body(r.Byte(), r)
+		return made, err
+	default:
+		return body(kind, r)
+	}
+}
+
+// body is a value that a method has given.
+func body(kind byte, r *wire.Reader) (any, error) {
+	switch kind {
+	case wire.Nothing:
+		return nil, nil
+	case wire.Text:
+		return r.Text(), nil
+	case wire.Raw:
+		return []byte(r.Text()), nil
+	case wire.Whole:
+		return json.RawMessage(r.Text()), nil
+	}
+	return nil, errResult
+}
+
+// failed is the error of a call.
+func (h *host) failed(r *wire.Reader) error {
+	kind, code, message, stack, cause := r.Byte(), r.Uint(), r.Text(), r.Text(), r.Uint()
+	made := &scriptError{errors.New(message), stack}
+	switch {
+	case kind == wire.TookTime:
+		made.error = errTime
+	case kind == wire.TookMemory:
+		made.error = js.ErrMemory
+	case kind == wire.Coded && code >= 400 && code <= 599:
+		made.error = handler.Errorf(int(code), "%s", message)
+	case cause > 0 && cause <= uint64(len(h.causes)):
+		made.error = h.causes[cause-1]
+	}
+	return made
+}
+
+// errTime is the answer to who called what took too long.
+var errTime = handler.Errorf(http.StatusGatewayTimeout, "%s", js.ErrTime)
+
+// scriptError is an error with the place in the site's code where it arose.
+type scriptError struct {
+	error
+	stack string
+}
+
+func (e *scriptError) Unwrap() error { return e.error }
+
+// Stack is where an error of a handler arose, a call a line, the innermost first, or empty where it is not known.
+func (e *scriptError) Stack() string { return e.stack }
+
+// Stack is that of an error which has one.
+func Stack(err error) string {
+	if e, ok := errors.AsType[*scriptError](err); ok {
+		return e.stack
+	}
+	return ""
+}
+
+// endedError is the error of a call whose process has ended.
+type endedError struct{ how string }
+
+func (e *endedError) Error() string {
+	return fmt.Sprintf("the process of the handler has ended: %s", e.how)
+}

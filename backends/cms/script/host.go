@@ -1,0 +1,429 @@
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Limits of a call.
+const (
+	maxOperations = 1000
+	maxLines      = 1000    // in the log
+	maxFile       = 8 << 20 // of a text that becomes a file
+	maxValues     = 250_000 // in a value that a script hands over
+)
+
+// host does for a call what its script asks for. Nothing that comes from the script is trusted: a process that runs one
+// may be in the hands of whoever wrote it.
+type host struct {
+	engine     *Engine
+	program    *Program
+	ctx        context.Context
+	call       *handler.Call
+	method     *method // nil while files are loaded
+	operations int
+	lines      int
+	// What the script has numbers of, from 1.
+	causes []error
+	served []handler.Served
+}
+
+// Ask does an operation for a call in this process.
+func (h *host) Ask(operation byte, arguments []byte) ([]byte, error) {
+	reply, refused := h.do(operation, arguments, nil)
+	if refused != nil {
+		return nil, refused
+	}
+	return reply, nil
+}
+
+// do does an operation and appends what answers it.
+func (h *host) do(operation byte, arguments, reply []byte) ([]byte, *wire.Refused) {
+	r := wire.NewReader(arguments)
+	reply, err := h.operate(operation, r, reply)
+	if err == nil && r.Err() != nil {
+		err = r.Err()
+	}
+	if err == nil {
+		return reply, nil
+	}
+	return nil, h.refused(err)
+}
+
+// said is an error that the script may know as it is.
+type said string
+
+func (e said) Error() string { return string(e) }
+
+// refused is an error as the script is told of it: with its status where the client may know it. Else it is told that
+// there was one, and the log has it if the script does not catch it.
+func (h *host) refused(err error) *wire.Refused {
+	if e, ok := errors.AsType[said](err); ok {
+		return &wire.Refused{Message: string(e)}
+	}
+	if e, ok := handler.Of(err); ok {
+		return &wire.Refused{Code: e.Code, Message: e.Message}
+	}
+	if e, ok := apierror.From(err); ok && e.Status >= 400 && e.Status <= 499 {
+		return &wire.Refused{Code: e.Status, Message: e.Message}
+	}
+	if len(h.causes) < maxOperations {
+		h.causes = append(h.causes, err)
+	}
+	return &wire.Refused{Message: "internal error", Cause: uint64(len(h.causes))}
+}
+
+func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
+	switch operation {
+	case wire.Source:
+		file, text, err := h.program.sources.find(r.Text(), r.Text())
+		if err != nil {
+			return nil, said(err.Error())
+		}
+		return wire.AppendText(wire.AppendText(reply, file), text), nil
+	case wire.CacheGet:
+		text, ok := h.engine.cache.get(r.Text())
+		return wire.AppendText(wire.AppendBool(reply, ok), text), nil
+	case wire.CacheSet:
+		if !h.engine.cache.set(r.Text(), r.Text(), time.Duration(r.Int())*time.Millisecond) {
+			return nil, said("the value is larger than the cache")
+		}
+		return reply, nil
+	case wire.CacheDelete:
+		return wire.AppendValue(reply, h.engine.cache.delete(r.Text()))
+	case wire.SessionGet, wire.SessionSet, wire.SessionRemove:
+		return h.session(operation, r, reply)
+	case wire.Config:
+		if h.engine.Config == nil {
+			return wire.AppendValue(reply, Object{})
+		}
+		return wire.AppendValue(reply, h.engine.Config())
+	case wire.Data, wire.Datum, wire.Query, wire.Body, wire.Params, wire.Uploads, wire.Header, wire.Headers:
+		return h.request(operation, r, reply)
+	}
+	if h.operations++; h.operations > maxOperations {
+		return nil, said(fmt.Sprintf("more than %d operations on the content in one request", maxOperations))
+	}
+	switch operation {
+	case wire.Find, wire.Get, wire.Count, wire.Add, wire.Save, wire.Trash:
+		return h.pages(operation, r, reply)
+	case wire.Attach, wire.File, wire.Image:
+		return h.files(operation, r, reply)
+	case wire.Users, wire.User:
+		return h.users(operation, r, reply)
+	case wire.Templates, wire.Template:
+		return h.definitions(h.engine.Templates, "templates", operation == wire.Templates, r, reply)
+	case wire.Fields, wire.Field:
+		return h.definitions(h.engine.Fields, "fields", operation == wire.Fields, r, reply)
+	case wire.Fetch:
+		return h.fetch(r, reply)
+	}
+	return nil, fmt.Errorf("there is no operation %d", operation)
+}
+
+// member appends a value that may not be there.
+func member(reply []byte, value any, ok bool) ([]byte, error) {
+	return wire.AppendValue(wire.AppendBool(reply, ok), value)
+}
+
+// object appends an object that may not be there.
+func object(reply []byte, o Object, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendValue(reply, o)
+}
+
+// objects appends a list of objects.
+func objects(reply []byte, list []Object, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendValue(reply, list)
+}
+
+// request tells what a script seldom asks about the request.
+func (h *host) request(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
+	switch c := h.call; operation {
+	case wire.Data:
+		return wire.AppendValue(reply, orEmpty(c.Data))
+	case wire.Datum:
+		value, ok := c.Data[r.Text()]
+		return member(reply, value, ok)
+	case wire.Query:
+		return wire.AppendValue(reply, orEmpty(c.Query))
+	case wire.Body:
+		return wire.AppendValue(reply, orEmpty(c.Body))
+	case wire.Header:
+		values := c.Header.Values(r.Text())
+		return wire.AppendText(wire.AppendBool(reply, len(values) > 0), strings.Join(values, ", ")), nil
+	case wire.Headers:
+		all := make(Object, len(c.Header))
+		for name, values := range c.Header {
+			all[strings.ToLower(name)] = strings.Join(values, ", ")
+		}
+		return wire.AppendValue(reply, all)
+	case wire.Params:
+		all := make(Object, len(c.Params))
+		for name, value := range c.Params {
+			all[name] = value
+		}
+		return wire.AppendValue(reply, all)
+	default: // files of a form, without their content
+		list := make([]Object, 0, len(c.Files))
+		for _, name := range slices.Sorted(maps.Keys(c.Files)) {
+			list = append(list, Object{"field": name, "name": c.Files[name].Name, "size": len(c.Files[name].Content)})
+		}
+		return wire.AppendValue(reply, list)
+	}
+}
+
+func orEmpty(o Object) Object {
+	if o == nil {
+		return Object{}
+	}
+	return o
+}
+
+// session reaches what the caller's session remembers, where the mode has sessions.
+func (h *host) session(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
+	s := h.call.Session
+	if s == nil {
+		return nil, said("there are no sessions in this mode of authorization")
+	}
+	name := r.Text()
+	switch operation {
+	case wire.SessionGet:
+		value, ok := s.Get(name)
+		return member(reply, value, ok)
+	case wire.SessionSet:
+		value, err := readJSON(r.Bytes())
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Set(name, value); err != nil {
+			return nil, said(err.Error())
+		}
+	default:
+		s.Remove(name)
+	}
+	return reply, nil
+}
+
+// readJSON reads a value that a script has written. It takes many times as much memory as its text where it has many
+// parts, so that these are counted.
+func readJSON(text []byte) (value any, err error) {
+	if err := modest(text); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &value); err != nil {
+		return nil, said("the value is not JSON")
+	}
+	return value, nil
+}
+
+// modest refuses JSON that nests deep or has many values.
+func modest(text []byte) error {
+	depth, values := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '[', '{':
+			depth++
+			values++
+		case ']', '}':
+			depth--
+		case ',':
+			values++
+		}
+		if depth > wire.MaxNesting || values > maxValues {
+			return said(fmt.Sprintf("the value nests deeper than %d, or has more than %d parts", wire.MaxNesting, maxValues))
+		}
+	}
+	return nil
+}
+
+// given reads an object that a script has written.
+func given(text []byte) (Object, error) {
+	value, err := readJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := value.(Object)
+	if !ok {
+		return nil, said("the value is not an object")
+	}
+	return o, nil
+}
+
+func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
+	pages, user := h.engine.Pages, h.call.User
+	if pages == nil {
+		return nil, said("there are no pages here")
+	}
+	switch operation {
+	case wire.Find:
+		found, after, err := pages.Find(h.ctx, user, r.Text())
+		if reply, err = objects(reply, found, err); err != nil {
+			return nil, err
+		}
+		return wire.AppendText(reply, after), nil
+	case wire.Get:
+		found, err := pages.Get(h.ctx, user, r.Text())
+		return object(reply, found, err)
+	case wire.Count:
+		n, err := pages.Count(h.ctx, user, r.Text())
+		if err != nil {
+			return nil, err
+		}
+		return wire.AppendValue(reply, n)
+	case wire.Add:
+		page, err := given(r.Bytes())
+		if err != nil {
+			return nil, err
+		}
+		made, err := pages.Add(h.ctx, user, page)
+		return object(reply, made, err)
+	case wire.Save:
+		id := r.Int()
+		changes, err := given(r.Bytes())
+		if err != nil {
+			return nil, err
+		}
+		made, err := pages.Save(h.ctx, user, id, changes)
+		return object(reply, made, err)
+	default:
+		return reply, pages.Trash(h.ctx, user, r.Int())
+	}
+}
+
+func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
+	files, user := h.engine.Files, h.call.User
+	if files == nil {
+		return nil, said("there are no files here")
+	}
+	id := r.Int()
+	if operation == wire.Attach {
+		field, made := r.Text(), r.Bool()
+		file := handler.Upload{Name: r.Text()}
+		if made {
+			if file.Content = []byte(r.Text()); len(file.Content) > maxFile {
+				return nil, said("the file is larger than 8 MiB")
+			}
+		} else {
+			part, ok := h.call.Files[file.Name]
+			if !ok {
+				return nil, handler.Errorf(http.StatusBadRequest, "a file '%s' is missing", file.Name)
+			}
+			file = part
+		}
+		page, err := files.Attach(h.ctx, user, id, field, file.Name, file.Content)
+		return object(reply, page, err)
+	}
+	var size Object
+	if text := r.Bytes(); len(text) > 0 {
+		var err error
+		if size, err = given(text); err != nil {
+			return nil, err
+		}
+	}
+	if operation == wire.Image {
+		link, err := files.Link(id, size)
+		if err != nil {
+			return nil, err
+		}
+		return wire.AppendValue(reply, h.call.BaseURL+"/"+link)
+	}
+	serve, err := files.Answer(user, id, size)
+	if err != nil {
+		return nil, err
+	}
+	h.served = append(h.served, serve)
+	return wire.AppendUint(reply, uint64(len(h.served))), nil
+}
+
+func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
+	users := h.engine.Users
+	switch {
+	case users == nil:
+		return nil, said("there are no users here")
+	case operation == wire.User:
+		found, err := users.Get(h.ctx, r.Text())
+		return object(reply, found, err)
+	}
+	after, limit := r.Int(), r.Int()
+	found, err := users.Find(h.ctx, after, int(min(max(limit, 1), 500)))
+	return objects(reply, found, err)
+}
+
+func (h *host) definitions(of Definitions, name string, all bool, r *wire.Reader, reply []byte) ([]byte, error) {
+	switch {
+	case of == nil:
+		return nil, said("there are no " + name + " here")
+	case all:
+		found, err := of.All(h.ctx, h.call.User)
+		return objects(reply, found, err)
+	}
+	found, err := of.Get(h.ctx, h.call.User, r.Text())
+	return object(reply, found, err)
+}
+
+func (h *host) fetch(r *wire.Reader, reply []byte) ([]byte, error) {
+	address, method := r.Text(), r.Text()
+	headers := make(map[string]string)
+	for range r.Len() {
+		headers[r.Text()] = r.Text()
+	}
+	body := r.Bytes()
+	if len(body) > maxFetch {
+		return nil, said("the body is larger than 4 MiB")
+	}
+	got, err := h.engine.fetch(h.ctx, method, address, headers, body)
+	if err != nil {
+		return nil, said(err.Error())
+	}
+	reply = wire.AppendUint(reply, uint64(got.status)) //nolint:gosec // G115: a status
+	reply = wire.AppendUint(reply, uint64(len(got.headers)))
+	for name := range got.headers {
+		reply = wire.AppendText(wire.AppendText(reply, strings.ToLower(name)), got.headers.Get(name))
+	}
+	return wire.AppendText(reply, got.body), nil
+}
+
+// levels are those of lines in the log.
+var levels = [...]func(*zap.Logger, string, ...zap.Field){
+	wire.Debug: (*zap.Logger).Debug, wire.Info: (*zap.Logger).Info, wire.Warn: (*zap.Logger).Warn, wire.Error: (*zap.Logger).Error,
+}
+
+// maxLine bounds a line of a script in the log.
+const maxLine = 8 << 10
+
+// Log writes a line into the log of the request.
+func (h *host) Log(level byte, text string) {
+	if h.lines++; h.lines > maxLines || int(level) >= len(levels) {
+		return
+	}
+	fields := []zap.Field{zap.String("text", text[:min(len(text), maxLine)])}
+	if h.method != nil {
+		fields = append(fields, zap.String("request", h.call.RequestID))
+	}
+	levels[level](h.engine.Logger(), "script", fields...)
+}

@@ -1,0 +1,459 @@
+package js
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/header"
+	"github.com/tollgate-gateway/tollgate/backends/cms/sanitize"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
+)
+
+// globals are what scripts find: section 4 of the specification.
+var globals, pages, users, templates, fields, cache, fetch, log, console, helper, sanitizers *namespace
+
+func init() {
+	of := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
+	globals = newNamespace(map[string]member{
+		"pages": of(&pages), "users": of(&users), "templates": of(&templates), "fields": of(&fields), "cache": of(&cache), "http": of(&fetch),
+		"log": of(&log), "console": of(&console), "RestApiHelper": of(&helper), "sanitizer": of(&sanitizers), "input": of(&input), "session": of(&session),
+		"Response": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.newResponse) }},
+		"config":   asked(wire.Config),
+	})
+	pages = newNamespace(map[string]member{
+		"find": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			r := rt.ask(wire.Find, wire.AppendText(rt.arguments(), text(c.Argument(0))))
+			list := rt.got(r)
+			if o, ok := list.(*goja.Object); ok {
+				_ = o.DefineDataProperty("after", rt.vm.ToValue(r.Text()), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+			}
+			return list
+		}},
+		"get":   bySelector(wire.Get),
+		"count": bySelector(wire.Count),
+		"add": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			page := rt.object(c.Argument(0), "the page")
+			return rt.got(rt.ask(wire.Add, wire.AppendText(rt.arguments(), page)))
+		}},
+		"save": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			to, changes := rt.id(c.Argument(0), "page"), c.Argument(1)
+			if !is(changes) {
+				changes = c.Argument(0)
+			}
+			with := rt.object(changes, "the change")
+			return rt.got(rt.ask(wire.Save, wire.AppendText(wire.AppendInt(rt.arguments(), to), with)))
+		}},
+		"trash": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			rt.ask(wire.Trash, wire.AppendInt(rt.arguments(), rt.id(c.Argument(0), "page")))
+			return goja.Undefined()
+		}},
+		// attach(page, field, file): file is the name of a part of the form that was sent, or {name, text}.
+		"attach": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			to, in := rt.id(c.Argument(0), "page"), text(c.Argument(1))
+			o, made := c.Argument(2).(*goja.Object)
+			name, content := "", ""
+			if made {
+				name, content = text(o.Get("name")), text(o.Get("text"))
+			} else {
+				name = text(c.Argument(2))
+			}
+			if len(content) > maxOutput {
+				rt.fail("the file is larger than 8 MiB")
+			}
+			ask := wire.AppendText(wire.AppendInt(rt.arguments(), to), in)
+			return rt.got(rt.ask(wire.Attach, wire.AppendText(wire.AppendText(wire.AppendBool(ask, made), name), content)))
+		}},
+		// file(file, size) is an answer: return it.
+		"file": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			of, to := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
+			number := rt.ask(wire.File, wire.AppendText(wire.AppendInt(rt.arguments(), of), to)).Uint()
+			object := rt.vm.NewObject()
+			if rt.served == nil {
+				rt.served = make(map[*goja.Object]uint64)
+			}
+			rt.served[object] = number
+			return object
+		}},
+		// image(file, size) is the address of an image in a size.
+		"image": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			of, to := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
+			return rt.got(rt.ask(wire.Image, wire.AppendText(wire.AppendInt(rt.arguments(), of), to)))
+		}},
+	})
+	users = newNamespace(map[string]member{
+		// find({after, limit}): 25 by default, 500 at most.
+		"find": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			after, limit := int64(0), int64(25)
+			if o, ok := c.Argument(0).(*goja.Object); ok {
+				if v := o.Get("after"); is(v) {
+					after = v.ToInteger()
+				}
+				if v := o.Get("limit"); is(v) {
+					limit = min(max(v.ToInteger(), 1), 500)
+				}
+			}
+			return rt.got(rt.ask(wire.Users, wire.AppendInt(wire.AppendInt(rt.arguments(), after), limit)))
+		}},
+		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			if !is(c.Argument(0)) {
+				return goja.Null()
+			}
+			return rt.got(rt.ask(wire.User, wire.AppendText(rt.arguments(), c.Argument(0).String())))
+		}},
+	})
+	definitions := func(all, one byte) *namespace {
+		return newNamespace(map[string]member{
+			"all": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.got(rt.ask(all, nil)) }},
+			"get": bySelector(one),
+		})
+	}
+	templates, fields = definitions(wire.Templates, wire.Template), definitions(wire.Fields, wire.Field)
+	cache = newNamespace(map[string]member{
+		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			value, _ := rt.cached(c.Argument(0))
+			return value
+		}},
+		"set": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			rt.keep(c.Argument(0), c.Argument(1), c.Argument(2))
+			return goja.Undefined()
+		}},
+		"delete": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			return rt.got(rt.ask(wire.CacheDelete, wire.AppendText(rt.arguments(), c.Argument(0).String())))
+		}},
+		// remember(key, seconds, make) makes what is not there.
+		"remember": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			if value, ok := rt.cached(c.Argument(0)); ok {
+				return value
+			}
+			fn, ok := goja.AssertFunction(c.Argument(2))
+			if !ok {
+				rt.fail("cache.remember needs a function")
+			}
+			value, err := fn(goja.Undefined())
+			rt.check(err)
+			rt.keep(c.Argument(0), value, c.Argument(1))
+			return value
+		}},
+	})
+	fetch = newNamespace(map[string]member{"fetch": {call: (*Runtime).fetch}})
+	debug, info, warn, failure := logs(wire.Debug), logs(wire.Info), logs(wire.Warn), logs(wire.Error)
+	log = newNamespace(map[string]member{"debug": debug, "info": info, "warn": warn, "error": failure})
+	console = newNamespace(map[string]member{"debug": debug, "log": info, "info": info, "warn": warn, "error": failure, "trace": debug})
+	helper = newNamespace(map[string]member{
+		"checkAndSanitizeRequiredParameters": {call: (*Runtime).checkParameters},
+		"noEndPoint":                         {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.vm.ToValue("no endpoint defined") }},
+		"preflight": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value {
+			rt.status = http.StatusNoContent
+			return goja.Undefined()
+		}},
+		"baseUrl": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.vm.ToValue(rt.call.base) }},
+	})
+	sanitizers = newNamespace(sanitizerMembers())
+}
+
+// asked is a value that the host has.
+func asked(operation byte) member {
+	return member{value: func(rt *Runtime) goja.Value { return rt.got(rt.ask(operation, nil)) }}
+}
+
+// bySelector is an operation that takes a text.
+func bySelector(operation byte) member {
+	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+		return rt.got(rt.ask(operation, wire.AppendText(rt.arguments(), text(c.Argument(0)))))
+	}}
+}
+
+// arguments begins those of an operation.
+func (rt *Runtime) arguments() []byte { return rt.asked[:0] }
+
+// ask asks the host.
+func (rt *Runtime) ask(operation byte, arguments []byte) *wire.Reader {
+	reply, err := rt.host.Ask(operation, arguments)
+	if rt.asked = arguments; cap(arguments) > 64<<10 {
+		rt.asked = nil
+	}
+	rt.check(err)
+	return wire.NewReader(reply)
+}
+
+// got is a value in a reply.
+func (rt *Runtime) got(r *wire.Reader) goja.Value {
+	value, err := rt.read(r)
+	rt.check(err)
+	return value
+}
+
+// object is an argument that is an object, as JSON.
+func (rt *Runtime) object(v goja.Value, what string) []byte {
+	if o, ok := v.(*goja.Object); ok {
+		made, err := rt.json(o)
+		rt.check(err)
+		if len(made) > 0 && made[0] == '{' {
+			return made
+		}
+	}
+	rt.fail(what + " is not an object")
+	return nil
+}
+
+func (rt *Runtime) size(v goja.Value) []byte {
+	if !is(v) {
+		return nil
+	}
+	return rt.object(v, "the size")
+}
+
+// id is an argument that is an id, or an object that has one.
+func (rt *Runtime) id(v goja.Value, what string) int64 {
+	if o, ok := v.(*goja.Object); ok {
+		v = o.Get("id")
+	}
+	if !is(v) {
+		rt.fail("a " + what + " has an id")
+	}
+	return v.ToInteger()
+}
+
+// sanitizerMembers are a method for each name, and apply, valid and names for specs.
+func sanitizerMembers() map[string]member {
+	with := func(rt *Runtime, spec string, args []goja.Value) (value any, given []any) {
+		if !sanitize.Known(spec) {
+			rt.throw(http.StatusBadRequest, sanitize.UnknownError(spec).Error())
+		}
+		for i, arg := range args {
+			if i == 0 {
+				value = rt.plain(arg)
+			} else {
+				given = append(given, rt.plain(arg))
+			}
+		}
+		return value, given
+	}
+	apply := func(rt *Runtime, spec string, args []goja.Value) goja.Value {
+		value, given := with(rt, spec, args)
+		made, err := sanitize.With(spec, value, given...)
+		rt.check(err)
+		return rt.value(made)
+	}
+	second := func(rt *Runtime, c goja.FunctionCall) (spec string, args []goja.Value) {
+		if len(c.Arguments) < 2 {
+			rt.fail("a value and the name of a sanitizer are needed")
+		}
+		return c.Arguments[1].String(), append([]goja.Value{c.Arguments[0]}, c.Arguments[2:]...)
+	}
+	members := make(map[string]member)
+	for _, name := range sanitize.Names() {
+		members[name] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value { return apply(rt, name, c.Arguments) }}
+	}
+	members["apply"] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+		spec, args := second(rt, c)
+		return apply(rt, spec, args)
+	}}
+	members["valid"] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+		spec, args := second(rt, c)
+		value, given := with(rt, spec, args)
+		valid, err := sanitize.Valid(spec, value, given...)
+		rt.check(err)
+		return rt.vm.ToValue(valid)
+	}}
+	members["names"] = member{call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.value(sanitize.Names()) }}
+	return members
+}
+
+// checkParameters is checkAndSanitizeRequiredParameters: section 4.1.
+func (rt *Runtime) checkParameters(c goja.FunctionCall) goja.Value {
+	data, ok := c.Argument(0).(*goja.Object)
+	if !ok {
+		rt.fail("the data is not an object")
+	}
+	specs, ok := c.Argument(1).(*goja.Object)
+	if !ok || specs.ClassName() != "Array" {
+		rt.fail("the parameters are not a list")
+	}
+	for i := range specs.Get("length").ToInteger() {
+		rt.required(data, text(specs.Get(strconv.FormatInt(i, 10))))
+	}
+	return data
+}
+
+// required checks and replaces a member as name|sanitizer says.
+func (rt *Runtime) required(data *goja.Object, spec string) {
+	name, sanitizer, has := strings.Cut(spec, "|")
+	if !has {
+		sanitizer = "text"
+	}
+	value := data.Get(name)
+	if !is(value) {
+		rt.throw(http.StatusBadRequest, "Required parameter '"+name+"' is missing")
+	}
+	made, err := sanitize.Apply(sanitizer, rt.plain(value))
+	if err != nil {
+		rt.throw(http.StatusBadRequest, err.Error())
+	}
+	rt.check(data.Set(name, rt.value(made)))
+}
+
+// newResponse is Response(status, body, headers), with or without new.
+func (rt *Runtime) newResponse(c goja.ConstructorCall) *goja.Object {
+	status := c.Argument(0).ToInteger()
+	if !is(c.Argument(0)) {
+		status = http.StatusOK
+	}
+	if status < 200 || status > 599 {
+		rt.fail(fmt.Sprintf("%d is no status of an answer", status))
+	}
+	made := &response{status: int(status), body: c.Argument(1)}
+	if headers, ok := c.Argument(2).(*goja.Object); ok {
+		for _, name := range headers.Keys() {
+			value := headers.Get(name).String()
+			if err := header.Check(name, value); err != nil {
+				rt.fail(err.Error())
+			}
+			made.header = append(made.header, [2]string{name, value})
+		}
+	}
+	object := rt.vm.NewObject()
+	_ = object.Set("status", made.status)
+	if rt.responses == nil {
+		rt.responses = make(map[*goja.Object]*response)
+	}
+	rt.responses[object] = made
+	return object
+}
+
+// cached is a value of the cache, and whether it was there.
+func (rt *Runtime) cached(key goja.Value) (goja.Value, bool) {
+	r := rt.ask(wire.CacheGet, wire.AppendText(rt.arguments(), key.String()))
+	if !r.Bool() {
+		return goja.Undefined(), false
+	}
+	made, err := rt.parse(r.Text())
+	rt.check(err)
+	return made, true
+}
+
+// keep puts a value into the cache, for seconds or for as long as there is room.
+func (rt *Runtime) keep(key, value, seconds goja.Value) {
+	made, err := rt.json(value)
+	rt.check(err)
+	life := 0.0
+	if is(seconds) {
+		if life = seconds.ToFloat(); life <= 0 || math.IsNaN(life) {
+			rt.ask(wire.CacheDelete, wire.AppendText(rt.arguments(), key.String()))
+			return
+		}
+	}
+	ask := wire.AppendText(wire.AppendText(rt.arguments(), key.String()), made)
+	rt.ask(wire.CacheSet, wire.AppendInt(ask, int64(min(life, math.MaxInt32)*1000)))
+}
+
+// Bounds of what a call writes into the log.
+const (
+	maxLine  = 8 << 10
+	maxLines = 1000
+)
+
+// logs writes a line into the request's log.
+func logs(level byte) member {
+	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+		if rt.logged++; rt.logged > maxLines {
+			return goja.Undefined()
+		}
+		if rt.logged == maxLines {
+			rt.host.Log(wire.Warn, fmt.Sprintf("a call logs at most %d lines: what follows is left out", maxLines))
+			return goja.Undefined()
+		}
+		var line strings.Builder
+		for i, arg := range c.Arguments {
+			if i > 0 {
+				line.WriteByte(' ')
+			}
+			line.WriteString(rt.shown(arg))
+			if line.Len() > maxLine {
+				break
+			}
+		}
+		said := line.String()
+		rt.host.Log(level, strings.ToValidUTF8(said[:min(len(said), maxLine)], ""))
+		return goja.Undefined()
+	}}
+}
+
+// shown is a value as a console shows it.
+func (rt *Runtime) shown(v goja.Value) string {
+	o, ok := v.(*goja.Object)
+	if !ok {
+		return v.String()
+	}
+	switch o.ClassName() {
+	case "Error", "Function", "Date", "RegExp":
+		return v.String()
+	}
+	made, err := rt.json(o)
+	if err != nil {
+		return v.String()
+	}
+	return string(made)
+}
+
+// maxFetch bounds what is sent and what is fetched.
+const maxFetch = 4 << 20
+
+// fetch is http.fetch(address, {method, headers, body}). An object as body is sent as JSON.
+func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
+	method, names, headers := http.MethodGet, []string(nil), make(map[string]string)
+	var body []byte
+	if o, ok := c.Argument(1).(*goja.Object); ok {
+		if m := o.Get("method"); m != nil && !goja.IsUndefined(m) {
+			method = strings.ToUpper(m.String())
+		}
+		if h, ok := o.Get("headers").(*goja.Object); ok {
+			for _, name := range h.Keys() {
+				names = append(names, name)
+				headers[name] = h.Get(name).String()
+			}
+		}
+		switch b := o.Get("body").(type) {
+		case goja.String:
+			body = []byte(b.String())
+		case *goja.Object:
+			made, err := rt.json(b)
+			rt.check(err)
+			body = made
+			if _, has := headers["Content-Type"]; !has {
+				names = append(names, "Content-Type")
+				headers["Content-Type"] = "application/json"
+			}
+		}
+	}
+	if len(body) > maxFetch {
+		rt.fail("the body is larger than 4 MiB")
+	}
+	ask := wire.AppendText(wire.AppendText(rt.arguments(), c.Argument(0).String()), method)
+	ask = wire.AppendUint(ask, uint64(len(names)))
+	for _, name := range names {
+		ask = wire.AppendText(wire.AppendText(ask, name), headers[name])
+	}
+	r := rt.ask(wire.Fetch, wire.AppendText(ask, body))
+	made, all := rt.vm.NewObject(), rt.vm.NewObject()
+	status := int(r.Uint()) //nolint:gosec // G115: a status
+	for range r.Len() {
+		rt.put(all, r.Text(), rt.vm.ToValue(r.Text()))
+	}
+	said := r.Text()
+	_ = made.Set("status", status)
+	_ = made.Set("ok", status >= 200 && status <= 299)
+	_ = made.Set("headers", all)
+	_ = made.Set("text", func(goja.FunctionCall) goja.Value { return rt.vm.ToValue(strings.ToValidUTF8(said, "\uFFFD")) })
+	_ = made.Set("json", func(goja.FunctionCall) goja.Value {
+		value, err := rt.parse(said)
+		rt.check(err)
+		return value
+	})
+	return made
+}

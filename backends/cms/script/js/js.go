@@ -1,0 +1,399 @@
+// Package js runs the JavaScript of a site: handler classes in CommonJS files, and Routes.js. It bounds how deep calls
+// nest and how large an answer is, and nothing else: whoever uses it ends what takes too long or too much memory from
+// outside, by Interrupt and, since the engine cannot be interrupted inside of its own functions, by ending the process.
+//
+// A [Runtime] runs one call and is thrown away, so that nothing a call does to classes, prototypes or built-in objects
+// is there for the next one. What a script asks for beside its request comes from a [Host].
+package js
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
+)
+
+// maxDepth is how deep calls nest.
+const maxDepth = 512
+
+// Host answers what a script asks for.
+type Host interface {
+	// Ask asks for an operation with the arguments that it has, and returns what answers it, which is good until the
+	// next call of Ask. The error is a *[wire.Refused] where the script is told of it.
+	Ask(operation byte, arguments []byte) (reply []byte, err error)
+	// Log writes a line into the log of the request.
+	Log(level byte, text string)
+}
+
+// Runtime is the JavaScript world of one call. All its methods but Interrupt are for one goroutine.
+type Runtime struct {
+	vm      *goja.Runtime
+	code    *Code
+	host    Host
+	modules map[string]*goja.Object // by the name of the file
+	context *goja.Object            // the second argument of methods
+	stringy goja.Callable           // JSON.parse
+	enter   goja.Callable           // calls todo as a script would
+	todo    func()
+	asked   []byte // arguments of an operation
+	logged  int    // lines
+
+	call   request
+	status int
+	header [][2]string // in the order in which they were set
+	// What natives have made, which scripts pass on.
+	responses map[*goja.Object]*response
+	served    map[*goja.Object]uint64 // numbers that the host gave
+	causes    map[*goja.Object]uint64 // likewise
+	// rejected are promises that nobody has waited for yet, in their order.
+	rejected []*goja.Promise
+}
+
+// request is what a script may know of the request without asking.
+type request struct {
+	method, path, id, address, base string
+	user                            struct {
+		id    int64
+		name  string
+		roles []string
+	}
+}
+
+// New makes a runtime, which runs the code of a site. It is worth having one ready before a call comes.
+func New(code *Code) *Runtime {
+	rt := &Runtime{vm: goja.New(), code: code, modules: make(map[string]*goja.Object)}
+	rt.vm.SetMaxCallStackSize(maxDepth)
+	rt.vm.SetPromiseRejectionTracker(rt.track)
+	_ = rt.vm.GlobalObject().SetPrototype(rt.lazy(globals))
+	rt.context = rt.lazy(context)
+	return rt
+}
+
+// Interrupt ends what the runtime runs, with ErrTime or ErrMemory, as soon as it is between two steps of a script. It
+// may be called from any goroutine.
+func (rt *Runtime) Interrupt(reason error) { rt.vm.Interrupt(reason) }
+
+// Reasons for which a call is ended.
+var (
+	ErrTime   = errors.New("the handler took too long")
+	ErrMemory = errors.New("the handler took too much memory")
+)
+
+var errPending = errors.New("the handler's promise is not resolved: nothing is left that could do it")
+
+// Run calls a method as a Call frame says and appends its Result to a frame.
+func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
+	rt.host = host
+	r := wire.NewReader(frame)
+	from, name, export, class, method := r.Text(), r.Text(), r.Text(), r.Text(), r.Text()
+	rt.call.method, rt.call.path, rt.call.id, rt.call.address, rt.call.base = r.Text(), r.Text(), r.Text(), r.Text(), r.Text()
+	rt.call.user.id, rt.call.user.name = r.Int(), r.Text()
+	for range r.Len() {
+		rt.call.user.roles = append(rt.call.user.roles, r.Text())
+	}
+	var answer []byte
+	var err error
+	if thrown := rt.do(func() {
+		var data goja.Value
+		if data, err = rt.read(r); err == nil {
+			answer, err = rt.method(from, name, export, class, method, data)
+		}
+	}); thrown != nil {
+		err = thrown
+	}
+	result = wire.AppendUint(result, uint64(rt.status)) //nolint:gosec // G115: a status
+	result = wire.AppendUint(result, uint64(len(rt.header)))
+	for _, h := range rt.header {
+		result = wire.AppendText(wire.AppendText(result, h[0]), h[1])
+	}
+	result = wire.AppendUint(result, uint64(len(rt.rejected)))
+	for _, promise := range rt.rejected {
+		result = rt.thrown(promise.Result(), nil).append(result)
+	}
+	if err != nil {
+		return rt.reason(err).append(append(result, wire.Failed))
+	}
+	return append(result, answer...)
+}
+
+// method calls a method and makes its answer.
+func (rt *Runtime) method(from, name, export, class, method string, data goja.Value) ([]byte, error) {
+	found, err := rt.code.find(rt.host, from, name)
+	if err != nil {
+		return nil, err
+	}
+	exported, err := rt.load(found)
+	if err != nil {
+		return nil, err
+	}
+	object, _ := exported.(*goja.Object)
+	if object != nil && export != "" {
+		object, _ = object.Get(export).(*goja.Object)
+	}
+	if object == nil {
+		return nil, fmt.Errorf("%s exports no class %s any more", found.name, class)
+	}
+	fn, ok := goja.AssertFunction(object.Get(method))
+	if !ok {
+		return nil, fmt.Errorf("%s: class %s has no method %s any more", found.name, class, method)
+	}
+	result, err := fn(object, data, rt.context)
+	if err != nil {
+		return nil, err
+	}
+	if o, ok := result.(*goja.Object); ok && o.ExportType() == promiseType {
+		promise, _ := o.Export().(*goja.Promise)
+		rt.track(promise, goja.PromiseRejectionHandle)
+		switch promise.State() {
+		case goja.PromiseStatePending:
+			return nil, errPending
+		case goja.PromiseStateRejected:
+			return nil, &rejection{promise.Result()}
+		case goja.PromiseStateFulfilled:
+			result = promise.Result()
+		}
+	}
+	return rt.answer(result)
+}
+
+var promiseType = reflect.TypeFor[*goja.Promise]()
+
+// rejection is the error of a promise that the method returned.
+type rejection struct{ value goja.Value }
+
+func (*rejection) Error() string { return "the promise was rejected" }
+
+// track keeps promises that are rejected as long as nobody waits for them.
+func (rt *Runtime) track(p *goja.Promise, operation goja.PromiseRejectionOperation) {
+	switch {
+	case operation == goja.PromiseRejectionReject && len(rt.rejected) < 10:
+		rt.rejected = append(rt.rejected, p)
+	case operation == goja.PromiseRejectionHandle:
+		rt.rejected = slices.DeleteFunc(rt.rejected, func(q *goja.Promise) bool { return q == p })
+	}
+}
+
+// do runs what a script may have a part in, such as a getter, and returns what it threw.
+func (rt *Runtime) do(fn func()) error {
+	if rt.enter == nil {
+		rt.enter, _ = goja.AssertFunction(rt.vm.ToValue(func(goja.FunctionCall) goja.Value {
+			rt.todo()
+			return goja.Undefined()
+		}))
+	}
+	outer := rt.todo
+	rt.todo = fn
+	_, err := rt.enter(goja.Undefined())
+	rt.todo = outer
+	return err
+}
+
+// require is what files call.
+func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
+	return func(c goja.FunctionCall) goja.Value {
+		found, err := rt.code.find(rt.host, from, c.Argument(0).String())
+		if err == nil {
+			var made goja.Value
+			if made, err = rt.load(found); err == nil {
+				return made
+			}
+		}
+		if p, ok := errors.AsType[*Problem](err); ok {
+			panic(rt.failure("SyntaxError", p.Error()))
+		}
+		rt.check(err)
+		return goja.Undefined()
+	}
+}
+
+// load gives what a file exports.
+func (rt *Runtime) load(s *source) (goja.Value, error) {
+	if module, ok := rt.modules[s.name]; ok { // also while it is loaded, in a circle
+		return module.Get("exports"), nil
+	}
+	module := rt.vm.NewObject()
+	if s.program == nil {
+		made, err := rt.parse(s.json)
+		if err != nil {
+			return nil, err
+		}
+		_ = module.Set("exports", made)
+		rt.modules[s.name] = module
+		return made, nil
+	}
+	exports := rt.vm.NewObject()
+	_ = module.Set("exports", exports)
+	rt.modules[s.name] = module
+	value, err := rt.vm.RunProgram(s.program)
+	if err == nil {
+		run, _ := goja.AssertFunction(value)
+		_, err = run(exports, exports, rt.vm.ToValue(rt.require(s.name)), module)
+	}
+	if err != nil {
+		delete(rt.modules, s.name)
+		return nil, err
+	}
+	return module.Get("exports"), nil
+}
+
+// parse is JSON.parse.
+func (rt *Runtime) parse(text string) (goja.Value, error) {
+	if rt.stringy == nil {
+		rt.stringy, _ = goja.AssertFunction(rt.vm.Get("JSON").ToObject(rt.vm).Get("parse"))
+	}
+	return rt.stringy(goja.Undefined(), rt.vm.ToValue(text))
+}
+
+func (rt *Runtime) failure(class, message string) goja.Value {
+	made, err := rt.vm.New(rt.vm.Get(class), rt.vm.ToValue(message))
+	if err != nil {
+		return rt.vm.ToValue(message)
+	}
+	return made
+}
+
+// throw throws an error of the script; with a code it becomes the answer.
+func (rt *Runtime) throw(code int, message string) {
+	made := rt.failure("Error", message)
+	if o, ok := made.(*goja.Object); ok && code != 0 {
+		_ = o.Set("code", code)
+	}
+	panic(made)
+}
+
+func (rt *Runtime) fail(message string) { rt.throw(0, message) }
+
+// check throws an error: what a script threw as it is, and what the host refused as the host says.
+func (rt *Runtime) check(err error) {
+	if err == nil {
+		return
+	}
+	switch err := err.(type) { //nolint:errorlint // as the engine and the host return them
+	case *goja.Exception:
+		panic(err.Value())
+	case *goja.InterruptedError, *goja.StackOverflowError:
+		panic(err)
+	case *wire.Refused:
+		if err.Cause == 0 {
+			rt.throw(err.Code, err.Message)
+		}
+		made := rt.failure("Error", "internal error")
+		if o, ok := made.(*goja.Object); ok {
+			if rt.causes == nil {
+				rt.causes = make(map[*goja.Object]uint64)
+			}
+			rt.causes[o] = err.Cause
+		}
+		panic(made)
+	}
+	rt.fail(err.Error())
+}
+
+// failure is an error as a Result tells it.
+type failed struct {
+	kind           byte
+	code           int
+	message, stack string
+	cause          uint64
+}
+
+// maxSaid bounds the texts of an error.
+const maxSaid = 64 << 10
+
+func (f failed) append(to []byte) []byte {
+	to = wire.AppendUint(append(to, f.kind), uint64(f.code)) //nolint:gosec // G115: not negative
+	to = wire.AppendText(to, f.message[:min(len(f.message), maxSaid)])
+	to = wire.AppendText(to, f.stack[:min(len(f.stack), maxSaid)])
+	return wire.AppendUint(to, f.cause)
+}
+
+// reason is the error that ended a call.
+func (rt *Runtime) reason(err error) failed {
+	if interrupted, ok := errors.AsType[*goja.InterruptedError](err); ok {
+		kind := wire.TookMemory
+		if reason, _ := interrupted.Value().(error); errors.Is(reason, ErrTime) {
+			kind = wire.TookTime
+		}
+		return failed{kind: kind, stack: stack(interrupted.String())}
+	}
+	if deep, ok := errors.AsType[*goja.StackOverflowError](err); ok {
+		return failed{message: fmt.Sprintf("calls nest deeper than %d", maxDepth), stack: stack(deep.String())}
+	}
+	if r, ok := errors.AsType[*rejection](err); ok {
+		return rt.thrown(r.value, nil)
+	}
+	if thrown, ok := errors.AsType[*goja.Exception](err); ok {
+		return rt.thrown(thrown.Value(), thrown)
+	}
+	return failed{message: err.Error()}
+}
+
+// thrown is what a script threw: with a code it is the answer. at says where, where that is known. Its texts may be made
+// by the script, too.
+func (rt *Runtime) thrown(value goja.Value, at *goja.Exception) failed {
+	var trace, message string
+	var code int64
+	object, ok := value.(*goja.Object)
+	err := rt.do(func() {
+		if at != nil {
+			trace = at.String()
+		}
+		if !ok {
+			return
+		}
+		if s := object.Get("stack"); s != nil && !goja.IsUndefined(s) {
+			trace = s.String()
+		}
+		if m := object.Get("message"); m != nil && !goja.IsUndefined(m) {
+			message = m.String()
+		}
+		if c := object.Get("code"); c != nil {
+			if n, ok := c.Export().(int64); ok {
+				code = n
+			}
+		}
+		if code == 0 && message == "" {
+			message = object.String()
+		}
+	})
+	_, interrupted := errors.AsType[*goja.InterruptedError](err)
+	_, deep := errors.AsType[*goja.StackOverflowError](err)
+	made := failed{message: message, stack: stack(trace)}
+	switch {
+	case interrupted || deep:
+		return rt.reason(err)
+	case err != nil:
+		made.message = "an error that cannot be read"
+	case !ok:
+		made.message = "thrown: " + value.String()
+	case code >= 400 && code <= 599:
+		made.kind, made.code = wire.Coded, int(code)
+	default:
+		made.cause = rt.causes[object]
+		if trace == "" {
+			made.stack = stack(message)
+		}
+	}
+	return made
+}
+
+// programCounter is what the engine puts behind a place.
+var programCounter = regexp.MustCompile(`\([0-9]+\)`)
+
+// stack leaves the calls of a site's code, each as name (file:line:column).
+func stack(trace string) string {
+	var lines []string
+	for line := range strings.Lines(trace) {
+		call, ok := strings.CutPrefix(strings.TrimSpace(line), "at ")
+		if ok && !strings.Contains(call, "(native)") {
+			lines = append(lines, programCounter.ReplaceAllString(call, ""))
+		}
+	}
+	return strings.Join(lines, "\n")
+}

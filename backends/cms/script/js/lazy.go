@@ -1,0 +1,92 @@
+package js
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/dop251/goja"
+)
+
+// member is one of an object that scripts find: a method, or a value.
+type member struct {
+	call  func(*Runtime, goja.FunctionCall) goja.Value
+	value func(*Runtime) goja.Value
+}
+
+// namespace is the members of such an object, the same for all runtimes.
+type namespace struct {
+	names   []string
+	members map[string]member
+}
+
+// newNamespace makes a namespace. The members that first names come first, then the others by their names.
+func newNamespace(members map[string]member, first ...string) *namespace {
+	names := first
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(first, name) {
+			names = append(names, name)
+		}
+	}
+	return &namespace{names, members}
+}
+
+// lazy makes an object whose members are made when a script asks for them: most calls need few of the many that there
+// are, and making all would take longer than a call.
+func (rt *Runtime) lazy(n *namespace) *goja.Object {
+	return rt.vm.NewDynamicObject(&lazy{rt: rt, namespace: n, names: n.names})
+}
+
+type lazy struct {
+	rt        *Runtime
+	namespace *namespace
+	names     []string // that there are now
+	made      map[string]goja.Value
+}
+
+var _ goja.DynamicObject = (*lazy)(nil)
+
+// Get implements goja.DynamicObject.
+func (l *lazy) Get(name string) goja.Value {
+	if value, ok := l.made[name]; ok {
+		return value
+	}
+	m, ok := l.namespace.members[name]
+	if !ok || !l.Has(name) {
+		return nil
+	}
+	var value goja.Value
+	if m.call != nil {
+		value = l.rt.vm.ToValue(func(c goja.FunctionCall) goja.Value { return m.call(l.rt, c) })
+	} else {
+		value = m.value(l.rt)
+	}
+	l.Set(name, value)
+	return value
+}
+
+// Set implements goja.DynamicObject.
+func (l *lazy) Set(name string, value goja.Value) bool {
+	if !l.Has(name) {
+		l.names = append(slices.Clip(l.names), name)
+	}
+	if l.made == nil {
+		l.made = make(map[string]goja.Value)
+	}
+	l.made[name] = value
+	return true
+}
+
+// Has implements goja.DynamicObject.
+func (l *lazy) Has(name string) bool { return slices.Contains(l.names, name) }
+
+// Delete implements goja.DynamicObject.
+func (l *lazy) Delete(name string) bool {
+	if l.Has(name) {
+		l.names = slices.DeleteFunc(slices.Clone(l.names), func(n string) bool { return n == name })
+		delete(l.made, name)
+	}
+	return true
+}
+
+// Keys implements goja.DynamicObject.
+func (l *lazy) Keys() []string { return l.names }

@@ -1,0 +1,109 @@
+package js
+
+import (
+	"fmt"
+
+	"github.com/dop251/goja"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/header"
+	"github.com/tollgate-gateway/tollgate/backends/cms/sanitize"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
+)
+
+// context is the second argument of methods; input and session are the same request by other names.
+var context, input, session *namespace
+
+func init() {
+	said := func(of func(*request) string) member {
+		return member{value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(of(&rt.call)) }}
+	}
+	method, path := said(func(r *request) string { return r.method }), said(func(r *request) string { return r.path })
+	user := member{value: func(rt *Runtime) goja.Value {
+		made := rt.vm.NewObject()
+		_ = made.Set("id", rt.call.user.id)
+		_ = made.Set("name", rt.call.user.name)
+		_ = made.Set("roles", rt.value(rt.call.user.roles))
+		return made
+	}}
+	context = newNamespace(map[string]member{
+		"method": method, "path": path, "user": user, "headers": asked(wire.Headers),
+		"requestId": said(func(r *request) string { return r.id }), "address": said(func(r *request) string { return r.address }),
+		"setStatus": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			status := c.Argument(0).ToInteger()
+			if status < 200 || status > 599 {
+				rt.fail(fmt.Sprintf("%d is no status of an answer", status))
+			}
+			rt.status = int(status)
+			return goja.Undefined()
+		}},
+		"setHeader": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			name, value := c.Argument(0).String(), text(c.Argument(1))
+			if err := header.Check(name, value); err != nil {
+				rt.fail(err.Error())
+			}
+			if len(rt.header) >= maxHeaders || len(name)+len(value) > maxHeader {
+				rt.fail(fmt.Sprintf("more than %d headers, or one longer than %d bytes", maxHeaders, maxHeader))
+			}
+			rt.header = append(rt.header, [2]string{name, value})
+			return goja.Undefined()
+		}},
+	}, "method", "path", "user", "requestId", "address", "headers")
+	input = newNamespace(map[string]member{
+		"method": method, "path": path, "query": asked(wire.Query), "body": asked(wire.Body), "params": asked(wire.Params), "files": asked(wire.Uploads),
+		"data": asked(wire.Data),
+		// get(name, sanitizer)
+		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			r := rt.ask(wire.Datum, wire.AppendText(rt.arguments(), c.Argument(0).String()))
+			if !r.Bool() {
+				return goja.Undefined()
+			}
+			value := rt.got(r)
+			if !is(c.Argument(1)) {
+				return value
+			}
+			made, err := sanitize.Apply(c.Argument(1).String(), rt.plain(value))
+			if err != nil {
+				rt.throw(400, err.Error())
+			}
+			return rt.value(made)
+		}},
+		"header": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			r := rt.ask(wire.Header, wire.AppendText(rt.arguments(), c.Argument(0).String()))
+			if !r.Bool() {
+				return goja.Undefined()
+			}
+			return rt.vm.ToValue(r.Text())
+		}},
+	})
+	session = newNamespace(map[string]member{
+		"user":     user,
+		"loggedIn": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.call.user.name != "guest") }},
+		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			r := rt.ask(wire.SessionGet, wire.AppendText(rt.arguments(), c.Argument(0).String()))
+			if !r.Bool() {
+				return goja.Undefined()
+			}
+			return rt.got(r)
+		}},
+		"set": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			made := []byte("null")
+			if is(c.Argument(1)) {
+				var err error
+				made, err = rt.json(c.Argument(1))
+				rt.check(err)
+			}
+			rt.ask(wire.SessionSet, wire.AppendText(wire.AppendText(rt.arguments(), c.Argument(0).String()), made))
+			return goja.Undefined()
+		}},
+		"remove": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
+			rt.ask(wire.SessionRemove, wire.AppendText(rt.arguments(), c.Argument(0).String()))
+			return goja.Undefined()
+		}},
+	})
+}
+
+// Bounds of the headers that a call sets.
+const (
+	maxHeaders = 1000
+	maxHeader  = 64 << 10
+)

@@ -1,0 +1,431 @@
+package js
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/ast"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
+)
+
+// routesJS is the routes file of JavaScript.
+const routesJS = "api/Routes.js"
+
+// helperName is the class that every site has.
+const helperName = "RestApiHelper"
+
+// Load loads files that a routes file requires and appends a Result with their classes to a frame. Their classes are
+// those that they export, by the names of the exports.
+func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
+	rt.host = host
+	t := &tabling{rt: rt, taken: make(map[string]bool)}
+	r := wire.NewReader(frame)
+	names := make([]string, r.Len())
+	for i := range names { // before something is asked for, which takes the frame's place
+		names[i] = r.Text()
+	}
+	for _, name := range names {
+		err := rt.open("/"+name, func(s *source, exports goja.Value) { t.exported(s, exports) })
+		if err != nil {
+			return rt.wrong(name, err, result)
+		}
+	}
+	return t.loaded(result, nil)
+}
+
+// Table evaluates Routes.js and appends a Result with the table and its classes to a frame. Classes have names that tell
+// two of the same name apart.
+func (rt *Runtime) Table(host Host, result []byte) []byte {
+	rt.host = host
+	t := &tabling{rt: rt, taken: make(map[string]bool), names: make(map[*goja.Object]string)}
+	var table value
+	err := rt.open("/"+routesJS, func(s *source, exports goja.Value) {
+		for _, s := range rt.scripts() {
+			t.classes(s, rt.modules[s.name].Get("exports"))
+		}
+		t.names[rt.vm.Get(helperName).ToObject(rt.vm)] = helperName
+		if o, ok := exports.(*goja.Object); !ok || o.ClassName() != "Array" {
+			t.fail(position{File: routesJS}, "module.exports is not a list of routes")
+			return
+		}
+		t.file = s
+		table = t.value(exports, s.exportsAt, s.place(s.exportsAt), 0)
+	})
+	if err == nil && t.err != nil {
+		err = t.err
+	}
+	if err != nil {
+		return rt.wrong(routesJS, err, result)
+	}
+	return t.loaded(result, &table)
+}
+
+// open loads a file from the site's folder on and calls fn as a script would, since what is read of a script, such as a
+// getter among its exports, may be code of it.
+func (rt *Runtime) open(name string, fn func(*source, goja.Value)) error {
+	found, err := rt.code.find(rt.host, "", name)
+	if err != nil {
+		return err
+	}
+	thrown := rt.do(func() {
+		var exports goja.Value
+		if exports, err = rt.load(found); err == nil {
+			fn(found, exports)
+		}
+	})
+	if thrown != nil {
+		return thrown
+	}
+	return err
+}
+
+// scripts are the files that are loaded beside Routes.js and may have classes, sorted by name.
+func (rt *Runtime) scripts() (all []*source) {
+	rt.code.mu.Lock()
+	defer rt.code.mu.Unlock()
+	for name := range rt.modules {
+		if s := rt.code.files[name]; s != nil && s.program != nil && name != routesJS {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b *source) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// wrong appends an error of a file, with its place, as a Result.
+func (rt *Runtime) wrong(name string, err error, result []byte) []byte {
+	p, ok := errors.AsType[*Problem](err)
+	if !ok {
+		p = rt.problem(name, rt.reason(err))
+	}
+	return p.append(append(result, wire.Wrong))
+}
+
+func (p *Problem) append(to []byte) []byte {
+	to = wire.AppendInt(wire.AppendInt(wire.AppendText(to, p.File), int64(p.Line)), int64(p.Column))
+	return wire.AppendText(to, p.Message[:min(len(p.Message), maxSaid)])
+}
+
+// problem tells an error of the code with the place in it.
+func (rt *Runtime) problem(name string, err failed) *Problem {
+	made := &Problem{File: name, Message: err.message}
+	switch err.kind {
+	case wire.TookTime:
+		made.Message = ErrTime.Error()
+	case wire.TookMemory:
+		made.Message = ErrMemory.Error()
+	}
+	at, _, _ := strings.Cut(err.stack, "\n")
+	if begin := strings.LastIndexByte(at, '('); begin >= 0 {
+		at = strings.TrimSuffix(at[begin+1:], ")")
+	}
+	if parts := strings.Split(at, ":"); len(parts) == 3 {
+		line, _ := strconv.Atoi(parts[1])
+		column, _ := strconv.Atoi(parts[2])
+		if line > 0 && column > 0 {
+			if line == 1 {
+				column = max(column-len(before), 1)
+			}
+			made.File, made.Line, made.Column = parts[0], line, column
+		}
+	}
+	return made
+}
+
+// class is one that a file exports.
+type class struct {
+	name, file, export string // without an export the file exports the class itself
+	methods            []string
+}
+
+// exported finds the classes of a file, of which a later one takes the place of one with the same name.
+func (t *tabling) exported(s *source, exports goja.Value) {
+	object, ok := exports.(*goja.Object)
+	if !ok {
+		return
+	}
+	if _, ok := goja.AssertFunction(object); ok { // module.exports = class …
+		t.found = append(t.found, class{object.Get("name").String(), s.name, "", t.rt.methods(object)})
+	}
+	for _, key := range object.Keys() {
+		value, ok := object.Get(key).(*goja.Object)
+		if !ok {
+			continue
+		}
+		if found := t.rt.methods(value); len(found) > 0 || value.ClassName() == "Function" {
+			t.found = append(t.found, class{key, s.name, key, found})
+		}
+	}
+}
+
+// methods are the static methods of a class, and those that it inherits; also the
+// functions of a plain object.
+func (rt *Runtime) methods(object *goja.Object) (found []string) {
+	every := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype") // what all functions have
+	for o := object; o != nil; o = o.Prototype() {
+		if o.Prototype() == nil || o == every { // what all objects have
+			break
+		}
+		for _, name := range o.GetOwnPropertyNames() {
+			if slices.Contains(found, name) || name == "prototype" || name == "length" || name == "name" {
+				continue
+			}
+			if _, ok := goja.AssertFunction(o.Get(name)); ok {
+				found = append(found, name)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// loaded appends what was found as a Result.
+func (t *tabling) loaded(result []byte, table *value) []byte {
+	result = wire.AppendUint(append(result, wire.Loaded), uint64(len(t.found)))
+	for _, c := range t.found {
+		result = wire.AppendText(wire.AppendText(wire.AppendText(result, c.name), c.file), c.export)
+		result = wire.AppendUint(result, uint64(len(c.methods)))
+		for _, m := range c.methods {
+			result = wire.AppendText(result, m)
+		}
+	}
+	var problems []*Problem
+	t.rt.code.mu.Lock()
+	for _, s := range t.rt.code.files {
+		problems = append(problems, s.problems...)
+	}
+	t.rt.code.mu.Unlock()
+	result = wire.AppendUint(result, uint64(len(problems)))
+	for _, p := range problems {
+		result = p.append(result)
+	}
+	if table != nil {
+		result = table.append(result)
+	}
+	return result
+}
+
+// position is where something stands in a file.
+type position struct {
+	File         string
+	Line, Column int
+}
+
+func (p position) append(to []byte) []byte {
+	return wire.AppendInt(wire.AppendInt(wire.AppendText(to, p.File), int64(p.Line)), int64(p.Column))
+}
+
+// value is a value of a table of routes.
+type value struct {
+	kind  byte // a kind of wire's values, or wire.Class
+	text  string
+	n     int64
+	items []item
+	at    position
+}
+
+type item struct {
+	named bool
+	key   string
+	at    position
+	value value
+}
+
+func (v *value) append(to []byte) []byte {
+	to = v.at.append(append(to, v.kind))
+	switch v.kind {
+	case wire.String, wire.Class:
+		to = wire.AppendText(to, v.text)
+	case wire.Int:
+		to = wire.AppendInt(to, v.n)
+	case wire.List:
+		to = wire.AppendUint(to, uint64(len(v.items)))
+		for i := range v.items {
+			to = wire.AppendBool(to, v.items[i].named)
+			to = v.items[i].at.append(wire.AppendText(to, v.items[i].key))
+			to = v.items[i].value.append(to)
+		}
+	}
+	return to
+}
+
+// tabling turns values into routes.
+type tabling struct {
+	rt    *Runtime
+	file  *source // Routes.js
+	found []class
+	taken map[string]bool         // names of those
+	names map[*goja.Object]string // of classes that files export
+	err   *Problem                // the first
+}
+
+// classes names those of a file. Two of the same name are told apart by their files.
+func (t *tabling) classes(s *source, exports goja.Value) {
+	object, ok := exports.(*goja.Object)
+	if !ok {
+		return
+	}
+	add := func(name, export string, value *goja.Object) {
+		if _, named := t.names[value]; named {
+			return
+		}
+		if t.taken[name] {
+			if name = s.name; export != "" {
+				name += ":" + export
+			}
+		}
+		t.names[value], t.taken[name] = name, true
+		t.found = append(t.found, class{name, s.name, export, t.rt.methods(value)})
+	}
+	if _, ok := goja.AssertFunction(object); ok {
+		add(object.Get("name").String(), "", object)
+	}
+	for _, key := range object.Keys() {
+		if value, ok := object.Get(key).(*goja.Object); ok {
+			add(key, key, value)
+		}
+	}
+	if len(t.rt.methods(object)) > 0 { // a module whose exports are the methods
+		add(handlerName(s.name), "", object)
+	}
+}
+
+// handlerName is a class after the file that it is.
+func handlerName(name string) string {
+	base := filepath.Base(name)
+	return base[:len(base)-len(filepath.Ext(base))]
+}
+
+func (t *tabling) fail(at position, format string, args ...any) {
+	if t.err == nil {
+		t.err = &Problem{at.File, at.Line, at.Column, fmt.Sprintf(format, args...)}
+	}
+}
+
+// maxTable is how deep routes may nest.
+const maxTable = 32
+
+// value is a value of the table. written is where the file has it, nil: somewhere.
+func (t *tabling) value(v goja.Value, written ast.Expression, at position, depth int) value {
+	made := value{kind: wire.Null, at: at}
+	if depth > maxTable {
+		t.fail(at, "the routes nest deeper than %d", maxTable)
+		return made
+	}
+	switch v := v.(type) {
+	case nil:
+		return made
+	case goja.String:
+		made.kind, made.text = wire.String, v.String()
+		return made
+	case *goja.Object:
+		if v.ClassName() == "Array" {
+			return t.list(v, written, at, depth)
+		}
+		if _, class := t.names[v]; class || v.ClassName() == "Function" {
+			return t.class(v, at)
+		}
+		made.kind = wire.List
+		literal, _ := written.(*ast.ObjectLiteral)
+		for _, key := range v.Keys() {
+			inner, innerAt := t.file.member(literal, key, at)
+			made.items = append(made.items, item{true, key, innerAt, t.value(v.Get(key), inner, innerAt, depth+1)})
+		}
+		return made
+	}
+	switch n := v.Export().(type) {
+	case bool:
+		if made.kind = wire.False; n {
+			made.kind = wire.True
+		}
+	case int64:
+		made.kind, made.n = wire.Int, n
+	case float64:
+		if n != math.Trunc(n) || math.Abs(n) > 1<<53 {
+			t.fail(at, "%v is not an integer", n)
+		}
+		made.kind, made.n = wire.Int, int64(n)
+	}
+	return made
+}
+
+// list is a route, or a list of routes and groups.
+func (t *tabling) list(o *goja.Object, written ast.Expression, at position, depth int) value {
+	made := value{kind: wire.List, at: at}
+	literal, _ := written.(*ast.ArrayLiteral)
+	length := o.Get("length").ToInteger()
+	for i := range length {
+		var inner ast.Expression
+		innerAt := at
+		if literal != nil && int64(len(literal.Value)) == length {
+			if inner = literal.Value[i]; inner != nil {
+				innerAt = t.file.place(inner)
+			}
+		}
+		given := o.Get(strconv.FormatInt(i, 10))
+		var inside value
+		if i == 2 && made.items[0].value.kind == wire.String {
+			inside = t.class(given, innerAt)
+		} else {
+			inside = t.value(given, inner, innerAt, depth+1)
+		}
+		made.items = append(made.items, item{value: inside})
+		if i > 100_000 {
+			t.fail(at, "too many routes")
+			break
+		}
+	}
+	return made
+}
+
+// class is the third position of a route: a class that a file exports, or the name of
+// one that is compiled in.
+func (t *tabling) class(v goja.Value, at position) value {
+	made := value{kind: wire.Class, at: at}
+	switch v := v.(type) {
+	case goja.String:
+		made.text = v.String()
+	case *goja.Object:
+		name, ok := t.names[v]
+		if !ok {
+			t.fail(at, "this handler class is not exported by a file that is required")
+		}
+		made.text = name
+	default:
+		t.fail(at, "the handler class is %s: is it exported by the file that is required?", v)
+	}
+	return made
+}
+
+// member is where a file has a member of an object.
+func (s *source) member(literal *ast.ObjectLiteral, key string, at position) (ast.Expression, position) {
+	if literal == nil {
+		return nil, at
+	}
+	for _, property := range literal.Value {
+		keyed, ok := property.(*ast.PropertyKeyed)
+		if !ok || keyed.Computed {
+			continue
+		}
+		if name, ok := keyed.Key.(*ast.StringLiteral); ok && name.Value.String() == key {
+			return keyed.Value, s.place(keyed.Key)
+		}
+	}
+	return nil, at
+}
+
+// place is where a file has an expression; of nil, the file.
+func (s *source) place(e ast.Expression) position {
+	if e == nil || s.tree == nil {
+		return position{File: s.name}
+	}
+	line, column := place(s.tree.File.Position(int(e.Idx0()) - s.tree.File.Base()))
+	return position{s.name, line, column}
+}

@@ -1,0 +1,32 @@
+package script
+
+import (
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/js"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
+)
+
+// local runs calls in this process. It ends one that takes too long as soon as it is between two steps of the script.
+type local struct {
+	question, result []byte
+}
+
+func (l *local) run(h *host, kind byte, question func([]byte) []byte) ([]byte, error) {
+	rt := js.New(h.program.code)
+	until, _ := h.ctx.Deadline()
+	timer := time.AfterFunc(time.Until(until), func() { rt.Interrupt(js.ErrTime) })
+	defer timer.Stop()
+	l.question = question(l.question[:0])
+	switch kind {
+	case wire.Load:
+		l.result = rt.Load(h, l.question, l.result[:0])
+	case wire.Table:
+		l.result = rt.Table(h, l.result[:0])
+	default:
+		l.result = rt.Run(h, l.question, l.result[:0])
+	}
+	return l.result, nil
+}
+
+func (*local) close() {}

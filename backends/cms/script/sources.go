@@ -1,0 +1,151 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+const (
+	// maxSource bounds a file of a site's code.
+	maxSource = 4 << 20
+	// settingsFile holds secrets; see package settings.
+	settingsFile = "config.json"
+)
+
+// sources are the files of a site that its code has required, each read once.
+type sources struct {
+	root *os.Root
+
+	mu    sync.Mutex
+	files map[string]string    // texts by names from the site's folder on
+	names map[[2]string]string // files by the file that requires, and the name in it
+}
+
+func newSources(root *os.Root) *sources {
+	return &sources{root: root, files: make(map[string]string), names: make(map[[2]string]string)}
+}
+
+// find reads the file that a name means in another one. The name is a path with ./ or ../
+// at its beginning, or / for the site's folder; .js may be left out. It is a .js or .json file of the site, and none of
+// the settings, of what was uploaded or can be made again, or hidden, and no link leads to it.
+func (s *sources) find(from, name string) (file, text string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	as := [2]string{from, name}
+	if file, ok := s.names[as]; ok {
+		return file, s.files[file], nil
+	}
+	var at string
+	switch {
+	case strings.HasPrefix(name, "./"), strings.HasPrefix(name, "../"), name == ".", name == "..":
+		at = path.Join(path.Dir(from), name)
+	case strings.HasPrefix(name, "/"):
+		at = path.Clean(name)[1:]
+	default:
+		return "", "", fmt.Errorf("%s is not a file of the site: names begin with ./ or ../, and packages are not loaded", quote(name))
+	}
+	if at == ".." || strings.HasPrefix(at, "../") {
+		return "", "", fmt.Errorf("%s is outside of the site", quote(name))
+	}
+	candidates := []string{at}
+	if ext := path.Ext(at); ext != ".js" && ext != ".json" {
+		candidates = []string{at + ".js", at + ".json", at + "/index.js"}
+	}
+	for _, file = range candidates {
+		if text, err = s.read(name, file); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("there is no file %s", quote(at))
+	}
+	if err != nil {
+		return "", "", err
+	}
+	s.names[as] = file
+	return file, text, nil
+}
+
+func quote(s string) string { return "'" + s + "'" }
+
+// read reads a file of the site that may be code, which is required by a name.
+func (s *sources) read(name, file string) (string, error) {
+	if text, ok := s.files[file]; ok {
+		return text, nil
+	}
+	if err := permitted(name, file); err != nil {
+		return "", err
+	}
+	for i, c := range file + "/" { // a link would lead past what is refused by name
+		if c != '/' {
+			continue
+		}
+		if info, err := s.root.Lstat(file[:i]); err != nil {
+			return "", missing(file, err)
+		} else if info.Mode()&fs.ModeSymlink != 0 {
+			return "", fmt.Errorf("%s is a link: code is not read through links", quote(file[:i]))
+		}
+	}
+	f, err := s.root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // which no link leads out of, nor a pipe delays
+	if err != nil {
+		return "", missing(file, err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return "", fs.ErrNotExist
+	}
+	// Another name of the settings: in other letters where the system does not tell them apart, or a second link.
+	if secret, err := s.root.Stat(settingsFile); err == nil && os.SameFile(info, secret) {
+		return "", errSettings
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSource+1))
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", file, err)
+	}
+	if len(text) > maxSource {
+		return "", fmt.Errorf("%s is longer than 4 MiB", quote(file))
+	}
+	s.files[file] = string(text)
+	return string(text), nil
+}
+
+func missing(file string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return fs.ErrNotExist
+	}
+	return fmt.Errorf("reading %s: %w", file, err)
+}
+
+var errSettings = errors.New(settingsFile + " holds secrets: what handlers may know of it is in config")
+
+// permitted refuses files of the site that are no code.
+func permitted(name, file string) error {
+	first, _, inside := strings.Cut(strings.ToLower(file), "/")
+	switch {
+	case first == settingsFile:
+		return errSettings
+	case inside && (first == "files" || first == "cache"):
+		return fmt.Errorf("%s: what was uploaded is not code", quote(name))
+	case strings.HasPrefix(file, ".") || strings.Contains(file, "/."):
+		return fmt.Errorf("%s: hidden files are not code", quote(name))
+	}
+	return nil
+}
+
+// known is what was required so far: the file that requires, the name in it, the file, its text.
+func (s *sources) known() (all [][4]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for as, file := range s.names {
+		all = append(all, [4]string{as[0], as[1], file, s.files[file]})
+	}
+	return all
+}

@@ -1,0 +1,216 @@
+package wire
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Kinds of values.
+const (
+	Null   byte = 'n'
+	True   byte = 't'
+	False  byte = 'f'
+	Int    byte = 'i'
+	Float  byte = 'd'
+	String byte = 's'
+	List   byte = 'l'
+	Object byte = 'o'
+	JSON   byte = 'j' // its text
+)
+
+// MaxNesting is how deep values may nest.
+const MaxNesting = 512
+
+// errNesting is the error of a value that nests too deep.
+var errNesting = fmt.Errorf("a value nests deeper than %d", MaxNesting)
+
+// AppendUint appends a number.
+func AppendUint(to []byte, n uint64) []byte { return binary.AppendUvarint(to, n) }
+
+// AppendInt appends a number that may be negative.
+func AppendInt(to []byte, n int64) []byte { return binary.AppendVarint(to, n) }
+
+// AppendText appends a text with its length.
+func AppendText[T ~string | ~[]byte](to []byte, text T) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+}
+
+// AppendBool appends a boolean.
+func AppendBool(to []byte, is bool) []byte {
+	if is {
+		return append(to, 1)
+	}
+	return append(to, 0)
+}
+
+// AppendValue appends a value of JSON: what encoding/json reads it into, and integers. What is of another type is
+// appended as encoding/json writes it. Members of objects are sorted by name.
+func AppendValue(to []byte, value any) ([]byte, error) { return appendValue(to, value, 0) }
+
+func appendValue(to []byte, value any, depth int) (_ []byte, err error) {
+	if depth > MaxNesting {
+		return to, errNesting
+	}
+	switch v := value.(type) {
+	case nil:
+		return append(to, Null), nil
+	case bool:
+		if v {
+			return append(to, True), nil
+		}
+		return append(to, False), nil
+	case int:
+		return AppendInt(append(to, Int), int64(v)), nil
+	case int64:
+		return AppendInt(append(to, Int), v), nil
+	case float64:
+		return binary.LittleEndian.AppendUint64(append(to, Float), math.Float64bits(v)), nil
+	case string:
+		return AppendText(append(to, String), v), nil
+	case []any:
+		to = AppendUint(append(to, List), uint64(len(v)))
+		for i := range v {
+			if to, err = appendValue(to, v[i], depth+1); err != nil {
+				return to, err
+			}
+		}
+		return to, nil
+	case []string:
+		to = AppendUint(append(to, List), uint64(len(v)))
+		for i := range v {
+			to = AppendText(append(to, String), v[i])
+		}
+		return to, nil
+	case []map[string]any:
+		to = AppendUint(append(to, List), uint64(len(v)))
+		for i := range v {
+			if to, err = appendValue(to, v[i], depth+1); err != nil {
+				return to, err
+			}
+		}
+		return to, nil
+	case map[string]any:
+		if v == nil {
+			return append(to, Null), nil
+		}
+		to = AppendUint(append(to, Object), uint64(len(v)))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if to, err = appendValue(AppendText(to, name), v[name], depth+1); err != nil {
+				return to, err
+			}
+		}
+		return to, nil
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return AppendInt(append(to, Int), n), nil
+		}
+		n, _ := v.Float64()
+		return appendValue(to, n, depth)
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return to, fmt.Errorf("a value for a script: %w", err)
+	}
+	return AppendText(append(to, JSON), text), nil
+}
+
+// Reader reads a payload. What it reads behind the end is zero; Err tells of it.
+type Reader struct {
+	rest []byte
+	err  error
+}
+
+// NewReader makes a Reader of a payload.
+func NewReader(payload []byte) *Reader { return &Reader{rest: payload} }
+
+// Err is the error of the first thing that was not there.
+func (r *Reader) Err() error { return r.err }
+
+// More tells whether there is more to read.
+func (r *Reader) More() bool { return len(r.rest) > 0 }
+
+// Rest is what was not read yet.
+func (r *Reader) Rest() []byte { return r.rest }
+
+func (r *Reader) fail() {
+	r.rest = nil
+	if r.err == nil {
+		r.err = errEnds
+	}
+}
+
+// Byte reads a byte.
+func (r *Reader) Byte() byte {
+	if len(r.rest) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+// Bool reads a boolean.
+func (r *Reader) Bool() bool { return r.Byte() == 1 }
+
+// Uint reads a number.
+func (r *Reader) Uint() uint64 {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 {
+		r.fail()
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+// Int reads a number that may be negative.
+func (r *Reader) Int() int64 {
+	n, size := binary.Varint(r.rest)
+	if size <= 0 {
+		r.fail()
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+// Float reads a number of eight bytes.
+func (r *Reader) Float() float64 {
+	if len(r.rest) < 8 {
+		r.fail()
+		return 0
+	}
+	n := math.Float64frombits(binary.LittleEndian.Uint64(r.rest))
+	r.rest = r.rest[8:]
+	return n
+}
+
+// Bytes reads a text, as a part of the payload.
+func (r *Reader) Bytes() []byte {
+	n := r.Uint()
+	if n > uint64(len(r.rest)) {
+		r.fail()
+		return nil
+	}
+	text := r.rest[:n]
+	r.rest = r.rest[n:]
+	return text
+}
+
+// Text reads a text.
+func (r *Reader) Text() string { return string(r.Bytes()) }
+
+// Len reads how many items follow, each of at least a byte.
+func (r *Reader) Len() int {
+	n := r.Uint()
+	if n > uint64(len(r.rest)) {
+		r.fail()
+		return 0
+	}
+	return int(n) //nolint:gosec // G115: bounded above
+}

@@ -1,0 +1,56 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// nice is how much less a worker gets of a processor than the gateway where both want it.
+const nice = 5
+
+// beNice lets the gateway go before. The priority is one of threads, and new ones have that of who makes them.
+func beNice() {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
+		return
+	}
+	for _, t := range threads {
+		if id, err := strconv.Atoi(t.Name()); err == nil {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, id, nice)
+		}
+	}
+}
+
+// arena is how much memory the runtime of Go asks of the system at once.
+const arena = 64 << 20
+
+// limitMemory has the system refuse more memory than a call may have, with what the runtime of Go asks for in advance.
+// The process ends where it is refused.
+func limitMemory() error {
+	now, err := dataSize()
+	if err != nil {
+		return err
+	}
+	limit := now + shadow*(MaxMemory+arena+arena/2)
+	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit})
+}
+
+// dataSize is what counts for RLIMIT_DATA.
+func dataSize() (uint64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmData:"); ok {
+			kilobytes, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			return kilobytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("there is no VmData in /proc/self/status")
+}

@@ -1,0 +1,209 @@
+// Package worker is the process in which handlers of a site run. It is the program itself, started again under another
+// name: a program that links this package needs to do nothing for it, since the package takes over when it is
+// initialized, before most of what the program is made of.
+//
+// A worker has no database, no settings, no environment and no files but its two pipes; see package wire for what goes
+// over them. It runs one call at a time, and ends with the process that started it.
+package worker
+
+import (
+	"errors"
+	"io"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/js"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
+)
+
+// Name is the name by which a process knows that it is a worker: its first argument.
+const Name = "tollgate-cms-handlers"
+
+// Environment is that of a worker.
+func Environment() []string {
+	// One processor is enough for one call at a time. What a fault of the engine says is for the log, in a line.
+	all := []string{"GOMAXPROCS=1", "GOGC=200", "GOTRACEBACK=none"}
+	if zone, ok := os.LookupEnv("TZ"); ok {
+		all = append(all, "TZ="+zone)
+	}
+	return all
+}
+
+// MemoryExit is the status with which a worker ends whose call took too much memory.
+const MemoryExit = 3
+
+// MaxMemory is what a call may take.
+const MaxMemory = 128 << 20
+
+func init() {
+	if len(os.Args) > 0 && os.Args[0] == Name {
+		go func() { os.Exit(serve()) }()
+		select {} // the goroutine that initializes packages is bound to a thread, which is slow
+	}
+}
+
+// serve answers the questions of the process that started this one, until that has gone.
+func serve() int {
+	beNice()
+	w := &work{base: memory(), conn: wire.NewConn(os.Stdin, os.Stdout, wire.MaxDown)}
+	w.timer = time.AfterFunc(time.Hour, w.look)
+	w.timer.Stop()
+	debug.SetMemoryLimit(int64(w.base) + MaxMemory - 8<<20) //nolint:gosec // G115: far from the limit
+	if err := limitMemory(); err != nil {
+		_, _ = io.WriteString(os.Stderr, "limiting the memory of a worker: "+err.Error()+"\n")
+		return 1
+	}
+	go func() {
+		awaitParent()
+		os.Exit(0)
+	}()
+	code := js.NewCode()
+	frame := w.conn.Begin(wire.Result) // it is ready
+	for {
+		if err := w.conn.Send(frame); err != nil {
+			return 0
+		}
+		if memory() > w.base+MaxMemory/4 {
+			debug.FreeOSMemory()
+		}
+		rt := js.New(code)
+		kind, payload, err := w.conn.Read()
+		if errors.Is(err, io.EOF) {
+			return 0
+		}
+		if err != nil {
+			_, _ = io.WriteString(os.Stderr, err.Error()+"\n")
+			return 1
+		}
+		if kind == wire.Program {
+			code = program(payload)
+			frame = w.conn.Begin(wire.Result)
+			continue
+		}
+		r := wire.NewReader(payload)
+		w.begin(rt, time.Duration(r.Uint())*time.Microsecond) //nolint:gosec // G115: as the gateway says
+		switch question := r.Rest(); kind {
+		case wire.Call:
+			frame = rt.Run(w, question, w.result())
+		case wire.Load:
+			frame = rt.Load(w, question, w.result())
+		case wire.Table:
+			frame = rt.Table(w, w.result())
+		}
+		w.end()
+		w.kept, frame = frame, append(w.conn.Begin(wire.Result), frame...)
+	}
+}
+
+// program reads the code of a site. Files that are not good are found out again when they are required.
+func program(payload []byte) *js.Code {
+	code := js.NewCode()
+	r := wire.NewReader(payload)
+	for range r.Len() {
+		_ = code.Add(r.Text(), r.Text(), r.Text(), r.Text())
+	}
+	return code
+}
+
+// work is what a worker does at the moment.
+type work struct {
+	conn *wire.Conn
+	kept []byte // for results
+	base uint64 // memory before the first call
+
+	timer *time.Timer
+	mu    sync.Mutex // of what look reads
+	rt    *js.Runtime
+	until time.Time
+	over  time.Time // when it was interrupted for its memory
+}
+
+// result is where a Result is written. Operations use the buffer of conn meanwhile.
+func (w *work) result() []byte {
+	if cap(w.kept) > 256<<10 {
+		w.kept = nil
+	}
+	return w.kept[:0]
+}
+
+// When look looks at a call.
+const (
+	firstLook = 5 * time.Millisecond
+	nextLook  = 10 * time.Millisecond
+)
+
+func (w *work) begin(rt *js.Runtime, limit time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rt, w.until, w.over = rt, time.Now().Add(limit), time.Time{}
+	w.timer.Reset(min(firstLook, limit))
+}
+
+func (w *work) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rt = nil
+	w.timer.Stop()
+}
+
+// look ends a call that takes too long or too much memory between two of its steps, so that the log knows where it was.
+// What is not to be ended so ends with the process: for its memory here, for its time by the gateway, and here as well
+// where that has gone.
+func (w *work) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.rt == nil {
+		return
+	}
+	taken, left := memory()-w.base, time.Until(w.until)
+	switch {
+	case taken > MaxMemory && (taken > MaxMemory*5/4 || !w.over.IsZero() && time.Since(w.over) > 50*time.Millisecond):
+		os.Exit(MemoryExit)
+	case taken > MaxMemory:
+		if w.over.IsZero() {
+			w.over = time.Now()
+			w.rt.Interrupt(js.ErrMemory)
+		}
+	case left < -time.Second:
+		os.Exit(1)
+	case left <= 0:
+		w.rt.Interrupt(js.ErrTime)
+	default:
+		w.timer.Reset(min(left, nextLook))
+		return
+	}
+	w.timer.Reset(nextLook)
+}
+
+// memory is what the process has taken of the system, beside its code.
+func memory() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64() - sample[1].Value.Uint64()
+}
+
+// Ask implements js.Host.
+func (w *work) Ask(operation byte, arguments []byte) ([]byte, error) {
+	if err := w.conn.Send(append(w.conn.Begin(operation), arguments...)); err != nil {
+		os.Exit(0)
+	}
+	kind, payload, err := w.conn.Read()
+	if err != nil {
+		os.Exit(0)
+	}
+	if kind == wire.Refusal {
+		r := wire.NewReader(payload)
+		return nil, &wire.Refused{Code: int(r.Uint()), Message: r.Text(), Cause: r.Uint()} //nolint:gosec // G115: a status
+	}
+	return payload, nil
+}
+
+// Log implements js.Host.
+func (w *work) Log(level byte, text string) {
+	if err := w.conn.Send(append(append(w.conn.Begin(wire.Log), level), text...)); err != nil {
+		os.Exit(0)
+	}
+}
