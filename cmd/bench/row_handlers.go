@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
-// handlersCaddyfile takes the addresses of admin, plain and the CMS, and the site.
+// handlersCaddyfile takes the addresses of admin, plain, the CMS and the CMS that runs handlers in the gateway's process,
+// and the site.
 const handlersCaddyfile = `{
 	admin %[1]s
 	auto_https off
@@ -32,7 +33,14 @@ http://%[2]s {
 
 http://%[3]s {
 	cms {
-		site %[4]s
+		site %[5]s
+	}
+}
+
+http://%[4]s {
+	cms {
+		site      %[5]s
+		isolation none
 	}
 }
 `
@@ -43,39 +51,59 @@ const (
 require __DIR__ . '/Trivial.js';
 $routes = [
   ['GET', 'js', Trivial::class, 'get', ['auth' => false]],
+  ['GET', 'pages', Trivial::class, 'pages', ['auth' => false]],
   ['GET', 'go', RestApiHelper::class, 'noEndPoint', ['auth' => false]],
 ];
 `
-	handlersClass = "class Trivial { static get() { return 'no endpoint defined'; } }\nmodule.exports = { Trivial };\n"
+	handlersClass = `class Trivial {
+  static get() { return 'no endpoint defined'; }
+  static pages() {
+    let paths = '';
+    for (let i = 0; i < 20; i++) paths += pages.get('/').path;
+    return { paths };
+  }
+}
+module.exports = { Trivial };
+`
+	handlersPages = `{"paths":"////////////////////"}`
 )
 
-// handlersRow is a trivial handler of the CMS, in JavaScript and in Go, beside Caddy's respond.
+// handlersRow is a trivial handler of the CMS, in JavaScript and in Go, beside Caddy's respond, and one of JavaScript that
+// reads 20 pages, in a process of its own beside the gateway's.
 func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serveHandlers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Stop()
-	ask := func(to load.Site, path string) *load.Load {
-		return &load.Load{To: to, Request: to.Get(path), Check: isHandled, Conns: conns}
+	ask := func(to load.Site, path, answer string) *load.Load {
+		return &load.Load{To: to, Request: to.Get(path), Check: isHandled(answer), Conns: conns}
 	}
+	respond, inside := ask(s.Plain, "/", handlersAnswer), s.Guarded
 	var all []line
 	for _, kind := range []struct {
-		what, path string
-		aim        float64
+		what, name   string
+		plain, other *load.Load
+		aim          float64
 	}{
-		{"handler of the CMS in JavaScript beside respond", "/api/js", 0.5},
-		{"handler of the CMS in Go beside respond", "/api/go", 0.75},
+		{"handler of the CMS in JavaScript beside respond", "process", respond, ask(s.Gateway, "/api/js", handlersAnswer), 0.45},
+		{"handler of the CMS in Go beside respond", "go", respond, ask(s.Gateway, "/api/go", handlersAnswer), 0.75},
+		{"handler in a process beside isolation none", "none", ask(inside, "/api/js", handlersAnswer), ask(s.Gateway, "/api/js", handlersAnswer), 0.6},
+		{"handler that reads 20 pages beside isolation none", "pages", ask(inside, "/api/pages", handlersPages), ask(s.Gateway, "/api/pages", handlersPages), 0.6},
 	} {
-		other := ask(s.Gateway, kind.path)
-		if err := s.Await(ctx, other); err != nil {
-			return all, fmt.Errorf("the server does not answer: %w\n%s", err, s.Said())
+		for _, l := range []*load.Load{kind.plain, kind.other} {
+			if err := s.Await(ctx, l); err != nil {
+				return all, fmt.Errorf("the server does not answer: %w\n%s", err, s.Said())
+			}
 		}
-		p, err := b.compare(ctx, s, b.rounds, ask(s.Plain, "/"), other)
+		p, err := b.compare(ctx, s, b.rounds, kind.plain, kind.other)
 		if err != nil {
 			return all, err
 		}
 		all = append(all, p.lines(kind.what, kind.aim)...)
+		if err := b.profile(ctx, s, kind.other, "s-"+kind.name); err != nil {
+			return all, err
+		}
 	}
 	return all, nil
 }
@@ -95,20 +123,23 @@ func (b *bench) serveHandlers(ctx context.Context) (*process.Server, error) {
 			return nil, fmt.Errorf("making a site: %w", err)
 		}
 	}
-	addresses, err := process.FreeAddresses(ctx, 3)
+	addresses, err := process.FreeAddresses(ctx, 4)
 	if err != nil {
 		return nil, err
 	}
 	s := &process.Server{
-		Dir: dir, Admin: addresses[0], Plain: load.Site{Address: addresses[1]}, Gateway: load.Site{Address: addresses[2]},
-		Config: fmt.Sprintf(handlersCaddyfile, addresses[0], addresses[1], addresses[2], filepath.Join(dir, "site")),
+		Dir: dir, Admin: addresses[0], Plain: load.Site{Address: addresses[1]}, Gateway: load.Site{Address: addresses[2]}, Guarded: load.Site{Address: addresses[3]},
+		Config: fmt.Sprintf(handlersCaddyfile, addresses[0], addresses[1], addresses[2], addresses[3], filepath.Join(dir, "site")),
 	}
 	return s, s.Start(ctx, b.binary, b.environment)
 }
 
-func isHandled(got load.Reply) error {
-	if got.Status != 200 || got.Bytes != len(handlersAnswer) {
-		return fmt.Errorf("status %d with %d bytes instead of 200 with %d", got.Status, got.Bytes, len(handlersAnswer))
+// isHandled checks that an answer is this one.
+func isHandled(answer string) func(load.Reply) error {
+	return func(got load.Reply) error {
+		if got.Status != 200 || got.Bytes != len(answer) {
+			return fmt.Errorf("status %d with %d bytes instead of 200 with %d", got.Status, got.Bytes, len(answer))
+		}
+		return nil
 	}
-	return nil
 }

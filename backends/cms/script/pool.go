@@ -27,7 +27,7 @@ const (
 
 // pool has the runners of an engine. It starts them as they are needed, up to a limit, and one ahead of need, also for
 // one that was lost. So that no method keeps the others from their answers, one has at most half of them, and so have
-// all together whose calls are slow.
+// all together whose calls are slow, or are not known to be quick.
 type pool struct {
 	limit int
 	wait  time.Duration
@@ -50,8 +50,12 @@ type idler struct {
 // lane is the calls of a method. The lock of the pool guards it.
 type lane struct {
 	running int
+	quick   bool      // there was a call that was not slow
 	slow    time.Time // until when its calls count as slow
 }
+
+// isSlow tells whether calls of the method count as slow.
+func (l *lane) isSlow(now time.Time) bool { return !l.quick || l.slow.After(now) }
 
 // turn is a call that has a runner.
 type turn struct {
@@ -146,9 +150,9 @@ func (p *pool) may(l *lane) bool {
 		return false
 	}
 	now := time.Now()
-	slow, own := 0, l.slow.After(now)
+	slow, own := 0, l.isSlow(now)
 	for t := range p.running {
-		if t.lane.slow.After(now) || now.Sub(t.since) > slowAfter {
+		if t.lane.isSlow(now) || now.Sub(t.since) > slowAfter {
 			slow++
 			own = own || t.lane == l
 		}
@@ -163,6 +167,8 @@ func (p *pool) give(t *turn, good bool) {
 	t.lane.running--
 	if now := time.Now(); !good || now.Sub(t.since) > slowAfter {
 		t.lane.slow = now.Add(slowFor)
+	} else {
+		t.lane.quick = true
 	}
 	p.mu.Unlock()
 	p.back(t.runner, good)

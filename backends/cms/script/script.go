@@ -20,6 +20,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,6 +77,9 @@ type Engine struct {
 	client  *http.Client
 	pool    *pool
 	current atomic.Pointer[Program] // the newest
+
+	mu    sync.Mutex
+	lanes map[string]*lane // of the methods of the newest program
 }
 
 // New makes an engine. It reads nothing, and starts no process. Close ends it.
@@ -139,6 +143,7 @@ type Program struct {
 	sources  *sources
 	code     *js.Code // of calls in this process
 	classes  map[string]*class
+	lanes    map[string]*lane // by class and method
 	warnings []*routes.Error
 }
 
@@ -151,7 +156,7 @@ type class struct {
 // method is one of a class.
 type method struct {
 	file, export, class, name string
-	lane                      lane
+	lane                      *lane
 }
 
 // program makes one without any class.
@@ -207,6 +212,7 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 		return nil, table, &routes.Error{At: routes.Position{File: "api"}, Message: "the files of the site cannot be loaded: " + err.Error()}
 	}
 	if table, err = p.loaded(result); err == nil {
+		p.lanes = e.follow(p.classes)
 		e.current.Store(p)
 	}
 	e.pool.back(r, true)
@@ -214,6 +220,23 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 		return nil, table, err
 	}
 	return p, table, nil
+}
+
+// follow makes the lanes of a program. What is known of a method stays known when its file is read anew.
+func (e *Engine) follow(classes map[string]*class) map[string]*lane {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	lanes := make(map[string]*lane)
+	for name, c := range classes {
+		for _, m := range c.methods {
+			key := name + "." + m
+			if lanes[key] = e.lanes[key]; lanes[key] == nil {
+				lanes[key] = new(lane)
+			}
+		}
+	}
+	e.lanes = lanes
+	return lanes
 }
 
 // loaded reads the answer to Load and Table.
@@ -294,7 +317,7 @@ func (p *Program) Class(name string) (handler.Class, bool) {
 	}
 	made := handler.Class{Name: name, Methods: make(map[string]handler.Func, len(c.methods))}
 	for _, of := range c.methods {
-		m := &method{file: c.file, export: c.export, class: name, name: of}
+		m := &method{file: c.file, export: c.export, class: name, name: of, lane: p.lanes[name+"."+of]}
 		made.Methods[of] = func(ctx context.Context, call *handler.Call) (any, error) { return p.call(ctx, m, call) }
 	}
 	return made, true
@@ -316,17 +339,17 @@ func (p *Program) Warnings() []*routes.Error { return p.warnings }
 
 // call runs a method in a runner that is free.
 func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, error) {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.engine.Timeout)
-		defer cancel()
-	}
-	t, err := p.engine.pool.take(ctx, &m.lane)
+	t, err := p.engine.pool.take(ctx, m.lane)
 	if err != nil {
 		return nil, err
 	}
 	good := false
 	defer func() { p.engine.pool.give(t, good) }() // a panic of ours leaves no runner behind
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.engine.Timeout)
+		defer cancel()
+	}
 	h := &host{engine: p.engine, program: p, ctx: ctx, call: c, method: m}
 	var unfit error // of a value that cannot be handed over
 	result, err := t.runner.run(h, wire.Call, func(to []byte) []byte {
@@ -353,5 +376,5 @@ func appendCall(to []byte, m *method, c *handler.Call) ([]byte, error) {
 	for _, role := range c.User.Roles {
 		to = wire.AppendText(to, role)
 	}
-	return wire.AppendValue(to, c.Data)
+	return wire.AppendValue(to, orEmpty(c.Data))
 }

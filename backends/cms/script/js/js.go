@@ -14,10 +14,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dlclark/regexp2/v2"
 	"github.com/dop251/goja"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
+
+// The engine takes a match that its matcher gives up, for how many ways there are to try, for none at all. So there is no
+// such bound: a match takes the time and memory of its call. The engine has no option for it.
+func init() { regexp2.DefaultOptimizationOptions.MaxBacktrackingStackSize = -1 }
 
 // maxDepth is how deep calls nest.
 const maxDepth = 512

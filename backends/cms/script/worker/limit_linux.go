@@ -9,8 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nice is how much less a worker gets of a processor than the gateway where both want it.
-const nice = 5
+// How much less a worker gets of a processor than the gateway where both want it, and a call that computes for long.
+const (
+	nice = 2
+	slow = 10
+)
 
 // beNice lets the gateway go before. The priority is one of threads, and new ones have that of who makes them.
 func beNice() {
@@ -25,6 +28,12 @@ func beNice() {
 		}
 	}
 }
+
+// thread is the one that runs.
+func thread() int { return unix.Gettid() }
+
+// demote lets other threads go before one.
+func demote(thread int) { _ = unix.Setpriority(unix.PRIO_PROCESS, thread, slow) }
 
 // arena is how much memory the runtime of Go asks of the system at once.
 const arena = 64 << 20

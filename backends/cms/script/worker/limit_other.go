@@ -7,3 +7,9 @@ func beNice() {}
 
 // limitMemory has the system refuse too much memory. Where it cannot, the worker looks at its own.
 func limitMemory() error { return nil }
+
+// thread is the one that runs.
+func thread() int { return 0 }
+
+// demote lets other threads go before one, where the system knows how.
+func demote(int) {}

@@ -10,9 +10,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	goruntime "runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/js"
@@ -60,16 +62,29 @@ func serve() int {
 		awaitParent()
 		os.Exit(0)
 	}()
-	code := js.NewCode()
-	frame := w.conn.Begin(wire.Result) // it is ready
+	w.code = js.NewCode()
+	if err := w.conn.Send(w.conn.Begin(wire.Result)); err != nil { // it is ready
+		return 0
+	}
 	for {
-		if err := w.conn.Send(frame); err != nil {
-			return 0
+		ended := make(chan int)
+		go func() { ended <- w.answer() }()
+		if status := <-ended; status != goOn {
+			return status
 		}
-		if memory() > w.base+MaxMemory/4 {
-			debug.FreeOSMemory()
-		}
-		rt := js.New(code)
+	}
+}
+
+// goOn is what answer returns when there is more to do.
+const goOn = -1
+
+// answer answers questions in a thread of its own, which ends with the goroutine, until there are no more, or until a
+// call has cost the thread its priority. It returns the status of the process.
+func (w *work) answer() int {
+	goruntime.LockOSThread()
+	w.thread, w.demoted = thread(), false
+	for {
+		rt := js.New(w.code)
 		kind, payload, err := w.conn.Read()
 		if errors.Is(err, io.EOF) {
 			return 0
@@ -78,23 +93,38 @@ func serve() int {
 			_, _ = io.WriteString(os.Stderr, err.Error()+"\n")
 			return 1
 		}
+		var frame []byte
 		if kind == wire.Program {
-			code = program(payload)
-			frame = w.conn.Begin(wire.Result)
-			continue
+			w.code = program(payload)
+		} else {
+			frame = w.run(rt, kind, wire.NewReader(payload))
 		}
-		r := wire.NewReader(payload)
-		w.begin(rt, time.Duration(r.Uint())*time.Microsecond) //nolint:gosec // G115: as the gateway says
-		switch question := r.Rest(); kind {
-		case wire.Call:
-			frame = rt.Run(w, question, w.result())
-		case wire.Load:
-			frame = rt.Load(w, question, w.result())
-		case wire.Table:
-			frame = rt.Table(w, w.result())
+		if err := w.conn.Send(append(w.conn.Begin(wire.Result), frame...)); err != nil {
+			return 0
 		}
-		w.end()
-		w.kept, frame = frame, append(w.conn.Begin(wire.Result), frame...)
+		if w.kept = frame; cap(frame) > 256<<10 {
+			w.kept = nil
+		}
+		if memory() > w.base+MaxMemory/4 {
+			debug.FreeOSMemory()
+		}
+		if w.demoted {
+			return goOn
+		}
+	}
+}
+
+// run answers a question within the limits of a call.
+func (w *work) run(rt *js.Runtime, kind byte, r *wire.Reader) []byte {
+	w.begin(rt, time.Duration(r.Uint())*time.Microsecond) //nolint:gosec // G115: as the gateway says
+	defer w.end()
+	switch kind {
+	case wire.Load:
+		return rt.Load(w, r.Rest(), w.kept[:0])
+	case wire.Table:
+		return rt.Table(w, w.kept[:0])
+	default:
+		return rt.Run(w, r.Rest(), w.kept[:0])
 	}
 }
 
@@ -110,35 +140,34 @@ func program(payload []byte) *js.Code {
 
 // work is what a worker does at the moment.
 type work struct {
-	conn *wire.Conn
-	kept []byte // for results
-	base uint64 // memory before the first call
+	conn   *wire.Conn
+	code   *js.Code
+	kept   []byte      // for results; operations use the buffer of conn meanwhile
+	base   uint64      // memory before the first call
+	asking atomic.Bool // it waits for the gateway
 
-	timer *time.Timer
-	mu    sync.Mutex // of what look reads
-	rt    *js.Runtime
-	until time.Time
-	over  time.Time // when it was interrupted for its memory
+	timer   *time.Timer
+	mu      sync.Mutex  // of what look reads
+	rt      *js.Runtime // nil between two calls
+	begun   time.Time
+	until   time.Time
+	over    time.Time // when it was interrupted for its memory
+	thread  int       // in which calls run
+	demoted bool      // that has no priority any more
 }
 
-// result is where a Result is written. Operations use the buffer of conn meanwhile.
-func (w *work) result() []byte {
-	if cap(w.kept) > 256<<10 {
-		w.kept = nil
-	}
-	return w.kept[:0]
-}
-
-// When look looks at a call.
+// When look looks at a call, and when one that computes loses its priority.
 const (
-	firstLook = 5 * time.Millisecond
-	nextLook  = 10 * time.Millisecond
+	firstLook   = 5 * time.Millisecond
+	nextLook    = 10 * time.Millisecond
+	demoteAfter = 200 * time.Millisecond
 )
 
 func (w *work) begin(rt *js.Runtime, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rt, w.until, w.over = rt, time.Now().Add(limit), time.Time{}
+	w.rt, w.begun, w.over = rt, time.Now(), time.Time{}
+	w.until = w.begun.Add(limit)
 	w.timer.Reset(min(firstLook, limit))
 }
 
@@ -158,7 +187,11 @@ func (w *work) look() {
 	if w.rt == nil {
 		return
 	}
-	taken, left := memory()-w.base, time.Until(w.until)
+	if !w.demoted && time.Since(w.begun) > demoteAfter && !w.asking.Load() {
+		w.demoted = true
+		demote(w.thread)
+	}
+	taken, left := max(memory(), w.base)-w.base, time.Until(w.until)
 	switch {
 	case taken > MaxMemory && (taken > MaxMemory*5/4 || !w.over.IsZero() && time.Since(w.over) > 50*time.Millisecond):
 		os.Exit(MemoryExit)
@@ -187,6 +220,8 @@ func memory() uint64 {
 
 // Ask implements js.Host.
 func (w *work) Ask(operation byte, arguments []byte) ([]byte, error) {
+	w.asking.Store(true)
+	defer w.asking.Store(false)
 	if err := w.conn.Send(append(w.conn.Begin(operation), arguments...)); err != nil {
 		os.Exit(0)
 	}

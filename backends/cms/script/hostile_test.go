@@ -1,0 +1,320 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/js"
+	"github.com/tollgate-gateway/tollgate/backends/cms/script/worker"
+)
+
+// hostile are bodies of methods that would take a gateway down, or give a wrong answer, in an engine that is not bounded
+// from outside. Time ends those with 504, memory or the engine's own limits the others with 500.
+var hostile = map[string]struct {
+	body string
+	want int // 0 where either may come first
+}{
+	"loop":               {`for (;;);`, 504},
+	"loop that catches":  {`for (;;) { try { for (;;); } catch (e) {} finally { continue } }`, 504},
+	"sparse spread":      {`const a = []; a[4294967290] = 1; return {n: [...a].length}`, 0},
+	"sparse parameters":  {`const a = []; a.length = 2 ** 32 - 1; return Math.max(...a)`, 0},
+	"sparse search":      {`const a = []; a.length = 2 ** 32 - 1; for (;;) a.indexOf(1)`, 504},
+	"sparse sort":        {`const a = []; a.length = 2 ** 32 - 1; a.sort(); return a.fill(1).length`, 0},
+	"copy of a like":     {`return Array.from({length: 2 ** 53 - 1}).length`, 0},
+	"concat of a like":   {`return [].concat({length: 2 ** 53 - 1, [Symbol.isConcatSpreadable]: true}).length`, 0},
+	"apply of a like":    {`return Math.max.apply(null, {length: 2 ** 31})`, 0},
+	"digits":             {"return String('1'.repeat(50000)).replace(/\\B(?=(\\d{3})+(?!\\d))/g, ',')", 504},
+	"backtracking":       {`return /^(a+)+\1$/.test("a".repeat(60) + "b")`, 504},
+	"many matches":       {`return 'x'.repeat(2 ** 25).match(/x/g).length`, 0},
+	"split":              {`return 'x'.repeat(2 ** 26).split('').length`, 0},
+	"power":              {`return String(2n ** (2n ** 40n))`, 0},
+	"multiplication":     {`let n = 3n; for (;;) n *= n`, 0},
+	"large integer text": {`return String(BigInt('9'.repeat(1e8)))`, 0},
+	"endless iterator":   {`return new Set({[Symbol.iterator]: () => ({next: () => ({value: 1, done: false})})}).size`, 504},
+	"endless values":     {`return Array.from({[Symbol.iterator]: () => ({next: () => ({value: 1, done: false})})})`, 0},
+	"doubled text":       {`let s = "xxxxxxxxxxxxxxxx"; for (;;) s += s`, 500},
+	"repeated text":      {`const all = []; for (;;) all.push("x".repeat(2 ** 28))`, 500},
+	"padded text":        {`return "x".padEnd(2 ** 31 - 1).length`, 0},
+	"growing list":       {`for (const all = [];;) all.push({n: all.length})`, 500},
+	"buffer":             {`return new ArrayBuffer(2 ** 36).byteLength`, 500},
+	"buffers":            {`for (const all = [];;) all.push(new Uint8Array(2 ** 20).fill(1))`, 500},
+	"huge JSON":          {`let o = {a: 1}; for (let i = 0; i < 40; i++) o = {l: o, r: o}; return JSON.stringify(o)`, 0},
+	"endless JSON":       {`return JSON.stringify(new Proxy([], {get: (t, k) => k === 'length' ? 2 ** 31 : 1}))`, 0},
+	"deep JSON":          {`return JSON.parse("[".repeat(1e7))`, 500},
+	"recursion":          {`const f = () => f() + 1; return f()`, 500},
+	"native recursion":   {`const f = () => [1].map(f); return f()`, 500},
+	"nested JSON":        {`const o = {toJSON: () => JSON.stringify(o)}; return JSON.stringify(o)`, 500},
+	"nested list":        {`let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a`, 500},
+	"flat":               {`const a = []; a.push(a); return a.flat(Infinity)`, 500},
+	"large answer":       {`return "x".repeat(9e6)`, 500},
+	"wide answer":        {`const a = []; a.length = 2 ** 32 - 1; return a`, 500},
+	"answer of a getter": {`return {get a() { for (;;); }}`, 504},
+	"answer of a proxy":  {`return new Proxy({}, {ownKeys() { for (;;); }})`, 504},
+	"error of a text":    {`throw {toString() { for (;;); }}`, 504},
+	"error of a code":    {`throw {get code() { for (;;); }}`, 504},
+	"large error":        {`throw new Error("x".repeat(2 ** 26))`, 500},
+	"flood of reads":     {`for (;;) try { pages.count("x") } catch (e) {}`, 504},
+	"flood of the cache": {`for (let i = 0;; i++) cache.set("k" + i % 9, i)`, 504},
+	"flood of lines":     {`for (;;) console.log("x".repeat(5000))`, 504},
+	"flood of headers":   {`for (let i = 0;; i++) ctx.setHeader("X-" + i, "x".repeat(60000))`, 500},
+	"large question":     {`return pages.count("x".repeat(2 ** 25))`, 500},
+	"many parts":         {`return pages.add({a: Array(1e6).fill(0)})`, 500},
+	"microtasks":         {`const again = () => Promise.resolve().then(again); return again()`, 504},
+	"promises":           {`const all = []; for (;;) all.push(new Promise(() => {}))`, 0},
+	"no promise":         {`return new Promise(() => {})`, 500},
+	"broken engine":      {`Object.prototype.toString = Array.prototype.push = JSON.parse = Promise = undefined; for (const k of Object.getOwnPropertyNames(globalThis)) try { globalThis[k] = null } catch (e) {}; return {get a() { return b() }}`, 500},
+}
+
+// status is what a client gets.
+func status(err error) int {
+	e, ok := handler.Of(err)
+	switch {
+	case err == nil:
+		return 200
+	case ok:
+		return e.Code
+	}
+	return 500
+}
+
+// Whatever a handler does, its callers get 504 or 500 in time, and all others their answers: those of the same site,
+// and those of another one. No process takes more memory than it may.
+func TestHostileHandlers(t *testing.T) {
+	var class strings.Builder
+	class.WriteString("static good(data) { return {id: data.id, page: pages.get('x').title} }\n")
+	names := make([]string, 0, len(hostile))
+	for name, h := range hostile {
+		fmt.Fprintf(&class, "static m%d(data, ctx) { %s }\n", len(names), h.body)
+		names = append(names, name)
+	}
+	const limit = 500 * time.Millisecond
+	var ended atomic.Int64
+	o := Options{
+		Timeout: limit, Wait: 5 * time.Minute, Logger: func() *zap.Logger { return zap.NewNop() }, Ended: func(string) { ended.Add(1) },
+		Pages: &fakePages{get: func(context.Context) (Object, error) { return Object{"title": "a"}, nil }},
+	}
+	attacked, other := load(t, o, class.String()), load(t, Options{Timeout: time.Minute, Wait: time.Minute, Pages: o.Pages}, class.String())
+	for _, p := range []*Program{attacked, other} { // as before an attack
+		if _, err := runWithin(time.Minute, p, "good", callWith(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	memory := watchMemory(t)
+	var slowest atomic.Int64
+	var done atomic.Bool
+	var hostiles, goods sync.WaitGroup
+	for i, name := range names {
+		hostiles.Go(func() {
+			got, err := runFor(attacked, fmt.Sprint("m", i), nil)
+			// On a machine that is busy the time is over before what else would end a call.
+			if code, want := status(err), hostile[name].want; code != 500 && code != 504 || want == 504 && code != want {
+				t.Errorf("%s: %s, %v instead of %d", name, shown(got), err, want)
+			}
+		})
+	}
+	for _, p := range []*Program{attacked, other} {
+		for i := range 4 {
+			goods.Go(func() {
+				for n := 0; !done.Load() || n < 50; n++ {
+					begun := time.Now()
+					got, err := runWithin(time.Minute, p, "good", callWith(map[string]any{"id": i}))
+					if want := fmt.Sprintf(`{"id":%d,"page":"a"}`, i); err != nil || shown(got) != want {
+						t.Errorf("good: %s, %v", shown(got), err)
+					}
+					if took := int64(time.Since(begun)); took > slowest.Load() {
+						slowest.Store(took)
+					}
+				}
+			})
+		}
+	}
+	hostiles.Wait()
+	done.Store(true)
+	goods.Wait()
+	most := memory()
+	t.Logf("the slowest of the others took %s, a process %d MiB at most, %d processes ended", time.Duration(slowest.Load()), most>>20, ended.Load())
+	if most > (worker.MaxMemory+192<<20)*memoryFactor {
+		t.Errorf("a process took %d MiB", most>>20)
+	}
+	if ended.Load() == 0 {
+		t.Error("no process was ended")
+	}
+}
+
+// runFor calls a method of class A, from any goroutine.
+func runFor(p *Program, name string, c *handler.Call) (any, error) {
+	if c == nil {
+		c = callWith(nil)
+	}
+	class, _ := p.Class("A")
+	return class.Methods[name](context.Background(), c)
+}
+
+// runWithin is runFor with a limit of its own.
+func runWithin(limit time.Duration, p *Program, name string, c *handler.Call) (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	class, _ := p.Class("A")
+	return class.Methods[name](ctx, c)
+}
+
+// watchMemory looks how much memory processes of this one take until its result is called, which returns the most that
+// one took.
+func watchMemory(t *testing.T) func() int64 {
+	t.Helper()
+	end, most := make(chan struct{}), make(chan int64)
+	go func() {
+		var max int64
+		for {
+			for _, p := range workers(t) {
+				if p.resident > max {
+					max = p.resident
+				}
+			}
+			select {
+			case <-end:
+				most <- max
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}()
+	return func() int64 { close(end); return <-most }
+}
+
+// child is a process for handlers.
+type child struct {
+	pid      int
+	resident int64 // anonymous memory in bytes
+}
+
+// workers are the processes for handlers that this one has started.
+func workers(t *testing.T) (all []child) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Skip("there is no /proc")
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if string(line) != worker.Name+"\x00" {
+			continue
+		}
+		text, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "status"))
+		found := child{pid: pid}
+		for line := range strings.Lines(string(text)) {
+			fields := strings.Fields(line)
+			if len(fields) < 2 {
+				continue
+			}
+			n, _ := strconv.ParseInt(fields[1], 10, 64)
+			switch fields[0] {
+			case "RssAnon:":
+				found.resident = n << 10
+			case "PPid:":
+				if int(n) != os.Getpid() {
+					found.pid = 0
+				}
+			}
+		}
+		if found.pid != 0 {
+			all = append(all, found)
+		}
+	}
+	return all
+}
+
+// The caller of a process that is killed gets 500, and the next one is served.
+func TestKilledProcess(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{})
+	reason := make(chan string, 1)
+	p := load(t, Options{Timeout: time.Minute, Wait: time.Minute, Ended: func(why string) { reason <- why }}, `static m() { pages.get("x"); for (;;); } static good() { return 1 }`)
+	p.engine.Pages = &fakePages{get: func(context.Context) (Object, error) { close(begun); return nil, nil }}
+	failed := make(chan error)
+	go func() { _, err := run(t, p, "m", nil); failed <- err }()
+	<-begun
+	p.engine.pool.mu.Lock()
+	for turn := range p.engine.pool.running {
+		turn.runner.(*process).kill()
+	}
+	p.engine.pool.mu.Unlock()
+	err := <-failed
+	if _, ok := errors.AsType[*endedError](err); !ok || status(err) != 500 || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("error %v", err)
+	}
+	if why := <-reason; why != endedDied {
+		t.Errorf("it has ended for %s", why)
+	}
+	if got, err := run(t, p, "good", nil); err != nil || shown(got) != "1" {
+		t.Errorf("%s, %v", shown(got), err)
+	}
+}
+
+// What the engine cannot be stopped in ends with its process within 200 ms behind the limit, on a machine that is not
+// busy, and the log is told why.
+func TestEndedFromOutside(t *testing.T) {
+	t.Parallel()
+	reasons := make(chan string, 2)
+	p := load(t, Options{Timeout: 300 * time.Millisecond, Wait: time.Minute, Ended: func(why string) { reasons <- why }}, `
+static stuck() { return /^(a+)+\1$/.test("a".repeat(60) + "b") }
+static bomb() { return new ArrayBuffer(2 ** 36).byteLength }
+static loop() { for (;;); }`)
+	begun := time.Now()
+	if _, err := run(t, p, "stuck", nil); status(err) != 504 {
+		t.Errorf("error %v", err)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if why := <-reasons; why != endedTime {
+		t.Errorf("it has ended for %s", why)
+	}
+	if _, err := run(t, p, "bomb", nil); !errors.Is(err, js.ErrMemory) || status(err) != 500 {
+		t.Errorf("error %v", err)
+	}
+	if why := <-reasons; why != endedMemory {
+		t.Errorf("it has ended for %s", why)
+	}
+	_, err := run(t, p, "loop", nil)
+	if status(err) != 504 || !strings.HasPrefix(Stack(err), "loop (api/A.js:") {
+		t.Errorf("error %v at %q", err, Stack(err))
+	}
+	if e, ok := handler.Of(err); !ok || e.Code != http.StatusGatewayTimeout {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A call may take 100 MiB.
+func TestModestMemory(t *testing.T) {
+	t.Parallel()
+	p := load(t, Options{Timeout: time.Minute}, `
+static buffer() { return new Uint8Array(100 * 2 ** 20).length }
+static buffers() { const all = []; for (let i = 0; i < 80; i++) all.push("x".repeat(2 ** 20)); return all.length }
+static list() { const all = []; for (let i = 0; i < 1e5; i++) all.push({i}); return all.length }
+static text() { let s = "x".repeat(2 ** 20); while (s.length < 2 ** 25) s += s; return s.length }`)
+	for range 2 {
+		for name, want := range map[string]string{"buffer": "104857600", "buffers": "80", "list": "100000", "text": "33554432"} {
+			if got, err := run(t, p, name, nil); err != nil || shown(got) != want {
+				t.Errorf("%s: %s, %v", name, shown(got), err)
+			}
+		}
+	}
+}

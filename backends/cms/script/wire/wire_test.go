@@ -1,0 +1,120 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// Frames come as they were sent, however the bytes of them come.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	var sent bytes.Buffer
+	out := NewConn(nil, &sent, MaxUp)
+	payloads := []string{"", "a", strings.Repeat("b", 4095), strings.Repeat("c", 300_000), "d"}
+	for i, payload := range payloads {
+		if err := out.Send(append(out.Begin(byte(i)), payload...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := sent.Bytes()
+	for name, in := range map[string]io.Reader{"whole": bytes.NewReader(whole), "byte by byte": iotest.OneByteReader(bytes.NewReader(whole)), "halves": iotest.HalfReader(bytes.NewReader(whole))} {
+		c := NewConn(in, nil, MaxUp)
+		for i, want := range payloads {
+			if kind, got, err := c.Read(); err != nil || int(kind) != i || string(got) != want {
+				t.Errorf("%s: frame %d is of kind %d with %d bytes, %v", name, i, kind, len(got), err)
+			}
+		}
+		if _, _, err := c.Read(); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: behind the last: %v", name, err)
+		}
+	}
+	for cut := 1; cut < 6; cut++ {
+		c := NewConn(bytes.NewReader(whole[len(whole)-6:len(whole)-cut]), nil, MaxUp)
+		if _, _, err := c.Read(); err == nil {
+			t.Error("half a frame is one")
+		}
+	}
+}
+
+// A length is not trusted: what is too long is refused, and what does not come takes no memory.
+func TestLengths(t *testing.T) {
+	t.Parallel()
+	for _, length := range []uint32{0, MaxUp + 1, 1 << 31, 1<<32 - 1} {
+		if _, _, err := NewConn(bytes.NewReader(binary.LittleEndian.AppendUint32(nil, length)), nil, MaxUp).Read(); err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("a frame of %d bytes: %v", length, err)
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		c := NewConn(bytes.NewReader(append(binary.LittleEndian.AppendUint32(nil, MaxUp), "short"...)), nil, MaxUp)
+		if _, _, err := c.Read(); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 100*64<<10 {
+		t.Errorf("%d bytes were taken", taken)
+	}
+	if err := NewConn(nil, io.Discard, MaxUp).Send(make([]byte, MaxDown+5)); !errors.Is(err, ErrLong) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What nests too deep is refused where it is written.
+func TestNesting(t *testing.T) {
+	t.Parallel()
+	var value any
+	for range MaxNesting + 2 {
+		value = []any{value}
+	}
+	if _, err := AppendValue(nil, value); err == nil {
+		t.Error("it is written")
+	}
+}
+
+// FuzzReader reads whatever comes without a panic, and tells when something was not there.
+func FuzzReader(f *testing.F) {
+	value, err := AppendValue(nil, map[string]any{"a": []any{1, 2.5, "x", nil, true, int64(-7)}, "b": map[string]any{}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(value)
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		r := NewReader(payload)
+		for r.More() {
+			left := len(r.Rest())
+			switch r.Byte() % 7 {
+			case 0:
+				r.Uint()
+			case 1:
+				r.Int()
+			case 2:
+				r.Float()
+			case 3:
+				_ = r.Text()
+			case 4:
+				if n := r.Len(); n > len(payload) {
+					t.Fatalf("%d items in %d bytes", n, len(payload))
+				}
+			case 5:
+				r.Bool()
+			}
+			if len(r.Rest()) >= left {
+				t.Fatal("it reads nothing")
+			}
+		}
+		for range 3 {
+			if r.Byte(); r.Err() == nil {
+				t.Fatal("there is more than there is")
+			}
+		}
+	})
+}
