@@ -46,7 +46,7 @@ func TestFrames(t *testing.T) {
 func TestLengths(t *testing.T) {
 	t.Parallel()
 	for _, length := range []uint32{0, MaxUp + 1, 1 << 31, 1<<32 - 1} {
-		if _, _, err := NewConn(bytes.NewReader(binary.LittleEndian.AppendUint32(nil, length)), nil, MaxUp).Read(); err == nil || errors.Is(err, io.EOF) {
+		if _, _, err := NewConn(bytes.NewReader(append(binary.LittleEndian.AppendUint32(nil, length), Result)), nil, MaxUp).Read(); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("a frame of %d bytes: %v", length, err)
 		}
 	}

@@ -35,6 +35,21 @@ func thread() int { return unix.Gettid() }
 // demote lets other threads go before one.
 func demote(thread int) { _ = unix.Setpriority(unix.PRIO_PROCESS, thread, slow) }
 
+// closeInherited closes what whoever started the gateway has left open for all that it starts. The runtime of Go has
+// files of its own.
+func closeInherited() {
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		to, err := os.Readlink("/proc/self/fd/" + f.Name())
+		if n, bad := strconv.Atoi(f.Name()); err == nil && bad == nil && n > 2 && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
+			_ = unix.Close(n)
+		}
+	}
+}
+
 // arena is how much memory the runtime of Go asks of the system at once.
 const arena = 64 << 20
 

@@ -13,3 +13,6 @@ func thread() int { return 0 }
 
 // demote lets other threads go before one, where the system knows how.
 func demote(int) {}
+
+// closeInherited closes what whoever started the gateway has left open, where the system tells of it.
+func closeInherited() {}

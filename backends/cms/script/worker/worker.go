@@ -49,6 +49,7 @@ func init() {
 
 // serve answers the questions of the process that started this one, until that has gone.
 func serve() int {
+	closeInherited()
 	beNice()
 	w := &work{base: memory(), conn: wire.NewConn(os.Stdin, os.Stdout, wire.MaxDown)}
 	w.timer = time.AfterFunc(time.Hour, w.look)
