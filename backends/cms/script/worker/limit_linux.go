@@ -15,8 +15,10 @@ const (
 	slow = 10
 )
 
-// beNice lets the gateway go before. The priority is one of threads, and new ones have that of who makes them.
+// beNice lets the gateway go before, also where the system has no memory left and ends a process. The priority is one of
+// threads, and new ones have that of who makes them.
 func beNice() {
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // it may be raised by anybody
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
