@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
 	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
@@ -52,6 +54,9 @@ require __DIR__ . '/Trivial.js';
 $routes = [
   ['GET', 'js', Trivial::class, 'get', ['auth' => false]],
   ['GET', 'pages', Trivial::class, 'pages', ['auth' => false]],
+  ['GET', 'sparse', Trivial::class, 'sparse', ['auth' => false]],
+  ['GET', 'stuck', Trivial::class, 'stuck', ['auth' => false]],
+  ['GET', 'memory', Trivial::class, 'memory', ['auth' => false]],
   ['GET', 'go', RestApiHelper::class, 'noEndPoint', ['auth' => false]],
 ];
 `
@@ -62,6 +67,9 @@ $routes = [
     for (let i = 0; i < 20; i++) paths += pages.get('/').path;
     return { paths };
   }
+  static sparse() { const a = []; a[4294967290] = 1; return { n: [...a].length }; }
+  static stuck() { return /^(a+)+\1$/.test('a'.repeat(60) + 'b'); }
+  static memory() { for (const all = [];;) all.push({ n: all.length }); }
 }
 module.exports = { Trivial };
 `
@@ -69,7 +77,7 @@ module.exports = { Trivial };
 )
 
 // handlersRow is a trivial handler of the CMS, in JavaScript and in Go, beside Caddy's respond, and one of JavaScript that
-// reads 20 pages, in a process of its own beside the gateway's.
+// reads 20 pages, in a process of its own beside the gateway's; then how late others are while handlers are attacked.
 func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serveHandlers(ctx)
 	if err != nil {
@@ -104,6 +112,54 @@ func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 		if err := b.profile(ctx, s, kind.other, "s-"+kind.name); err != nil {
 			return all, err
 		}
+	}
+	more, err := b.besideAttack(ctx, s)
+	return append(all, more...), err
+}
+
+// besideAttack measures how late the slowest answers of respond and of a trivial handler are, before and while clients
+// make other handlers of the same site take all time and memory that they get.
+func (b *bench) besideAttack(ctx context.Context, s *process.Server) (all []line, err error) {
+	attack, end := context.WithCancel(ctx)
+	var attackers sync.WaitGroup
+	defer attackers.Wait()
+	defer end()
+	others := []*load.Load{
+		{To: s.Plain, Request: s.Plain.Get("/"), Check: isHandled(handlersAnswer), Conns: 2},
+		{To: s.Gateway, Request: s.Gateway.Get("/api/js"), Check: isHandled(handlersAnswer), Conns: 2},
+	}
+	var before, during [2][]sample
+	measure := func(into *[2][]sample) error {
+		for range b.rounds {
+			for i, l := range others {
+				got, err := b.sample(ctx, s, l)
+				if err != nil {
+					return err
+				}
+				into[i] = append(into[i], got)
+			}
+		}
+		return nil
+	}
+	if err := measure(&before); err != nil {
+		return nil, err
+	}
+	for _, path := range []string{"/api/sparse", "/api/stuck", "/api/memory"} {
+		l := &load.Load{To: s.Gateway, Request: s.Gateway.Get(path), Conns: 4, Check: func(got load.Reply) error {
+			if got.Status != 500 && got.Status != 503 && got.Status != 504 {
+				return fmt.Errorf("%s: status %d", path, got.Status)
+			}
+			return nil
+		}}
+		attackers.Go(func() { l.Run(attack, time.Hour) })
+	}
+	time.Sleep(time.Second) // until it is under way
+	if err := measure(&during); err != nil {
+		return nil, err
+	}
+	for i, what := range []string{"respond", "a trivial handler"} {
+		was, is := medianOf(before[i], lateOf), medianOf(during[i], lateOf)
+		all = append(all, atLeast("p99 of "+what+" before and under an attack on handlers, ms", was, is, was/is, 0.5))
 	}
 	return all, nil
 }

@@ -25,6 +25,7 @@ func TestProcessesEndWithParent(t *testing.T) {
 	}
 	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProcessesEndWithParent$")
 	parent.Env = append(os.Environ(), parentVariable+"=1")
+	parent.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
