@@ -18,13 +18,14 @@ type Usage struct {
 }
 
 // ScanUsage passes a usage object of the chat format (or null): the last one that
-// counts anything wins. Some upstreams send zeros while they do not know yet.
-func ScanUsage(s *jsontext.Scanner, last *Usage) error {
+// counts anything wins, and counts reports whether this one does. Some upstreams send
+// zeros while they do not know yet.
+func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 	if s.Kind() != jsontext.Object {
-		return s.Skip()
+		return false, s.Skip()
 	}
 	u, total := Usage{Known: true, Served: last.Served}, int64(0)
-	err := s.Object(func(key []byte) error {
+	err = s.Object(func(key []byte) error {
 		switch string(key) {
 		case "prompt_tokens":
 			return s.Count(&u.Prompt)
@@ -42,8 +43,7 @@ func ScanUsage(s *jsontext.Scanner, last *Usage) error {
 			return s.Skip()
 		}
 	})
-	u.Keep(total, last)
-	return err
+	return u.Keep(total, last), err
 }
 
 // ScanDetails passes the details of either side; their names are distinct, and the
@@ -66,15 +66,18 @@ func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
 	})
 }
 
-// Keep makes a usage the last one if it counts anything. Some providers leave
-// reasoning out of the completion, as their total tells (specification 5.1).
-func (u *Usage) Keep(total int64, last *Usage) {
+// Keep makes a usage the last one if it counts anything, and reports whether it does.
+// Some providers leave reasoning out of the completion, as their total tells
+// (specification 5.1).
+func (u *Usage) Keep(total int64, last *Usage) bool {
 	if u.Reasoning > 0 && total == u.Prompt+u.Completion+u.Reasoning {
 		u.Completion += u.Reasoning
 	}
-	if u.Prompt > 0 || u.Completion > 0 {
-		*last = *u
+	if u.Prompt == 0 && u.Completion == 0 {
+		return false
 	}
+	*last = *u
+	return true
 }
 
 // EstimateTokens is the number of tokens in so many bytes of ordinary text.

@@ -64,7 +64,8 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 			}
 		case "usage":
 			c.usage = kind == jsontext.Object
-			return wire.ScanUsage(&s, usage)
+			_, err := wire.ScanUsage(&s, usage)
+			return err
 		case "service_tier":
 			return wire.ScanTerm(&s, &usage.Served, wire.TermTier)
 		case "error":

@@ -64,6 +64,10 @@ func (c *choiceSet) has(index int) bool {
 	return index >= maxChoices || c[index/64]&(1<<(index%64)) != 0
 }
 
+// streams reports whether the body is a chunk of a stream. Clients read members of its
+// delta without looking whether there is one.
+func (f *form) streams() bool { return f.delta == "delta" }
+
 // seen is what one body held.
 type seen struct {
 	proof      bool // content that proves the candidate works (specification 13.2)
@@ -75,6 +79,7 @@ type seen struct {
 	usageValue int    // where its value begins
 	failure    []byte // the object with a non-null "error" member: the body or a choice
 	sawUsage   bool
+	counts     bool // the usage counts something
 	afterBrace int
 	texts      int  // non-empty texts of deltas
 	text       span // the last of them, quotes excluded
@@ -141,7 +146,7 @@ func (f *form) scan(body []byte) (seen, error) {
 				return f.scanChoice(&s, i, &got)
 			})
 		case "usage":
-			err = wire.ScanUsage(&s, &f.Usage)
+			got.counts, err = wire.ScanUsage(&s, &f.Usage)
 			if kind == jsontext.Object {
 				got.sawUsage = true
 				got.usage, got.usageValue = span{previousEnd, s.Offset()}, from
@@ -257,7 +262,7 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 		return s.Skip()
 	}
 	index := position
-	hasIndex, searched := false, false
+	hasIndex, hasDelta, searched := false, false, false
 	begin := *s
 	open := s.Offset() + 1
 	insertAt := len(f.edits)
@@ -283,8 +288,13 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 			}
 			return nil
 		case f.delta:
+			hasDelta = true
 			if kind != jsontext.Object {
-				break
+				err := s.Skip()
+				if f.streams() && err == nil {
+					f.edits.Replace(from, s.Offset(), "{}")
+				}
+				return err
 			}
 			if !hasIndex && !searched { // it may stand behind the delta
 				searched = true
@@ -314,6 +324,9 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 	}
 	if !hasIndex && !empty {
 		f.edits[insertAt].Text = `"index":` + strconv.Itoa(position) + `,`
+	}
+	if !hasDelta && !empty && f.streams() {
+		f.edits[insertAt].Text += `"delta":{},`
 	}
 	f.open.add(index)
 	if !finishAt.empty() {

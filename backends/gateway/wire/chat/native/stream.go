@@ -14,6 +14,7 @@ type Stream struct {
 	form         form
 	includeUsage bool
 	last         template
+	usage        []byte // the chunk with the last usage that counts, for the end
 	// PromptTokens is the estimate for an upstream that tells no usage.
 	PromptTokens int64
 }
@@ -66,21 +67,50 @@ func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 		return dst, wire.Progress{}, wire.ParseUpstreamError(200, got.failure)
 	case got.proof && c.form.Finish == "error":
 		return dst, wire.Progress{}, &wire.UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
-	case got.empty || (got.sawUsage && !c.includeUsage && got.choices == 0):
-		return dst, wire.Progress{Proof: got.proof}, nil
-	case got.sawUsage && !c.includeUsage:
-		c.dropUsage(&got)
+	case got.empty:
+		return dst, wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
+	case got.sawUsage:
+		if c.includeUsage && got.counts {
+			c.keepUsage(data, &got)
+		}
+		if got.choices == 0 {
+			return dst, wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
+		}
+		if c.includeUsage {
+			c.form.insertSorted(got.usageValue, got.usage.to, "null")
+		} else {
+			c.dropUsage(&got)
+		}
 	}
 	if frame := len(data) - (got.text.to - got.text.from); got.onlyText() && frame <= maxFrame && bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
 		c.last.learn(data, got.text, got.padding, c.form.edits)
 	} else {
 		c.last.forget()
 	}
-	dst = append(c.form.appendBare(dst), "data: "...)
+	return c.appendChunk(c.form.appendBare(dst), data), wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
+}
+
+// appendChunk appends the chunk that was scanned, with its edits, as one event.
+func (c *Stream) appendChunk(dst, data []byte) []byte {
+	dst = append(dst, "data: "...)
 	from := len(dst)
 	dst = c.form.edits.Apply(dst, data)
 	wire.OneLine(dst[from:])
-	return append(dst, "\n\n"...), wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
+	return append(dst, "\n\n"...)
+}
+
+// keepUsage keeps the usage of the chunk that was scanned for the end of the stream, where
+// the client gets it once, in a chunk of its own: some upstreams send it with every chunk.
+func (c *Stream) keepUsage(data []byte, got *seen) {
+	if got.choices == 0 {
+		c.usage = c.appendChunk(c.usage[:0], data)
+		return
+	}
+	c.usage = append(c.form.appendHead(c.usage[:0]), `],"usage":`...)
+	from := len(c.usage)
+	c.usage = append(c.usage, data[got.usageValue:got.usage.to]...)
+	wire.OneLine(c.usage[from:])
+	c.usage = append(c.usage, "}\n\n"...)
 }
 
 // appendHead appends the beginning of a chunk that the upstream did not send, up to
@@ -108,7 +138,11 @@ func (c *Stream) End(dst []byte) ([]byte, error) {
 	if !c.form.complete() {
 		return dst, wire.ErrNoFinish
 	}
-	if c.includeUsage && !c.form.Usage.Known {
+	switch {
+	case !c.includeUsage:
+	case c.form.Usage.Known:
+		dst = append(dst, c.usage...)
+	default:
 		dst = append(c.form.appendHead(dst), `],"usage":`...)
 		dst = append(wire.AppendUsage(dst, &wire.Usage{Prompt: c.PromptTokens, Completion: wire.EstimateTokens(c.form.TextBytes)}), "}\n\n"...)
 	}
