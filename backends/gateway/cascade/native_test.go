@@ -163,15 +163,25 @@ func TestNativeIdentity(t *testing.T) {
 // it came, and to no other; without one it is the client's mistake.
 func TestNativeOwn(t *testing.T) {
 	t.Parallel()
-	for format, c := range map[hub.Format]struct{ body, mistake string }{
-		hub.Messages: {
+	for _, c := range []struct {
+		format        hub.Format
+		body, mistake string
+	}{
+		{
+			hub.Messages,
 			`{"model":"MODEL","max_tokens":100,"mcp_servers":[{"type":"url","name":"x","url":"https://x.example"}],"tools":[{"type":"mcp_toolset","mcp_server_name":"x"}],"messages":[{"role":"user","content":[{"type":"later","x":1}]}]}`,
 			"mcp_servers",
 		},
-		hub.Responses: {`{"model":"MODEL","store":false,"tools":[{"type":"web_search"}],"input":[{"type":"later","x":1}]}`, "tools[0]"},
+		{
+			hub.Messages,
+			`{"model":"MODEL","max_tokens":100,"tools":[{"type":"web_search_20250305","name":"web_search"}],"messages":[{"role":"user","content":"What is new?"}]}`,
+			"tools[0]",
+		},
+		{hub.Responses, `{"model":"MODEL","store":false,"tools":[{"type":"web_search"}],"input":[{"type":"later","x":1}]}`, "tools[0]"},
 	} {
-		t.Run(string(format), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, %s", c.format, c.mistake), func(t *testing.T) {
 			t.Parallel()
+			format := c.format
 			asked := strings.Replace(c.body, "MODEL", "keychain-low", 1)
 			r := newNative(t, format)
 			r.alpha.does(nativeAnswer(format, false, "hi"), reply(500, "{}"), reply(404, `{"detail":"Not Found"}`))

@@ -101,6 +101,31 @@ func (r *Request) InCommonWords() *Request {
 	return &c
 }
 
+// OnlyOfChat lists the members of messages that say something and that no other format than
+// chat has a place for, such as a name: each once, as paths. State of a model's reasoning is
+// read before, and is not among them.
+func (r *Request) OnlyOfChat() (paths []string) {
+	for i := range r.Messages {
+		for _, m := range r.Messages[i].Extra {
+			switch m.Name {
+			case "extra_content", "reasoning_content", "reasoning_details", "reasoning":
+				continue
+			}
+			path := "messages[]." + m.Name[:min(len(m.Name), 100)]
+			if said := m.Value != "null" && m.Value != "[]" && m.Value != `""`; !said || slices.Contains(paths, path) {
+				continue
+			}
+			if paths = append(paths, path); len(paths) == maxOnlyOfChat {
+				return paths
+			}
+		}
+	}
+	return paths
+}
+
+// maxOnlyOfChat is the number of names that are listed to a client.
+const maxOnlyOfChat = 20
+
 // OtherOutput is what a chat client wants the answer to have beside text, as modalities
 // tells (audio, image), which no other format can say; empty: nothing.
 func (r *Request) OtherOutput() (kind string) {

@@ -324,7 +324,8 @@ func TestReadRefuses(t *testing.T) {
 		{ask(`"tool_choice":{"type":"x"}`), "", "tool_choice.type", value, "must be one of"},
 		{ask(`"tool_choice":{"type":"tool"}`), "", "tool_choice.name", absent, "required"},
 		{ask(`"tools":[{"name":"a","input_schema":{}}],"tool_choice":{"type":"tool","name":"b"}`), "", "tool_choice.name", value, "not in tools"},
-		{ask(`"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"}`), "", "tool_choice.name", foreign, "vendor's servers"},
+		{ask(`"tools":[{"type":"web_search_20250305","name":"web_search"},{"name":"a","input_schema":{}}],"tool_choice":{"type":"tool","name":"web_search"}`), "", "tool_choice.name", foreign, "vendor's servers"},
+		{ask(`"tools":[{"type":"web_search_20250305","name":"web_search"}]`), "", "tools[0]", foreign, "vendor's servers"},
 		{ask(`"tool_choice":{"type":"auto","disable_parallel_tool_use":1}`), "", "tool_choice.disable_parallel_tool_use", value, "a boolean"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -555,8 +556,15 @@ func TestReadTools(t *testing.T) {
 func TestReadServerTools(t *testing.T) {
 	t.Parallel()
 	for _, kind := range [...]string{"web_search_20250305", "web_fetch_20250910", "code_execution_20250825", "tool_search_tool_regex_20251119", "advisor_20260301"} {
-		r := mustRead(t, ask(`"tools":[{"type":"`+kind+`","name":"x"}],"tool_choice":{"type":"auto"}`), "")
-		if len(r.Tools) != 0 || r.Needs != 0 || r.Choice != (hub.Choice{}) || strings.Join(r.Dropped, ",") != "tools[0],tool_choice" {
+		r := mustRead(t, ask(`"tools":[{"type":"`+kind+`","name":"x"},{"name":"f","input_schema":{}}],"tool_choice":{"type":"auto"}`), "")
+		if len(r.Tools) != 1 || r.Needs != wire.NeedTools || r.Own != nil || r.Choice.Mode != "auto" || strings.Join(r.Dropped, ",") != "tools[0]" {
+			t.Errorf("%s: %+v", kind, r)
+		}
+		// As the only tool it is not left out in silence.
+		r = mustRead(t, ask(`"tools":[{"type":"`+kind+`","name":"x"}],"tool_choice":{"type":"auto"}`), "")
+		var e *apierror.Error
+		if len(r.Tools) != 0 || r.Needs != wire.NeedOwn || r.Choice != (hub.Choice{}) || strings.Join(r.Dropped, ",") != "tools[0],tool_choice" ||
+			!errors.As(r.Own, &e) || e.Status != 400 || e.Code != "unsupported_parameter" || e.Param != "tools[0]" {
 			t.Errorf("%s: %+v", kind, r)
 		}
 	}
@@ -570,7 +578,8 @@ func TestReadOwn(t *testing.T) {
 		"compaction":                             ask(`"compaction":{"type":"summarize"}`),
 		"tools[0].type":                          ask(`"tools":[{"type":"computer_toolset_20260801"},{"name":"f","input_schema":{}}],"tool_choice":{"type":"tool","name":"left_click"}`),
 		"tools[1].type":                          ask(`"tools":[{"name":"f","input_schema":{}},{"type":"later_20270101","name":"later"}]`),
-		"tool_choice.name":                       ask(`"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"}`),
+		"tools[0]":                               ask(`"tools":[{"type":"web_search_20250305","name":"web_search"}]`),
+		"tool_choice.name":                       ask(`"tools":[{"type":"web_search_20250305","name":"web_search"},{"name":"f","input_schema":{}}],"tool_choice":{"type":"tool","name":"web_search"}`),
 		"messages[0].content[0].type":            talk(user(`[{"type":"later","x":1}]`)),
 		"messages[1].content[0].type":            talk(user(`"a"`), assistant(`[{"type":"later"},{"type":"text","text":"b"}]`), user(`"c"`)),
 		"messages[1].content[1].type":            talk(user(`"a"`), `{"role":"system","content":[{"type":"text","text":"b"},{"type":"tool_removal","tool":{"type":"tool_reference","name":"f"}}]}`),

@@ -19,15 +19,20 @@ type toolFields struct {
 	width, height                                  gjson.Result // of a computer's screen
 }
 
-// tools reads the tools (specification 4.3).
+// tools reads the tools (specification 4.3). A request whose only tools run on the vendor's
+// servers is for an upstream that has them: without any it would be another request.
 func (r *reader) tools(f *fields) error {
 	if !given(f.tools) {
 		return nil
 	}
 	seen := map[string]struct{}{}
-	return each(f.tools, "tools", func(v gjson.Result, at string) error {
+	served := "" // the path of the first tool that runs on the vendor's servers
+	err := each(f.tools, "tools", func(v gjson.Result, at string) error {
 		t, err := r.tool(v, at)
 		if t == nil || err != nil {
+			if err == nil && served == "" {
+				served = at
+			}
 			return err
 		}
 		if _, twice := seen[t.Own]; twice {
@@ -37,6 +42,11 @@ func (r *reader) tools(f *fields) error {
 		r.request.Tools = append(r.request.Tools, *t)
 		return nil
 	})
+	if err == nil && len(r.request.Tools) == 0 && served != "" {
+		r.own(unsupported(served, "runs on its vendor's servers, and no provider of yours has it: "+
+			"give a tool that the client runs too, or no tools"))
+	}
+	return err
 }
 
 // tool is nil for one that is dropped.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -45,6 +43,7 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.reasoning()
 	w.stop()
 	version := w.params()
+	w.dropped = append(w.dropped, r.OnlyOfChat()...)
 	if r.Stream {
 		w.dst = append(w.dst, `,"stream":true`...)
 	}
@@ -195,7 +194,7 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 		w.dst = append(w.dst, `,"description":`...)
 		w.dst = jsontext.AppendQuoted(w.dst, t.Description)
 	}
-	schema, strict := string(upstreamSchema(nil, t.Parameters)), false
+	schema, strict := upstreamSchema(t.Parameters), false
 	if t.Strict == "true" && !upstreamDrops(w.t, "strict") {
 		if held, ok := upstreamGrammar(schema); ok {
 			schema, strict = held, true
@@ -207,24 +206,6 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 	}
 	w.cache(t.Cache)
 	w.dst = append(w.dst, '}')
-}
-
-// upstreamSchema appends the schema of a tool, which has to be that of an object.
-func upstreamSchema(dst []byte, schema string) []byte {
-	switch v := gjson.Parse(schema); {
-	case !v.IsObject():
-		return append(dst, `{"type":"object","properties":{}}`...)
-	case v.Get("type").Exists():
-		return append(dst, v.Raw...)
-	default:
-		dst = append(dst, `{"type":"object"`...)
-		empty := true
-		v.ForEach(func(_, _ gjson.Result) bool { empty = false; return false })
-		if !empty {
-			dst = append(dst, ',')
-		}
-		return append(dst, v.Raw[1:]...)
-	}
 }
 
 // cache writes the mark of a block.

@@ -78,6 +78,15 @@ func TestUpstreamRequest(t *testing.T) {
 			},
 		},
 		{name: "limit clamped", request: hub.Request{MaxTokens: 100000, Messages: []hub.Message{hello}}, want: map[string]string{"max_tokens": "64000", "stream": ""}},
+		{
+			name: "what only chat has a place for",
+			request: hub.Request{Messages: []hub.Message{
+				{Role: hub.User, Parts: hello.Parts, Extra: []hub.Param{{Name: "name", Value: `"Ann"`}}},
+				{Role: hub.Assistant, Parts: hello.Parts, Extra: []hub.Param{{Name: "annotations", Value: "[]"}, {Name: "reasoning_content", Value: `"x"`}, {Name: "name", Value: `"Bob"`}, {Name: "audio", Value: `{"id":"a"}`}}},
+				hello,
+			}},
+			want: map[string]string{"messages.#.name": "[]"}, dropped: "messages[].name,messages[].audio",
+		},
 		{name: "limit kept", request: hub.Request{MaxTokens: 100, Messages: []hub.Message{hello}}, want: map[string]string{"max_tokens": "100"}},
 		{name: "limit unknown", request: hub.Request{Messages: []hub.Message{hello}}, target: func(t *hub.Target) { t.Model.MaxOutput = 0 }, want: map[string]string{"max_tokens": "4096"}},
 		{
@@ -269,6 +278,47 @@ func TestUpstreamGrammar(t *testing.T) {
 			t.Errorf("%s\ngot  %s, %t\nwant %s", schema, got, ok, want)
 		}
 		if again, ok := upstreamGrammar(got); got != "" && (!ok || again != got) {
+			t.Errorf("%s\nonce more is %s", got, again)
+		}
+	}
+}
+
+// The vendor takes tools with schemas of draft 2020-12 alone, and none with a choice at the top.
+func TestUpstreamSchema(t *testing.T) {
+	t.Parallel()
+	object := func(members string) string { return `{"type":"object",` + members + `}` }
+	for schema, want := range map[string]string{
+		"":                         `{"type":"object","properties":{}}`,
+		"{}":                       `{"type":"object"}`,
+		`{ "properties":{"a":{}}}`: object(`"properties":{"a":{}}`),
+		object(`"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]} },"required":["a"]`): "",
+		object(`"properties":{"anyOf":{"type":"array","items":{}}}`):                                 "",
+		object(`"properties":{"a":{"type":"number","minimum":0,"exclusiveMinimum":true}}`):           object(`"properties":{"a":{"type":"number","exclusiveMinimum":0}}`),
+		object(`"properties":{"a":{"exclusiveMaximum":true,"maximum":9.5,"exclusiveMinimum":1}}`):    object(`"properties":{"a":{"exclusiveMaximum":9.5,"exclusiveMinimum":1}}`),
+		object(`"$defs":{"x":{"minimum":1,"exclusiveMinimum":false}}`):                               object(`"$defs":{"x":{"minimum":1}}`),
+		object(`"properties":{"a":{"exclusiveMinimum":true}}`):                                       object(`"properties":{"a":{}}`),
+		object(`"properties":{"minimum":{"type":"array","items":[{"minimum":1,"exclusiveMinimum":true},true],"additionalItems":false}}`): object(
+			`"properties":{"minimum":{"type":"array","prefixItems":[{"exclusiveMinimum":1},true],"items":false}}`),
+		object(`"properties":{"a":{"type":"string","required":true}}`): object(`"properties":{"a":{"type":"string"}}`),
+		`{"type":["object","null"],"properties":{"a":{}}}`:             object(`"properties":{"a":{}}`),
+		object(`"properties":{"a":{"type":"string"},"b":{}},"anyOf":[{"required":["a"]},{"required":["b","a"]}],"additionalProperties":false`): object(
+			`"additionalProperties":false,"description":"{anyOf: [{\"required\":[\"a\"]},{\"required\":[\"b\",\"a\"]}]}","properties":{"a":{"type":"string"},"b":{}},"required":["a"]`),
+		`{"oneOf":[{"$ref":"#/$defs/x"},{"properties":{"k":{"const":"y"},"n":{}},"required":["k"]}],"$defs":{"x":{"properties":{"k":{"const":"x"}},"required":["k"]}},"description":"d"}`: object(
+			`"$defs":{"x":{"properties":{"k":{"const":"x"}},"required":["k"]}},"description":"d\n\n{oneOf: [{\"$ref\":\"#/$defs/x\"},{\"properties\":{\"k\":{\"const\":\"y\"},\"n\":{}},\"required\":[\"k\"]}]}",` +
+				`"properties":{"k":{"anyOf":[{"const":"x"},{"const":"y"}]},"n":{}},"required":["k"]`),
+		object(`"allOf":[{"properties":{"a":{}},"required":["a"]},{"allOf":[{"properties":{"b":{}},"required":["b"]}]}]`): object(
+			`"description":"{allOf: [{\"properties\":{\"a\":{}},\"required\":[\"a\"]},{\"allOf\":[{\"properties\":{\"b\":{}},\"required\":[\"b\"]}]}]}","properties":{"a":{},"b":{}},"required":["a","b"]`),
+		`{"anyOf":[{"$ref":"#/$defs/x"}],"$defs":{"x":{"anyOf":[{"$ref":"#/$defs/x"},{"properties":{"a":{}}}]}}}`: object(
+			`"$defs":{"x":{"anyOf":[{"$ref":"#/$defs/x"},{"properties":{"a":{}}}]}},"description":"{anyOf: [{\"$ref\":\"#/$defs/x\"}]}","properties":{"a":{}}`),
+	} {
+		if want == "" {
+			want = schema
+		}
+		got := upstreamSchema(schema)
+		if got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", schema, got, want)
+		}
+		if again := upstreamSchema(got); again != got {
 			t.Errorf("%s\nonce more is %s", got, again)
 		}
 	}

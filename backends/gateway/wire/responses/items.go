@@ -154,6 +154,7 @@ func (in *reader) configure() error {
 		if err := in.inner.open(reasoning); err != nil {
 			return err
 		}
+		in.unread(&in.inner, "effort", "summary", "generate_summary")
 		if err := in.effort(in.inner.get("effort")); err != nil {
 			return err
 		}

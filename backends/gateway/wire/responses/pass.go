@@ -47,7 +47,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 		p.keep(e.item.raw)
 		p.keepItem(e.item.raw)
 	}
-	if len(name) == 0 {
+	if len(name) == 0 || e.renamed {
 		name = e.kind
 	}
 	if len(name) == 0 {
@@ -101,9 +101,14 @@ func passProves(e *upstreamEvent) bool {
 // rename appends the answer with the client's name of the model.
 func (p *pass) rename(dst, data []byte) []byte {
 	p.edits = p.edits[:0]
-	if at := p.answer.event.response.model; at.to > 0 {
+	e := &p.answer.event
+	if at := e.response.model; at.to > 0 {
 		p.edits.Replace(at.from, at.to, p.model)
 	}
+	if at := e.kindAt; e.renamed && at.to > 0 {
+		p.edits.Replace(at.from, at.to, `"`+string(e.kind)+`"`)
+	}
+	p.edits.Sort()
 	return p.edits.Apply(dst, data)
 }
 

@@ -112,6 +112,16 @@ func (in *reader) leftOut() {
 	}
 }
 
+// unread lists the members of an object that nothing is made of: those that are not null
+// and have none of the names.
+func (in *reader) unread(o *object, names ...string) {
+	for _, m := range o.members {
+		if m.Type != gjson.Null && !slices.Contains(names, m.name) {
+			in.drop(o.path.String() + "." + headerName(m.name))
+		}
+	}
+}
+
 // headerName is a client's name for a field as a header can carry it.
 func headerName(name string) string {
 	name = name[:min(len(name), 64)]
@@ -214,6 +224,7 @@ func (in *reader) reasoning() error {
 		}
 		in.r.Answer.HideReasoningText = in.r.Answer.HideReasoningText || summary == "none"
 	}
+	in.unread(&in.item, "effort", "summary", "generate_summary")
 	return in.effort(in.item.get("effort"))
 }
 
@@ -245,6 +256,7 @@ func (in *reader) format() error {
 	if v.given() {
 		in.param("verbosity", v.Raw)
 	}
+	in.unread(&in.item, "format", "verbosity")
 	return in.outputFormat(in.item.get("format"))
 }
 

@@ -22,7 +22,9 @@ type upstreamAnswer struct {
 // upstreamEvent is what one event holds, or a whole response. Texts are the insides of JSON
 // strings, escapes and all.
 type upstreamEvent struct {
-	kind     []byte // type
+	kind     []byte // type, or the name that finish gives the event
+	kindAt   upstreamSpan
+	renamed  bool   // kind is not what the event says
 	sequence int64  // sequence_number
 	output   int64  // output_index
 	summary  int64  // summary_index, or content_index of reasoning text
@@ -87,6 +89,9 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	if len(e.kind) == 0 {
 		e.kind = name
 	}
+	if string(e.kind) == "response.done" {
+		a.finish()
+	}
 	switch string(e.kind) {
 	case "error":
 		return false, wire.ParseUpstreamError(200, data)
@@ -112,6 +117,21 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	}
 	return true, nil
 }
+
+// finish gives response.done, by which some upstreams end a response of any status, the
+// name of the event that the specification has for that status.
+func (a *upstreamAnswer) finish() {
+	e := &a.event
+	switch a.status {
+	case "failed", "incomplete", "cancelled":
+		e.kind = []byte("response." + a.status)
+	default:
+		a.status, e.kind = "completed", upstreamCompleted
+	}
+	e.renamed = true
+}
+
+var upstreamCompleted = []byte("response.completed")
 
 // failure is the error of a response that failed.
 func (a *upstreamAnswer) failure() error {
@@ -203,7 +223,9 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, data, key []byte) (err erro
 	e := &a.event
 	switch string(key) {
 	case "type":
+		from := s.Start()
 		e.kind, err = s.Inside()
+		e.kindAt = upstreamSpan{from, s.Offset()}
 	case "delta":
 		e.text, err = s.Inside()
 	case "arguments", "input":

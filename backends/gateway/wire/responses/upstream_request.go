@@ -40,6 +40,7 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.reasoning()
 	w.limit()
 	w.params()
+	w.dropped = append(w.dropped, r.OnlyOfChat()...)
 	w.include()
 	w.dst = append(w.dst, `,"store":false`...)
 	if r.Stream {

@@ -86,6 +86,14 @@ func TestUpstreamRequest(t *testing.T) {
 			t.Provider.Shape.ReasoningEfforts = []string{"high"}
 		}, want: map[string]string{"reasoning.effort": `"high"`}},
 		{name: "effort of a plain model", request: hub.Request{Effort: hub.EffortHigh, Messages: []hub.Message{hello}}, target: plain, want: map[string]string{"reasoning": ""}, dropped: "reasoning_effort"},
+		{
+			name: "what only chat has a place for",
+			request: hub.Request{Messages: []hub.Message{
+				{Role: hub.User, Parts: hello.Parts, Extra: []hub.Param{{Name: "name", Value: `"Ann"`}}},
+				{Role: hub.User, Parts: hello.Parts, Extra: []hub.Param{{Name: "audio", Value: "null"}, {Name: "extra_content", Value: "{}"}, {Name: "name", Value: `"Bob"`}}},
+			}},
+			want: map[string]string{"input.#.name": "[]"}, dropped: "messages[].name",
+		},
 		{name: "limit", request: hub.Request{MaxTokens: 5000, Messages: []hub.Message{hello}}, want: map[string]string{"max_output_tokens": "1000"}},
 		{name: "least limit", request: hub.Request{MaxTokens: 3, Messages: []hub.Message{hello}}, want: map[string]string{"max_output_tokens": "16"}},
 		{

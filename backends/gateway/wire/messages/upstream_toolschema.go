@@ -1,0 +1,305 @@
+package messages
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// upstreamSchema returns the schema of a tool as the format takes it: of draft 2020-12, of an
+// object, and without a choice between schemas at its top. A schema that is all of that is
+// returned as it is.
+func upstreamSchema(schema string) string {
+	v := gjson.Parse(schema)
+	if !v.IsObject() {
+		return `{"type":"object","properties":{}}`
+	}
+	var m schemaMender
+	if m.schema(v); m.changed {
+		v = gjson.ParseBytes(m.dst)
+	}
+	if hasChoice(v) {
+		return withoutChoice(v)
+	}
+	switch kind := v.Get("type"); {
+	case kind.IsArray(): // such as object or null
+		return withoutChoice(v)
+	case kind.Exists():
+		return v.Raw
+	}
+	if rest := strings.TrimLeft(v.Raw[1:], " \t\r\n"); rest != "}" {
+		return `{"type":"object",` + rest
+	}
+	return `{"type":"object"}`
+}
+
+// schemaMender writes a schema again, with the keywords that drafts before 2020-12 spell
+// otherwise in today's spelling.
+type schemaMender struct {
+	dst     []byte
+	changed bool
+}
+
+// The keywords that hold schemas: one, or a list of them, or an object of them.
+var (
+	schemaKeywords = []string{
+		"items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains",
+		"propertyNames", "not", "if", "then", "else", "anyOf", "oneOf", "allOf", "prefixItems",
+	}
+	schemaMapKeywords = []string{"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
+)
+
+func (m *schemaMender) schema(v gjson.Result) {
+	if !v.IsObject() {
+		m.dst = append(m.dst, v.Raw...)
+		return
+	}
+	old := map[string]gjson.Result{}
+	jsontext.Members(v, func(key string, v gjson.Result) bool {
+		switch key {
+		case "exclusiveMinimum", "exclusiveMaximum", "minimum", "maximum", "items":
+			old[key] = v
+		}
+		return true
+	})
+	m.dst = append(m.dst, '{')
+	jsontext.Members(v, func(key string, v gjson.Result) bool {
+		m.member(old, key, v)
+		return true
+	})
+	m.dst = append(m.dst, '}')
+}
+
+// member writes a member of a schema; old are those that tell which draft it is of.
+func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.Result) {
+	name := key
+	switch key {
+	case "exclusiveMinimum", "exclusiveMaximum": // draft 4: a flag of the other keyword
+		if v.IsBool() {
+			m.changed = true
+			if v = old[limitOf(key)]; old[key].Type != gjson.True || v.Type != gjson.Number {
+				return
+			}
+		}
+	case "minimum", "maximum":
+		if old[exclusiveOf(key)].Type == gjson.True {
+			m.changed = true
+			return
+		}
+	case "items": // up to draft 2019-09 a list, for the elements by their places
+		if v.IsArray() {
+			name, m.changed = "prefixItems", true
+		}
+	case "additionalItems":
+		if old["items"].IsArray() {
+			name, m.changed = "items", true
+		}
+	case "required": // draft 3: a flag of a property
+		if v.IsBool() {
+			m.changed = true
+			return
+		}
+	}
+	m.key(name)
+	switch {
+	case slices.Contains(schemaKeywords, key) && v.IsArray():
+		m.dst = append(m.dst, '[')
+		jsontext.Elements(v, func(v gjson.Result) bool {
+			if m.dst[len(m.dst)-1] != '[' {
+				m.dst = append(m.dst, ',')
+			}
+			m.schema(v)
+			return true
+		})
+		m.dst = append(m.dst, ']')
+	case slices.Contains(schemaKeywords, key):
+		m.schema(v)
+	case slices.Contains(schemaMapKeywords, key) && v.IsObject():
+		m.dst = append(m.dst, '{')
+		jsontext.Members(v, func(key string, v gjson.Result) bool {
+			m.key(key)
+			m.schema(v)
+			return true
+		})
+		m.dst = append(m.dst, '}')
+	default:
+		m.dst = append(m.dst, v.Raw...)
+	}
+}
+
+func limitOf(exclusive string) string { return "m" + strings.TrimPrefix(exclusive, "exclusiveM") }
+
+func exclusiveOf(limit string) string { return "exclusiveM" + limit[1:] }
+
+func (m *schemaMender) key(name string) {
+	if m.dst[len(m.dst)-1] != '{' {
+		m.dst = append(m.dst, ',')
+	}
+	m.dst = append(jsontext.AppendQuoted(m.dst, name), ':')
+}
+
+// choiceKeywords are refused at the top of a tool's schema.
+var choiceKeywords = [...]string{"anyOf", "oneOf", "allOf"}
+
+func hasChoice(v gjson.Result) bool {
+	return slices.ContainsFunc(choiceKeywords[:], func(name string) bool { return v.Get(name).IsArray() })
+}
+
+// withoutChoice returns a schema of an object that has the properties of all branches of the
+// choices at its top, and requires what each of them does. The description tells the rest.
+func withoutChoice(v gjson.Result) string {
+	var all properties
+	required := all.gather(v, v, 0)
+	var m schemaMender
+	m.dst = append(m.dst, `{"type":"object"`...)
+	description := ""
+	jsontext.Members(v, func(key string, v gjson.Result) bool {
+		switch key {
+		case "type", "properties", "required", "$ref":
+		case "description":
+			description = strings.TrimLeft(v.Str+"\n\n"+description, "\n")
+		case choiceKeywords[0], choiceKeywords[1], choiceKeywords[2]:
+			description = strings.TrimLeft(description+"\n\n{"+key+": "+v.Raw+"}", "\n")
+		default:
+			m.key(key)
+			m.dst = append(m.dst, v.Raw...)
+		}
+		return true
+	})
+	if description = strings.TrimRight(description, "\n"); description != "" {
+		m.key("description")
+		m.dst = jsontext.AppendQuoted(m.dst, description)
+	}
+	m.key("properties")
+	m.dst = all.append(m.dst)
+	if len(required) > 0 {
+		m.key("required")
+		m.dst = append(m.dst, '[')
+		for i, name := range required {
+			if i > 0 {
+				m.dst = append(m.dst, ',')
+			}
+			m.dst = jsontext.AppendQuoted(m.dst, name)
+		}
+		m.dst = append(m.dst, ']')
+	}
+	return string(append(m.dst, '}'))
+}
+
+// properties are those of several schemas, each with the schemas that it may have.
+type properties struct {
+	names   []string
+	schemas map[string][]string
+	visited int
+}
+
+// maxBranches and maxBranchDepth bound the schemas that are gathered: references may go in
+// circles and name a schema many times.
+const (
+	maxBranches    = 1024
+	maxBranchDepth = 32
+)
+
+// gather notes the properties of a schema within root and of the branches of its choices. It
+// returns the names of those that it requires.
+func (p *properties) gather(root, v gjson.Result, depth int) (required []string) {
+	if p.visited++; p.visited > maxBranches || depth > maxBranchDepth {
+		return nil
+	}
+	add := func(names []string) {
+		for _, name := range names {
+			if !slices.Contains(required, name) {
+				required = append(required, name)
+			}
+		}
+	}
+	jsontext.Members(v, func(key string, v gjson.Result) bool {
+		switch key {
+		case "$ref":
+			if target, ok := definition(root, v.Str); ok {
+				add(p.gather(root, target, depth+1))
+			}
+		case "properties":
+			jsontext.Members(v, func(name string, v gjson.Result) bool { p.add(name, v.Raw); return true })
+		case "required":
+			jsontext.Elements(v, func(v gjson.Result) bool { add([]string{v.Str}); return true })
+		case "allOf":
+			jsontext.Elements(v, func(v gjson.Result) bool { add(p.gather(root, v, depth+1)); return true })
+		case "anyOf", "oneOf":
+			add(p.common(root, v, depth+1))
+		}
+		return true
+	})
+	return required
+}
+
+// common gathers the branches of a choice and returns the names that all of them require.
+func (p *properties) common(root, branches gjson.Result, depth int) (required []string) {
+	first := true
+	jsontext.Elements(branches, func(v gjson.Result) bool {
+		own := p.gather(root, v, depth)
+		if first {
+			first, required = false, own
+			return true
+		}
+		required = slices.DeleteFunc(required, func(name string) bool { return !slices.Contains(own, name) })
+		return true
+	})
+	return required
+}
+
+func (p *properties) add(name, schema string) {
+	if p.schemas == nil {
+		p.schemas = map[string][]string{}
+	}
+	known := p.schemas[name]
+	if known == nil {
+		p.names = append(p.names, name)
+	}
+	if !slices.Contains(known, schema) {
+		p.schemas[name] = append(known, schema)
+	}
+}
+
+// append appends the properties as an object of schemas.
+func (p *properties) append(dst []byte) []byte {
+	dst = append(dst, '{')
+	for i, name := range p.names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(jsontext.AppendQuoted(dst, name), ':')
+		schemas := strings.Join(p.schemas[name], ",")
+		if len(p.schemas[name]) > 1 {
+			schemas = `{"anyOf":[` + schemas + `]}`
+		}
+		dst = append(dst, schemas...)
+	}
+	return append(dst, '}')
+}
+
+// definition finds the schema that a reference such as #/$defs/name points at.
+func definition(root gjson.Result, ref string) (found gjson.Result, ok bool) {
+	steps := strings.Split(ref, "/")
+	if len(steps) < 2 || steps[0] != "#" {
+		return found, false
+	}
+	found = root
+	for _, step := range steps[1:] {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		ok = false
+		jsontext.Members(found, func(key string, v gjson.Result) bool {
+			if key == step {
+				found, ok = v, true
+			}
+			return !ok
+		})
+		if !ok {
+			return found, false
+		}
+	}
+	return found, true
+}
