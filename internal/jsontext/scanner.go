@@ -397,10 +397,12 @@ const (
 // special marks the bytes of w that end the plain run of a JSON string: the
 // quote, the backslash and control characters. A mark may also appear above a
 // true one (borrow), never alone, so it serves to find that there is one.
-func special(w uint64) uint64 {
-	quote := w ^ (ones * '"')
-	slash := w ^ (ones * '\\')
-	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & highs
+func special(w uint64) uint64 { return below(w) &^ w & highs }
+
+// below is special with marks also in bytes that are no ASCII. The bit 2 swaps the quote
+// with the space, so that it stands below '!' together with the control characters.
+func below(w uint64) uint64 {
+	return ((w ^ ones*('"'^' ')) - ones*'!') | ((w ^ ones*'\\') - ones)
 }
 
 func (s *Scanner) string() (raw []byte, escaped bool, err error) {
@@ -439,6 +441,16 @@ func (s *Scanner) string() (raw []byte, escaped bool, err error) {
 // a time, and stops right at the first that does.
 func (s *Scanner) plain() {
 	b, n, seen := s.b[s.i:], 0, s.bits
+	for len(b) >= n+32 { // long texts by four words
+		c := b[n : n+32 : n+32]
+		w0, w1 := binary.LittleEndian.Uint64(c), binary.LittleEndian.Uint64(c[8:])
+		w2, w3 := binary.LittleEndian.Uint64(c[16:]), binary.LittleEndian.Uint64(c[24:])
+		if (below(w0)&^w0|below(w1)&^w1|below(w2)&^w2|below(w3)&^w3)&highs != 0 {
+			break
+		}
+		seen |= w0 | w1 | w2 | w3
+		n += 32
+	}
 	for len(b) >= n+8 {
 		w := binary.LittleEndian.Uint64(b[n:])
 		seen |= w

@@ -274,3 +274,37 @@ func FuzzAppendQuoted(f *testing.F) {
 
 // validRunes replaces each bad byte, where ToValidUTF8 replaces each run of them.
 func validRunes(text string) string { return string([]rune(text)) }
+
+// Any byte at any place of a long text is judged as encoding/json does, and told to be ASCII
+// or not.
+func TestScannerLongText(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{31, 32, 33, 40, 64, 71} {
+		for at := range size {
+			for c := range 256 {
+				text := []byte(`"` + strings.Repeat("~", size) + `"`)
+				text[1+at] = byte(c)
+				s := NewScanner(text)
+				err := s.Skip()
+				if err == nil {
+					err = s.End()
+				}
+				if want := json.Valid(text); (err == nil) != want || err == nil && s.ASCII() != (c < 0x80) {
+					t.Fatalf("%q: json.Valid is %v, the scanner says %v, ASCII %v", text, want, err, s.ASCII())
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkLongText(b *testing.B) {
+	text := []byte(`"` + strings.Repeat("A gateway stands between those who ask and those who answer. ", 3300) + `"`)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s := NewScanner(text)
+		if err := s.Skip(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

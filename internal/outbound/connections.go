@@ -3,6 +3,7 @@ package outbound
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -77,6 +78,19 @@ func (c *connection) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	return n, c.reason(err)
 }
+
+// ReadFrom implements io.ReaderFrom for bodies that a transport sends: what comes from r goes
+// out by large writes, through a buffer that is used again.
+func (c *connection) ReadFrom(r io.Reader) (int64, error) {
+	buffer := bodies.Get().(*[]byte)
+	defer bodies.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{r}, *buffer)
+}
+
+// bodyBuffer is the size of the largest write of a body, in bytes.
+const bodyBuffer = 128 << 10
+
+var bodies = sync.Pool{New: func() any { b := make([]byte, bodyBuffer); return &b }}
 
 // reason is why an exchange failed.
 func (c *connection) reason(err error) error {

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // Exchanges under way end by ErrShutdown over both versions of HTTP, and no new
@@ -83,6 +85,43 @@ func TestWatchedDialFails(t *testing.T) {
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, want }}
 	new(Connections).Watch(transport)
 	if _, err := transport.DialContext(t.Context(), "tcp", "192.0.2.1:80"); !errors.Is(err, want) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A body of any size arrives whole, and one that breaks off is an error.
+func TestWatchedBody(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	}))
+	defer server.Close()
+	transport := &http.Transport{DialContext: new(net.Dialer).DialContext}
+	defer transport.CloseIdleConnections()
+	new(Connections).Watch(transport)
+	send := func(body io.Reader, size int64) (string, error) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, struct{ io.Reader }{body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.ContentLength = size
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		return string(text), err
+	}
+	for _, size := range []int{1, 4096, bodyBuffer - 1, bodyBuffer, 3*bodyBuffer + 7} {
+		body := strings.Repeat("0123456789", size/10+1)[:size]
+		if got, err := send(strings.NewReader(body), int64(size)); err != nil || got != body {
+			t.Errorf("%d bytes: %d came, %v", size, len(got), err)
+		}
+	}
+	want := errors.New("no more")
+	broken := io.MultiReader(strings.NewReader(strings.Repeat("x", bodyBuffer)), iotest.ErrReader(want))
+	if _, err := send(broken, 2*bodyBuffer); !errors.Is(err, want) {
 		t.Errorf("error %v", err)
 	}
 }
