@@ -40,7 +40,7 @@ func (i *Items) finds(t *testing.T, owner, ids, want string) {
 	}
 }
 
-// eventually empties the queue of items.
+// settle waits until all items are in the database.
 func (i *Items) settle(t *testing.T) {
 	t.Helper()
 	eventually(t, "the items are written", func() bool {
@@ -90,7 +90,7 @@ func TestItems(t *testing.T) {
 		}
 		n.clock.offset.Add(int64(10 * time.Minute))
 		here.finds(t, "gk_1", "short msg_1", `{"text":"one"}`)
-		if _, err := idle(n, 0).sweep(t.Context()); err != nil {
+		if err := idle(n, 0).turn(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
 		if rows := n.count(t, "gateway_answer_items"); rows != 3 {
