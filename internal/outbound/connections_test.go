@@ -93,7 +93,8 @@ func TestWatchedDialFails(t *testing.T) {
 func TestWatchedBody(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(w, r.Body)
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(body)
 	}))
 	defer server.Close()
 	transport := &http.Transport{DialContext: new(net.Dialer).DialContext}

@@ -19,7 +19,8 @@ type form struct {
 	delta   string // "message" or "delta"
 	model   string // JSON text of the name the client asked for
 	id      string // of the first chunk that has one
-	created int64
+	created int64  // in the place of one that the upstream did not send
+	told    int64  // the first one that it sent; 0: none yet
 
 	// Finish is the last finish_reason seen; empty: none yet.
 	Finish string
@@ -127,7 +128,11 @@ func (f *form) scan(body []byte) (seen, error) {
 			err = s.Skip()
 		case "created":
 			has |= headCreated
-			err = s.Skip()
+			if f.told == 0 {
+				err = s.Count(&f.told)
+			} else {
+				err = s.Skip()
+			}
 		case "model":
 			has |= headModel
 			if err = s.Skip(); err == nil {
@@ -230,6 +235,9 @@ func (f *form) identity() string {
 }
 
 func (f *form) now() int64 {
+	if f.told != 0 {
+		return f.told
+	}
 	if f.created == 0 {
 		f.created = time.Now().Unix()
 	}
