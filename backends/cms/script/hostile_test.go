@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -272,7 +271,7 @@ func TestKilledProcess(t *testing.T) {
 // busy, and the log is told why.
 func TestEndedFromOutside(t *testing.T) {
 	t.Parallel()
-	reasons := make(chan string, 2)
+	reasons := make(chan string, 100)
 	p := load(t, Options{Timeout: 300 * time.Millisecond, Wait: time.Minute, Ended: func(why string) { reasons <- why }}, `
 static stuck() { return /^(a+)+\1$/.test("a".repeat(60) + "b") }
 static bomb() { return new ArrayBuffer(2 ** 36).byteLength }
@@ -293,12 +292,18 @@ static loop() { for (;;); }`)
 	if why := <-reasons; why != endedMemory {
 		t.Errorf("it has ended for %s", why)
 	}
-	_, err := run(t, p, "loop", nil)
-	if status(err) != 504 || !strings.HasPrefix(Stack(err), "loop (api/A.js:") {
-		t.Errorf("error %v at %q", err, Stack(err))
-	}
-	if e, ok := handler.Of(err); !ok || e.Code != http.StatusGatewayTimeout {
-		t.Errorf("error %v", err)
+	for try := 0; ; try++ { // the process ends by itself but on a machine that is busy
+		_, err := run(t, p, "loop", nil)
+		if status(err) != 504 {
+			t.Errorf("error %v", err)
+		}
+		if strings.HasPrefix(Stack(err), "loop (api/A.js:") {
+			break
+		}
+		if try == 20 {
+			t.Errorf("nobody knows where %v was", err)
+			break
+		}
 	}
 }
 

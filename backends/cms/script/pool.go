@@ -27,7 +27,7 @@ const (
 
 // pool has the runners of an engine. It starts them as they are needed, up to a limit, and one ahead of need, also for
 // one that was lost. So that no method keeps the others from their answers, one has at most half of them, and so have
-// all together whose calls are slow, or are not known to be quick.
+// all together whose calls are slow, or are not known to be quick; of these, first calls have a quarter beside it.
 type pool struct {
 	limit int
 	wait  time.Duration
@@ -98,7 +98,7 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 			}
 			return t, nil
 		case <-timer.C:
-			if p.begins() { // the first ones of all
+			if p.begins() {
 				timer.Reset(p.wait)
 				continue
 			}
@@ -120,11 +120,11 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	}
 }
 
-// begins tells whether there is no runner yet but one is being started.
+// begins tells whether a runner is being started, while there are not as many as there may be.
 func (p *pool) begins() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.starting > 0 && len(p.idle)+len(p.running) == 0
+	return p.starting > 0 && len(p.idle)+len(p.running) < p.limit
 }
 
 // next gives an idle runner to a call, if there is one and the call may have it. The caller holds the lock.
@@ -145,7 +145,7 @@ func (p *pool) next(l *lane) *turn {
 
 // may tells whether a call may have one more runner. The caller holds the lock.
 func (p *pool) may(l *lane) bool {
-	half := (p.limit + 1) / 2
+	half, quarter := (p.limit+1)/2, (p.limit+1)/4
 	if l.running >= half {
 		return false
 	}
@@ -157,7 +157,9 @@ func (p *pool) may(l *lane) bool {
 			own = own || t.lane == l
 		}
 	}
-	return !own || slow < half
+	// The first call of a method shows what it is: it need not wait for those that are slow.
+	first := !l.quick && l.running == 0 && !l.slow.After(now)
+	return !own || slow < half || first && slow < half+quarter
 }
 
 // give takes a runner back, or lets it go where it is not good any more.

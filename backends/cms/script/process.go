@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
@@ -18,7 +19,9 @@ import (
 
 const (
 	// grace is how long behind its end a call has to end by itself, which leaves the place in the code for the log.
-	grace = 100 * time.Millisecond
+	// While files are loaded, nobody waits but their author.
+	grace     = 150 * time.Millisecond
+	loadGrace = 5 * time.Second
 	// startLimit is how long a process may take to start.
 	startLimit = 20 * time.Second
 )
@@ -81,7 +84,7 @@ func startProcess(lost func(*process, string)) (*process, error) {
 	defer timer.Stop()
 	if kind, _, err := p.conn.Read(); err != nil || kind != wire.Result {
 		p.close()
-		return nil, fmt.Errorf("it is not ready: %w", p.ended())
+		return nil, fmt.Errorf("it is not ready: %w", p.ended(err))
 	}
 	return p, nil
 }
@@ -153,8 +156,8 @@ func outOfMemory(text string) bool {
 	return false
 }
 
-// ended is why a call has no answer: the process has ended, or is to.
-func (p *process) ended() error {
+// ended is why a call has no answer: the process has ended, or is to for what it has sent.
+func (p *process) ended(err error) error {
 	p.kill()
 	<-p.gone
 	switch p.reason {
@@ -162,6 +165,9 @@ func (p *process) ended() error {
 		return errTime
 	case endedMemory:
 		return &scriptError{fmt.Errorf("%w (%w)", js.ErrMemory, &endedError{p.how}), ""}
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("%w (%w)", &endedError{p.how}, err)
 	}
 	return &endedError{p.how}
 }
@@ -186,10 +192,10 @@ func (p *process) use(program *Program) error {
 		}
 	}
 	if err := p.conn.Send(frame); err != nil {
-		return p.ended()
+		return p.ended(err)
 	}
 	if kind, _, err := p.conn.Read(); err != nil || kind != wire.Result {
-		return p.ended()
+		return p.ended(err)
 	}
 	p.program = program
 	return nil
@@ -199,7 +205,11 @@ func (p *process) use(program *Program) error {
 // the next question. After an error the process is good for nothing.
 func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte, error) {
 	until, _ := h.ctx.Deadline()
-	timer := time.AfterFunc(time.Until(until)+grace, func() {
+	end := time.Until(until) + grace
+	if h.method == nil {
+		end += loadGrace
+	}
+	timer := time.AfterFunc(end, func() {
 		p.late.Store(true)
 		p.kill()
 	})
@@ -217,7 +227,7 @@ func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte,
 		kind, payload, err := p.conn.Read()
 		switch {
 		case err != nil:
-			return nil, p.ended()
+			return nil, p.ended(err)
 		case kind == wire.Result:
 			return payload, nil
 		case kind == wire.Log:
@@ -244,5 +254,5 @@ func (p *process) unsent(err error) error {
 		<-p.gone
 		return handler.Errorf(413, "the request is larger than a handler may take")
 	}
-	return p.ended()
+	return p.ended(err)
 }

@@ -300,7 +300,7 @@ func (rt *Runtime) check(err error) {
 	rt.fail(err.Error())
 }
 
-// failure is an error as a Result tells it.
+// failed is an error as a Result tells it.
 type failed struct {
 	kind           byte
 	code           int

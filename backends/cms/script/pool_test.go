@@ -1,0 +1,99 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
+)
+
+// fakeRunner runs nothing.
+type fakeRunner struct{ closed chan struct{} }
+
+func (*fakeRunner) run(*host, byte, func([]byte) []byte) ([]byte, error) { return nil, nil }
+
+func (r *fakeRunner) close() { close(r.closed) }
+
+func fakePool(limit int, wait time.Duration) *pool {
+	return newPool(limit, wait, func() (runner, error) { return &fakeRunner{make(chan struct{})}, nil })
+}
+
+// take takes a runner or fails.
+func take(t *testing.T, p *pool, l *lane) *turn {
+	t.Helper()
+	got, err := p.take(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func busy(t *testing.T, p *pool, l *lane) {
+	t.Helper()
+	got, err := p.take(t.Context(), l)
+	if e, ok := handler.Of(err); !ok || e.Code != 503 {
+		t.Fatalf("got %v, %v", got, err)
+	}
+}
+
+// No method has more than half of the runners, nor have all together that are slow or not known: a method that is quick
+// has its runner.
+func TestFairPool(t *testing.T) {
+	t.Parallel()
+	p := fakePool(8, 50*time.Millisecond)
+	quick, one, other, slow := new(lane), new(lane), new(lane), new(lane)
+	p.give(take(t, p, quick), true)
+	for range 2 {
+		take(t, p, one)
+		take(t, p, other)
+	}
+	busy(t, p, one)
+	for range 2 {
+		p.give(take(t, p, new(lane)), true) // the first call of a method
+	}
+	turns := make([]*turn, 0, 4)
+	for range 4 {
+		turns = append(turns, take(t, p, quick))
+	}
+	busy(t, p, quick)
+	for _, turn := range turns {
+		p.give(turn, true)
+	}
+	lost := take(t, p, quick)
+	p.give(lost, false) // a method that loses its runner is slow from then on
+	<-lost.runner.(*fakeRunner).closed
+	busy(t, p, quick)
+	quick.slow = time.Time{}
+	p.give(take(t, p, quick), true)
+	slow.quick, slow.slow = true, time.Now().Add(time.Hour)
+	busy(t, p, slow)
+}
+
+// Who waits gets the first runner that is free, or is told why there will be none.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	p := fakePool(1, time.Minute)
+	held := take(t, p, new(lane))
+	got := make(chan *turn)
+	go func() { t, _ := p.take(context.Background(), new(lane)); got <- t }()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.take(ended, new(lane)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	p.give(held, true)
+	next := <-got
+	p.close()
+	p.give(next, true) // which nobody needs any more
+	<-next.runner.(*fakeRunner).closed
+	own := take(t, p, new(lane)) // a call that comes late has one for itself
+	p.give(own, true)
+	<-own.runner.(*fakeRunner).closed
+	broken := errors.New("no more processes")
+	p = newPool(2, time.Minute, func() (runner, error) { return nil, broken })
+	if _, err := p.take(t.Context(), new(lane)); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}
