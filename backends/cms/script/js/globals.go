@@ -20,8 +20,9 @@ var globals, pages, users, templates, fields, cache, fetch, log, console, helper
 func init() {
 	of := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
 	globals = newNamespace(map[string]member{
-		"pages": of(&pages), "users": of(&users), "templates": of(&templates), "fields": of(&fields), "cache": of(&cache), "http": of(&fetch),
-		"log": of(&log), "console": of(&console), "RestApiHelper": of(&helper), "sanitizer": of(&sanitizers), "input": of(&input), "session": of(&session),
+		"pages": of(&pages), "users": of(&users), "templates": of(&templates), "fields": of(&fields), "cache": of(&cache),
+		"http": of(&fetch), "log": of(&log), "console": of(&console), "RestApiHelper": of(&helper), "sanitizer": of(&sanitizers),
+		"input": of(&input), "session": of(&session),
 		"Response": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.newResponse) }},
 		"config":   asked(wire.Config),
 	})

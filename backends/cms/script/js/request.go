@@ -49,8 +49,8 @@ func init() {
 		}},
 	}, "method", "path", "user", "requestId", "address", "headers")
 	input = newNamespace(map[string]member{
-		"method": method, "path": path, "query": asked(wire.Query), "body": asked(wire.Body), "params": asked(wire.Params), "files": asked(wire.Uploads),
-		"data": asked(wire.Data),
+		"method": method, "path": path, "data": asked(wire.Data), "query": asked(wire.Query), "body": asked(wire.Body),
+		"params": asked(wire.Params), "files": asked(wire.Uploads),
 		// get(name, sanitizer)
 		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			r := rt.ask(wire.Datum, wire.AppendText(rt.arguments(), c.Argument(0).String()))
