@@ -184,6 +184,19 @@ func TestAdmin(t *testing.T) {
 	})
 }
 
+// TestAdminTabs sends the forms to sign in and out of tabs that were open before somebody signed in or out.
+func TestAdminTabs(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, databases.SQLite(t))
+	b := pagestest.New(t, o.url, true)
+	first, second := b.Get("/admin/login"), b.Get("/admin/login?next=/field")
+	first.Send("/admin/login", "name", "ann", "password", o.password).Want(200, "Sign out")
+	second.Send("/admin/login", "name", "bob", "password", "").Want(200, "You are signed in as ann")
+	out, twice := b.Get("/admin/"), b.Get("/admin/")
+	out.Send("/admin/logout").Want(200, "You are signed out")
+	twice.Send("/admin/logout").Want(200, "You are signed out")
+}
+
 // upload sends a file by the form of a page.
 func (o *office) upload(b *pagestest.Browser, id, field, name, text string) *pagestest.Page {
 	o.Helper()

@@ -51,10 +51,10 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/members/{userId}", Admit: guests, Serve: (*call).member},
 
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
-	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login},
+	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login, Else: (*call).loginMeanwhile},
 	{Method: get, Path: "/login/oidc", Admit: everybody, Serve: (*call).beginSignOn},
 	{Method: get, Path: "/login/oidc/callback", Secret: true, Admit: everybody, Serve: (*call).signOn},
-	{Method: post, Path: "/logout", Admit: everybody, Serve: (*call).logout},
+	{Method: post, Path: "/logout", Admit: everybody, Serve: (*call).logout, Else: (*call).logoutMeanwhile},
 	{Method: get, Path: "/register", Admit: everybody, Serve: (*call).askRegister},
 	{Method: post, Path: "/register", Admit: everybody, Serve: (*call).register},
 	{Method: get, Path: "/forgot", Admit: everybody, Serve: (*call).askReset},

@@ -62,6 +62,15 @@ func (c *call) login() error {
 	return c.Redirect(form.Next, "")
 }
 
+// loginMeanwhile answers a form to sign in that was shown before somebody signed in, or out, in another tab. Whoever is
+// signed in by now goes on as that member, whatever name the form has.
+func (c *call) loginMeanwhile() error {
+	if c.actor.User == nil {
+		return c.login()
+	}
+	return c.Redirect(pages.Local(c.Form.Text("next")), c.signedInAs())
+}
+
 func (c *call) logout() error {
 	if err := c.service.Logout(c.Context(), c.Session()); err != nil {
 		return err
@@ -69,6 +78,18 @@ func (c *call) logout() error {
 	c.SignOut()
 	return c.Redirect("/", "You are signed out.")
 }
+
+// logoutMeanwhile answers a form to sign out that was made for another member than the one who is signed in now. It
+// signs nobody out.
+func (c *call) logoutMeanwhile() error {
+	if c.actor.User == nil {
+		return c.logout()
+	}
+	return c.Redirect("/", c.signedInAs())
+}
+
+// signedInAs tells members who sent a form of another tab who they are now.
+func (c *call) signedInAs() string { return "You are signed in as " + c.actor.User.Name + "." }
 
 // registerForm asks for what makes a member.
 type registerForm struct {

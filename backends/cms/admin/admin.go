@@ -84,10 +84,10 @@ const (
 // table is all pages.
 var table = []pages.Page[*call]{
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
-	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login},
+	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login, Else: (*call).loginMeanwhile},
 	{Method: get, Path: "/login/oidc", Admit: everybody, Serve: (*call).beginSignOn},
 	{Method: get, Path: "/login/oidc/callback", Secret: true, Admit: everybody, Serve: (*call).signOn},
-	{Method: post, Path: "/logout", Admit: everybody, Serve: (*call).logout},
+	{Method: post, Path: "/logout", Admit: everybody, Serve: (*call).logout, Else: (*call).logoutMeanwhile},
 	{Method: get, Path: "/account", Serve: (*call).account},
 	{Method: post, Path: "/account", Serve: (*call).saveAccount},
 

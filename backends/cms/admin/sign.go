@@ -30,6 +30,18 @@ func (c *call) login() error {
 	return c.signIn(user, epoch, form.Next)
 }
 
+// loginMeanwhile answers a form to sign in that was shown before somebody signed in, or out, in another tab. Whoever is
+// signed in by now goes on as that user, whatever name the form has.
+func (c *call) loginMeanwhile() error {
+	if c.by == nil {
+		return c.login()
+	}
+	return c.Redirect(pages.Local(c.Form.Text("next")), c.signedInAs())
+}
+
+// signedInAs tells users who sent a form of another tab who they are now.
+func (c *call) signedInAs() string { return "You are signed in as " + c.by.Name + "." }
+
 // signIn begins a session, and leads on.
 func (c *call) signIn(user *kernel.User, epoch int64, next string) error {
 	header, err := c.Auth.Begin(c.R, user, epoch, c.Session(), false)
@@ -50,6 +62,15 @@ func (c *call) logout() error {
 	}
 	c.SignOut()
 	return c.Redirect("/login", "You are signed out.")
+}
+
+// logoutMeanwhile answers a form to sign out that was made for another user than the one who is signed in now. It signs
+// nobody out.
+func (c *call) logoutMeanwhile() error {
+	if c.by == nil {
+		return c.logout()
+	}
+	return c.Redirect("/", c.signedInAs())
 }
 
 type accountForm struct{ Email string }
