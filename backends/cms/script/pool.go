@@ -18,7 +18,7 @@ type runner interface {
 
 const (
 	// slowAfter is how long a call takes that counts as slow.
-	slowAfter = 250 * time.Millisecond
+	slowAfter = time.Second
 	// slowFor is how long a method counts as slow after such a call.
 	slowFor = 10 * time.Second
 	// idleFor is how long a runner is kept that nobody needs. One is always kept.
