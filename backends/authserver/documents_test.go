@@ -188,7 +188,7 @@ func TestDocumentKey(t *testing.T) {
 	redeem(proves(good), 401) // replayed
 	redeem(proves(assertion("2", other, same)), 401)
 	redeem(proves(assertion("3", key, func(claims map[string]any) { claims["aud"] = "https://other.example" })), 401)
-	redeem(proves(assertion("4", key, func(claims map[string]any) { claims["exp"] = time.Now().Add(time.Hour).Unix() })), 401)
+	redeem(proves(assertion("4", key, func(claims map[string]any) { claims["exp"] = time.Now().Add(2 * time.Hour).Unix() })), 401)
 	redeem(proves(assertion("5", key, func(claims map[string]any) { claims["sub"] = site.URL + "/other.json" })), 401)
 	redeem(url.Values{"client_id": {c.ClientID}}, 401)
 	redeem(url.Values{"client_id": {c.ClientID}, "client_secret": {"x"}}, 401)

@@ -34,7 +34,7 @@ func (l *lab) signsIn() *http.Cookie {
 	}
 	_ = response.Body.Close()
 	for _, c := range response.Cookies() {
-		if c.MaxAge > 1 && c.HttpOnly {
+		if c.MaxAge > 1 && c.HttpOnly && !strings.HasSuffix(c.Name, "_form") { // the secret of its forms comes, too
 			return c
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/device"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
 )
@@ -52,6 +53,16 @@ func (b *browser) who() string {
 		return ""
 	}
 	return in.User.Email
+}
+
+// codesOf counts the codes of a user.
+func codesOf(all []tokens.Grant, user string) (n int) {
+	for i := range all {
+		if all[i].User == user {
+			n++
+		}
+	}
+	return n
 }
 
 // Two tabs ask for a sign-in, and both go on after it, as does who goes back.
@@ -116,9 +127,10 @@ func TestTabsConsent(t *testing.T) {
 				t.Fatalf("%s: the form of another gives a code", action)
 			}
 			form = ask.Fields()
+			before := codesOf(s.granted(), bob.ID)
 			b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
-			if all := s.granted(); all[len(all)-1].User != bob.ID {
-				t.Errorf("the code is of %s", all[len(all)-1].User)
+			if n := codesOf(s.granted(), bob.ID); n != before+1 {
+				t.Errorf("%d codes of Bob are %d after he has allowed one more", before, n)
 			}
 			b.signsInAgain(annMail, annPass)
 			form = allow()
