@@ -37,7 +37,11 @@ func TestImagesTellNothing(t *testing.T) {
 			if strings.Contains(got, "secret") || !strings.Contains(content, "secret") {
 				t.Errorf("%s tells the secret", name)
 			}
-			if int64(len(got)) != f.Size || f.SHA256 != hashOf(got) || *f.Width != 3 || *f.Height != 2 {
+			width, height := int64(3), int64(2)
+			if name == "photo.jpg" { // its orientation turns it
+				width, height = height, width
+			}
+			if int64(len(got)) != f.Size || f.SHA256 != hashOf(got) || *f.Width != width || *f.Height != height {
 				t.Errorf("%s: %+v of %d bytes", name, f, len(got))
 			}
 			if name == "photo.jpg" && !strings.Contains(got, "\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06") {
@@ -94,7 +98,7 @@ func TestStoredImages(t *testing.T) {
 			t.Error("the secret is served before the job")
 		}
 		stale := &attachments.Attachment{ID: ids["asked.jpg"], File: blob.File{Hash: strings.Repeat("0", 64), Size: 1, MediaType: "image/jpeg"}}
-		if err := s.service.StripStored(t.Context(), stale); err != nil || !stale.Stripped || stale.Width != 3 {
+		if err := s.service.StripStored(t.Context(), stale); err != nil || !stale.Stripped || stale.Width != 2 {
 			t.Errorf("one that another request has stripped: %+v, %v", stale, err)
 		}
 		if n := s.number("SELECT count(*) FROM board_attachments WHERE stripped = 0"); n != 4 {

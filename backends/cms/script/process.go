@@ -148,7 +148,10 @@ func (p *process) await() {
 // outOfMemory tells whether the runtime of Go says that the system has refused it memory, or that a goroutine's stack
 // has become too large.
 func outOfMemory(text string) bool {
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow"} {
+	for _, sign := range []string{
+		"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow",
+		"failed to allocate", // the race detector
+	} {
 		if strings.Contains(text, sign) {
 			return true
 		}

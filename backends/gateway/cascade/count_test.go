@@ -120,7 +120,7 @@ func TestCountAsks(t *testing.T) {
 		"messages":                      {surface: hub.Messages, speaks: "messages", path: "/messages/count_tokens", wants: `{"model":"a-low","thinking":{"type":"disabled"},` + say + `}`, more: `,"thinking":{"type":"disabled"}`},
 		"responses":                     {surface: hub.Responses, speaks: "responses", path: "/responses/input_tokens", wants: `{"model":"a-low","truncation":"disabled","input":"hello"}`, more: `,"truncation":"disabled"`},
 		"responses, written":            {surface: hub.Messages, speaks: "responses", path: "/responses/input_tokens", wants: `{"model":"a-low","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}]}`},
-		"messages, written":             {surface: hub.Responses, speaks: "messages", path: "/messages/count_tokens", wants: `{"model":"a-low","messages":[{"role":"user","content":[{"type":"text","text":"hello"}]}]}`},
+		"messages, written":             {surface: hub.Responses, speaks: "messages", path: "/messages/count_tokens", wants: `{"model":"a-low","messages":[{"role":"user","content":[{"type":"text","text":"hello","cache_control":{"type":"ephemeral"}}]}]}`},
 		"a provider that speaks no API": {surface: hub.Responses},
 	} {
 		t.Run(name, func(t *testing.T) {

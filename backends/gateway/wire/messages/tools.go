@@ -26,12 +26,12 @@ func (r *reader) tools(f *fields) error {
 		return nil
 	}
 	seen := map[string]struct{}{}
-	served := "" // the path of the first tool that runs on the vendor's servers
+	served, kind := "", "" // the path and the type of the first tool that runs on the vendor's servers
 	err := each(f.tools, "tools", func(v gjson.Result, at string) error {
 		t, err := r.tool(v, at)
 		if t == nil || err != nil {
 			if err == nil && served == "" {
-				served = at
+				served, kind = at, v.Get("type").String()
 			}
 			return err
 		}
@@ -43,8 +43,8 @@ func (r *reader) tools(f *fields) error {
 		return nil
 	})
 	if err == nil && len(r.request.Tools) == 0 && served != "" {
-		r.own(unsupported(served, "runs on its vendor's servers, and no provider of yours has it: "+
-			"give a tool that the client runs too, or no tools"))
+		r.own(unsupported(served, "is %s, which runs on its vendor's servers, and no provider of yours has it: "+
+			"give a tool that the client runs too, or no tools", hub.Shown(kind)))
 	}
 	return err
 }
