@@ -150,7 +150,7 @@ func TestAdmin(t *testing.T) {
 		// Two who change the draft are shown what each has made of it, and not what the page still is.
 		late := draft
 		draft = ann.Post("/admin/pages/"+first, fields(draft, "title", "Theirs", "do", "draft")).Want(200, "The draft is saved.")
-		clash = ann.Post("/admin/pages/"+first, fields(late, "title", "Ours", "do", "draft")).Want(409, "Somebody else has changed this", "<del>Theirs</del>", "<ins>Ours</ins>")
+		ann.Post("/admin/pages/"+first, fields(late, "title", "Ours", "do", "draft")).Want(409, "Somebody else has changed this", "<del>Theirs</del>", "<ins>Ours</ins>")
 		clash = ann.Post("/admin/pages/"+first, fields(late, "title", "Theirs", "do", "draft")).Want(409, "Somebody else has changed this")
 		if strings.Contains(clash.Text, "<del>Mine</del>") {
 			t.Error("the draft is compared with the page")

@@ -177,7 +177,7 @@ func TestRegisterSchemes(t *testing.T) {
 			t.Errorf("%s: %q, %t", uri, got, ok)
 		}
 	}
-	for _, scheme := range strings.Fields("javascript data vbscript file blob about filesystem view-source ws wss ftp mailto tel JavaScript FILE") {
+	for scheme := range strings.FieldsSeq("javascript data vbscript file blob about filesystem view-source ws wss ftp mailto tel JavaScript FILE") {
 		for _, rest := range []string{":x", "://app.example/cb"} {
 			register(scheme+rest).is(t, scheme+rest, 400, "invalid_redirect_uri")
 		}

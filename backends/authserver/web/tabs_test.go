@@ -126,7 +126,6 @@ func TestTabsConsent(t *testing.T) {
 			if len(s.granted()) != codes {
 				t.Fatalf("%s: the form of another gives a code", action)
 			}
-			form = ask.Fields()
 			before := codesOf(s.granted(), bob.ID)
 			b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
 			if n := codesOf(s.granted(), bob.ID); n != before+1 {

@@ -26,7 +26,7 @@ func TestPublicAnswers(t *testing.T) {
 			}
 		}
 		p := b.Get("/account").Want(200, "Your account", "Hello")
-		var set []string
+		set := make([]string, 0, len(p.Cookies()))
 		for _, c := range p.Cookies() {
 			set = append(set, c.Name)
 		}

@@ -16,15 +16,15 @@ import (
 
 const sessionCookie = "board_session"
 
-// cookie is a cookie that the browser holds; empty: none.
-func (b *browser) cookie(name string) string {
+// heldSession returns the cookie of the session that the browser holds. It is empty where there is none.
+func (b *browser) heldSession() string {
 	b.t.Helper()
 	u, err := url.Parse(b.server.URL)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	for _, c := range b.Client.Jar.Cookies(u) {
-		if c.Name == name {
+		if c.Name == sessionCookie {
 			return c.Value
 		}
 	}
@@ -84,7 +84,7 @@ func TestForms(t *testing.T) {
 	other := s.guest()
 	other.Get("/login")
 	other.Do(http.MethodPost, "/login", url.Values{"token": {token}, "name": {"bob"}, "password": {"correct horse"}}.Encode()).Want(403)
-	if other.cookie(sessionCookie) != "" {
+	if other.heldSession() != "" {
 		t.Error("a form of another browser has signed in")
 	}
 	// What changes something is never a GET.
@@ -105,7 +105,7 @@ func TestSessions(t *testing.T) {
 		planted := strings.Repeat("A", 43)
 		b.keep(sessionCookie, planted)
 		b.Get("/login").Send("/login", "name", "bob", "password", "correct horse", "next", "/account").Want(200, "Your account")
-		first := b.cookie(sessionCookie)
+		first := b.heldSession()
 		if first == planted || len(first) != 43 {
 			t.Fatalf("the cookie is %q", first)
 		}
@@ -235,7 +235,7 @@ func TestJoining(t *testing.T) {
 		p = p.Get("/register").Want(200, "An administrator lets new members in")
 		s.join(p, "username", "carol", "email", "carol@example.com", "password", "a long password").Want(200, "when an administrator has let you in")
 		p.Get("/login").Send("/login", "name", "carol", "password", "a long password").Want(403, "not let you in yet")
-		if b.cookie(sessionCookie) != "" {
+		if b.heldSession() != "" {
 			t.Error("who awaits approval is signed in")
 		}
 		s.exec("UPDATE board_users SET state = 'active' WHERE username = 'carol'")

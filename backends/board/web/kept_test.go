@@ -167,10 +167,10 @@ func TestSignInOfAnotherTab(t *testing.T) {
 	b := s.guest()
 	first, second, third := b.Get("/login?next="+thread), b.Get("/login?next="+thread), b.Get("/login")
 	first.Send("/login", "name", "bob", "password", "correct horse").Want(200, "Open thread")
-	session := b.cookie(sessionCookie)
+	session := b.heldSession()
 	second.Send("/login", "name", "bob", "password", "").Want(200, "Open thread", "You are signed in as bob")
 	third.Send("/login", "name", "mod", "password", "correct horse").Want(200, "You are signed in as bob")
-	if b.cookie(sessionCookie) != session {
+	if b.heldSession() != session {
 		t.Error("a form of before a sign-in has begun another session")
 	}
 	out, twice := b.Get("/"), b.Get("/")

@@ -51,7 +51,7 @@ func (h *host) Ask(operation byte, arguments []byte) ([]byte, error) {
 }
 
 // do does an operation and appends what answers it.
-func (h *host) do(operation byte, arguments, reply []byte) ([]byte, *wire.Refused) {
+func (h *host) do(operation byte, arguments, reply []byte) ([]byte, *wire.RefusedError) {
 	r := wire.NewReader(arguments)
 	reply, err := h.operate(operation, r, reply)
 	if err == nil && r.Err() != nil {
@@ -70,20 +70,20 @@ func (e said) Error() string { return string(e) }
 
 // refused is an error as the script is told of it: with its status where the client may know it. Else it is told that
 // there was one, and the log has it if the script does not catch it.
-func (h *host) refused(err error) *wire.Refused {
+func (h *host) refused(err error) *wire.RefusedError {
 	if e, ok := errors.AsType[said](err); ok {
-		return &wire.Refused{Message: string(e)}
+		return &wire.RefusedError{Message: string(e)}
 	}
 	if e, ok := handler.Of(err); ok {
-		return &wire.Refused{Code: e.Code, Message: e.Message}
+		return &wire.RefusedError{Code: e.Code, Message: e.Message}
 	}
 	if e, ok := apierror.From(err); ok && e.Status >= 400 && e.Status <= 499 {
-		return &wire.Refused{Code: e.Status, Message: e.Message}
+		return &wire.RefusedError{Code: e.Status, Message: e.Message}
 	}
 	if len(h.causes) < maxOperations {
 		h.causes = append(h.causes, err)
 	}
-	return &wire.Refused{Message: "internal error", Cause: uint64(len(h.causes))}
+	return &wire.RefusedError{Message: "internal error", Cause: uint64(len(h.causes))}
 }
 
 func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {

@@ -89,7 +89,7 @@ func TestProcessHasNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Close(inherited) //nolint:errcheck // it was read only
+	defer syscall.Close(inherited)
 	p := load(t, Options{}, `static m() { return 1 }`)
 	p.engine.pool.mu.Lock()
 	defer p.engine.pool.mu.Unlock()

@@ -57,7 +57,7 @@ func init() {
 		"attach": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			to, in := rt.id(c.Argument(0), "page"), text(c.Argument(1))
 			o, made := c.Argument(2).(*goja.Object)
-			name, content := "", ""
+			var name, content string
 			if made {
 				name, content = text(o.Get("name")), text(o.Get("text"))
 			} else {

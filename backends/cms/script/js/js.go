@@ -30,7 +30,7 @@ const maxDepth = 512
 // Host answers what a script asks for.
 type Host interface {
 	// Ask asks for an operation with the arguments that it has, and returns what answers it, which is good until the
-	// next call of Ask. The error is a *[wire.Refused] where the script is told of it.
+	// next call of Ask. The error is a *[wire.RefusedError] where the script is told of it.
 	Ask(operation byte, arguments []byte) (reply []byte, err error)
 	// Log writes a line into the log of the request.
 	Log(level byte, text string)
@@ -209,7 +209,7 @@ func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
 				return made
 			}
 		}
-		if p, ok := errors.AsType[*Problem](err); ok {
+		if p, ok := errors.AsType[*SourceError](err); ok {
 			panic(rt.failure("SyntaxError", p.Error()))
 		}
 		rt.check(err)
@@ -284,7 +284,7 @@ func (rt *Runtime) check(err error) {
 		panic(err.Value())
 	case *goja.InterruptedError, *goja.StackOverflowError:
 		panic(err)
-	case *wire.Refused:
+	case *wire.RefusedError:
 		if err.Cause == 0 {
 			rt.throw(err.Code, err.Message)
 		}

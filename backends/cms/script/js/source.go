@@ -19,14 +19,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// Problem is an error of a site's code where its author looks.
-type Problem struct {
+// SourceError is an error of a site's code where its author looks.
+type SourceError struct {
 	File         string
 	Line, Column int // 0 where they are not known
 	Message      string
 }
 
-func (p *Problem) Error() string {
+func (p *SourceError) Error() string {
 	text := p.File
 	if p.Line > 0 {
 		text += ":" + strconv.Itoa(p.Line)
@@ -99,7 +99,7 @@ type source struct {
 	json string // of a .json file: its text
 	// program makes a function of exports, require, module.
 	program  *goja.Program
-	problems []*Problem // that do not keep it from running
+	problems []*SourceError // that do not keep it from running
 	// Of Routes.js: what it says, and what module.exports is set to, if that is written out.
 	tree      *ast.Program
 	exportsAt ast.Expression
@@ -116,7 +116,7 @@ func compile(name, text string) (*source, error) {
 	if path.Ext(name) == ".json" {
 		var any json.RawMessage
 		if err := json.Unmarshal([]byte(text), &any); err != nil {
-			return nil, &Problem{File: name, Message: fmt.Sprintf("not JSON: %v", err)}
+			return nil, &SourceError{File: name, Message: fmt.Sprintf("not JSON: %v", err)}
 		}
 		made.json = text
 		return made, nil
@@ -141,7 +141,7 @@ func compile(name, text string) (*source, error) {
 }
 
 // syntax is an error of the parser or the compiler.
-func syntax(name string, err error) *Problem {
+func syntax(name string, err error) *SourceError {
 	message := err.Error()
 	var at file.Position
 	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
@@ -156,7 +156,7 @@ func syntax(name string, err error) *Problem {
 		message += " (files are CommonJS: require and module.exports)"
 	}
 	line, column := place(at)
-	return &Problem{name, line, column, message}
+	return &SourceError{name, line, column, message}
 }
 
 // place is a position in the file as its author wrote it.
@@ -172,7 +172,7 @@ type looking struct {
 	name     string
 	tree     *ast.Program
 	own      bool // the file declares a sanitizer of its own
-	problems []*Problem
+	problems []*SourceError
 	value    ast.Expression // of module.exports
 }
 
@@ -249,7 +249,7 @@ func (l *looking) sees(n ast.Node) {
 
 func (l *looking) report(at file.Idx, err error) {
 	line, column := place(l.tree.File.Position(int(at) - l.tree.File.Base()))
-	l.problems = append(l.problems, &Problem{l.name, line, column, err.Error()})
+	l.problems = append(l.problems, &SourceError{l.name, line, column, err.Error()})
 }
 
 // walk calls fn for each node. Files are looked at once, when they are loaded.

@@ -101,21 +101,21 @@ func (rt *Runtime) scripts() (all []*source) {
 
 // wrong appends an error of a file, with its place, as a Result.
 func (rt *Runtime) wrong(name string, err error, result []byte) []byte {
-	p, ok := errors.AsType[*Problem](err)
+	p, ok := errors.AsType[*SourceError](err)
 	if !ok {
 		p = rt.problem(name, rt.reason(err))
 	}
 	return p.append(append(result, wire.Wrong))
 }
 
-func (p *Problem) append(to []byte) []byte {
+func (p *SourceError) append(to []byte) []byte {
 	to = wire.AppendInt(wire.AppendInt(wire.AppendText(to, p.File), int64(p.Line)), int64(p.Column))
 	return wire.AppendText(to, p.Message[:min(len(p.Message), maxSaid)])
 }
 
 // problem tells an error of the code with the place in it.
-func (rt *Runtime) problem(name string, err failed) *Problem {
-	made := &Problem{File: name, Message: err.message}
+func (rt *Runtime) problem(name string, err failed) *SourceError {
+	made := &SourceError{File: name, Message: err.message}
 	switch err.kind {
 	case wire.TookTime:
 		made.Message = ErrTime.Error()
@@ -196,7 +196,7 @@ func (t *tabling) loaded(result []byte, table *value) []byte {
 			result = wire.AppendText(result, m)
 		}
 	}
-	var problems []*Problem
+	var problems []*SourceError
 	t.rt.code.mu.Lock()
 	for _, s := range t.rt.code.files {
 		problems = append(problems, s.problems...)
@@ -263,7 +263,7 @@ type tabling struct {
 	found []class
 	taken map[string]bool         // names of those
 	names map[*goja.Object]string // of classes that files export
-	err   *Problem                // the first
+	err   *SourceError            // the first
 }
 
 // classes names those of a file. Two of the same name are told apart by their files.
@@ -305,7 +305,7 @@ func handlerName(name string) string {
 
 func (t *tabling) fail(at position, format string, args ...any) {
 	if t.err == nil {
-		t.err = &Problem{at.File, at.Line, at.Column, fmt.Sprintf(format, args...)}
+		t.err = &SourceError{at.File, at.Line, at.Column, fmt.Sprintf(format, args...)}
 	}
 }
 

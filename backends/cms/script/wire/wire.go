@@ -192,12 +192,12 @@ const (
 	Error
 )
 
-// Refused is why an operation was refused.
-type Refused struct {
+// RefusedError says why an operation was refused.
+type RefusedError struct {
 	Code    int    // 400 to 499 where the client may know it, or 0
 	Message string // for the script
 	// Cause is the number of an error that the script is not told of, or 0.
 	Cause uint64
 }
 
-func (r *Refused) Error() string { return r.Message }
+func (r *RefusedError) Error() string { return r.Message }

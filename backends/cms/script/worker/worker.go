@@ -232,7 +232,7 @@ func (w *work) Ask(operation byte, arguments []byte) ([]byte, error) {
 	}
 	if kind == wire.Refusal {
 		r := wire.NewReader(payload)
-		return nil, &wire.Refused{Code: int(r.Uint()), Message: r.Text(), Cause: r.Uint()} //nolint:gosec // G115: a status
+		return nil, &wire.RefusedError{Code: int(r.Uint()), Message: r.Text(), Cause: r.Uint()} //nolint:gosec // G115: a status
 	}
 	return payload, nil
 }

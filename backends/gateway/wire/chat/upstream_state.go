@@ -117,12 +117,12 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 // or digits, and for others no more than some characters. What is sent in its place
 // depends on nothing but the id, so call and result agree.
 func (w *body) appendID(dst []byte, id string) []byte {
-	size := 0
-	switch most := w.target.ToolCallIDMax; {
+	var size int
+	switch limit := w.target.ToolCallIDMax; {
 	case w.shape.ToolCallID9 && !isID9(id):
 		size = 9
-	case most > 0 && len(id) > most:
-		size = min(24, most)
+	case limit > 0 && len(id) > limit:
+		size = min(24, limit)
 	default:
 		return jsontext.AppendQuoted(dst, id)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -203,10 +204,7 @@ func (o *openAI) answer(w http.ResponseWriter, request gjson.Result, chat bool) 
 		_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, data)
 		_ = http.NewResponseController(w).Flush()
 	}
-	begun := map[string]any{}
-	for name, value := range response {
-		begun[name] = value
-	}
+	begun := maps.Clone(response)
 	begun["status"], begun["output"], begun["usage"] = "in_progress", []any{}, nil
 	event("response.created", map[string]any{"response": begun})
 	event("response.in_progress", map[string]any{"response": begun})

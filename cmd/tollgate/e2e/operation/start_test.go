@@ -171,8 +171,7 @@ func TestRollingRestartWithoutChecks(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		return true
 	})
-	var nodes []*e2e.Gateway
-	var bases []string
+	nodes, bases := make([]*e2e.Gateway, 0, 3), make([]string, 0, 3)
 	for range 3 {
 		n := clusterNode(t, dsn, redis.URL())
 		n.Configure(e2e.Swap(t, n.Config, "shutdown_delay 8s", "shutdown_delay 1s"))
