@@ -228,8 +228,10 @@ func TestKeyRotation(t *testing.T) {
 		}
 	}
 	attempts := 0
-	for range 12 {
-		a := e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("openai/gpt-5.4-nano", true))
+	const conversations = 24 // which take turns: one of them meets the first key
+	for i := range conversations {
+		prompt := strings.Replace(e2e.Prompt("openai/gpt-5.4-nano", true), `"stream"`, fmt.Sprintf(`"prompt_cache_key":"conversation %d","stream"`, i), 1)
+		a := e2e.Ask(t.Context(), g.Base, key, prompt)
 		if got := a.Text(t); !strings.Contains(got, "Hi") {
 			t.Errorf("text %q", got)
 		}
@@ -244,7 +246,7 @@ func TestKeyRotation(t *testing.T) {
 		}
 	}
 	mu.Lock()
-	if attempts != 1 || asked["/openai sk-one-000000000000"] != 1 || asked["/openai sk-two-000000000000"] != 12 {
+	if attempts != 1 || asked["/openai sk-one-000000000000"] != 1 || asked["/openai sk-two-000000000000"] != conversations {
 		t.Errorf("%d requests took two attempts, asked %v", attempts, asked)
 	}
 	limited["sk-two-000000000000"] = true
