@@ -166,9 +166,9 @@ func TestSignInOfAnotherTab(t *testing.T) {
 	thread := at("/threads/%d", s.thread("Open thread"))
 	b := s.guest()
 	first, second, third := b.Get("/login?next="+thread), b.Get("/login?next="+thread), b.Get("/login")
-	first.Send("/login", "name", "bob", "password", "correct horse").Want(200, "Open thread")
+	first.Send("/login", "name", "bob", "password", "correct horse", "next", thread).Want(200, "Open thread")
 	session := b.heldSession()
-	second.Send("/login", "name", "bob", "password", "").Want(200, "Open thread", "You are signed in as bob")
+	second.Send("/login", "name", "bob", "password", "", "next", thread).Want(200, "Open thread", "You are signed in as bob")
 	third.Send("/login", "name", "mod", "password", "correct horse").Want(200, "You are signed in as bob")
 	if b.heldSession() != session {
 		t.Error("a form of before a sign-in has begun another session")
