@@ -321,6 +321,20 @@ static loop() { for (;;); }`)
 	}
 }
 
+// A call whose operations were refused is bounded as any other, and a list with a gap is no reason to end it.
+func TestAfterRefusal(t *testing.T) {
+	t.Parallel()
+	p := load(t, Options{Timeout: time.Minute}, `
+static m() { try { pages.add(1) } catch (e) {} try { users.find() } catch (e) {} for (const all = [];;) all.push(new Uint8Array(2 ** 20).fill(1)) }
+static gap(data) { return RestApiHelper.checkAndSanitizeRequiredParameters(data, [, "a|int"]) }`)
+	if _, err := runWithin(time.Minute, p, "m", nil); !errors.Is(err, js.ErrMemory) || status(err) != 500 {
+		t.Error(err)
+	}
+	if _, err := run(t, p, "gap", callWith(map[string]any{"a": "1"})); status(err) != 400 {
+		t.Error(err)
+	}
+}
+
 // A call may take 100 MiB.
 func TestModestMemory(t *testing.T) {
 	t.Parallel()

@@ -17,15 +17,21 @@ const (
 	maxSource = 4 << 20
 	// settingsFile holds secrets; see package settings.
 	settingsFile = "config.json"
+	// maxKnownNames and maxKnownBytes bound what is kept of what was required: a name may be made of what a client has
+	// sent. What goes beyond them is read each time.
+	maxKnownNames = 10_000
+	maxKnownBytes = 64 << 20
 )
 
-// sources are the files of a site that its code has required, each read once.
+// sources are the files of a site that its code has required, each read once. The lock is never held while a file is
+// read.
 type sources struct {
 	root *os.Root
 
 	mu    sync.Mutex
 	files map[string]string    // texts by names from the site's folder on
 	names map[[2]string]string // files by the file that requires, and the name in it
+	bytes int                  // of the texts
 }
 
 func newSources(root *os.Root) *sources {
@@ -36,11 +42,13 @@ func newSources(root *os.Root) *sources {
 // at its beginning, or / for the site's folder; .js may be left out. It is a .js or .json file of the site, and none of
 // the settings, of what was uploaded or can be made again, or hidden, and no link leads to it.
 func (s *sources) find(from, name string) (file, text string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	as := [2]string{from, name}
-	if file, ok := s.names[as]; ok {
-		return file, s.files[file], nil
+	s.mu.Lock()
+	file, ok := s.names[as]
+	text = s.files[file]
+	s.mu.Unlock()
+	if ok {
+		return file, text, nil
 	}
 	var at string
 	switch {
@@ -69,15 +77,41 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	s.names[as] = file
-	return file, text, nil
+	return file, s.keep(as, file, text), nil
+}
+
+// keep remembers a file and a name that means it, within the bounds, and returns the text that all get: the first one
+// that was read.
+func (s *sources) keep(as [2]string, file, text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first, ok := s.files[file]; ok {
+		text = first
+	} else if s.bytes+len(text) > maxKnownBytes {
+		return text
+	} else {
+		s.files[file] = text
+		s.bytes += len(text)
+	}
+	if len(s.names) < maxKnownNames {
+		s.names[as] = file
+	}
+	return text
+}
+
+// kept returns the text of a file that was read before.
+func (s *sources) kept(file string) (text string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, ok = s.files[file]
+	return text, ok
 }
 
 func quote(s string) string { return "'" + s + "'" }
 
 // read reads a file of the site that may be code, which is required by a name.
 func (s *sources) read(name, file string) (string, error) {
-	if text, ok := s.files[file]; ok {
+	if text, ok := s.kept(file); ok {
 		return text, nil
 	}
 	if err := permitted(name, file); err != nil {
@@ -113,7 +147,6 @@ func (s *sources) read(name, file string) (string, error) {
 	if len(text) > maxSource {
 		return "", fmt.Errorf("%s is longer than 4 MiB", quote(file))
 	}
-	s.files[file] = string(text)
 	return string(text), nil
 }
 

@@ -37,6 +37,9 @@ func (p *SourceError) Error() string {
 	return text + ": " + p.Message
 }
 
+// maxNames bounds the names of files that are remembered, which may be made of what a client has sent.
+const maxNames = 10_000
+
 // Code is the code of a site as it was at one moment: the files that were read so far, compiled. It is safe for
 // concurrent use.
 type Code struct {
@@ -68,7 +71,9 @@ func (c *Code) add(as [2]string, file, text string) (*source, error) {
 		}
 		c.files[file] = s
 	}
-	c.names[as] = s
+	if len(c.names) < maxNames {
+		c.names[as] = s
+	}
 	return s, nil
 }
 

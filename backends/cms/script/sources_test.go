@@ -1,0 +1,37 @@
+package script
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// A client may choose what is required, and the file that requires it. What is kept of that is bounded.
+func TestSourcesAreBounded(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot(site(t, map[string]string{"api/a.json": `"a"`, "api/b.json": `"b"`}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	s := newSources(root)
+	found := func(from, name, want string) {
+		t.Helper()
+		if _, text, err := s.find(from, name); err != nil || text != want {
+			t.Fatalf("%s in %s: %q, %v", name, from, text, err)
+		}
+	}
+	for i := range maxKnownNames + 10 {
+		found(fmt.Sprintf("/api/%d.js", i), "/api/a.json", `"a"`)
+	}
+	if len(s.names) != maxKnownNames || len(s.files) != 1 {
+		t.Errorf("%d names and %d files are kept", len(s.names), len(s.files))
+	}
+	s.bytes = maxKnownBytes
+	for range 2 {
+		found("/api/x.js", "/api/b.json", `"b"`)
+	}
+	if len(s.files) != 1 {
+		t.Error("a file is kept beyond the bound")
+	}
+}
