@@ -85,6 +85,8 @@ func (r *rotation) graceful(sum string, now time.Time, grace time.Duration) bool
 }
 
 // turn returns the rotation after the use of a token, which is good or let through once more, for which next was given.
+// Without a grace nothing is noted of the tokens that were used, so that the columns hold the digest of next alone, which
+// every version of this server can read.
 func (r *rotation) turn(sum, next string, now time.Time, grace time.Duration) (to rotation) {
 	again, before := used{sum: sum, at: now}, ""
 	for _, p := range r.present {
@@ -102,7 +104,9 @@ func (r *rotation) turn(sum, next string, now time.Time, grace time.Duration) (t
 			to.used = append(to.used, u)
 		}
 	}
-	to.used = append(to.used, again)
+	if to.used = append(to.used, again); grace <= 0 {
+		to.used = nil
+	}
 	to.present = append(to.present, present{sum: next, before: sum})
 	if len(to.present) > maxPresent {
 		to.present = to.present[len(to.present)-maxPresent:]

@@ -472,6 +472,26 @@ func TestGraceStored(t *testing.T) {
 	}
 }
 
+// TestNoGraceStored checks that a family without a grace holds the digest of its token alone, as nodes of an earlier
+// version read it: one that shares the database would else take each token for one that was used.
+func TestNoGraceStored(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, authtest.SQLite(t), nil).fill(t)
+	first := s.start(t, s.client).Refresh
+	next, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var good, previous string
+	err = s.Kernel.Read(t.Context(), func(c store.Conn) error {
+		return c.Row("SELECT present, previous FROM authserver_families WHERE id = ?", first[:26]).Scan(&good, &previous)
+	})
+	sum := sha256.Sum256([]byte(next.Refresh))
+	if err != nil || good != base64.RawURLEncoding.EncodeToString(sum[:]) || previous != "" {
+		t.Errorf("%q and %q are stored, %v", good, previous, err)
+	}
+}
+
 // TestGraceMany has answers be lost again and again: what a family remembers is bounded.
 func TestGraceMany(t *testing.T) {
 	t.Parallel()
