@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
 func init() {
@@ -35,10 +36,6 @@ const (
 	// RequestIDVar holds the id of the request, a string; see RequestID.
 	RequestIDVar = "tollgate.request_id"
 )
-
-// unhandledVar is the request variable that Caddy sets to true when a request has passed every handler and none has
-// answered it. Caddy then sends an empty 200.
-const unhandledVar = "unhandled"
 
 var errUnhandled = errors.New("no handler answers this request")
 
@@ -237,7 +234,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if err == nil {
 		err = next.ServeHTTP(rw, r)
 	}
-	if err == nil && !rw.began && vars[unhandledVar] == true {
+	if err == nil && !rw.began && edge.Unhandled(r.Context()) {
 		err = caddyhttp.Error(http.StatusNotFound, errUnhandled)
 	}
 	if err == nil {

@@ -1,4 +1,5 @@
-// Package edge is what Caddy knows of who sent a request, by the trusted_proxies of the server.
+// Package edge tells what Caddy knows of a request: who sent it, by the trusted_proxies of the server, and whether any
+// handler has answered it.
 package edge
 
 import (
@@ -27,4 +28,14 @@ func Request(r *http.Request) *http.Request {
 		return r
 	}
 	return origin.Pass(r, said[len(said)-1]) // the proxy's own line, as reverse_proxy takes it
+}
+
+// unhandledVar is the request variable that Caddy sets to true when a request has passed every handler and none has
+// answered it. Caddy then sends an empty 200.
+const unhandledVar = "unhandled"
+
+// Unhandled reports, after the next handlers have run, whether the request has passed all of them unanswered.
+func Unhandled(ctx context.Context) bool {
+	unhandled, _ := caddyhttp.GetVar(ctx, unhandledVar).(bool)
+	return unhandled
 }

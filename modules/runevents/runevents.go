@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"path"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -329,43 +329,12 @@ const defaultPrefix = "/store"
 // root leads from the root of a site to the dashboard, where no other handler has an answer.
 // The address is relative, for proxies that take a part of the path away.
 func (h *Handler) root(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	watched := &watchedWriter{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
-	if err := next.ServeHTTP(watched, r); err != nil || watched.answered {
+	if err := next.ServeHTTP(w, r); err != nil || !edge.Unhandled(r.Context()) {
 		return err
 	}
 	w.Header().Set("Location", strings.TrimPrefix(cmp.Or(h.Prefix, defaultPrefix), "/")+"/")
 	w.WriteHeader(http.StatusTemporaryRedirect)
 	return nil
-}
-
-// watchedWriter notes whether something was answered.
-type watchedWriter struct {
-	caddyhttp.ResponseWriterWrapper
-	answered bool
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *watchedWriter) WriteHeader(status int) {
-	w.answered = true
-	w.ResponseWriterWrapper.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (w *watchedWriter) Write(p []byte) (int, error) {
-	w.answered = true
-	return w.ResponseWriterWrapper.Write(p)
-}
-
-// ReadFrom implements io.ReaderFrom.
-func (w *watchedWriter) ReadFrom(src io.Reader) (int64, error) {
-	w.answered = true
-	return w.ResponseWriterWrapper.ReadFrom(src)
-}
-
-// FlushError is what http.ResponseController calls; a flush sends the header.
-func (w *watchedWriter) FlushError() error {
-	w.answered = true
-	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
