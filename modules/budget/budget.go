@@ -288,7 +288,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 // admit takes the cost of a request. It returns what the response is to be written
 // to, and the key that the cost was counted under, which is empty where there is no
 // limit. It is apart from ServeHTTP, whose stack a stream holds as long as it is open.
-func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (told http.ResponseWriter, key string, err error) {
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (response http.ResponseWriter, key string, err error) {
 	repl, _ := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	limit, limited, err := h.limit.value(repl)
 	if err != nil {
@@ -320,7 +320,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (told http.Respo
 	default:
 		row := rowOf(r.Context())
 		h.headers.write(w.Header(), row, res, cost)
-		w = toldIn(r.Context(), w, row)
+		w = keepHeaders(r.Context(), w, row)
 	}
 	return w, key, nil
 }

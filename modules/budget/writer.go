@@ -25,9 +25,9 @@ type responseWriter struct {
 	began bool
 }
 
-// toldIn notes that a budget has written the headers of a row, and returns what the response is
-// to be written to.
-func toldIn(ctx context.Context, w http.ResponseWriter, told *row) http.ResponseWriter {
+// keepHeaders notes that a budget has written the headers of a row, and returns the writer that keeps those alone. The
+// first budget of a request makes it; the others get the writer that they pass in.
+func keepHeaders(ctx context.Context, w http.ResponseWriter, written *row) http.ResponseWriter {
 	outer, ok := caddyhttp.GetVar(ctx, writerVar).(*responseWriter)
 	if !ok {
 		outer = &responseWriter{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
@@ -35,8 +35,8 @@ func toldIn(ctx context.Context, w http.ResponseWriter, told *row) http.Response
 		w = outer
 	}
 	for i, known := range outer.rows {
-		if known == nil || known == told {
-			outer.rows[i] = told
+		if known == nil || known == written {
+			outer.rows[i] = written
 			break
 		}
 	}
