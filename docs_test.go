@@ -324,6 +324,10 @@ func TestDocumentOptions(t *testing.T) {
 		"answer dense":         {page: "answer", config: site("answer {\ndense x {\nnonsense\n}\n}")},
 		"answer web_search":    {page: "answer", config: site("answer {\nweb_search x {\nnonsense\n}\n}")},
 		"run_events":           {page: "run_events", config: site("run_events {\nnonsense\n}")},
+		"tollgate home":        {page: "tollgate", config: site("tollgate home {\nnonsense\n}")},
+		"home":                 {page: "home", config: site("home {\nnonsense\n}")},
+		"home oidc":            {page: "home", config: site("home {\noidc https://id.example.com x y {\nnonsense\n}\n}")},
+		"brand":                {page: "tollgate-option", config: global("brand {\nnonsense\n}")},
 		"tollgate authserver":  {page: "tollgate", config: site("tollgate authserver {\nnonsense\n}")},
 		"authserver":           {page: "authserver", config: site("authserver {\nnonsense\n}")},
 		"run_events read":      {page: "run_events", config: site("run_events {\nread nonsense\n}")},
@@ -655,7 +659,7 @@ func TestDocumentCommands(t *testing.T) {
 			walk(sub, path+" "+sub.Name())
 		}
 	}
-	for _, name := range []string{"keychain", "board", "cms", "events", "authserver", "answer", "keyring", "backup", "restore", "scripted-model"} {
+	for _, name := range []string{"keychain", "board", "cms", "events", "authserver", "answer", "keyring", "backup", "move", "restore", "scripted-model"} {
 		if c := command(name); c != nil {
 			walk(c, "tollgate "+name)
 		} else {

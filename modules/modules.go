@@ -19,6 +19,7 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/redis"
 	_ "github.com/tollgate-gateway/tollgate/modules/gateway"
 	_ "github.com/tollgate-gateway/tollgate/modules/health"
+	_ "github.com/tollgate-gateway/tollgate/modules/home"
 	_ "github.com/tollgate-gateway/tollgate/modules/keychain"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
@@ -42,5 +43,5 @@ func init() {
 	}
 	before("request_body", "api_errors", "health")
 	before("basic_auth", "api_auth", "budget", "translate")
-	before("reverse_proxy", "answer", "authserver", "board", "cms", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
+	before("reverse_proxy", "answer", "authserver", "board", "cms", "home", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
 }

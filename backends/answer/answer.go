@@ -15,7 +15,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/answer/api"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/intake"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/library"
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
@@ -23,6 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -60,6 +63,11 @@ type Options struct {
 	// Remember is how long the same question has the same answer while the corpus does not
 	// change; 0: it is worked out each time.
 	Remember time.Duration
+	// Watch is a folder whose files are taken in, Fetch a list of addresses; nil: there is none.
+	Watch *Watch
+	Fetch *Fetch
+	// ObserveIntake counts documents of both, watch and fetch, by what became of them. A nil one is not called.
+	ObserveIntake func(source, outcome string)
 	// Observe is told of every question that was accepted, ObserveJob of every run of a
 	// job; nil: nobody is.
 	Observe    func(reason string, took time.Duration)
@@ -68,6 +76,22 @@ type Options struct {
 	// many answers are reserved of quotas, on all nodes; nil: nobody is.
 	ObserveTrace    func(t *pipeline.Trace)
 	ObserveReserved func(n int)
+	// Bar returns what the bar at the top of the pages shows to who asks. Default: nothing more.
+	Bar func(*http.Request) look.Bar
+}
+
+// Watch is a folder that is watched; its fields are described at intake.Folder.
+type Watch struct {
+	Path   string
+	Every  time.Duration
+	Remove bool
+}
+
+// Fetch is a list of addresses; its fields are described at intake.List.
+type Fetch struct {
+	Path   string
+	Every  time.Duration
+	Client *http.Client
 }
 
 // Server is the service. Make it with New.
@@ -79,6 +103,7 @@ type Server struct {
 	now        func() time.Time
 	compareMin int
 	retrieval  retrieve.Options
+	bar        func(*http.Request) look.Bar
 
 	api  *api.API
 	jobs *jobs.Runner
@@ -98,6 +123,10 @@ const (
 	// embedAnew is how often it is asked whether the model that made the vectors still answers, where no question has
 	// found out.
 	embedAnew = time.Hour
+	// intakeLease is how long others wait for a process that takes documents in and says nothing.
+	intakeLease = 3 * time.Minute
+	// fetchEvery is how often it is looked which addresses are due.
+	fetchEvery = time.Minute
 	// sourceChunks bounds the text of a document that is shown.
 	sourceChunks = 2000
 )
@@ -107,9 +136,9 @@ func New(o Options) *Server {
 	o.Deadline = cmp.Or(o.Deadline, 115*time.Second)
 	o.Accounts.Lease = o.Deadline + leaseMore
 	k := &kernel.Server{DB: o.DB, Logger: o.Logger, Now: o.Now}
-	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), now: o.Now, compareMin: o.CompareMin, retrieval: retrieve.Options{Dense: o.Dense, Web: o.Web}}
+	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), now: o.Now, compareMin: o.CompareMin, retrieval: retrieve.Options{Dense: o.Dense, Web: o.Web}, bar: look.Always(o.Bar)}
 	asks := pipeline.New(retrieve.New(s.Corpus, s.retrieval), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
-		Deadline: o.Deadline, CompareMin: o.CompareMin, ExtractWhenDown: o.ExtractWhenDown, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
+		Deadline: o.Deadline, CompareMin: o.CompareMin, ExtractWhenDown: o.ExtractWhenDown, Outside: o.Web != nil, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 	})
 	var from api.Asker = asker{asks, o.ObserveTrace}
 	if o.Remember > 0 {
@@ -117,6 +146,7 @@ func New(o Options) *Server {
 	}
 	s.api = api.New(api.Options{
 		Kernel: k, Accounts: s.Accounts, Asker: from, Counters: o.Counters, Keyring: o.Keyring, Source: s.source, BaseURL: o.BaseURL,
+		Library: library.New(k), Passages: s.Corpus.Passages, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 		Running: o.Running, Queued: o.Queued, Deadline: o.Deadline, LogQueries: o.LogQueries, Observe: o.Observe,
 	})
 	work := []jobs.Job{
@@ -132,8 +162,32 @@ func New(o Options) *Server {
 		}
 		work = append(work, jobs.Job{Name: "embed", Every: embedEvery, Run: s.embed(o.Dense, lease.Hold), Lease: lease})
 	}
+	work = append(work, s.intake(o)...)
 	s.jobs = jobs.New(jobs.Options{Logger: o.Logger, Observe: o.ObserveJob, Jobs: work})
 	return s
+}
+
+// intake returns the jobs that take documents in.
+func (s *Server) intake(o Options) (work []jobs.Job) {
+	add := func(job, name string, every time.Duration, run func(intake.Options) func(context.Context) (int, error)) {
+		lease := &jobs.Lease{DB: o.DB, Table: "answer_leases", Name: name, Holder: rand.Text(), Every: every, Lasts: intakeLease, Now: o.Now}
+		options := intake.Options{Corpus: s.Corpus, Hold: lease.Hold}
+		if o.ObserveIntake != nil {
+			options.Observe = func(outcome string) { o.ObserveIntake(job, outcome) }
+		}
+		work = append(work, jobs.Job{Name: job, Every: every, Run: run(options), Lease: lease})
+	}
+	if w := o.Watch; w != nil {
+		add("watch", "watch "+w.Path, w.Every, func(with intake.Options) func(context.Context) (int, error) {
+			return (&intake.Folder{Options: with, Path: w.Path, Remove: w.Remove}).Run
+		})
+	}
+	if f := o.Fetch; f != nil {
+		add("fetch", "fetch", min(f.Every, fetchEvery), func(with intake.Options) func(context.Context) (int, error) {
+			return (&intake.List{Options: with, Path: f.Path, Every: f.Every, Client: f.Client}).Run
+		})
+	}
+	return work
 }
 
 // reap gives back what crashed processes have reserved, and tells what is reserved still.
@@ -182,10 +236,13 @@ func (s *Server) embed(by retrieve.Embedder, hold func(c store.Conn) error) func
 
 // ServeHTTP answers clients, and people with the page.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !web.Serve(w, r) {
+	if !web.Serve(w, r, s.bar(r)) {
 		s.api.ServeHTTP(w, r)
 	}
 }
+
+// Bar returns what the bar at the top of the pages shows to who asks.
+func (s *Server) Bar(r *http.Request) look.Bar { return s.bar(r) }
 
 // Waiting is how many questions are worked on, or wait to be.
 func (s *Server) Waiting() int { return s.api.Waiting() }
@@ -204,8 +261,8 @@ func (s *Server) Recent(ctx context.Context, before string, most int) ([]api.Tra
 
 // TracePage is Trace as a page for people, with the texts of the passages that are still in
 // the corpus.
-func (s *Server) TracePage(ctx context.Context, w http.ResponseWriter, id string) error {
-	found, err := s.api.Trace(ctx, id)
+func (s *Server) TracePage(w http.ResponseWriter, r *http.Request, id string) error {
+	found, err := s.api.Trace(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -213,11 +270,11 @@ func (s *Server) TracePage(ctx context.Context, w http.ResponseWriter, id string
 	if err != nil {
 		return err
 	}
-	passages, err := s.Corpus.Passages(ctx, page.Found())
+	passages, err := s.Corpus.Passages(r.Context(), page.Found())
 	if err != nil {
 		return err
 	}
-	return page.Serve(w, passages)
+	return page.Serve(w, s.bar(r), passages)
 }
 
 // Reencrypt seals what is stored of answers anew; see api.
@@ -275,12 +332,21 @@ type asker struct {
 }
 
 // Ask implements api.Asker.
-func (a asker) Ask(ctx context.Context, query string, force bool, progress func(stage string)) api.Outcome {
-	o, trace := a.Pipeline.Ask(ctx, pipeline.Request{Text: query, Force: force}, progress)
+func (a asker) Ask(ctx context.Context, q api.Question, progress func(stage string)) api.Outcome {
+	o, trace := a.Pipeline.Ask(ctx, pipeline.Request(q), progress)
 	if a.told != nil {
 		a.told(trace)
 	}
-	out := api.Outcome{Reason: o.Reason, Answer: o.Answer, References: references(o.References), Makeshift: o.Makeshift, Trace: trace}
+	out := api.Outcome{Reason: o.Reason, Answer: o.Answer, References: references(o.References), Asked: o.Asked, Makeshift: o.Makeshift, Trace: trace}
+	for _, c := range o.Claims {
+		claim := api.Claim{Text: c.Text}
+		for _, p := range c.Passages {
+			if p.ID != 0 { // one of the web is at its address alone
+				claim.Passages = append(claim.Passages, p.ID)
+			}
+		}
+		out.Claims = append(out.Claims, claim)
+	}
 	for _, q := range o.Subqueries {
 		out.Subqueries = append(out.Subqueries, api.Subquery{Query: q.Query, Answer: q.Answer, References: references(q.References)})
 	}

@@ -25,7 +25,7 @@ func (s *Server) Evaluate(ctx context.Context, all []eval.Question, model models
 	return eval.Run(ctx, eval.Setup{
 		Search: retrieve.New(s.Corpus, s.retrieval),
 		Asker: func(search pipeline.Searcher) eval.Asker {
-			return pipeline.New(search, s.Corpus.Issuers, model, s.Corpus.Now, pipeline.Options{CompareMin: s.compareMin, Unhurried: true, Deadline: patience})
+			return pipeline.New(search, s.Corpus.Issuers, model, s.Corpus.Now, pipeline.Options{CompareMin: s.compareMin, Unhurried: true, Deadline: patience, Outside: s.retrieval.Web != nil})
 		},
 		Known:    func(ctx context.Context, url string) bool { _, err := s.Corpus.Document(ctx, url); return err == nil },
 		Progress: done,
@@ -38,8 +38,7 @@ const patience = 10 * time.Minute
 // sampleDay is the day on which the shipped questions are asked.
 var sampleDay = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// EvaluateSample is Evaluate with the shipped questions on the shipped corpus, in a
-// database that is gone afterwards. begin is told how many questions there are.
+// EvaluateSample is EvaluateOn with the shipped questions on the shipped corpus.
 func EvaluateSample(ctx context.Context, model models.Model, begin func(questions int), done func()) (results []eval.Result, err error) {
 	dir, err := os.MkdirTemp("", "tollgate-answer-*")
 	if err != nil {
@@ -53,6 +52,17 @@ func EvaluateSample(ctx context.Context, model models.Model, begin func(question
 	if err != nil {
 		return nil, err
 	}
+	return EvaluateOn(ctx, filepath.Join(dir, sample.CorpusFolder), all, model, begin, done)
+}
+
+// EvaluateOn is Evaluate on the documents of a file or a folder, in a database that is gone afterwards. begin is told
+// how many questions there are.
+func EvaluateOn(ctx context.Context, documents string, all []eval.Question, model models.Model, begin func(questions int), done func()) (results []eval.Result, err error) {
+	dir, err := os.MkdirTemp("", "tollgate-answer-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(dir, "answer.db")}, zap.NewNop())
 	if err != nil {
 		return nil, err
@@ -65,19 +75,19 @@ func EvaluateSample(ctx context.Context, model models.Model, begin func(question
 	if err := db.WaitReady(ctx); err != nil {
 		return nil, err
 	}
-	return evaluateSample(ctx, db, dir, all, model, begin, done)
+	return evaluateOn(ctx, db, documents, all, model, begin, done)
 }
 
-// evaluateSample takes the corpus in that was written into a folder, and asks.
-func evaluateSample(ctx context.Context, db *store.DB, dir string, all []eval.Question, model models.Model, begin func(questions int), done func()) ([]eval.Result, error) {
+// evaluateOn takes the documents in, and asks.
+func evaluateOn(ctx context.Context, db *store.DB, documents string, all []eval.Question, model models.Model, begin func(questions int), done func()) ([]eval.Result, error) {
 	s := New(Options{DB: db, Logger: zap.NewNop, Now: func() time.Time { return sampleDay }})
 	defer s.Close()
-	report, err := s.Corpus.Ingest(ctx, filepath.Join(dir, sample.CorpusFolder), corpus.IngestOptions{Workers: 1}) // in one order each time
+	report, err := s.Corpus.Ingest(ctx, documents, corpus.IngestOptions{Workers: 1}) // in one order each time
 	if err != nil {
 		return nil, err
 	}
 	if report.Refused > 0 {
-		return nil, fmt.Errorf("the shipped corpus is not taken in: %v", report.Problems)
+		return nil, fmt.Errorf("documents are not taken in: %v", report.Problems)
 	}
 	begin(len(all))
 	return s.Evaluate(ctx, all, model, done), ctx.Err()

@@ -3,6 +3,7 @@ package answer
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func TestShippedSetOnPostgres(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := evaluateSample(t.Context(), answertest.Postgres(t).DB, dir, all, nil, func(int) {}, nil)
+	results, err := evaluateOn(t.Context(), answertest.Postgres(t).DB, filepath.Join(dir, sample.CorpusFolder), all, nil, func(int) {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

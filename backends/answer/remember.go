@@ -38,17 +38,17 @@ type again struct {
 }
 
 // Ask implements api.Asker.
-func (r *remembering) Ask(ctx context.Context, query string, force bool, progress func(stage string)) api.Outcome {
+func (r *remembering) Ask(ctx context.Context, q api.Question, progress func(stage string)) api.Outcome {
 	version, err := r.version(ctx)
 	if err != nil { // the pipeline tells of it
-		return r.Asker.Ask(ctx, query, force, progress)
+		return r.Asker.Ask(ctx, q, progress)
 	}
-	key := strconv.FormatInt(version, 10) + " " + strconv.FormatBool(force) + " " + question.Normalise(query)
+	key := strconv.FormatInt(version, 10) + " " + strconv.FormatBool(q.Force) + " " + question.Normalise(q.Text) + "\n" + q.Previous
 	if found, ok := r.find(key); ok {
 		found.Trace = again{true, found.Trace}
 		return found
 	}
-	o := r.Asker.Ask(ctx, query, force, progress)
+	o := r.Asker.Ask(ctx, q, progress)
 	if o.Makeshift {
 		return o
 	}

@@ -13,16 +13,16 @@ import (
 // counting answers with how often it was asked.
 type counting struct{ asked int }
 
-func (c *counting) Ask(_ context.Context, query string, _ bool, progress func(string)) api.Outcome {
+func (c *counting) Ask(_ context.Context, q api.Question, progress func(string)) api.Outcome {
 	c.asked++
 	progress("search")
-	if query == "fault" {
+	if q.Text == "fault" {
 		return api.Outcome{Reason: api.Timeout}
 	}
-	if query == "makeshift" {
+	if q.Text == "makeshift" {
 		return api.Outcome{Reason: api.FailedToAnswer, Makeshift: true}
 	}
-	if query == "no" {
+	if q.Text == "no" {
 		return api.Outcome{Reason: api.FailedToAnswer}
 	}
 	return api.Outcome{Answer: fmt.Sprint(c.asked), Trace: "first"}
@@ -39,7 +39,9 @@ func TestRemember(t *testing.T) {
 		Asker: under, lasts: 15 * time.Minute, now: func() time.Time { return now },
 		version: func(context.Context) (int64, error) { return version, down }, outcomes: make(map[string]remembered),
 	}
-	ask := func(query string, force bool) api.Outcome { return r.Ask(t.Context(), query, force, func(string) {}) }
+	ask := func(query string, force bool) api.Outcome {
+		return r.Ask(t.Context(), api.Question{Text: query, Force: force}, func(string) {})
+	}
 	for i, step := range []struct {
 		query  string
 		force  bool

@@ -2,6 +2,7 @@
 package answer
 
 import (
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/answer/migrations"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -10,4 +11,8 @@ import (
 const SchemaName = "answer"
 
 // Schema is the tables of the answer API.
-func Schema() store.Schema { return migrations.Schema() }
+func Schema() store.Schema {
+	s := migrations.Schema()
+	s.Reindex = corpus.Reindex
+	return s
+}

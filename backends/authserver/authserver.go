@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -71,6 +72,10 @@ type Options struct {
 	Networks []netip.Prefix
 	// Version is what the administration API tells.
 	Version string
+	// Bar is that of the pages; see pages.Options.
+	Bar func(*http.Request) look.Bar
+	// SignedOut is told who has signed out of the pages. Default: nobody is.
+	SignedOut func(ctx context.Context, issuer, subject string)
 }
 
 // Server is the authorization server on one database with one configuration.
@@ -84,6 +89,9 @@ type Server struct {
 	observe  func(job, outcome string, done int)
 	lockout  *lockout.Lockout
 	networks []netip.Prefix
+
+	bar       func(*http.Request) look.Bar
+	signedOut func(ctx context.Context, issuer, subject string)
 
 	passwords password.Hasher
 
@@ -123,7 +131,7 @@ func New(o Options) (*Server, error) {
 	if len(key) == 0 {
 		return nil, errors.New("authserver: neither session.secret nor a key")
 	}
-	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, passwords: o.Passwords, networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now()}
+	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, passwords: o.Passwords, networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now(), bar: o.Bar, signedOut: o.SignedOut}
 	s.kernel = &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace, Span: o.Span,
 	}
@@ -180,6 +188,14 @@ func OfflineFactors(k *kernel.Server) (*factors.Factors, error) {
 
 // longestLife is beyond that of any access token.
 const longestLife = 30 * 24 * time.Hour
+
+// EndSessions ends all sessions of a user who has signed out at a service that knows the user from here.
+func (s *Server) EndSessions(ctx context.Context, issuer, subject string) error {
+	if issuer != s.kernel.Issuer {
+		return nil
+	}
+	return s.rooms.login.EndSessions(ctx, subject)
+}
 
 // Public is the site for clients and people. A path that is not of it is 404.
 func (s *Server) Public() http.Handler { return s.public }

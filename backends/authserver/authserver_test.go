@@ -359,7 +359,7 @@ func TestIssuerPath(t *testing.T) {
 	if page := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(page, `action="/id/login"`) || !strings.Contains(page, `href="/id/assets/authserver.css?v=`) || !strings.Contains(page, `value="/consent"`) {
 		t.Errorf("%d %s", w.Code, page)
 	}
-	if w, _ := get(s.Public(), http.MethodGet, "/assets/icon.svg"); w.Code != http.StatusOK {
+	if w, _ := get(s.Public(), http.MethodGet, "/assets/logo.svg"); w.Code != http.StatusOK {
 		t.Errorf("the icon: %d", w.Code)
 	}
 }

@@ -71,6 +71,14 @@ type rooms struct {
 // keyMargin is how long a key that was rotated verifies beyond the longest life of a token.
 const keyMargin = 10 * time.Minute
 
+// tellSignedOut returns what tells that a user has signed out; nil where nobody listens.
+func (s *Server) tellSignedOut() func(ctx context.Context, user string) {
+	if s.signedOut == nil {
+		return nil
+	}
+	return func(ctx context.Context, user string) { s.signedOut(ctx, s.kernel.Issuer, user) }
+}
+
 // wire makes the rooms out of the configuration, and the sites out of the rooms.
 func (s *Server) wire() error {
 	k, c, r := s.kernel, s.config, &s.rooms
@@ -153,7 +161,7 @@ func (s *Server) wire() error {
 	if r.pages, err = web.New(k, web.Options{
 		Login: r.login, Factors: r.factors, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
 		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure, NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream,
-		Brand: s.brand(),
+		Brand: s.brand(), Bar: s.bar, SignedOut: s.tellSignedOut(),
 	}); err != nil {
 		return err
 	}
@@ -289,6 +297,7 @@ func (s *Server) administration() *admin.API {
 		Clients: r.clients, Catalog: r.catalog, Users: r.users, Factors: r.factors, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers, Connections: r.connected,
 		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
 		Version: s.version, Begun: s.begun, Config: s.effective, Notices: s.notices,
+		Bar: s.bar,
 	}
 	if c.Admin.RequestsPerSecond > 0 {
 		o.Limiter = kernel.NewLimiter(c.Admin.RequestsPerSecond, max(1, c.Admin.Burst), s.kernel.Now)

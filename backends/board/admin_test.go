@@ -182,7 +182,7 @@ func TestWhoMayAdminister(t *testing.T) {
 				return err
 			},
 			"member":   func(a *rights.Actor) error { _, err := b.MemberByID(ctx, a, bob); return err },
-			"tokens":   func(a *rights.Actor) error { _, _, err := b.Tokens(ctx, a, 0, 0, 5); return err },
+			"tokens":   func(a *rights.Actor) error { _, _, err := b.Tokens(ctx, a, "", 0, 5); return err },
 			"prefixes": func(a *rights.Actor) error { _, err := b.Prefixes(ctx, a); return err },
 			"filter":   func(a *rights.Actor) error { _, err := b.WordFilters(ctx, a); return err },
 		}
@@ -556,7 +556,7 @@ func TestMembers(t *testing.T) {
 		text, err := b.IssueTokenFor(ctx, ada, accounts.TokenRequest{User: "alice", Name: "made", Scopes: []string{"members:read"}, Days: 1})
 		must(t, err)
 		s.do(text, "GET", "/me", "").want(200)
-		tokens, err := b.MemberTokens(ctx, ada, alice)
+		tokens, _, err := b.Tokens(ctx, ada, "Alice", 0, 100)
 		must(t, err)
 		if tokens[0].Name != "made" || tokens[0].RevokedAt != 0 || tokens[0].UserName != "alice" {
 			t.Errorf("tokens: %+v", tokens)
@@ -620,8 +620,41 @@ func TestMembers(t *testing.T) {
 		if got := strings.Join(names, " "); got != "admin alice awaiting banned bob mod newbie watched" {
 			t.Errorf("members: %s", got)
 		}
+		// Each order has all of a state, or of all states, once.
+		s.exec("UPDATE board_users SET joined_at = 7, post_count = id / 3, last_active_at = CASE WHEN id < 4 THEN NULL ELSE id END")
+		for _, q := range []admin.MemberQuery{{}, {State: "active"}, {State: "banned"}, {State: "\x00"}} {
+			for column, order := range map[string]string{"joined_at": admin.MembersNewest, "COALESCE(last_active_at, 0)": admin.MembersSeen, "post_count": admin.MembersPosts} {
+				where := map[string]string{"": "TRUE", "active": "state = 'active'", "banned": "state = 'banned'", "\x00": "FALSE"}[q.State]
+				var want, got []int64
+				must(t, b.Read(ctx, func(c store.Conn) error {
+					want = nil
+					return c.All("SELECT id FROM board_users WHERE "+where+" ORDER BY "+column+" DESC, id DESC", nil, func(r store.Row) error {
+						var id int64
+						err := r.Scan(&id)
+						want = append(want, id)
+						return err
+					})
+				}))
+				q.Sort, q.Limit, q.After = order, 2, ""
+				for more := true; more; more = q.After != "" {
+					list, next, err := b.FindMembers(ctx, ada, q)
+					must(t, err)
+					for _, m := range list {
+						got = append(got, m.ID)
+					}
+					q.After = next
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%+v: %v, want %v", q, got, want)
+				}
+			}
+		}
+		_, _, err = b.FindMembers(ctx, ada, admin.MemberQuery{Sort: admin.MembersPosts, After: "x.y", Limit: 2})
+		refused(t, "a bad cursor", err, 422, "")
+		registered, moderators := s.number("SELECT id FROM board_groups WHERE kind = 'registered'"), s.number("SELECT id FROM board_groups WHERE name = 'moderators'")
 		for q, want := range map[admin.MemberQuery]string{
-			{Name: "B"}: "banned bob", {Name: "bo"}: "bob", {State: "banned"}: "banned", {State: "deleted"}: "alice", {Name: "a", State: "active"}: "admin awaiting", {Name: "%"}: "",
+			{Group: moderators}: "mod", {Group: moderators, State: "banned"}: "", {Group: moderators, Name: "m"}: "mod", {Group: registered, State: "banned"}: "banned", {Group: 999}: "",
+			{Name: "B"}: "banned bob", {Name: "bo"}: "bob", {State: "banned"}: "banned", {State: "deleted"}: "alice", {Name: "a", State: "active"}: "admin awaiting", {Name: "%"}: "", {Sort: admin.MembersNewest, Name: "b"}: "banned bob",
 		} {
 			q.Limit = 10
 			list, _, err := b.FindMembers(ctx, ada, q)

@@ -3,6 +3,7 @@ package board
 import (
 	"embed"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -10,4 +11,8 @@ import (
 var migrations embed.FS
 
 // Schema is the tables of the board.
-func Schema() store.Schema { return store.Embedded("board", migrations) }
+func Schema() store.Schema {
+	s := store.Embedded("board", migrations)
+	s.Reindex = posts.Reindex
+	return s
+}

@@ -87,7 +87,7 @@ func TestAdmin(t *testing.T) {
 		} {
 			ann.Get("/admin/field").Send("/admin/field", append(f, "new", "1")...).Want(200, "Saved.")
 		}
-		ann.Get("/admin/field?name=stars").Want(200, `value="5"`).Send("/admin/field", "name", "stars", "min", "1", "max", "x").Want(422, "This is no number")
+		ann.Get("/admin/field?name=stars").Want(200, `value="5"`).Send("/admin/field?name=stars", "min", "1", "max", "x").Want(422, "This is no number")
 		ann.Get("/admin/fields").Want(200, "colours", "blocks")
 		ann.Get("/admin/template").Send("/admin/template", "new", "1", "name", "story", "label", "Story",
 			"fields", "body stars day colours near papers parts seen extra", "view", "guest").Want(200, "Saved.", "Story")
@@ -117,6 +117,15 @@ func TestAdmin(t *testing.T) {
 		ann.Get("/admin/find?q=one").Want(200, "One &lt;b&gt;")
 		ann.Get("/admin/find?q="+url.QueryEscape("stars>3, template=story")).Want(200, "One &lt;b&gt;")
 		ann.Get("/admin/find?q="+url.QueryEscape("nothing=1")).Want(400, "nothing")
+		ann.Get("/admin/find?template=story&status=published").Want(200, "One &lt;b&gt;", `value="story" selected`)
+		ann.Get("/admin/find?template=story&status=hidden").Want(200, "No page is found by these filters.")
+		ann.Get("/admin/find").Want(200, "One &lt;b&gt;", "Root")
+		ann.Get("/admin/find?format=csv&template=story").Want(200, "One <b>,/one-b,story,published,")
+		// Several at once; the page of the system stays.
+		tree := ann.Get("/admin/").Want(200, "Unpublish").Where()
+		ann.Get(tree).Send(tree, "do", "unpublish", "row", first).Want(200, first+" was unpublished.", ">unpublished<")
+		ann.Get(tree).Send(tree, "do", "publish", "row", first+" One", "row", "99999 gone").Want(409, "1 of 2 pages was published.", "Gone: ")
+		page = ann.Get("/admin/pages/" + first)
 
 		// Who comes second sees what the first one made of it.
 		other := ann.Get("/admin/pages/" + first)
@@ -177,9 +186,10 @@ func TestAdmin(t *testing.T) {
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "move", "to", "/shelf").Want(200, "Moved.", "/shelf/one")
 		ann.Get("/admin/tree/"+second).Want(200, "Mine")
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "trash").Want(200, "The page is in the trash.")
-		ann.Get("/admin/trash").Want(200, "Mine").Send("/admin/trash/"+first, "do", "restore").Want(200, "The page is restored.")
+		ann.Get("/admin/trash").Want(200, "Mine").Send("/admin/trash", "one", "restore "+first+" Mine").Want(200, "Mine was restored.")
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "trash").Want(200)
-		ann.Get("/admin/trash").Send("/admin/trash/"+first, "do", "delete").Want(200, "The page is deleted.", "The trash is empty.")
+		ann.Get("/admin/trash").Send("/admin/trash", "one", "delete "+first+" Mine").Want(200, "do not come back").
+			Send("/admin/trash", "do", "delete", "row", first+" Mine", "sure", "1").Want(200, "Mine was deleted.", "The trash is empty.")
 		ann.Get("/admin/pages/" + first).Want(404)
 	})
 }
@@ -227,7 +237,7 @@ func TestAdminPeople(t *testing.T) {
 	ann.Get("/admin/roles").Want(200, "editor", "superuser")
 	ann.Get("/admin/users/new").Send("/admin/users/new", "name", "bob", "password", "short").Want(422, "at least 10 characters", `value="bob"`)
 	bobAt := ann.Get("/admin/users/new").Send("/admin/users/new", "name", "bob", "password", "correct horse battery", "roles", "editor", "email", "bob@example.com").Want(200, "The user is made.", "bob@example.com").Where()
-	ann.Get("/admin/users?q=b").Want(200, "bob").Lacks(">ann</a></td>")
+	ann.Get("/admin/users?q=b").Want(200, "bob").Lacks(">ann</bdi></a>")
 
 	bob := o.as("bob", "correct horse battery")
 	bob.Get("/admin/").Want(200).Lacks("/admin/users", "/admin/settings", "/admin/templates")
@@ -246,11 +256,14 @@ func TestAdminPeople(t *testing.T) {
 	token.Send("/admin/account", "email", "bob@example.net", "password", "another horse battery", "present", "wrong").Want(401)
 	token.Send("/admin/account", "email", "bob@example.net", "password", "another horse battery", "present", "correct horse battery").Want(200, "Your password is changed")
 	bob = o.as("bob", "another horse battery")
-	ann.Get(bobAt).Send(bobAt, "do", "disabled").Want(200, "The user is disabled.")
+	ann.Get("/admin/users?status=disabled").Want(200, "No user is found by these filters.")
+	ann.Get("/admin/users?role=editor").Want(200, ">bob</bdi></a>", `value="editor" selected`).Lacks(">ann</bdi></a>")
+	ann.Get(bobAt).Send(bobAt, "do", "disable").Want(200, "bob was disabled.", ">disabled<", "Make active")
+	ann.Get("/admin/users?status=disabled&format=csv").Want(200, "Name,Mail address,Roles,Status,Since\r\nbob,")
 	if got := bob.Get("/admin/"); !strings.HasPrefix(got.Where(), "/admin/login") {
 		t.Errorf("who is disabled is at %s", got.Where())
 	}
-	ann.Get(bobAt).Send(bobAt, "do", "delete").Want(200, "The user is deleted.")
+	ann.Get("/admin/users").Send("/admin/users", "do", "delete", "sure", "1", "row", bobAt[len("/admin/users/"):]+" bob", "row", "1 guest").Want(409, "1 of 2 users was deleted.", "the guest cannot be deleted")
 
 	// Who has no permission signs in, and sees nothing.
 	ann.Get("/admin/users/new").Send("/admin/users/new", "name", "dan", "password", "correct horse battery").Want(200)

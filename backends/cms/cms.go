@@ -34,6 +34,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
@@ -74,6 +75,8 @@ type Options struct {
 	// OIDC is a provider at which users of the administration may sign in, and OIDCLabel what it is called. Default: none.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
+	// Bar is that of the pages of the administration; see pages.Options.
+	Bar func(*http.Request) look.Bar
 	// InProcess runs handlers in this process instead of processes of their own; see script.Options.
 	InProcess bool
 }
@@ -111,7 +114,11 @@ type Server struct {
 }
 
 // Schemas are the tables of the CMS.
-func Schemas() []store.Schema { return migrations.Schemas() }
+func Schemas() []store.Schema {
+	all := migrations.Schemas()
+	all[0].Reindex = content.Reindex
+	return all
+}
 
 // RegisterClass adds a handler class of Go, for init of the package that has it. Routes name it as those of
 // JavaScript; a class of the site with the same name goes before. It panics where the name is taken.
@@ -173,7 +180,7 @@ func Offline(o Options) (*Server, error) {
 	if s.mount = o.Admin; s.mount != "" {
 		s.admin = admin.New(s.Server, admin.Options{
 			Mount: s.mount, Accounts: s.accounts, Auth: s.auth, Content: s.content, Files: s.files, Settings: s.settings, Routes: s.administered, Reload: s.Reload,
-			OIDC: o.OIDC, OIDCLabel: o.OIDCLabel,
+			OIDC: o.OIDC, OIDCLabel: o.OIDCLabel, Bar: o.Bar,
 		})
 	}
 	return s, nil
@@ -205,6 +212,11 @@ func (s *Server) Settings() *settings.Store { return s.settings }
 
 // Accounts are the users of the site.
 func (s *Server) Accounts() *accounts.Accounts { return s.accounts }
+
+// EndSessions ends the sessions of a person who has signed out at the provider, where they began there.
+func (s *Server) EndSessions(ctx context.Context, issuer, subject string) error {
+	return s.auth.EndSessions(ctx, issuer, subject)
+}
 
 // Content is the pages of the site.
 func (s *Server) Content() *content.Content { return s.content }

@@ -31,8 +31,9 @@ func (s *site) reload() {
 
 // Handlers that loop, nest, grow or throw are answered in time, and no other request is
 // kept from its answer.
+// It runs before the parallel tests of the package, which would take the processors that the
+// good handlers need within their five seconds.
 func TestRunaway(t *testing.T) {
-	t.Parallel()
 	onBoth(t, settings.Settings{}, runaway)
 }
 

@@ -58,6 +58,30 @@ func (s *signOn) come(sub, email string, confirmed bool, groups ...any) *pageste
 	return p
 }
 
+// TestEndSessions: a sign-out at the provider ends the sessions that began there, and those of nobody else.
+func TestEndSessions(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSignOn(t, db)
+		come := func(sub string) *pagestest.Browser {
+			t.Helper()
+			return s.come(sub, sub+"@example.com", true, "root").Want(http.StatusSeeOther).Browser
+		}
+		ann, bob := come("s-ann"), come("s-bob")
+		for _, one := range [][2]string{{s.at.URL, "s-nobody"}, {"https://other.example", "s-ann"}} {
+			if err := s.server.EndSessions(t.Context(), one[0], one[1]); err != nil {
+				t.Error(err)
+			}
+		}
+		ann.Get("/admin/trash").Want(http.StatusOK)
+		if err := s.server.EndSessions(t.Context(), s.at.URL, "s-ann"); err != nil {
+			t.Fatal(err)
+		}
+		ann.Get("/admin/trash").Want(http.StatusSeeOther)
+		bob.Get("/admin/trash").Want(http.StatusOK)
+	})
+}
+
 // roles are those of a user.
 func (s *signOn) roles(name string) string {
 	s.Helper()

@@ -14,7 +14,7 @@ var dashboardFiles embed.FS
 
 // dashboard is the pages in which people look at run events. They are a client
 // like any other: whatever they show comes from the query API.
-var dashboard = webassets.New(webassets.Policy()).Load(dashboardFiles, "web/dashboard").Console(webassets.Page{
+var dashboard = webassets.NewConsole(webassets.Policy(), dashboardFiles, "web/dashboard", webassets.Page{
 	Title: "Run events", Root: "dashboard/", WithoutScript: "The dashboard needs JavaScript. The query API does without.",
 })
 
@@ -24,8 +24,8 @@ const pageSettings = "settings.json"
 
 // page is the document; its files lie below dashboard/. Both hold no data and
 // are public: a browser cannot send a token with them.
-func (*Endpoint) page(w http.ResponseWriter, r *http.Request) {
-	dashboard.Serve(w, r, webassets.Document)
+func (e *Endpoint) page(w http.ResponseWriter, r *http.Request) {
+	dashboard.Serve(w, r, webassets.Document, e.service.o.Bar(r))
 }
 
 func (e *Endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
@@ -35,11 +35,12 @@ func (e *Endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusOK, `{"unreported_after":%d}`, int64(e.service.o.UnreportedAfter/time.Second))
 		return
 	}
-	if name == webassets.Document || !dashboard.Has(name) {
+	bar := e.service.o.Bar(r)
+	if name == webassets.Document || !dashboard.Has(name, bar) {
 		plain(w, http.StatusNotFound, "the dashboard has no such file")
 		return
 	}
-	dashboard.Serve(w, r, name)
+	dashboard.Serve(w, r, name, bar)
 }
 
 // toPage is relative, so that it leads back here also behind a proxy that takes

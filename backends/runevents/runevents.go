@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -70,11 +72,14 @@ type Options struct {
 	Logger  *zap.Logger
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
+	// Bar returns what the bar at the top of the pages shows to who asks. Default: nothing more.
+	Bar func(*http.Request) look.Bar
 }
 
 const day = 24 * time.Hour
 
 func (o Options) withDefaults() Options {
+	o.Bar = look.Always(o.Bar)
 	if o.Prefix == "" {
 		o.Prefix = "/store"
 	}

@@ -22,7 +22,11 @@ var migrations embed.FS
 const SchemaName = "events"
 
 // Schema is the tables of the service.
-func Schema() store.Schema { return store.Embedded(SchemaName, migrations) }
+func Schema() store.Schema {
+	s := store.Embedded(SchemaName, migrations)
+	s.Partition, s.Settle = movedTo, fileInbox
+	return s
+}
 
 // Statements of the writer. Connections keep them prepared by their text.
 var (

@@ -10,6 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
 	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
 	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
@@ -111,7 +113,7 @@ func seed(ctx context.Context, dir string) (key string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("making the keyring: %w", err)
 	}
-	service, err := keychain.New(db, ring, zap.NewNop(), time.Now)
+	service, err := keychain.New(db, ring, spending.NewLedger(db, zap.NewNop(), time.Now), zap.NewNop(), time.Now)
 	if err != nil {
 		return "", fmt.Errorf("making the keychain: %w", err)
 	}
@@ -136,7 +138,7 @@ func seed(ctx context.Context, dir string) (key string, err error) {
 func openDatabase(ctx context.Context, dir string) (*store.DB, error) {
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(dir, database)}, zap.NewNop())
 	if err == nil {
-		err = db.Register(keychain.Schema())
+		err = db.Register(schema.Gateway())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)

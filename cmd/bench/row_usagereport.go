@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
@@ -44,13 +45,14 @@ func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the keyring: %w", err)
 	}
-	service, err := keychain.New(db, ring, zap.NewNop(), time.Now)
+	ledger := spending.NewLedger(db, zap.NewNop(), time.Now)
+	service, err := keychain.New(db, ring, ledger, zap.NewNop(), time.Now)
 	if err != nil {
 		return nil, fmt.Errorf("making the keychain: %w", err)
 	}
 	defer service.Close()
 	began := time.Now()
-	if err := fillUsage(ctx, service, records); err != nil {
+	if err := fillUsage(ctx, ledger, service.KeyUses(), records); err != nil {
 		return nil, fmt.Errorf("filling the usage log: %w", err)
 	}
 	filled := time.Since(began)
@@ -59,14 +61,14 @@ func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
 		return nil, fmt.Errorf("looking at the database: %w", err)
 	}
 	report, err := typical(func() error {
-		_, err := service.Usage(ctx, usageUser, keychain.UsageQuery{})
+		_, err := ledger.Usage(ctx, usageUser, spending.UsageQuery{})
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading a report: %w", err)
 	}
 	recent, err := typical(func() error {
-		_, err := service.Recent(ctx, usageUser, 0, 100)
+		_, err := ledger.Recent(ctx, usageUser, 0, 100)
 		return err
 	})
 	if err != nil {
@@ -103,16 +105,16 @@ const usageUser = "bench"
 
 // fillUsage writes requests that are spread evenly over the last 30 days, of
 // three keys and nine models.
-func fillUsage(ctx context.Context, service *keychain.Service, records int) error {
+func fillUsage(ctx context.Context, ledger *spending.Ledger, uses spending.KeyUses, records int) error {
 	const (
 		month = 30 * 24 * time.Hour
 		chunk = 50_000 // fewer than the log keeps in memory
 	)
-	log := keychain.NewUsageLog(service, zap.NewNop())
+	log := spending.NewLog(ledger, uses, zap.NewNop()).Start()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // G404: not a secret
 	start, tiers := time.Now().Add(-month), catalog.Tiers()
 	for i := range records {
-		r := keychain.Record{
+		r := spending.Record{
 			At: start.Add(time.Duration(float64(month) / float64(records) * float64(i))), RequestID: "req_0123456789abcdefghijklmn", UserID: usageUser,
 			KeyID: fmt.Sprint("gk_", random.IntN(3)), Surface: "chat_completions", AskedModel: "keychain-high", Tier: tiers[random.IntN(len(tiers))],
 			Provider: fmt.Sprint("provider-", random.IntN(3)), Model: fmt.Sprint("model-", random.IntN(3)), Stream: true, Status: 200, Attempts: 1,

@@ -110,6 +110,7 @@ var longForms = map[string]struct {
 	"events":        {"events", nil},
 	"events.budget": {"events", map[string][]string{"budget": {"600"}}},
 	"gateway":       {"gateway", nil},
+	"home":          {"home", nil},
 }
 
 // TestLongForms: the files in docs/reference/services are what the one line stands for.

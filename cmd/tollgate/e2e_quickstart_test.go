@@ -362,7 +362,7 @@ func TestRootLeadsToConsole(t *testing.T) {
 		options, accept string
 		status          int
 	}{
-		"browser":            {accept: "text/html,application/xhtml+xml,*/*;q=0.8", status: http.StatusFound},
+		"browser":            {accept: "text/html,application/xhtml+xml,*/*;q=0.8", status: http.StatusTemporaryRedirect},
 		"program":            {accept: "*/*", status: http.StatusOK},
 		"without a console":  {options: " {\n\t\tconsole off\n\t}", accept: "text/html", status: http.StatusOK},
 		"nothing is said of": {status: http.StatusOK},
@@ -383,7 +383,7 @@ func TestRootLeadsToConsole(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = resp.Body.Close() }()
-			if resp.StatusCode != test.status || (test.status == http.StatusFound) != (resp.Header.Get("Location") == "console/") {
+			if resp.StatusCode != test.status || (test.status == http.StatusTemporaryRedirect) != (resp.Header.Get("Location") == "console/") {
 				t.Errorf("%d, Location %q", resp.StatusCode, resp.Header.Get("Location"))
 			}
 		})

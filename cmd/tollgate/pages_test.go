@@ -567,6 +567,7 @@ var followed = map[string]before{
 		files:    map[string]string{"Caddyfile": strings.Replace(boardAndGateway, "\t\tkeyring aes {env.OLD_KEY}\n", "", 1)},
 		commands: "tollgate run\ntollgate keychain users add alice\necho gsk_0123456789 | tollgate keychain provider-keys add groq --user alice",
 	},
+	"docs/how-to/alerts.md":        {caddyfile: "gateway", commands: "tollgate run"},
 	"docs/how-to/budgets.md":       {caddyfile: "gateway", commands: "tollgate run"},
 	"docs/how-to/coding-agents.md": {stands: map[string]string{"ak-…": "ak-0"}},
 	"docs/how-to/connect-sdks.md":  {caddyfile: "quickstart", commands: "tollgate run", node: true, env: []string{"NODE_EXTRA_CA_CERTS=data/caddy/pki/authorities/local/root.crt"}},

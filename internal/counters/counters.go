@@ -50,6 +50,12 @@ type Store interface {
 	// SetNX marks key for ttl and reports whether it was unmarked before:
 	// the replay guard.
 	SetNX(ctx context.Context, key string, ttl time.Duration) (bool, error)
+	// Hold takes one of limit places of a key for a holder and reports whether one was free.
+	// The place is free again after Release, or after ttl, which is from 1 ms to 24 hours,
+	// so that a node that has died holds none for ever.
+	Hold(ctx context.Context, key, holder string, limit int64, ttl time.Duration) (bool, error)
+	// Release gives the place of a holder back. One that is not held is no error.
+	Release(ctx context.Context, key, holder string) error
 	// Ready returns nil when something can be counted now, which it tries.
 	Ready(ctx context.Context) error
 	// Close releases what the store holds. Calls after it fail.

@@ -38,6 +38,7 @@ type Memory struct {
 	seed   maphash.Seed
 	closed atomic.Bool
 	shards [memoryShards]shard
+	holds  holds
 }
 
 // NewMemory returns an empty Memory. now is its clock; nil is time.Now.

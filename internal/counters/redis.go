@@ -61,6 +61,7 @@ type Redis struct {
 	timeout time.Duration
 	windows string // prefix of windows
 	marks   string // prefix of marks
+	places  string // prefix of places that are held
 	slots   chan struct{}
 	health  health
 	closed  atomic.Bool
@@ -100,6 +101,7 @@ func NewRedis(rawURL string, o RedisOptions) (*Redis, error) {
 		timeout: o.Timeout,
 		windows: o.Prefix + "window:",
 		marks:   o.Prefix + "mark:",
+		places:  o.Prefix + "places:",
 		slots:   make(chan struct{}, redisInFlight),
 		health:  health{logger: o.Logger.With(zap.String("server", target.address))},
 	}, nil

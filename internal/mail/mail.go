@@ -22,7 +22,9 @@ type Message struct {
 	// Name and Email of the recipient.
 	Name, Email string
 	Subject     string
-	Text, HTML  string
+	// Text is what the mail says, and HTML the same for readers that show it; empty: there is
+	// the text alone.
+	Text, HTML string
 	// Unsubscribe is a link that ends such mails without a login (RFC 8058); empty:
 	// there is none.
 	Unsubscribe string

@@ -42,10 +42,12 @@ type Claimed interface {
 	// Message is what to send; nil: there is nothing any more. With ErrLater it rests,
 	// with ErrPermanent it is over, with any other error it rests, too.
 	Message() (*Message, error)
-	// Over ends what was sent, or what will never be.
-	Over(ctx context.Context) error
-	// Failed plans the next attempt, and reports whether there is one.
-	Failed(ctx context.Context) (again bool, err error)
+	// Over ends what was sent, or what will never be: refused says why, without the address,
+	// and is nil for what was sent or is nothing any more.
+	Over(ctx context.Context, refused error) error
+	// Failed plans the attempt after one that failed, and reports whether there is one. The
+	// reason has no address in it.
+	Failed(ctx context.Context, reason error) (again bool, err error)
 	// Hold gives back what could not be tried.
 	Hold(ctx context.Context, wait time.Duration) error
 }
@@ -106,16 +108,19 @@ func sendOne(ctx context.Context, session Session, claimed Claimed, logger *zap.
 	hold := func(wait time.Duration) error {
 		return noted(func(ctx context.Context) error { return claimed.Hold(ctx, wait) })
 	}
+	over := func(refused error) error {
+		return noted(func(ctx context.Context) error { return claimed.Over(ctx, refused) })
+	}
 	m, err := claimed.Message()
 	switch {
 	case errors.Is(err, ErrLater):
 		return false, hold(downFor)
 	case errors.Is(err, ErrPermanent):
-		return false, errors.Join(err, noted(claimed.Over))
+		return false, errors.Join(err, over(err))
 	case err != nil:
 		return false, errors.Join(err, hold(downFor))
 	case m == nil:
-		return false, noted(claimed.Over)
+		return false, over(nil)
 	}
 	sending, stop := context.WithTimeout(ctx, sendTimeout)
 	err = session.Send(sending, m)
@@ -123,17 +128,17 @@ func sendOne(ctx context.Context, session Session, claimed Claimed, logger *zap.
 	logger = logger.With(m.About...)
 	switch {
 	case err == nil:
-		return true, noted(claimed.Over)
+		return true, over(nil)
 	case ctx.Err() != nil:
 		return false, hold(0)
 	case errors.Is(err, ErrPermanent):
 		logger.Warn("mail refused", zap.Error(err))
-		return false, errors.Join(&sendError{err}, noted(claimed.Over))
+		return false, errors.Join(&sendError{err}, over(err))
 	}
 	again := false
-	planned := noted(func(ctx context.Context) (err error) {
-		again, err = claimed.Failed(ctx)
-		return err
+	planned := noted(func(ctx context.Context) (failed error) {
+		again, failed = claimed.Failed(ctx, err)
+		return failed
 	})
 	logger.Warn("mail not sent", zap.Bool("again", again), zap.Error(err))
 	return false, errors.Join(&sendError{err}, planned)

@@ -54,8 +54,17 @@ func (l letter) note(ctx context.Context, what string) error {
 	return ctx.Err()
 }
 
-func (l letter) Over(ctx context.Context) error           { return l.note(ctx, "over") }
-func (l letter) Failed(ctx context.Context) (bool, error) { return true, l.note(ctx, "failed") }
+func (l letter) Over(ctx context.Context, refused error) error {
+	if refused != nil {
+		return l.note(ctx, "refused")
+	}
+	return l.note(ctx, "over")
+}
+
+func (l letter) Failed(ctx context.Context, reason error) (bool, error) {
+	return true, l.note(ctx, "failed: "+reason.Error())
+}
+
 func (l letter) Hold(ctx context.Context, wait time.Duration) error {
 	return l.note(ctx, "held "+wait.String())
 }
@@ -93,7 +102,7 @@ func TestSend(t *testing.T) {
 	if done != 2 || err != nil {
 		t.Errorf("%d sent, %v", done, err)
 	}
-	if want := []string{"good over", "later held 5m0s", "nothing over", "refused over", "busy failed", "well over"}; !slices.Equal(b.notes, want) {
+	if want := []string{"good over", "later held 5m0s", "nothing over", "refused refused", "busy failed: 451", "well over"}; !slices.Equal(b.notes, want) {
 		t.Errorf("%q, want %q", b.notes, want)
 	}
 	if l.opened != 3 || l.closed != 3 {
@@ -112,7 +121,7 @@ func TestSend(t *testing.T) {
 		letter letter
 		note   string
 	}{
-		"of writing it": {letter{name: "x", err: broken}, "x held 5m0s"}, "for good": {letter{name: "x", err: fmt.Errorf("%w: %w", ErrPermanent, broken)}, "x over"},
+		"of writing it": {letter{name: "x", err: broken}, "x held 5m0s"}, "for good": {letter{name: "x", err: fmt.Errorf("%w: %w", ErrPermanent, broken)}, "x refused"},
 	} {
 		b := &box{letters: []letter{want.letter, {name: "next"}}}
 		if done, err := Send(t.Context(), b, new(line), zap.NewNop()); done != 0 || !errors.Is(err, broken) || !slices.Equal(b.notes, []string{want.note}) {
@@ -122,7 +131,7 @@ func TestSend(t *testing.T) {
 
 	// One connection is left; behind it the line is down.
 	b = &box{letters: []letter{{name: "busy"}, {name: "next"}}}
-	if _, err := Send(t.Context(), b, l, zap.NewNop()); err == nil || !slices.Equal(b.notes, []string{"busy failed"}) {
+	if _, err := Send(t.Context(), b, l, zap.NewNop()); err == nil || !slices.Equal(b.notes, []string{"busy failed: 451"}) {
 		t.Errorf("%v, %q", err, b.notes)
 	}
 }

@@ -22,6 +22,8 @@ type SMTPOptions struct {
 	URL string
 	// From is the sender, such as: Board <board@example.com>.
 	From string
+	// Sender is the name of the sender where From has none. Default: none.
+	Sender string
 	// User and Password, where the server asks for them.
 	User, Password string
 }
@@ -42,6 +44,9 @@ func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	from, err := netmail.ParseAddress(o.From)
 	if err != nil {
 		return nil, fmt.Errorf("from: %q is not an address such as Board <board@example.com>", o.From)
+	}
+	if from.Name == "" {
+		from.Name = o.Sender
 	}
 	if (o.User == "") != (o.Password == "") {
 		return nil, errors.New("user and password are given together")
@@ -163,6 +168,8 @@ func (s *SMTP) message(m *Message) (*gomail.Msg, error) {
 		mail.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
 	}
 	mail.SetBodyString(gomail.TypeTextPlain, m.Text)
-	mail.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	if m.HTML != "" {
+		mail.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	}
 	return mail, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
@@ -21,9 +22,9 @@ import (
 // others. Each page is tried with a sample of its data, and with site as Call.Site. The
 // error names the file and the line.
 func NewBrandedLook(name string, files fs.FS, funcs template.FuncMap, folder fs.FS, site any, samples map[string]any) (*Look, error) {
-	fault := faultOf(&apierror.Error{Status: http.StatusTooManyRequests, Message: "A sample.", RetryAfter: time.Minute})
+	refusal := &apierror.Error{Status: http.StatusTooManyRequests, Message: "A sample.", RetryAfter: time.Minute}
 	samples = maps.Clone(samples)
-	samples["error"] = fault
+	samples["error"] = faultOf(refusal)
 	for _, file := range glob(folder, "templates/*.html") {
 		if _, known := samples[pageOf(file)]; !known && !isParts(file) {
 			return nil, fmt.Errorf("%s: there is no such page; there are %s", file, strings.Join(slices.Sorted(maps.Keys(samples)), ", "))
@@ -38,7 +39,7 @@ func NewBrandedLook(name string, files fs.FS, funcs template.FuncMap, folder fs.
 			return nil, fmt.Errorf("templates/%s.html: %w", page, err)
 		}
 	}
-	return l, l.bare.ExecuteTemplate(io.Discard, "bare", bare{fault, "", l.links("")})
+	return l, l.bare.ExecuteTemplate(io.Discard, "bare", l.bareOf("", look.Bar{}, refusal))
 }
 
 // try shows a page to nobody.
@@ -47,7 +48,7 @@ func (l *Look) try(page string, shown, data any) error {
 	if err != nil {
 		return err
 	}
-	c := newCall(&site{look: l, tokenField: "token", signer: func() signed.Signer { return signed.Signer{} }}, nowhere{}, r)
+	c := newCall(&site{look: l, bar: func(*http.Request) look.Bar { return look.Bar{} }, tokenField: "token", signer: func() signed.Signer { return signed.Signer{} }}, nowhere{}, r)
 	c.Site, c.Name = shown, "Sample"
 	problem := []apierror.Detail{{Field: "field", Message: "A sample."}}
 	return c.show(http.StatusOK, page, "Sample", data, problem)

@@ -37,7 +37,6 @@ type Call struct {
 	person   string // who is signed in; empty: a guest
 	browser  string // what Browser returned; empty: nobody has asked yet
 	ids      []id
-	scripts  string // what lets scripts run; empty: none do
 	images   string // further sources of images
 	forms    string // where forms may lead
 	begun    bool   // the layout has what it needs
@@ -85,19 +84,13 @@ func (c *Call) noStore() {
 }
 
 func (c *Call) setPolicy() {
-	c.W.Header().Set("Content-Security-Policy", policy(c.scripts, c.images, c.forms))
+	c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms))
 }
 
-// policy lets pages show what is theirs, and images and targets of forms from
+// policy lets pages run and show what is theirs, and images and targets of forms from
 // further sources.
-func policy(scripts, images, forms string) string {
-	return "default-src 'none'; " + scripts + "style-src 'self'; img-src 'self'" + images + "; form-action 'self'" + forms + "; frame-ancestors 'none'; base-uri 'none'"
-}
-
-// AllowScripts lets the page run the scripts of the look, for what nothing else can do.
-func (c *Call) AllowScripts() {
-	c.scripts = "script-src 'self'; "
-	c.setPolicy()
+func policy(images, forms string) string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'" + images + "; form-action 'self'" + forms + "; frame-ancestors 'none'; base-uri 'none'"
 }
 
 // AllowImages lets the page show images from a further source, such as https:.
@@ -121,6 +114,10 @@ func onePolicySource(text string) string {
 	}
 	return " " + text
 }
+
+// Common returns the call itself. A service's call, which embeds it, has it too: packages that serve pages of any
+// service reach the common part of its calls by it.
+func (c *Call) Common() *Call { return c }
 
 // Context is that of the request.
 func (c *Call) Context() context.Context { return c.R.Context() }

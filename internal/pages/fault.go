@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
 // Fault is what the page of an error tells: the Data of the templates error.html
@@ -25,17 +26,17 @@ type Fault struct {
 
 // headings are those of error pages.
 var headings = map[int]string{
-	http.StatusBadRequest:            "This does not work",
+	http.StatusBadRequest:            "This request cannot be served",
 	http.StatusForbidden:             "Not allowed",
-	http.StatusNotFound:              "Nothing here",
-	http.StatusRequestTimeout:        "Too slow",
-	http.StatusConflict:              "Settled already",
-	http.StatusGone:                  "This link is over",
+	http.StatusNotFound:              "Page not found",
+	http.StatusRequestTimeout:        "Request timed out",
+	http.StatusConflict:              "No longer possible",
+	http.StatusGone:                  "This link has expired",
 	http.StatusRequestEntityTooLarge: "Too large",
-	http.StatusUnprocessableEntity:   "This does not work",
-	http.StatusTooManyRequests:       "Too fast",
+	http.StatusUnprocessableEntity:   "This request cannot be served",
+	http.StatusTooManyRequests:       "Too many requests",
 	http.StatusInternalServerError:   "Something went wrong",
-	http.StatusServiceUnavailable:    "Closed for now",
+	http.StatusServiceUnavailable:    "Not available right now",
 }
 
 func faultOf(e *apierror.Error) Fault {
@@ -69,7 +70,7 @@ func (c *Call) fail(err error) {
 		}
 		c.site.logger.Error("error page failed", zap.Error(err))
 	}
-	header, body := c.site.look.ErrorPage(c.site.mount, e)
+	header, body := c.site.look.errorPage(c.site.mount, c.site.bar(c.R), e)
 	if c.site.closed {
 		header.Del("Referrer-Policy") // there is a stricter one
 	}
@@ -81,12 +82,16 @@ func (c *Call) fail(err error) {
 // ErrorPage is the page of an error that needs nothing of the service, for what is
 // refused before it or where it cannot begin.
 func (l *Look) ErrorPage(mount string, e *apierror.Error) (http.Header, []byte) {
+	return l.errorPage(mount, look.Bar{}, e)
+}
+
+func (l *Look) errorPage(mount string, bar look.Bar, e *apierror.Error) (http.Header, []byte) {
 	var out bytes.Buffer
-	if err := l.bare.ExecuteTemplate(&out, "bare", bare{faultOf(e), mount, l.links(mount)}); err != nil {
+	if err := l.bare.ExecuteTemplate(&out, "bare", l.bareOf(mount, bar, e)); err != nil {
 		panic(err) // a test of each service runs it
 	}
 	return http.Header{
-		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("", "", "")}, "X-Content-Type-Options": {"nosniff"},
+		"Content-Type": {"text/html; charset=utf-8"}, "Content-Security-Policy": {policy("", "")}, "X-Content-Type-Options": {"nosniff"},
 		"Referrer-Policy": {"strict-origin"}, // the address may hold a secret
 	}, out.Bytes()
 }
@@ -96,4 +101,10 @@ type bare struct {
 	Fault
 	Mount string
 	Links template.HTML
+	Top   look.Top
+}
+
+func (l *Look) bareOf(mount string, bar look.Bar, e *apierror.Error) bare {
+	top := look.Top{Bar: bar, Home: mount + "/", At: func(name string) string { return l.address(mount, bar.Brand, name) }}
+	return bare{faultOf(e), mount, l.links(mount, bar.Brand), top}
 }

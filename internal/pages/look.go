@@ -1,17 +1,20 @@
 package pages
 
 import (
+	"cmp"
 	"embed"
 	"html/template"
 	"io/fs"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/webassets"
 )
 
-//go:embed templates static
+//go:embed templates
 var own embed.FS
 
 // Look is the templates and static files of a service, which all its sites share.
@@ -24,10 +27,12 @@ type Look struct {
 
 // NewLook reads templates/*.html and static/* of a service, whose functions are
 // added to those of words.go. name begins the names of its cookies and is that of its
-// sheet, static/name.css. A page that has the name of one here takes its place. The
-// files are part of the program, so it panics where they are wrong.
-func NewLook(name string, files fs.FS, funcs template.FuncMap) *Look {
-	l, err := newLook(name, funcs, own, files)
+// sheet, static/name.css, which comes behind the sheet of every page. A page that has the
+// name of one here takes its place. What several services share, such as resource.Templates,
+// stands behind in shared. The files are part of the program, so it panics where they are
+// wrong.
+func NewLook(name string, files fs.FS, funcs template.FuncMap, shared ...fs.FS) *Look {
+	l, err := newLook(name, funcs, slices.Concat([]fs.FS{own}, shared, []fs.FS{files})...)
 	if err != nil {
 		panic(err)
 	}
@@ -41,10 +46,13 @@ func newLook(name string, funcs template.FuncMap, folders ...fs.FS) (*Look, erro
 	all["asset"] = l.asset
 	maps.Copy(all, funcs)
 	l.bare = template.New("").Funcs(all)
-	sheet, err := fs.ReadFile(own, "static/pages.css")
-	if err != nil {
+	if _, err := l.bare.Parse(look.Templates); err != nil {
 		return nil, err
 	}
+	for file, text := range look.Files() {
+		l.files.Add(file, text)
+	}
+	var sheet []byte
 	for _, folder := range folders[1:] {
 		for _, file := range glob(folder, "static/*") {
 			text, err := fs.ReadFile(folder, file)
@@ -56,7 +64,9 @@ func newLook(name string, funcs template.FuncMap, folders ...fs.FS) (*Look, erro
 			}
 		}
 	}
-	l.files.Add(name+".css", sheet)
+	if len(sheet) > 0 {
+		l.files.Add(name+".css", sheet)
+	}
 	for _, folder := range folders {
 		for _, file := range glob(folder, "templates/*parts.html") {
 			if _, err := l.bare.ParseFS(folder, file); err != nil {
@@ -103,12 +113,31 @@ func (l *Look) asset(name string) string {
 	return "/assets/" + name + "?v=" + l.files.Version(name)
 }
 
-// links are the style and the icon, for the head of a page.
-func (l *Look) links(mount string) template.HTML {
-	mount = template.HTMLEscapeString(mount)
-	links := `<link rel="stylesheet" href="` + mount + l.asset(l.name+".css") + "\">\n"
-	if icon := l.asset("icon.svg"); icon != "" {
-		links += `<link rel="icon" type="image/svg+xml" href="` + mount + icon + "\">\n"
+// address returns the one of a file that the look or the brand has, under which it never changes.
+func (l *Look) address(mount string, brand *look.Brand, name string) string {
+	if brand.Has(name) {
+		return mount + "/assets/" + name + "?v=" + brand.Version(name)
 	}
-	return template.HTML(links) //nolint:gosec // names of files of the program, and what is escaped above
+	return mount + l.asset(name)
+}
+
+// links returns the styles, the icon and the script, for the head of a page.
+func (l *Look) links(mount string, brand *look.Brand) template.HTML {
+	sheet, logo := brand.Names()
+	var links strings.Builder
+	add := func(before, name, after string) {
+		if name != "" && (brand.Has(name) || l.files.Has(name)) {
+			links.WriteString(before + template.HTMLEscapeString(l.address(mount, brand, name)) + after + "\n")
+		}
+	}
+	for _, style := range []string{look.Sheet, l.name + ".css", sheet} {
+		add(`<link rel="stylesheet" href="`, style, `">`)
+	}
+	icon := cmp.Or(logo, look.Logo)
+	if l.files.Has("icon.svg") {
+		icon = "icon.svg"
+	}
+	add(`<link rel="icon" href="`, icon, `">`)
+	add(`<script type="module" src="`, look.Script, `"></script>`)
+	return template.HTML(links.String()) //nolint:gosec // names of files of the program, and what is escaped above
 }

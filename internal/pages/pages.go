@@ -40,8 +40,8 @@
 //
 // templates/thing.html defines "main" and sees a View: what Show was given is .Data,
 // Call.Site is .Site. Files that end in parts.html are shared by all pages, and may
-// define what the layout leaves open: "head", "top", "foot" and "home". A form that
-// posts holds {{template "token" .}}, which is checked before Admit. Of a field:
+// define what the layout leaves open: "head", "top", "foot" and "home"; "top" begins
+// with {{template "brand" .Top}}, the name and the menu of services. A form that posts holds {{template "token" .}}, which is checked before Admit. Of a field:
 //
 //	{{template "problems" .}}
 //	<input id="title" name="title" value="{{.Data.Title}}" {{.Invalid "title"}}>
@@ -62,7 +62,6 @@ package pages
 import (
 	"cmp"
 	"errors"
-	"html/template"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -73,6 +72,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
@@ -109,6 +109,9 @@ type Page[C any] struct {
 type Options[C any] struct {
 	Look  *Look
 	Table []Page[C]
+	// Bar returns what the bar shows beside the site's own navigation, for who asks.
+	// Default: the product's own name, and no menu of services.
+	Bar func(*http.Request) look.Bar
 	// Begin finds who asks. What it returns as an error is shown without the layout.
 	Begin func(*Call) (C, error)
 	// Admit is the rule of pages that have none.
@@ -117,6 +120,9 @@ type Options[C any] struct {
 	Signer func() signed.Signer
 	// Called is what sentences call the site, for example "the board".
 	Called string
+	// Part is what the bar says beside the brand's name, for a site without a name of its own
+	// (Call.Name).
+	Part string
 	// BaseURL is the address of the site, such as https://forum.example.com. With
 	// https cookies are marked so even behind a proxy that ends TLS. Default: as asked.
 	BaseURL string
@@ -153,12 +159,13 @@ type Site[C any] struct {
 // site is what does not depend on the service's call.
 type site struct {
 	look                            *Look
-	called, baseURL, host, mount    string // host is that of baseURL
+	called, part                    string
+	baseURL, host, mount            string // host is that of baseURL
 	sessionCookie, tokenField, back string
 	sameSite                        http.SameSite
 	secure                          *bool
 	closed                          bool
-	links                           template.HTML
+	bar                             func(*http.Request) look.Bar
 	signer                          func() signed.Signer
 	origin                          *http.CrossOriginProtection
 	conceal                         func(*http.Request)
@@ -168,8 +175,9 @@ type site struct {
 
 // New makes a site. It panics where two rows collide, which is a mistake in a table.
 func New[C any](o Options[C]) *Site[C] {
+	o.Bar = look.Always(o.Bar)
 	s := &Site[C]{options: o, mux: http.NewServeMux(), site: &site{
-		look: o.Look, links: o.Look.links(o.Mount), called: o.Called, baseURL: strings.TrimSuffix(o.BaseURL, "/"), mount: o.Mount, signer: o.Signer,
+		bar: o.Bar, look: o.Look, part: o.Part, called: o.Called, baseURL: strings.TrimSuffix(o.BaseURL, "/"), mount: o.Mount, signer: o.Signer,
 		sessionCookie: o.SessionCookie, tokenField: cmp.Or(o.TokenField, "token"), back: cmp.Or(o.Back, "next"),
 		sameSite: cmp.Or(o.SameSite, http.SameSiteLaxMode), secure: o.Secure, closed: o.Closed, origin: http.NewCrossOriginProtection(), conceal: o.Conceal, logger: o.Logger,
 	}}
@@ -186,7 +194,12 @@ func New[C any](o Options[C]) *Site[C] {
 	missing := func(C) error { return NotFound() }
 	asset := &Page[C]{Method: http.MethodGet, Admit: everybody, Serve: missing, Public: true}
 	s.mux.HandleFunc("GET "+o.Mount+"/assets/{file}", func(w http.ResponseWriter, r *http.Request) {
-		if name := r.PathValue("file"); o.Look.files.Has(name) {
+		name := r.PathValue("file")
+		if brand := o.Bar(r).Brand; brand.Has(name) {
+			brand.Serve(w, r, name)
+			return
+		}
+		if o.Look.files.Has(name) {
 			o.Look.files.Serve(w, r, name)
 			return
 		}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/inbound/inboundtest"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/origin"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
@@ -322,7 +323,7 @@ func TestPage(t *testing.T) {
 		`rel="next" href="/?after=2">Older<`, "All times are in UTC")
 	p.header("Content-Type", "text/html; charset=utf-8").header("Cache-Control", "no-cache").header("Vary", "Cookie").
 		header("X-Content-Type-Options", "nosniff").header("Referrer-Policy", "same-origin").header("Cross-Origin-Opener-Policy", "same-origin").
-		header("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+		header("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	if p.Header().Get("Set-Cookie") != "" {
 		t.Error("a page without a form sets a cookie")
 	}
@@ -331,10 +332,10 @@ func TestPage(t *testing.T) {
 		t.Errorf("HEAD has %d bytes, GET %d", head.Body.Len(), p.Body.Len())
 	}
 	s.browser().do(http.MethodPut, "/", "").want(405).header("Allow", "GET, HEAD, POST")
-	s.browser().get("/nothing").want(404, "<title>Nothing here – The Shop</title>", "There is nothing here that you may see.", `<a href="/">To the shop</a>`)
+	s.browser().get("/nothing").want(404, "<title>Page not found – The Shop</title>", "There is nothing here that you may see.", `<a href="/">To the shop</a>`)
 	s.browser().get("/logout").want(404) // what changes something is no GET
 	s.browser().get("/consent").want(200).header("Content-Security-Policy",
-		"default-src 'none'; style-src 'self'; img-src 'self' https:; form-action 'self' https://client.example; frame-ancestors 'none'; base-uri 'none'")
+		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https:; form-action 'self' https://client.example; frame-ancestors 'none'; base-uri 'none'")
 	if len(s.hidden) != 0 {
 		t.Errorf("%v are not logged", s.hidden)
 	}
@@ -467,10 +468,10 @@ func TestProblems(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
 	p := s.signedIn("").get("/things/7").want(200, `<option value="1" selected>one</option>`, `value="A thing" >`, `<time datetime="2025-06-15T15:06:40Z" title="Sunday, 15 June 2025, 15:06:40 UTC">15 Jun 2025, 15:06</time>`).lacks("This was not done")
-	p.send("/things/7", "title", "").want(422, "This was not done:", `<a href="#title">A title is needed.</a>`, `aria-invalid="true" aria-describedby="title-problem"`, `<p class="problem" id="title-problem">A title is needed.</p>`)
+	p.send("/things/7", "title", "").want(422, "Please correct this first:", `<a href="#title">A title is needed.</a>`, `aria-invalid="true" aria-describedby="title-problem"`, `<p class="problem" id="title-problem">A title is needed.</p>`)
 	p.send("/things/7", "title", "<x>", "kind", "2").want(429, "<li>Too many things (90 seconds)</li>", `value="&lt;x&gt;"`).header("Retry-After", "90")
 	p.send("/things/7", "title", "x", "kind", "-1").want(400, "Kind must be a number.")
-	p.send("/things/8", "title", "x").want(404, "Nothing here")
+	p.send("/things/8", "title", "x").want(404, "Page not found")
 	if s.service.title != "A thing" {
 		t.Error("a refused form changed the thing")
 	}
@@ -542,7 +543,7 @@ func TestFaults(t *testing.T) {
 		t.Errorf("%d lines are logged", s.logs.Len())
 	}
 	s.service.down = apierror.Unavailable("the shop", io.ErrUnexpectedEOF)
-	p := s.browser().get("/things/7").want(503, "<h1>Closed for now</h1>", "The shop is not available right now, try again shortly.", "Try again in 1 second.", "To the shop").
+	p := s.browser().get("/things/7").want(503, "<h1>Not available right now</h1>", "The shop is not available right now, try again shortly.", "Try again in 1 second.", "To the shop").
 		header("Retry-After", "1").header("Content-Type", "text/html; charset=utf-8").lacks("EOF")
 	if policy := p.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") {
 		t.Errorf("the policy is %q", policy)
@@ -560,11 +561,12 @@ func TestMount(t *testing.T) {
 	if b.cookies["__Host-shop_session"] == "" {
 		t.Errorf("the cookies are %v", b.cookies)
 	}
-	p := b.get("/shop/").want(200, `href="/shop/assets/shop.css?v=`, `<a class="brand" href="/shop/">The Shop</a>`, `<link href="/shop/assets/extra.css?v=`)
+	p := b.get("/shop/").want(200, `href="/shop/assets/shop.css?v=`, `<a class="brand" href="/shop/"><img src="/shop/assets/logo.svg?v=`, `<span>The Shop</span></a>`, `<link href="/shop/assets/extra.css?v=`)
 	b.get(regexp.MustCompile(`href="([^"]*extra[^"]*)"`).FindStringSubmatch(p.Body.String())[1]).want(200, "p {}").header("Cache-Control", "public, max-age=31536000, immutable")
 	b.get("/shop/assets/extra.css?v=0").want(200).header("Cache-Control", "no-cache")
-	b.get("/shop/assets/shop.css").want(200, ".thing { color: red; }", "color-scheme: light dark").header("Content-Type", "text/css; charset=utf-8")
-	b.get("/shop/assets/nothing").want(404, "<title>Nothing here")
+	b.get("/shop/assets/shop.css").want(200, ".thing { color: red; }").header("Content-Type", "text/css; charset=utf-8")
+	b.get("/shop/assets/look.css").want(200, "color-scheme: light dark").header("Content-Type", "text/css; charset=utf-8")
+	b.get("/shop/assets/nothing").want(404, "<title>Page not found")
 	b.get("/").want(404)
 	s.browser().get("/shop/things/7?x=1").want(303).header("Location", "/shop/login?next=%2Fthings%2F7%3Fx%3D1")
 	token := b.get("/shop/things/7").want(200, `action="/shop/things/7"`).field("token")
@@ -575,6 +577,34 @@ func TestMount(t *testing.T) {
 	s.browser().get("/shop/hidden?token=x").want(303).header("Location", "/shop/login?next=%2F")
 	s.service.down = io.EOF
 	b.get("/shop/").want(500, `href="/shop/assets/shop.css?v=`, `<a href="/shop/">To the shop</a>`)
+}
+
+// TestBar: pages and error pages have the menu of services and the brand of the operator, whose files are there.
+func TestBar(t *testing.T) {
+	t.Parallel()
+	brand := &look.Brand{Name: "Acme", Accent: "#7a1f5c", Footer: "Run by <Acme>.", Logo: []byte("<svg xmlns=\"http://www.w3.org/2000/svg\"/>"), CSS: []byte("h1 { color: plum; }")}
+	s := newSite(t, "/shop", "", func(o *Options[*shop]) {
+		o.Bar = func(r *http.Request) look.Bar {
+			return look.Bar{Brand: brand, Current: "shop", Services: []look.Service{{Name: "shop", Title: "Shop", URL: "/shop/"}, {Name: "board", Title: "Forum & more", URL: "https://forum.example/"}}}
+		}
+	})
+	b := s.browser()
+	common := []string{
+		`<link rel="stylesheet" href="/shop/assets/brand.css?v=`, `<link rel="icon" href="/shop/assets/brand.svg?v=`, `<img src="/shop/assets/brand.svg?v=`, "<p>Run by &lt;Acme&gt;.</p>",
+		`<li><a href="/shop/" aria-current="true">Shop</a></li>`, `<li><a href="https://forum.example/">Forum &amp; more</a></li>`,
+	}
+	p := b.get("/shop/").want(200, append(common, "<title>The Shop</title>")...)
+	s.service.down = io.EOF
+	b.get("/shop/").want(500, append(common, "<title>Something went wrong – Acme</title>")...)
+	for _, at := range regexp.MustCompile(`(?:href|src)="(/shop/assets/[^"#]*)`).FindAllStringSubmatch(p.Body.String(), -1) {
+		if b.get(at[1]).want(200).Body.Len() == 0 {
+			t.Errorf("%s is empty", at[1])
+		}
+	}
+	b.get("/shop/assets/brand.css").want(200, "--accent: #7a1f5c", "h1 { color: plum; }").header("Content-Type", "text/css; charset=utf-8")
+	b.get("/shop/assets/brand.svg").want(200).header("Content-Security-Policy", "default-src 'none'; sandbox").header("Content-Type", "image/svg+xml")
+	s.service.down = nil
+	b.get("/shop/assets/brand.png").want(404)
 }
 
 // TestNames: what a contract names otherwise is named so.
@@ -650,7 +680,7 @@ func TestCookies(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
-	const policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'%; frame-ancestors 'none'; base-uri 'none'"
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'%; frame-ancestors 'none'; base-uri 'none'"
 	for source, want := range map[string]string{
 		"https://client.example": " https://client.example", "http://127.0.0.1:8080": " http://127.0.0.1:8080", "com.example.app:": " com.example.app:",
 		"https://a;script-src": "", "https://a,b": "", "https://a *": "", "https://a\t*": "", "https://a\r\nX:y": "", "'unsafe-inline'": "", "https://ä.example": "", "": "",
@@ -803,25 +833,6 @@ func FuzzLocal(f *testing.F) {
 			t.Errorf("%q leads to %q, %v", path, got, err)
 		}
 	})
-}
-
-// TestStyle: the style has nothing from elsewhere, and each colour is in the light
-// and in the dark one.
-func TestStyle(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("static/pages.css")
-	if err != nil {
-		t.Fatal(err)
-	}
-	light, dark, ok := strings.Cut(string(text), "@media (prefers-color-scheme: dark)")
-	if !ok || strings.Contains(string(text), "url(") || strings.Contains(string(text), "@import") {
-		t.Fatal("the style is not one sheet with two sets of colours")
-	}
-	for _, match := range regexp.MustCompile(`(?m)^\t(--[a-z-]+): #`).FindAllStringSubmatch(light, -1) {
-		if !strings.Contains(dark, "\t\t"+match[1]+": #") {
-			t.Errorf("%s has no dark colour", match[1])
-		}
-	}
 }
 
 // TestBehindProxy: a site is on https where its address says so or a trusted proxy does, and its own forms are good

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
@@ -18,14 +20,14 @@ const maxKept = 256 << 10
 // View is what a template sees.
 type View struct {
 	Title    string
-	Name     string // of the site
+	Name     string // of the site, or the brand
 	Site     any    // Call.Site
 	Data     any
 	Problems []apierror.Detail // of the form that was sent
 	Notice   string
-	Path     string        // of this page, for signing in to lead back to
-	Links    template.HTML // to the style and the icon
+	Path     string // of this page, for signing in to lead back to
 
+	bar  look.Bar
 	call *Call
 }
 
@@ -51,6 +53,23 @@ func (v *View) TokenField() string { return v.call.site.tokenField }
 
 // Once is the word by which a form that is sent twice is known.
 func (v *View) Once() string { return secret.New() }
+
+// Bar returns what the bar shows beside the site's own navigation.
+func (v *View) Bar() look.Bar { return v.bar }
+
+// Top returns what the bar begins with.
+func (v *View) Top() look.Top {
+	site := v.call.site
+	top := look.Top{Bar: v.bar, Name: v.Name, Part: site.part, Home: v.At("/")}
+	top.At = func(name string) string { return site.look.address(site.mount, v.bar.Brand, name) }
+	return top
+}
+
+// Links returns the styles, the icon and the script of the page.
+func (v *View) Links() template.HTML { return v.call.site.look.links(v.call.site.mount, v.bar.Brand) }
+
+// Icon returns a picture of look.Icons, beside a text that says the same.
+func (v *View) Icon(name string) template.HTML { return look.Icon(v.Top().Address(look.Icons), name) }
 
 // At is the address of a path of this site.
 func (v *View) At(path string) string { return v.call.At(path) }
@@ -125,7 +144,8 @@ func (c *Call) show(status int, name, title string, data any, problems []apierro
 	if !ok {
 		return fmt.Errorf("there is no page %q", name)
 	}
-	v := &View{Title: title, Name: c.Name, Site: c.Site, Data: data, Problems: problems, Notice: c.notice(), Path: c.Here(), Links: c.site.links, call: c}
+	v := &View{Title: title, Name: c.Name, Site: c.Site, Data: data, Problems: problems, Notice: c.notice(), Path: c.Here(), bar: c.site.bar(c.R), call: c}
+	v.Name = cmp.Or(v.Name, v.bar.Brand.Called())
 	if c.R.Method == http.MethodPost {
 		v.Path = "/"
 	}

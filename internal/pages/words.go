@@ -12,9 +12,9 @@ import (
 
 // words are the functions of all templates.
 var words = template.FuncMap{
-	"plural":   Plural,
+	"plural":   plural,
 	"bytes":    bytesOf,
-	"count":    count,
+	"count":    number,
 	"sentence": sentence,
 	"duration": duration,
 	"link":     func(href, label string) link { return link{href, label} },
@@ -69,6 +69,22 @@ func count(n int64) string {
 		digits = digits[:i] + "\u202f" + digits[i:]
 	}
 	return digits
+}
+
+// number shows a number; a script writes a large one as the reader does.
+func number(n int64) template.HTML {
+	if n < 1000 {
+		return template.HTML(count(n)) //nolint:gosec // digits
+	}
+	return template.HTML(`<data value="` + strconv.FormatInt(n, 10) + `">` + count(n) + `</data>`) //nolint:gosec // digits
+}
+
+// plural shows a number with its noun.
+func plural(n int64, one, many string) template.HTML {
+	if n == 1 {
+		return template.HTML("1 " + template.HTMLEscapeString(one)) //nolint:gosec // escaped
+	}
+	return number(n) + template.HTML(" "+template.HTMLEscapeString(many)) //nolint:gosec // escaped
 }
 
 // sentence is a message of a service as people read it.

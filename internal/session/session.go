@@ -106,3 +106,16 @@ func (s Store[U]) EndAll(c store.Conn, user U) error {
 	_, err := c.Exec("DELETE FROM "+s.Table+" WHERE user_id = ?", user)
 	return err
 }
+
+// BeganAt notes the issuer at which the user of a new session has signed in. The table has the column issuer for it,
+// which is empty by default.
+func (s Store[U]) BeganAt(c store.Conn, text, issuer string) error {
+	_, err := c.Exec("UPDATE "+s.Table+" SET issuer = ? WHERE secret_hash = ?", issuer, secret.Hash(text))
+	return err
+}
+
+// EndBeganAt signs a user out wherever the sign-in was at an issuer.
+func (s Store[U]) EndBeganAt(c store.Conn, user U, issuer string) error {
+	_, err := c.Exec("DELETE FROM "+s.Table+" WHERE user_id = ? AND issuer = ?", user, issuer)
+	return err
+}

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-const columns = "secret_hash TEXT NOT NULL UNIQUE, user_id TEXT NOT NULL, created_at BIGINT NOT NULL, seen_at BIGINT NOT NULL, confirmed_at BIGINT NOT NULL);"
+const columns = "secret_hash TEXT NOT NULL UNIQUE, user_id TEXT NOT NULL, created_at BIGINT NOT NULL, seen_at BIGINT NOT NULL, confirmed_at BIGINT NOT NULL, issuer TEXT NOT NULL DEFAULT '');"
 
 var databases = storetest.Fixture{Schemas: []store.Schema{{Name: "test", Migrations: fstest.MapFS{
 	"00001_sessions.sqlite.sql":   {Data: []byte("-- +goose Up\nCREATE TABLE browsers (id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, " + columns)},
@@ -93,5 +93,40 @@ func TestStore(t *testing.T) {
 		now = start.Add(1000 * time.Hour)
 		in(func(c store.Conn) error { return s.Renew(c, n.ID, now) })
 		find(other, "eve")
+	})
+}
+
+// TestBeganAt checks that a sign-out at an issuer ends the sessions that began there, and no others.
+func TestBeganAt(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		s := Store[string]{Table: "browsers", Idle: time.Hour, Most: 9}
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		begun := make(map[string]string)
+		err := db.Write(t.Context(), func(c store.Conn) (err error) {
+			for _, one := range [][2]string{{"ann", "https://id.example"}, {"ann", "https://other.example"}, {"ann", ""}, {"bob", "https://id.example"}} {
+				text, err := s.Begin(c, one[0], now)
+				if err == nil && one[1] != "" {
+					err = s.BeganAt(c, text, one[1])
+				}
+				if err != nil {
+					return err
+				}
+				begun[one[0]+" "+one[1]] = text
+			}
+			return s.EndBeganAt(c, "ann", "https://id.example")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range begun {
+			err := db.Read(t.Context(), func(c store.Conn) error {
+				_, err := s.Find(c, text, now)
+				return err
+			})
+			if ended := errors.Is(err, ErrNone); ended != (name == "ann https://id.example") || err != nil && !ended {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	})
 }

@@ -48,3 +48,25 @@ func (db *DB) InBatches(ctx context.Context, pause time.Duration, fn func(c Conn
 		}
 	}
 }
+
+// Walk goes through a table by a key, in the order of its numbers: it calls fn in one Write
+// after another, each for at most so many rows whose keys come after one, until there are
+// fewer. fn returns how many there were and the last key, and step is told how many after
+// each commit.
+func (db *DB) Walk(ctx context.Context, most int, step func(rows int64), fn func(c Conn, after int64, most int) (n int, last int64, err error)) error {
+	for after := int64(0); ; {
+		var n int
+		var last int64
+		err := db.Write(ctx, func(c Conn) (err error) {
+			n, last, err = fn(c, after, most)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if step(int64(n)); n < most {
+			return nil
+		}
+		after = last
+	}
+}

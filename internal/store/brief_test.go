@@ -67,7 +67,7 @@ func TestReadBrieflyWaits(t *testing.T) {
 		go func() {
 			waiting <- db.ReadBriefly(ctx, func(Conn) error { return errors.New("there was a connection") })
 		}()
-		eventually(t, "one waits", func() bool { return db.engine.readers().Stats().WaitCount == 1 })
+		eventually(t, "one waits", func() bool { return db.engine.brief().Stats().WaitCount == 1 })
 		cancel()
 		wantError(t, <-waiting, context.Canceled)
 		return c.Row("SELECT count(*) FROM items").Scan(new(int))

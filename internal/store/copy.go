@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,16 +16,6 @@ import (
 )
 
 // What backups need of databases. None of it needs Start.
-
-// While a database is restored it has a mark, and no server opens it: on SQLite the file
-// of this ending beside it, which becomes the database in the end, on PostgreSQL the table.
-const (
-	RestoringEnding = ".restoring"
-	RestoringTable  = "tollgate_restoring"
-)
-
-// errRestoring is the error of a database with the mark.
-var errRestoring = errors.New("a restore into this database has not ended: run it again, or begin anew with an empty database")
 
 // File is the file of a SQLite database, an absolute path; empty on PostgreSQL.
 func (db *DB) File() string {
@@ -260,29 +249,4 @@ func openSingle(uri string) (*sql.DB, error) {
 		pool.SetMaxOpenConns(1)
 	}
 	return pool, err
-}
-
-// restoring is an error while the file has the mark.
-func (s *sqlite) restoring(context.Context) error {
-	if _, err := os.Stat(s.options.Path + RestoringEnding); err == nil {
-		return fmt.Errorf("%w (%s%s)", errRestoring, s.options.Path, RestoringEnding)
-	}
-	return nil
-}
-
-// restoring is an error while the database has the mark.
-func (p *postgres) restoring(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, p.config)
-	if err != nil {
-		return fmt.Errorf("connecting to postgres: %w", err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	var marked bool
-	if err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", RestoringTable).Scan(&marked); err != nil {
-		return fmt.Errorf("looking for an unfinished restore: %w", err)
-	}
-	if marked {
-		return fmt.Errorf("%w (the table %s)", errRestoring, RestoringTable)
-	}
-	return nil
 }

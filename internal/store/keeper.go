@@ -153,8 +153,8 @@ func (db *DB) attempt(opened *bool) error {
 		}
 	}
 
-	if !*opened {
-		if err := db.engine.restoring(db.ctx); err != nil {
+	if !*opened && !db.ownMark.Load() {
+		if err := db.engine.marked(db.ctx); err != nil {
 			return err
 		}
 	}

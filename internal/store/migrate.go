@@ -32,6 +32,27 @@ type Schema struct {
 	// whose numbers the database gives, {{bytes}} that of bytes, and there are
 	// {{bytewise}} and {{without rowid}}.
 	Migrations fs.FS
+	// The rest is what each engine keeps in a way of its own, for a move from one to the
+	// other; nil where there is no such thing. See Partition, and internal/move.
+
+	// Partition is the partition of a table that a row belongs to, by the number in the
+	// column that PostgreSQL divides the table by, where all rows have numbers from
+	// oldest to newest. No two that it tells overlap.
+	Partition func(table string, key, oldest, newest int64) Partition
+	// Settle empties the tables that the other engine does not have into those that both
+	// have. No server runs on the database.
+	Settle func(ctx context.Context, db *DB) error
+	// Reindex makes the index of words anew, a table of FTS5 or a column of the type
+	// TSVECTOR, of the rows of the other tables, whatever is in it. step is told how many
+	// rows were dealt with more.
+	Reindex func(ctx context.Context, db *DB, step func(rows int64)) error
+}
+
+// Partition is a part of a table on PostgreSQL: the rows whose numbers are at least From
+// and less than Until.
+type Partition struct {
+	Name        string
+	From, Until int64
 }
 
 // schema is a registered Schema.

@@ -32,16 +32,16 @@ func TestRegister(t *testing.T) {
 		schema Schema
 		want   string // part of the error; "": none
 	}{
-		"fine":           {Schema{"a_1", files("00001_t.sql", upT)}, ""},
-		"one engine":     {Schema{"a", files("00001_t.sqlite.sql", upT, "00001_t.postgres.sql", upT)}, ""},
-		"no name":        {Schema{"", files("00001_t.sql", upT)}, "a name is"},
-		"bad name":       {Schema{"a;DROP", files("00001_t.sql", upT)}, "a name is"},
-		"long name":      {Schema{strings.Repeat("a", 41), files("00001_t.sql", upT)}, "a name is"},
-		"no files":       {Schema{"a", nil}, "no migrations"},
-		"empty":          {Schema{"a", files()}, "no migrations for sqlite"},
-		"other engine":   {Schema{"a", files("00001_t.postgres.sql", upT)}, "no migrations for sqlite"},
-		"no version":     {Schema{"a", files("t.sql", upT)}, "is not named"},
-		"unknown engine": {Schema{"a", files("00001_t.mysql.sql", upT)}, "is not named"},
+		"fine":           {Schema{Name: "a_1", Migrations: files("00001_t.sql", upT)}, ""},
+		"one engine":     {Schema{Name: "a", Migrations: files("00001_t.sqlite.sql", upT, "00001_t.postgres.sql", upT)}, ""},
+		"no name":        {Schema{Name: "", Migrations: files("00001_t.sql", upT)}, "a name is"},
+		"bad name":       {Schema{Name: "a;DROP", Migrations: files("00001_t.sql", upT)}, "a name is"},
+		"long name":      {Schema{Name: strings.Repeat("a", 41), Migrations: files("00001_t.sql", upT)}, "a name is"},
+		"no files":       {Schema{Name: "a", Migrations: nil}, "no migrations"},
+		"empty":          {Schema{Name: "a", Migrations: files()}, "no migrations for sqlite"},
+		"other engine":   {Schema{Name: "a", Migrations: files("00001_t.postgres.sql", upT)}, "no migrations for sqlite"},
+		"no version":     {Schema{Name: "a", Migrations: files("t.sql", upT)}, "is not named"},
+		"unknown engine": {Schema{Name: "a", Migrations: files("00001_t.mysql.sql", upT)}, "is not named"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,14 +64,14 @@ func TestRegisterTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := db.Register(Schema{"a", files("00001_t.sql", upT)}); err != nil {
+		if err := db.Register(Schema{Name: "a", Migrations: files("00001_t.sql", upT)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(db.schemas) != 1 {
 		t.Fatalf("%d schemas", len(db.schemas))
 	}
-	if err := db.Register(Schema{"a", files("00001_t.sql", upT+" ")}); err == nil {
+	if err := db.Register(Schema{Name: "a", Migrations: files("00001_t.sql", upT+" ")}); err == nil {
 		t.Fatal("a name was taken twice")
 	}
 }
@@ -119,7 +119,7 @@ func TestBrokenMigration(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = db.Close() }()
-		if err := db.Register(Schema{"broken", files("00001_t.sql", upT, "00002_u.sql", "-- +goose Up\nCREATE NONSENSE;\n")}); err != nil {
+		if err := db.Register(Schema{Name: "broken", Migrations: files("00001_t.sql", upT, "00002_u.sql", "-- +goose Up\nCREATE NONSENSE;\n")}); err != nil {
 			t.Fatal(err)
 		}
 		db.Start(t.Context())
@@ -142,7 +142,7 @@ func TestNewerDatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := newer.Register(Schema{"a", files("00001_t.sql", upT, "00004_u.sql", "-- +goose Up\nCREATE TABLE u (id BIGINT);\n")}); err != nil {
+		if err := newer.Register(Schema{Name: "a", Migrations: files("00001_t.sql", upT, "00004_u.sql", "-- +goose Up\nCREATE TABLE u (id BIGINT);\n")}); err != nil {
 			t.Fatal(err)
 		}
 		testenv.Open(t, newer)
@@ -154,7 +154,7 @@ func TestNewerDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = older.Close() }()
-		if err := older.Register(Schema{"a", files("00001_t.sql", upT)}); err != nil {
+		if err := older.Register(Schema{Name: "a", Migrations: files("00001_t.sql", upT)}); err != nil {
 			t.Fatal(err)
 		}
 		older.Start(t.Context())
@@ -236,7 +236,7 @@ func TestNewerMigrationsAreAdded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := db.Register(Schema{"grows", files(append([]string{"00001_t.sql", upT}, more...)...)}); err != nil {
+			if err := db.Register(Schema{Name: "grows", Migrations: files(append([]string{"00001_t.sql", upT}, more...)...)}); err != nil {
 				t.Fatal(err)
 			}
 			testenv.Open(t, db)
@@ -296,7 +296,7 @@ func TestMigrationLock(t *testing.T) {
 		}
 		defer func() { _ = db.Close() }()
 		var inspect func()
-		if err := db.Register(Schema{"locked", probedFS{files("00001_t.sql", upT), &inspect}}); err != nil {
+		if err := db.Register(Schema{Name: "locked", Migrations: probedFS{files("00001_t.sql", upT), &inspect}}); err != nil {
 			t.Fatal(err)
 		}
 		var looks atomic.Int64 // goose reads in parallel

@@ -231,6 +231,8 @@ func (p *postgres) dropIdle() {
 
 func (p *postgres) readers() *sql.DB { return p.pool }
 
+func (p *postgres) brief() *sql.DB { return nil }
+
 // write runs fn in a transaction of the level serializable, for which the
 // server makes the same promise that SQLite's single writer keeps: check, then
 // change is safe. The price is that a transaction may lose a race and has to

@@ -30,7 +30,8 @@ type SQLiteOptions struct {
 	// folder, mode 0700. A relative path counts from the working directory at
 	// the time of NewSQLite.
 	Path string
-	// Readers is the number of connections that read at the same time.
+	// Readers is the number of connections that read at the same time, and of those
+	// that read briefly.
 	// Default: one a CPU, at least 4. At most 256.
 	Readers int
 	// Synchronous is "FULL", where an acknowledged write survives the loss of
@@ -60,6 +61,8 @@ const (
 	writerCache = 32 << 20
 	// mapped is how much of the file readers see as memory. They share it with
 	// each other and with every other process, which a cache of their own is not.
+	// Those who read briefly do not: the first read after a commit maps the file
+	// anew, which costs more than to copy a few pages.
 	mapped = 1 << 30
 )
 
@@ -120,6 +123,7 @@ type sqlite struct {
 type sqlitePools struct {
 	file    os.FileInfo // whose connections they are
 	reading *sql.DB
+	brief   *sql.DB // for ReadBriefly
 	writer  *writer
 }
 
@@ -260,17 +264,16 @@ func (s *sqlite) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
-	reading, err := openPool(s.dsn(url.Values{
-		"_busy_timeout": {s.busyTimeout()},
-		"mode":          {"ro"},
-		"_pragma":       {pragma("mmap_size", mapped)},
-	}))
+	reading, err := s.openReaders(pragma("mmap_size", mapped))
 	if err != nil {
-		return fmt.Errorf("opening sqlite: %w", err)
+		return err
 	}
-	reading.SetMaxOpenConns(s.options.Readers)
-	reading.SetMaxIdleConns(s.options.Readers)
 	page, err := readable(ctx, reading)
+	if err != nil {
+		_ = reading.Close()
+		return err
+	}
+	brief, err := s.openReaders()
 	if err != nil {
 		_ = reading.Close()
 		return err
@@ -291,17 +294,32 @@ func (s *sqlite) open(ctx context.Context) error {
 		},
 	}))
 	if err != nil {
-		_ = reading.Close()
+		_, _ = reading.Close(), brief.Close()
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
 	writer, err := newWriter(ctx, writing, s.options.BusyTimeout, s.logger)
 	if err != nil {
-		_, _ = reading.Close(), writing.Close()
+		_, _, _ = reading.Close(), brief.Close(), writing.Close()
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
-	s.pools.Store(&sqlitePools{file, reading, writer})
+	s.pools.Store(&sqlitePools{file, reading, brief, writer})
 	s.before, s.log = true, s.walFile()
 	return nil
+}
+
+// openReaders makes a pool of connections that only read.
+func (s *sqlite) openReaders(pragmas ...string) (*sql.DB, error) {
+	pool, err := openPool(s.dsn(url.Values{
+		"_busy_timeout": {s.busyTimeout()},
+		"mode":          {"ro"},
+		"_pragma":       pragmas,
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("opening sqlite: %w", err)
+	}
+	pool.SetMaxOpenConns(s.options.Readers)
+	pool.SetMaxIdleConns(s.options.Readers)
+	return pool, nil
 }
 
 // probe looks whether the file is still the one that was opened, and reads.
@@ -310,6 +328,11 @@ func (s *sqlite) open(ctx context.Context) error {
 func (s *sqlite) probe(ctx context.Context) error {
 	pools := s.pools.Load()
 	if file, err := os.Stat(s.options.Path); err != nil || !os.SameFile(file, pools.file) {
+		// While the pools have the log open, no other file can be taken for it. Once they are
+		// closed, one that is made later may get its number.
+		if log := s.walFile(); s.log != nil && (log == nil || !os.SameFile(log, s.log)) {
+			s.log = nil
+		}
 		s.retire(pools)
 		return fmt.Errorf("%w: %s", errMoved, s.options.Path)
 	}
@@ -318,14 +341,15 @@ func (s *sqlite) probe(ctx context.Context) error {
 	return err
 }
 
-// retire ends the writer. Reads that are under way go on: the pool of readers is
-// closed with the engine, and keeps no connection until then.
+// retire ends the writer. Reads that are under way go on: the pools of readers are
+// closed with the engine, and keep no connection until then.
 func (s *sqlite) retire(pools *sqlitePools) {
 	if slices.Contains(s.retired, pools) {
 		return
 	}
 	s.retired = append(s.retired, pools)
 	pools.reading.SetMaxIdleConns(-1)
+	pools.brief.SetMaxIdleConns(-1)
 	if err := pools.writer.close(); err != nil {
 		s.logger.Warn("closing the connection to a database file that is gone", zap.Error(err))
 	}
@@ -353,6 +377,8 @@ func readable(ctx context.Context, pool *sql.DB) (page int, err error) {
 
 func (s *sqlite) readers() *sql.DB { return s.pools.Load().reading }
 
+func (s *sqlite) brief() *sql.DB { return s.pools.Load().brief }
+
 func (s *sqlite) write(ctx context.Context, fn writeFunc) error {
 	return s.pools.Load().writer.write(ctx, fn)
 }
@@ -376,12 +402,12 @@ func (s *sqlite) close() error {
 	}
 	var errs []error
 	for _, old := range s.retired {
-		errs = append(errs, old.reading.Close())
+		errs = append(errs, old.reading.Close(), old.brief.Close())
 	}
 	if !slices.Contains(s.retired, pools) {
 		// The writer last: closing the last connection to the file merges the
 		// write-ahead log into it, which a reader cannot do.
-		errs = append(errs, pools.reading.Close(), pools.writer.close())
+		errs = append(errs, pools.reading.Close(), pools.brief.Close(), pools.writer.close())
 	}
 	return errors.Join(errs...)
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -56,8 +57,8 @@ func (d Dialect) String() string {
 
 // engine is what differs between SQLite and PostgreSQL.
 type engine interface {
-	// restoring is an error while a restore into the database has not ended.
-	restoring(ctx context.Context) error
+	// marked is an error while a restore or a move into the database has not ended.
+	marked(ctx context.Context) error
 	// migrate applies what is missing of the schemas, under a lock that holds
 	// across processes. It needs no open.
 	migrate(ctx context.Context, schemas []*schema) error
@@ -71,6 +72,8 @@ type engine interface {
 	// probeEvery is how often to probe without a cause; 0: never.
 	probeEvery() time.Duration
 	readers() *sql.DB
+	// brief are the connections for ReadBriefly; nil: Read is as good.
+	brief() *sql.DB
 	write(ctx context.Context, fn writeFunc) error
 	judge(err error) verdict
 	// close releases the pools, opened or not.
@@ -117,6 +120,8 @@ type DB struct {
 	waiting  []chan struct{} // closed when the attempt that follows has ended
 
 	listening bool // somebody listens
+
+	ownMark atomic.Bool // see OwnMark
 }
 
 func newDB(d Dialect, e engine, logger *zap.Logger) *DB {
@@ -154,11 +159,12 @@ func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 // and once there is one ctx does not end them: to watch it takes two goroutines for
 // each statement, which is more than most of them cost.
 func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
-	if db.dialect != SQLite {
-		return db.Read(ctx, fn)
-	}
 	return db.Read(ctx, func(c Conn) error {
-		conn, err := c.Pool().Conn(ctx)
+		pool := db.engine.brief()
+		if pool == nil {
+			return fn(c)
+		}
+		conn, err := pool.Conn(ctx)
 		if err != nil {
 			return err
 		}

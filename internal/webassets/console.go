@@ -5,10 +5,15 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// parts is what all consoles are made of: elements, forms, charts, how numbers are
-// written, colours. Its files import one another by relative paths only.
+// parts holds the modules that all consoles are made of: elements, forms, charts, the frame. Its
+// files import one another and the script of every page, by relative paths only.
 //
 //go:embed parts
 var parts embed.FS
@@ -16,19 +21,13 @@ var parts embed.FS
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+var pageTemplate = template.Must(template.Must(template.New("page").Parse(look.Templates)).Parse(pageText))
 
-// Sheet is what all consoles look like, for a page that has its style in itself.
-func Sheet() string {
-	text, err := parts.ReadFile("parts/base.css")
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	return string(text)
-}
-
-// Document is the name of the page that Console adds.
+// Document is the name of the page of a console.
 const Document = "index.html"
+
+// below is where a console has the files of every page.
+const below = "parts/"
 
 // Page is the document of a console: it loads app.js and app.css.
 type Page struct {
@@ -40,12 +39,57 @@ type Page struct {
 	WithoutScript string
 }
 
-// Console adds the parts that consoles share, below parts/, and the document.
-func (f *Files) Console(p Page) *Files {
-	var text bytes.Buffer
-	if err := pageTemplate.Execute(&text, p); err != nil {
-		panic(fmt.Sprintf("page %s: %v", p.Title, err))
+// Console is a page that is a program over an API, and its files.
+type Console struct {
+	*Files
+	page Page
+}
+
+// NewConsole returns a console that has the files of a folder, and below parts/ those that all
+// consoles share. It is served under a Content-Security-Policy.
+func NewConsole(policy string, files fs.FS, root string, page Page) *Console {
+	c := &Console{New(policy).Load(files, root).Load(parts, "."), page}
+	for name, text := range look.Files() {
+		c.Add(below+name, text)
 	}
-	f.Add(Document, text.Bytes())
-	return f.Load(parts, ".")
+	return c
+}
+
+// Has reports whether there is a file. The document of the console is one, the files of a brand are
+// below parts/.
+func (c *Console) Has(name string, bar look.Bar) bool {
+	file, shared := strings.CutPrefix(name, below)
+	return name == Document || c.Files.Has(name) || shared && bar.Brand.Has(file)
+}
+
+// Serve answers a GET or HEAD with a file that there is. The document has the bar in it.
+func (c *Console) Serve(w http.ResponseWriter, r *http.Request, name string, bar look.Bar) {
+	file, shared := strings.CutPrefix(name, below)
+	switch {
+	case name == Document:
+		w.Header().Set("Vary", "Cookie") // the bar shows what the visitor may see
+		c.serve(w, r, fileOf(name, c.document(bar)))
+	case shared && bar.Brand.Has(file):
+		bar.Brand.Serve(w, r, file)
+	default:
+		c.Files.Serve(w, r, name)
+	}
+}
+
+// document returns the page with a bar.
+func (c *Console) document(bar look.Bar) []byte {
+	address := func(name string) string { return c.page.Root + below + name }
+	shown := struct {
+		Page
+		look.Top
+		Style string
+	}{Page: c.page, Top: look.Top{Bar: bar, Part: c.page.Title, Home: "./", At: address}}
+	if sheet, _ := bar.Brand.Names(); sheet != "" {
+		shown.Style = address(sheet)
+	}
+	var text bytes.Buffer
+	if err := pageTemplate.Execute(&text, shown); err != nil {
+		panic(fmt.Sprintf("page %s: %v", c.page.Title, err)) // a test of each console runs it
+	}
+	return text.Bytes()
 }

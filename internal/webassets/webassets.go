@@ -3,14 +3,14 @@ package webassets
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
 // Policy is a Content-Security-Policy that lets pages load what is on their
@@ -68,9 +68,10 @@ func (f *Files) Load(files fs.FS, root string) *Files {
 }
 
 // Add adds a file, in the place of one with the same name.
-func (f *Files) Add(name string, text []byte) {
-	sum := sha256.Sum256(text)
-	f.by[name] = file{types[path.Ext(name)], hex.EncodeToString(sum[:12]), text}
+func (f *Files) Add(name string, text []byte) { f.by[name] = fileOf(name, text) }
+
+func fileOf(name string, text []byte) file {
+	return file{types[path.Ext(name)], look.Version(text), text}
 }
 
 // Has reports whether there is a file.
@@ -84,8 +85,9 @@ func (f *Files) Has(name string) bool {
 func (f *Files) Version(name string) string { return f.by[name].version }
 
 // Serve answers a GET or HEAD with a file that there is.
-func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) {
-	a := f.by[name]
+func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) { f.serve(w, r, f.by[name]) }
+
+func (f *Files) serve(w http.ResponseWriter, r *http.Request, a file) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", f.policy)
 	header.Set("Content-Type", a.kind)

@@ -136,17 +136,25 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 
 // send makes one attempt: the status of the answer, or 0 and why there is none.
 func (h *Hooks) send(ctx context.Context, s *Sender, o *outgoing) (status int, why string) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, strings.NewReader(o.body))
+	at := strconv.FormatInt(s.now().Unix(), 10)
+	header := make(http.Header, 6)
+	header.Set("User-Agent", h.Agent)
+	header.Set(h.Headers+HeaderDelivery, o.event+"."+strconv.FormatInt(o.webhook, 10))
+	header.Set(h.Headers+HeaderTopic, o.topic)
+	header.Set(h.Headers+HeaderTimestamp, at)
+	header.Set(h.Headers+HeaderSignature, Sign(o.secret, at, o.body))
+	return s.Post(ctx, o.url, header, o.body)
+}
+
+// Post sends a JSON body to an address once. It returns the status of the answer, or 0 and,
+// without the address, why there is none.
+func (s *Sender) Post(ctx context.Context, address string, header http.Header, body string) (status int, why string) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
 		return 0, "the address is not valid"
 	}
-	at := strconv.FormatInt(s.now().Unix(), 10)
+	r.Header = header
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", h.Agent)
-	r.Header.Set(h.Headers+HeaderDelivery, o.event+"."+strconv.FormatInt(o.webhook, 10))
-	r.Header.Set(h.Headers+HeaderTopic, o.topic)
-	r.Header.Set(h.Headers+HeaderTimestamp, at)
-	r.Header.Set(h.Headers+HeaderSignature, Sign(o.secret, at, o.body))
 	answer, err := s.client.Do(r)
 	if err != nil {
 		return 0, reason(err)

@@ -32,8 +32,8 @@ func init() {
 //     "expires_seconds", "services"}, of which label is required. The key is told this once.
 //   - POST /admin/answer/keys/{id}/revoke
 //   - GET /admin/answer/corpus: what is in the corpus.
-//   - GET /admin/answer/corpus/documents?kind=&after=&most=: its documents; DELETE
-//     /admin/answer/corpus/documents?url= takes one away.
+//   - GET /admin/answer/corpus/documents?kind=&after=&most=: its documents; with ?url=
+//     what was made of one; DELETE /admin/answer/corpus/documents?url= takes one away.
 //   - POST /admin/answer/corpus/ingest: takes in the documents of an application/jsonl body, a
 //     line each, or files of this machine: {"paths", "issuer", "workers"}. The answer has a
 //     line now and then of how far it is, and a last one with what it has done.
@@ -124,7 +124,7 @@ func traces(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case page(w, r):
-		return web.Recent(w, list, len(list) == most)
+		return web.Recent(w, n.server.Bar(r), list, len(list) == most)
 	}
 	return tell(w, http.StatusOK, map[string]any{"answers": list})
 }
@@ -143,7 +143,7 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 		return tell(w, http.StatusOK, found)
 	}
 	if page(w, r) {
-		show = func(s *answer.Server) error { return s.TracePage(r.Context(), w, id) }
+		show = func(s *answer.Server) error { return s.TracePage(w, r, id) }
 	}
 	var failed error
 	for _, node := range slices.Collect(tollgate.Shared[*node](nodes)) { // collected: reloads wait for who goes through the pool
@@ -170,7 +170,7 @@ func only() (*node, error) {
 	}
 	active := list
 	app := tollgate.Active()
-	if now := slices.DeleteFunc(slices.Clone(list), func(n *node) bool { return n.app.Load() != app }); len(now) > 0 {
+	if now := slices.DeleteFunc(slices.Clone(list), func(n *node) bool { return n.newest.App() != app }); len(now) > 0 {
 		active = now
 	}
 	if slices.ContainsFunc(active, func(n *node) bool { return n.db != active[0].db }) {

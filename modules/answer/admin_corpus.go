@@ -51,7 +51,7 @@ func stats(w http.ResponseWriter, r *http.Request) error {
 	return tell(w, http.StatusOK, shownStatsOf(counted))
 }
 
-// documents lists documents, or takes one away.
+// documents lists documents, tells what was made of one, or takes one away.
 func documents(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet, http.MethodDelete); err != nil {
 		return err
@@ -70,6 +70,16 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil
+	}
+	if query.Has("url") {
+		found, err := n.server.Corpus.Describe(r.Context(), query.Get("url"))
+		if errors.Is(err, corpus.ErrNotFound) {
+			return refuse(http.StatusNotFound, "there is no document with this url")
+		}
+		if err != nil {
+			return err
+		}
+		return tell(w, http.StatusOK, describedOf(found))
 	}
 	q := corpus.ListQuery{Kind: kernel.Kind(query.Get("kind"))}
 	for name, set := range map[string]func(n int64){"after": func(n int64) { q.After = n }, "most": func(n int64) { q.Most = int(n) }} {
@@ -128,7 +138,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusConflict, "an ingest goes on already")
 	}
 	defer ingesting.Unlock()
-	if app := n.app.Load(); app != nil { // what it works on stays open over a reload
+	if app := n.newest.App(); app != nil { // what it works on stays open over a reload
 		defer app.Acquire()()
 	}
 	what, end, err := wanted(w, r)

@@ -33,6 +33,9 @@ func init() {
 //	POST /v1/answer          a question: {"query": "…"}
 //	GET  /v1/quota           how the account of the key stands
 //	GET  /v1/answers/{id}    an answer of the last 30 days
+//	GET  /v1/answers/{id}/evidence  the passages that an answer stands on
+//	GET  /v1/companies       the companies and years that are held
+//	GET  /v1/companies/{id}  the documents and figures of one
 //	GET  /v1/sources/{id}    the text of a document without a public address
 //
 // All take a key in x-api-key, which `tollgate answer key create` makes. Documents come in
@@ -61,6 +64,13 @@ func init() {
 //			hosts   <host>...
 //			timeout 5s
 //		}
+//		watch       <folder> {
+//			every 30s
+//			remove
+//		}
+//		fetch       <file> {
+//			every 24h
+//		}
 //		rate        5
 //		quota       1000 [month | day | rolling:<days>]
 //		running     16
@@ -73,7 +83,8 @@ func init() {
 //
 // Metrics: tollgate_answer_questions_total{outcome}, tollgate_answer_seconds,
 // tollgate_answer_stage_seconds{stage}, tollgate_answer_tokens_total{step,kind},
-// tollgate_answer_waiting, tollgate_answer_reserved, tollgate_answer_job_….
+// tollgate_answer_waiting, tollgate_answer_reserved, tollgate_answer_intake_documents_total{source,outcome},
+// tollgate_answer_job_….
 type Handler struct {
 	// BaseURL is where the service is for clients; references to documents without a public
 	// address, and to answers that come later, begin with it. Default: none, they begin with
@@ -89,6 +100,14 @@ type Handler struct {
 
 	// WebSearch finds pages of the web, too. Default: none.
 	WebSearch *WebSearch `json:"web_search,omitempty"`
+
+	// Watch is a folder whose files are taken in while the server runs. Default: none, nothing
+	// is watched.
+	Watch *Watch `json:"watch,omitempty"`
+
+	// Fetch is a list of addresses whose documents are taken in. Default: none, nothing is
+	// fetched.
+	Fetch *Fetch `json:"fetch,omitempty"`
 
 	// Rate is how many questions of a key are accepted in any 60 seconds. Default: 5.
 	Rate int `json:"rate,omitempty"`
@@ -137,8 +156,8 @@ type node struct {
 	doors
 	server *answer.Server
 	db     *store.DB
-	logger atomic.Pointer[zap.Logger]   // of the newest configuration
-	app    atomic.Pointer[tollgate.App] // of the newest configuration that was started
+	logger atomic.Pointer[zap.Logger] // of the newest configuration
+	newest tollgate.Newest
 }
 
 func (n *node) close() error {
@@ -182,7 +201,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, ExtractWhenDown: h.Model != nil && h.Model.ExtractWhenDown, CompareMin: h.CompareMin,
 			Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
 			Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline), Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries,
-			Observe: observe, ObserveJob: jobMetrics.Observe, ObserveTrace: observeTrace, ObserveReserved: observeReserved,
+			Observe: observe, ObserveIntake: observeIntake, ObserveJob: jobMetrics.Observe, ObserveTrace: observeTrace, ObserveReserved: observeReserved,
+			Bar: n.newest.Bar(answer.SchemaName),
 		}
 		if dense, err := h.provisionDense(&n.dense); err != nil {
 			return nil, err
@@ -194,6 +214,12 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		} else if web != nil {
 			o.Web = web
 		}
+		if o.Watch, err = h.provisionWatch(); err != nil {
+			return nil, err
+		}
+		if o.Fetch, err = h.provisionFetch(); err != nil {
+			return nil, err
+		}
 		n.server = answer.New(o)
 		return n, nil
 	}, (*node).close)
@@ -201,16 +227,16 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		return err
 	}
 	n.logger.Store(ctx.Logger())
+	n.newest.Follow(h.app)
 	h.server = n.server
 	if err := h.open(ctx, &n.doors); err != nil {
 		return err
 	}
 	h.app.OnStart(func() error {
-		n.app.Store(h.app)
 		n.server.Start()
 		return nil
 	})
-	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting, stageSeconds, tokens, reserved), jobMetrics.Register(ctx))
+	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting, stageSeconds, tokens, reserved, taken), jobMetrics.Register(ctx))
 }
 
 // Cleanup has the service ask the cascade of this configuration no more.
@@ -238,7 +264,12 @@ func (h *Handler) Validate() error {
 	if h.Deadline != 0 && (h.Deadline < caddy.Duration(time.Second) || h.Deadline > longest) {
 		return errors.New("deadline must be from 1s to 115s")
 	}
-	return nil
+	return h.validateIntake()
+}
+
+// Presence implements tollgate.Present.
+func (h *Handler) Presence() tollgate.Presence {
+	return tollgate.Presence{Service: answer.SchemaName, Title: "Answers", Summary: "Questions about investments, answered from a corpus with its sources.", Path: "/"}
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
@@ -253,4 +284,5 @@ var (
 	_ caddy.Validator             = (*Handler)(nil)
 	_ caddy.CleanerUpper          = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+	_ tollgate.Present            = (*Handler)(nil)
 )

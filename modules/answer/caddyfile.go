@@ -17,7 +17,7 @@ func init() {
 	directive.Register[Handler]("answer")
 }
 
-var optionNames = []string{"base_url", "model", "dense", "web_search", "rate", "quota", "running", "queued", "deadline", "compare_min", "cache", "log_queries"}
+var optionNames = []string{"base_url", "model", "dense", "web_search", "watch", "fetch", "rate", "quota", "running", "queued", "deadline", "compare_min", "cache", "log_queries"}
 
 // UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -46,6 +46,10 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			err = endpoint(d, &h.Dense.URL, map[string]*string{"key": &h.Dense.Key, "user": &h.Dense.User, "model": &h.Dense.Model}, nil)
 		case "web_search":
 			err = h.unmarshalWebSearch(d)
+		case "watch":
+			err = h.unmarshalWatch(d)
+		case "fetch":
+			err = h.unmarshalFetch(d)
 		case "rate":
 			err = number(d, option, &h.Rate)
 		case "quota":

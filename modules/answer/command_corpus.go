@@ -24,6 +24,8 @@ type ingested struct {
 	Refused   int      `json:"refused"`
 	Passages  int      `json:"passages"`
 	Problems  []string `json:"problems"`
+	// Reports are what was made of the documents, if that is asked for.
+	Reports []described `json:"reports,omitempty"`
 }
 
 // add adds what a file or a folder has come to.
@@ -39,6 +41,7 @@ func (t *ingested) add(p corpus.Progress, problems []string) {
 
 func ingestCommand(o *options) *cobra.Command {
 	var from corpus.IngestOptions
+	var report bool
 	cmd := &cobra.Command{
 		Use: "ingest <folder or file>...", Args: cobra.MinimumNArgs(1),
 		Short: "Takes documents into the corpus",
@@ -53,18 +56,31 @@ the others are taken in all the same; the exit status is then 1.
 	}
 	cmd.Flags().IntVar(&from.Workers, "workers", 0, "How many files are read at a time (default one a processor, at most 8)")
 	cmd.Flags().StringVar(&from.Source.Issuer.Name, "issuer", "", "Whose documents these are, where they do not say it themselves")
+	cmd.Flags().BoolVar(&report, "report", false, "Show what was made of each document that is new or replaced, at most 10,000: see corpus show")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		var total ingested
+		var urls []string
+		if report {
+			from.Document = func(t corpus.Taken) {
+				if t.Err == nil && t.Outcome != corpus.Skipped && len(urls) < mostReported {
+					urls = append(urls, t.URL)
+				}
+			}
+		}
 		for _, path := range args {
 			if err := s.ingest(path, from, &total); err != nil {
 				return err
 			}
 		}
-		err := s.Answer(total, func(w io.Writer) {
+		if err := s.report(urls, &total); err != nil {
+			return err
+		}
+		err := s.Table(total, func(w io.Writer) {
 			_, _ = fmt.Fprintf(w, "%d documents: %d new, %d replaced, %d known, %d refused; %d passages\n", total.Documents, total.Added, total.Replaced, total.Known, total.Refused, total.Passages)
 			for _, p := range total.Problems {
 				_, _ = fmt.Fprintln(w, p)
 			}
+			reportRows(w, total.Reports)
 		})
 		if err == nil && total.Refused > 0 {
 			err = errors.New("some documents were not taken in")
@@ -91,7 +107,7 @@ func (s *session) ingest(path string, from corpus.IngestOptions, total *ingested
 
 func corpusCommands(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "corpus", Short: "Shows and changes what questions are answered from"},
-		listCommand(o), removeCommand(o), statsCommand(o))
+		listCommand(o), showCommand(o), removeCommand(o), statsCommand(o))
 }
 
 // shownDocument is a document in the answers.

@@ -79,24 +79,29 @@ func shownRows(rows []eval.Row) []shownRow {
 
 func evalCommand(o *options) *cobra.Command {
 	var files []string
+	var documents string
 	var withModel, failures bool
 	cmd := &cobra.Command{
-		Use: "eval [--questions <file>]... [--model] [--failures]", Args: cobra.NoArgs,
+		Use: "eval [--questions <file>]... [--corpus <path>] [--model] [--failures]", Args: cobra.NoArgs,
 		Short: "Measures how well questions are answered",
 		Long: `
 Asks the 120 shipped questions on the shipped corpus, in a database of its own that is
-gone afterwards, or the questions of files on the corpus that the configuration names.
+gone afterwards, or the questions of files on the corpus that the configuration names,
+or on the documents of a path, which are taken into a database of its own as well.
 The table tells how many outcomes are of the expected class, how many answers are exact,
 wrong or refused, whether the gold passage is among the first 5 and 12, and how many
 citations hold the figure that they stand at: for all questions, for the half that the
 rules were made with and the half that was held back, and for each type.
 
-A line of a file is {"id", "query", "type", "expect", "gold": {"answer", "scale",
-"percent", "evidence": [{"url", "page", "text"}]}}; expect is answered, or the reason
-why there is no answer. Answers are extracted unless --model is given.
+A line of a file is {"id", "query", "type", "issuer", "expect", "gold": {"answer", "kind",
+"scale", "percent", "evidence": [{"url", "page", "text"}]}}; expect is answered, or the
+reason why there is no answer. For questions of files a second table counts what is right,
+wrong and not answered by kind, and why. Where a set asks issuers several questions each,
+three eighths of the issuers are held back. Answers are extracted unless --model is given.
 `,
 	}
 	cmd.Flags().StringSliceVar(&files, "questions", nil, "A file with questions, on the configured corpus (default the shipped set)")
+	cmd.Flags().StringVar(&documents, "corpus", "", "A file or a folder of documents that the questions of files are about")
 	cmd.Flags().BoolVar(&withModel, "model", false, "Write and judge with the model that the configuration names")
 	cmd.Flags().BoolVar(&failures, "failures", false, "Show the questions that were not answered as expected, but for those held back")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
@@ -116,11 +121,18 @@ why there is no answer. Answers are extracted unless --model is given.
 		done := func() { bar.Step(1, int64(total)) }
 		var results []eval.Result
 		var err error
-		if len(files) == 0 {
+		switch {
+		case len(files) == 0 && documents != "":
+			return errors.New("--corpus needs --questions, which are about it")
+		case len(files) == 0:
 			results, err = answer.EvaluateSample(s.Ctx, model, begin, done)
-		} else {
+		default:
 			var all []eval.Question
-			if all, err = readQuestions(files); err == nil {
+			switch all, err = readQuestions(files); {
+			case err != nil:
+			case documents != "":
+				results, err = answer.EvaluateOn(s.Ctx, documents, all, model, begin, done)
+			default:
 				begin(len(all))
 				results = s.Evaluate(s.Ctx, all, model, done)
 				err = s.Ctx.Err()
@@ -136,6 +148,10 @@ why there is no answer. Answers are extracted unless --model is given.
 		return s.Answer(shownRows(rows), func(w io.Writer) {
 			_ = eval.Markdown(w, rows) // nobody to tell when there is no output
 			_, _ = fmt.Fprintf(w, "\nA question took %s in the median, %s at the 95th percentile.\n", rows[0].P50.Round(100*time.Microsecond), rows[0].P95.Round(100*time.Microsecond))
+			if len(files) > 0 {
+				_, _ = fmt.Fprintln(w)
+				_ = eval.Counts(w, results)
+			}
 			if failures {
 				eval.Failures(w, results)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-var jobMetrics = tollgate.NewJobMetrics("answer", "rows deleted")
+var jobMetrics = tollgate.NewJobMetrics("answer", "rows deleted, vectors made, files and addresses read")
 
 var (
 	questions = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -29,6 +29,9 @@ var (
 	reserved = prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "reserved", Help: "Answers that are reserved of quotas, on all nodes, as of the last run of the job reap.",
 	})
+	taken = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: "answer", Name: "intake_documents_total", Help: "Documents of the watched folder and of fetched addresses, by what became of them.",
+	}, []string{"source", "outcome"})
 	waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "waiting", Help: "Questions that are worked on, or wait to be.",
 	}, func() float64 {
@@ -56,5 +59,7 @@ func observeTrace(t *pipeline.Trace) {
 		tokens.WithLabelValues(c.Step, "completion").Add(float64(max(c.Usage.Completion, 0)))
 	}
 }
+
+func observeIntake(source, outcome string) { taken.WithLabelValues(source, outcome).Inc() }
 
 func observeReserved(n int) { reserved.Set(float64(n)) }

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	_ "github.com/tollgate-gateway/tollgate/modules/apiauth"
 	_ "github.com/tollgate-gateway/tollgate/modules/apierrors"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
@@ -169,7 +170,7 @@ http://localhost:0 {
 func (s *site) node() *node {
 	s.t.Helper()
 	for n := range tollgate.Shared[*node](nodes) {
-		if n.app.Load() == s.app("tollgate") {
+		if n.newest.App() == s.app("tollgate") {
 			return n
 		}
 	}
@@ -216,13 +217,13 @@ func (s *site) answered(status int, says string) {
 }
 
 // used is what the log has of a user.
-func (s *site) used(user string) keychain.UsageSums {
+func (s *site) used(user string) spending.UsageSums {
 	s.t.Helper()
 	g := s.gateway()
 	if err := g.Usage.Flush(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
-	report, err := g.Keychain.Usage(s.t.Context(), user, keychain.UsageQuery{})
+	report, err := g.Spending.Usage(s.t.Context(), user, spending.UsageQuery{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

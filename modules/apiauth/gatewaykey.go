@@ -48,9 +48,12 @@ const identityVar = "tollgate.gateway_key"
 //
 // The operator's limits are shared by several keys. These are for budgets that count them:
 //
-//	{http.auth.user.operator_key_id}           the key that the operator's limits were set on
-//	{http.auth.user.operator_key_rate_limit}   requests a minute of all keys that share them
-//	{http.auth.user.operator_user_rate_limit}  requests a minute of all keys of the user
+//	{http.auth.user.operator_key_id}                   the key that the operator's limits were set on
+//	{http.auth.user.operator_key_rate_limit}           requests a minute of all keys that share them
+//	{http.auth.user.operator_user_rate_limit}          requests a minute of all keys of the user
+//	{http.auth.user.operator_team_id}                  the team that the operator's limits were set on
+//	{http.auth.user.operator_team_rate_limit}          requests a minute of all that count for the team
+//	{http.auth.user.operator_organisation_rate_limit}  requests a minute of all users together
 type GatewayKey struct {
 	app *gateway.App
 }
@@ -78,12 +81,12 @@ func (g *GatewayKey) Authenticate(_ http.ResponseWriter, r *http.Request) (caddy
 	if err != nil {
 		return caddyauth.User{}, false, err
 	}
-	holder, ofKey := identity.ImposedRate(keychain.OnKey)
-	_, ofUser := identity.ImposedRate(keychain.OnUser)
-	return caddyauth.User{ID: identity.UserID, Metadata: map[string]string{
-		"key_id": identity.KeyID, "key_label": identity.Label, "rate_limit_per_minute": number(identity.RateLimit()),
-		"operator_key_id": holder, "operator_key_rate_limit": number(ofKey), "operator_user_rate_limit": number(ofUser),
-	}}, true, nil
+	values := make(map[string]string, len(userNames))
+	for _, name := range userNames {
+		value, _ := userValue(identity, name)
+		values[name], _ = value.(string)
+	}
+	return caddyauth.User{ID: identity.UserID, Metadata: values}, true, nil
 }
 
 // identify finds whose key was sent and notes it for the handlers behind.
@@ -109,6 +112,12 @@ func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 	return identity, nil
 }
 
+// userNames are the names of userValue beside id.
+var userNames = []string{
+	"key_id", "key_label", "rate_limit_per_minute", "operator_key_id", "operator_key_rate_limit", "operator_user_rate_limit",
+	"operator_team_id", "operator_team_rate_limit", "operator_organisation_rate_limit",
+}
+
 // userValue is the placeholder {http.auth.user.<name>} of who sent a key.
 func userValue(identity *keychain.Identity, name string) (any, bool) {
 	switch name {
@@ -128,6 +137,15 @@ func userValue(identity *keychain.Identity, name string) (any, bool) {
 		return number(limit), true
 	case "operator_user_rate_limit":
 		_, limit := identity.ImposedRate(keychain.OnUser)
+		return number(limit), true
+	case "operator_team_id":
+		holder, _ := identity.ImposedRate(keychain.OnTeam)
+		return holder, true
+	case "operator_team_rate_limit":
+		_, limit := identity.ImposedRate(keychain.OnTeam)
+		return number(limit), true
+	case "operator_organisation_rate_limit":
+		_, limit := identity.ImposedRate(keychain.OnOrganisation)
 		return number(limit), true
 	}
 	return nil, false

@@ -332,7 +332,7 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 	}
 	g = &granted{key: key, verified: verified{
 		user:    caddyauth.User{ID: subject, Metadata: map[string]string{"issuer": o.Issuer, "client_id": text("client_id"), "scope": text("scope")}},
-		subject: &User{ID: subject, Issuer: o.Issuer, Expires: expires},
+		subject: &User{ID: subject, Issuer: o.Issuer, Expires: expires, Claims: claims},
 	}}
 	have := strings.Fields(text("scope"))
 	for _, scope := range o.Scopes {

@@ -120,6 +120,8 @@ type User struct {
 	ID      string
 	Issuer  string
 	Expires time.Time
+	// Claims are those of the token. They must not be changed.
+	Claims map[string]any
 }
 
 // Subject is who sent a request that passed api_auth user_jwt. The value is
@@ -339,14 +341,14 @@ func (u *UserJWT) verify(ctx context.Context, text string) (*verified, int64, ti
 	}
 	v := &verified{
 		user:    caddyauth.User{ID: token.Subject, Metadata: map[string]string{"issuer": token.Issuer}},
-		subject: &User{ID: token.Subject, Issuer: token.Issuer, Expires: token.Expires},
+		subject: &User{ID: token.Subject, Issuer: token.Issuer, Expires: token.Expires, Claims: token.Claims},
 	}
 	for name, value := range token.Claims {
 		if text, ok := value.(string); ok && len(text) <= maxClaim && utf8.ValidString(text) {
 			v.user.Metadata["claim."+name] = text
 		}
 	}
-	size := int64(400)
+	size := 400 + int64(4*len(text)) // the claims are not longer than the token, but for what Go adds
 	for name, value := range v.user.Metadata {
 		size += int64(len(name) + len(value) + 64)
 	}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login/lockout"
+	"github.com/tollgate-gateway/tollgate/internal/loopback"
 	"github.com/tollgate-gateway/tollgate/internal/otlp"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -88,6 +91,7 @@ type Handler struct {
 	scrape  string // the path of the metrics; empty: none
 	metrics http.Handler
 	tracer  *otlp.Tracer // nil: nothing is followed
+	issuer  string
 }
 
 // node is the server on one database with one configuration.
@@ -95,6 +99,7 @@ type node struct {
 	server *authserver.Server
 	sent   telemetry
 	logger atomic.Pointer[zap.Logger] // of the newest configuration
+	newest tollgate.Newest
 }
 
 func (n *node) start() error { return errors.Join(n.server.Start(), n.sent.start()) }
@@ -183,6 +188,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 		n.server, err = authserver.New(authserver.Options{
 			Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: edge.Address, Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Span: spanID, Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
+			Bar: n.newest.Bar(serviceName), SignedOut: func(ctx context.Context, issuer, subject string) {
+				n.newest.SignedOut(ctx, serviceName, issuer, subject)
+			},
 		})
 		return n, err
 	}, (*node).close)
@@ -190,12 +198,14 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	n.logger.Store(ctx.Logger())
+	n.newest.Follow(h.app)
 	h.app.OnStart(n.start)
+	h.app.OnSignOut(serviceName, n.server.EndSessions)
 	h.app.OfferIssuer(keys.Server.Issuer, n.server)
 	if err := errors.Join(tollgate.RegisterMetrics(ctx, collectors()...), jobMetrics.Register(ctx)); err != nil {
 		return err
 	}
-	h.server, h.site, h.tracer = n.server, n.server.Public(), n.sent.tracer
+	h.server, h.site, h.tracer, h.issuer = n.server, n.server.Public(), n.sent.tracer, keys.Server.Issuer
 	h.off = h.Listener == adminListener && !keys.Admin.Enabled
 	if h.Listener == adminListener && !h.off {
 		h.site = n.server.Admin()
@@ -233,6 +243,23 @@ func (h *Handler) Validate() error {
 	return fmt.Errorf("listener: %q is none of: public, admin", h.Listener)
 }
 
+// Presence implements tollgate.Present.
+func (h *Handler) Presence() tollgate.Presence {
+	if h.Listener == adminListener {
+		p := tollgate.Presence{Service: serviceName, Title: "Accounts administration", Summary: "Users, applications, keys and the audit of the authorization server."}
+		if !h.off {
+			p.Path = "/admin/ui/"
+		}
+		p.Visible = func(r *http.Request) bool { return loopback.Direct(r, edge.Address(r)) }
+		return p
+	}
+	p := tollgate.Presence{Service: serviceName, Title: "Accounts", Summary: "Where people sign in, and applications get their tokens (OAuth, OpenID Connect).", Path: "/"}
+	if issuer, err := url.Parse(h.issuer); err == nil {
+		p.Path = strings.TrimSuffix(issuer.Path, "/") + "/"
+	}
+	return p
+}
+
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.scrape != "" && r.URL.Path == h.scrape {
 		rest.NoSniff(w.Header())
@@ -261,4 +288,5 @@ var (
 	_ caddy.Provisioner           = (*Handler)(nil)
 	_ caddy.Validator             = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+	_ tollgate.Present            = (*Handler)(nil)
 )

@@ -88,8 +88,20 @@ func backupCommand(root *cobra.Command) {
 				s.Note("The master key is not in it, since it is not in a file: keep what the configuration names for keyring.")
 			}
 			s.Note("The configuration is not in it, nor are certificates, which are got anew.")
+			note(s, args[0], m)
 		})
 	})
+}
+
+// note notes the backup for the home page of the server.
+func note(s *cli.Session, folder string, m *backup.Manifest) {
+	folder, err := filepath.Abs(folder)
+	if err == nil {
+		err = s.App.NoteBackup(tollgate.Backup{At: m.Begun, Folder: folder})
+	}
+	if err != nil {
+		s.Note("The home page will not show this backup: %v", err)
+	}
 }
 
 func restoreCommand(root *cobra.Command) {

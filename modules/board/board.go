@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/edge"
+	"github.com/tollgate-gateway/tollgate/modules/mailserver"
 	"github.com/tollgate-gateway/tollgate/modules/oidc"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -72,7 +73,7 @@ type Handler struct {
 	// Mail sends what members follow by mail. Default: mails are only logged.
 	// One handler with it is enough for all on the same database; its base_url
 	// is that of the links in mails.
-	Mail *Mail `json:"mail,omitempty"`
+	Mail *mailserver.Server `json:"mail,omitempty"`
 
 	// Attachments is the folder for attached files, or "database". Default:
 	// board-attachments beside the database, where that is a file. All handlers
@@ -128,12 +129,13 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	})
 	h.api = h.service.API()
 	if !h.NoPages {
-		options := web.Options{BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Conceal: conceal}
+		options := web.Options{BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Conceal: conceal, Bar: h.app.Bar(serviceName)}
 		if h.OIDC != nil {
 			if options.OIDC, _, err = h.OIDC.Make(h.app, h.service.Key); err != nil {
 				return err
 			}
 			options.OIDCLabel = h.OIDC.Called()
+			h.app.OnSignOut(serviceName, h.service.EndSessions)
 		}
 		h.site = web.New(h.service, options, ctx.Logger())
 	}
@@ -173,7 +175,7 @@ func (h *Handler) Validate() error {
 	if h.HoldFirst < 0 || h.HoldFirst > 1000 {
 		return fmt.Errorf("hold_first is %d, must be from 0 to 1000", h.HoldFirst)
 	}
-	return h.Mail.validate(h.BaseURL)
+	return h.validateMail()
 }
 
 // Cleanup takes the handler out of the work in the background.
@@ -200,6 +202,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		err = h.api.Serve(w, r, actor)
 	}
 	return httpError(err)
+}
+
+// Presence implements tollgate.Present.
+func (h *Handler) Presence() tollgate.Presence {
+	p := tollgate.Presence{
+		Service: serviceName, Title: "Forum", Summary: "Discussions by topics, with moderation and a JSON API.", API: kernel.Mount + "/openapi.json",
+	}
+	if h.site != nil {
+		p.Path = "/"
+	}
+	return p
 }
 
 // actor is who asks.
@@ -233,4 +246,5 @@ var (
 	_ caddy.Validator             = (*Handler)(nil)
 	_ caddy.CleanerUpper          = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+	_ tollgate.Present            = (*Handler)(nil)
 )

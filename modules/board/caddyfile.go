@@ -8,6 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
+	"github.com/tollgate-gateway/tollgate/modules/mailserver"
 	"github.com/tollgate-gateway/tollgate/modules/oidc"
 )
 
@@ -50,7 +51,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 		seen[option] = true
 		if option == "mail" {
-			m, err := unmarshalMail(d)
+			m, err := mailserver.Unmarshal(d)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
 // Whoever sends no checked key is answered from the models of the user that anonymous
@@ -69,7 +70,7 @@ func TestAnonymous(t *testing.T) { //nolint:paralleltest // Caddy runs one confi
 		t.Fatal(err)
 	}
 	for user, want := range map[string]int64{"guest": 2, "alice": 1} {
-		report, err := kept.Keychain.Usage(t.Context(), user, keychain.UsageQuery{})
+		report, err := kept.Spending.Usage(t.Context(), user, spending.UsageQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}

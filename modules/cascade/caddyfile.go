@@ -1,6 +1,7 @@
 package cascade
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -24,6 +25,9 @@ func init() {
 //		stop_on_policy
 //		entry_fallback
 //		answer_items <duration>|off
+//		routing [low|medium|high] catalog|price|latency|weights
+//		weight <entry or provider> <n>
+//		claude_names
 //		no_cache_marks
 //		hide_failed_attempts
 //		anonymous [<user>]
@@ -35,7 +39,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	flags := map[string]*bool{
 		"stop_on_policy": &h.StopOnPolicy, "entry_fallback": &h.EntryFallback, "hide_failed_attempts": &h.HideFailedAttempts,
-		"no_cache_marks": &h.NoCacheMarks,
+		"no_cache_marks": &h.NoCacheMarks, "claude_names": &h.ClaudeNames,
 	}
 	for d.NextBlock(0) {
 		option := d.Val()
@@ -63,6 +67,14 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if err := h.answerItems(d); err != nil {
 				return err
 			}
+		case "routing":
+			if err := h.routing(d); err != nil {
+				return err
+			}
+		case "weight":
+			if err := h.weight(d); err != nil {
+				return err
+			}
 		case "default_tier":
 			if h.DefaultTier != "" {
 				return d.Err("default_tier is given twice")
@@ -84,7 +96,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		default:
 			flag, ok := flags[option]
 			if !ok {
-				return directive.NoOption(d, "unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, answer_items, no_cache_marks, hide_failed_attempts, anonymous", option)
+				return directive.NoOption(d, "unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, answer_items, routing, weight, claude_names, no_cache_marks, hide_failed_attempts, anonymous", option)
 			}
 			if d.NextArg() {
 				return d.ArgErr()
@@ -95,6 +107,49 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			*flag = true
 		}
 	}
+	return nil
+}
+
+// routing reads what tiers are ordered by; without a tier it is for all three.
+func (h *Handler) routing(d *caddyfile.Dispenser) error {
+	args := d.RemainingArgs()
+	tiers := []string{"low", "medium", "high"}
+	switch len(args) {
+	case 1:
+	case 2:
+		tiers = args[:1]
+	default:
+		return d.ArgErr()
+	}
+	if h.Routing == nil {
+		h.Routing = make(map[string]string)
+	}
+	for _, tier := range tiers {
+		if _, twice := h.Routing[tier]; twice {
+			return d.Errf("routing of the tier %s is given twice", tier)
+		}
+		h.Routing[tier] = args[len(args)-1]
+	}
+	return nil
+}
+
+// weight reads the weight of an entry or a provider.
+func (h *Handler) weight(d *caddyfile.Dispenser) error {
+	var name, text string
+	if !d.AllArgs(&name, &text) {
+		return d.ArgErr()
+	}
+	weight, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return d.Errf("weight: %q is no number", text)
+	}
+	if _, twice := h.Weights[name]; twice {
+		return d.Errf("weight %s is given twice", name)
+	}
+	if h.Weights == nil {
+		h.Weights = make(map[string]float64)
+	}
+	h.Weights[name] = weight
 	return nil
 }
 

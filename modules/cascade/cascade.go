@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/embeddings"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
@@ -23,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 	"github.com/tollgate-gateway/tollgate/modules/body"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -42,6 +44,8 @@ func init() {
 //	POST /v1/responses          behind `translate responses`
 //	POST /v1/messages/count_tokens, POST /v1/responses/input_tokens
 //	                            where no `translate` takes them, which estimates
+//	POST /v1/audio/…, /v1/images/…, /v1/moderations, /v1/rerank, /v1/files, /v1/batches
+//	                            passed to the model's provider, not translated
 //	POST /v1/embeddings         vectors of texts, by the model that is named and no other
 //	GET  /v1/models             the model names that the key can use
 //	GET  /v1/models/{id}        one of them
@@ -92,9 +96,20 @@ type Handler struct {
 	// kept are those of requests with "store": false. A negative value keeps none. Default: 24h.
 	AnswerItems caddy.Duration `json:"answer_items,omitempty"`
 
+	// What the candidates of a tier (low, medium, high) are ordered by that users' preferences and
+	// priorities leave equal: catalog, price, latency or weights. Default: catalog.
+	Routing map[string]string `json:"routing,omitempty"`
+
+	// The weights of entries (provider/model) and providers for routing by weights. Default: 1.
+	Weights map[string]float64 `json:"weights,omitempty"`
+
 	// Leaves out the marks for the prompt cache that requests of chat and Responses clients
 	// get where a messages upstream answers. Default: off.
 	NoCacheMarks bool `json:"no_cache_marks,omitempty"`
+
+	// Lists, for clients of Anthropic's API, each name of another vendor with "claude-" before it, in front of the others: the picker of
+	// Claude Code shows names of that vendor alone. Requests may use such names in any case.
+	ClaudeNames bool `json:"claude_names,omitempty"`
 
 	// Leaves error.failed_attempts out of the answer. Default: off.
 	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
@@ -140,6 +155,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		EntryFallback: h.EntryFallback, HideAttempts: h.HideFailedAttempts,
 		AnswerItems: time.Duration(h.AnswerItems), NoCacheMarks: h.NoCacheMarks,
 	}.WithDefaults()
+	if err := h.orders(); err != nil {
+		return err
+	}
 	if h.DefaultTier != "" {
 		if h.options.DefaultTier, err = catalog.ParseTier(h.DefaultTier); err != nil {
 			return fmt.Errorf("default_tier: %w", err)
@@ -154,7 +172,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	case apiauth.Unchecked(ctx):
 		return errors.New("nobody checks a key before cascade: put `api_auth gateway_key` before it, or give it the option `anonymous` if everybody may ask your models")
 	}
-	return tollgate.RegisterMetrics(ctx, requests, attempts, failovers, cooldowns, tokens, firstToken)
+	app.OnSettled(func() { go h.chargeBatches(ctx) })
+	return tollgate.RegisterMetrics(ctx, requests, attempts, failovers, cooldowns, tokens, firstToken, ofTeams.requests, ofTeams.tokens, ofTeams.cost)
 }
 
 // Validate checks the ranges of the options.
@@ -172,7 +191,32 @@ func (h *Handler) Validate() error {
 	return nil
 }
 
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+// orders reads the orders of tiers.
+func (h *Handler) orders() error {
+	weighs := false
+	for name, text := range h.Routing {
+		tier, err := catalog.ParseTier(name)
+		if err != nil {
+			return fmt.Errorf("routing: %w", err)
+		}
+		if h.options.Orders[tier], err = cascade.ParseOrder(text); err != nil {
+			return fmt.Errorf("routing: %w", err)
+		}
+		weighs = weighs || text == "weights"
+	}
+	for name, weight := range h.Weights {
+		if !(weight >= 0 && weight <= 1000) {
+			return fmt.Errorf("weight: that of %s must be from 0 to 1000", name)
+		}
+	}
+	if len(h.Weights) > 0 && !weighs {
+		return errors.New("weight: no tier has the routing weights, so weights have no effect")
+	}
+	h.options.Weights = h.Weights
+	return nil
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	rest.NoSniff(w.Header())
 	offer := body.OfferOf(r)
 	path := r.URL.Path
@@ -189,6 +233,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 		}
 		return h.answer(w, r, nil)
 	}
+	if e, id, allow := passed(r.Method, path); e != nil {
+		return h.pass(w, r, e, id)
+	} else if allow != "" {
+		return methodNotAllowed(w, r, allow)
+	}
 	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
 	id, isModel := strings.CutPrefix(path, "/v1/models/")
 	if !isModel {
@@ -204,7 +253,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 		if !isGet {
 			return methodNotAllowed(w, r, "GET, HEAD")
 		}
-		return probe(w, r)
+		return probe(w, r, next)
 	case strings.HasPrefix(path, "/v1/responses/"):
 		return refuse(http.StatusNotFound, "unsupported_endpoint", "responses are not stored here: send the whole input with each request")
 	case strings.HasPrefix(path, "/v1/v1/"):
@@ -245,16 +294,13 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) erro
 }
 
 // probe answers programs that look whether there is something, and leads people to the
-// console.
-func probe(w http.ResponseWriter, r *http.Request) error {
+// console, where nothing else has a page for them.
+func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	const text = "Tollgate model gateway\n"
 	if gateway.ConsoleOffered(r) {
 		w.Header().Set("Vary", "Accept")
 		if strings.Contains(r.Header.Get("Accept"), "text/html") {
-			// Relative, so that it leads there also below a prefix.
-			w.Header().Set("Location", "console/")
-			w.WriteHeader(http.StatusFound)
-			return nil
+			return edge.Root(w, r, next, "console/")
 		}
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -279,14 +325,33 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.
 	if err = h.read(w, r, ask, format, kept, identity); err != nil {
 		return err
 	}
+	admission, err := h.admit(r, kept, identity)
+	if err != nil {
+		return err
+	}
 	engine := h.engine(kept)
 	traced := traceOf(r)
 	if traced != nil {
 		engine.Observe = traced.attempt
 	}
+	var used int64
+	defer func() { h.done(r, admission, used) }() // also where the client breaks off
 	result, err := engine.Answer(r.Context(), w, ask)
-	account(r, ask, kept, result, traced, started)
+	used = account(r, ask, kept, result, traced, started)
 	return statusError(err)
+}
+
+// admit asks for the leave to send a request on.
+func (h *Handler) admit(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) (*keychain.Admission, error) {
+	admission, err := kept.Keychain.Admit(r.Context(), h.app.Counters(), identity)
+	return admission, statusError(gateway.Unavailable(err))
+}
+
+// done gives back what the request took, which has used so many tokens.
+func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens int64) {
+	if err := admission.Done(r.Context(), tokens); err != nil {
+		h.logger.Warn("the counters do not know that a request has ended", zap.Error(err))
+	}
 }
 
 // read reads the request, and what the sender may use.
@@ -303,6 +368,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 		ask.Header = headers(r, format)
 		err = ask.Read(format, text, r.Header.Get(format.Facts().Version))
 	}
+	if err == nil {
+		err = ask.Label(r.Header, text)
+	}
 	switch {
 	case err != nil:
 		lease.Give()
@@ -316,7 +384,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	return statusError(gateway.Unavailable(kept.Keychain.Admit(r.Context(), identity)))
+	return nil
 }
 
 // expand puts the items that a request refers to in their places. What they add takes
@@ -335,13 +403,14 @@ func (h *Handler) expand(r *http.Request, ask *cascade.Request, format formats.F
 }
 
 // account tells the usage log, the metrics, the trace and the placeholders how
-// a request went.
-func account(r *http.Request, ask *cascade.Request, kept *gateway.Gateway, result *cascade.Result, t *traced, started time.Time) {
+// a request went, and returns how many tokens it used.
+func account(r *http.Request, ask *cascade.Request, kept *gateway.Gateway, result *cascade.Result, t *traced, started time.Time) (tokens int64) {
 	record := ask.Record(result, started)
 	kept.Usage.Add(record)
 	observeRequest(&record, result)
 	t.request(&record)
 	publish(r, &record)
+	return record.InputTokens + record.OutputTokens
 }
 
 // client is who sent the request.
@@ -370,10 +439,13 @@ func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
 }
 
 func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
-	ask := &cascade.Request{ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, Items: kept.Items, User: identity.UserID, KeyID: identity.KeyID}
+	ask := &cascade.Request{ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, Items: kept.Items, User: identity.UserID, TeamID: identity.TeamID, KeyID: identity.KeyID}
 	ask.Session = session(r)
 	if identity.Restricted() {
 		ask.Forbids = identity.Forbids
+	}
+	if identity.RestrictsTools() {
+		ask.AdmitTools = identity.AdmitTools
 	}
 	return ask
 }
@@ -452,7 +524,7 @@ func statusError(err error) error {
 }
 
 // publish sets the placeholders.
-func publish(r *http.Request, record *keychain.Record) {
+func publish(r *http.Request, record *spending.Record) {
 	repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	if !ok {
 		return

@@ -2,11 +2,13 @@ package cascade
 
 import (
 	"strconv"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
 // The metrics live for the process and are registered with each configuration.
@@ -31,6 +33,20 @@ var (
 		Namespace: "tollgate", Subsystem: "cascade", Name: "tokens_total",
 		Help: "Tokens by provider and direction (input, output).",
 	}, []string{"provider", "direction"})
+	ofTeams = teamMetrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "tollgate", Subsystem: "cascade", Name: "team_requests_total",
+			Help: "Model requests by the id of their team, provider and model.",
+		}, []string{"team", "provider", "model"}),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "tollgate", Subsystem: "cascade", Name: "team_tokens_total",
+			Help: "Tokens by the id of the team, provider and model.",
+		}, []string{"team", "provider", "model"}),
+		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "tollgate", Subsystem: "cascade", Name: "team_cost_usd_total",
+			Help: "What model requests cost by the id of their team, provider and model, as far as the price is known.",
+		}, []string{"team", "provider", "model"}),
+	}
 	firstToken = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: "tollgate", Subsystem: "cascade", Name: "first_token_seconds",
 		Help:    "Time from the request to the first content by provider and tier.",
@@ -52,7 +68,7 @@ func observeAttempt(a cascade.Attempt) {
 	}
 }
 
-func observeRequest(r *keychain.Record, result *cascade.Result) {
+func observeRequest(r *spending.Record, result *cascade.Result) {
 	tier := "entry"
 	if r.Tier != 0 {
 		tier = r.Tier.String()
@@ -64,6 +80,7 @@ func observeRequest(r *keychain.Record, result *cascade.Result) {
 		}
 		observeTokens(r.Provider, result.Usage.Prompt, result.Usage.Completion)
 	}
+	ofTeams.observe(r, result.Candidate)
 	for i := range result.Lost {
 		l := &result.Lost[i]
 		observeTokens(l.Candidate.Provider.Code, l.Usage.Prompt, l.Usage.Completion)
@@ -73,4 +90,65 @@ func observeRequest(r *keychain.Record, result *cascade.Result) {
 func observeTokens(provider string, input, output int64) {
 	tokens.WithLabelValues(provider, "input").Add(float64(input))
 	tokens.WithLabelValues(provider, "output").Add(float64(output))
+}
+
+// maxTeamSeries is how many combinations of team, provider and model have metrics of their own. What
+// comes on top of them counts as otherSeries.
+const maxTeamSeries = 1000
+
+// otherSeries is every label of what is beyond maxTeamSeries.
+const otherSeries = "other"
+
+// teamMetrics count what teams use. The first combinations that this process meets have series.
+type teamMetrics struct {
+	requests, tokens, cost *prometheus.CounterVec
+	mu                     sync.Mutex
+	series                 map[teamSeries]*teamCounters
+}
+
+type teamSeries struct{ team, provider, model string }
+
+// teamCounters are the metrics of a combination.
+type teamCounters struct{ requests, tokens, cost prometheus.Counter }
+
+// observe counts a request. Models of users' own have no names here, and no provider: users choose
+// those.
+func (m *teamMetrics) observe(r *spending.Record, c *keychain.Candidate) {
+	series := teamSeries{team: r.TeamID}
+	switch {
+	case c != nil && c.Custom:
+		series.provider = "custom"
+	case c != nil:
+		series.provider, series.model = r.Provider, r.Model
+	}
+	counters := m.of(series)
+	counters.requests.Inc()
+	counters.tokens.Add(float64(max(0, r.InputTokens) + max(0, r.OutputTokens)))
+	if r.CostKnown {
+		counters.cost.Add(float64(max(0, r.CostMicroUSD)) / 1e6)
+	}
+}
+
+func (m *teamMetrics) of(series teamSeries) *teamCounters {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if found := m.series[series]; found != nil {
+		return found
+	}
+	if m.series == nil {
+		m.series = make(map[teamSeries]*teamCounters)
+	}
+	if len(m.series) >= maxTeamSeries {
+		series = teamSeries{otherSeries, otherSeries, otherSeries}
+		if found := m.series[series]; found != nil {
+			return found
+		}
+	}
+	made := &teamCounters{
+		m.requests.WithLabelValues(series.team, series.provider, series.model),
+		m.tokens.WithLabelValues(series.team, series.provider, series.model),
+		m.cost.WithLabelValues(series.team, series.provider, series.model),
+	}
+	m.series[series] = made
+	return made
 }

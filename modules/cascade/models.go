@@ -10,30 +10,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/modellist"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// listedModel is a model in the shape that serves both kinds of clients
-// (specification 2.3).
-type listedModel struct {
-	ID          string    `json:"id"`
-	Object      string    `json:"object"`
-	Type        string    `json:"type"`
-	Created     int64     `json:"created"`
-	CreatedAt   time.Time `json:"created_at"`
-	DisplayName string    `json:"display_name"`
-	OwnedBy     string    `json:"owned_by"`
-}
-
-// pseudoCreated dates the names that the gateway itself made up.
-var pseudoCreated = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-func listed(id, name, owner string, created time.Time) listedModel {
-	if created.IsZero() {
-		created = pseudoCreated
-	}
-	return listedModel{ID: id, Object: "model", Type: "model", Created: created.Unix(), CreatedAt: created.UTC(), DisplayName: name, OwnedBy: owner}
+// offer is what a key can ask for.
+type offer struct {
+	h        *Handler
+	routing  *keychain.Routing
+	identity *keychain.Identity
+	now      time.Time
 }
 
 // models answers GET /v1/models and /v1/models/{id}.
@@ -46,29 +33,37 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	if err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	routing := account.Routing(h.app.Catalog())
+	o := &offer{h, account.RoutingFor(h.app.Catalog(), identity.TeamID), identity, time.Now()}
 	if id != "" {
-		if m, ok := h.named(routing, identity, id); ok {
+		if m, ok := o.named(id); ok {
 			return writeJSON(w, m)
 		}
 		return refuse(http.StatusNotFound, "model_not_found", "there is no model \""+wire.Mask(id, 100)+"\" for this key; GET /v1/models lists all")
 	}
-	all := list(routing, identity)
+	all := o.list()
 	if r.Header.Get("Anthropic-Version") == "" {
-		return writeJSON(w, struct {
-			Object string        `json:"object"`
-			Data   []listedModel `json:"data"`
-		}{"list", all})
+		answer := struct {
+			Object string                 `json:"object"`
+			Data   []modellist.Model      `json:"data"`
+			Models []modellist.CodexModel `json:"models,omitempty"`
+		}{Object: "list", Data: all}
+		if r.URL.Query().Has("client_version") { // Codex
+			answer.Models = modellist.Codex(all)
+		}
+		return writeJSON(w, answer)
+	}
+	if h.ClaudeNames {
+		all = o.forClaude(all)
 	}
 	page, more, err := cut(all, r)
 	if err != nil {
 		return err
 	}
 	answer := struct {
-		Data    []listedModel `json:"data"`
-		HasMore bool          `json:"has_more"`
-		FirstID *string       `json:"first_id"`
-		LastID  *string       `json:"last_id"`
+		Data    []modellist.Model `json:"data"`
+		HasMore bool              `json:"has_more"`
+		FirstID *string           `json:"first_id"`
+		LastID  *string           `json:"last_id"`
 	}{Data: page, HasMore: more}
 	if len(page) > 0 {
 		answer.FirstID, answer.LastID = &page[0].ID, &page[len(page)-1].ID
@@ -76,48 +71,75 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	return writeJSON(w, answer)
 }
 
-// named is what a request with that name would be answered by: an entry that the key may
-// use or a tier. Clients look a name up before they ask, and most names of a tier are in
-// no list.
-func (h *Handler) named(routing *keychain.Routing, identity *keychain.Identity, id string) (listedModel, bool) {
-	tier, known := cascade.PseudoTier(id)
-	if !known {
-		if c, isEntry := routing.Entry(id); isEntry {
-			return listed(id, c.Model.Name, c.Provider.Code, c.Model.Created), identity.Forbids(c) == ""
-		}
-		if tier, known = cascade.ResolveTier(id); !known {
-			tier, known = h.options.DefaultTier, h.options.DefaultTier != 0
+// named is what a request with that name would be answered by. Clients look a name up before they
+// ask, and most names of a tier are in no list.
+func (o *offer) named(id string) (modellist.Model, bool) {
+	target := o.routing.Resolve(id)
+	if tier, known := cascade.PseudoTier(target); known {
+		return o.tier(target, tier).Alias(id), true
+	}
+	if c, isEntry := o.routing.Entry(target); isEntry {
+		return modellist.Entry(target, c, o.now).Alias(id), o.identity.Forbids(c) == ""
+	}
+	for _, c := range o.routing.Named(strings.TrimSuffix(target, "[1m]")) {
+		if o.identity.Forbids(c) == "" {
+			return modellist.Entry(c.Entry, c, o.now).Alias(id), true
 		}
 	}
-	return ofTier(id, tier), known
+	tier, known := cascade.ResolveTier(target)
+	if !known {
+		tier, known = o.h.options.DefaultTier, o.h.options.DefaultTier != 0
+	}
+	return o.tier(id, tier), known
 }
 
-// ofTier is a name of the gateway's own.
-func ofTier(id string, tier catalog.Tier) listedModel {
-	name := map[catalog.Tier]string{catalog.Low: "Fast", catalog.Medium: "Balanced", catalog.High: "Best"}[tier]
-	return listed(id, name+" ("+tier.String()+")", "tollgate", pseudoCreated)
+// tier is a name of the gateway's own.
+func (o *offer) tier(id string, tier catalog.Tier) modellist.Model {
+	for _, c := range o.routing.Tier(tier) {
+		if o.identity.Forbids(c) == "" {
+			return modellist.Tier(id, tier, c)
+		}
+	}
+	return modellist.Tier(id, tier, nil)
 }
 
-// list is the gateway's own names, then the user's entries that the key may use.
-func list(routing *keychain.Routing, identity *keychain.Identity) []listedModel {
-	names := routing.Entries()
-	all := make([]listedModel, 0, len(cascade.PseudoModels)+len(names))
+// list is the gateway's own names, then the aliases, then the user's entries that the key may use.
+func (o *offer) list() []modellist.Model {
+	names, aliases := o.routing.Entries(), o.routing.Aliases()
+	all := make([]modellist.Model, 0, len(cascade.PseudoModels)+len(aliases)+len(names))
 	for _, p := range cascade.PseudoModels {
-		all = append(all, ofTier(p.ID, p.Tier))
+		all = append(all, o.tier(p.ID, p.Tier))
+	}
+	for _, name := range aliases {
+		if m, ok := o.named(name); ok && m.AliasOf != "" {
+			all = append(all, m)
+		}
 	}
 	for _, name := range names {
-		c, _ := routing.Entry(name)
-		if identity.Forbids(c) != "" {
-			continue
+		if c, _ := o.routing.Entry(name); o.identity.Forbids(c) == "" {
+			all = append(all, modellist.Entry(name, c, o.now))
 		}
-		all = append(all, listed(name, c.Model.Name, c.Provider.Code, c.Model.Created))
 	}
 	return all
 }
 
+// forClaude adds, in front, the names by which clients that show only those of one vendor can ask for
+// what has other names: tiers, aliases, and models of others.
+func (o *offer) forClaude(all []modellist.Model) []modellist.Model {
+	var more []modellist.Model
+	for _, m := range all {
+		lower := strings.ToLower(m.ID)
+		own := strings.HasPrefix(lower, "claude") || strings.HasPrefix(lower, "anthropic") || strings.HasPrefix(lower, "vendor-")
+		if name := keychain.Claude + m.ID; !own && o.routing.Resolve(name) != name {
+			more = append(more, m.Alias(name))
+		}
+	}
+	return append(more, all...)
+}
+
 // cut takes the page that limit (1 to 1000, default 20), after_id and before_id
 // ask for.
-func cut(all []listedModel, r *http.Request) (page []listedModel, more bool, err error) {
+func cut(all []modellist.Model, r *http.Request) (page []modellist.Model, more bool, err error) {
 	query := r.URL.Query()
 	limit := 20
 	if text := query.Get("limit"); text != "" {

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
 // traced adds to the span that Caddy's directive tracing has begun for the
@@ -50,7 +50,7 @@ func (t *traced) attempt(a cascade.Attempt) {
 }
 
 // request notes what became of the whole.
-func (t *traced) request(r *keychain.Record) {
+func (t *traced) request(r *spending.Record) {
 	if t == nil {
 		return
 	}

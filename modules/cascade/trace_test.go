@@ -10,7 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
 func TestTrace(t *testing.T) {
@@ -19,7 +19,7 @@ func TestTrace(t *testing.T) {
 	if traced := traceOf(r); traced != nil {
 		t.Error("a request without a span is traced")
 	}
-	(*traced)(nil).request(&keychain.Record{}) // does nothing
+	(*traced)(nil).request(&spending.Record{}) // does nothing
 
 	spans := tracetest.NewSpanRecorder()
 	ctx, root := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("test").Start(r.Context(), "POST")
@@ -27,7 +27,7 @@ func TestTrace(t *testing.T) {
 	tr := traceOf(r.WithContext(ctx))
 	tr.attempt(cascade.Attempt{Provider: "groq", Model: "a", Tier: catalog.Low, Outcome: "transient", Started: begin, Took: time.Second})
 	tr.attempt(cascade.Attempt{Provider: "openai", Model: "b", Tier: catalog.Low, Outcome: "ok", Started: begin.Add(time.Second), Took: 2 * time.Second, FirstToken: time.Second})
-	tr.request(&keychain.Record{
+	tr.request(&spending.Record{
 		AskedModel: "keychain-low", Tier: catalog.Low, Surface: "messages", Provider: "openai", Model: "b", Attempts: 2, InputTokens: 7, OutputTokens: 5, Stream: true,
 	})
 	root.End()

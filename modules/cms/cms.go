@@ -84,6 +84,7 @@ type Handler struct {
 
 	app    *tollgate.App
 	server *cms.Server
+	mount  string // of the administration; empty: there is none
 }
 
 // Where handlers run.
@@ -98,6 +99,7 @@ type node struct {
 	// Of the newest configuration.
 	logger  atomic.Pointer[zap.Logger]
 	keyring atomic.Pointer[func() (keyring.Keyring, error)]
+	newest  tollgate.Newest
 }
 
 // ring is the keyring of the newest configuration that has started.
@@ -181,7 +183,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n.server, err = cms.New(cms.Options{
 			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: edge.Address, RequestID: requestID,
 			Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) }, Admin: mount, BaseURL: base,
-			OIDC: provider, OIDCLabel: called, InProcess: inProcess,
+			OIDC: provider, OIDCLabel: called, Bar: n.newest.Bar(serviceName), InProcess: inProcess,
 		})
 		return n, err
 	}, (*node).close)
@@ -194,7 +196,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			return err
 		}
 	}
-	h.server = n.server
+	h.server, h.mount = n.server, mount
+	n.newest.Follow(h.app)
+	if h.OIDC != nil {
+		h.app.OnSignOut(serviceName, n.server.EndSessions)
+	}
 	h.app.OnStart(func() error {
 		n.keyring.Store(new(h.app.Keyring(serviceName)))
 		return n.server.Start()
@@ -259,6 +265,15 @@ func requestID(r *http.Request) string {
 	return rand.Text()
 }
 
+// Presence implements tollgate.Present.
+func (h *Handler) Presence() tollgate.Presence {
+	p := tollgate.Presence{Service: serviceName, Title: "Content", Summary: "Pages and files of a site, their administration and a REST API."}
+	if h.mount != "" {
+		p.Path = h.mount + "/"
+	}
+	return p
+}
+
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if !h.serve(w, r) {
 		return next.ServeHTTP(w, r)
@@ -285,4 +300,5 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) bool {
 var (
 	_ caddy.Provisioner           = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+	_ tollgate.Present            = (*Handler)(nil)
 )

@@ -29,13 +29,3 @@ func Request(r *http.Request) *http.Request {
 	}
 	return origin.Pass(r, said[len(said)-1]) // the proxy's own line, as reverse_proxy takes it
 }
-
-// unhandledVar is the request variable that Caddy sets to true when a request has passed every handler and none has
-// answered it. Caddy then sends an empty 200.
-const unhandledVar = "unhandled"
-
-// Unhandled reports, after the next handlers have run, whether the request has passed all of them unanswered.
-func Unhandled(ctx context.Context) bool {
-	unhandled, _ := caddyhttp.GetVar(ctx, unhandledVar).(bool)
-	return unhandled
-}

@@ -5,16 +5,21 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -32,7 +37,7 @@ const (
 )
 
 // jobMetrics live for the process and are registered with each configuration.
-var jobMetrics = tollgate.NewJobMetrics("gateway", "requests and sums of hours deleted")
+var jobMetrics = tollgate.NewJobMetrics("gateway", "requests and sums of hours deleted, alerts written and sent")
 
 // App is loaded by the first module of the gateway: keychain, cascade, api_auth
 // gateway_key. Without one there is none, and no table of it. It has no options of its
@@ -43,8 +48,9 @@ type App struct {
 	logger  *zap.Logger
 	db      *store.DB
 	catalog *Catalog
-	first   *FirstRun      // nil: not wanted
-	kept    *time.Duration // of the request log; nil: the default
+	first   *FirstRun       // nil: not wanted
+	kept    *time.Duration  // of the request log; nil: the default
+	alerts  *alerts.Options // nil: nobody is told
 	gateway atomic.Pointer[Gateway]
 }
 
@@ -63,7 +69,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.host, err = tollgate.From(ctx); err != nil {
 		return err
 	}
-	if a.db, err = a.host.SealedDatabase(Name, keychain.Schema(), keychain.SealedSample); err != nil {
+	if a.db, err = a.host.SealedDatabase(Name, schema.Gateway(), keychain.SealedSample); err != nil {
 		return err
 	}
 	if a.catalog, err = catalogOf(a.host, a.logger); err != nil {
@@ -79,6 +85,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	a.host.OnStart(a.begin)
 	a.host.OnSettled(a.cutRequests)
+	a.host.OnSettled(a.tell)
 	a.host.OnCut(a.cut)
 	return nil
 }
@@ -149,11 +156,23 @@ func (a *App) Engine(g *Gateway, options cascade.Options, logger *zap.Logger) *c
 	return &cascade.Engine{
 		Options: options, Memory: g.Memory, Budget: a.host.MemoryBudget(), Catalog: a.Catalog,
 		Providers: g.Providers, Custom: g.Custom, Mark: g.Mark, Logger: logger, Now: time.Now,
+		AdmitKey: func(ctx context.Context, key *keychain.Key, cost int64) (*keychain.KeyRefusal, error) {
+			return g.Keychain.AdmitKey(ctx, a.Counters(), key, cost)
+		},
 	}
 }
 
+// OnSettled has a function called once the configuration has lasted; see [tollgate.App.OnSettled].
+func (a *App) OnSettled(do func()) { a.host.OnSettled(do) }
+
 // Acquire keeps what a request needs open; see [tollgate.App.Acquire].
 func (a *App) Acquire() (release func()) { return a.host.Acquire() }
+
+// Bar returns what the bar at the top of the gateway's pages shows.
+func (a *App) Bar() func(*http.Request) look.Bar { return a.host.Bar(Name) }
+
+// Counters are those that all nodes share.
+func (a *App) Counters() counters.Store { return a.host.Counters() }
 
 // MemoryBudget is what bodies of requests and answers take from.
 func (a *App) MemoryBudget() *memory.Budget { return a.host.MemoryBudget() }

@@ -11,9 +11,12 @@ import (
 //
 //	catalog {
 //		file    <path>
+//		prices  <path>
 //		enable  <code>...
 //		disable <code>...
 //		provider_keys env
+//		own_keys first|only|never
+//		alias <name> <target>
 //		provider <code> {
 //			base_url      <url>
 //			api_key       <key>
@@ -32,11 +35,15 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		switch d.Val() {
-		case "file":
-			if c.File != "" {
-				return d.Err("file is given twice")
+		case "file", "prices":
+			option, into := d.Val(), &c.File
+			if option == "prices" {
+				into = &c.Prices
 			}
-			if !d.AllArgs(&c.File) {
+			if *into != "" {
+				return d.Errf("%s is given twice", option)
+			}
+			if !d.AllArgs(into) {
 				return d.ArgErr()
 			}
 		case "provider_keys":
@@ -44,6 +51,13 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.Err("provider_keys is given twice")
 			}
 			if !d.AllArgs(&c.ProviderKeys) {
+				return d.ArgErr()
+			}
+		case "own_keys":
+			if c.OwnKeys != "" {
+				return d.Err("own_keys is given twice")
+			}
+			if !d.AllArgs(&c.OwnKeys) {
 				return d.ArgErr()
 			}
 		case "enable", "disable":
@@ -56,12 +70,24 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.ArgErr()
 			}
 			*list = append(*list, args...)
+		case "alias":
+			var name, target string
+			if !d.AllArgs(&name, &target) {
+				return d.ArgErr()
+			}
+			if _, twice := c.Aliases[name]; twice {
+				return d.Errf("alias %s is given twice", name)
+			}
+			if c.Aliases == nil {
+				c.Aliases = make(map[string]string)
+			}
+			c.Aliases[name] = target
 		case "provider":
 			if err := c.provider(d); err != nil {
 				return err
 			}
 		default:
-			return directive.NoOption(d, "unknown option %q; there are: file, enable, disable, provider_keys, provider", d.Val())
+			return directive.NoOption(d, "unknown option %q; there are: file, prices, enable, disable, provider_keys, own_keys, alias, provider", d.Val())
 		}
 	}
 	return nil

@@ -28,6 +28,10 @@ type Catalog struct {
 	// changes; a file with a mistake is reported and not used.
 	File string `json:"file,omitempty"`
 
+	// Prices is a file of the operator's own prices and discounts in place of list prices. It is
+	// read again when it changes; a file with a mistake is reported and not used.
+	Prices string `json:"prices,omitempty"`
+
 	// Enable lists providers that are shipped but not offered by default:
 	// perplexity, nim, sambanova, hf, cf.
 	Enable []string `json:"enable,omitempty"`
@@ -40,6 +44,16 @@ type Catalog struct {
 	// key that has a base URL beside it, such as OPENAI_BASE_URL, is used for that alone.
 	// Default: from nowhere, users bring their own.
 	ProviderKeys string `json:"provider_keys,omitempty"`
+
+	// OwnKeys says whether users' own provider keys are used: "first" tries them before those of
+	// their team, of the organisation and of the operator, "only" uses no others, "never" uses only
+	// the others and lets users add none. Default: first.
+	OwnKeys string `json:"own_keys,omitempty"`
+
+	// Aliases are other names for models and tiers, for every user: what they lead to, by their names.
+	// That is provider/model, the id of a model, or low, medium, high. Teams and users can lead a
+	// name elsewhere.
+	Aliases map[string]string `json:"aliases,omitempty"`
 
 	// Providers changes how providers are reached, by their code.
 	Providers map[string]*Provider `json:"providers,omitempty"`
@@ -125,6 +139,10 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
 	}
+	prices, err := placeholder.Resolve(c.Prices)
+	if err != nil {
+		return nil, fmt.Errorf("prices: %w", err)
+	}
 	var environment func(string) string
 	switch c.ProviderKeys {
 	case "":
@@ -133,7 +151,7 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	default:
 		return nil, fmt.Errorf("provider_keys: %q is no place for keys; there is: env", c.ProviderKeys)
 	}
-	options := catalog.Options{Environment: environment, Enable: c.Enable, Disable: c.Disable, Overrides: make(map[string]catalog.Override)}
+	options := catalog.Options{Environment: environment, OwnKeys: catalog.OwnKeys(c.OwnKeys), Aliases: c.Aliases, Enable: c.Enable, Disable: c.Disable, Overrides: make(map[string]catalog.Override)}
 	for code, p := range c.Providers {
 		override, err := p.override()
 		if err != nil {
@@ -141,7 +159,7 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 		}
 		options.Overrides[code] = override
 	}
-	source, err := catalog.NewSource(file, options, logger)
+	source, err := catalog.NewSource(file, prices, options, logger)
 	if err != nil || environment == nil {
 		return source, err
 	}

@@ -7,22 +7,24 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// OpenKeychain opens the keychain of a configuration, for a command of another process
+// OpenKeychain opens the keychain of a configuration and its ledger, for a command of another process
 // than the server: its database, keyring and catalog, nothing else. A running server
 // sees what changes within keychain.CacheTTL. The service is closed by the caller.
-func OpenKeychain(ctx context.Context, app *tollgate.App) (*keychain.Service, *catalog.Catalog, error) {
+func OpenKeychain(ctx context.Context, app *tollgate.App) (*keychain.Service, *spending.Ledger, *catalog.Catalog, error) {
 	logger := caddy.Log().Named(id)
 	cat, err := catalogOf(app, logger)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	db, ring, err := app.OpenSealed(ctx, Name, keychain.Schema(), keychain.SealedSample)
+	db, ring, err := app.OpenSealed(ctx, Name, schema.Gateway(), keychain.SealedSample)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	service, err := newKeychain(db, ring, app.AllowedNetworks(), logger)
-	return service, cat.source.Current(), err
+	service, ledger, err := newKeychain(db, ring, app.AllowedNetworks(), logger)
+	return service, ledger, cat.source.Current(), err
 }

@@ -219,18 +219,19 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 			_, key.BaseURL = catalog.EnvironmentBase("OPENAI_API_KEY", os.Getenv)
 		}
 		own := there && key.BelongsTo(p.BaseURL)
+		used := own && a.Catalog().OwnKeys != catalog.OwnKeysNever
 		for _, name := range p.Env {
 			secret := ""
-			if own && name == key.Variable {
+			if used && name == key.Variable {
 				secret = key.Secret
 			}
 			if err := service.SyncProviderKey(ctx, LocalUser, p.Code, environmentLabel+name, secret); err != nil {
 				return nil, nil, err
 			}
 		}
-		if own {
+		if used {
 			found = append(found, p.Code+" ("+key.Variable+")")
-		} else if key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL {
+		} else if !own && key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL {
 			// It is not this gateway, whose clients read the same variables.
 			servers = append(servers, keychain.ModelServer{BaseURL: key.BaseURL, APIKey: key.Secret})
 		}

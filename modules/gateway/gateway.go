@@ -12,13 +12,17 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 // gateways survive reloads.
@@ -36,11 +40,15 @@ type gatewayKey struct {
 // Gateway is what the model gateway keeps across reloads.
 type Gateway struct {
 	Keychain *keychain.Service
-	Usage    *keychain.UsageLog
+	// Spending knows what was spent, and Usage writes it down.
+	Spending *spending.Ledger
+	Usage    *spending.Log
 	// Items keeps the items of answers that clients refer to.
 	Items *keychain.Items
+	// Alerts tells who wants to know what is spent.
+	Alerts *alerts.Service
 	// retention deletes what is old of it.
-	retention *keychain.Retention
+	retention *spending.Retention
 	Memory    *cascade.Memory
 	// Mark is known to all nodes that share the keyring.
 	Mark *cascade.Mark
@@ -55,7 +63,7 @@ type Gateway struct {
 }
 
 func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger) (*Gateway, error) {
-	service, err := newKeychain(db, ring, allow, logger)
+	service, ledger, err := newKeychain(db, ring, allow, logger)
 	if err != nil {
 		return nil, err
 	}
@@ -75,33 +83,40 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 		ring:      ring,
 		Sealer:    sealer,
 		Keychain:  service,
-		Usage:     keychain.NewUsageLog(service, logger),
+		Spending:  ledger,
+		Usage:     spending.NewLog(ledger, service.KeyUses(), logger).Start(),
 		Items:     keychain.NewItems(service, logger),
-		retention: keychain.NewRetention(service, logger, jobMetrics.Observe),
+		retention: spending.NewRetention(ledger, logger, jobMetrics.Observe, keychain.ExpiredItems),
 		Memory:    cascade.NewMemory(time.Now),
 		Mark:      cascade.NewMark(marks...),
 		Providers: cascade.NewTransport(),
 		Custom:    cascade.NewGuardedTransport(allow),
 	}
+	g.Alerts = alerts.New(alerts.Deps{
+		Keychain: service, Sender: webhook.NewSender(allow, logger), Logger: logger, Observe: jobMetrics.Observe, Now: time.Now,
+	})
 	g.connections.Watch(g.Providers)
 	g.connections.Watch(g.Custom)
 	return g, nil
 }
 
-// newKeychain makes the keychain; users' own models may be at public addresses and
+// newKeychain makes the keychain, and the ledger that it asks; users' own models may be at public addresses and
 // in the networks of allow.
-func newKeychain(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger) (*keychain.Service, error) {
-	service, err := keychain.New(db, ring, logger, time.Now)
+func newKeychain(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger,
+) (*keychain.Service, *spending.Ledger, error) {
+	ledger := spending.NewLedger(db, logger, time.Now)
+	service, err := keychain.New(db, ring, ledger, logger, time.Now)
 	if err == nil {
 		service.CheckHost = func(ctx context.Context, host string) error { return outbound.Check(ctx, host, allow) }
 	}
-	return service, err
+	return service, ledger, err
 }
 
 // close writes the usage that is left and ends the connections. It is bounded:
 // an exit must not hang on a database that is down.
 func (g *Gateway) close() error {
 	g.retention.Close()
+	g.Alerts.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	err := errors.Join(g.Usage.Close(ctx), g.Items.Close(ctx))
@@ -114,11 +129,14 @@ func (g *Gateway) close() error {
 	return nil
 }
 
-// Unavailable turns an error of the database that is down into a 503; other
+// Unavailable turns an error of the database or the counters that are down into a 503; other
 // errors stay as they are.
 func Unavailable(err error) error {
-	if errors.Is(err, store.ErrUnavailable) {
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
 		return apierror.Unavailable("the database", err)
+	case errors.Is(err, counters.ErrUnavailable):
+		return apierror.Unavailable("the counters", err)
 	}
 	return err
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
 // KeepRequests says how long single requests stay in the gateway's log; 0: for
@@ -21,7 +21,7 @@ func (a *App) KeepRequests(d time.Duration) error {
 // requestsKept is what KeepRequests was told.
 func (a *App) requestsKept() time.Duration {
 	if a.kept == nil {
-		return keychain.RequestsKept
+		return spending.RequestsKept
 	}
 	return *a.kept
 }

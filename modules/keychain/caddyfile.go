@@ -9,13 +9,14 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/management"
 	"github.com/tollgate-gateway/tollgate/modules/directive"
+	"github.com/tollgate-gateway/tollgate/modules/mailserver"
 )
 
 func init() {
 	directive.Register[Handler]("keychain")
 }
 
-var optionNames = []string{"console", "new_users", "request_log"}
+var optionNames = []string{"console", "new_users", "teams", "operators", "auditors", "mail", "alerts", "request_log"}
 
 // UnmarshalCaddyfile sets up the handler from its Caddyfile form:
 //
@@ -27,13 +28,31 @@ var optionNames = []string{"console", "new_users", "request_log"}
 //			token access|id          # default: access
 //			origins <origin>...
 //		}
-//		new_users refuse | allow {           # default: allow, without limits
-//			rate_limit       <requests>  # a minute
-//			allow            <model>...
-//			tokens_per_day   <tokens>
-//			tokens_per_month <tokens>
-//			usd_per_day      <amount>
-//			usd_per_month    <amount>
+//		new_users refuse|approve|allow {  # default: allow, without limits
+//			team              <name>
+//			allow             <model>...
+//			tools             <tool>...|none
+//			rate_limit        <requests>  # a minute
+//			tokens_per_minute <tokens>
+//			parallel_requests <requests>
+//			tokens_per_day    <tokens>    # also _per_week, _per_month, _total
+//			usd_per_day       <amount>    # likewise
+//		}
+//		teams {                           # default: no rules
+//			claim  <name> [<value> <team>]
+//			domain <domain> <team>
+//		}
+//		operators {                      # default: nobody
+//			user  <id or address>...
+//			claim <name> <value>...
+//		}
+//		auditors { … }                   # as operators
+//		mail log | smtp[s]://<host>[:<port>] { … }  # as that of board; default: nobody is mailed
+//		alerts {                         # default: nobody is told
+//			thresholds <percent>...  # default: 50 80 95 100
+//			mail       <address>...
+//			webhook    <url> <secret>
+//			members    off
 //		}
 //		request_log <duration>|forever   # default: 90d
 //	}
@@ -58,6 +77,42 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			h.NewUsers = new(NewUsers)
 			if err := h.NewUsers.unmarshal(d); err != nil {
+				return err
+			}
+		case "teams":
+			if h.Teams != nil {
+				return d.Err("teams is given twice")
+			}
+			var err error
+			if h.Teams, err = unmarshalTeams(d); err != nil {
+				return err
+			}
+		case "operators", "auditors":
+			into := &h.Operators
+			if d.Val() == "auditors" {
+				into = &h.Auditors
+			}
+			if *into != nil {
+				return d.Errf("%s is given twice", d.Val())
+			}
+			*into = new(People)
+			if err := (*into).unmarshal(d); err != nil {
+				return err
+			}
+		case "mail":
+			if h.Mail != nil {
+				return d.Err("mail is given twice")
+			}
+			var err error
+			if h.Mail, err = mailserver.Unmarshal(d); err != nil {
+				return err
+			}
+		case "alerts":
+			if h.Alerts != nil {
+				return d.Err("alerts is given twice")
+			}
+			h.Alerts = new(Alerts)
+			if err := h.Alerts.unmarshal(d); err != nil {
 				return err
 			}
 		case "request_log":

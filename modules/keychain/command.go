@@ -1,6 +1,7 @@
 package keychain
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,8 +9,10 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
@@ -37,7 +40,7 @@ func commands(root *cobra.Command) {
 	root.SuggestFor = []string{"gateway"}
 	o := new(options)
 	o.Add(root)
-	cli.Group(root, userCommands(o), keyCommands(o), providerKeyCommands(o), modelCommands(o), preferenceCommands(o), usageCommands(o), reencryptCommand(o), tokenCommand(o))
+	cli.Group(root, userCommands(o), teamCommands(o), organisationCommands(o), alertsCommand(o), keyCommands(o), providerKeyCommands(o), modelCommands(o), aliasCommands(o), preferenceCommands(o), usageCommands(o), reencryptCommand(o), tokenCommand(o), applyCommand(o), exportCommand(o))
 }
 
 // options are the flags that every subcommand takes.
@@ -48,7 +51,7 @@ type options struct {
 
 // forUser adds the required flag that names the user.
 func (o *options) forUser(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVarP(&o.user, "user", "u", "", "The user, by id (required)")
+	cmd.Flags().StringVarP(&o.user, "user", "u", "", "The user, by id or mail address (required)")
 	cli.Required(cmd, "user")
 	return cmd
 }
@@ -68,12 +71,20 @@ func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) e
 // begin is run for a subcommand that a new database may begin with.
 func (o *options) begin(work func(s *session, cmd *cobra.Command, args []string) error) func(*cli.Session, *cobra.Command, []string) error {
 	return func(base *cli.Session, cmd *cobra.Command, args []string) error {
-		service, cat, err := gateway.OpenKeychain(base.Ctx, base.App)
+		service, ledger, cat, err := gateway.OpenKeychain(base.Ctx, base.App)
 		if err != nil {
 			return err
 		}
 		defer service.Close()
-		s := &session{base, service, cat, o.user}
+		s := &session{base, service, ledger, cat, o.user}
+		if strings.Contains(s.user, "@") { // it may be an address of somebody whose id is another
+			user, err := s.UserBy(s.Ctx, s.user)
+			if err == nil {
+				s.user = user.ID
+			} else if !missingUser(err) {
+				return err
+			}
+		}
 		return s.explain(work(s, cmd, args))
 	}
 }
@@ -93,8 +104,14 @@ func (o *options) show(work func(s *session) error) func(*cobra.Command, []strin
 type session struct {
 	*cli.Session
 	*keychain.Service
-	catalog *catalog.Catalog
-	user    string
+	spending *spending.Ledger
+	catalog  *catalog.Catalog
+	user     string
+}
+
+// Alerts lists what somebody was told of.
+func (s *session) Alerts(ctx context.Context, limit int) ([]alerts.Sent, error) {
+	return alerts.List(ctx, s.DB(), 0, limit)
 }
 
 // explain says what to do where the service does not know the user.

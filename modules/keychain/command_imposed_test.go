@@ -53,10 +53,29 @@ func TestImposedByCommand(t *testing.T) {
 		{"", "none"},
 	} {
 		out, _ = l.run(append([]string{"users", "limit", "alice"}, strings.Fields(step.flags)...)...)
-		if !strings.Contains(out, "Imposed on the user:  "+step.want+"\n") {
+		if !strings.Contains(out, "Imposed on the user alice:  "+step.want+"\n") {
 			t.Errorf("%s shows\n%s", step.flags, out)
 		}
 	}
+	l.run("teams", "add", "red")
+	l.run("teams", "join", "red", "alice")
+	l.fails(`there is a team "red" already`, "teams", "add", "red")
+	for _, step := range []struct{ command, want string }{
+		{"teams limit red --tokens-per-week 5 --usd-total 7", "Imposed on the team red:  5 tokens/week, 7 USD in total"},
+		{"organisation limit --rate-limit 900 --usd-per-month 70", "Imposed on the organisation:  900 requests/minute, 70 USD/month"},
+		{"keys list -u alice", "on the team: 5 tokens/week, 7 USD in total; on the organisation: 900 requests"},
+		{"teams rename red blue", "The team red is called blue now."},
+		{"teams members blue", "member  yes"},
+		{"teams leave blue alice", "alice is not in the team blue any more."},
+		{"teams remove blue", "The team blue is removed."},
+		{"organisation limit --lift", "Imposed on the organisation:  none"},
+		{"teams report --by team", "REQUESTS"},
+	} {
+		if out, _ = l.run(strings.Fields(step.command)...); !strings.Contains(out, step.want) {
+			t.Errorf("%s shows\n%s", step.command, out)
+		}
+	}
+	l.fails(`there is no team "blue"`, "teams", "limit", "blue", "--usd-total", "1")
 	l.fails(`there is no user "nobody"`, "users", "limit", "nobody", "--usd-per-day", "1")
 	l.fails(`names the unknown model "nope/x"`, "users", "limit", "alice", "--allow", "nope/x")
 	l.fails("if any flags in the group [lift", "users", "limit", "alice", "--lift", "--usd-per-day", "1")

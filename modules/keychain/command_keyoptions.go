@@ -1,9 +1,9 @@
 package keychain
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
@@ -24,10 +25,26 @@ type keyFlags struct {
 	label, mode    string
 	rateLimit      int64
 	expires        string
-	allow          []string
-	tokens, tokenM string
-	usd, usdM      string
+	allow, tools   []string
+	budgets        []string // the values of budgetFlags
+	tokens, number string   // a minute, and at once
 	own            bool
+}
+
+// budgetFlags are the flags of budgets, of tokens or of US dollars.
+var budgetFlags = []struct {
+	name, window string
+	tokens       func(*keychain.Budgets) **int64
+	usd          func(*keychain.Budgets) **spending.MicroUSD
+}{
+	{"tokens-per-day", "in a day (UTC)", func(b *keychain.Budgets) **int64 { return &b.TokensPerDay }, nil},
+	{"tokens-per-week", "in a week from Monday (UTC)", func(b *keychain.Budgets) **int64 { return &b.TokensPerWeek }, nil},
+	{"tokens-per-month", "in a month (UTC)", func(b *keychain.Budgets) **int64 { return &b.TokensPerMonth }, nil},
+	{"tokens-total", "in total", func(b *keychain.Budgets) **int64 { return &b.TokensTotal }, nil},
+	{"usd-per-day", "in a day (UTC)", nil, func(b *keychain.Budgets) **spending.MicroUSD { return &b.USDPerDay }},
+	{"usd-per-week", "in a week from Monday (UTC)", nil, func(b *keychain.Budgets) **spending.MicroUSD { return &b.USDPerWeek }},
+	{"usd-per-month", "in a month (UTC)", nil, func(b *keychain.Budgets) **spending.MicroUSD { return &b.USDPerMonth }},
+	{"usd-total", "in total", nil, func(b *keychain.Budgets) **spending.MicroUSD { return &b.USDTotal }},
 }
 
 // newKeyFlags adds the flags of a key to a command.
@@ -42,23 +59,45 @@ func newKeyFlags(set *pflag.FlagSet) *keyFlags {
 
 // newLimitFlags adds the flags of limits to a command.
 func newLimitFlags(set *pflag.FlagSet) *keyFlags {
+	f := newKeyLimitFlags(set)
+	set.StringSliceVar(&f.allow, "allow", nil, "Models that may be used: provider/model, provider/*, the beginning of a name with a *, or a tier such as keychain-low; none: all")
+	set.StringSliceVar(&f.tools, "tools", nil, "Tools that providers may run, such as web_search; none: no tool; all: every tool")
+	set.StringVar(&f.tokens, "tokens-per-minute", "", "Tokens that may be used in a minute; none: unlimited")
+	set.StringVar(&f.number, "parallel", "", "Requests that may be under way at once; none: unlimited")
+	return f
+}
+
+// newKeyLimitFlags adds the flags of the limits that provider keys can have, too.
+func newKeyLimitFlags(set *pflag.FlagSet) *keyFlags {
 	f := &keyFlags{set: set}
 	set.Int64Var(&f.rateLimit, "rate-limit", 0, "Requests a minute (default: unlimited)")
 	set.StringVar(&f.expires, "expires", "", "When the use ends: a time such as 2027-01-31 or 2027-01-31T18:00:00Z, or how long from now such as 90d; none: never")
-	set.StringSliceVar(&f.allow, "allow", nil, "Models that may be used: provider/model, provider/* or the beginning of a name with a *; none: all")
-	set.StringVar(&f.tokens, "tokens-per-day", "", "Tokens that may be spent in a day (UTC); none: unlimited")
-	set.StringVar(&f.tokenM, "tokens-per-month", "", "Tokens that may be spent in a month (UTC); none: unlimited")
-	set.StringVar(&f.usd, "usd-per-day", "", "US dollars that may be spent in a day (UTC), such as 2.50; none: unlimited")
-	set.StringVar(&f.usdM, "usd-per-month", "", "US dollars that may be spent in a month (UTC); none: unlimited")
+	f.budgets = make([]string, len(budgetFlags))
+	for i, b := range budgetFlags {
+		what := "US dollars that may be spent "
+		if b.tokens != nil {
+			what = "Tokens that may be spent "
+		}
+		set.StringVar(&f.budgets[i], b.name, "", what+b.window+"; none: unlimited")
+	}
 	return f
 }
 
 // limitFlagNames are all of newLimitFlags.
-var limitFlagNames = []string{"rate-limit", "expires", "allow", "tokens-per-day", "tokens-per-month", "usd-per-day", "usd-per-month"}
+var limitFlagNames = append([]string{"allow", "tools", "tokens-per-minute", "parallel"}, keyLimitFlagNames...)
 
-// change is what the flags that were given say. budgets are those that there are;
-// the ones that no flag names stay.
-func (f *keyFlags) change(budgets keychain.Budgets) (change keychain.KeyChange, err error) {
+// keyLimitFlagNames are all of newKeyLimitFlags.
+var keyLimitFlagNames = func() []string {
+	names := append(make([]string, 0, 2+len(budgetFlags)), "rate-limit", "expires")
+	for _, b := range budgetFlags {
+		names = append(names, b.name)
+	}
+	return names
+}()
+
+// change is what the flags that were given say. Budgets and rates that no flag names stay as
+// they are in now.
+func (f *keyFlags) change(now keychain.Limits) (change keychain.KeyChange, err error) {
 	change.Impose = !f.own
 	if f.set.Changed("label") {
 		change.Label = &f.label
@@ -77,6 +116,13 @@ func (f *keyFlags) change(budgets keychain.Budgets) (change keychain.KeyChange, 
 		}
 		change.AllowedModels = &models
 	}
+	if f.set.Changed("tools") {
+		tools := f.tools
+		if len(tools) == 1 && tools[0] == "all" {
+			tools = nil
+		}
+		change.AllowedTools = &tools
+	}
 	if f.set.Changed("expires") {
 		if change.ClearExpiry = f.expires == none; !change.ClearExpiry {
 			at, err := parseEnd(f.expires, time.Now())
@@ -86,23 +132,29 @@ func (f *keyFlags) change(budgets keychain.Budgets) (change keychain.KeyChange, 
 			change.ExpiresAt = &at
 		}
 	}
+	if f.set.Changed("tokens-per-minute") {
+		change.TokensPerMinute = new(*int64)
+	}
+	if f.set.Changed("parallel") {
+		change.ParallelRequests = new(*int64)
+	}
+	if err := errors.Join(setBudget(f.set, "tokens-per-minute", f.tokens, change.TokensPerMinute, parseTokens),
+		setBudget(f.set, "parallel", f.number, change.ParallelRequests, parseWhole)); err != nil {
+		return change, err
+	}
 	if !f.changesBudgets() {
 		return change, nil
 	}
+	budgets := now.Budgets
 	change.Budgets = &budgets
-	for _, limit := range []struct {
-		name, text string
-		into       **int64
-	}{{"tokens-per-day", f.tokens, &budgets.TokensPerDay}, {"tokens-per-month", f.tokenM, &budgets.TokensPerMonth}} {
-		if err := setBudget(f.set, limit.name, limit.text, limit.into, parseTokens); err != nil {
-			return change, err
+	for i, b := range budgetFlags {
+		var err error
+		if b.tokens != nil {
+			err = setBudget(f.set, b.name, f.budgets[i], b.tokens(&budgets), parseTokens)
+		} else {
+			err = setBudget(f.set, b.name, f.budgets[i], b.usd(&budgets), spending.ParseUSD)
 		}
-	}
-	for _, limit := range []struct {
-		name, text string
-		into       **keychain.MicroUSD
-	}{{"usd-per-day", f.usd, &budgets.USDPerDay}, {"usd-per-month", f.usdM, &budgets.USDPerMonth}} {
-		if err := setBudget(f.set, limit.name, limit.text, limit.into, keychain.ParseUSD); err != nil {
+		if err != nil {
 			return change, err
 		}
 	}
@@ -110,7 +162,12 @@ func (f *keyFlags) change(budgets keychain.Budgets) (change keychain.KeyChange, 
 }
 
 func (f *keyFlags) changesBudgets() bool {
-	return slices.ContainsFunc([]string{"tokens-per-day", "tokens-per-month", "usd-per-day", "usd-per-month"}, f.set.Changed)
+	for _, b := range budgetFlags {
+		if f.set.Changed(b.name) {
+			return true
+		}
+	}
+	return false
 }
 
 func setBudget[T any](set *pflag.FlagSet, name, text string, into **T, parse func(string) (T, error)) error {
@@ -145,12 +202,12 @@ func parseEnd(text string, now time.Time) (time.Time, error) {
 	if d, err := caddy.ParseDuration(text); err == nil {
 		return now.Add(d), nil
 	}
-	return time.Time{}, fmt.Errorf("--expires: %q is neither a time such as 2027-01-31 or 2027-01-31T18:00:00Z nor a duration such as 90d", text)
+	return time.Time{}, fmt.Errorf("%q is neither a time such as 2027-01-31 or 2027-01-31T18:00:00Z nor a duration such as 90d", text)
 }
 
 // options are those of a new key.
 func (f *keyFlags) options() (keychain.KeyOptions, error) {
-	change, err := f.change(keychain.Budgets{})
+	change, err := f.change(keychain.Limits{})
 	if err != nil {
 		return keychain.KeyOptions{}, err
 	}
@@ -161,8 +218,17 @@ func (f *keyFlags) options() (keychain.KeyOptions, error) {
 	if change.AllowedModels != nil {
 		options.AllowedModels = *change.AllowedModels
 	}
+	if change.AllowedTools != nil {
+		options.AllowedTools = *change.AllowedTools
+	}
 	if change.Budgets != nil {
 		options.Budgets = *change.Budgets
+	}
+	if change.TokensPerMinute != nil {
+		options.Rates.TokensPerMinute = *change.TokensPerMinute
+	}
+	if change.ParallelRequests != nil {
+		options.Rates.ParallelRequests = *change.ParallelRequests
 	}
 	return options, nil
 }
@@ -178,8 +244,14 @@ func showOptions(w io.Writer, k *keychain.GatewayKey) {
 	if k.AllowedModels != nil {
 		cli.Row(w, "Models:", strings.Join(k.AllowedModels, ", "))
 	}
+	if k.AllowedTools != nil {
+		cli.Row(w, "Tools:", strings.Join(k.AllowedTools, ", "))
+	}
 	if budgets := budgetText(&k.Budgets); budgets != "" {
 		cli.Row(w, "Budgets:", budgets)
+	}
+	if rates := limitsText(&keychain.Limits{Rates: k.Rates}); rates != "" {
+		cli.Row(w, "At the same time:", rates)
 	}
 	for i := range k.Imposed {
 		cli.Row(w, "Imposed on the "+k.Imposed[i].On+":", limitsText(&k.Imposed[i].Limits))
@@ -206,11 +278,20 @@ func limitsText(l *keychain.Limits) string {
 	if l.RateLimitPerMinute != nil {
 		parts = append(parts, fmt.Sprint(*l.RateLimitPerMinute, " requests/minute"))
 	}
+	if l.TokensPerMinute != nil {
+		parts = append(parts, fmt.Sprint(*l.TokensPerMinute, " tokens/minute"))
+	}
+	if l.ParallelRequests != nil {
+		parts = append(parts, fmt.Sprint(*l.ParallelRequests, " requests at once"))
+	}
 	if budgets := budgetText(&l.Budgets); budgets != "" {
 		parts = append(parts, budgets)
 	}
 	if l.AllowedModels != nil {
 		parts = append(parts, "only "+strings.Join(l.AllowedModels, " "))
+	}
+	if l.AllowedTools != nil {
+		parts = append(parts, "tools: "+strings.Join(l.AllowedTools, " "))
 	}
 	if l.ExpiresAt != nil {
 		parts = append(parts, "until "+when(l.ExpiresAt))
@@ -221,17 +302,15 @@ func limitsText(l *keychain.Limits) string {
 // budgetText is empty where there are none.
 func budgetText(b *keychain.Budgets) string {
 	var parts []string
-	if b.TokensPerDay != nil {
-		parts = append(parts, fmt.Sprint(*b.TokensPerDay, " tokens/day"))
-	}
-	if b.TokensPerMonth != nil {
-		parts = append(parts, fmt.Sprint(*b.TokensPerMonth, " tokens/month"))
-	}
-	if b.USDPerDay != nil {
-		parts = append(parts, b.USDPerDay.String()+" USD/day")
-	}
-	if b.USDPerMonth != nil {
-		parts = append(parts, b.USDPerMonth.String()+" USD/month")
+	for _, flag := range budgetFlags {
+		window := strings.NewReplacer("tokens-per-", "/", "usd-per-", "/", "tokens-", " in ", "usd-", " in ").Replace(flag.name)
+		if flag.tokens != nil {
+			if n := *flag.tokens(b); n != nil {
+				parts = append(parts, fmt.Sprint(*n, " tokens", window))
+			}
+		} else if n := *flag.usd(b); n != nil {
+			parts = append(parts, n.String()+" USD"+window)
+		}
 	}
 	return strings.Join(parts, ", ")
 }

@@ -3,7 +3,6 @@ package keychain
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,9 +11,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
-
-// usersPage is how many users are read at a time.
-const usersPage = 500
 
 func userCommands(o *options) *cobra.Command {
 	add := &cobra.Command{
@@ -35,86 +31,66 @@ func userCommands(o *options) *cobra.Command {
 			}{user, key}, func(w io.Writer) { showNewKey(w, key) })
 		})),
 	}
-	all := &cobra.Command{
-		Use:   "list",
+	var words string
+	list := &cobra.Command{
+		Use:   "list [--find <text>]",
 		Short: "Lists the users",
 		Args:  cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			var users []keychain.User
-			for after, more := "", true; more; {
-				page, err := s.Users(s.Ctx, after, usersPage)
-				if err != nil {
-					return err
-				}
-				users = append(users, page...)
-				if more = len(page) == usersPage; more {
-					after = page[len(page)-1].ID
-				}
+			users, err := all(func(after string) ([]keychain.User, error) { return s.Users(s.Ctx, words, after, pageRows) },
+				func(u keychain.User) string { return u.ID })
+			if err != nil {
+				return err
 			}
-			if len(users) == 0 {
+			if len(users) == 0 && words == "" {
 				s.Note("There are no users yet; make one with: tollgate keychain users add <id>")
 			}
 			return s.Table(cli.List(users), func(w io.Writer) {
-				cli.Row(w, "USER", "CREATED")
+				cli.Row(w, "USER", "MAIL ADDRESS", "NAME", "STATE", "CREATED")
 				for _, u := range users {
-					cli.Row(w, u.ID, when(&u.CreatedAt))
+					state := "active"
+					switch {
+					case u.SuspendedAt != nil:
+						state = "suspended " + when(u.SuspendedAt)
+					case u.WaitingSince != nil:
+						state = "waiting since " + when(u.WaitingSince)
+					}
+					cli.Row(w, u.ID, u.Email, u.Name, state, when(&u.CreatedAt))
 				}
 			})
 		}),
 	}
-	return cli.Group(&cobra.Command{Use: "users", Short: "Makes, lists and limits users"}, add, all, limitUser(o))
+	list.Flags().StringVar(&words, "find", "", "A part of the id, mail address or name")
+	suspend := o.userCommand("suspend <user>", "Refuses all that a user sends from now on; what they have stays", "is suspended. A running server refuses them within five seconds.",
+		func(s *session) error { return s.SuspendUser(s.Ctx, s.user) })
+	resume := o.userCommand("resume <user>", "Lets a suspended user go on, or one in who waits for approval", "may go on.",
+		func(s *session) error { return s.ResumeUser(s.Ctx, s.user) })
+	remove := o.userCommand("remove <user>", "Removes a user with their keys, models, preferences and limits; their usage stays", "is removed.",
+		func(s *session) error { return s.RemoveUser(s.Ctx, s.user) })
+	return cli.Group(&cobra.Command{Use: "users", Short: "Makes, invites, lists, limits, suspends and removes users"},
+		add, invite(o), invitations(o), withdraw(o), list, limitUser(o), suspend, resume, remove)
 }
 
-func limitUser(o *options) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "limit <id> [--rate-limit <n> | --no-rate-limit] [--expires <when>] [--allow <model>,…] [--usd-per-day <amount>] … | --lift",
-		Short: "Imposes limits on a user, which all their keys share; without flags it shows them",
-		Long: `
-Imposes limits on a user. All keys of theirs share them, those that they make
-later too, and the user cannot change them. What no flag names stays; --lift
-takes all of them away. Without flags it shows what there is.
-`,
-		Args: cobra.ExactArgs(1),
-	}
-	flags := newLimitFlags(cmd.Flags())
-	unlimited := cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
-	lift := cmd.Flags().Bool("lift", false, "Lifts all limits that are imposed on the user")
-	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
-	for _, name := range append(limitFlagNames, "no-rate-limit") {
-		cmd.MarkFlagsMutuallyExclusive("lift", name)
-	}
-	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
-		s.user = args[0]
-		limits, err := s.UserLimits(s.Ctx, s.user)
-		if err == nil && slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed) {
-			var change keychain.KeyChange
-			if change, err = flags.change(limits.Budgets); err != nil {
+// userCommand makes a subcommand of a function that changes the user who is named by id or
+// address, and says what is done.
+func (o *options) userCommand(use, short, done string, change func(s *session) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(1),
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			s.user = args[0]
+			user, err := s.UserBy(s.Ctx, args[0])
+			if err != nil {
 				return err
 			}
-			change.ClearRateLimit, change.Catalog = *unlimited, s.catalog
-			if *lift {
-				change = keychain.KeyChange{
-					ClearRateLimit: true, ClearExpiry: true, AllowedModels: new([]string), Budgets: new(keychain.Budgets),
-				}
+			s.user = user.ID
+			if err := change(s); err != nil {
+				return err
 			}
-			limits, err = s.LimitUser(s.Ctx, s.user, change)
-		}
-		if err != nil {
-			return err
-		}
-		return s.Table(struct {
-			UserID string `json:"user_id"`
-			keychain.Limits
-		}{s.user, limits}, func(w io.Writer) {
-			text := limitsText(&limits)
-			if text == "" {
-				text = "none"
-			}
-			cli.Row(w, "User:", s.user)
-			cli.Row(w, "Imposed on the user:", text)
-		})
-	})
-	return cmd
+			return s.Table(map[string]string{"user_id": user.ID}, func(w io.Writer) {
+				_, _ = fmt.Fprintf(w, "The user %s %s\n", cli.Cell(user.ID), done)
+			})
+		}),
+	}
 }
 
 func keyCommands(o *options) *cobra.Command {
@@ -161,7 +137,7 @@ func keyCommands(o *options) *cobra.Command {
 
 func createKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "create --user <id> [--label <text>] [--rate-limit <n>] [--expires <when>] [--allow <model>,…] [--usd-per-day <amount>] …",
+		Use:   "create --user <id> [--label <text>] [--rate-limit <n>] [--expires <when>] [--allow <model>,…] [--usd-per-day <amount>] [--team <name>] …",
 		Short: "Makes a gateway key and prints it, this once; a new user is made first",
 		Long: `
 Makes a gateway key and prints it, this once. A new user is made first.
@@ -173,10 +149,18 @@ are the user's own. To bind all keys of a user: tollgate keychain users limit.
 		Args: cobra.NoArgs,
 	}
 	flags := newKeyFlags(cmd.Flags())
+	team := cmd.Flags().String("team", "", "The team that the key is for, by name or id (default: that of the user)")
 	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, _ []string) error {
 		options, err := flags.options()
 		if err != nil {
 			return err
+		}
+		if *team != "" {
+			found, err := s.Team(s.Ctx, *team)
+			if err != nil {
+				return err
+			}
+			options.TeamID = found.ID
 		}
 		options.Catalog = s.catalog
 		key, err := s.CreateKey(s.Ctx, s.user, options)
@@ -194,7 +178,7 @@ are the user's own. To bind all keys of a user: tollgate keychain users limit.
 // firstKey makes the user. Their first key, which comes with them, is the one
 // that was asked for: nobody would ever see another one.
 func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keychain.NewKey, error) {
-	change, err := flags.change(keychain.Budgets{})
+	change, err := flags.change(keychain.Limits{})
 	if err != nil {
 		return nil, err
 	}
@@ -231,11 +215,11 @@ With --own they are the user's own.
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
 	cmd.MarkFlagsOneRequired(append(limitFlagNames, "label", "effort-mode", "no-rate-limit")...)
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
-		budgets, err := s.budgetsOf(args[0], flags)
+		now, err := s.limitsOf(args[0], flags)
 		if err != nil {
 			return err
 		}
-		change, err := flags.change(budgets)
+		change, err := flags.change(now)
 		if err != nil {
 			return err
 		}
@@ -249,15 +233,12 @@ With --own they are the user's own.
 	return cmd
 }
 
-// budgetsOf are those that a key has, its own or imposed ones, of which flags change
-// some: they are replaced together.
-func (s *session) budgetsOf(keyID string, flags *keyFlags) (keychain.Budgets, error) {
-	if !flags.changesBudgets() {
-		return keychain.Budgets{}, nil
-	}
+// limitsOf returns the limits that a key has, its own or imposed ones, of which flags change
+// some.
+func (s *session) limitsOf(keyID string, flags *keyFlags) (keychain.Limits, error) {
 	keys, err := s.Keys(s.Ctx, s.user)
 	if err != nil {
-		return keychain.Budgets{}, err
+		return keychain.Limits{}, err
 	}
 	for i := range keys {
 		k := &keys[i]
@@ -265,15 +246,15 @@ func (s *session) budgetsOf(keyID string, flags *keyFlags) (keychain.Budgets, er
 			continue
 		}
 		if flags.own {
-			return k.Budgets, nil
+			return k.Limits, nil
 		}
 		for j := range k.Imposed {
 			if k.Imposed[j].On == keychain.OnKey {
-				return k.Imposed[j].Budgets, nil
+				return k.Imposed[j].Limits, nil
 			}
 		}
 	}
-	return keychain.Budgets{}, nil // the update will say that there is no such key
+	return keychain.Limits{}, nil // the update will say that there is no such key
 }
 
 func showNewKey(w io.Writer, key *keychain.NewKey) {

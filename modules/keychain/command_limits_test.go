@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -85,13 +86,13 @@ func TestReport(t *testing.T) {
 	l.run("users", "add", "alice")
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
 	service := another(t, db, err)
-	log := keychain.NewUsageLog(service, zap.NewNop())
+	log := usageLog(service)
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	log.Add(keychain.Record{
+	log.Add(spending.Record{
 		At: at, UserID: "alice", KeyID: "gk_1", Tier: catalog.High, Provider: "groq", Model: "x", Status: 200, InputTokens: 5, OutputTokens: 6,
 		CostMicroUSD: 7, CostKnown: true, Latency: 1500 * time.Millisecond, FirstToken: time.Second,
 	})
-	log.Add(keychain.Record{At: at.Add(24 * time.Hour), UserID: "alice", KeyID: "gk_2", Status: 400, Code: "invalid_value"})
+	log.Add(spending.Record{At: at.Add(24 * time.Hour), UserID: "alice", KeyID: "gk_2", Status: 400, Code: "invalid_value"})
 	if err := log.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,36 +18,124 @@ var errNoSecret = errors.New("the provider key is empty: pipe it in, as in " +
 	"`echo \"$KEY\" | tollgate keychain provider-keys add …`, or name a variable with --from-env")
 
 func providerKeyCommands(o *options) *cobra.Command {
-	all := &cobra.Command{
-		Use:   "list --user <id>",
-		Short: "Lists the provider keys of a user, masked",
-		Args:  cobra.NoArgs,
-		RunE: o.show(func(s *session) error {
-			keys, err := s.ProviderKeys(s.Ctx, s.user)
+	remove := &cobra.Command{
+		Use:   "remove <key id> " + ownerUsage,
+		Short: "Removes a provider key",
+		Args:  cobra.ExactArgs(1),
+	}
+	o.forOwner(remove, func(s *session, _ *cobra.Command, args []string, owner keychain.Owner) error {
+		if err := s.DeleteKeyOf(s.Ctx, owner, args[0]); err != nil {
+			return err
+		}
+		return s.removed(args[0])
+	})
+	return cli.Group(&cobra.Command{Use: "provider-keys", Short: "Manages the keys of users, teams and the organisation at model providers"},
+		addProviderKey(o), listProviderKeys(o), limitProviderKey(o), remove)
+}
+
+// ownerUsage stands for the flags of forOwner in a line of usage.
+const ownerUsage = "--user <id> | --team <team> | --organisation"
+
+// forOwner completes a command that works on the provider keys of a user, a team or the
+// organisation.
+func (o *options) forOwner(cmd *cobra.Command, work func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error) {
+	cmd.Flags().StringVarP(&o.user, "user", "u", "", "The user, by id or mail address")
+	team := cmd.Flags().String("team", "", "The team, by id or name")
+	all := cmd.Flags().Bool("organisation", false, "The organisation, whose keys serve everybody")
+	cmd.MarkFlagsOneRequired("user", "team", "organisation")
+	cmd.MarkFlagsMutuallyExclusive("user", "team", "organisation")
+	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
+		owner := keychain.Owner{Kind: keychain.OnUser, ID: s.user}
+		switch {
+		case *all:
+			owner = keychain.TheOrganisation
+		case cmd.Flags().Changed("team"):
+			found, err := s.Team(s.Ctx, *team)
 			if err != nil {
 				return err
 			}
-			return s.Table(cli.List(keys), func(w io.Writer) { showProviderKeys(w, keys...) })
-		}),
+			owner = keychain.Owner{Kind: keychain.OnTeam, ID: found.ID}
+		}
+		return work(s, cmd, args, owner)
+	})
+}
+
+func listProviderKeys(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list " + ownerUsage,
+		Short: "Lists the provider keys of a user, masked; those of a team or the organisation with what they spent",
+		Args:  cobra.NoArgs,
 	}
-	remove := &cobra.Command{
-		Use:   "remove <key id> --user <id>",
-		Short: "Removes a provider key",
-		Args:  cobra.ExactArgs(1),
-		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
-			if err := s.DeleteProviderKey(s.Ctx, s.user, args[0]); err != nil {
+	o.forOwner(cmd, func(s *session, _ *cobra.Command, _ []string, owner keychain.Owner) error {
+		owned, err := s.KeysOf(s.Ctx, owner)
+		if err != nil {
+			return err
+		}
+		if owner.Kind != keychain.OnUser {
+			return s.Table(cli.List(owned), func(w io.Writer) { showOwnedKeys(w, owned...) })
+		}
+		keys := make([]keychain.ProviderKey, len(owned))
+		for i := range owned {
+			keys[i] = owned[i].ProviderKey
+		}
+		return s.Table(cli.List(keys), func(w io.Writer) { showProviderKeys(w, keys...) })
+	})
+	return cmd
+}
+
+func limitProviderKey(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "limit <key id> " + ownerUsage + " [--usd-per-month <amount>] [--rate-limit <n>] [--expires <when>] … | --lift",
+		Short: "Limits what a provider key is used for; without flags it shows the limits",
+		Long: `
+Limits what a provider key is used for: money and tokens a day, week, month and
+in total, requests a minute, and an end. A key that has spent a budget is passed
+over until the budget begins anew. What no flag names stays; --lift takes all
+limits away. Without flags it shows what there is.
+`,
+		Args: cobra.ExactArgs(1),
+	}
+	flags := newKeyLimitFlags(cmd.Flags())
+	unlimited := cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
+	lift := cmd.Flags().Bool("lift", false, "Lifts all limits")
+	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
+	names := append(slices.Clone(keyLimitFlagNames), "no-rate-limit")
+	for _, name := range names {
+		cmd.MarkFlagsMutuallyExclusive("lift", name)
+	}
+	o.forOwner(cmd, func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error {
+		keys, err := s.KeysOf(s.Ctx, owner)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(keys, func(k keychain.OwnedKey) bool { return k.ID == args[0] })
+		if at < 0 {
+			return fmt.Errorf("there is no such provider key %q; see all with: tollgate keychain provider-keys list", args[0])
+		}
+		key := keys[at]
+		if slices.ContainsFunc(append(names, "lift"), cmd.Flags().Changed) {
+			limits := key.Limits
+			change, err := flags.change(keychain.Limits{Budgets: limits.Budgets})
+			switch {
+			case err != nil:
+				return err
+			case *lift:
+				limits = keychain.KeyLimits{}
+			default:
+				limits = limitedBy(limits, &change, *unlimited)
+			}
+			if key, err = s.LimitKey(s.Ctx, owner, args[0], limits); err != nil {
 				return err
 			}
-			return s.removed(args[0])
-		}),
-	}
-	return cli.Group(&cobra.Command{Use: "provider-keys", Short: "Manages the keys of users at model providers"},
-		o.forUser(addProviderKey(o)), o.forUser(all), o.forUser(remove))
+		}
+		return s.Table(key, func(w io.Writer) { showOwnedKeys(w, key) })
+	})
+	return cmd
 }
 
 func addProviderKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "add <provider> --user <id> [--label <text>] [--from-env <name>]",
+		Use:   "add <provider> " + ownerUsage + " [--label <text>] [--from-env <name>]",
 		Short: "Stores a provider key, encrypted",
 		Long: `
 Stores a provider key, encrypted. The key is read from standard input, asked for
@@ -57,16 +146,21 @@ an argument, since other users of the machine can read those.
 	}
 	label := cmd.Flags().String("label", "", "What the key is for")
 	variable := cmd.Flags().String("from-env", "", "The environment variable that holds the key")
-	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
+	o.forOwner(cmd, func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error {
 		known := func(code string) bool { _, ok := s.catalog.Provider(code); return ok }
 		if !known(args[0]) { // before a person is asked for the key
 			return fmt.Errorf("there is no provider %q; there are: %s", args[0], strings.Join(s.providers(), ", "))
+		}
+		if owner.Kind == keychain.OnUser {
+			if err := keychain.RefuseOwnKeys(s.catalog); err != nil {
+				return err
+			}
 		}
 		secret, err := readSecret(cmd, *variable)
 		if err != nil {
 			return err
 		}
-		key, err := s.AddProviderKey(s.Ctx, s.user, args[0], secret, *label, known)
+		key, err := s.AddKeyOf(s.Ctx, owner, args[0], secret, *label, known)
 		if err != nil {
 			return err
 		}
@@ -118,5 +212,28 @@ func showProviderKeys(w io.Writer, keys ...keychain.ProviderKey) {
 	for i := range keys {
 		k := &keys[i]
 		cli.Row(w, k.ID, k.Provider, k.Label, k.Masked, when(&k.CreatedAt))
+	}
+}
+
+// limitedBy returns the limits of a provider key as a change leaves them.
+func limitedBy(limits keychain.KeyLimits, change *keychain.KeyChange, unlimited bool) keychain.KeyLimits {
+	if change.RateLimitPerMinute != nil || unlimited {
+		limits.RateLimitPerMinute = change.RateLimitPerMinute
+	}
+	if change.ExpiresAt != nil || change.ClearExpiry {
+		limits.ExpiresAt = change.ExpiresAt
+	}
+	if change.Budgets != nil {
+		limits.Budgets = *change.Budgets
+	}
+	return limits
+}
+
+func showOwnedKeys(w io.Writer, keys ...keychain.OwnedKey) {
+	cli.Row(w, "KEY ID", "PROVIDER", "LABEL", "KEY", "CREATED", "USD TODAY", "THIS MONTH", "LIMITS")
+	for i := range keys {
+		k := &keys[i]
+		l := keychain.Limits{RateLimitPerMinute: k.Limits.RateLimitPerMinute, ExpiresAt: k.Limits.ExpiresAt, Budgets: k.Limits.Budgets}
+		cli.Row(w, k.ID, k.Provider, k.Label, k.Masked, when(&k.CreatedAt), k.Today.USD, k.Month.USD, limitsText(&l))
 	}
 }

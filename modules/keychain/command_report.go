@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
@@ -19,31 +20,46 @@ func reportCommand(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	flags := cmd.Flags()
-	from := flags.String("from", "", "Begin, such as 2027-01-31 or 2027-01-31T18:00:00Z (default: 30 days before the end)")
-	to := flags.String("to", "", "End, itself not in the report (default: now)")
+	period := newPeriodFlags(flags)
 	by := flags.StringSlice("by", nil, "What to sum by: provider, model, day, hour, key, tier (default: provider,model,day)")
 	cmd.RunE = o.show(func(s *session) error {
-		q := keychain.UsageQuery{Group: *by}
-		for flag, part := range map[string]struct {
-			text string
-			into *time.Time
-		}{"from": {*from, &q.From}, "to": {*to, &q.To}} {
-			if part.text == "" {
-				continue
-			}
-			at, err := parseMoment(part.text)
-			if err != nil {
-				return fmt.Errorf("--%s: %w", flag, err)
-			}
-			*part.into = at
+		q := spending.UsageQuery{Group: *by}
+		if err := period.read(&q.From, &q.To); err != nil {
+			return err
 		}
-		report, err := s.Usage(s.Ctx, s.user, q)
+		report, err := s.spending.Usage(s.Ctx, s.user, q)
 		if err != nil {
 			return err
 		}
 		return s.Table(report, func(w io.Writer) { showReport(w, report) })
 	})
 	return cmd
+}
+
+// periodFlags are the flags of the time that a report is about.
+type periodFlags struct{ from, to *string }
+
+func newPeriodFlags(set *pflag.FlagSet) periodFlags {
+	return periodFlags{
+		set.String("from", "", "Begin, such as 2027-01-31 or 2027-01-31T18:00:00Z (default: 30 days before the end)"),
+		set.String("to", "", "End, itself not in the report (default: now)"),
+	}
+}
+
+// read sets the times that flags name.
+func (f periodFlags) read(from, to *time.Time) (err error) {
+	for _, flag := range []struct {
+		name, text string
+		into       *time.Time
+	}{{"from", *f.from, from}, {"to", *f.to, to}} {
+		if flag.text == "" {
+			continue
+		}
+		if *flag.into, err = parseMoment(flag.text); err != nil {
+			return fmt.Errorf("--%s: %w", flag.name, err)
+		}
+	}
+	return nil
 }
 
 // parseMoment reads a day in UTC or a time.
@@ -56,29 +72,29 @@ func parseMoment(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time such as 2027-01-31 or 2027-01-31T18:00:00Z", text)
 }
 
-func showReport(w io.Writer, r *keychain.UsageReport) {
+func showReport(w io.Writer, r *spending.UsageReport) {
 	cli.Row(w, "BY", "", "REQUESTS", "SUCCEEDED", "FAILED", "CANCELLED", "TRIES FAILED", "TOKENS IN", "OUT", "USD", "UNPRICED", "SECONDS", "FIRST TOKEN")
-	line := func(by, name string, s *keychain.UsageSums) {
+	line := func(by, name string, s *spending.UsageSums) {
 		cli.Row(w, by, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens, s.OutputTokens, s.CostUSD, s.UnpricedRequests,
 			seconds(s.LatencyMSAvg), seconds(s.FirstTokenMSAvg))
 	}
 	line("all", when(&r.From)+" to "+when(&r.To), &r.Totals)
 	for _, group := range []struct {
 		by    string
-		lines []keychain.UsageGroup
-		name  func(g *keychain.UsageGroup) string
+		lines []spending.UsageGroup
+		name  func(g *spending.UsageGroup) string
 	}{
-		{"provider", r.ByProvider, func(g *keychain.UsageGroup) string { return *g.Provider }},
-		{"model", r.ByModel, func(g *keychain.UsageGroup) string {
+		{"provider", r.ByProvider, func(g *spending.UsageGroup) string { return *g.Provider }},
+		{"model", r.ByModel, func(g *spending.UsageGroup) string {
 			if *g.Model == "" {
 				return ""
 			}
 			return *g.Provider + "/" + *g.Model
 		}},
-		{"day", r.ByDay, func(g *keychain.UsageGroup) string { return g.Day }},
-		{"hour", r.ByHour, func(g *keychain.UsageGroup) string { return when(g.Hour) }},
-		{"key", r.ByKey, func(g *keychain.UsageGroup) string { return *g.KeyID }},
-		{"tier", r.ByTier, func(g *keychain.UsageGroup) string { return *g.Tier }},
+		{"day", r.ByDay, func(g *spending.UsageGroup) string { return g.Day }},
+		{"hour", r.ByHour, func(g *spending.UsageGroup) string { return when(g.Hour) }},
+		{"key", r.ByKey, func(g *spending.UsageGroup) string { return *g.KeyID }},
+		{"tier", r.ByTier, func(g *spending.UsageGroup) string { return *g.Tier }},
 	} {
 		for i := range group.lines {
 			line(group.by, group.name(&group.lines[i]), &group.lines[i].UsageSums)

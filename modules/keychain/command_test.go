@@ -18,6 +18,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -80,7 +82,7 @@ func (l *line) begin() {
 		l.t.Fatal(err)
 	}
 	defer end()
-	service, _, err := gateway.OpenKeychain(l.t.Context(), app)
+	service, _, _, err := gateway.OpenKeychain(l.t.Context(), app)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -235,10 +237,10 @@ func TestText(t *testing.T) {
 			t.Errorf("%s:\n%s\nnotes: %s\nwant %q and %q", strings.Join(args, " "), steady(out), notes, wantOut, wantNotes)
 		}
 	}
-	check("USER  CREATED\n", "There are no users yet", "users", "list")
+	check("USER  MAIL ADDRESS  NAME  STATE  CREATED\n", "There are no users yet", "users", "list")
 	check("User:               alice\nKey id:             gk_ID\nLabel:              laptop\nRequests a minute:  9\nGateway key:        ak-KEY   (shown this once)\n",
 		`There was no user "alice"`, "keys", "create", "--user", "alice", "--label", "laptop", "--rate-limit", "9", "--own")
-	check("alice  TIME\n", "", "users", "list")
+	check("alice  -             -     active  TIME\n", "", "users", "list")
 	check("gk_ID", "", "users", "add", "carol")
 	out, _ := l.run("keys", "list", "-u", "alice")
 	if keyText.MatchString(out) || !strings.Contains(out, "laptop") || !strings.Contains(out, "never") || strings.Count(out, "\n") != 2 {
@@ -479,7 +481,7 @@ func another(t *testing.T, db *store.DB, err error) *keychain.Service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if err := db.Register(keychain.Schema()); err != nil {
+	if err := db.Register(schema.Gateway()); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Open(t, db)
@@ -491,12 +493,17 @@ func another(t *testing.T, db *store.DB, err error) *keychain.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, err := keychain.New(db, ring, zap.NewNop(), time.Now)
+	service, err := keychain.New(db, ring, spending.NewLedger(db, zap.NewNop(), time.Now), zap.NewNop(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(service.Close)
 	return service
+}
+
+// usageLog is the log of requests as a server on the database of a service writes it.
+func usageLog(s *keychain.Service) *spending.Log {
+	return spending.NewLog(spending.NewLedger(s.DB(), zap.NewNop(), time.Now), s.KeyUses(), zap.NewNop()).Start()
 }
 
 // TestBesideServer manages keys while another service has the database open.
@@ -556,15 +563,15 @@ func TestUsage(t *testing.T) {
 	l, file := sqliteLine(t)
 	l.run("users", "add", "alice")
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
-	log := keychain.NewUsageLog(another(t, db, err), zap.NewNop())
+	log := usageLog(another(t, db, err))
 	at := time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC)
-	log.Add(keychain.Record{
+	log.Add(spending.Record{
 		At: at, RequestID: "req_1", UserID: "alice", KeyID: "gk_1", Surface: "chat_completions", AskedModel: "keychain-high", Tier: catalog.High,
 		Provider: "groq", Model: "m", ProviderKey: "pk_1", Stream: true, Status: 200, Attempts: 1, InputTokens: 10, CachedTokens: 4, OutputTokens: 5, ReasoningTokens: 2,
 		UsageSource: "exact", CostMicroUSD: 1234, CostKnown: true, Latency: 1500 * time.Millisecond, FirstToken: 250500 * time.Microsecond,
 		ServedAs: []string{"flex"}, ServerTools: map[string]int64{"web_search": 2},
 	})
-	log.Add(keychain.Record{
+	log.Add(spending.Record{
 		At: at, RequestID: "req_2", UserID: "alice", AskedModel: "evil\x1b[31m\tmodel" + strings.Repeat("x", 200), Status: 502, Code: "all_providers_failed",
 		FailedAttempts: []apierror.Attempt{{Provider: "groq", Model: "m", Status: 500, Code: "x", Message: "y", LatencyMS: 3}},
 	})

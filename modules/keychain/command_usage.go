@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
@@ -43,7 +43,7 @@ type request struct {
 	ServerTools     map[string]int64   `json:"server_tools"`
 }
 
-func newRequest(r *keychain.Record) request {
+func newRequest(r *spending.Record) request {
 	out := request{
 		ID: r.ID, At: r.At, RequestID: r.RequestID, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel,
 		Tier: known(r.Tier.String()), Provider: known(r.Provider), Model: known(r.Model), ProviderKey: known(r.ProviderKey), Stream: r.Stream,
@@ -89,7 +89,7 @@ func usageCommands(o *options) *cobra.Command {
 		if *before < 0 {
 			return fmt.Errorf("--before must be the id of a request")
 		}
-		records, err := s.Recent(s.Ctx, s.user, *before, *limit)
+		records, err := s.spending.Recent(s.Ctx, s.user, *before, *limit)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func usageCommands(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "usage", Short: "Shows what users asked for"}, o.forUser(reportCommand(o)), o.forUser(cmd))
 }
 
-func showRequests(w io.Writer, records []keychain.Record) {
+func showRequests(w io.Writer, records []spending.Record) {
 	cli.Row(w, "ID", "AT", "ASKED", "PROVIDER AND MODEL", "STATUS", "TRIES", "TOKENS IN", "OUT", "USD", "SECONDS")
 	for i := range records {
 		r := &records[i]

@@ -2,9 +2,11 @@ package keychain
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/management"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
@@ -16,16 +18,17 @@ type Console struct {
 	management.ConsoleOptions
 }
 
-// make makes the console that the options describe, nil for one that is off. A
-// nil receiver stands for the defaults.
-func (c *Console) make() (*management.Console, error) {
+// make makes the console that the options describe, under a bar, and nil for one that is off.
+// A nil receiver stands for the defaults.
+func (c *Console) make(bar func(*http.Request) look.Bar) (*management.Console, error) {
 	if c == nil {
-		return management.NewConsole(management.ConsoleOptions{})
+		return management.NewConsole(management.ConsoleOptions{Bar: bar})
 	}
 	if c.Off {
 		return nil, nil
 	}
 	o := c.ConsoleOptions
+	o.Bar = bar
 	var err error
 	resolve := func(text *string) {
 		if err == nil {

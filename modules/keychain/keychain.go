@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	"github.com/tollgate-gateway/tollgate/modules/mailserver"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 func init() {
@@ -36,10 +37,10 @@ func init() {
 //	GET /docs, /redoc  pages that show it
 //	GET /console/      pages in which users do by hand what this API does
 //
-// Those under /users and /keychain-keys need `api_auth user_jwt` or `api_auth oauth` before it: the
-// user of the token looks after keys, models and preferences, and sees health
-// and usage. The document lists them all. Every other path goes to the next
-// handler.
+// Those under /users, /keychain-keys and /operator need `api_auth user_jwt` or `api_auth oauth`
+// before it: the user of the token looks after keys, models and preferences, and sees health
+// and usage; operators look after users, teams and limits. The document lists them all. Every
+// other path goes to the next handler.
 type Handler struct {
 	// Console has the options of the pages; absent: they have none.
 	Console *Console `json:"console,omitempty"`
@@ -47,6 +48,25 @@ type Handler struct {
 	// NewUsers says what becomes of those who sign in for the first time. Default: they
 	// are let in, without limits.
 	NewUsers *NewUsers `json:"new_users,omitempty"`
+
+	// Teams puts people into teams when they sign in. Whom a rule fits is let in, whatever NewUsers
+	// says. Default: no rules.
+	Teams []TeamRule `json:"teams,omitempty"`
+
+	// Operators may see and change the users, teams and limits of all, by the routes below
+	// /operator. Default: nobody, which leaves that to the command line.
+	Operators *People `json:"operators,omitempty"`
+
+	// Auditors may see what operators see, and change nothing. Default: nobody.
+	Auditors *People `json:"auditors,omitempty"`
+
+	// Mail says which server sends invitations and the mails of alerts. Default: nobody is mailed.
+	Mail *mailserver.Server `json:"mail,omitempty"`
+
+	// Alerts says who is told when parts of imposed budgets are spent, and when a provider does
+	// not take a key of the operator's. All handlers share the gateway, so one of a configuration
+	// can have it. Default: nobody is told.
+	Alerts *Alerts `json:"alerts,omitempty"`
 
 	// RequestLog is how long single requests stay in the usage log, at least an
 	// hour; negative: for ever. All handlers of a configuration share one log.
@@ -84,14 +104,39 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			return fmt.Errorf("request_log: %w", err)
 		}
 	}
+	if err := h.tell(ctx.Logger()); err != nil {
+		return err
+	}
 	policy, err := h.NewUsers.policy()
 	if err != nil {
 		return fmt.Errorf("new_users: %w", err)
 	}
-	h.service = &management.Service{NewUsers: policy, Catalog: app.Catalog, Parts: app.Parts}
+	h.service = &management.Service{
+		NewUsers: policy, Operators: h.Operators.who(), Auditors: h.Auditors.who(), Catalog: app.Catalog, Parts: app.Parts,
+	}
+	for i := range h.Teams {
+		rule, err := h.Teams[i].rule()
+		if err != nil {
+			return fmt.Errorf("teams: rule %d: %w", i+1, err)
+		}
+		h.service.Teams = append(h.service.Teams, rule)
+	}
+	if h.service.Mail, err = h.transport(ctx.Logger()); err != nil {
+		return err
+	}
 	h.router = rest.NewRouter("", h.service.Routes())
-	h.console, err = h.Console.make()
+	h.service.Bar = app.Bar()
+	h.console, err = h.Console.make(app.Bar())
 	return err
+}
+
+// Presence implements tollgate.Present.
+func (h *Handler) Presence() tollgate.Presence {
+	p := tollgate.Presence{Service: gateway.Name, Title: "Model gateway", Summary: "One address for many language models: keys, limits, usage and a playground.", API: "/docs"}
+	if h.console != nil {
+		p.Path = "/console/"
+	}
+	return p
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
@@ -113,18 +158,18 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found rest.Found
 	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
 	kept, err := h.app.Gateway()
-	if err != nil && (strings.HasPrefix(r.URL.Path, "/users/") || strings.HasPrefix(r.URL.Path, "/keychain-keys/")) {
+	if err != nil && !found.Guest() {
 		return caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
 	if err != nil { // what is public has no need of it, and /health tells of it
 		return answered(found.Serve(w, nil))
 	}
 	h.once.Do(func() {
-		h.service.Keychain = kept.Keychain
+		h.service.Keychain, h.service.Spending, h.service.Alerts = kept.Keychain, kept.Spending, kept.Alerts
 		h.service.Engine = h.app.Engine(kept, cascade.Options{}.WithDefaults(), h.logger)
 	})
 	if subject, ok := apiauth.Subject(r); ok {
-		return answered(found.Serve(w, subject))
+		return answered(found.Serve(w, management.NewCaller(subject.ID, subject.Claims)))
 	}
 	return answered(found.Serve(w, nil))
 }
@@ -140,5 +185,7 @@ func answered(err error) error {
 // Interface guards
 var (
 	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+	_ tollgate.Present            = (*Handler)(nil)
 )

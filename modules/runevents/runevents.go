@@ -154,7 +154,10 @@ type serviceKey struct {
 }
 
 // pooled is a service in the pool.
-type pooled struct{ *runevents.Service }
+type pooled struct {
+	*runevents.Service
+	newest tollgate.Newest
+}
 
 // Destruct implements caddy.Destructor.
 func (p *pooled) Destruct() error {
@@ -207,8 +210,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	options.DB, options.Logger, options.Memory = db, h.logger, app.MemoryBudget()
 	options.Stored, options.Observe = observeStored, jobMetrics.Observe
 	loaded, _, err := services.LoadOrNew(key, func() (caddy.Destructor, error) {
-		service, err := runevents.New(options)
-		return &pooled{service}, err
+		p := new(pooled)
+		options.Bar = p.newest.Bar(runevents.SchemaName)
+		var err error
+		p.Service, err = runevents.New(options)
+		return p, err
 	})
 	if err != nil {
 		return err
@@ -218,6 +224,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return errors.New("the pooled value has another type")
 	}
 	h.key, h.service = key, p.Service
+	p.newest.Follow(app)
 	app.OnSettled(h.service.Work)
 	return nil
 }
@@ -326,15 +333,13 @@ func (h *Handler) Cleanup() error {
 // defaultPrefix is that of Handler.Prefix.
 const defaultPrefix = "/store"
 
-// root leads from the root of a site to the dashboard, where no other handler has an answer.
-// The address is relative, for proxies that take a part of the path away.
-func (h *Handler) root(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if err := next.ServeHTTP(w, r); err != nil || !edge.Unhandled(r.Context()) {
-		return err
+// Presence implements tollgate.Present.
+func (h *Handler) Presence() tollgate.Presence {
+	prefix := cmp.Or(h.Prefix, defaultPrefix)
+	return tollgate.Presence{
+		Service: runevents.SchemaName, Title: "Run events", Summary: "What configuration agents have changed, and where they fail.",
+		Path: prefix + "/", API: prefix + "/openapi.json", Visible: h.Read.allows,
 	}
-	w.Header().Set("Location", strings.TrimPrefix(cmp.Or(h.Prefix, defaultPrefix), "/")+"/")
-	w.WriteHeader(http.StatusTemporaryRedirect)
-	return nil
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
@@ -346,7 +351,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	case found == nil && ours:
 		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path"))
 	case found == nil && r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
-		return h.root(w, r, next)
+		return edge.Root(w, r, next, strings.TrimPrefix(cmp.Or(h.Prefix, defaultPrefix), "/")+"/")
 	case found == nil:
 		return next.ServeHTTP(w, r)
 	}
@@ -432,4 +437,5 @@ var (
 	_ caddy.Validator             = (*Handler)(nil)
 	_ caddy.CleanerUpper          = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+	_ tollgate.Present            = (*Handler)(nil)
 )

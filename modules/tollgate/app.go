@@ -18,6 +18,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -70,6 +71,13 @@ type CounterStore interface {
 //				fallback <base url>
 //			}
 //			start_wait <duration>
+//			brand {
+//				name   <text>
+//				logo   <file>
+//				accent <colour> [<colour on dark ground>]
+//				footer <text>
+//				css    <file>
+//			}
 //		}
 //	}
 type App struct {
@@ -108,6 +116,9 @@ type App struct {
 	// answers 503. Default: 10s.
 	StartWait caddy.Duration `json:"start_wait,omitempty"`
 
+	// The name and the colours of all pages and mails. Default: the product's own.
+	Brand *Brand `json:"brand,omitempty"`
+
 	logger *zap.Logger
 	ctx    caddy.Context
 	allow  []netip.Prefix
@@ -127,7 +138,11 @@ type App struct {
 	sealings []*sealing      // the services with secrets
 	options  map[string]any  // loaded ones of services, by name
 	issuers  issuers
+	brand    *look.Brand                // what Brand says
+	mounted  atomic.Pointer[[]*Mounted] // the services, once the app starts
+	loaded   time.Time                  // when it was provisioned
 
+	onSignOut []signOutListener
 	onStart   []func() error
 	onSettled []func()
 	onCut     []func()
@@ -149,7 +164,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 
 // Provision loads the guests. Nothing is opened, migrated or listened on.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.ctx, a.logger, a.startOver = ctx, ctx.Logger(), make(chan struct{})
+	a.ctx, a.logger, a.startOver, a.loaded = ctx, ctx.Logger(), make(chan struct{}), time.Now()
 	if a.StartWait < 0 {
 		return errors.New("start_wait must not be negative")
 	}
@@ -158,6 +173,10 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	if err := a.provisionStores(ctx); err != nil {
 		return err
+	}
+	var err error
+	if a.brand, err = a.Brand.load(); err != nil {
+		return fmt.Errorf("brand: %w", err)
 	}
 	for name := range a.optionsRaw() {
 		if _, err := a.Option(name); err != nil {
@@ -198,6 +217,7 @@ func (a *App) Start() error {
 	defer close(a.startOver)
 	a.begun.Store(true)
 	a.memory.Resize(a.MemorySize())
+	a.findServices()
 	if err := a.holdFiles(); err != nil {
 		return err
 	}

@@ -60,9 +60,11 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			err = serviceOption(d, &a.FirstRunRaw)
 		case "start_wait":
 			err = a.startWaitOption(d)
+		case "brand":
+			err = a.brandOption(d)
 		default:
 			return directive.NoOption(d, "unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, "+
-				"first_run, start_wait", d.Val())
+				"first_run, start_wait, brand", d.Val())
 		}
 		if err != nil {
 			return err

@@ -197,22 +197,29 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A block around the text makes it a segment that Caddy can parse.
-	file := "tollgate " + name
-	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), file)
+	route, err := expanded(h, name, long, w)
 	if err != nil {
 		return nil, err
 	}
-	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(w.putInto(tokens))))
-	if err != nil {
-		return nil, err
-	}
-	done(file)
-	route := handler.(*caddyhttp.Subroute).Routes[0]
+	done("tollgate " + name)
 	if matcher != nil {
 		route.MatcherSetsRaw = caddyhttp.RawMatcherSets{matcher}
 	}
-	return []httpcaddyfile.ConfigValue{{Class: "route", Value: route}}, nil
+	return withHome(h, name, route)
+}
+
+// expanded returns the route of a long form, with the pieces of w in the places of their marks.
+func expanded(h httpcaddyfile.Helper, service, long string, w written) (route caddyhttp.Route, err error) {
+	// A block around the text makes it a segment that Caddy can parse.
+	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), "tollgate "+service)
+	if err != nil {
+		return route, err
+	}
+	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(w.putInto(tokens))))
+	if err != nil {
+		return route, err
+	}
+	return handler.(*caddyhttp.Subroute).Routes[0], nil
 }
 
 // read reads the block of the line. The values have marks of w in the places of what

@@ -172,7 +172,7 @@ func TestBadForms(t *testing.T) {
 	for body, want := range map[string]string{
 		"tollgate":                               "tollgate needs a service; there are: board, ",
 		"tollgate {\ndatabase sqlite x\n}":       "options such as database stand in the option tollgate of the block at the top of the file, at Caddyfile:11",
-		"tollgate teapot":                        `there is no service "teapot"; there are: board, events, gateway, hello, at Caddyfile:10`,
+		"tollgate teapot":                        `there is no service "teapot"; there are: board, events, gateway, hello, home, words, at Caddyfile:10`,
 		"tollgate hello x":                       "wrong argument count",
 		"tollgate hello {\nlunch\n}":             `unknown option "lunch"; there are: limit, header, guests, name, at Caddyfile:11`,
 		"tollgate hello {\nlimit 1\nlimit 2\n}":  "limit is given twice, at Caddyfile:12",

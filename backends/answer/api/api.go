@@ -10,6 +10,8 @@
 //   - Who accepts text/event-stream gets the stages of a question as events before its answer
 //     (WHATWG HTML, server-sent events): "stage" with {"stage"}, then "answer" with the envelope.
 //   - GET /v1/answers/{id} is 200 for an answer that failed: its envelope tells how.
+//   - The member "previous" of a question names an own answer that it follows: company and period that it leaves out are taken from there.
+//   - Beside the contract stand what an answer stands on (GET /v1/answers/{id}/evidence) and what is held (GET /v1/companies, /v1/companies/{id}).
 package api
 
 import (
@@ -26,6 +28,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/library"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -50,10 +53,23 @@ type Outcome struct {
 	Answer     string // Markdown
 	References []Reference
 	Subqueries []Subquery
+	// Asked is the question that was answered: the one that was sent, with what it takes from the one that it follows.
+	Asked string
+	// Claims are the sentences of Answer with what they stand on.
+	Claims []Claim
 	// Makeshift tells that a better one may come soon: a model was down, or a provider.
 	Makeshift bool
 	// Trace is how it came about, for operators; it is kept as JSON.
 	Trace any
+}
+
+// Question is what a client asks.
+type Question struct {
+	Text string
+	// Force answers what is not about investments too.
+	Force bool
+	// Previous is the question that this one follows, as Outcome.Asked has it. Empty for one that stands alone.
+	Previous string
 }
 
 // Reasons of an Outcome that are no fault: 200, success false.
@@ -75,7 +91,7 @@ const (
 // Asker answers questions. It returns when the context ends. progress is told each stage as
 // it begins, perhaps of several parts of a question at once.
 type Asker interface {
-	Ask(ctx context.Context, query string, force bool, progress func(stage string)) Outcome
+	Ask(ctx context.Context, q Question, progress func(stage string)) Outcome
 }
 
 // Source is a document of the corpus that has no public address.
@@ -91,6 +107,12 @@ type Options struct {
 	Keyring func() (keyring.Keyring, error)
 	// Source finds a document; ok is false where there is none without a public address.
 	Source func(ctx context.Context, id string) (s Source, ok bool, err error)
+	// SourceURL returns where clients find a document, by its address in the corpus. Default: the address itself.
+	SourceURL func(url string) string
+	// Library tells what the corpus holds.
+	Library *library.Library
+	// Passages returns the passages with these ids that the corpus still has.
+	Passages func(ctx context.Context, ids []int64) ([]kernel.Passage, error)
 	// BaseURL is where clients find the service, without a slash at its end. Default: at the root of its host.
 	BaseURL string
 	// Running is how many questions are worked on at once, Queued how many wait. Default: 16, 64.
@@ -152,13 +174,7 @@ func (a *API) Waiting() int { return len(a.house) }
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rest.NoSniff(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
-	path, id := r.URL.Path, ""
-	for _, prefix := range []string{"/v1/answers/", "/v1/sources/"} {
-		if rest, ok := strings.CutPrefix(path, prefix); ok && rest != "" {
-			path, id = prefix, rest
-		}
-	}
-	route, ok := routes[path]
+	route, id, ok := routeOf(r.URL.Path)
 	if !ok {
 		a.refuse(w, http.StatusNotFound, "NotFound")
 		return
@@ -197,12 +213,35 @@ type route struct {
 	serve         func(a *API, w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string)
 }
 
+// routeOf returns the route of a path, and the id in it.
+func routeOf(path string) (_ route, id string, ok bool) {
+	if one, ok := routes[path]; ok && !strings.HasSuffix(path, "/") {
+		return one, "", true
+	}
+	for _, prefix := range []string{"/v1/answers/", "/v1/sources/", "/v1/companies/"} {
+		if rest, below := strings.CutPrefix(path, prefix); below && rest != "" {
+			if answer, of := strings.CutSuffix(rest, evidencePath); of && prefix == "/v1/answers/" {
+				return routes[prefix+evidencePath], answer, true
+			}
+			return routes[prefix], rest, true
+		}
+	}
+	return route{}, "", false
+}
+
+// evidencePath stands behind the id of an answer.
+const evidencePath = "/evidence"
+
 // routes by path; a path that ends in "/" has an id behind it.
 var routes = map[string]route{
 	"/v1/answer":   {http.MethodPost, "POST", accounts.ServiceAnswer, (*API).ask},
 	"/v1/quota":    {http.MethodGet, "GET, HEAD", accounts.ServiceQuota, (*API).quota},
 	"/v1/answers/": {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).answer},
 	"/v1/sources/": {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).source},
+
+	"/v1/answers/" + evidencePath: {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).evidence},
+	"/v1/companies":               {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).companies},
+	"/v1/companies/":              {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).company},
 }
 
 // envelope is the body of every answer.

@@ -26,16 +26,22 @@ import (
 type asker struct {
 	asked, forced atomic.Int32
 	goOn          chan struct{} // nil: never
+	claims        []api.Claim
+	mu            sync.Mutex
+	previous      []string // questions that questions followed
 }
 
-func (a *asker) Ask(ctx context.Context, query string, force bool, progress func(stage string)) api.Outcome {
+func (a *asker) Ask(ctx context.Context, q api.Question, progress func(stage string)) api.Outcome {
 	progress("retrieve")
 	progress("draft")
 	a.asked.Add(1)
-	if force {
+	a.mu.Lock()
+	a.previous = append(a.previous, q.Previous)
+	a.mu.Unlock()
+	if q.Force {
 		a.forced.Add(1)
 	}
-	word, rest, _ := strings.Cut(query, " ")
+	word, rest, _ := strings.Cut(q.Text, " ")
 	switch word {
 	case "reason":
 		return api.Outcome{Reason: rest}
@@ -52,7 +58,7 @@ func (a *asker) Ask(ctx context.Context, query string, force bool, progress func
 		}
 		return api.Outcome{Reason: api.Canceled}
 	}
-	return api.Outcome{Answer: "Revenue was $5 million [1](https://x.test/a).", References: []api.Reference{{Title: "A", URL: "https://x.test/a"}}, Trace: map[string]int{"stages": 3}}
+	return api.Outcome{Asked: q.Text + q.Previous, Claims: a.claims, Answer: "Revenue was $5 million [1](https://x.test/a).", References: []api.Reference{{Title: "A", URL: "https://x.test/a"}}, Trace: map[string]int{"stages": 3}}
 }
 
 type rig struct {

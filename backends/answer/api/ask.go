@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,9 +34,10 @@ const (
 
 // question is the body of a request.
 type question struct {
-	query   string
-	force   bool
-	ignored []string
+	query    string
+	force    bool
+	previous string // the id of an own answer; once it was looked up, the question of it
+	ignored  []string
 }
 
 var errInvalid = errors.New("no question")
@@ -51,7 +53,7 @@ func readQuestion(body []byte) (q question, err error) {
 	if s.Kind() != jsontext.Object {
 		return q, errInvalid
 	}
-	var sawQuery, sawForce bool
+	var sawQuery, sawForce, sawPrevious bool
 	err = s.Object(func(key []byte) error {
 		switch string(key) {
 		case "query":
@@ -68,6 +70,13 @@ func readQuestion(body []byte) (q question, err error) {
 			}
 			sawForce = true
 			q.force, err = s.Bool()
+			return err
+		case "previous":
+			if sawPrevious || s.Kind() != jsontext.String {
+				return errInvalid
+			}
+			sawPrevious = true
+			q.previous, err = s.Unquoted()
 			return err
 		}
 		if name := printable(key); len(q.ignored) < 16 && name != "" {
@@ -102,6 +111,27 @@ type result struct {
 	Subqueries []Subquery  `json:"subqueries"`
 }
 
+// record is what is stored of an answer: what the client gets, and what it stands on.
+type record struct {
+	result
+	Asked  string  `json:"asked,omitempty"`
+	Claims []Claim `json:"claims,omitempty"`
+}
+
+// followed returns the question of an own answer that another one follows. It returns errInvalid where there is none.
+func (a *API) followed(ctx context.Context, caller *accounts.Caller, id string) (string, error) {
+	_, had, err := a.open(ctx, caller.Account, id)
+	switch {
+	case errors.Is(err, accounts.ErrNone):
+		return "", errInvalid
+	case err != nil:
+		return "", err
+	case had.Query == "": // it is pending, or was never read
+		return "", errInvalid
+	}
+	return cmp.Or(had.Asked, had.Query), nil
+}
+
 // ask serves POST /v1/answer.
 func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
 	body, refused := a.body(w, r)
@@ -116,8 +146,16 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	if len(q.ignored) > 0 {
 		w.Header().Set("X-Ignored-Fields", strings.Join(q.ignored, ", "))
 	}
-	if err != nil {
+	if err == nil && q.previous != "" {
+		q.previous, err = a.followed(r.Context(), caller, q.previous)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, errInvalid), errors.Is(err, idempotency.ErrMalformed):
 		a.refuse(w, http.StatusBadRequest, "InvalidRequest")
+		return
+	default:
+		a.unavailable(w, err)
 		return
 	}
 	if !a.enter(w, a.house) {
@@ -340,7 +378,7 @@ func (a *API) safely(ctx context.Context, id string, q question, progress func(s
 			o = Outcome{Reason: InternalError}
 		}
 	}()
-	return a.o.Asker.Ask(ctx, q.query, q.force, progress)
+	return a.o.Asker.Ask(ctx, Question{Text: q.query, Force: q.force, Previous: q.previous}, progress)
 }
 
 // store settles a question with what became of it.
@@ -369,7 +407,11 @@ func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans 
 			return ans, err
 		}
 		ans.Body = string(text)
-		if stored.Body, err = a.seal(ctx, id, text); err != nil {
+		kept, err := json.Marshal(record{res, o.Asked, o.Claims})
+		if err != nil {
+			return ans, err
+		}
+		if stored.Body, err = a.seal(ctx, id, kept); err != nil {
 			return ans, err
 		}
 	}

@@ -18,14 +18,7 @@ const (
 
 // quota serves GET /v1/quota, 60 times a minute and key.
 func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
-	taken, err := a.o.Counters.Take(r.Context(), "answer/quota/"+strconv.FormatInt(caller.Key, 10), 1, quotaLimit, quotaWindow)
-	if err != nil {
-		a.unavailable(w, err)
-		return
-	}
-	if !taken.Allowed {
-		w.Header().Set("Retry-After", strconv.FormatInt(int64(taken.RetryAfter/time.Second)+1, 10))
-		a.refuse(w, http.StatusTooManyRequests, accounts.RateLimited)
+	if !a.paced(w, r, caller, "quota") {
 		return
 	}
 	q, err := a.o.Accounts.Quota(r.Context(), caller)
@@ -41,6 +34,21 @@ func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Cal
 		Start      time.Time `json:"start"`
 		End        time.Time `json:"end"`
 	}{q.Used, q.Pending, q.Limit, q.Exceeded(), q.Start.UTC(), q.End.UTC()})
+}
+
+// paced takes one of the requests that a key may send to a route in a minute. It reports false when it has answered that there are too many, or that the
+// counters cannot be reached.
+func (a *API) paced(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, route string) bool {
+	taken, err := a.o.Counters.Take(r.Context(), "answer/"+route+"/"+strconv.FormatInt(caller.Key, 10), 1, quotaLimit, quotaWindow)
+	if err != nil {
+		a.unavailable(w, err)
+		return false
+	}
+	if !taken.Allowed {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(taken.RetryAfter/time.Second)+1, 10))
+		a.refuse(w, http.StatusTooManyRequests, accounts.RateLimited)
+	}
+	return taken.Allowed
 }
 
 // answer serves GET /v1/answers/{id}.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -26,8 +27,29 @@ func (a *API) seal(ctx context.Context, id string, text []byte) (string, error) 
 	return sealedMark + sealed, err
 }
 
-// stored is an answer as it was given, opened.
+// stored returns an answer as the client got it.
 func (a *API) stored(ctx context.Context, account int64, id string) (accounts.Answer, error) {
+	ans, _, err := a.open(ctx, account, id)
+	return ans, err
+}
+
+// open returns an answer as the client got it, and what is kept beside it.
+func (a *API) open(ctx context.Context, account int64, id string) (accounts.Answer, record, error) {
+	var had record
+	ans, err := a.unsealed(ctx, account, id)
+	if err != nil || ans.Body == "" {
+		return ans, had, err
+	}
+	if err := json.Unmarshal([]byte(ans.Body), &had); err != nil {
+		return ans, had, err
+	}
+	body, err := json.Marshal(had.result)
+	ans.Body = string(body)
+	return ans, had, err
+}
+
+// unsealed returns an answer as it is stored, opened.
+func (a *API) unsealed(ctx context.Context, account int64, id string) (accounts.Answer, error) {
 	ans, err := a.o.Accounts.Answer(ctx, account, id)
 	for _, text := range []*string{&ans.Body, &ans.Trace} {
 		sealed, is := strings.CutPrefix(*text, sealedMark)

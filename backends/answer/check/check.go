@@ -80,7 +80,7 @@ func New(m Material) *Checker {
 		for _, in := range v.Inputs {
 			c.own = append(c.own, in.Figure)
 		}
-		for _, text := range append([]string{v.Label, v.Formula}, v.Words...) {
+		for _, text := range append([]string{v.Label, v.Sentence, v.Formula}, v.Words...) {
 			for _, m := range figures.Find(text) {
 				if !m.Year {
 					c.told = append(c.told, m.Figure)
@@ -97,6 +97,9 @@ func (c *Checker) Sentences(d draft.Draft) (kept draft.Draft, problems []Problem
 	for _, s := range d.Sentences {
 		if p := c.sentence(s); p != nil {
 			problems = append(problems, *p)
+			if s.Computed { // a calculation says nothing without its result
+				return draft.Draft{}, problems
+			}
 			continue
 		}
 		kept.Sentences = append(kept.Sentences, s)
@@ -119,7 +122,7 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	if len(s.Marks) == 0 {
 		return problem(2, "a sentence has no mark")
 	}
-	if draft.Speaks(s.Text) || strings.Contains(s.Text, "](") || strings.ContainsAny(s.Text, "<>") {
+	if draft.Speaks(c.unnamed(s)) || strings.Contains(s.Text, "](") || strings.ContainsAny(s.Text, "<>") {
 		return problem(1, "a sentence names an address, or speaks to a model")
 	}
 	if number, ok := c.numbers(s); !ok {
@@ -131,6 +134,9 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	if name := c.otherPart(s); name != "" {
 		return problem(4, "the marked passages are not about %s", name)
 	}
+	if s.Computed { // its words are the service's own
+		return nil
+	}
 	if what := c.denied(s); what != "" {
 		return problem(7, "no marked passage denies %q", what)
 	}
@@ -138,6 +144,21 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 		return problem(7, "the marked passages do not say so")
 	}
 	return nil
+}
+
+// unnamed is a sentence without the names of the question's issuers where the service has written it: "Amazon.com, Inc."
+// is a name, and no address that a document has brought.
+func (c *Checker) unnamed(s draft.Sentence) string {
+	text := s.Text
+	if !s.Computed {
+		return text
+	}
+	for _, name := range c.m.Question.Names {
+		if !strings.Contains(name, "/") && !strings.Contains(strings.ToLower(name), "www.") {
+			text = strings.ReplaceAll(text, name, " ")
+		}
+	}
+	return text
 }
 
 // about tells what a sentence names that its passages are not about; empty: nothing.

@@ -61,6 +61,9 @@ var (
 	numbered = regexp.MustCompile(`^\(?\d{1,2}(?:\.\d{1,2}){0,2}[.)]?\s+\p{Lu}`)
 )
 
+// running is a line at the head of each page, which names nothing below it.
+var running = regexp.MustCompile(`(?i)^(?:table of contents|contents|index(?: to (?:consolidated )?financial statements)?|back to top|page \d+.*)$`)
+
 // mostHeading is how long a heading is, in bytes.
 const mostHeading = 120
 
@@ -74,6 +77,9 @@ func heading(line string) int {
 		return 0
 	}
 	line = strings.Trim(line, "*_ ")
+	if running.MatchString(line) {
+		return 0
+	}
 	if line == "" || len(line) > mostHeading || strings.ContainsAny(line[len(line)-1:], ".,;:") || strings.HasPrefix(line, "|") {
 		return 0
 	}

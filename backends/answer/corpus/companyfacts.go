@@ -134,17 +134,7 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (chosen, bo
 	}
 	p := kernel.Period{Year: end.Year(), End: end}
 	if start, ok := kernel.ParseDay(v.Start); ok {
-		days := int(end.Time().Sub(start.Time()).Hours()/24) + 1
-		switch {
-		case days >= 350 && days <= 380:
-			p.Months = 12
-		case days >= 260 && days <= 290:
-			p.Months = 9
-		case days >= 170 && days <= 195:
-			p.Months = 6
-		case days >= 80 && days <= 100:
-			p.Months = 3
-		default:
+		if p.Months = monthsOf(start, end); p.Months == 0 {
 			return chosen{}, false
 		}
 		if p.Months == 12 && end.Time().Month() == 1 && end.Time().Day() < 8 { // the year before, but for its last week

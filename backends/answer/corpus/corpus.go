@@ -306,17 +306,9 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 	if err != nil {
 		return nil, err
 	}
-	scope := Scope(issuer, p.period.Year, s.Kind)
 	for i := range p.chunks {
-		one := &p.chunks[i]
-		if c.Dialect() == store.SQLite {
-			err = c.Later("INSERT INTO answer_search (rowid, scope, title, section, text) VALUES (?, ?, ?, ?, ?)", ids[i], scope, s.Title, one.section, one.text)
-		} else {
-			err = c.Later("INSERT INTO answer_search (chunk_id, document_id, words) VALUES (?, ?, setweight(to_tsvector('english', ?), 'A') || "+
-				"setweight(to_tsvector('english', ?), 'B') || to_tsvector('english', ?) || to_tsvector('simple', ?) || array_to_tsvector(CAST(? AS text[])))",
-				ids[i], document, s.Title, one.section, one.text, scope, spanWords(ids[i]))
-		}
-		if err != nil {
+		w := wordsOf{ids[i], document, issuer, p.period.Year, s.Kind, s.Title, p.chunks[i].section, p.chunks[i].text}
+		if err := w.put(c); err != nil {
 			return nil, err
 		}
 	}
@@ -351,8 +343,8 @@ func putFacts(c kernel.Conn, p *prepared, document, issuer int64, chunks []int64
 	if issuer == 0 {
 		return nil
 	}
-	return inRows(c, "INSERT INTO answer_facts (issuer_id, metric, period_end, period_len, fiscal, quarter, label, shown, value, step, unit, currency, document_id, chunk_id) VALUES ",
-		" ON CONFLICT DO NOTHING", len(p.facts), 14, func(i int) []any {
+	return inRows(c, "INSERT INTO answer_facts (issuer_id, metric, period_end, period_len, fiscal, quarter, label, shown, value, step, unit, currency, document_id, chunk_id, statement, sure) VALUES ",
+		" ON CONFLICT DO NOTHING", len(p.facts), 16, func(i int) []any {
 			f := p.facts[i]
 			chunk := int64(0)
 			if f.chunk >= 0 {
@@ -364,7 +356,7 @@ func putFacts(c kernel.Conn, p *prepared, document, issuer int64, chunks []int64
 			}
 			return []any{
 				issuer, f.Metric, end, f.Period.Months, f.Period.AnyYear(), f.Period.Quarter, f.Label, f.Figure.Text, f.Figure.Value, f.Figure.Step,
-				string(f.Figure.Unit), f.Figure.Currency, document, chunk,
+				string(f.Figure.Unit), f.Figure.Currency, document, chunk, string(f.Statement), f.Sure,
 			}
 		})
 }

@@ -36,21 +36,22 @@ func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 	}
 	var b strings.Builder
 	args := make([]any, 0, 8)
-	b.WriteString("SELECT issuer_id, metric, label, period_end, period_len, fiscal, quarter, shown, value, step, unit, currency, document_id, chunk_id FROM answer_facts WHERE ")
-	in(&b, "issuer_id", q.Issuers, &args)
+	b.WriteString("SELECT f.issuer_id, metric, label, f.period_end, period_len, f.fiscal, f.quarter, shown, value, step, unit, currency, document_id, chunk_id, statement, sure, d.fiscal, d.quarter " +
+		"FROM answer_facts f JOIN answer_documents d ON d.id = f.document_id WHERE ")
+	in(&b, "f.issuer_id", q.Issuers, &args)
 	if len(q.Metrics) > 0 {
 		b.WriteString(" AND ")
 		in(&b, "metric", q.Metrics, &args)
 	}
 	if len(q.Years) > 0 {
 		b.WriteString(" AND ")
-		in(&b, "fiscal", q.Years, &args)
+		in(&b, "f.fiscal", q.Years, &args)
 	}
-	b.WriteString(" ORDER BY fiscal DESC, period_end DESC, document_id DESC, metric, period_len LIMIT ?")
+	b.WriteString(" ORDER BY f.fiscal DESC, f.period_end DESC, document_id DESC, metric, period_len LIMIT ?")
 	return store.List(c, func(r store.Row) (kernel.Fact, error) {
 		var f kernel.Fact
 		err := r.Scan(&f.Issuer, &f.Metric, &f.Label, &f.Period.End, &f.Period.Months, &f.Period.Year, &f.Period.Quarter, &f.Figure.Text, &f.Figure.Value,
-			&f.Figure.Step, &f.Figure.Unit, &f.Figure.Currency, &f.Document, &f.Passage)
+			&f.Figure.Step, &f.Figure.Unit, &f.Figure.Currency, &f.Document, &f.Passage, &f.Statement, &f.Sure, &f.Report.Year, &f.Report.Quarter)
 		if len(f.Period.End) == len("2019") {
 			f.Period.End = ""
 		}

@@ -40,6 +40,8 @@ var formats = map[string]*format{
 	".csv":      {mostText, readCSV},
 	".json":     {mostText, readJSON},
 	".pdf":      {mostPDF, readPDF},
+	".xlsx":     {mostText, readWorkbook},
+	".xlsm":     {mostText, readWorkbook},
 }
 
 // Formats are the endings of the files that are read.

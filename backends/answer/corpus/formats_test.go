@@ -71,8 +71,8 @@ func TestText(t *testing.T) {
 	if len(all) != 1 || len(wrong) > 0 || len(all[0].Pages) != 2 || all[0].Pages[1].Number != 2 {
 		t.Fatalf("%+v %v", all, wrong)
 	}
-	want := "Results\n\nSales rose  a bit.\n\n\n|  | Years ended June 30, |  |\n|---|---|---|\n|  | 2019 | 2018 |\n| Net sales | $1,234 | $987 |\n| Costs: |  |  |\n| Materials | (500) | (400) |\n| Labor | - | 100 |"
-	if got := all[0].Pages[0].Text; got != want && got != strings.Replace(want, "|  | Years ended June 30, |  |", "|  |  | Years ended June 30, |", 1) {
+	want := "Results\n\nSales rose  a bit.\n\n\n|  | Years ended June 30, | Years ended June 30, |\n|---|---|---|\n|  | 2019 | 2018 |\n| Net sales | $1,234 | $987 |\n| Costs: |  |  |\n| Materials | (500) | (400) |\n| Labor | - | 100 |"
+	if got := all[0].Pages[0].Text; got != want {
 		t.Errorf("%s", got)
 	}
 }
@@ -234,13 +234,13 @@ func TestMeta(t *testing.T) {
 		}
 	}
 	var got Source
-	if err := readFile(t.Context(), file{name, 11}, "a.txt", Source{Kind: kernel.News}, func(s Source, err error) error { got = s; return err }); err != nil {
+	if err := readFile(t.Context(), file{path: name, size: 11}, "a.txt", Source{Kind: kernel.News}, func(s Source, err error) error { got = s; return err }); err != nil {
 		t.Fatal(err)
 	}
 	if got.URL != "https://a.example/1" || got.Kind != kernel.News || got.Title != "a" || got.period() != kernel.FiscalYear(2019) {
 		t.Errorf("%+v", got)
 	}
-	if err := readFile(t.Context(), file{name, mostText + 1}, "a.txt", Source{}, nil); !errors.As(err, new(*RefusedError)) {
+	if err := readFile(t.Context(), file{path: name, size: mostText + 1}, "a.txt", Source{}, nil); !errors.As(err, new(*RefusedError)) {
 		t.Error(err)
 	}
 }

@@ -42,6 +42,9 @@ func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
 		d.pages[0].Number = 0 // it has no pages
 	}
 	s.Pages = d.pages
+	if t := tags(root); t != nil {
+		s = t.source(s)
+	}
 	return out(s, nil)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -27,6 +28,17 @@ type IngestOptions struct {
 	Progress func(p Progress)
 	// Source are what files do not say of themselves: kind, issuer, fiscal and so on.
 	Source Source
+	// Document is called with what became of each document, by one goroutine at a time. A nil one is not called.
+	Document func(t Taken)
+}
+
+// Taken is what became of a document.
+type Taken struct {
+	// File is the name of its file below the folder that is ingested, URL its address; empty where it could not be read.
+	File, URL string
+	Outcome   Outcome
+	// Err is why it was not taken in. It is a *RefusedError where the same document would be refused again.
+	Err error
 }
 
 // Progress is how far an ingest is.
@@ -66,12 +78,17 @@ type found struct {
 // ended goes on where it was when it is begun again. What is wrong with a document is in
 // the report; the error is one that ended the ingest.
 func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Report, error) {
-	if o.Workers <= 0 {
-		o.Workers = min(runtime.GOMAXPROCS(0), 8)
-	}
 	files, bytes, err := list(path)
 	if err != nil {
 		return nil, err
+	}
+	return c.ingest(ctx, path, files, bytes, o)
+}
+
+// ingest takes in files below a path.
+func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes int64, o IngestOptions) (*Report, error) {
+	if o.Workers <= 0 {
+		o.Workers = min(runtime.GOMAXPROCS(0), 8)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -147,8 +164,9 @@ type ingest struct {
 }
 
 type file struct {
-	path string
-	size int64
+	path     string
+	size     int64
+	modified time.Time
 }
 
 // mostFiles bounds the files of one ingest.
@@ -164,7 +182,7 @@ func list(path string) (files []file, bytes int64, err error) {
 		if formatOf(path) == nil {
 			return nil, 0, fmt.Errorf("%s: the kind of file is not one of %s", path, strings.Join(Formats(), ", "))
 		}
-		return []file{{path, info.Size()}}, info.Size(), nil
+		return []file{{path, info.Size(), info.ModTime()}}, info.Size(), nil
 	}
 	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -184,7 +202,7 @@ func list(path string) (files []file, bytes int64, err error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, file{name, info.Size()})
+		files = append(files, file{name, info.Size(), info.ModTime()})
 		bytes += info.Size()
 		return nil
 	})
@@ -245,8 +263,10 @@ func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
 	case known:
 		in.mu.Lock()
 		in.report.Skipped++
+		in.took(Taken{File: one.name, URL: one.source.URL, Outcome: Skipped})
 		in.mu.Unlock()
 	default:
+		p.file = one.name
 		select {
 		case out <- p:
 		case <-ctx.Done():
@@ -254,10 +274,18 @@ func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
 	}
 }
 
+// took tells what became of a document. The caller holds the lock of the report.
+func (in *ingest) took(t Taken) {
+	if in.options.Document != nil {
+		in.options.Document(t)
+	}
+}
+
 func (in *ingest) problem(one found, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.report.Refused++
+	in.took(Taken{File: one.name, URL: one.source.URL, Err: err})
 	if len(in.report.Problems) < mostProblems {
 		name := one.name
 		if one.source.URL != "" {
@@ -282,6 +310,7 @@ func (in *ingest) write(ctx context.Context, ready <-chan *prepared) {
 		}
 		in.mu.Lock()
 		for i, o := range outcomes {
+			in.took(Taken{File: batch[i].file, URL: batch[i].source.URL, Outcome: o})
 			switch o {
 			case Added:
 				in.report.Added++

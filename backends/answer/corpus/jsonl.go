@@ -86,7 +86,7 @@ func (r *record) pages() ([]Page, error) {
 		if r.Text == "" {
 			return nil, refuse("there is neither text nor pages")
 		}
-		return []Page{{Text: r.Text}}, nil
+		return []Page{{Text: laidOut(r.Text)}}, nil
 	}
 	var all []json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -113,7 +113,7 @@ func (r *record) pages() ([]Page, error) {
 		if number <= 0 {
 			number = i + 1
 		}
-		pages = append(pages, Page{number, page.Text})
+		pages = append(pages, Page{number, laidOut(page.Text)})
 	}
 	return pages, nil
 }

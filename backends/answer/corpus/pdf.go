@@ -27,7 +27,7 @@ const (
 func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 	program, err := exec.LookPath(pdfProgram)
 	if err != nil {
-		return out(base, refuse("PDF needs the program pdftotext (package poppler-utils), which is not installed"))
+		return out(base, errors.New("PDF needs the program pdftotext (package poppler-utils), which is not installed"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestPDF)
 	defer cancel()

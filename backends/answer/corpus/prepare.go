@@ -1,14 +1,20 @@
 package corpus
 
 import (
+	"math"
+	"slices"
+	"strings"
+
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/statements"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
 // prepared is a document ready to be written: all that needs no database is done.
 type prepared struct {
 	source *Source
+	file   string // of an ingest
 	digest string
 	period kernel.Period
 	chunks []chunk
@@ -28,10 +34,12 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	p := &prepared{source: &s, digest: s.digest(), period: s.period()}
+	p := &prepared{source: &s, digest: s.digest()}
 	if known != nil && known(p.digest) {
 		return p, nil
 	}
+	s.fromCover()
+	p.period = s.period()
 	p.chunks = chunks(s.Pages)
 	if len(p.chunks) == 0 && len(s.Facts) == 0 && len(s.Prices) == 0 {
 		return nil, refuse("there is no text in it")
@@ -52,20 +60,27 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 		p.vectors[i] = b.Vector(flags, metrics.Topic(c.section, c.headers))
 	}
 	p.takeFacts()
-	for _, f := range s.Facts { // behind those that stand in a chunk, which is shown for them
-		p.facts = append(p.facts, placed{f, -1})
-	}
+	p.tagged()
 	return p, nil
 }
 
 // mostFacts bounds the facts of a document.
 const mostFacts = 200_000
 
-// takeFacts takes the facts in the tables of chunks. Of two for one metric and period
-// the one in the statement that the metric is reported in is kept, else the first.
+// takeFacts takes the facts of a document: those of its primary statements, and of other tables what these do not
+// state. Of two for one metric and period the first is kept.
 func (p *prepared) takeFacts() {
 	if p.source.Issuer.Name == "" {
 		return
+	}
+	pages := make([]string, len(p.source.Pages))
+	for i, page := range p.source.Pages {
+		pages[i] = page.Text
+	}
+	names := append([]string{p.source.Issuer.Name}, p.source.Issuer.Aliases...)
+	stated := statements.Read(pages, statements.Report{Period: p.period, Names: names})
+	for _, f := range stated {
+		p.facts = append(p.facts, placed{f.Fact, p.place(p.source.Pages[f.Page].Number, f.Row)})
 	}
 	var elsewhere []placed
 	for i := range p.chunks {
@@ -75,9 +90,12 @@ func (p *prepared) takeFacts() {
 		}
 		for _, t := range p.chunks[i].tables {
 			for _, f := range t.Facts(p.period) {
-				if m, _ := metrics.Metric(f.Metric); m.Statement == topic {
+				f.Sure = statements.Tabulated
+				switch m, _ := metrics.Metric(f.Metric); {
+				case len(stated) > 0 && (m.Statement == kernel.Income || m.Statement == kernel.Balance || m.Statement == kernel.CashFlow):
+				case m.Statement == topic:
 					p.facts = append(p.facts, placed{f, i})
-				} else {
+				default:
 					elsewhere = append(elsewhere, placed{f, i})
 				}
 			}
@@ -85,4 +103,78 @@ func (p *prepared) takeFacts() {
 	}
 	p.facts = append(p.facts, elsewhere...)
 	p.facts = p.facts[:min(len(p.facts), mostFacts)]
+}
+
+// tagged puts the facts that are data before those that were read, which tell where they stand: what is read as another
+// figure is dropped.
+func (p *prepared) tagged() {
+	if len(p.source.Facts) == 0 {
+		return
+	}
+	known := make(map[factKey]kernel.Fact, len(p.source.Facts))
+	for _, f := range p.source.Facts {
+		known[factKey{f.Metric, f.Period.End, f.Period.Months}] = f
+	}
+	facts := p.facts[:0]
+	found := make(map[factKey]bool)
+	for _, f := range p.facts {
+		key := factKey{f.Metric, f.Period.End, f.Period.Months}
+		data, ok := known[key]
+		switch {
+		case !ok:
+			facts = append(facts, f)
+		case math.Abs(data.Figure.Value-f.Figure.Value) <= f.Figure.Step && !found[key]:
+			found[key] = true
+			f.Sure, f.Period = statements.Tagged, data.Period
+			facts = append(facts, f)
+		}
+	}
+	for _, f := range p.source.Facts {
+		if !found[factKey{f.Metric, f.Period.End, f.Period.Months}] {
+			f.Sure = statements.Tagged
+			facts = append(facts, placed{f, p.shows(f)})
+		}
+	}
+	p.facts = facts
+}
+
+// fewestDigits is how many digits a figure has that a document has seldom twice.
+const fewestDigits = 4
+
+// shows is the chunk that has a table with a figure in a row of its metric, else in any row, if it has enough digits;
+// -1: none has.
+func (p *prepared) shows(f kernel.Fact) int {
+	if f.Figure.Text == "" {
+		return -1
+	}
+	anywhere := -1
+	for i := range p.chunks {
+		if !strings.Contains(p.chunks[i].text, f.Figure.Text) {
+			continue
+		}
+		for _, t := range p.chunks[i].tables {
+			for r := range t.Rows {
+				if !slices.ContainsFunc(t.Rows[r].Cells, func(c string) bool { return strings.Trim(c, "$€£¥() ") == f.Figure.Text }) {
+					continue
+				}
+				if m, ok := metrics.Label(t.Rows[r].Label); ok && m.Key == f.Metric {
+					return i
+				}
+				if anywhere < 0 && len(f.Figure.Text) > fewestDigits {
+					anywhere = i
+				}
+			}
+		}
+	}
+	return anywhere
+}
+
+// place is the chunk of a page that has a row; -1: none has.
+func (p *prepared) place(page int, row string) int {
+	for i := range p.chunks {
+		if p.chunks[i].page == page && strings.Contains(p.chunks[i].text, row) {
+			return i
+		}
+	}
+	return -1
 }

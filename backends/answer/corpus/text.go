@@ -23,7 +23,15 @@ func readText(_ context.Context, r io.Reader, base Source, out emit) error {
 func textPages(text string) []Page {
 	pages := pagesOf(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "<!-- page", ""))
 	for i := range pages {
-		pages[i].Text = tables.FromText(pages[i].Text)
+		pages[i].Text = laidOut(pages[i].Text)
 	}
 	return pages
+}
+
+// laidOut is a text of which the columns are tables, unless it has tables of Markdown already.
+func laidOut(text string) string {
+	if strings.Contains(text, "|--") || strings.Contains(text, "| --") {
+		return text
+	}
+	return tables.FromText(text)
 }

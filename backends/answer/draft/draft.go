@@ -21,6 +21,8 @@ type Sentence struct {
 	Marks []int  // passages, from 0, in the order of the marks; -1: a mark that is none
 	// Fixed tells that it is the service's own: the information line, what was not found.
 	Fixed bool
+	// Computed tells that its words are the service's own, and its figures computed.
+	Computed bool
 	// Break tells that a line ends before it.
 	Break bool
 }

@@ -23,14 +23,27 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 		return ofValue(q, v)
 	}
 	body := formula.Plainly(q.Body)
+	if Verdict(q.Body) { // no sentence of a document says yes or no
+		return Draft{}
+	}
 	switch w := formula.Parse(q.Body); {
 	case w.Op == formula.Share || w.Op == formula.Average: // some are said, in so many words
 		return ofText(body, passages, saidCover, sharing)
 	case computed(w):
 		return Draft{}
+	case shareOf.MatchString(body):
+		return ofText(body, passages, leastCover, sharing)
 	}
 	return ofText(body, passages, leastCover, nil)
 }
+
+// Verdict reports whether a question is answered by yes or no.
+func Verdict(body string) bool { return verdict.MatchString(body) }
+
+var verdict = regexp.MustCompile(`(?i)(?:^\W*|^(?:looking|based|in|for|as|considering|given|judging|according|from|with|during|by)\b[^.?!]{1,60}, )(?:is|are|was|were|did|does|do|has|have|had|can|will|would|could|should)\b`)
+
+// shareOf is how a question begins that asks for a share.
+var shareOf = regexp.MustCompile(`(?i)\b(?:what|which) (?:share|percentage|percent|proportion|fraction)\b`)
 
 // computed reports whether a question wants a figure that sentences seldom say.
 func computed(w formula.Want) bool {
@@ -46,6 +59,13 @@ func computed(w formula.Want) bool {
 // ofValue says a value, and how it was computed.
 func ofValue(q *question.Question, v *formula.Value) Draft {
 	marks := marksOf(v)
+	if v.Sentence != "" {
+		d := Draft{Confidence: v.Confidence, Sentences: []Sentence{{Text: v.Sentence + ".", Marks: marks, Computed: true}}}
+		if v.Formula != "" {
+			d.Sentences = append(d.Sentences, Sentence{Text: calculation + v.Formula + ".", Marks: marks, Computed: true})
+		}
+		return d
+	}
 	label := capital(v.Label)
 	if len(q.Names) == 1 {
 		label = q.Names[0] + ": " + v.Label
@@ -152,13 +172,18 @@ var kinds = []kind{
 
 // Bounds of what is quoted.
 const (
-	leastCover = 0.62
-	saidCover  = 0.8  // of a figure that is computed as a rule
-	nearby     = 0.65 // what a word counts that stands in the heading, the title or the sentence before
-	leastLead  = 0.06
-	ofLatest   = 0.02 // what a sentence of the latest report is before others, where no period is asked for
-	mostQuote  = 900  // bytes of a sentence
-	leastQuote = 20
+	leastCover  = 0.62
+	coverOfMany = 0.9 // where there are more than manyQuotes
+	manyQuotes  = 100
+	longReport  = 20   // pages: of such a report a sentence has nearly all that is asked for in itself,
+	saidOfLong  = 0.75 // and that is
+	fewestAsked = 3    // words, at least
+	saidCover   = 0.8  // of a figure that is computed as a rule
+	nearby      = 0.65 // what a word counts that stands in the heading, the title or the sentence before
+	leastLead   = 0.06
+	ofLatest    = 0.02 // what a sentence of the latest report is before others, where no period is asked for
+	mostQuote   = 900  // bytes of a sentence
+	leastQuote  = 20
 )
 
 // quote is a sentence that may answer.
@@ -169,6 +194,17 @@ type quote struct {
 	under        map[terms.Term]bool // of its title and headings
 	behind       map[terms.Term]bool // of the sentence before
 	score, cover float64
+	said         float64 // the share of the words that stand in itself
+}
+
+// sought is what a sentence is rated by.
+type sought struct {
+	asked    []terms.Term
+	fitting  []kind
+	years    []int
+	moved    int    // the way that is asked about
+	happened bool   // it is asked what was, not what may be
+	counted  string // what is counted
 }
 
 // sharing is what a sentence has that says a share, or an average.
@@ -206,13 +242,18 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 			fitting = append(fitting, k)
 		}
 	}
-	years, latest := metrics.Years(body), 0
+	w := &sought{asked: asked, fitting: fitting, years: metrics.Years(body), moved: moved, happened: happened.MatchString(body)}
+	if m := howMany.FindStringSubmatch(body); m != nil {
+		w.counted = m[1]
+	}
+	latest := 0
 	for i := range passages {
 		latest = max(latest, passages[i].Period.AnyYear())
 	}
 	for i := range quotes {
-		quotes[i].rate(asked, weights, fitting, years, moved)
-		if of := passages[quotes[i].passage].Period.AnyYear(); len(years) == 0 && of == latest {
+		of := passages[quotes[i].passage].Period.AnyYear()
+		quotes[i].rate(w, weights, of)
+		if len(w.years) == 0 && of == latest {
 			quotes[i].score += ofLatest
 		}
 	}
@@ -226,6 +267,14 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 		return 0
 	})
 	if len(quotes) == 0 || quotes[0].cover < least {
+		return Draft{}
+	}
+	if len(quotes) > manyQuotes && quotes[0].cover < coverOfMany { // some sentence of many has the words by chance
+		return Draft{}
+	}
+	of := passages[quotes[0].passage].URL
+	if slices.ContainsFunc(passages, func(p kernel.Passage) bool { return p.URL == of && p.Page > longReport }) &&
+		(len(asked) < fewestAsked || quotes[0].cover < coverOfMany || quotes[0].said < saidOfLong) {
 		return Draft{}
 	}
 	best := quotes[0]
@@ -264,11 +313,33 @@ func measured(body string) terms.Term {
 	return ""
 }
 
+var (
+	happened = regexp.MustCompile(`(?i)\b(?:did|was|were|has|have|had)\b`)
+	hedged   = regexp.MustCompile(`(?i)\b(?:could|may|might|would|can)\b`)
+	howMany  = regexp.MustCompile(`(?i)\bhow many (?:[\w-]+ )?([a-z]+)\b`)
+)
+
+// counts reports whether a sentence has a number of a thing: "969 stores", "969 retail stores".
+func counts(text, thing string) bool {
+	words := strings.Fields(text)
+	for i, word := range words {
+		if strings.ContainsAny(word, "0123456789") && !strings.ContainsAny(word, "$€£%") {
+			for _, next := range words[i+1 : min(i+5, len(words))] {
+				if slices.Equal(termsOf(next), termsOf(thing)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // rate scores a sentence by the question's words in it.
-func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting []kind, years []int, moved int) {
+// of is the fiscal year of its document; 0: it has none.
+func (c *quote) rate(w *sought, weights map[terms.Term]float64, of int) {
 	var got, all float64
 	own := false
-	for _, t := range asked {
+	for _, t := range w.asked {
 		all += weights[t]
 		switch {
 		case c.terms[t]:
@@ -282,21 +353,22 @@ func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting
 			continue
 		}
 		own = true
+		c.said += weights[t]
 	}
 	if all > 0 {
-		c.cover = got / all
+		c.cover, c.said = got/all, c.said/all
 	}
 	c.score = c.cover
-	if moved != 0 {
+	if w.moved != 0 {
 		switch direction(c.text) {
-		case moved:
+		case w.moved:
 			c.score += 0.1
-		case -moved: // of another change
+		case -w.moved: // of another change
 			c.cover, c.score = 0, 0
 			return
 		}
 	}
-	for _, k := range fitting {
+	for _, k := range w.fitting {
 		switch {
 		case k.fits.MatchString(c.text):
 			own = own || k.must
@@ -312,13 +384,21 @@ func (c *quote) rate(asked []terms.Term, weights map[terms.Term]float64, fitting
 		c.cover, c.score = 0, 0
 		return
 	}
-	if len(years) > 0 {
+	if w.happened && hedged.MatchString(c.text) { // what may be is not what was
+		c.cover, c.score = 0, 0
+		return
+	}
+	if w.counted != "" && !counts(c.text, w.counted) {
+		c.cover, c.score = 0, 0
+		return
+	}
+	if len(w.years) > 0 {
 		found := metrics.Years(c.text)
-		shared := slices.ContainsFunc(years, func(y int) bool { return slices.Contains(found, y) })
+		shared := slices.ContainsFunc(w.years, func(y int) bool { return slices.Contains(found, y) })
 		switch {
 		case shared:
 			c.score += 0.05
-		case len(found) > 0: // of another time
+		case len(found) > 0, of != 0 && of < slices.Max(w.years) && w.happened: // of another time, or of a report that came before it
 			c.cover, c.score = 0, 0
 			return
 		}
@@ -439,7 +519,9 @@ var (
 	instructing = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )*(?:ai|assistant|language model|chatbot)|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
 	ofModels    = regexp.MustCompile(`(?i)\blanguage models?\b`)
 	// pointing is a sentence that leads to a table and holds nothing of it.
-	pointing = regexp.MustCompile(`(?i)\b(?:following|accompanying) tables?\b|\btables? (?:below|above|that follows?)\b|\bas follows\W*$|\b(?:set forth|shown|presented|summari[sz]ed) (?:below|above)\b`)
+	pointing = regexp.MustCompile(`(?i)\b(?:following|accompanying) tables?\b|\btables? (?:below|above|that follows?)\b|\bas follows\b[^.]*:?$|:$|\b(?:set forth|shown|presented|summari[sz]ed) (?:below|above)\b|^(?:\(?\d{1,2}\) )?(?:see|refer to)\b`)
+	// broken is the rest of a sentence, its beginning, or a line in columns.
+	broken = regexp.MustCompile(`^(?:\p{Ll}|[,;)])|(?i:\b(?:and|or|of|the|in|to|for|with|by|amounted)$)|\S {3,}\S`)
 	// speaker is who says a line of a call.
 	speaker = regexp.MustCompile(`^(?:Operator|Analyst|Moderator|Question|Answer|Q|A|(?:[A-Z][a-z]+ ){1,4}(?:Officer|Director|President|Chair|Relations|Analyst|Executive))\s*:\s+`)
 	link    = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
@@ -466,7 +548,7 @@ func quotesOf(passages []kernel.Passage) []quote {
 				continue
 			}
 			line = link.ReplaceAllString(line, "$1")
-			line = strings.TrimSpace(markup.ReplaceAllString(line, "$1"))
+			line = strings.TrimLeft(strings.TrimSpace(markup.ReplaceAllString(line, "$1")), "•●▪■\uf0b7\uf0a7 ")
 			line = speaker.ReplaceAllString(line, "")
 			var before map[terms.Term]bool
 			for _, s := range Split(line) {
@@ -476,7 +558,7 @@ func quotesOf(passages []kernel.Passage) []quote {
 					words = setOf(s)
 				}
 				before = words
-				if len(s) < leastQuote || len(s) > mostQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") || pointing.MatchString(s) {
+				if len(s) < leastQuote || len(s) > mostQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") || pointing.MatchString(s) || broken.MatchString(s) {
 					continue
 				}
 				if !strings.ContainsAny(s[len(s)-1:], ".!?:;)") && len(s) < 80 { // a heading

@@ -12,21 +12,27 @@
 //     digits compared, and is at most 900 letters longer.
 //   - Where the expected number has no scale and the answer has, or the other way round,
 //     the digits as printed are compared: the sets differ in what they write down.
+//   - A question of the kind yesno is right when the answer begins as the expected one does. One of the kind
+//     text is right when the answer has half of the words and of the figures that the expected one has.
+//   - A gold page of a set with kinds is found by its number; a number on a first page must be in the passage.
 //   - A gold passage without a text of its own has the expected answer, or all numbers
 //     of its derivation. A question with several gold passages is as good as the worst.
 //   - A mark is held where its passage has a figure of the sentence, or of its
 //     calculation; and none of a sentence is, if it has a figure that no marked passage
 //     has, and that was neither computed nor asked with.
+//   - Where no answer is expected by its text, as in a set of classes, FailedToAnswer is of the class "answered".
 //   - Wrong is an answer that is not the expected one. A refusal is no wrong answer.
 package eval
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,7 +50,11 @@ type Question struct {
 	Expect string `json:"expect"`
 	Gold   Gold   `json:"gold"`
 	Type   string `json:"type"` // what it is counted under
-	// Held tells that it is of the half that rules are not made with, by its ID.
+	Group  string `json:"group"`
+	// Issuer is whom it is about, where a set says so.
+	Issuer string `json:"issuer"`
+	// Held tells that it is of the part that rules are not made with: by its issuer where a set asks
+	// each several questions, else by its ID.
 	Held bool `json:"-"`
 }
 
@@ -52,6 +62,9 @@ type Question struct {
 type Gold struct {
 	// Answer is a number, a text or a list of texts.
 	Answer any `json:"answer"`
+	// Kind is numeric, yesno, text or empty: then the answer tells it. A text of a kind is judged by its
+	// words and figures, since people word it differently.
+	Kind string `json:"kind,omitempty"`
 	// Scale is what the number is in: 1000 for thousands. Percent tells that it is in per
 	// cent.
 	Scale   float64 `json:"scale,omitempty"`
@@ -99,13 +112,44 @@ func Read(r io.Reader) ([]Question, error) {
 		if q.Expect == "" {
 			q.Expect = expectAnswer
 		}
+		q.Type = cmp.Or(q.Type, q.Group)
 		q.Held = Half(q.ID)
 		all = append(all, q)
 	}
+	divide(all)
 	return all, lines.Err()
 }
 
-const expectAnswer = "answered"
+// divide holds back three eighths of the issuers of a set that asks each at least two questions on the average:
+// the last in the order of a hash of their names.
+func divide(all []Question) {
+	hash := func(name string) uint32 {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(name))
+		return h.Sum32()
+	}
+	var names []string
+	for i := range all {
+		if all[i].Issuer == "" {
+			return
+		}
+		names = append(names, all[i].Issuer)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(hash(a), hash(b)), cmp.Compare(a, b)) })
+	names = slices.Compact(names)
+	if 2*len(names) > len(all) {
+		return
+	}
+	for i := range all {
+		all[i].Held = slices.Index(names, all[i].Issuer) >= (len(names)*5+7)/8
+	}
+}
+
+const (
+	expectAnswer = "answered"
+	// forced is the group of questions that are to be answered whatever they are about.
+	forced = "force"
+)
 
 // Asker answers; a pipeline is one.
 type Asker interface {
@@ -135,12 +179,16 @@ type Result struct {
 	Answered bool
 	// Cited is how many references there are; Foreign, how many are of no document.
 	Cited, Foreign int
+	// Document tells that one of the references is the document of a gold passage.
+	Document bool
 	// Marks are the citations of sentences with figures; Held those whose passage holds
 	// one of them.
 	Marks, Held int
 	// Rank is the place of the gold passage in its search, from 1; 0: not found; -1: none
 	// was looked for.
 	Rank int
+	// Cause is why it is not right; empty: it is.
+	Cause string
 }
 
 // Run asks all questions, one after the other.
@@ -152,17 +200,22 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 		q := &all[i]
 		seen.lists = nil
 		begin := time.Now()
-		o, _ := asker.Ask(ctx, pipeline.Request{Text: q.Query}, nil)
+		o, trace := asker.Ask(ctx, pipeline.Request{Text: q.Query, Force: q.Group == forced}, nil)
 		r := Result{Question: q, Outcome: o, Took: time.Since(begin), Answered: o.Reason == pipeline.Answered, Cited: len(o.References)}
 		r.Class = r.Answered == (q.Expect == expectAnswer) && (r.Answered || o.Reason == q.Expect)
+		if q.Gold.Answer == nil && q.Expect == expectAnswer { // a set of classes: whether there is an answer is another matter
+			r.Class = r.Class || o.Reason == pipeline.FailedToAnswer
+		}
 		r.Right = r.Class && (!r.Answered || Matches(o.Claims, q.Gold))
 		for _, ref := range o.References {
 			if !s.Known(ctx, ref.URL) {
 				r.Foreign++
 			}
+			r.Document = r.Document || slices.ContainsFunc(q.Gold.Evidence, func(e Evidence) bool { return e.URL == ref.URL })
 		}
 		r.Marks, r.Held = cite(q.Query, o.Claims)
 		r.Rank = rank(&q.Gold, seen.lists)
+		r.Cause = r.cause(trace)
 		results[i] = r
 		if s.Progress != nil {
 			s.Progress()

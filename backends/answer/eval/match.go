@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
+	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
 // longer is how many letters a text may have besides the expected ones.
@@ -22,6 +24,9 @@ func Matches(claims []pipeline.Claim, g Gold) bool {
 	parts := g.parts()
 	if len(parts) == 0 {
 		return g.Answer == nil
+	}
+	if g.Kind == "yesno" || g.Kind == "text" {
+		return g.worded(claims)
 	}
 	said := results(claims)
 	whole, total := "", 0
@@ -43,6 +48,47 @@ func Matches(claims []pipeline.Claim, g Gold) bool {
 		}
 	}
 	return g.number() || len(whole) <= total+longer
+}
+
+// verdict is how an answer to a yes/no question begins.
+var verdict = regexp.MustCompile(`(?i)^\W*(?:[^:]{0,60}: )?(yes|no)\b`)
+
+// worded reports whether an answer says what a text says that people have written.
+func (g *Gold) worded(claims []pipeline.Claim) bool {
+	gold := fmt.Sprint(g.Answer)
+	var all strings.Builder
+	for _, c := range claims {
+		if !c.Own {
+			all.WriteString(c.Text + "\n")
+		}
+	}
+	said := all.String()
+	if expected := verdict.FindStringSubmatch(gold); g.Kind == "yesno" && expected != nil {
+		got := verdict.FindStringSubmatch(said)
+		return got != nil && strings.EqualFold(got[1], expected[1])
+	}
+	asked, known := setOf(terms.Of(gold)), setOf(terms.Of(said))
+	hit := 0
+	for t := range asked {
+		if known[t] {
+			hit++
+		}
+	}
+	found, figs := 0, mentioned(gold)
+	for _, m := range figs {
+		if says(said, m, Gold{}) {
+			found++
+		}
+	}
+	return 2*hit >= len(asked) && 2*found >= len(figs)
+}
+
+func setOf(list []terms.Term) map[terms.Term]bool {
+	set := make(map[terms.Term]bool, len(list))
+	for _, t := range list {
+		set[t] = true
+	}
+	return set
 }
 
 // parts are what is expected, as text.
@@ -140,6 +186,9 @@ func (g *Gold) in(e *Evidence, p *kernel.Passage) bool {
 	if p.URL != e.URL || e.Page != 0 && p.Page != 0 && p.Page != e.Page {
 		return false
 	}
+	if (g.Kind == "text" || g.Kind == "yesno" || g.Kind != "" && e.Page > 1) && p.Page == e.Page {
+		return true
+	}
 	if e.Text != "" {
 		return strings.Contains(strings.Join(strings.Fields(p.Text), " "), strings.Join(strings.Fields(e.Text), " "))
 	}
@@ -190,4 +239,27 @@ func letters(s string) string {
 		}
 		return -1
 	}, s)
+}
+
+// off is in what a number differs from the expected one: its scale, its sign, or all of it.
+func (g *Gold) off(said []string) string {
+	for _, part := range g.parts() {
+		gold, ok := number(part)
+		if !ok || gold.Value == 0 {
+			continue
+		}
+		want := gold.Value * max(g.Scale, 1)
+		for _, s := range said {
+			for _, m := range mentioned(s) {
+				switch power := math.Log10(math.Abs(m.Value / want)); {
+				case math.Abs(power-math.Round(power)) > 0.002:
+				case math.Round(power) != 0:
+					return "scale"
+				case m.Value*want < 0:
+					return "sign"
+				}
+			}
+		}
+	}
+	return "another figure"
 }

@@ -1,11 +1,15 @@
 package eval
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 )
 
 // Report is what results come to.
@@ -14,7 +18,9 @@ type Report struct {
 	Numeric, NumericRight                               int
 	Marks, Held, Foreign                                int
 	Ranked, Hit5, Hit12                                 int
-	P50, P95                                            time.Duration
+	// Referred are the answers to questions with a gold document, Documented those that refer to it.
+	Referred, Documented int
+	P50, P95             time.Duration
 }
 
 // Sum adds results up.
@@ -48,6 +54,12 @@ func Sum(results []Result) Report {
 			r.Numeric++
 			if one.Right {
 				r.NumericRight++
+			}
+		}
+		if len(one.Question.Gold.Evidence) > 0 && one.Answered {
+			r.Referred++
+			if one.Document {
+				r.Documented++
 			}
 		}
 		if len(one.Question.Gold.Evidence) > 0 && one.Rank >= 0 {
@@ -117,20 +129,72 @@ func Table(results []Result) []Row {
 
 // Types divides results by the type of their question, in the order of its name.
 func Types(results []Result) []Row {
-	byType := make(map[string][]Result)
-	var names []string
-	for _, r := range results {
-		if byType[r.Question.Type] == nil {
-			names = append(names, r.Question.Type)
-		}
-		byType[r.Question.Type] = append(byType[r.Question.Type], r)
+	return divided(results, func(r *Result) string { return r.Question.Type })
+}
+
+func divided(results []Result, by func(r *Result) string) []Row {
+	parts := make(map[string][]Result)
+	for i := range results {
+		name := by(&results[i])
+		parts[name] = append(parts[name], results[i])
 	}
-	slices.Sort(names)
-	rows := make([]Row, 0, len(names))
-	for _, n := range names {
-		rows = append(rows, Row{n, Sum(byType[n])})
+	rows := make([]Row, 0, len(parts))
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		rows = append(rows, Row{name, Sum(parts[name])})
 	}
 	return rows
+}
+
+// Counts writes how many are right, wrong and without an answer, by the kind of question and by the part of the set,
+// and why those that can be answered are not right.
+func Counts(w io.Writer, results []Result) error {
+	part := func(r *Result) string {
+		if r.Question.Held {
+			return "held back"
+		}
+		return "worked on"
+	}
+	rows := append([]Row{{"all", Sum(results)}}, divided(results, part)...)
+	rows = append(rows, divided(results, func(r *Result) string { return part(r) + ", " + cmp.Or(r.Question.Gold.Kind, r.Question.Type) })...)
+	var b strings.Builder
+	b.WriteString("| Questions | All | Right | Wrong | No answer | Gold document referred to | Gold page in 12 |\n|---|---|---|---|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d of %d | %d of %d |\n", r.Name, r.Questions, r.Right, r.Wrong, r.Refused, r.Documented, r.Referred, r.Hit12, r.Ranked)
+	}
+	causes := make(map[string]int)
+	for i := range results {
+		if results[i].Cause != "" {
+			causes[part(&results[i])+", "+results[i].Cause]++
+		}
+	}
+	b.WriteString("\n| Why not right | Questions |\n|---|---|\n")
+	for _, cause := range slices.Sorted(maps.Keys(causes)) {
+		fmt.Fprintf(&b, "| %s | %d |\n", cause, causes[cause])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// cause is why a result is not right; empty: it is.
+func (r *Result) cause(t *pipeline.Trace) string {
+	switch {
+	case r.Right:
+		return ""
+	case !r.Class && !r.Answered && r.Outcome.Reason != pipeline.FailedToAnswer, !r.Class && r.Answered:
+		return "class: " + cmp.Or(r.Outcome.Reason, "answered")
+	case r.Answered && r.Question.Gold.number():
+		return "wrong: " + r.Question.Gold.off(results(r.Outcome.Claims))
+	case r.Answered && len(t.Computed) > 0:
+		return "wrong: another text, computed"
+	case r.Answered:
+		return "wrong: another text, quoted"
+	}
+	page := "page found"
+	if r.Rank == 0 {
+		page = "page not found"
+	}
+	gap, _, _ := strings.Cut(t.Gap, ":") // which figure is missing would tell of questions held back
+	return "no answer: " + page + ", " + cmp.Or(gap, "refused by checks")
 }
 
 // Failures lists the questions that were not answered as expected. Those that are held

@@ -36,6 +36,8 @@ type Value struct {
 	// are the result: years, names of rows.
 	Figures []kernel.Figure
 	Words   []string
+	// Sentence says it; empty: its label and its figures do.
+	Sentence string
 	// Formula is the calculation, "(5,765.2 - 5,050.2) / 5,050.2 = 14.16%"; empty: the
 	// value was looked up.
 	Formula string

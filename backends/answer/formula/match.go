@@ -18,6 +18,14 @@ var unitWords = regexp.MustCompile(`(?i)\((?:in )?(?:thousands|millions|billions
 var soft = setOf(`total net amount expense expenses cost costs value balance year end reported consolidated other income loss gain basis
 	recognised recognized gross common ordinary share shares used provided number item level and the due company group december january june september march less add`)
 
+// turning are words that make a row another thing than what it would be without them, wherever the question does not
+// say them.
+var turning = setOf(`impairment impaired recognition amortization amortisation accumulated deferred proceeds purchases repayments issuance disposal
+	disposals acquired unrecognized unrecognised undistributed reversal reversals adjustment adjustments reconciliation`)
+
+// computing are words of what is made of several figures, unless a row is named so.
+var computing = setOf(`average mean growth difference ratio proportion`)
+
 // scored is how well a series fits a subject: less is worse.
 type scored struct {
 	*Series
@@ -28,6 +36,8 @@ type scored struct {
 const (
 	sure   = 0.70
 	margin = 0.045
+	// veryName is what a row has before others of the same metric that is named as the question names it.
+	veryName = 0.05
 	// otherMetric is taken off a row that has the name of another metric than the subject.
 	otherMetric = 0.2
 )
@@ -80,6 +90,16 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	if weak > 0 && 2*weak >= hard && hard < 4 { // what tells it from others is not there
 		return 0
 	}
+	for t := range s.name {
+		if turning.has(t) && !same && !slices.Contains(stems, t) {
+			return 0
+		}
+	}
+	for _, t := range stems {
+		if (turning.has(t) || computing.has(t)) && !same && !s.name.has(t) && !s.header.has(t) && !s.group.has(t) && !s.caption.has(t) && !s.around.has(t) {
+			return 0
+		}
+	}
 	cover := got / all
 	var extra, name float64
 	asked := make(set, len(stems))
@@ -112,6 +132,9 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 		if m, ok := metrics.Label(s.Name); ok && m.Key != metric {
 			score -= otherMetric
 		}
+	}
+	if inName == len(stems) && inName == len(s.name) { // its very name
+		score += veryName
 	}
 	for t := range s.group {
 		if !asked.has(t) && !soft.has(t) && !s.around.has(t) {

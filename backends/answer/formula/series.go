@@ -131,6 +131,10 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 	index := make(map[string]*Series)
 	for ri := range t.Rows {
 		row := &t.Rows[ri]
+		label := row.Label
+		if t.SumsUp(ri) {
+			label = strings.TrimSpace("Total " + strings.ToLower(strings.TrimRight(row.Group, ":")))
+		}
 		for ci := range t.Columns {
 			column := &t.Columns[ci]
 			f, ok := t.Figure(ri, ci)
@@ -141,7 +145,7 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 				f = scaled(f, beside.scale)
 			}
 			period, head := column.Period, column.Header
-			name, other := row.Label, heads[ci]
+			name, other := label, heads[ci]
 			group := row.Group
 			if row.Period.Known() && !byColumn {
 				period, head = row.Period, row.Label

@@ -138,6 +138,12 @@ type Fact struct {
 	Period   Period
 	Figure   Figure
 	Document int64
+	// Statement is where it is stated; empty: in another table, or in data.
+	Statement Statement
+	// Sure is how certain it is, in per cent.
+	Sure int
+	// Report is the period of its document.
+	Report Period
 	// Passage is where it stands; 0: the document is nothing but facts.
 	Passage int64
 }

@@ -65,14 +65,28 @@ type Directory struct {
 	most        int                 // words of the longest key
 	initial     map[string][]string // the first letters of a key, for those with a slip
 	headInitial map[string][]string // the same of heads
+	words       map[string]bool     // keys that are words as well
+	absent      *Directory          // well-known issuers that are not in it; nil: there are none
 }
 
-// NewDirectory makes one of all names.
+// NewDirectory makes one of all names, and of those that people use besides.
 func NewDirectory(names []Named) *Directory {
-	d := &Directory{keys: make(map[string][]int64), tickers: make(map[string][]int64), initial: make(map[string][]string)}
+	more, absent := others(names)
+	d := newDirectory(append(slices.Clip(names), more...), more)
+	d.absent = newDirectory(absent, absent)
+	d.absent.heads, d.absent.headInitial = nil, nil // whole names alone
+	return d
+}
+
+// newDirectory makes one of names, of which some are used by people and may be words as well.
+func newDirectory(names, used []Named) *Directory {
+	d := &Directory{words: make(map[string]bool), keys: make(map[string][]int64), tickers: make(map[string][]int64), initial: make(map[string][]string)}
 	add := func(key string, issuer int64) {
 		if len(key) < 2 || common[key] {
 			return
+		}
+		if ordinary[key] || everyday[key] {
+			d.words[key] = true
 		}
 		if slices.Contains(d.keys[key], issuer) {
 			return
@@ -98,6 +112,11 @@ func NewDirectory(names []Named) *Directory {
 		}
 		add(Key(n.Name), n.Issuer)
 		add(Short(n.Name), n.Issuer)
+	}
+	for _, n := range used {
+		if key := Short(n.Name); !n.Ticker && !strings.Contains(key, " ") {
+			d.words[key] = true
+		}
 	}
 	return d
 }
@@ -154,7 +173,11 @@ var everyday = set(`advanced allied alpha alternative amalgamated american appli
 	white window winter wireless women world worldwide young zenith apple alphabet amazon oracle meta shell chevron carnival visa match block target square`)
 
 // common are words that a question holds for other reasons.
-var common = set(`first general national american global united international new the and target gap visa block square best`)
+var common = set(`first general national american global united international new the and best`)
+
+// ordinary are names of issuers that are words as well, and are those unless they stand as a name does.
+var ordinary = set(`target gap visa block square snap booking charter progressive shell dow fox spectrum match unity delta southwest emerson chubb ford key meta ice bat cat chase post guess express
+	buckle finish limited nice box domino opera ally sea lemonade root upwork yum all dominion prudential travelers principal carnival southern otis`)
 
 // slipLetters is how long a name is whose slips are forgiven: one letter added, left
 // out, changed or swapped with the next.
@@ -237,7 +260,8 @@ func tokenize(s string) []token {
 // that no name of the text has a great letter.
 func (d *Directory) at(s string, tokens []token, small bool) (IssuerMention, int) {
 	for n := min(d.most, len(tokens)); n > 0; n-- {
-		if issuers := d.keys[join(tokens[:n])]; issuers != nil {
+		key := join(tokens[:n])
+		if issuers := d.keys[key]; issuers != nil && d.isName(key, s, tokens, small) {
 			end := tokens[n-1].end
 			for n < len(tokens) && legal[tokens[n].key] && capital(s[tokens[n].start:]) { // "Wexlermere Incorporated"
 				end = tokens[n].end
@@ -278,6 +302,18 @@ func (d *Directory) at(s string, tokens []token, small bool) (IssuerMention, int
 		return IssuerMention{Issuers: []int64{issuer}, Start: first.start, End: first.end, Slip: true}, 1
 	}
 	return IssuerMention{}, 0
+}
+
+// isName reports whether a key stands as a name does, where it is a word as well.
+func (d *Directory) isName(key, s string, tokens []token, small bool) bool {
+	switch {
+	case !d.words[key]:
+		return true
+	case ordinary[key]:
+		return asWord(s, tokens, small)
+	}
+	word := s[tokens[0].start:tokens[0].end]
+	return small || capital(word) || strings.ContainsAny(word, "0123456789")
 }
 
 // nearHead is the issuer whose first word a long word is one slip away from; 0: of none,

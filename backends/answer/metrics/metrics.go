@@ -18,6 +18,9 @@ type entry struct {
 	names    []string
 	unit     kernel.Unit
 	concepts []string
+	spent    bool
+	formula  string
+	good     string
 }
 
 // vocabulary is what is known of metrics.
@@ -37,7 +40,7 @@ func read(text string) *vocabulary {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		fields := strings.Split(line+"|", "|")
+		fields := strings.Split(line+"|||", "|")
 		for i := range fields {
 			fields[i] = strings.TrimSpace(fields[i])
 		}
@@ -50,6 +53,10 @@ func read(text string) *vocabulary {
 			e.unit = kernel.Shares
 		case strings.Contains(fields[3], "p"):
 			e.unit = kernel.PerShare
+		case strings.Contains(fields[3], "%"):
+			e.unit = kernel.Percent
+		case strings.Contains(fields[3], "d"):
+			e.unit = Days
 		case !e.Ratio:
 			e.unit = kernel.Money
 		}
@@ -64,6 +71,7 @@ func read(text string) *vocabulary {
 			v.most = max(v.most, strings.Count(stems, " ")+1)
 		}
 		e.concepts = list(fields[5])
+		e.spent, e.formula, e.good = strings.Contains(fields[3], "o"), fields[6], fields[7]
 		for _, concept := range e.concepts {
 			if _, taken := v.concepts[concept]; !taken {
 				v.concepts[concept] = at
@@ -106,6 +114,14 @@ func Metric(key string) (kernel.Metric, bool) {
 	return known.entries[at].Metric, true
 }
 
+// Order returns the place of a metric in the vocabulary, which lists them as reports do. What is unknown comes last.
+func Order(key string) int {
+	if at, ok := known.byKey[key]; ok {
+		return at
+	}
+	return len(known.entries)
+}
+
 // Names are all names of a metric, the one that sentences write first.
 func Names(key string) []string {
 	at, ok := known.byKey[key]
@@ -122,6 +138,33 @@ func UnitOf(key string) kernel.Unit {
 		return kernel.NoUnit
 	}
 	return known.entries[at].unit
+}
+
+// Days is the unit of times between sales and payments.
+const Days kernel.Unit = "days"
+
+// Formula is how a metric is computed of others, by their keys, where no document states it; empty: it is not.
+func Formula(key string) string {
+	at, ok := known.byKey[key]
+	if !ok {
+		return ""
+	}
+	return known.entries[at].formula
+}
+
+// Good is when a metric is good, ">= 1"; empty: nothing is known of that.
+func Good(key string) string {
+	at, ok := known.byKey[key]
+	if !ok {
+		return ""
+	}
+	return known.entries[at].good
+}
+
+// Spent reports whether a metric is what was paid or spent, which statements write with either sign.
+func Spent(key string) bool {
+	at, ok := known.byKey[key]
+	return ok && known.entries[at].spent
 }
 
 // Concept is the metric of a concept of the taxonomy us-gaap, such as "Revenues".

@@ -39,7 +39,9 @@ var (
 	iso     = regexp.MustCompile(`\b` + yearOf + `-(\d\d)-(\d\d)\b`)
 	slashed = regexp.MustCompile(`\b(\d{1,2})/(\d{1,2})/((?:19|20)?\d\d)\b`)
 	// 1 quarter, 2 year; or 3 quarter, 4 year
-	quarterly = regexp.MustCompile(`(?i)\b(?:q([1-4])|([1-4])q|(first|second|third|fourth)[- ]quarter)\s*(?:ended |of |in |,|')*\s*(?:the )?(?:fiscal )?(?:year )?(?:fy\s?)?['’]?((?:19|20)?\d\d)\b`)
+	quarterly = regexp.MustCompile(`(?i)\b(?:q([1-4])|([1-4])q|(first|second|third|fourth)(?: fiscal| financial)?[- ]quarter)\s*(?:ended |of |in |,|')*\s*(?:the )?(?:fiscal )?(?:year )?(?:fy\s?)?['’]?((?:19|20)?\d\d)\b`)
+	// 1 year, 2 quarter
+	yearFirst = regexp.MustCompile(`(?i)\b(?:fiscal |fy\s?)?(20\d\d)[\s-]*(?:q([1-4])|(first|second|third|fourth)[- ]quarter)\b`)
 	halved    = regexp.MustCompile(`(?i)\b(?:h([12])|([12])h|(first|second)[- ]half)\s*(?:of |in |,|')*\s*(?:the )?(?:fiscal )?(?:year )?(?:fy\s?)?['’]?((?:19|20)?\d\d)\b`)
 	// a year that two calendar years make: 2017/2018, 2017/18
 	double = regexp.MustCompile(`\b((?:19|20)\d\d)\s?/\s?((?:19|20)?\d\d)\b`)
@@ -99,6 +101,9 @@ func Periods(text string) []Mention {
 		each(slashed, func(g func(int) string) kernel.Period { return ended("", long(g(3)), g(1), g(2)) })
 	}
 	if has("q") {
+		each(yearFirst, func(g func(int) string) kernel.Period {
+			return kernel.Period{Year: number(g(1)), Quarter: number(g(2) + ordinal(g(3))), Months: 3}
+		})
 		each(quarterly, func(g func(int) string) kernel.Period {
 			quarter := g(1) + g(2) + ordinal(g(3))
 			n, _ := strconv.Atoi(quarter)

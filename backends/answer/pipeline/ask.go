@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
@@ -29,6 +31,7 @@ type work struct {
 	passages  []kernel.Passage
 	facts     []kernel.Fact
 	value     *formula.Value
+	refused   bool // what is asked for is not stated, and nothing else is it
 	draft     draft.Draft
 	parts     []*work
 	part      int // of its question, from 1
@@ -36,14 +39,19 @@ type work struct {
 	failed    bool
 }
 
-func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (Outcome, error) {
+func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err error) {
 	var q *question.Question
+	defer func() {
+		if q != nil {
+			o.Asked = q.Text
+		}
+	}()
 	_, directory, err := p.issuers(ctx)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%w: %w", errStore, err)
 	}
 	err = p.stage(ctx, t, "question", 0, readingLimit, func(share context.Context) (string, error) {
-		if q, err = p.reader.Read(ctx, r.Text); err != nil {
+		if q, err = p.reader.Follow(ctx, r.Text, r.Previous); err != nil {
 			return "", fmt.Errorf("%w: %w", errStore, err)
 		}
 		who := p.judged(share, t, q)
@@ -59,6 +67,10 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (Outcome, error
 		w.filters = kernel.Filters{}
 	case q.Verdict != question.Ask:
 		return Outcome{Reason: string(q.Verdict)}, nil
+	}
+	if q.Absent != "" && !p.options.Outside { // of whom nothing is held
+		t.note(func() { t.Gap = "an issuer that the corpus does not have" })
+		return Outcome{Reason: FailedToAnswer}, nil
 	}
 	if err := p.find(ctx, t, w, false); err != nil {
 		return Outcome{}, err
@@ -84,7 +96,7 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (Outcome, error
 
 // find looks for passages and facts, and computes.
 func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error {
-	query := retrieve.Query{Text: w.q.Sought(), Filters: w.filters, Wide: wide, Outside: p.share(searchLimit)}
+	query := retrieve.Query{Text: w.q.Sought(), Filters: w.filters, Inquiry: w.q.Inquiry, Wide: wide, Outside: p.share(searchLimit)}
 	err := p.stage(ctx, t, "search", w.part, p.options.Deadline, func(ctx context.Context) (string, error) {
 		result, err := p.search.Search(ctx, query)
 		if err != nil {
@@ -124,6 +136,19 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error
 
 // compute computes of what was found.
 func (w *work) compute(known *formula.Tables, t *Trace) {
+	var gap string
+	w.value, w.refused, gap = w.stated()
+	t.note(func() { t.Gap = gap })
+	if w.refused {
+		return
+	}
+	if w.value != nil {
+		t.note(func() { t.Computed = append(t.Computed, w.value.Sentence) })
+		return
+	}
+	if draft.Verdict(w.q.Body) || byParts.MatchString(w.q.Body) { // a figure alone is no verdict, nor are several parts
+		return
+	}
 	src := formula.Source{Passages: w.passages, Known: known}
 	if len(w.q.Issuers) == 1 {
 		for _, f := range w.facts {
@@ -133,10 +158,62 @@ func (w *work) compute(known *formula.Tables, t *Trace) {
 			}
 		}
 	}
-	if w.value = formula.Compute(formula.Parse(w.q.Body), src); w.value != nil {
+	if w.value = formula.Compute(formula.Parse(w.q.Body), src); w.value != nil && howMany.MatchString(w.q.Body) && slices.ContainsFunc(w.value.Figures, money) {
+		w.value = nil // amounts are not counted
+	}
+	if w.value != nil {
 		t.note(func() { t.Computed = append(t.Computed, computed(w.value)) })
 	}
 }
+
+// howMany is how a question asks for a number of things.
+var howMany = regexp.MustCompile(`(?i)\bhow many (?:[a-z-]+ )?[a-z-]+s\b`)
+
+// byParts is how a question asks for the figure of each of several parts.
+var byParts = regexp.MustCompile(`(?i)^\W*(?:what|how (?:much|many))\b.*\bby (?:reportable |operating |business |product |geographic )*(?:segments?|regions?|area|geograph(?:y|ies)|product|country)\b`)
+
+// money reports whether a figure is an amount of money, or a share.
+func money(f kernel.Figure) bool {
+	return f.Unit == kernel.Money || f.Unit == kernel.Percent
+}
+
+// stated answers an inquiry of the facts of statements; nil: gap tells why not. refused tells that no other figure may
+// be taken for what is missing.
+func (w *work) stated() (v *formula.Value, refused bool, gap string) {
+	switch {
+	case len(w.q.Names) != 1:
+		return nil, false, several(len(w.q.Names), "issuer") + " named"
+	case w.q.Inquiry == nil:
+		return nil, false, "not read as a question of figures"
+	}
+	book := inquiry.NewBook(w.facts)
+	a, missing := w.q.Inquiry.Answer(book)
+	if a == nil {
+		if book.Empty() {
+			return nil, false, "no statements"
+		}
+		gap = "not computed"
+		if len(missing) > 0 {
+			gap = "no figure: " + missing[0].Metric + " " + missing[0].Period.String()
+		}
+		return nil, book.Refuses(missing), gap
+	}
+	v = &formula.Value{Op: formula.Measure, Sentence: w.q.Names[0] + ": " + a.Text, Formula: a.Calculation, Figures: a.Figures, Confidence: sureOfFacts}
+	if a.Verdict != "" {
+		v.Sentence = a.Verdict + ". " + v.Sentence
+	}
+	for _, used := range a.Used {
+		at := slices.IndexFunc(w.passages, func(p kernel.Passage) bool { return p.ID == used.Passage && p.ID != 0 })
+		if at < 0 {
+			return nil, false, "no passage: " + used.Metric
+		}
+		v.Inputs = append(v.Inputs, formula.Input{Name: used.Label, Point: formula.Point{Figure: used.Figure, Period: used.Fact.Period, Head: used.Fact.Period.String(), Passage: at}})
+	}
+	return v, false, ""
+}
+
+// sureOfFacts is how well an inquiry is matched that was read whole.
+const sureOfFacts = 0.95
 
 // computed is a value as a trace has it: what it is, how much, and how.
 func computed(v *formula.Value) string {
@@ -250,6 +327,9 @@ func (p *Pipeline) answer(ctx context.Context, t *Trace, w *work) error {
 // draft writes.
 func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems []string) (d draft.Draft, err error) {
 	err = p.stage(ctx, t, "draft", w.part, draftLimit, func(ctx context.Context) (string, error) {
+		if p.model == nil && w.refused {
+			return "the statements do not have it", nil
+		}
 		if p.model == nil {
 			d = draft.Extractive(w.q, w.value, w.passages)
 			return several(len(d.Sentences), "sentence") + " of templates and quotes", nil

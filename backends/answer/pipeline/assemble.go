@@ -62,11 +62,20 @@ func (p *Pipeline) render(w *work) (string, []Reference) {
 			}
 			if !p.options.Unmarked && !said[n] {
 				said[n] = true
-				b.WriteString(" [" + strconv.Itoa(n) + "](" + target(references[n-1].URL) + ")")
+				b.WriteString(" [" + strconv.Itoa(n) + "](" + target(onPage(references[n-1].URL, passage.Page)) + ")")
 			}
 		}
 	}
 	return b.String(), references
+}
+
+// onPage returns the address of a page of a document on the web, as readers of PDF understand it (RFC 8118 section 3). An address with a
+// fragment of its own, or of the service itself, stays as it is.
+func onPage(url string, page int) string {
+	if page < 1 || strings.Contains(url, "#") || !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
+		return url
+	}
+	return url + "#page=" + strconv.Itoa(page)
 }
 
 // claims are the sentences of a draft with the passages that they mark.

@@ -45,12 +45,17 @@ type Request struct {
 	Text string
 	// Force answers what is not about investments too.
 	Force bool
+	// Previous is the question that this one follows, as Outcome.Asked has it: what this one leaves out, the company and the period, is taken from it. Empty
+	// for a question that stands alone.
+	Previous string
 }
 
 // Outcome is what became of a question.
 type Outcome struct {
-	Reason     string // Answered, or why not
-	Query      string // as it came, trimmed
+	Reason string // Answered, or why not
+	Query  string // as it came, trimmed
+	// Asked is the question that was answered: Query, with what it takes from the previous one.
+	Asked      string
 	Answer     string // Markdown
 	References []Reference
 	Subqueries []Subquery
@@ -103,6 +108,8 @@ type Options struct {
 	// SourceURL is the address of a document without a public one, by its URL
 	// ("corpus:ID"). Default: the URL itself.
 	SourceURL func(url string) string
+	// Outside tells that more than the corpus is searched, so that an issuer that it does not have may be found.
+	Outside bool
 	// Judge is another model than the writer, for the evaluation. Default: the writer.
 	Judge models.Model
 	// Unhurried gives each stage all of the time that is left: what an evaluation tells is
@@ -156,12 +163,14 @@ type Call struct {
 
 // Trace is how an answer came about, for operators. It holds no text of the question.
 type Trace struct {
-	Stages   []Stage      `json:"stages"`
-	Calls    []Call       `json:"calls"`
-	Passages []int64      `json:"passages"` // that were found, best first
-	Dropped  []string     `json:"dropped"`  // filters that were given up
-	Computed []string     `json:"computed"` // formulas
-	Problems []string     `json:"problems"` // that checks have found
+	Stages   []Stage  `json:"stages"`
+	Calls    []Call   `json:"calls"`
+	Passages []int64  `json:"passages"` // that were found, best first
+	Dropped  []string `json:"dropped"`  // filters that were given up
+	Computed []string `json:"computed"` // formulas
+	Problems []string `json:"problems"` // that checks have found
+	// Gap is why nothing was computed of statements; empty: something was.
+	Gap      string       `json:"gap,omitempty"`
 	Repaired bool         `json:"repaired"`
 	Usage    models.Usage `json:"usage"`
 
@@ -292,7 +301,7 @@ func (t *Trace) copy() *Trace {
 	defer t.mu.Unlock()
 	return &Trace{
 		Stages: append([]Stage(nil), t.Stages...), Calls: append([]Call(nil), t.Calls...), Passages: append([]int64(nil), t.Passages...), Dropped: append([]string(nil), t.Dropped...),
-		Computed: append([]string(nil), t.Computed...), Problems: append([]string(nil), t.Problems...), Repaired: t.Repaired, Usage: t.Usage,
+		Computed: append([]string(nil), t.Computed...), Problems: append([]string(nil), t.Problems...), Gap: t.Gap, Repaired: t.Repaired, Usage: t.Usage,
 	}
 }
 

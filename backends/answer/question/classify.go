@@ -2,113 +2,202 @@ package question
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// rule is a pattern with what it is about.
-type rule struct {
-	reason string
-	*regexp.Regexp
-}
-
-func ruleOf(reason, pattern string) rule { return rule{reason, regexp.MustCompile(`(?i)` + pattern)} }
-
-const (
-	askHow = `(?:how (?:can|do|could|would|to|should|might)\b|help me\b|teach me\b|show me how|explain how to|ways? to|steps? to|best way|tell me how|give me|write|i want to|i need to|let's|plan to|can (?:you|i)\b|guide)`
+// hateful and abusive are refused whatever else is asked.
+var (
+	hateful = regexp.MustCompile(`(?i)\b(?:people|persons|members|those) of (?:that|this|the same|another|a certain|\w+) (?:religion|race|faith|ethnicity|nationality|skin colou?r)\b.{0,40}\b(?:should|must|ought) (?:not|never|all)\b|\b(?:hate|inferior|subhuman|exterminate|get rid of|vermin|kill all|should (?:all )?be (?:killed|deported|banned from owning))\b.{0,60}\b(?:jews?|muslims?|christians?|blacks?|whites?|asians?|immigrants?|gays?|women|men|race|ethnic|religion|arabs?|roma)\b|\b(?:jews?|muslims?|blacks?|immigrants?|women|gays?|arabs?|roma)\b.{0,40}\b(?:are|is) (?:ruining|destroying|behind all|inferior|subhuman|vermin|parasites|to blame|too stupid|stupid|greedy)`)
+	abusive = regexp.MustCompile(`(?i)\b(?:sex\w*|nude|porn\w*|erotic\w*|naked)\b.{0,60}\b(?:child(?:ren)?|minors?|teen(?:ager)?s?|underage|kids?|(?:1[0-7]|[1-9])[- ]year[- ]old)|\b(?:child(?:ren)?|minors?|underage|kids?)\b.{0,40}\b(?:sex\w*|nude|porn\w*|erotic\w*|naked)`)
 )
 
-// filtered are what is refused: how to break the law of markets, the secrets and lives
-// of private people, hate, self-harm, sexual content with minors, malware. Questions
-// about such events at an issuer are answered.
-var filtered = []rule{
-	ruleOf("market conduct", askHow+`.{0,80}\b(?:pump[- ]and[- ]dump|spoof(?:ing)?\b|wash trad|manipulat\w+ (?:the |a )?(?:stock|share|market|price)|corner the market|front[- ]?run|launder|(?:spread|start) (?:false |fake )?rumou?rs?|paint(?:ing)? the tape|bear raid|inflate (?:the )?(?:stock|share) price)`),
-	ruleOf("market conduct", `\b(?:inside|insider) (?:tip|information|dealing|trading)\b.{0,60}\b(?:without (?:getting|being) caught|profit from|use it|before (?:the|it)|undetected|avoid)|\b(?:trade|profit|buy|sell|bet)\b.{0,60}\b(?:on|using|from|with) (?:my |the |this |confidential |unpublished |non-?public |material )*(?:inside|insider|non-?public|unpublished|confidential) (?:information|tip|knowledge|earnings|results)`),
-	ruleOf("market conduct", askHow+`.{0,60}\b(?:evade|dodge|cheat) (?:the )?(?:tax|sec\b|regulators?)|\b(?:hide|conceal)\b.{0,40}\bfrom (?:the )?(?:sec\b|regulators?|tax authorit|irs)|\bfake (?:an? )?(?:invoice|financial statement|audit|earnings)`),
-	ruleOf("private data", `\b(?:home address|private address|personal (?:phone|email|mobile)|phone number|social security|passport number|bank account (?:number|details)|credit card number|password|private key|login credentials?|seed phrase|where (?:does|do) .{0,60}\blive\b|children(?:'s)? school|medical records?)\b`),
-	ruleOf("hate", `\b(?:hate|inferior|subhuman|exterminate|get rid of|vermin|kill all|should (?:all )?be (?:killed|deported|banned from owning))\b.{0,60}\b(?:jews?|muslims?|christians?|blacks?|whites?|asians?|immigrants?|gays?|women|men|race|ethnic|religion|arabs?|roma)\b|\b(?:jews?|muslims?|blacks?|immigrants?|women|gays?|arabs?|roma)\b.{0,40}\b(?:are|is) (?:inferior|subhuman|vermin|parasites|to blame|too stupid|stupid|greedy)`),
-	ruleOf("self-harm", `\b(?:kill(?:ing)? myself|suicide|end (?:my|it) (?:life|all)|hurt(?:ing)? myself|self[- ]harm|overdose on)\b`),
-	ruleOf("minors", `\b(?:sex\w*|nude|porn\w*|erotic\w*|naked)\b.{0,60}\b(?:child(?:ren)?|minors?|teen(?:ager)?s?|underage|kids?|(?:1[0-7]|[1-9])[- ]year[- ]old)|\b(?:child(?:ren)?|minors?|underage|kids?)\b.{0,40}\b(?:sex\w*|nude|porn\w*|erotic\w*|naked)`),
-	ruleOf("malware", askHow+`.{0,80}\b(?:malware|ransomware|keylogger|trojan|botnet|phishing (?:page|mail|email|site|kit)|exploit (?:for|code)|virus that|hack(?:ing)? (?:into)?|ddos|break into (?:the )?(?:server|account|network|system))`),
-	ruleOf("weapons", askHow+`.{0,60}\b(?:build|make|assemble|synthesi[sz]e)\b.{0,30}\b(?:bomb|explosive|nerve agent|chemical weapon|meth(?:amphetamine)?)\b`),
-}
-
-// elsewhere are what has nothing to do with investments, whatever else is named.
-var elsewhere = regexp.MustCompile(`(?i)\b(?:poem|haiku|limerick|song lyrics|lyrics|joke|riddle|bedtime story|short story|fairy tale|recipes?|bake|cook(?:ing)?|boil|weather|forecast for (?:tomorrow|the weekend)|horoscope|zodiac|translate (?:this|the|to|into)|homework|python (?:script|function|code)|javascript|write (?:a |me a |some )?(?:code|function|program|essay|letter|love)|soccer|football|basketball|tennis|world cup|olympics|movie|film|actor|actress|celebrity|singer|novel|video game|capital (?:city )?of [A-Z]\w+|tallest|longest river|population of|how tall|how old is|who wrote|who painted|who invented|who won|planet|photosynthesis|dinosaurs?|pythagor\w+|square root|integral of|my (?:dog|cat|girlfriend|boyfriend|wife|husband|back|head)|headache|symptoms?|vaccines?|diet|lose weight|workout|exercises?|vacation|holiday|travel (?:to|tips)|hotel in|flights? to|restaurants? in|wifi|printer|plant(?:ing)? (?:tomatoes|roses)|tomatoes|guitar|piano|meaning of life)\b`)
-
-// finance are the words of investments, issuers and the economy.
-var finance = regexp.MustCompile(`(?i)\b(?:stocks?|shares?|shareholders?|stockholders?|equit(?:y|ies)|securit(?:y|ies)|bonds?|notes payable|treasur(?:y|ies)|gilts?|funds?|etfs?|portfolio|index(?:es)?|indices|dividends?|buybacks?|yields?|coupons?|maturit(?:y|ies)|options?|futures|derivatives?|hedg\w+|currenc(?:y|ies)|exchange rates?|forex|dollar|euro|yen|gold|silver|oil|brent|commodit(?:y|ies)|bitcoin|crypto\w*|inflation|cpi|gdp|unemployment|interest rates?|federal reserve|fed funds|central bank|ecb|recession|monetary|` +
-	`revenues?|sales|turnover|earnings|profits?|profitab\w+|margins?|ebitda|ebit|eps|income|loss(?:es)?|cash ?flows?|capex|debts?|liabilit(?:y|ies)|assets?|goodwill|inventor(?:y|ies)|receivables?|payables?|balance sheet|financial\w*|fiscal|quarter(?:ly)?|annual report|10-?[kq]|filings?|guidance|forecast|outlook|valuation|p/e|market cap\w*|ticker|ipo|listing|listed|merger|acqui(?:re[ds]?|sition)s?|takeover|spin-?off|subsidiar(?:y|ies)|segments?|customers?|suppliers?|competitors?|compan(?:y|ies)|corporat\w+|inc\.?|corp\.?|ltd\.?|plc|issuers?|ceo|cfo|chief executive|chairman|board of directors|auditors?|management|executives?|employees|headcount|restructur\w+|impairment|depreciation|amorti[sz]ation|leases?|pension|tax(?:es)?|provisions?|covenants?|credit|loans?|lenders?|banks?|insur\w+|invest\w*|trad(?:e|es|ing)|traders?|brokers?|bull(?:ish)?|bear(?:ish)?|volatil\w+|beta|capital|roa|roe|roic|dso|dio|dpo|cagr|ratio|leverage|liquidity|solvency|working capital|short (?:selling|interest)|split|par value|market)\b`)
-
 var (
-	screens  = regexp.MustCompile(`(?i)\b(?:which|what|list|name|show|find|give|screen|search|rank|recommend|suggest|top|best|cheapest|any|identify|pick|are there)\b[^.?!]{0,60}?\b(?:stocks|companies|shares to|issuers|firms|etfs|funds|names|equities|tickers|banks|retailers|reits|insurers|chipmakers|automakers|utilities|stock to (?:buy|own))\b`)
-	criteria = regexp.MustCompile(`(?i)\b(?:with|that|whose|having|have|has|pay(?:ing|s)?|trad(?:e|ing)|under|over|below|above|highest|lowest|best|top|most|least|cheapest|fastest|largest|biggest|by|undervalued|overvalued|growing|are|in the|to buy|should)\b`)
-	ranking  = regexp.MustCompile(`(?i)\b(?:top|best|cheapest|worst)\s+(?:\d+|five|ten|three|twenty)?\s*(?:[\w-]+\s+){0,4}(?:stocks?|companies|shares|issuers|funds|etfs|equities)\b|\b(?:screen|screener)\b|\bpeers? (?:comparison|ranking)\b|\brank(?:ing)?\b[^.?!]{0,40}\b(?:companies|stocks|issuers|peers)\b`)
-	compares = regexp.MustCompile(`(?i)\b(?:compar\w*|versus|vs\.?|better|worse|higher|lower|larger|smaller|bigger|more|less|cheaper|rank\w*|outperform\w*|difference between|which (?:one|of)|stronger|weaker|faster|slower|between)\b`)
-	among    = regexp.MustCompile(`(?i)\b(?:own|its own|products?|brands?|segments?|share class(?:es)?|class [ab])\b`)
-	between  = regexp.MustCompile(`(?i)^[\s,]*(?:and|or|vs\.?|versus|,|with|to|than|against|&)*(?:\s*(?:the|of|and|or|with|to|than|against)\b)*[\s,]*$`)
+	ranking = regexp.MustCompile(`(?i)\b(?:top|best|cheapest|worst)\s+(?:\d+|five|ten|three|twenty)?\s*(?:[\w-]+\s+){0,4}(?:stocks?|companies|shares|issuers|funds|etfs|equities)\b|\b(?:screen|screener)\b|\bpeers? (?:comparison|ranking)\b|\brank(?:ing)?\b[^.?!]{0,40}\b(?:companies|stocks|issuers|peers)\b`)
+	among   = regexp.MustCompile(`(?i)\b(?:own|its own|products?|brands?|segments?|share class(?:es)?|class [ab])\b`)
+	between = regexp.MustCompile(`(?i)^[\s,]*(?:and|or|vs\.?|versus|,|with|to|than|against|&)*(?:\s*(?:the|of|and|or|with|to|than|against)\b)*[\s,]*$`)
 )
 
 // classify gives the verdict of the rules.
-func (q *Question) classify(compareMin int, mentions []metrics.IssuerMention) {
-	for _, r := range filtered {
-		if r.MatchString(q.Text) {
-			q.Verdict, q.Sure, q.Confidence = Filtered, true, 1
-			return
-		}
-	}
-	words := len(finance.FindAllStringIndex(q.Text, 4))
-	apart := elsewhere.MatchString(q.Text)
-	switch {
-	case apart && (len(q.Issuers) == 0 && words < 2 || creative.MatchString(q.Text)):
-		q.Verdict, q.Sure, q.Confidence = NonInvestment, words == 0 || len(q.Issuers) == 0, 0.9
+func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMention) {
+	r := readingOf(q.Text)
+	if r.refused(q.Text) {
+		q.Verdict, q.Sure, q.Confidence = Filtered, true, 1
 		return
-	case len(q.Issuers) > 0:
-		q.Confidence, q.Sure = 1, true
-	case words == 0 && len(q.Metrics) == 0:
+	}
+	asked := q.Text
+	if at := wrapping.FindStringIndex(q.Text); at != nil {
+		asked = q.Text[at[1]:]
+		r = readingOf(asked)
+	}
+	finance, elsewhere := r.hits("finance"), r.hits("elsewhere")
+	if currencies.MatchString(asked) || r.has("crime") || r.leads("asks", "set") {
+		finance++
+	}
+	named := len(q.Issuers) > 0 || len(absent) > 0 || finance > 0 && acting.MatchString(asked)
+	switch {
+	case r.has("creative") && (elsewhere > 0 || finance == 0):
+		q.Verdict, q.Sure, q.Confidence = NonInvestment, true, 0.9
+		return
+	case elsewhere > 0 && (finance == 0 && len(q.Metrics) == 0 || elsewhere >= finance && !named && (elsewhere > finance || finance < 2)):
+		q.Verdict, q.Sure, q.Confidence = NonInvestment, finance == 0, 0.9
+		return
+	case !named && finance == 0 && len(q.Metrics) == 0 && (manual.MatchString(r.text) || knowledge.MatchString(r.text)):
 		q.Verdict, q.Confidence = NonInvestment, 0.7
 		return
-	default:
-		q.Confidence = min(0.5+0.2*float64(words), 1)
-		q.Sure = words > 1
+	case !named && finance == 0 && len(q.Metrics) == 0 && (smallTalk.MatchString(r.text) || !unknownName(q.Text) && !definition.MatchString(r.text)):
+		q.Verdict, q.Confidence = NonInvestment, 0.7
+		return
 	}
-	if q.screening(compareMin, mentions) {
+	q.Confidence, q.Sure = min(0.5+0.2*float64(finance), 1), finance > 1
+	if named {
+		q.Confidence, q.Sure = 1, true
+	}
+	if q.screening(asked, r, compareMin, mentions, absent) {
 		q.Verdict, q.Sure = Screener, true
 	}
 }
 
-var creative = regexp.MustCompile(`(?i)\b(?:poem|haiku|limerick|lyrics|joke|riddle|story|recipe|essay|love letter|horoscope)\b`)
-
-// screening reports whether a question asks for a set by criteria, or compares issuers.
-func (q *Question) screening(compareMin int, mentions []metrics.IssuerMention) bool {
-	if len(q.Issuers) == 0 {
-		return ranking.MatchString(q.Text) || screens.MatchString(q.Text) && criteria.MatchString(q.Text)
-	}
-	if ranking.MatchString(q.Text) {
+// unknownName reports whether a text has a name, or an abbreviation, that may be of an issuer, a product or a term of
+// finance: a word with a great letter that does not begin a sentence.
+func unknownName(s string) bool {
+	if strings.ContainsFunc(s, unspaced) { // names are written as all words are
 		return true
 	}
+	begins := true
+	for word := range strings.FieldsSeq(s) {
+		bare := strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		letters := []rune(bare)
+		switch {
+		case len(letters) < 2:
+		case strings.ToUpper(bare) == bare && unicode.IsLetter(letters[0]) && len(letters) < 7:
+			return true
+		case !begins && unicode.IsUpper(letters[0]):
+			return true
+		}
+		begins = strings.ContainsAny(word[len(word)-1:], ".?!:")
+	}
+	return false
+}
+
+// wrapping is the part that one is to play, or what an answer is to rely on, before what is asked.
+var wrapping = regexp.MustCompile(`(?i)^\s*[\[{<][^\]}>]*[\]}>]\s*|^\W*(?:ignore|forget|disregard|do not|don't|never mind|this is not)\b[^,.:;?]{3,80}[,.:;]\s+|^\W*(?:as an?|assume|pretend|imagine|suppose|acting as|act as|you are|i am|i'm|als|en tant que|como|come|in qualita di)\b[^,.:;?]{3,100}[,.:;]\s+`)
+
+// manual asks how one does something oneself, and knowledge what the world is like: the greatest of a kind, how old and
+// how far. Without a word of finance neither is about money.
+var (
+	manual    = regexp.MustCompile(`^ (?:and |so |please |tell me )?(?:how (?:do|can|should|would|to) (?:i |you |we |one )?\pL+|wie \pL+ (?:ich|man) |comment (?:on |faire |\pL+er )|como (?:se |puedo |hago |faco |fazer |cuido |\pL+[aei]r )|come (?:si |posso |faccio |\pL+are |\pL+ere )|如何|怎么|怎样)|(?:作り方|育て方|飼い方|使い方|やり方|描き方)`)
+	knowledge = regexp.MustCompile(`^ (?:what|which) (?:is|are|was) the (?:\pL+est|most \pL+) |^ (?:who (?:was|were|invented|discovered|wrote|painted|composed|won|sang|directed)|when (?:was|were) (?:the )?(?:first|last)|how (?:tall|old|far|deep|wide|long|fast|heavy|hot|cold) (?:is|are|was|does|do|can))\b|^ (?:quel(?:le)? est l[ea] plus|cual es (?:el|la|los) \pL+ mas|qual e (?:il|la) \pL+ piu|qual e [oa] (?:maior|menor|mais)|quanto e (?:alto|alta|lungo|lunga|grande)|wie (?:alt|tief|weit|lang|schnell) (?:ist|sind|war)|was ist (?:der|die|das) \pL+ste)|一番|世界で`)
+)
+
+// definition asks what something is called so, which may be a term of finance.
+var definition = regexp.MustCompile(`^ what (?:is|are) (?:an? )?(?:[a-z-]+ ){1,3}$`)
+
+// smallTalk asks for nothing.
+var smallTalk = regexp.MustCompile(`^\W*(?:hello|hi|hey|thanks|thank you|good (?:morning|evening|night)|how are you|who are you|what are you|hallo|guten (?:tag|morgen)|bonjour|salut|merci|hola|buenos dias|gracias|ciao|buongiorno|grazie|ola|bom dia|obrigad[oa]|你好|谢谢|こんにちは|ありがとう)\b`)
+
+// refused reports whether a question asks for what harms. One about events of an issuer, such as a trial, does not.
+func (r reading) refused(text string) bool {
+	events := r.has("events")
+	switch {
+	case hateful.MatchString(text), r.has("harm") && !events, abusive.MatchString(text) && !events:
+		return true
+	case !events && r.has("doing") && r.has("deceit"):
+		return true
+	case !r.has("crime"):
+		return false
+	}
+	return r.has("evading") || r.has("doing") && (!events || strings.Contains(r.text, " i ")) || !events && !informing.MatchString(r.text)
+}
+
+// informing is how a question begins that wants to know, and not to do.
+var informing = regexp.MustCompile(`^ (?:what|who|when|where|why|which|did|does|do|has|have|had|was|were|is|are|how (?:much|many|long|often|large|does|did|has|have|is|was)|was|wer|wann|warum|hat|wurde|ist|que|qui|quand|pourquoi|quel|quelle|quien|cuando|cual|chi|quando|perche|quem|qual|` +
+	`is|est|ha|fue|e|foi) `)
+
+// ordered asks for the first of a kind by a measure.
+var ordered = regexp.MustCompile(`(?i)\b(?:cheapest|best|worst|largest|biggest|highest|lowest|fastest)[- ](?:[\w-]+ ){1,4}by \w+`)
+
+// which asks for the one of many that is first by a measure.
+var which = regexp.MustCompile(`(?i)\bwhat(?:'s| is| are) the (?:best|worst|\w+est|most \w+) (?:[\w-]+ ){0,2}(?:stock|share|company|bank|insurer|fund|etf|bond|reit|airline|retailer|broker|\w+maker)s?\b|^\W*which (?:[\w-]+ ){0,3}(?:stock|share|company|firm|bank|insurer|fund|etf|bond|issuer|reit|airline|retailer|broker|lender|producer|utility|\w+maker|miner)s? (?:has|have|had|pays?|paid|offers?|is|are|was|were|trades?|grew|spends?|earns?|yields?)\b.*\b(?:highest|lowest|most|least|best|worst|largest|biggest|smallest|cheapest|fastest|safest)\b`)
+
+// acting is a name of which something is asked that issuers do.
+var acting = regexp.MustCompile(`\b(?i:does|did|has|have|is|was|will|do|are) (?:the )?` + aName + `\b`)
+
+// pairs are two names between which one asks to choose; couples are two names in a list, and comparing is how one asks
+// to compare them.
+const aName = `\p{Lu}[\pL\pN&.'-]+(?: \p{Lu}[\pL\pN&.'-]+){0,2}(?:['’]s)?`
+
+var (
+	pairs   = regexp.MustCompile(`\b` + aName + ` (?:vs\.?|versus|oder|contra) ` + aName + `|\b(?i:is|are|does|did|was|were|has|have) ` + aName + ` or ` + aName)
+	couples = regexp.MustCompile(aName + ` (?:and|y|e|et|und|with|con|avec|mit|to) ` + aName)
+	choices = regexp.MustCompile(`[,:] ` + aName + ` (?:or|o|ou|oder|ó) ` + aName + `\W*$|^` + aName + ` (?:or|o|ou|oder) ` + aName + `[,:?]`)
+	// thanName is a name behind what compares it with another one before.
+	thanName = regexp.MustCompile(aName + `(?: [^.?!]{0,80})? (?:than|against|versus|vs\.?|compare[sd]? (?:to|with|against)|relative to|next to)(?: that of| those of| its rival| its peer)? (` + aName + `)\W*(?:$|[,?]|in |on |for |by |over |during |at )`)
+	// noIssuer begins what is no issuer: a place, a time, those who expect.
+	noIssuer = regexp.MustCompile(`^(?:Wall Street|Street|FY|Q[1-4]|H[12]|January|February|March|April|May|June|July|August|September|October|November|December|Christmas|North|South|East|West|Latin|Europe|EMEA|APAC|Asia|Africa|America|China|India|Japan|Germany|France|Brazil|US|U\.S|USA|UK|EU|GAAP|Fiscal|Year|Class|Series|International|Domestic|Services|Products|Premium|United (?:States|Kingdom|Arab))\b`)
+	// unspacedPair compares two names in scripts that have no blanks.
+	unspacedPair = regexp.MustCompile(`(?:比较|对比)[^0-9０-９年，。？]{2,20}[和与跟][^0-9０-９年]{2,}|[^0-9０-９年、。]{2,20}と[^0-9０-９年、。]{2,20}(?:比較|比べ|どちら)|[^0-9年，。]{2,20}[和与跟][^0-9年，。]{2,20}(?:哪个|谁|哪家)|[^0-9，。]{2,12}还是[^0-9，。]{2,12}[？?]?$`)
+	currencies   = regexp.MustCompile(`\b[A-Z]{3} ?/ ?[A-Z]{3}\b`)
+	comparing    = regexp.MustCompile(` (?:compar|vergleich|confront)`)
+)
+
+// compared reports whether a text compares two names.
+func compared(text string, r reading) bool {
+	if unspacedPair.MatchString(text) {
+		return true
+	}
+	if !r.has("compares") {
+		return false
+	}
+	if m := thanName.FindStringSubmatch(text); m != nil && !noIssuer.MatchString(m[1]) {
+		return true
+	}
+	return pairs.MatchString(text) || choices.MatchString(text) || comparing.MatchString(r.text) && couples.MatchString(text)
+}
+
+// screening reports whether a question asks for a set by criteria, or compares issuers.
+func (q *Question) screening(asked string, r reading, compareMin int, mentions, absent []metrics.IssuerMention) bool {
+	if !among.MatchString(asked) && compared(asked, r) {
+		return compareMin < 3
+	}
+	if len(q.Issuers) == 0 && len(absent) == 0 {
+		return ranking.MatchString(asked) || ordered.MatchString(asked) || which.MatchString(asked) && !among.MatchString(asked) || r.has("criteria") && (r.leads("asks", "set") || r.begins("set") || r.terse() && r.has("set"))
+	}
+	if ranking.MatchString(asked) {
+		return true
+	}
+	all := slices.Clone(mentions)
+	for _, m := range absent { // of a directory of its own: numbers apart
+		if !slices.ContainsFunc(mentions, func(other metrics.IssuerMention) bool { return m.Start < other.End && other.Start < m.End }) {
+			m.Issuers = []int64{-m.Issuers[0]}
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b metrics.IssuerMention) int { return a.Start - b.Start })
 	named := 0
 	listed := false
-	for i, m := range mentions {
+	for i, m := range all {
 		if len(m.Issuers) > 3 {
 			continue
 		}
 		again := false
-		for _, before := range mentions[:i] {
+		for _, before := range all[:i] {
 			again = again || before.Issuers[0] == m.Issuers[0]
 		}
 		if again {
 			continue
 		}
-		if named++; named > 1 && between.MatchString(q.Text[mentions[i-1].End:m.Start]) {
+		if named++; named > 1 && between.MatchString(q.Text[all[i-1].End:m.Start]) {
 			listed = true
 		}
 	}
 	if named < compareMin {
 		return false
 	}
-	return listed || compares.MatchString(q.Text) && !among.MatchString(q.Text)
+	return listed || r.has("compares") && !among.MatchString(q.Text)
 }
 
 // plain is a sub-query as it is sent: bounded.

@@ -38,7 +38,8 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		}
 		return subs
 	}
-	if parts := q.parts(); len(parts) > 1 {
+	// An inquiry is the whole of a question: what it does not ask for, such as how to answer, is no part of its own.
+	if parts := q.parts(); q.Inquiry == nil && len(parts) > 1 {
 		for _, part := range parts {
 			add(part)
 		}

@@ -6,8 +6,7 @@
 // Choices where the specification is silent:
 //   - A question that names an issuer of the corpus is about investments unless it asks
 //     for something else entirely, such as a poem about it.
-//   - Without an issuer and without a word of finance, a question is not about
-//     investments, with a confidence of 0.7.
+//   - A question is about investments unless its words are of something else: what nobody knows may be an issuer.
 //   - "Last year" is the calendar year before today; "latest" names no period, so that
 //     the latest one there is counts.
 package question
@@ -21,6 +20,7 @@ import (
 	"unicode"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -51,8 +51,12 @@ type Question struct {
 	// Issuers are those that it names, Names as their documents write them.
 	Issuers []int64
 	Names   []string
+	// Absent is an issuer that it names and that the corpus does not have; empty: it names none, or others too.
+	Absent  string
 	Periods []kernel.Period
 	Metrics []kernel.Metric
+	// Inquiry is the question where it is read as one for figures of statements; nil: it is not.
+	Inquiry *inquiry.Inquiry
 	// Advice tells that it asks what to do.
 	Advice bool
 	// Subs are the sub-queries that it is divided into; none: it is not.
@@ -133,6 +137,10 @@ func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 			}
 		}
 	}
+	absent := directory.Absent(q.Text)
+	if len(q.Issuers) == 0 && len(absent) > 0 {
+		q.Absent = q.Text[absent[0].Start:absent[0].End]
+	}
 	q.Body = body(q.Text, mentions)
 	for _, m := range metrics.Periods(q.Body) {
 		if !slices.Contains(q.Periods, m.Period) {
@@ -145,8 +153,11 @@ func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 			q.Metrics = append(q.Metrics, m.Metric)
 		}
 	}
+	if len(q.Issuers) == 1 {
+		q.Inquiry = inquiry.Read(q.Body)
+	}
 	q.Advice = advice.MatchString(q.Text)
-	q.classify(r.compareMin(), mentions)
+	q.classify(r.compareMin(), mentions, absent)
 	if q.Verdict == Ask {
 		q.Subs = q.decompose(found)
 	}

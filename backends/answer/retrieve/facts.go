@@ -2,8 +2,10 @@ package retrieve
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -34,4 +36,65 @@ func facts(c kernel.Conn, w *wanted, all []*candidate, f kernel.Filters) ([]kern
 // named reports whether a period may be one of those that a question names.
 func named(p kernel.Period, periods []kernel.Period) bool {
 	return slices.ContainsFunc(periods, p.Same)
+}
+
+// mostStated bounds the facts that an inquiry is answered of.
+const mostStated = 4000
+
+// stated are the passages of the facts that an inquiry is answered of, with all facts of its metrics. Of another question
+// they are those of the metrics that it names, in its periods.
+func stated(c kernel.Conn, w *wanted, q *inquiry.Inquiry, issuer int64) (passages []*candidate, found []kernel.Fact, err error) {
+	keys := append(inquiry.Signs(), w.metrics...)
+	if q != nil {
+		keys = q.Metrics()
+	}
+	found, err = corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{issuer}, Metrics: keys, Most: mostStated})
+	if err != nil || len(found) == 0 {
+		return nil, nil, err
+	}
+	book := inquiry.NewBook(found)
+	var needs []inquiry.Need
+	if q != nil {
+		_, needs = q.Answer(book)
+	} else {
+		for _, metric := range w.metrics {
+			for _, p := range w.periods {
+				needs = append(needs, inquiry.Need{Metric: metric, Period: inquiry.Period{Year: p.AnyYear(), Quarter: p.Quarter}})
+			}
+		}
+	}
+	var ids []int64
+	add := func(id int64) {
+		if id != 0 && !slices.Contains(ids, id) && (q != nil || len(ids) < mostBeside) {
+			ids = append(ids, id)
+		}
+	}
+	for _, used := range book.Used() {
+		add(used.Passage)
+	}
+	for _, f := range book.Beside(needs) {
+		add(f.Passage)
+	}
+	passages, err = passagesOf(c, ids)
+	return passages, found, err
+}
+
+// mostBeside bounds the passages of statements before others, where no inquiry is read.
+const mostBeside = 3
+
+// passagesOf reads passages, in the order of their numbers.
+func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	all, _, err := scan(c, &wanted{all: true}, "chunk_id IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ")+")", args)
+	if err == nil {
+		err = load(c, all)
+	}
+	slices.SortStableFunc(all, func(a, b *candidate) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	return all, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
@@ -84,8 +85,13 @@ func closeness(w *wanted, one *candidate, weights map[terms.Term]float64, sum fl
 		part = 1
 	}
 	report := 0.0
-	if len(w.years) > 0 && one.Period.Year == w.years[0] { // the report of the latest year that is asked for
+	if len(w.years) > 0 && one.Period.Year == slices.Max(w.years) { // the report of the latest year that is asked for
 		report = 1
+		if slices.ContainsFunc(w.periods, func(p kernel.Period) bool {
+			return p.Quarter != 0 && p.Year == one.Period.Year && p.Quarter == one.Period.Quarter
+		}) {
+			report = 3 // and of its quarter
+		}
 	}
 	return reportWeight*report + covered + nameWeight*best + pairWeight*pairs + yearWeight*years + partWeight*part
 }
@@ -96,7 +102,7 @@ const (
 	pairWeight   = 1
 	yearWeight   = 0.5
 	partWeight   = 0.1
-	reportWeight = 0.15
+	reportWeight = 0.3
 	synonymMatch = 0.5
 )
 

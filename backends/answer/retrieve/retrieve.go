@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -56,6 +57,9 @@ type Query struct {
 	// Text is the question, or a part of it that stands alone.
 	Text    string
 	Filters kernel.Filters
+	// Inquiry is the question as far as it asks for figures of one issuer; nil: it does not. The passages that it is
+	// answered of come first, and the facts that it needs are among those of the result.
+	Inquiry *inquiry.Inquiry
 	// Most and MostTokens are in the place of those of the Options; 0: they are not.
 	Most, MostTokens int
 	// Wide looks beyond the period and the kind from the beginning.
@@ -112,7 +116,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		}
 		w.all = meaning != nil
 	}
-	var ranked []*candidate
+	var ranked, front []*candidate
 	var others []ranking
 	within := make(map[int64]bool) // what was found before a filter was given up
 	err := r.corpus.Read(ctx, func(c kernel.Conn) (err error) {
@@ -145,7 +149,13 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		if err := load(c, union(ranked, dense)); err != nil {
 			return err
 		}
-		result.Facts, err = facts(c, w, ranked, q.Filters)
+		if result.Facts, err = facts(c, w, ranked, q.Filters); err != nil || len(q.Filters.Issuers) != 1 {
+			return err
+		}
+		var more []kernel.Fact
+		if front, more, err = stated(c, w, q.Inquiry, q.Filters.Issuers[0]); q.Inquiry != nil {
+			result.Facts = append(result.Facts, more...)
+		}
 		return err
 	})
 	if err != nil {
@@ -174,7 +184,12 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		}
 		return 1
 	})
-	result.Passages = choose(merged, q.Most, q.MostTokens)
+	for _, one := range merged {
+		if !slices.ContainsFunc(front, func(other *candidate) bool { return other.ID == one.ID }) {
+			front = append(front, one)
+		}
+	}
+	result.Passages = choose(front, q.Most, q.MostTokens)
 	err = r.corpus.Read(ctx, func(c kernel.Conn) error { return neighbours(c, &result, q) })
 	return result, err
 }

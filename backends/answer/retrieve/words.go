@@ -1,10 +1,13 @@
 package retrieve
 
 import (
+	_ "embed"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
@@ -16,6 +19,8 @@ const mostTerms = 32
 type wanted struct {
 	terms []sought
 	years []int
+	// periods are those that it names, with their quarters.
+	periods []kernel.Period
 	// pairs are words that follow each other, with a blank between.
 	pairs   []string
 	metrics []string // keys of those that it names
@@ -43,7 +48,7 @@ var asking = func() map[terms.Term]bool {
 	for w := range strings.FieldsSeq(`change percentage percent difference average ratio proportion increase decrease increased decreased compare compared
 		amount value year years respective nominal number sum calculate computed higher lower highest lowest larger greater more less than exceed
 		reason due because why explain describe information table provide show following include included based
-		across each every several overall period periods end ended ending fiscal financial month months quarter date out list name`) {
+		across each every several overall reported report reports ongoing important material materially major main key primary primarily company recent currently history period periods end ended ending fiscal financial month months quarter date out list name`) {
 		if t := terms.Stem(w); t != "" {
 			set[t] = true
 		}
@@ -79,15 +84,41 @@ func parse(text string) *wanted {
 		w.terms = append(w.terms, s)
 	})
 	w.vague = !slices.ContainsFunc(w.terms, func(s sought) bool { return s.weight == 1 && !s.year })
+	for _, m := range metrics.Periods(text) {
+		w.periods = append(w.periods, m.Period)
+	}
 	w.synonyms(text)
 	return w
 }
+
+//go:embed synonyms.txt
+var synonymsText string
+
+// alike are the words of sections that are used of the same thing, by each of them.
+var alike = sync.OnceValue(func() map[terms.Term][]terms.Term {
+	all := make(map[terms.Term][]terms.Term)
+	for line := range strings.Lines(synonymsText) {
+		if line[0] == '#' {
+			continue
+		}
+		group := terms.Of(strings.ReplaceAll(line, ";", " "))
+		for _, t := range group {
+			all[t] = append(all[t], group...)
+		}
+	}
+	return all
+})
 
 // otherWeight is what a term of another name of a metric weighs.
 const otherWeight = 0.35
 
 // synonyms adds the terms of the other names of metrics that a text names.
 func (w *wanted) synonyms(text string) {
+	add := func(t terms.Term) {
+		if len(w.terms) < mostTerms && !slices.ContainsFunc(w.terms, func(s sought) bool { return s.term == t }) {
+			w.terms = append(w.terms, sought{term: t, hash: t.Hash(), weight: otherWeight, other: true})
+		}
+	}
 	for _, m := range metrics.Find(text) {
 		if slices.Contains(w.metrics, m.Metric.Key) {
 			continue
@@ -96,9 +127,14 @@ func (w *wanted) synonyms(text string) {
 		w.parts = append(w.parts, metrics.TopicOf(m.Metric.Statement))
 		for _, name := range metrics.Names(m.Metric.Key) {
 			for _, t := range terms.Of(name) {
-				if len(w.terms) < mostTerms && !slices.ContainsFunc(w.terms, func(s sought) bool { return s.term == t }) {
-					w.terms = append(w.terms, sought{term: t, hash: t.Hash(), weight: otherWeight, other: true})
-				}
+				add(t)
+			}
+		}
+	}
+	for _, s := range slices.Clone(w.terms) {
+		if s.weight == 1 {
+			for _, t := range alike()[s.term] {
+				add(t)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 		}
 		for k := range t.Columns {
 			column := &t.Columns[k]
-			if !column.Period.Known() || column.Period.Half != 0 || column.Change || !periodOnly(column.Header) {
+			if !column.Period.Known() || column.Period.Half != 0 || column.Change || !PeriodOnly(column.Header) {
 				continue
 			}
 			f, ok := t.Figure(i, k)
@@ -70,14 +70,14 @@ func groupAllows(group string, m kernel.Metric) bool {
 	if of, ok := metrics.Label(group); ok {
 		return of.Key == m.Key || of.Statement == m.Statement
 	}
-	return len(metrics.Periods(group)) > 0 && periodOnly(group)
+	return len(metrics.Periods(group)) > 0 && PeriodOnly(group)
 }
 
 var filler = regexp.MustCompile(`(?i)\b(?:years?|fiscal|financial|ended|ending|end|as|of|at|the|for|twelve|months?|52|53|weeks|three|six|nine|quarters?|first|second|third|fourth|restated|reported|unaudited|audited|actual|note|notes|see|` +
-	`january|february|march|april|may|june|july|august|september|october|november|december|consolidated|group|total|in|amounts?|millions?|thousands?|billions?|dollars?|us|u\.s|usd|eur|gbp|rmb|m|mn|bn|q[1-4]|fy|f|h[12])\b`)
+	`january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|consolidated|group|total|in|amounts?|millions?|thousands?|billions?|dollars?|us|u\.s|usd|eur|gbp|rmb|m|mn|bn|q[1-4]|fy|f|h[12])\b`)
 
-// periodOnly reports whether a header names a period, a unit and nothing else.
-func periodOnly(header string) bool {
+// PeriodOnly reports whether a header names a period, a unit and nothing else.
+func PeriodOnly(header string) bool {
 	rest := filler.ReplaceAllString(header, "")
 	return !strings.ContainsFunc(rest, func(r rune) bool {
 		return r > 0x7f && r != '€' && r != '£' && r != '¥' && r != '’' || r|0x20 >= 'a' && r|0x20 <= 'z'

@@ -16,12 +16,12 @@ var inCaption = regexp.MustCompile(`(?i)\((?:[^()]{0,60}\b)?(?:in|[$€£]|amoun
 var spaced = strings.NewReplacer("inthousands", "in thousands", "inmillions", "in millions", "RMB’", "in RMB ", "RMB'", "in RMB ",
 	"USDm", "in USD m", "EURm", "in EUR m", "GBPm", "in GBP m", "NT dollars", "NT$")
 
-// said is what a caption, a corner or a header says of figures.
-func said(text string) figures.Units { return figures.Caption(spaced.Replace(text)) }
+// Said is what a caption, a corner or a header says of figures.
+func Said(text string) figures.Units { return figures.Caption(spaced.Replace(text)) }
 
 // units finds what is said of a table's figures above them.
 func (t *Table) units(header [][]string) {
-	t.Units = said(t.Corner)
+	t.Units = Said(t.Corner)
 	for _, row := range header {
 		var words []string
 		for _, cell := range row {
@@ -30,18 +30,18 @@ func (t *Table) units(header [][]string) {
 			}
 		}
 		if len(words) == 1 && unitOnly(words[0]) {
-			t.Units = t.Units.Under(said(words[0]))
+			t.Units = t.Units.Under(Said(words[0]))
 		}
 	}
 	for i := range t.Columns {
 		if header := t.Columns[i].Header; len(header) > len("2019") || header == "%" {
-			t.Columns[i].Units = said(header)
+			t.Columns[i].Units = Said(header)
 		}
 	}
 	if t.Units.Scale == 0 {
 		for _, around := range []string{t.Caption, t.After} {
 			if found := inCaption.FindString(around); found != "" {
-				t.Units = t.Units.Under(said(found))
+				t.Units = t.Units.Under(Said(found))
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 	label := t.Rows[row].Label
 	u := t.Columns[column].Units.Under(t.Units)
 	if own := rowUnit(label); own != "" {
-		u = said(own).Under(u)
+		u = Said(own).Under(u)
 	}
 	if of := u.Row(label); of.Unit != kernel.Percent || strings.Contains(figures.Unrated(label), "%") || !t.amounts(row) {
 		u = of

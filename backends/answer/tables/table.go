@@ -16,6 +16,8 @@ type Table struct {
 	// Caption is the text right before it, and a heading in its first row; After, the
 	// line behind it.
 	Caption, After string
+	// Above are the last lines before it, from the last table on.
+	Above []string
 	// Corner is what stands above the names of rows: often a unit, or "As of December 31,".
 	Corner  string
 	Columns []Column // without the one that names rows
@@ -59,11 +61,11 @@ func Parse(text string) *Table {
 func ParseAll(text string, most int) []*Table {
 	var found []*Table
 	lines := strings.Split(text, "\n")
-	caption := ""
+	var above []string
 	for i := 0; i < len(lines) && len(found) < most; i++ {
 		if !IsRow(lines[i]) {
 			if line := strings.TrimSpace(lines[i]); line != "" {
-				caption = line
+				above = append(above, line)
 			}
 			continue
 		}
@@ -80,11 +82,20 @@ func ParseAll(text string, most int) []*Table {
 		}
 		// A line that ends with ":" leads to a table, also where it stands behind it, as it
 		// does in texts taken from pages.
-		found = append(found, New(rowsOf(lines[begin:i]), caption, after))
-		caption = ""
+		caption := ""
+		if n := len(above); n > 0 {
+			caption = above[n-1]
+		}
+		t := New(rowsOf(lines[begin:i]), caption, after)
+		t.Above = above[max(len(above)-linesAbove, 0):]
+		found = append(found, t)
+		above = nil
 	}
 	return found
 }
+
+// linesAbove is how many lines above a table belong to it.
+const linesAbove = 12
 
 // New makes a table of rows of cells, between two lines of text.
 func New(rows [][]string, caption, after string) *Table {
@@ -179,7 +190,7 @@ var yearCell = regexp.MustCompile(`^(?:19|20)\d\d\s*(?:\(\w{1,2}\))?\*?$`)
 
 // headerCell reports whether a cell can only name a column: a year, a date, a unit.
 func headerCell(cell string) bool {
-	return yearCell.MatchString(cell) || unitOnly(cell) || !IsValue(cell) && len(metrics.Periods(cell)) > 0
+	return yearCell.MatchString(cell) || unitOnly(cell) || ending(cell) || !IsValue(cell) && len(metrics.Periods(cell)) > 0
 }
 
 // unitOnly reports whether a text is a unit and nothing else.

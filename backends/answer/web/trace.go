@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/api"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
-	"github.com/tollgate-gateway/tollgate/internal/webassets"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
 // Trace is the page of how an answer came about, for operators. It has its style in
@@ -78,22 +78,31 @@ func (t *Trace) Found() (ids []int64) {
 	return ids
 }
 
-// Serve writes the page with the passages that are still there.
-func (t *Trace) Serve(w http.ResponseWriter, passages []kernel.Passage) error {
+// Serve writes the page with a bar and the passages that are still there.
+func (t *Trace) Serve(w http.ResponseWriter, bar look.Bar, passages []kernel.Passage) error {
 	t.Passages, t.Gone = passages, len(t.Found())-len(passages)
-	return serve(w, "trace", t)
+	return serve(w, bar, "trace", "Trace of "+t.ID, t)
 }
 
-// serve writes a page.
-func serve(w http.ResponseWriter, name string, data any) error {
+// serve writes a page. What it needs is in it: it is seen on the socket of the administration, where
+// no files are.
+func serve(w http.ResponseWriter, bar look.Bar, name, title string, data any) error {
+	style := traceStyle + string(bar.Brand.Sheet())
+	sum := sha256.Sum256([]byte(style))
+	shown := struct {
+		Title string
+		Style template.CSS
+		Top   look.Top
+		Data  any
+	}{title, template.CSS(style), look.Top{Bar: bar, Part: "Answers", Home: "/admin/answer/traces", At: func(string) string { return "" }}, data} //nolint:gosec // files of the program and of the operator
 	var text bytes.Buffer
-	if err := tracePages.ExecuteTemplate(&text, name, data); err != nil {
+	if err := tracePages.ExecuteTemplate(&text, name, shown); err != nil {
 		return err
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(text.Len()))
-	h.Set("Content-Security-Policy", tracePolicy)
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer") // the address names the answer
@@ -101,10 +110,10 @@ func serve(w http.ResponseWriter, name string, data any) error {
 	return nil
 }
 
-// Recent writes the page of the newest answers, whose traces are beside it. more tells that
-// there may be older ones.
-func Recent(w http.ResponseWriter, list []api.Trace, more bool) error {
-	return serve(w, "recent", struct {
+// Recent writes the page of the newest answers with a bar; their traces are beside it. more tells
+// that there may be older ones.
+func Recent(w http.ResponseWriter, bar look.Bar, list []api.Trace, more bool) error {
+	return serve(w, bar, "recent", "Answers", struct {
 		Traces []api.Trace
 		More   bool
 	}{list, more})
@@ -117,12 +126,8 @@ var traceSheet string
 var traceText string
 
 var (
-	traceStyle = webassets.Sheet() + traceSheet
-	traceSum   = sha256.Sum256([]byte(traceStyle))
-	// tracePolicy allows the style of the page and nothing else.
-	tracePolicy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(traceSum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	tracePages  = template.Must(template.New("traces").Funcs(template.FuncMap{
-		"style":  func() template.CSS { return template.CSS(traceStyle) }, //nolint:gosec // files of the program
+	traceStyle = string(look.Files()[look.Sheet]) + traceSheet
+	tracePages = template.Must(template.Must(template.New("traces").Parse(look.Templates)).Funcs(template.FuncMap{
 		"pieces": pieces, "web": isWeb, "took": took, "share": share, "next": func(i int) int { return i + 1 }, "last": func(list []api.Trace) string { return list[len(list)-1].ID },
 	}).Parse(traceText))
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
 const evil = `<script>alert(1)</script><img src=x onerror=alert(1)>`
@@ -60,7 +61,7 @@ func TestTrace(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		passages := []kernel.Passage{{ID: 9, Title: evil, URL: "https://x.test/a", Text: "passage " + evil, Section: evil, Page: 3, Period: kernel.Period{Year: 2025}}, {ID: 8, Title: "own", URL: "corpus:notes/1"}}
-		if err := page.Serve(w, passages); err != nil {
+		if err := page.Serve(w, look.Bar{}, passages); err != nil {
 			t.Fatal(err)
 		}
 		text := w.Body.String()
@@ -84,7 +85,7 @@ func TestTrace(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	list := []api.Trace{{ID: "ans_02", Status: "done", At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Account: 7}, {ID: "ans_01", Status: "failed", Reason: evil}}
-	if err := Recent(w, list, true); err != nil {
+	if err := Recent(w, look.Bar{}, list, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`<a href="traces/ans_02">`, `<a href="traces?before=ans_01">`, "2026-03-02 12:00:00 UTC", "&lt;script&gt;"} {
@@ -93,7 +94,7 @@ func TestTrace(t *testing.T) {
 		}
 	}
 	w = httptest.NewRecorder()
-	if err := Recent(w, nil, false); err != nil || !strings.Contains(w.Body.String(), "Nothing was asked") {
+	if err := Recent(w, look.Bar{}, nil, false); err != nil || !strings.Contains(w.Body.String(), "Nothing was asked") {
 		t.Errorf("%v %s", err, w.Body)
 	}
 	for name, trace := range map[string]*api.Trace{"pending": {ID: "ans_02", Status: "pending"}, "no trace": {ID: "ans_03", Status: "failed", Reason: "Timeout"}} {
@@ -102,7 +103,7 @@ func TestTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := httptest.NewRecorder()
-		if err := page.Serve(w, nil); err != nil || !strings.Contains(w.Body.String(), "Nothing is known") {
+		if err := page.Serve(w, look.Bar{}, nil); err != nil || !strings.Contains(w.Body.String(), "No trace of this answer") {
 			t.Errorf("%s: %v %s", name, err, w.Body)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/webassets"
 )
 
@@ -15,14 +16,14 @@ import (
 var embedded embed.FS
 
 // files are those of the page.
-var files = sync.OnceValue(func() *webassets.Files {
-	return webassets.New(webassets.Policy()).Load(embedded, "page").Console(webassets.Page{
+var files = sync.OnceValue(func() *webassets.Console {
+	return webassets.NewConsole(webassets.Policy(), embedded, "page", webassets.Page{
 		Title: "Answers", Root: "page/", WithoutScript: "The page needs JavaScript. The API does without.",
 	})
 })
 
-// Serve answers a request for the page or a file of it, and tells whether it was one.
-func Serve(w http.ResponseWriter, r *http.Request) bool {
+// Serve answers a request for the page, with a bar, or a file of it, and tells whether it was one.
+func Serve(w http.ResponseWriter, r *http.Request, bar look.Bar) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
@@ -30,9 +31,9 @@ func Serve(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case r.URL.Path == "/":
 		name = webassets.Document
-	case !below || name == webassets.Document || !files().Has(name):
+	case !below || name == webassets.Document || !files().Has(name, bar):
 		return false
 	}
-	files().Serve(w, r, name)
+	files().Serve(w, r, name, bar)
 	return true
 }

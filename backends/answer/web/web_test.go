@@ -5,19 +5,21 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
 func TestServe(t *testing.T) {
 	t.Parallel()
 	ask := func(method, path string) (*httptest.ResponseRecorder, bool) {
 		w := httptest.NewRecorder()
-		return w, Serve(w, httptest.NewRequest(method, path, nil))
+		return w, Serve(w, httptest.NewRequest(method, path, nil), look.Bar{})
 	}
 	w, ok := ask(http.MethodGet, "/")
 	if policy := w.Header().Get("Content-Security-Policy"); !ok || w.Code != http.StatusOK || !strings.Contains(policy, "connect-src 'self';") || !strings.Contains(w.Body.String(), `src="page/app.js"`) {
 		t.Errorf("%v %d %v %s", ok, w.Code, w.Header(), w.Body)
 	}
-	for _, name := range []string{"app.js", "api.js", "markdown.js", "app.css", "parts/dom.js", "parts/base.css"} {
+	for _, name := range []string{"app.js", "api.js", "markdown.js", "app.css", "parts/dom.js", "parts/look.css"} {
 		if w, ok := ask(http.MethodGet, "/page/"+name); !ok || w.Code != http.StatusOK || w.Body.Len() == 0 {
 			t.Errorf("%s: %v %d", name, ok, w.Code)
 		}

@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/loopback"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -55,6 +56,8 @@ type Options struct {
 	APIKey string
 	// Limiter bounds how much an address may send; nil: nothing does.
 	Limiter *kernel.Limiter
+	// Bar returns what the bar at the top of the pages shows to who asks. Default: nothing more.
+	Bar func(*http.Request) look.Bar
 	// Lookback is how far back the audit feed goes where nothing is said, and MaxLookback
 	// how far it may be asked to.
 	Lookback, MaxLookback time.Duration

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/webassets"
 )
 
@@ -16,7 +17,8 @@ var uiFiles embed.FS
 // client of it like any other: files for everybody, which know nothing and ask the API
 // with the key that whoever uses them types in.
 func (a *API) ui() []kernel.Route {
-	files := webassets.New(webassets.Policy()).Load(uiFiles, "ui").Console(webassets.Page{
+	bar := look.Always(a.Bar)
+	files := webassets.NewConsole(webassets.Policy(), uiFiles, "ui", webassets.Page{
 		Title: "Authorization server", WithoutScript: "The administration needs JavaScript. The command tollgate authserver and the API do without.",
 	})
 	settings := `{"key_needed":true}`
@@ -38,13 +40,14 @@ func (a *API) ui() []kernel.Route {
 		}},
 		{Method: http.MethodGet, Path: path + "{name...}", Serve: func(w http.ResponseWriter, r *http.Request) error {
 			name := r.PathValue("name")
+			shown := bar(r)
 			switch {
 			case name == "":
 				name = webassets.Document
-			case name == webassets.Document || !files.Has(name):
+			case name == webassets.Document || !files.Has(name, shown):
 				return apierror.New(http.StatusNotFound, "not_found", "the administration has no page at this path")
 			}
-			files.Serve(w, r, name)
+			files.Serve(w, r, name, shown)
 			return nil
 		}},
 	}

@@ -320,6 +320,15 @@ func (l *Login) SignOut(ctx context.Context, cookie, address string) error {
 	return nil
 }
 
+// EndSessions ends all sessions of a user who has signed out elsewhere.
+func (l *Login) EndSessions(ctx context.Context, user string) error {
+	if err := l.Write(ctx, func(c store.Conn) error { return l.sessions.EndAll(c, user) }); err != nil {
+		return err
+	}
+	l.Audit(ctx, kernel.Event{Action: "user.logout", Actor: user})
+	return nil
+}
+
 func (l *Login) end(ctx context.Context, cookie string) error {
 	o, ok := l.open(cookie)
 	if !ok {

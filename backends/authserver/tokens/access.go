@@ -198,7 +198,7 @@ type Order struct {
 func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	now := t.Now()
 	c := Claims{
-		Issuer: t.Issuer, Subject: o.Subject, Expires: now.Add(o.Life).Unix(), IssuedAt: now.Unix(), ID: newJTI(o.Family),
+		Issuer: t.Issuer, Subject: o.Subject, Expires: now.Add(o.Life).Unix(), IssuedAt: now.Unix(), ID: newJTI(o.Family, now),
 		Client: o.Client.ID, Scope: strings.Join(o.Scope, " "),
 	}
 	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn, c.Machine = o.JKT, o.Act, o.Chain, o.restsOn, o.machine && o.Subject != o.Client.ID
@@ -241,9 +241,9 @@ func person(c *Claims) string {
 }
 
 // newJTI is the id of an access token: of its family, and of its own.
-func newJTI(family string) string {
+func newJTI(family string, now time.Time) string {
 	if family == "" {
-		return kernel.NewID()
+		return kernel.NewIDAt(now)
 	}
 	return family + "." + rand.Text()[:20]
 }

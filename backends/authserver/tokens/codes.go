@@ -68,9 +68,10 @@ func (t *Tokens) IssueCode(ctx context.Context, g Grant) (code string, err error
 		return "", fmt.Errorf("storing a grant: %w", err)
 	}
 	code = secret.New()
+	now := t.Now()
 	return code, t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		_, err := c.Exec("INSERT INTO authserver_codes (digest, family, client_id, user_id, granted, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
-			digest(code), kernel.NewID(), g.Client, g.User, string(granted), t.Now().Add(t.options.CodeLife).UnixMicro())
+			digest(code), kernel.NewIDAt(now), g.Client, g.User, string(granted), now.Add(t.options.CodeLife).UnixMicro())
 		return err
 	})
 }
@@ -311,7 +312,7 @@ func (t *Tokens) Start(ctx context.Context, c *clients.Client, g Grant, grant, j
 		return Answer{}, refuseInactive()
 	}
 	g.Client = c.ID
-	answer, f, issued, err := t.begin(ctx, c, kernel.NewID(), g, of, jkt)
+	answer, f, issued, err := t.begin(ctx, c, kernel.NewIDAt(t.Now()), g, of, jkt)
 	if err != nil {
 		return Answer{}, err
 	}

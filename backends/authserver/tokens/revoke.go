@@ -49,7 +49,8 @@ func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 		return err
 	}
 	for _, id := range families {
-		if _, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE family = ? AND revoked_at = 0", t.Micros(), id); err != nil {
+		from, to := id+".", id+"/" // the sign behind the dot; see newJTI
+		if _, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE jti >= ? AND jti < ? AND revoked_at = 0", t.Micros(), from, to); err != nil {
 			return err
 		}
 	}

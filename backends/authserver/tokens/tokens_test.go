@@ -673,6 +673,34 @@ func TestRevoke(t *testing.T) {
 	})
 }
 
+// TestRevokeFamily: with a refresh token end the access tokens of its family, those of a refresh among them, and of
+// no other.
+func TestRevokeFamily(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		s := newServer(t, k, nil).fill(t)
+		other := s.start(t, s.client)
+		first := s.start(t, s.client)
+		second, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: first.Refresh})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.start(t, s.client)
+		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 7 || err != nil { // four tokens of three families
+			t.Errorf("%d are live, error %v", n, err)
+		}
+		if err := s.Revoke(t.Context(), s.client, second.Refresh, ""); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 4 || err != nil {
+			t.Errorf("%d are live after one family of three has ended, error %v", n, err)
+		}
+		if s.live(t, first.AccessToken) || s.live(t, second.AccessToken) || !s.live(t, other.AccessToken) {
+			t.Error("other tokens have ended than those of the family")
+		}
+	})
+}
+
 func TestIntrospect(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), nil).fill(t)

@@ -314,7 +314,7 @@ func TestHeaders(t *testing.T) {
 			}
 		}
 		policy := p.Header.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "script") || strings.Contains(p.Text, "<script") {
+		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "script-src 'self';") || strings.Count(p.Text, "<script") != strings.Count(p.Text, `<script type="module" src="/assets/look.js?v=`) {
 			t.Errorf("%s: %s", path, policy)
 		}
 	}

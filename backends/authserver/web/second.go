@@ -28,7 +28,6 @@ func (c *call) askSecond(refusal error, form *loginForm, waiting string) error {
 		if shown.Challenge, err = c.Factors.Ask(c.Context(), w.User, c.Browser()); err != nil {
 			return err
 		}
-		c.AllowScripts()
 	}
 	return c.ShowForm(refusal, "second", "Sign in", shown)
 }

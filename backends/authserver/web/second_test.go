@@ -66,7 +66,7 @@ func (b *browser) setsUpApp(path string) (secret string, codes []string) {
 func (s *site) waits() (b *browser, form page) {
 	s.t.Helper()
 	b = s.browser()
-	form = b.post("/login", with(b.get("/login?redirect=/device").Fields(), "email", annMail, "password", annPass)).is(s.t, http.StatusOK, "One more step")
+	form = b.post("/login", with(b.get("/login?redirect=/device").Fields(), "email", annMail, "password", annPass)).is(s.t, http.StatusOK, "Two-step verification")
 	if b.cookie(sessionName) != "" || strings.Contains(form.Text, annPass) {
 		s.t.Error("there is a session, or the password is in the page")
 	}
@@ -83,7 +83,7 @@ func TestApp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		first := s.signedIn()
-		first.get("/security").is(t, http.StatusOK, "There is nothing yet", `href="/security/passkey"`, `href="/security/app"`)
+		first.get("/security").is(t, http.StatusOK, "No second factor is set up yet", `href="/security/passkey"`, `href="/security/app"`)
 		secret, codes := first.setsUpApp("/security/app")
 		if len(codes) != 10 || len(slices.Compact(slices.Sorted(slices.Values(codes)))) != 10 {
 			t.Fatalf("the recovery codes are %q", codes)
@@ -130,12 +130,12 @@ func TestApp(t *testing.T) {
 				t.Errorf("%s leads to %s", path, to)
 			}
 		}
-		form = third.post("/login", with(third.get("/login?again=1&redirect=/security").Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "One more step")
+		form = third.post("/login", with(third.get("/login?again=1&redirect=/security").Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "Two-step verification")
 		if to := third.types(form, s.code(secret)).leads(t, "/"); to != "/security" {
 			t.Errorf("signing in once more leads to %s", to)
 		}
 		third.post("/security/remove", third.get("/security").formTo(t, "/security/remove", "Telephone")).leads(t, "/security")
-		third.get("/security").is(t, http.StatusOK, "It is removed", "There is nothing yet")
+		third.get("/security").is(t, http.StatusOK, "It is removed", "No second factor is set up yet")
 		if left, err := s.factors.Left(t.Context(), s.ann.ID); err != nil || left != 0 {
 			t.Errorf("%d recovery codes are left: %v", left, err)
 		}
@@ -327,7 +327,7 @@ func TestSecondRequired(t *testing.T) {
 	again := before.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?")
 	again = before.get(again).leads(t, "/login?again=1&redirect=")
 	s.Clock.Pass(30 * time.Second)
-	step := before.post("/login", with(before.get(again).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "One more step", "The App")
+	step := before.post("/login", with(before.get(again).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "Two-step verification", "The App")
 	before.get(before.types(step, s.code(secret)).leads(t, "/consent?")).leads(t, "https://app.example/cb?")
 	before.get("/device").is(t, http.StatusOK)
 }

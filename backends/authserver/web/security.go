@@ -33,7 +33,7 @@ func (c *call) own() (list []*factors.Factor, done bool, err error) {
 		return nil, true, err
 	}
 	if len(c.session.Methods) == 0 && c.session.User.Provider != users.Local {
-		return nil, true, c.Show("security", "Your sign-in", &security{Elsewhere: true})
+		return nil, true, c.Show("security", "Sign-in and security", &security{Elsewhere: true})
 	}
 	if len(c.session.Methods) == 0 || !c.Login.Fresh(c.session, factors.KindsOf(list)) {
 		return nil, true, c.leave(c.At("/login?" + url.Values{"again": {"1"}, "redirect": {c.securityHere()}}.Encode()))
@@ -75,7 +75,7 @@ func (c *call) security() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("security", "Your sign-in", &security{
+	return c.Show("security", "Sign-in and security", &security{
 		Redirect: c.onward(), Factors: list, Left: left, Apps: c.Factors.Apps(), Passkeys: c.Factors.Passkeys(), Required: c.Authorize.SecondFactor,
 	})
 }
@@ -131,7 +131,6 @@ func (c *call) newPasskey(refusal error, called string) error {
 	if err != nil {
 		return err
 	}
-	c.AllowScripts()
 	return c.ShowForm(refusal, "passkey", "Set up a passkey", &passkeyForm{challenge, c.onward(), called})
 }
 

@@ -139,7 +139,11 @@ func (c *call) end() error {
 		return err
 	}
 	c.SignOut()
+	former := c.session
 	c.session, c.Call.Site = nil, new(frame)
+	if former != nil && c.SignedOut != nil {
+		c.SignedOut(c.Context(), former.User.ID)
+	}
 	return nil
 }
 

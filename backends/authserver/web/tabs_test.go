@@ -152,7 +152,7 @@ func TestTabsSecond(t *testing.T) {
 	s.withBob()
 	b := s.browser()
 	up := func(redirect string) page {
-		return b.post("/login", with(b.get("/login?redirect="+redirect).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "One more step")
+		return b.post("/login", with(b.get("/login?redirect="+redirect).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "Two-step verification")
 	}
 	first, second := up("/device"), up("/security")
 	s.Clock.Pass(time.Minute)
@@ -207,7 +207,7 @@ func TestTabsOthers(t *testing.T) {
 	fields := with(setup.Fields(), "code", s.code(secret), "name", "Telephone")
 	b.signsInAgain(bobMail, bobPass)
 	b.post("/security/app", fields).leads(t, "/security")
-	b.get("/security").is(t, http.StatusOK, "There is nothing yet")
+	b.get("/security").is(t, http.StatusOK, "No second factor is set up yet")
 	b.post("/logout", b.get("/").Fields()).leads(t, "/login")
 	b.get(b.post("/security/app", fields).leads(t, "/security")).leads(t, "/login?redirect=%2Fsecurity")
 	b.signsInAgain(annMail, annPass)
@@ -217,7 +217,7 @@ func TestTabsOthers(t *testing.T) {
 		b.post("/logout", b.get("/").Fields())
 		b.post(path, fields).leads(t, "/security")
 		s.Clock.Pass(time.Minute)
-		page := b.post("/login", with(b.get("/login").Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "One more step")
+		page := b.post("/login", with(b.get("/login").Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "Two-step verification")
 		b.types(page, s.code(secret)).leads(t, "/")
 	}
 

@@ -5,6 +5,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"embed"
 	"errors"
 	"io/fs"
@@ -24,6 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -32,8 +34,8 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// look is parsed once.
-var look = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver", files, nil) })
+// own is parsed once.
+var own = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver", files, nil) })
 
 // Options are the settings of the pages.
 type Options struct {
@@ -58,6 +60,10 @@ type Options struct {
 	Upstream *Upstream
 	// NoPassword hides the form (oidc.show_local_login).
 	NoPassword bool
+	// Bar is that of pages.Options.
+	Bar func(*http.Request) look.Bar
+	// SignedOut is told who has signed out. Default: nobody is.
+	SignedOut func(ctx context.Context, user string)
 	// Brand is a folder whose templates and files take the places of those here.
 	// Default: none.
 	Brand fs.FS
@@ -75,7 +81,7 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 	if issuer, err := url.Parse(s.Issuer); err == nil && w.Name == "" {
 		w.Name = issuer.Host
 	}
-	shown := look()
+	shown := own()
 	if o.Brand != nil {
 		var err error
 		if shown, err = pages.NewBrandedLook("authserver", files, nil, o.Brand, new(frame), samples); err != nil {
@@ -97,7 +103,7 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 		Look: shown, Table: table, Begin: w.begin, Admit: everybody, Called: "this site", Closed: true,
 		Signer: func() signed.Signer { return s.Signer("form") },
 		Mount:  o.Mount, SessionCookie: o.SessionCookie, SameSite: o.SameSite, Secure: &w.Secure,
-		TokenField: "csrf_token", Back: "redirect", Logger: s.Logger(),
+		TokenField: "csrf_token", Back: "redirect", Bar: o.Bar, Logger: s.Logger(),
 	}), nil
 }
 

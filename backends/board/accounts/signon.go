@@ -77,12 +77,30 @@ func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former s
 	if cookie, err = sessions.Begin(c, id, now); err != nil {
 		return "", err
 	}
+	if err := sessions.BeganAt(c, cookie, p.Issuer); err != nil {
+		return "", err
+	}
 	asked := int64(0)
 	if !p.AuthTime.IsZero() {
 		asked = min(p.AuthTime.UnixMicro(), now.UnixMicro())
 	}
 	_, err = c.Exec("UPDATE board_sessions SET confirmed_at = ? WHERE secret_hash = ?", asked, secret.Hash(cookie))
 	return cookie, err
+}
+
+// EndSessions ends the sessions of a person who has signed out at the provider, where they began there.
+func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		var user int64
+		err := c.Row("SELECT user_id FROM board_identities WHERE issuer = ? AND subject = ?", issuer, subject).Scan(&user)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return sessions.EndBeganAt(c, user, issuer)
+	})
 }
 
 // memberOf is the member that a person is, who may join by it.

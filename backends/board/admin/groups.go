@@ -223,17 +223,3 @@ func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) er
 		return s.Note(c, a, "group.delete", kernel.Brief(g.Name))
 	})
 }
-
-// GroupMembers lists members of a group by id, at most limit.
-func (s *Service) GroupMembers(ctx context.Context, a *rights.Actor, group int64, limit int) (list []MemberRow, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
-		list = nil
-		return c.All("SELECT "+memberColumns+" FROM board_user_groups m JOIN board_users u ON u.id = m.user_id WHERE m.group_id = ? ORDER BY m.user_id LIMIT ?",
-			[]any{group, limit}, func(r store.Row) error {
-				m, err := scanMember(r)
-				list = append(list, m)
-				return err
-			})
-	})
-	return list, err
-}

@@ -1,9 +1,11 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,41 +51,133 @@ func scanMember(r store.Row) (m MemberRow, err error) {
 // States are those of members.
 var States = []string{"active", "unconfirmed", "awaiting", "banned", "deleted"}
 
+// The orders of the list of members. That by names is the first one.
+const (
+	MembersNewest = "joined"
+	MembersSeen   = "seen"  // the one who was seen last first
+	MembersPosts  = "posts" // the one with the most first
+)
+
+// memberOrders are the columns of the orders, each of which has an index behind the state.
+var memberOrders = map[string]string{MembersNewest: "u.joined_at", MembersSeen: "COALESCE(u.last_active_at, 0)", MembersPosts: "u.post_count"}
+
 // MemberQuery is what members are looked for by.
 type MemberQuery struct {
 	Name  string // the name begins with it, or it is the mail address
 	State string // empty: all
+	Group int64  // 0: all
+	Sort  string // one of the orders, which counts beside neither a name nor a group; empty: by name
 	After string // the next of the page before
 	Limit int
 }
 
-// FindMembers lists members by name.
+// FindMembers lists members. Those of a group that not everybody is in come in the order in which they joined.
 func (s *Service) FindMembers(ctx context.Context, a *rights.Actor, q MemberQuery) (list []MemberRow, next string, err error) {
 	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list, next = nil, ""
-		where, args := "u.username_key > ?", []any{text.Storable(q.After)}
+		if column := memberOrders[q.Sort]; column != "" && q.Name == "" && q.Group == 0 {
+			list, next, err = membersBy(c, column, q)
+			return err
+		}
+		from, where, order, args := "board_users u", "TRUE", "u.username_key", []any{}
+		add := func(condition string, values ...any) {
+			where += " AND " + condition
+			args = append(args, values...)
+		}
 		switch name := text.Fold(q.Name); {
 		case strings.Contains(name, "@"): // no name has this character
-			where += " AND u.email_key = ?"
-			args = append(args, mailaddress.Key(q.Name))
+			add("u.email_key = ?", mailaddress.Key(q.Name))
 		case name != "":
 			// Keys are compared by their bytes, so those that begin alike are one range.
-			where += " AND u.username_key >= ? AND u.username_key < ?"
-			args = append(args, name, name+"\U0010FFFF")
+			add("u.username_key >= ? AND u.username_key < ?", name, name+"\U0010FFFF")
+		}
+		if q.Group != 0 {
+			g, err := groupByID(c, q.Group)
+			switch {
+			case kernel.NotFoundErr(err):
+				return nil
+			case err != nil:
+				return err
+			case q.Name != "" || g.Kind == "registered":
+				add("EXISTS (SELECT 1 FROM board_user_groups g WHERE g.user_id = u.id AND g.group_id = ?)", q.Group)
+			default:
+				from, order = "board_user_groups g JOIN board_users u ON u.id = g.user_id", "g.user_id"
+				add("g.group_id = ?", q.Group)
+			}
 		}
 		if q.State != "" {
-			where += " AND u.state = ?"
-			args = append(args, text.Storable(q.State))
+			add("u.state = ?", text.Storable(q.State))
 		}
-		err := c.All("SELECT "+memberColumns+" FROM board_users u WHERE "+where+" ORDER BY u.username_key LIMIT ?", append(args, q.Limit+1), func(r store.Row) error {
+		if order == "g.user_id" {
+			after, _ := strconv.ParseInt(q.After, 10, 64)
+			add("g.user_id > ?", after)
+		} else {
+			add("u.username_key > ?", text.Storable(q.After))
+		}
+		err := c.All("SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+order+" LIMIT ?", append(args, q.Limit+1), func(r store.Row) error {
 			m, err := scanMember(r)
 			list = append(list, m)
 			return err
 		})
-		list, next = store.CutAt(list, q.Limit, func(m MemberRow) string { return m.key })
+		list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
+			if order == "g.user_id" {
+				return kernel.Itoa(m.ID)
+			}
+			return m.key
+		})
 		return err
 	})
 	return list, next, err
+}
+
+// membersByColumn is the statement for the members of a state behind a place in an order.
+func membersByColumn(column string) string {
+	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column + " < ? OR u.id < ?)" +
+		" ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
+}
+
+// place returns what an order is by.
+func (m *MemberRow) place(order string) int64 {
+	switch order {
+	case MembersNewest:
+		return int64(m.JoinedAt)
+	case MembersSeen:
+		return int64(m.LastActiveAt)
+	}
+	return m.Posts
+}
+
+// membersBy lists members by a column, the greatest first: the first ones of each state, merged, as the index of the
+// column is one of each state.
+func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, next string, err error) {
+	states := States
+	if q.State != "" {
+		states = []string{text.Storable(q.State)}
+	}
+	most, id := int64(math.MaxInt64), int64(math.MaxInt64)
+	if key, behind, ok := strings.Cut(q.After, "."); ok {
+		if most, err = strconv.ParseInt(key, 10, 64); err == nil {
+			id, err = strconv.ParseInt(behind, 10, 64)
+		}
+		if err != nil {
+			return nil, "", kernel.Invalid("after", "form", "this is no place in the list")
+		}
+	}
+	for _, state := range states {
+		err := c.All(membersByColumn(column), []any{state, most, most, id, q.Limit + 1}, func(r store.Row) error {
+			m, err := scanMember(r)
+			list = append(list, m)
+			return err
+		})
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	slices.SortFunc(list, func(a, b MemberRow) int {
+		return cmp.Or(cmp.Compare(b.place(q.Sort), a.place(q.Sort)), cmp.Compare(b.ID, a.ID))
+	})
+	list, next = store.CutAt(list, q.Limit, func(m MemberRow) string { return kernel.Itoa(m.place(q.Sort)) + "." + kernel.Itoa(m.ID) })
+	return list, next, nil
 }
 
 // MemberByID reads a member as administrators see it.
@@ -321,32 +415,26 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 	})
 }
 
-// MemberTokens lists the tokens of a member, newest first, also those that
-// ended.
-func (s *Service) MemberTokens(ctx context.Context, a *rights.Actor, id int64) (list []TokenRow, err error) {
-	list, _, err = s.Tokens(ctx, a, id, 0, 100)
-	return list, err
-}
-
 // TokenRow is a token as administrators see it.
 type TokenRow struct {
 	accounts.TokenInfo
 	User      int64
 	UserName  string
 	RevokedAt kernel.Moment // 0: it is not
+	Expired   bool
 }
 
-// Tokens lists tokens, newest first, of one member or (0) of all.
-func (s *Service) Tokens(ctx context.Context, a *rights.Actor, user, before int64, limit int) (list []TokenRow, next int64, err error) {
+// Tokens lists tokens, newest first, also those that ended, of the member of a name or, where it is empty, of all.
+func (s *Service) Tokens(ctx context.Context, a *rights.Actor, user string, before int64, limit int) (list []TokenRow, next int64, err error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
 	err = s.Survey(ctx, a, func(c store.Conn) error {
 		list, next = nil, 0
 		where, args := "t.id < ?", []any{before}
-		if user != 0 {
-			where += " AND t.user_id = ?"
-			args = append(args, user)
+		if user != "" {
+			where += " AND t.user_id = (SELECT id FROM board_users WHERE username_key = ?)"
+			args = append(args, text.Fold(user))
 		}
 		err := c.All("SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0), COALESCE(t.last_used_at, 0), COALESCE(t.revoked_at, 0), t.user_id, u.username"+
 			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+where+" ORDER BY t.id DESC LIMIT ?", append(args, limit+1), func(r store.Row) error {
@@ -354,6 +442,7 @@ func (s *Service) Tokens(ctx context.Context, a *rights.Actor, user, before int6
 			var scopes string
 			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User, &t.UserName)
 			t.Scopes = rights.ScopesOf(strings.Fields(scopes))
+			t.Expired = t.ExpiresAt != 0 && t.ExpiresAt < s.Moment()
 			list = append(list, t)
 			return err
 		})

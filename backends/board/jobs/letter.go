@@ -45,6 +45,7 @@ type letterData struct {
 	Subject string
 	BaseURL string
 	End     string // link that unsubscribes
+	Footer  string
 }
 
 // Link is the address of a post.
@@ -73,7 +74,7 @@ func (l letterData) Ends() string { return l.Mailing.Link.Ends.Format("2 January
 var linkPages = map[string]string{accounts.LinkReset: "/reset?token=", accounts.LinkEmail: "/email?token=", accounts.LinkJoin: "/email?token="}
 
 func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
-	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing)}
+	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing), Footer: m.Footer}
 	inText, inHTML := template(textLetter), template(htmlLetter)
 	switch {
 	case mailing.Link != nil:

@@ -18,7 +18,9 @@ type Mailer struct {
 	Transport mail.Transport
 	// BaseURL is the address of the board, for links; empty: there are none.
 	BaseURL string
-	Logger  *zap.Logger
+	// Footer is text at the end of every mail. Default: none.
+	Footer string
+	Logger *zap.Logger
 }
 
 // Send sends what is due, each member's by itself.
@@ -80,9 +82,11 @@ func (c claimed) Message() (*mail.Message, error) {
 	return letter, nil
 }
 
-func (c claimed) Over(ctx context.Context) error { return c.service.MailSent(ctx, c.mailing) }
+func (c claimed) Over(ctx context.Context, _ error) error {
+	return c.service.MailSent(ctx, c.mailing)
+}
 
-func (c claimed) Failed(ctx context.Context) (again bool, err error) {
+func (c claimed) Failed(ctx context.Context, _ error) (again bool, err error) {
 	return c.service.MailFailed(ctx, c.mailing)
 }
 

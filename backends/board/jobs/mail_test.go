@@ -287,17 +287,21 @@ func TestLetters(t *testing.T) {
 	for name, test := range map[string]struct {
 		baseURL string
 		mailing *mails.Mailing
+		footer  string
 	}{
-		"instant": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
-		"weekly":  {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}},
-		"no-url":  {"", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}},
-		"reset":   {"https://forum.example.com", linkMailing(accounts.LinkReset, "SECRET")},
-		"email":   {"https://forum.example.com", linkMailing(accounts.LinkEmail, "SECRET")},
-		"join":    {"https://forum.example.com", linkMailing(accounts.LinkJoin, "SECRET")},
-		"known":   {"https://forum.example.com", linkMailing(accounts.LinkKnown, "")},
-		"notice":  {"https://forum.example.com", linkMailing(accounts.LinkNotice, "")},
+		"footer":       {baseURL: "", mailing: linkMailing(accounts.LinkNotice, ""), footer: "Example & Co, <Berlin>"},
+		"footer-posts": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}, "Example & Co, <Berlin>"},
+
+		"instant": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"weekly":  {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"no-url":  {"", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"reset":   {"https://forum.example.com", linkMailing(accounts.LinkReset, "SECRET"), ""},
+		"email":   {"https://forum.example.com", linkMailing(accounts.LinkEmail, "SECRET"), ""},
+		"join":    {"https://forum.example.com", linkMailing(accounts.LinkJoin, "SECRET"), ""},
+		"known":   {"https://forum.example.com", linkMailing(accounts.LinkKnown, ""), ""},
+		"notice":  {"https://forum.example.com", linkMailing(accounts.LinkNotice, ""), ""},
 	} {
-		m := &Mailer{BaseURL: test.baseURL}
+		m := &Mailer{BaseURL: test.baseURL, Footer: test.footer}
 		l, err := m.letter(test.mailing)
 		if err != nil {
 			t.Fatal(err)

@@ -2,66 +2,28 @@ package web
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// adminRoutes are the pages of administrators; each asks for the password again
-// when that was given long ago.
-var adminRoutes = administrative([]page{
+// adminRoutes are the pages of administrators; each asks for the password again when that was given long ago.
+var adminRoutes = administrative(slices.Concat([]page{
 	{Method: get, Path: "/admin", Serve: (*call).admin},
-	{Method: get, Path: "/admin/settings", Serve: (*call).settings},
-	{Method: post, Path: "/admin/settings", Serve: (*call).saveSettings},
-
 	{Method: get, Path: "/admin/forums", Serve: (*call).adminForums},
-	{Method: get, Path: "/admin/forums/new", Serve: (*call).newForum},
-	{Method: post, Path: "/admin/forums/new", Serve: (*call).createForum},
-	{Method: get, Path: "/admin/forums/{forumId}", Serve: (*call).editForum},
-	{Method: post, Path: "/admin/forums/{forumId}", Serve: (*call).saveForum},
 	{Method: post, Path: "/admin/forums/{forumId}/shift", Serve: (*call).shiftForum},
-	{Method: post, Path: "/admin/forums/{forumId}/delete", Serve: (*call).deleteForum},
 	{Method: get, Path: "/admin/forums/{forumId}/rights", Serve: (*call).matrix},
 	{Method: post, Path: "/admin/forums/{forumId}/rights", Serve: (*call).saveMatrix},
-
-	{Method: get, Path: "/admin/groups", Serve: (*call).groups},
-	{Method: get, Path: "/admin/groups/new", Serve: (*call).newGroup},
-	{Method: post, Path: "/admin/groups/new", Serve: (*call).createGroup},
-	{Method: get, Path: "/admin/groups/{groupId}", Serve: (*call).editGroup},
-	{Method: post, Path: "/admin/groups/{groupId}", Serve: (*call).saveGroup},
-	{Method: post, Path: "/admin/groups/{groupId}/delete", Serve: (*call).deleteGroup},
-
-	{Method: get, Path: "/admin/moderators", Serve: (*call).moderators},
-	{Method: post, Path: "/admin/moderators", Serve: (*call).setModerator},
-	{Method: post, Path: "/admin/moderators/{moderatorId}/remove", Serve: (*call).removeModerator},
-
-	{Method: get, Path: "/admin/members", Serve: (*call).findMembers},
-	{Method: get, Path: "/admin/members/{userId}", Serve: (*call).adminMember},
-	{Method: post, Path: "/admin/members/{userId}", Serve: (*call).changeMember},
-
-	{Method: get, Path: "/admin/names", Serve: (*call).names},
-
-	{Method: get, Path: "/admin/prefixes", Serve: (*call).prefixes},
-	{Method: post, Path: "/admin/prefixes", Serve: (*call).setPrefix},
-	{Method: post, Path: "/admin/prefixes/{prefixId}/delete", Serve: (*call).deletePrefix},
-
-	{Method: get, Path: "/admin/words", Serve: (*call).words},
-	{Method: post, Path: "/admin/words", Serve: (*call).addWord},
-	{Method: post, Path: "/admin/words/{wordId}/delete", Serve: (*call).deleteWord},
-
-	{Method: get, Path: "/admin/tokens", Serve: (*call).adminTokens},
-	{Method: post, Path: "/admin/tokens", Serve: (*call).issueTokenFor},
-	{Method: post, Path: "/admin/tokens/{tokenId}/revoke", Serve: (*call).revokeTokenFor},
-
-	{Method: get, Path: "/admin/webhooks", Serve: (*call).webhooks},
-	{Method: post, Path: "/admin/webhooks", Serve: (*call).addWebhook},
-	{Method: get, Path: "/admin/webhooks/{webhookId}", Serve: (*call).webhook},
-	{Method: post, Path: "/admin/webhooks/{webhookId}", Serve: (*call).changeWebhook},
-})
+},
+	settingsForm.Pages(), forumForm.Pages(), groupList.Pages(), groupForm.Pages(), moderatorList.Pages(),
+	moderatorForm.Pages(), memberList.Pages(), memberForm.Pages(),
+	nameList.Pages(), prefixList.Pages(), prefixForm.Pages(), wordList.Pages(), wordForm.Pages(), tokenList.Pages(),
+	tokenForm.Pages(), webhookList.Pages(), webhookForm.Pages(), newWebhook.Pages()))
 
 func administrative(list []page) []page {
 	for i := range list {
@@ -69,6 +31,36 @@ func administrative(list []page) []page {
 	}
 	return list
 }
+
+var adminTabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
+	{Label: "Overview", Path: "/admin"},
+	{Label: "Settings", Path: "/admin/settings"},
+	{Label: "Forums", Path: "/admin/forums"},
+	{Label: "Groups", Path: "/admin/groups"},
+	{Label: "Moderators", Path: "/admin/moderators"},
+	{Label: "Members", Path: "/admin/members"},
+	{Label: "Prefixes", Path: "/admin/prefixes"},
+	{Label: "Word filter", Path: "/admin/words"},
+	{Label: "Tokens", Path: "/admin/tokens"},
+	{Label: "Webhooks", Path: "/admin/webhooks"},
+}}
+
+// adminHead is the head of a list of administrators, with the label and the path of the form that makes one more.
+func adminHead(title, label, path string) resource.Head {
+	return resource.Head{Title: title, Tabs: adminTabs, New: resource.Target{Label: label, Path: path}}
+}
+
+// idOf returns the id that an action is for: of a row, or of what the page is about.
+func (c *call) idOf(row, wildcard string) int64 {
+	if row == "" {
+		return c.ID(wildcard)
+	}
+	id, _ := strconv.ParseInt(row, 10, 64) // 0 is not found
+	return id
+}
+
+// isNew reports whether the page is that of something new: its path has no such wildcard.
+func (c *call) isNew(wildcard string) bool { return c.R.PathValue(wildcard) == "" }
 
 // adminPage is the overview.
 type adminPage struct {
@@ -84,123 +76,152 @@ func (c *call) admin() error {
 	return c.Show("admin", "Administration", adminPage{list, next != ""})
 }
 
-// settingsPage are the settings in their sections.
-type settingsPage struct {
-	pages.Edit
-	Sections []settingSection
+// boardSettings are the settings as their form has them, each at the place that it has among kernel.AllSettings.
+type boardSettings struct {
+	kernel.Settings
+	texts []string
+	flags []bool
 }
 
-type settingSection struct {
-	Title    string
-	Settings []settingField
-}
-
-type settingField struct {
-	kernel.Setting
-	Text    string
-	Options pages.Select
-}
-
-func (c *call) settings() error {
-	set, err := c.service.Settings(c.Context())
-	if err != nil {
-		return err
-	}
-	return c.showSettings(nil, &set, func(s *kernel.Setting) string { return s.Value(&set) })
-}
-
-// showSettings shows values, over those that are set.
-func (c *call) showSettings(refusal error, set *kernel.Settings, value func(*kernel.Setting) string) error {
-	var page settingsPage
-	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return set.Tag(), settingDifferences(set, value), nil })
-	for _, setting := range kernel.AllSettings() {
-		last := len(page.Sections) - 1
-		if last < 0 || page.Sections[last].Title != setting.Section {
-			page.Sections = append(page.Sections, settingSection{Title: setting.Section})
-			last++
+var settingsForm = resource.Form[*call, boardSettings]{
+	Path: "/admin/settings", Head: resource.Head{Title: "Settings", Tabs: adminTabs}, Fields: settingFields(),
+	Load: func(c *call) (*boardSettings, error) {
+		set, err := c.service.Settings(c.Context())
+		if err != nil {
+			return nil, err
 		}
-		field := settingField{Setting: setting, Text: value(&setting)}
-		for _, choice := range setting.Choices {
-			field.Options.Add(choice, pages.Capital(choice), choice == field.Text)
+		s := &boardSettings{Settings: set}
+		for _, setting := range kernel.AllSettings() {
+			value := setting.Value(&set)
+			s.texts, s.flags = append(s.texts, value), append(s.flags, value != "")
 		}
-		page.Sections[last].Settings = append(page.Sections[last].Settings, field)
-	}
-	return c.ShowForm(refusal, "admin_settings", "Settings", page)
-}
-
-// settingDifferences lists what values say that is not so.
-func settingDifferences(set *kernel.Settings, value func(*kernel.Setting) string) (list []posts.Difference) {
-	for _, setting := range kernel.AllSettings() {
-		if there, text := setting.Value(set), value(&setting); strings.ReplaceAll(text, "\r\n", "\n") != there {
-			list = append(list, posts.Difference{What: setting.Label, From: shownValue(&setting, there), To: shownValue(&setting, text)})
+		return s, nil
+	},
+	Version: func(s *boardSettings) string { return s.Tag() },
+	Save: func(c *call, s *boardSettings) (resource.Done, error) {
+		values := make(map[string]string)
+		for i, setting := range kernel.AllSettings() {
+			switch {
+			case setting.Kind != kernel.KindFlag:
+				values[setting.Name] = s.texts[i]
+			case s.flags[i]:
+				values[setting.Name] = "1"
+			default:
+				values[setting.Name] = ""
+			}
 		}
-	}
-	return list
+		err := c.service.ChangeSettings(c.Context(), c.actor, values, c.Match())
+		return resource.Done{Notice: "Saved. The settings count from now on."}, err
+	},
 }
 
-// shownValue is a value for people.
-func shownValue(s *kernel.Setting, text string) string {
-	switch {
-	case s.Kind == kernel.KindFlag && text == "":
-		return "no"
-	case s.Kind == kernel.KindFlag:
-		return "yes"
-	}
-	return text
-}
-
-func (c *call) saveSettings() error {
-	values := make(map[string]string)
-	for _, setting := range kernel.AllSettings() {
-		// A box that is not ticked is not sent.
-		if setting.Kind == kernel.KindFlag || c.Form.Has(setting.Name) {
-			values[setting.Name] = c.Form.Text(setting.Name)
+// settingFields returns a field for each setting.
+func settingFields() (list []resource.Field[*call, boardSettings]) {
+	section := ""
+	for i, setting := range kernel.AllSettings() {
+		f := resource.Field[*call, boardSettings]{
+			Name: setting.Name, Label: setting.Label, Help: setting.Hint,
+			Min: setting.Least, Max: setting.Most, Required: setting.Least > 0,
 		}
-	}
-	if err := c.service.ChangeSettings(c.Context(), c.actor, values, c.Match()); err != nil {
-		set, now := c.service.Settings(c.Context())
-		if now != nil {
-			return now
+		if setting.Section != section {
+			section, f.Section = setting.Section, setting.Section
 		}
-		return c.showSettings(err, &set, func(s *kernel.Setting) string { return values[s.Name] })
-	}
-	return c.Redirect("/admin/settings", "Saved. The settings count from now on.")
-}
-
-// rightSection are rights as a form shows them.
-type rightSection struct {
-	Title  string
-	Rights []rightBox
-}
-
-type rightBox struct {
-	admin.Right
-	On bool
-}
-
-// sections are the rights of a mask; inForums leaves out those of the board.
-func sections(mask rights.Mask, inForums bool) (list []rightSection) {
-	for _, right := range admin.Rights() {
-		if inForums && !right.InForums {
+		if setting.Kind == kernel.KindFlag {
+			f.Flag = func(s *boardSettings) *bool { return &s.flags[i] }
+			list = append(list, f)
 			continue
 		}
-		last := len(list) - 1
-		if last < 0 || list[last].Title != right.Section {
-			list = append(list, rightSection{Title: right.Section})
-			last++
+		f.Text = func(s *boardSettings) *string { return &s.texts[i] }
+		switch setting.Kind {
+		case kernel.KindChoice:
+			f.Options = func(*call, *boardSettings) ([]resource.Choice, error) { return capitals(setting.Choices), nil }
+		case kernel.KindText:
+			f.Lines = 3
+		case kernel.KindNumber:
+			f.Type, f.Required = "number", true
 		}
-		list[last].Rights = append(list[last].Rights, rightBox{right, mask.Has(right.Mask())})
+		list = append(list, f)
 	}
 	return list
 }
 
-// mask is what boxes with the names of rights come to.
-func (c *call) mask(field string, rights []admin.Right) (mask rights.Mask) {
-	ticked := c.Form.Values(field)
-	for _, right := range rights {
-		if slices.Contains(ticked, right.Name) {
+// capitals returns choices whose labels begin with a capital.
+func capitals(words []string) []resource.Choice {
+	list := resource.Words(words...)
+	for i := range list {
+		list[i].Label = pages.Capital(list[i].Label)
+	}
+	return list
+}
+
+// rightChoices offers rights under their sections; inForums leaves out those of the board.
+func rightChoices(all []admin.Right, inForums bool) (list []resource.Choice) {
+	for _, right := range all {
+		if !inForums || right.InForums {
+			list = append(list, resource.Choice{Value: right.Name, Label: right.Label, Group: right.Section})
+		}
+	}
+	return list
+}
+
+// rightNames returns the names of the rights in a mask, of which maskOf is the reverse.
+func rightNames(mask rights.Mask, all []admin.Right) (names []string) {
+	for _, right := range all {
+		if mask.Has(right.Mask()) {
+			names = append(names, right.Name)
+		}
+	}
+	return names
+}
+
+func maskOf(names []string, all []admin.Right) (mask rights.Mask) {
+	for _, right := range all {
+		if slices.Contains(names, right.Name) {
 			mask |= right.Mask()
 		}
 	}
 	return mask
+}
+
+// numbersOf returns the ids that boxes have as texts, and leaves out what is none.
+func numbersOf(texts []string) (list []int64) {
+	for _, text := range texts {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func textsOf(ids []int64) []string {
+	list := make([]string, len(ids))
+	for i, id := range ids {
+		list[i] = itoa(id)
+	}
+	return list
+}
+
+// joined returns several texts in one cell.
+func joined(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
+
+// forumChoices adds the forums of some types to a list.
+func (c *call) forumChoices(list []resource.Choice, types ...string) ([]resource.Choice, error) {
+	tree, err := c.service.ForumTree(c.Context(), c.actor)
+	for _, f := range tree {
+		if slices.Contains(types, f.Type) {
+			list = append(list, resource.Choice{Value: itoa(f.ID), Label: indented(f.Title, f.Depth)})
+		}
+	}
+	return list, err
+}
+
+// groupChoices adds the groups that members can be in to a list.
+func (c *call) groupChoices(list []resource.Choice) ([]resource.Choice, error) {
+	groups, err := c.service.Groups(c.Context(), c.actor)
+	for _, g := range groups {
+		if g.Kind != "guest" {
+			list = append(list, resource.Choice{Value: itoa(g.ID), Label: g.Name})
+		}
+	}
+	return list, err
 }

@@ -6,138 +6,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-func (c *call) adminForums() error { return c.showForums(nil) }
-
-func (c *call) showForums(refusal error) error {
+func (c *call) adminForums() error {
 	list, err := c.service.ForumTree(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	return c.ShowForm(refusal, "admin_forums", "Forums", list)
-}
-
-// forumForm is a forum to be made or changed.
-type forumForm struct {
-	ID int64 // 0: a new one
-	pages.Edit
-	admin.ForumSpec
-	Flood           string // empty: the board's
-	Parents         pages.Select
-	Types           pages.Select
-	Threads, Below  bool
-	FromTheBoard    int64 // seconds of the flood control
-	WordsOfTheBoard int64
-}
-
-// forumForm adds to what is set what can be chosen.
-func (c *call) forumForm(id int64, spec admin.ForumSpec) (*forumForm, error) {
-	tree, err := c.service.ForumTree(c.Context(), c.actor)
-	if err != nil {
-		return nil, err
-	}
-	set := c.actor.Settings()
-	form := &forumForm{ID: id, ForumSpec: spec, FromTheBoard: set.FloodSeconds, WordsOfTheBoard: set.WordsMost}
-	form.Parents.Add("0", "None: at the top", spec.Parent == 0)
-	inside := int64(-1) // the depth of the forum, while what is below it is passed over
-	for _, f := range tree {
-		if inside >= 0 && f.Depth > inside {
-			form.Below = true
-			continue
-		}
-		inside = -1
-		if f.ID == id {
-			form.Threads, inside = f.Threads > 0, f.Depth
-			continue
-		}
-		if f.Type != "link" {
-			form.Parents.Add(itoa(f.ID), indented(f.Title, f.Depth), f.ID == spec.Parent)
-		}
-	}
-	for _, kind := range []struct{ value, label string }{{"forum", "Forum: holds threads"}, {"category", "Category: holds forums"}, {"link", "Link: leads elsewhere"}} {
-		form.Types.Add(kind.value, kind.label, kind.value == spec.Type)
-	}
-	if spec.FloodSeconds != nil {
-		form.Flood = itoa(*spec.FloodSeconds)
-	}
-	return form, nil
-}
-
-func (c *call) newForum() error {
-	spec := admin.NewForumSpec()
-	spec.Parent = c.Query.Number("parent")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	return c.showForum(nil, 0, spec)
-}
-
-func (c *call) showForum(refusal error, id int64, spec admin.ForumSpec) error {
-	form, err := c.forumForm(id, spec)
-	if err != nil {
-		return err
-	}
-	title := "New forum"
-	if id != 0 {
-		title = "Forum"
-		form.Edit, refusal = c.Edit(refusal, func() (string, any, error) {
-			f, err := c.service.ForumByID(c.Context(), c.actor, id)
-			return f.Tag(), f.Differences(&spec), err
-		})
-	}
-	return c.ShowForm(refusal, "admin_forum", title, form)
-}
-
-// forumSpec reads the form.
-func (c *call) forumSpec() (admin.ForumSpec, error) {
-	spec := admin.ForumSpec{
-		Type: c.Form.Text("type"), Title: c.Form.Text("title"), Description: c.Form.Text("description"), LinkURL: c.Form.Text("link_url"), Open: c.Form.Flag("open"),
-		AllowThreads: c.Form.Flag("allow_threads"), AllowReplies: c.Form.Flag("allow_replies"), ModerateThreads: c.Form.Flag("moderate_threads"),
-		ModeratePosts: c.Form.Flag("moderate_posts"), RequiresPrefix: c.Form.Flag("requires_prefix"),
-		Parent: c.Form.Number("parent"), MinWords: c.Form.Number("min_words"), MaxWords: c.Form.Number("max_words"),
-	}
-	if text := c.Form.Text("flood_seconds"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			n = -1 // refused with its field
-		}
-		spec.FloodSeconds = &n
-	}
-	return spec, c.Form.Err()
-}
-
-func (c *call) createForum() error {
-	spec, err := c.forumSpec()
-	if err != nil {
-		return err
-	}
-	id, err := c.service.CreateForum(c.Context(), c.actor, spec)
-	if err != nil {
-		return c.showForum(err, 0, spec)
-	}
-	return c.Redirect("/admin/forums#forum-"+itoa(id), "The forum is made. It has the rights of what it is in; change them under Rights.")
-}
-
-func (c *call) editForum() error {
-	id := c.ID("forumId")
-	f, err := c.service.ForumByID(c.Context(), c.actor, id)
-	if err != nil {
-		return err
-	}
-	return c.showForum(nil, id, f.ForumSpec)
-}
-
-func (c *call) saveForum() error {
-	id := c.ID("forumId")
-	spec, err := c.forumSpec()
-	if err != nil {
-		return err
-	}
-	if err := c.service.EditForum(c.Context(), c.actor, id, spec, c.Match()); err != nil {
-		return c.showForum(err, id, spec)
-	}
-	return c.Redirect("/admin/forums#forum-"+itoa(id), "Saved.")
+	return c.Show("admin_forums", "Forums", list)
 }
 
 func (c *call) shiftForum() error {
@@ -149,11 +26,130 @@ func (c *call) shiftForum() error {
 	return c.Then(c.service.ShiftForum(c.Context(), c.actor, id, by), "/admin/forums#forum-"+itoa(id), "")
 }
 
-func (c *call) deleteForum() error {
-	if err := c.service.DeleteForum(c.Context(), c.actor, c.ID("forumId")); err != nil {
-		return c.showForums(err)
+// forum is a forum as its form has it.
+type forum struct {
+	ID int64 // 0: a new one
+	admin.ForumSpec
+	flood string // empty: the board's
+}
+
+var forumForm = resource.Form[*call, forum]{
+	Path: "/admin/forums/{forumId}", New: "/admin/forums/new",
+	Head: resource.Head{
+		Title: "New forum", Tabs: adminTabs, Above: []resource.Target{{Label: "Forums", Path: "/admin/forums"}},
+	},
+	About: func(_ *call, f *forum, h *resource.Head) error {
+		if f.ID != 0 {
+			h.Title = "Edit " + f.Title
+			h.Links = []resource.Target{
+				{Label: "Rights", Path: "/admin/forums/" + itoa(f.ID) + "/rights"},
+				{Label: "Moderators", Path: "/admin/moderators" + query("forum", itoa(f.ID))},
+			}
+		}
+		return nil
+	},
+	Load: func(c *call) (*forum, error) {
+		if c.isNew("forumId") {
+			f := &forum{ForumSpec: admin.NewForumSpec()}
+			f.Parent = c.Query.Number("parent")
+			return f, c.Query.Err()
+		}
+		row, err := c.service.ForumByID(c.Context(), c.actor, c.ID("forumId"))
+		if err != nil {
+			return nil, err
+		}
+		f := &forum{ID: row.ID, ForumSpec: row.ForumSpec}
+		if f.FloodSeconds != nil {
+			f.flood = itoa(*f.FloodSeconds)
+		}
+		return f, nil
+	},
+	Version: func(f *forum) string { return f.Tag() },
+	Fields: []resource.Field[*call, forum]{
+		{Name: "title", Label: "Title", Required: true, Max: 100, Text: func(f *forum) *string { return &f.Title }},
+		{
+			Name: "type", Label: "Kind", Text: func(f *forum) *string { return &f.Type },
+			Options: resource.Fixed[*call, *forum](
+				resource.Choice{Value: "forum", Label: "Forum: holds threads"},
+				resource.Choice{Value: "category", Label: "Category: holds forums"},
+				resource.Choice{Value: "link", Label: "Link: leads elsewhere"}),
+		},
+		{Name: "parent", Label: "In", Number: func(f *forum) *int64 { return &f.Parent }, Options: (*call).parentChoices},
+		{
+			Name: "description", Label: "Description", Lines: 2, Max: 500,
+			Text: func(f *forum) *string { return &f.Description },
+		},
+		{
+			Name: "link_url", Label: "Address (of a link)", Type: "url", Max: 2000,
+			Text: func(f *forum) *string { return &f.LinkURL },
+		},
+		{
+			Name: "open", Section: "Rules", Label: "Open for new threads and replies",
+			Flag: func(f *forum) *bool { return &f.Open },
+		},
+		{Name: "allow_threads", Label: "Takes new threads", Flag: func(f *forum) *bool { return &f.AllowThreads }},
+		{Name: "allow_replies", Label: "Takes replies", Flag: func(f *forum) *bool { return &f.AllowReplies }},
+		{
+			Name: "moderate_threads", Label: "New threads wait for approval",
+			Flag: func(f *forum) *bool { return &f.ModerateThreads },
+		},
+		{Name: "moderate_posts", Label: "Replies wait for approval", Flag: func(f *forum) *bool { return &f.ModeratePosts }},
+		{Name: "requires_prefix", Label: "Threads need a prefix", Flag: func(f *forum) *bool { return &f.RequiresPrefix }},
+		{
+			Name: "flood_seconds", Label: "Seconds until one more post", Help: "Empty: as on the board; 0: no limit.",
+			Type: "number", Max: 86_400, Text: func(f *forum) *string { return &f.flood },
+		},
+		{
+			Name: "min_words", Label: "Fewest words of a post", Help: "Empty: one.", Max: 10_000,
+			Number: func(f *forum) *int64 { return &f.MinWords },
+		},
+		{
+			Name: "max_words", Label: "Most words of a post", Help: "Empty: as on the board.", Max: 10_000,
+			Number: func(f *forum) *int64 { return &f.MaxWords },
+		},
+	},
+	Save: func(c *call, f *forum) (resource.Done, error) {
+		spec := f.ForumSpec
+		if spec.FloodSeconds = nil; f.flood != "" {
+			n, err := strconv.ParseInt(f.flood, 10, 64)
+			if err != nil {
+				n = -1 // refused with its field
+			}
+			spec.FloodSeconds = &n
+		}
+		if f.ID != 0 {
+			err := c.service.EditForum(c.Context(), c.actor, f.ID, spec, c.Match())
+			return resource.Done{To: "/admin/forums#forum-" + itoa(f.ID)}, err
+		}
+		id, err := c.service.CreateForum(c.Context(), c.actor, spec)
+		notice := "The forum is made. It has the rights of what it is in; change them under Rights."
+		return resource.Done{To: "/admin/forums#forum-" + itoa(id), Notice: notice}, err
+	},
+	Actions: []resource.Action[*call]{{
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/forums",
+		Confirm: "For ever. Only a forum that holds nothing can be deleted: move its threads and the forums in it first.",
+		Do:      func(c *call, _ string) error { return c.service.DeleteForum(c.Context(), c.actor, c.ID("forumId")) },
+	}},
+	Name:   func(f *forum) string { return f.Title },
+	Offers: func(_ *call, f *forum, _ string) bool { return f.ID != 0 },
+}
+
+// parentChoices are where a forum may be: not in itself, nor in what is below it.
+func (c *call) parentChoices(of *forum) ([]resource.Choice, error) {
+	tree, err := c.service.ForumTree(c.Context(), c.actor)
+	list := []resource.Choice{{Value: "0", Label: "None: at the top"}}
+	inside := int64(-1) // the depth of the forum, while what is below it is passed over
+	for _, f := range tree {
+		if inside >= 0 && f.Depth > inside {
+			continue
+		}
+		if inside = -1; f.ID == of.ID {
+			inside = f.Depth
+		} else if f.Type != "link" {
+			list = append(list, resource.Choice{Value: itoa(f.ID), Label: indented(f.Title, f.Depth)})
+		}
 	}
-	return c.Redirect("/admin/forums", "The forum is deleted.")
+	return list, err
 }
 
 // matrixPage are the rights of all groups in a forum.

@@ -1,194 +1,199 @@
 package web
 
 import (
+	"slices"
+
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-func (c *call) groups() error { return c.showGroups(nil) }
+func groupAt(id int64) string { return "/admin/groups/" + itoa(id) }
 
-func (c *call) showGroups(refusal error) error {
-	list, err := c.service.Groups(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	return c.ShowForm(refusal, "admin_groups", "Groups", list)
+// groupKinds say who is in the groups of a kind.
+var groupKinds = map[string]string{
+	"guest": "Everybody who is not signed in", "registered": "Every new member", "staff": "Comes with the board",
+	"custom": "Made here",
 }
 
-// groupForm is a group to be made or changed.
-type groupForm struct {
-	ID   int64 // 0: a new one
-	Kind string
-	pages.Edit
-	admin.GroupSpec
-	Sections     []rightSection
-	Restrictions []rightBox
-	Members      []admin.MemberRow
-	More         bool
+var groupList = resource.List[*call, admin.GroupRow]{
+	Path: "/admin/groups", Head: adminHead("Groups", "New group", "/admin/groups/new"),
+	Nouns: [2]string{"group", "groups"},
+	Columns: []resource.Column[admin.GroupRow]{
+		{Label: "Name", Show: func(g admin.GroupRow) resource.Cell { return resource.Link(groupAt(g.ID), g.Name) }},
+		{Label: "Who is in it", Show: func(g admin.GroupRow) resource.Cell {
+			return resource.Text(groupKinds[g.Kind])
+		}},
+		{Label: "Edits within", Show: func(g admin.GroupRow) resource.Cell {
+			return resource.Text(pages.Plural(g.EditWindow, "minute", "minutes")).If(g.EditWindow != 0)
+		}},
+		{Label: "Limit", Show: func(g admin.GroupRow) resource.Cell {
+			return resource.Text(pages.Plural(g.PostsPerDay, "post", "posts") + " a day").If(g.PostsPerDay != 0)
+		}},
+		{Label: "Members", Show: func(g admin.GroupRow) resource.Cell {
+			return resource.Link("/admin/members"+query("group", itoa(g.ID)), "Members").If(g.Kind != "guest")
+		}},
+	},
+	Rows: resource.Whole(func(c *call) ([]admin.GroupRow, error) { return c.service.Groups(c.Context(), c.actor) }),
 }
 
-// membersShown is how many members the page of a group lists.
-const membersShown = 30
+// group is a group as its form has it.
+type group struct {
+	admin.GroupRow
+	allow, restrict []string
+}
 
-func (c *call) showGroup(refusal error, id int64, kind string, spec admin.GroupSpec) error {
-	form := groupForm{ID: id, Kind: kind, GroupSpec: spec, Sections: sections(spec.Allow, false)}
-	for _, right := range admin.Restrictions() {
-		form.Restrictions = append(form.Restrictions, rightBox{right, spec.Restrict.Has(right.Mask())})
-	}
-	if id != 0 && kind != "guest" && kind != "registered" {
-		list, err := c.service.GroupMembers(c.Context(), c.actor, id, membersShown+1)
-		if err != nil {
-			return err
+var groupForm = resource.Form[*call, group]{
+	Path: "/admin/groups/{groupId}", New: "/admin/groups/new",
+	Head: resource.Head{
+		Title: "New group", Tabs: adminTabs, Above: []resource.Target{{Label: "Groups", Path: "/admin/groups"}},
+	},
+	About: func(_ *call, g *group, h *resource.Head) error {
+		if g.ID != 0 {
+			h.Title = "Group " + g.GroupRow.Name
+			h.Links = []resource.Target{{Label: "Members", Path: "/admin/members" + query("group", itoa(g.ID))}}
 		}
-		form.More = len(list) > membersShown
-		form.Members = list[:min(len(list), membersShown)]
-	}
-	title := "New group"
-	if id != 0 {
-		title = "Group"
-		form.Edit, refusal = c.Edit(refusal, func() (string, any, error) {
-			g, err := c.group()
-			return g.Tag(), g.Differences(&spec), err
-		})
-	}
-	return c.ShowForm(refusal, "admin_group", title, form)
-}
-
-func (c *call) newGroup() error {
-	return c.showGroup(nil, 0, "custom", admin.GroupSpec{EditWindow: 1440})
-}
-
-func (c *call) groupSpec() (admin.GroupSpec, error) {
-	return admin.GroupSpec{
-		Name: c.Form.Text("name"), Allow: c.mask("allow", admin.Rights()), Restrict: c.mask("restrict", admin.Restrictions()),
-		EditWindow: c.Form.Number("edit_window"), PostsPerDay: c.Form.Number("posts_per_day"),
-	}, c.Form.Err()
-}
-
-func (c *call) createGroup() error {
-	spec, err := c.groupSpec()
-	if err != nil {
-		return err
-	}
-	if _, err := c.service.CreateGroup(c.Context(), c.actor, spec); err != nil {
-		return c.showGroup(err, 0, "custom", spec)
-	}
-	return c.Redirect("/admin/groups", "The group is made. Members come into it on their own pages.")
-}
-
-// group reads the group of the path.
-func (c *call) group() (g admin.GroupRow, err error) {
-	id := c.ID("groupId")
-	list, err := c.service.Groups(c.Context(), c.actor)
-	if err != nil {
-		return g, err
-	}
-	for _, g := range list {
-		if g.ID == id {
-			return g, nil
+		return nil
+	},
+	Load: func(c *call) (*group, error) {
+		row := admin.GroupRow{Kind: "custom", GroupSpec: admin.GroupSpec{EditWindow: 1440}}
+		if !c.isNew("groupId") {
+			list, err := c.service.Groups(c.Context(), c.actor)
+			if row, err = resource.One(list, err, func(g admin.GroupRow) bool { return g.ID == c.ID("groupId") }); err != nil {
+				return nil, err
+			}
 		}
-	}
-	return g, pages.NotFound()
+		return &group{row, rightNames(row.Allow, admin.Rights()), rightNames(row.Restrict, admin.Restrictions())}, nil
+	},
+	Version: func(g *group) string { return g.Tag() },
+	Fields: []resource.Field[*call, group]{
+		{
+			Name: "name", Label: "Name", Required: true, Max: 40, Text: func(g *group) *string { return &g.GroupRow.Name },
+			Hide: func(_ *call, g *group) bool { return g.Kind != "custom" },
+		},
+		{
+			Name: "allow", Label: "May", List: func(g *group) *[]string { return &g.allow },
+			Help:    "On the whole board; a forum can allow or deny what is not under Board.",
+			Options: func(*call, *group) ([]resource.Choice, error) { return rightChoices(admin.Rights(), false), nil },
+		},
+		{
+			Name: "restrict", Section: "Limits", Label: "Approval", List: func(g *group) *[]string { return &g.restrict },
+			Help:    "Of a member who is in more groups, only where all of them say so.",
+			Options: func(*call, *group) ([]resource.Choice, error) { return rightChoices(admin.Restrictions(), false), nil },
+		},
+		{
+			Name: "edit_window", Label: "Minutes in which own posts can be edited", Help: "0: no limit.", Required: true,
+			Max: 5_256_000, Number: func(g *group) *int64 { return &g.EditWindow },
+		},
+		{
+			Name: "posts_per_day", Label: "Posts a day", Help: "0: no limit.", Required: true, Max: 100_000,
+			Number: func(g *group) *int64 { return &g.PostsPerDay },
+		},
+	},
+	Save: func(c *call, g *group) (resource.Done, error) {
+		spec := g.GroupSpec
+		spec.Allow, spec.Restrict = maskOf(g.allow, admin.Rights()), maskOf(g.restrict, admin.Restrictions())
+		if g.ID == 0 {
+			_, err := c.service.CreateGroup(c.Context(), c.actor, spec)
+			return resource.Done{To: "/admin/groups", Notice: "The group is made. Members come into it on their own pages."}, err
+		}
+		err := c.service.EditGroup(c.Context(), c.actor, g.ID, spec, c.Match())
+		return resource.Done{To: "/admin/groups", Notice: "Saved. The rights count from now on."}, err
+	},
+	Actions: []resource.Action[*call]{{
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/groups",
+		Confirm: "It goes with its rights in all forums.",
+		Do:      func(c *call, _ string) error { return c.service.DeleteGroup(c.Context(), c.actor, c.ID("groupId")) },
+	}},
+	Name:   func(g *group) string { return g.GroupRow.Name },
+	Offers: func(_ *call, g *group, _ string) bool { return g.ID != 0 && g.Kind == "custom" },
 }
 
-func (c *call) editGroup() error {
-	g, err := c.group()
-	if err != nil {
-		return err
-	}
-	return c.showGroup(nil, g.ID, g.Kind, g.GroupSpec)
+var moderatorList = resource.List[*call, admin.Moderator]{
+	Path: "/admin/moderators", Head: adminHead("Moderators", "New moderator", "/admin/moderators/new"),
+	Nouns: [2]string{"moderator", "moderators"},
+	Empty: "No forum has moderators of its own. Those of the group “moderators” moderate all.",
+	Columns: []resource.Column[admin.Moderator]{
+		{Label: "Who", Show: func(m admin.Moderator) resource.Cell {
+			link := resource.Link("/admin/moderators/"+itoa(m.ID), m.Name())
+			return resource.Cells(link, resource.Tag("group", "").If(m.Group != 0))
+		}},
+		{Label: "Forum", Show: func(m admin.Moderator) resource.Cell {
+			return resource.Cells(resource.Text(m.ForumTitle), resource.Note("and below").If(m.Cascades))
+		}},
+	},
+	Filters: []resource.Input[*call]{{Name: "forum", Label: "Forum", Options: func(c *call) ([]resource.Choice, error) {
+		return c.forumChoices(resource.All(), "forum", "category")
+	}}},
+	Rows: func(c *call, q resource.Query) ([]admin.Moderator, string, error) {
+		list, err := c.service.Moderators(c.Context(), c.actor)
+		forum := q.Number("forum")
+		return slices.DeleteFunc(list, func(m admin.Moderator) bool { return forum != 0 && m.Forum != forum }), "", err
+	},
+	ID:   func(m admin.Moderator) string { return itoa(m.ID) },
+	Name: func(m admin.Moderator) string { return m.Name() + " in " + m.ForumTitle },
+	Actions: []resource.Action[*call]{{
+		Name: "remove", Label: "Remove", Done: "removed", Danger: true, Each: true,
+		Do: func(c *call, id string) error { return c.service.RemoveModerator(c.Context(), c.actor, c.idOf(id, "")) },
+	}},
 }
 
-func (c *call) saveGroup() error {
-	g, err := c.group()
-	if err != nil {
-		return err
-	}
-	spec, err := c.groupSpec()
-	if err != nil {
-		return err
-	}
-	if g.Kind != "custom" {
-		spec.Name = g.Name
-	}
-	if err := c.service.EditGroup(c.Context(), c.actor, g.ID, spec, c.Match()); err != nil {
-		return c.showGroup(err, g.ID, g.Kind, spec)
-	}
-	return c.Redirect("/admin/groups", "Saved. The rights count from now on.")
-}
-
-func (c *call) deleteGroup() error {
-	if err := c.service.DeleteGroup(c.Context(), c.actor, c.ID("groupId")); err != nil {
-		return c.showGroups(err)
-	}
-	return c.Redirect("/admin/groups", "The group is deleted.")
-}
-
-// moderatorsPage are the moderators, and one to be made or changed.
-type moderatorsPage struct {
-	List     []admin.Moderator
-	Forums   pages.Select
-	Groups   pages.Select
-	Sections []rightSection
+// moderator gives rights in a forum, as its form has it.
+type moderator struct {
 	admin.Moderator
+	names []string
 }
 
-func (c *call) moderators() error {
-	m := admin.Moderator{Forum: c.Query.Number("forum"), Rights: admin.ModeratorMask, Cascades: true}
-	edit := c.Query.Number("edit")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	return c.showModerators(nil, m, edit)
-}
+func isOldModerator(_ *call, m *moderator) bool { return m.ID != 0 }
 
-func (c *call) showModerators(refusal error, m admin.Moderator, edit int64) error {
-	list, err := c.service.Moderators(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	for _, found := range list {
-		if found.ID == edit {
-			m = found
+var moderatorForm = resource.Form[*call, moderator]{
+	Path: "/admin/moderators/{moderatorId}", New: "/admin/moderators/new",
+	Head: resource.Head{
+		Title: "New moderator", Tabs: adminTabs, Above: []resource.Target{{Label: "Moderators", Path: "/admin/moderators"}},
+	},
+	About: func(_ *call, m *moderator, h *resource.Head) error {
+		if m.ID != 0 {
+			h.Title = "Rights of " + m.Name() + " in " + m.ForumTitle
 		}
-	}
-	tree, err := c.service.ForumTree(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	groups, err := c.service.Groups(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	page := moderatorsPage{List: list, Moderator: m, Sections: sections(m.Rights, true)}
-	page.Groups.Add("0", "None: the member", m.Group == 0)
-	for _, f := range tree {
-		if f.Type != "link" {
-			page.Forums.Add(itoa(f.ID), indented(f.Title, f.Depth), f.ID == m.Forum)
+		return nil
+	},
+	Load: func(c *call) (*moderator, error) {
+		m := admin.Moderator{Forum: c.Query.Number("forum"), Rights: admin.ModeratorMask, Cascades: true}
+		if !c.isNew("moderatorId") {
+			list, err := c.service.Moderators(c.Context(), c.actor)
+			m, err = resource.One(list, err, func(m admin.Moderator) bool { return m.ID == c.ID("moderatorId") })
+			if err != nil {
+				return nil, err
+			}
 		}
-	}
-	for _, g := range groups {
-		if g.Kind != "guest" {
-			page.Groups.Add(itoa(g.ID), g.Name, g.ID == m.Group)
-		}
-	}
-	return c.ShowForm(refusal, "admin_moderators", "Moderators", page)
-}
-
-func (c *call) setModerator() error {
-	m := admin.Moderator{
-		UserName: c.Form.Text("user"), Forum: c.Form.Number("forum"), Group: c.Form.Number("group"),
-		Rights: c.mask("rights", admin.Rights()), Cascades: c.Form.Flag("cascades"),
-	}
-	if err := c.Form.Err(); err != nil {
-		return err
-	}
-	if err := c.service.SetModerator(c.Context(), c.actor, m); err != nil {
-		return c.showModerators(err, m, 0)
-	}
-	return c.Redirect("/admin/moderators", "Saved.")
-}
-
-func (c *call) removeModerator() error {
-	return c.Then(c.service.RemoveModerator(c.Context(), c.actor, c.ID("moderatorId")), "/admin/moderators", "The moderator's rights are gone.")
+		return &moderator{m, rightNames(m.Rights, admin.Rights())}, c.Query.Err()
+	},
+	Fields: []resource.Field[*call, moderator]{
+		{
+			Name: "user", Label: "Member", Max: 40, Hide: isOldModerator,
+			Text: func(m *moderator) *string { return &m.UserName },
+		},
+		{
+			Name: "group", Label: "Or group", Hide: isOldModerator, Number: func(m *moderator) *int64 { return &m.Group },
+			Options: func(c *call, _ *moderator) ([]resource.Choice, error) {
+				return c.groupChoices([]resource.Choice{{Value: "0", Label: "None: the member"}})
+			},
+		},
+		{
+			Name: "forum", Label: "Forum", Hide: isOldModerator, Number: func(m *moderator) *int64 { return &m.Forum },
+			Options: func(c *call, _ *moderator) ([]resource.Choice, error) {
+				return c.forumChoices(nil, "forum", "category")
+			},
+		},
+		{Name: "cascades", Label: "In the forums below too", Flag: func(m *moderator) *bool { return &m.Cascades }},
+		{
+			Name: "rights", Label: "May", List: func(m *moderator) *[]string { return &m.names },
+			Options: func(*call, *moderator) ([]resource.Choice, error) { return rightChoices(admin.Rights(), true), nil },
+		},
+	},
+	Save: func(c *call, m *moderator) (resource.Done, error) {
+		set := m.Moderator
+		set.Rights = maskOf(m.names, admin.Rights())
+		return resource.Done{To: "/admin/moderators"}, c.service.SetModerator(c.Context(), c.actor, set)
+	},
 }

@@ -2,8 +2,8 @@ package web
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
@@ -11,89 +11,144 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-const membersPerPage = 50
+func memberAt(id int64) string { return "/admin/members/" + itoa(id) }
 
-// membersPage are members that were looked for.
-type membersPage struct {
-	List   []admin.MemberRow
-	Name   string
-	States pages.Select
-	Next   string // address; empty: the last page
+// stateTag shows the state of a member; that of most needs no mark.
+func stateTag(m admin.MemberRow) resource.Cell {
+	switch {
+	case m.State == "active":
+		return resource.Text(m.State)
+	case m.Outside():
+		return resource.Tag(m.State, "held")
+	}
+	return resource.Tag(m.State, "gone")
 }
 
-func (c *call) findMembers() error {
-	q := admin.MemberQuery{Name: c.Query.Text("name"), State: c.Query.Text("state"), After: c.Query.Text("after"), Limit: membersPerPage}
-	list, next, err := c.service.FindMembers(c.Context(), c.actor, q)
+var memberList = resource.List[*call, admin.MemberRow]{
+	Path: "/admin/members",
+	Head: resource.Head{
+		Title: "Members", Tabs: adminTabs, Links: []resource.Target{{Label: "Names that look alike", Path: "/admin/names"}},
+	},
+	Nouns: [2]string{"member", "members"}, CSV: "members.csv",
+	Empty: "There are no members yet. The settings say who may join.",
+	Columns: []resource.Column[admin.MemberRow]{
+		{
+			Label: "Name", Sort: "name",
+			Show: func(m admin.MemberRow) resource.Cell { return resource.Link(memberAt(m.ID), m.Name) },
+		},
+		{Label: "State", Show: func(m admin.MemberRow) resource.Cell {
+			return resource.Cells(stateTag(m), resource.Tag("moderated", "held").If(m.Moderated))
+		}},
+		{Label: "Mail", Text: func(m admin.MemberRow) string { return m.Email }},
+		{Label: "Posts", Sort: admin.MembersPosts, Down: true, Count: func(m admin.MemberRow) int64 { return m.Posts }},
+		{
+			Label: "Joined", Sort: admin.MembersNewest, Down: true,
+			Time: func(m admin.MemberRow) kernel.Moment { return m.JoinedAt },
+		},
+		{
+			Label: "Last seen", Sort: admin.MembersSeen, Down: true,
+			Time: func(m admin.MemberRow) kernel.Moment { return m.LastActiveAt },
+		},
+	},
+	Filters: []resource.Input[*call]{
+		{Name: "name", Label: "Name begins with, or mail address", Max: 254},
+		{Name: "state", Label: "State", Options: func(*call) ([]resource.Choice, error) {
+			return resource.All(capitals(admin.States)...), nil
+		}},
+		{
+			Name: "group", Label: "Group",
+			Options: func(c *call) ([]resource.Choice, error) { return c.groupChoices(resource.All()) },
+		},
+	},
+	Fixed: func(q resource.Query) bool { return q.Text("name") != "" || q.Text("group") != "" },
+	Rows: func(c *call, q resource.Query) ([]admin.MemberRow, string, error) {
+		return c.service.FindMembers(c.Context(), c.actor, admin.MemberQuery{
+			Name: q.Text("name"), State: q.Text("state"), Group: q.Number("group"), Sort: q.Sort, After: q.After, Limit: q.Limit,
+		})
+	},
+	ID: func(m admin.MemberRow) string { return itoa(m.ID) }, Name: func(m admin.MemberRow) string { return m.Name },
+	Actions: memberActions,
+}
+
+// ending asks for the end of a ban or a suspension, and its reason.
+var ending = []resource.Input[*call]{
+	{Name: "days", Label: "For", Value: "7", Options: func(*call) ([]resource.Choice, error) {
+		return []resource.Choice{
+			{Value: "1", Label: "1 day"},
+			{Value: "3", Label: "3 days"},
+			{Value: "7", Label: "1 week"},
+			{Value: "30", Label: "30 days"},
+			{Value: "90", Label: "90 days"},
+			{Value: "365", Label: "1 year"},
+			{Value: "0", Label: "ever (ban only)"},
+		}, nil
+	}},
+	{Name: "date", Label: "Or up to and with", Type: "date", Least: func(c *call) string {
+		return c.service.Moment().Time().In(c.actor.User.Zone()).Format(time.DateOnly)
+	}},
+	{Name: "reason", Label: "Reason, for the log", Max: 200},
+}
+
+// memberActions are those of the list and of the page of one member.
+var memberActions = []resource.Action[*call]{
+	{Name: "approve", Label: "Let in", Done: "let in", Do: func(c *call, id string) error {
+		return c.service.ApproveMember(c.Context(), c.actor, c.idOf(id, "userId"))
+	}},
+	{
+		Name: "suspend", Label: "Suspend…", Done: "suspended", Ask: ending, Do: (*call).suspend,
+		Confirm: "Who is suspended can only read until then.",
+	},
+	{Name: "unsuspend", Label: "End the suspension", Done: "allowed to write again", Do: func(c *call, id string) error {
+		return c.service.Suspend(c.Context(), c.actor, c.idOf(id, "userId"), 0, "")
+	}},
+	{
+		Name: "unban", Label: "End the ban", Done: "let in again",
+		Do: func(c *call, id string) error { return c.service.Unban(c.Context(), c.actor, c.idOf(id, "userId")) },
+	},
+	{
+		Name: "ban", Label: "Ban…", Done: "banned and signed out", Danger: true, Ask: ending, Do: (*call).ban,
+		Confirm: "Who is banned is signed out and cannot sign in until then.",
+	},
+	{
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true,
+		Confirm: "For ever: mail address, password, profile and tokens go. The posts stay under the name; " +
+			"that of who was never let in is free again.",
+		Do: func(c *call, id string) error {
+			return c.service.DeleteMember(c.Context(), c.actor, c.idOf(id, "userId"))
+		},
+	},
+}
+
+func (c *call) suspend(id string) error {
+	until, err := c.until()
+	if err == nil && until == 0 {
+		err = apierror.New(http.StatusUnprocessableEntity, "validation_failed", "Give an end: a number of days, or a date.")
+	}
 	if err != nil {
 		return err
 	}
-	page := membersPage{List: list, Name: q.Name}
-	page.States.Add("", "All", q.State == "")
-	for _, state := range admin.States {
-		page.States.Add(state, pages.Capital(state), state == q.State)
-	}
-	if next != "" {
-		page.Next = "/admin/members?" + url.Values{"name": {q.Name}, "state": {q.State}, "after": {next}}.Encode()
-	}
-	return c.Show("admin_members", "Members", page)
+	return c.service.Suspend(c.Context(), c.actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
 }
 
-// names are those that look alike.
-func (c *call) names() error {
-	list, err := c.service.NameClashes(c.Context(), c.actor)
+func (c *call) ban(id string) error {
+	until, err := c.until()
 	if err != nil {
 		return err
 	}
-	return c.Show("admin_names", "Names that look alike", list)
+	return c.service.Ban(c.Context(), c.actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
 }
 
-// memberPage is a member with all that may be changed.
-type memberPage struct {
-	admin.MemberRow
-	Groups    []groupBox
-	Tokens    []admin.TokenRow
-	Suspended bool
-	Self      bool
-	Password  string // shown once
-	Today     string
-}
-
-type groupBox struct {
-	admin.GroupRow
-	In bool
-}
-
-func (c *call) adminMember() error {
-	return c.showMember(nil, c.ID("userId"), "")
-}
-
-func (c *call) showMember(refusal error, id int64, password string) error {
-	m, err := c.service.MemberByID(c.Context(), c.actor, id)
-	if err != nil {
-		return err
-	}
-	groups, err := c.service.Groups(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	tokens, err := c.service.MemberTokens(c.Context(), c.actor, id)
-	if err != nil {
-		return err
-	}
-	now := c.service.Moment()
-	page := memberPage{
-		MemberRow: m, Tokens: tokens, Suspended: m.SuspendedUntil > now, Self: m.ID == c.actor.User.ID, Password: password,
-		Today: now.Time().In(c.actor.User.Zone()).Format(time.DateOnly),
-	}
-	for _, g := range groups {
-		if g.Kind != "guest" {
-			page.Groups = append(page.Groups, groupBox{g, slices.Contains(m.Groups, g.ID)})
-		}
-	}
-	return c.ShowForm(refusal, "admin_member", m.Name, page)
+// newPassword is an action of one member alone.
+var newPassword = resource.Action[*call]{
+	Name: "password", Label: "New password",
+	Confirm: "The present password ends, and the member is signed out everywhere. " +
+		"Tell the new one to the member, who must change it after signing in.",
+	Make: func(c *call, _ string) (string, error) {
+		return c.service.ResetPassword(c.Context(), c.actor, c.ID("userId"))
+	},
 }
 
 // until is the end that a form gives: a date, or a number of days; 0: never.
@@ -112,116 +167,191 @@ func (c *call) until() (kernel.Moment, error) {
 	return c.service.Moment().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour), nil
 }
 
-func (c *call) changeMember() error {
-	id := c.ID("userId")
-	ctx, s, notice := c.Context(), c.service, "Saved."
-	var err error
-	switch c.Form.Text("do") {
-	case "approve":
-		notice = "The member is let in."
-		err = s.ApproveMember(ctx, c.actor, id)
-	case "ban":
-		notice = "The member is banned and signed out."
-		var until kernel.Moment
-		if until, err = c.until(); err == nil {
-			err = s.Ban(ctx, c.actor, id, until, c.Form.Text("reason"))
+// member is a member with all that may be changed.
+type member struct {
+	admin.MemberRow
+	groups []string
+}
+
+var memberForm = resource.Form[*call, member]{
+	Path: "/admin/members/{userId}",
+	Head: resource.Head{Tabs: adminTabs, Above: []resource.Target{{Label: "Members", Path: "/admin/members"}}},
+	About: func(_ *call, m *member, h *resource.Head) error {
+		h.Title = m.MemberRow.Name
+		if m.State != "active" {
+			h.Marks = []resource.Cell{stateTag(m.MemberRow)}
 		}
-	case "unban":
-		notice = "The ban is over."
-		err = s.Unban(ctx, c.actor, id)
-	case "suspend":
-		notice = "The member can only read until then."
-		var until kernel.Moment
-		if until, err = c.until(); err == nil && until == 0 {
-			err = apierror.New(http.StatusUnprocessableEntity, "validation_failed", "Give an end: a number of days, or a date.")
+		h.Links = []resource.Target{
+			{Label: "Public profile", Path: "/members/" + itoa(m.ID)},
+			{Label: "API tokens", Path: "/admin/tokens" + query("user", m.MemberRow.Name)},
+			{Label: "Log", Path: "/moderation/log" + query("actor", m.MemberRow.Name)},
+		}
+		return nil
+	},
+	Load: func(c *call) (*member, error) {
+		m, err := c.service.MemberByID(c.Context(), c.actor, c.ID("userId"))
+		return &member{m, textsOf(m.Groups)}, err
+	},
+	Facts: func(c *call, m *member) []resource.Fact {
+		list := []resource.Fact{
+			{Label: "Mail", Cell: resource.Cells(
+				resource.Text("none").If(m.Email == ""), resource.Text(m.Email).If(m.Email != ""),
+				resource.Text("(not confirmed)").If(m.Email != "" && !m.EmailConfirmed),
+				resource.Text("asked for "+m.EmailAsked+" (not confirmed)").If(m.EmailAsked != ""))},
+			{Label: "State", Cell: resource.Cells(
+				resource.Text(m.State), resource.Text("until").If(m.BannedUntil != 0),
+				resource.Time(m.BannedUntil).If(m.BannedUntil != 0),
+				resource.Text("for ever").If(m.State == "banned" && m.BannedUntil == 0))},
+			{
+				Label: "Posts",
+				Cell:  resource.Cells(resource.Count(m.Posts), resource.Note("the last one"), resource.Time(m.LastPostAt)),
+			},
+			{Label: "Joined", Cell: resource.Time(m.JoinedAt)},
+			{Label: "Last seen", Cell: resource.Time(m.LastActiveAt)},
+		}
+		if m.suspended(c) {
+			until := resource.Cells(resource.Text("reads only until"), resource.Time(m.SuspendedUntil))
+			list = append(list, resource.Fact{Label: "Suspended", Cell: until})
+		}
+		return list
+	},
+	Fields: []resource.Field[*call, member]{
+		{
+			Name: "groups", Label: "Groups", Hide: isDeleted, List: func(m *member) *[]string { return &m.groups },
+			Options: func(c *call, _ *member) ([]resource.Choice, error) { return c.groupChoices(nil) },
+		},
+		{
+			Name: "moderated", Label: "Every post waits for approval", Hide: isDeleted,
+			Flag: func(m *member) *bool { return &m.Moderated },
+		},
+	},
+	Save: func(c *call, m *member) (resource.Done, error) {
+		now, err := c.service.MemberByID(c.Context(), c.actor, m.ID)
+		if err == nil && now.Moderated != m.Moderated {
+			err = c.service.SetModerated(c.Context(), c.actor, m.ID, m.Moderated)
 		}
 		if err == nil {
-			err = s.Suspend(ctx, c.actor, id, until, c.Form.Text("reason"))
+			err = c.service.SetGroups(c.Context(), c.actor, m.ID, numbersOf(m.groups))
 		}
-	case "unsuspend":
-		notice = "The member can write again."
-		err = s.Suspend(ctx, c.actor, id, 0, "")
-	case "moderate":
-		err = s.SetModerated(ctx, c.actor, id, c.Form.Flag("moderated"))
-	case "groups":
-		groups := c.Form.Numbers("group")
-		if err = c.Form.Err(); err == nil {
-			err = s.SetGroups(ctx, c.actor, id, groups)
-		}
-	case "password":
-		var password string
-		if password, err = s.ResetPassword(ctx, c.actor, id); err == nil {
-			return c.showMember(nil, id, password) // on this answer only: it is stored nowhere
-		}
-	case "delete":
-		notice = "The member is deleted. The posts stay."
-		err = s.DeleteMember(ctx, c.actor, id)
-	default:
-		err = apierror.New(http.StatusBadRequest, "bad_request", "There is no such change of a member.")
-	}
-	if err != nil {
-		return c.showMember(err, id, "")
-	}
-	to := "/admin/members/" + itoa(id)
-	if c.Form.Text("back") == "admin" {
-		to = "/admin"
-	}
-	return c.Redirect(to, notice)
+		return resource.Done{}, err
+	},
+	Actions: slices.Insert(slices.Clone(memberActions), len(memberActions)-2, newPassword),
+	Name:    func(m *member) string { return m.MemberRow.Name },
+	Offers: func(c *call, m *member, action string) bool {
+		self, banned := m.ID == c.actor.User.ID, m.State == "banned"
+		return m.State != "deleted" && map[string]bool{
+			"approve": m.Outside(), "suspend": !self && !m.Outside() && !banned, "ban": !self && !m.Outside() && !banned,
+			"unban": banned, "unsuspend": m.suspended(c), "password": true, "delete": !self,
+		}[action]
+	},
 }
 
-// adminTokensPage are tokens of members, and one to be made.
-type adminTokensPage struct {
-	List   []admin.TokenRow
-	Next   string
-	All    []string
-	User   string
-	Name   string
-	Scopes []string
-	Days   int64
-	Made   string // shown once
-	Now    kernel.Moment
+func isDeleted(_ *call, m *member) bool { return m.State == "deleted" }
+
+func (m *member) suspended(c *call) bool { return m.SuspendedUntil > c.service.Moment() }
+
+// nameList is the members whose names look alike.
+var nameList = resource.List[*call, admin.NameClash]{
+	Path: "/admin/names", Head: resource.Head{
+		Title: "Names that look alike", Tabs: adminTabs, Above: []resource.Target{{Label: "Members", Path: "/admin/members"}},
+		Lead: "These members joined before names were compared, or came with a fixture. They keep their names; " +
+			"no new member gets one that looks like either.",
+	},
+	Empty: "No two members have names that look alike.",
+	Columns: []resource.Column[admin.NameClash]{
+		{Label: "Name", Show: func(n admin.NameClash) resource.Cell { return namesake(n.Member) }},
+		{Label: "Looks like", Show: func(n admin.NameClash) resource.Cell { return namesake(n.Like) }},
+	},
+	Rows: resource.Whole(func(c *call) ([]admin.NameClash, error) { return c.service.NameClashes(c.Context(), c.actor) }),
 }
 
-// Has reports whether a scope is ticked.
-func (p adminTokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
-
-func (c *call) adminTokens() error {
-	return c.showTokens(nil, adminTokensPage{User: c.Query.Text("user"), Scopes: rights.Scopes, Days: c.actor.Settings().TokenDays})
+func namesake(m admin.MemberRow) resource.Cell {
+	link, state := resource.Link(memberAt(m.ID), m.Name), stateTag(m).If(m.State != "active")
+	return resource.Cells(link, state, resource.Note("joined"), resource.Time(m.JoinedAt))
 }
 
-func (c *call) showTokens(refusal error, page adminTokensPage) error {
-	before := c.Query.Number("before")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	list, next, err := c.service.Tokens(c.Context(), c.actor, 0, before, membersPerPage)
-	if err != nil {
-		return err
-	}
-	page.List, page.All, page.Now = list, rights.Scopes, c.service.Moment()
-	if next != 0 {
-		page.Next = "/admin/tokens?before=" + itoa(next)
-	}
-	return c.ShowForm(refusal, "admin_tokens", "Tokens", page)
+var tokenList = resource.List[*call, admin.TokenRow]{
+	Path: "/admin/tokens", Head: adminHead("Tokens", "New token", "/admin/tokens/new"),
+	Nouns: [2]string{"token", "tokens"}, Empty: "There are no tokens. Programs act for a member with one.",
+	CSV: "tokens.csv",
+	Columns: []resource.Column[admin.TokenRow]{
+		{Label: "Member", Show: func(t admin.TokenRow) resource.Cell { return resource.Link(memberAt(t.User), t.UserName) }},
+		{Label: "Name", Text: func(t admin.TokenRow) string { return t.Name }},
+		{Label: "Scopes", Show: func(t admin.TokenRow) resource.Cell {
+			if len(t.Scopes) == len(rights.Scopes) {
+				return resource.Text("all")
+			}
+			return joined(t.Scopes)
+		}},
+		{Label: "Ends", Show: func(t admin.TokenRow) resource.Cell {
+			if t.RevokedAt != 0 {
+				return resource.Cells(resource.Tag("revoked", "gone"), resource.Time(t.RevokedAt))
+			}
+			return resource.Cells(resource.Tag("expired", "gone").If(t.Expired), resource.Time(t.ExpiresAt))
+		}},
+		{Label: "Used", Time: func(t admin.TokenRow) kernel.Moment { return t.LastUsedAt }},
+	},
+	Filters: []resource.Input[*call]{{Name: "user", Label: "Member", Max: 40}},
+	Rows: func(c *call, q resource.Query) ([]admin.TokenRow, string, error) {
+		return cursor(q, func(before int64) ([]admin.TokenRow, int64, error) {
+			return c.service.Tokens(c.Context(), c.actor, q.Text("user"), before, q.Limit)
+		})
+	},
+	ID:   func(t admin.TokenRow) string { return itoa(t.ID) },
+	Name: func(t admin.TokenRow) string { return t.Name + " of " + t.UserName },
+	Actions: []resource.Action[*call]{{
+		Name: "revoke", Label: "Revoke", Done: "revoked", Danger: true, Each: true,
+		Confirm: "Programs that use them are signed out for ever.",
+		Do:      func(c *call, id string) error { return c.service.RevokeTokenFor(c.Context(), c.actor, c.idOf(id, "")) },
+	}},
+	Offers: func(_ *call, t admin.TokenRow, _ string) bool { return t.RevokedAt == 0 },
 }
 
-func (c *call) issueTokenFor() error {
-	days := c.Form.Number("days")
-	if err := c.Form.Err(); err != nil {
-		return err
+// cursor reads a list that goes on before an id; 0 is its beginning and its end.
+func cursor[R any](q resource.Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
+	before, err := strconv.ParseInt(q.After, 10, 64)
+	if err != nil && q.After != "" {
+		return nil, "", apierror.New(http.StatusBadRequest, "bad_request", "This is no place in the list.")
 	}
-	request := accounts.TokenRequest{User: c.Form.Text("user"), Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"), Days: int(min(days, 1<<20))}
-	made, refusal := c.service.IssueTokenFor(c.Context(), c.actor, request)
-	if refusal != nil {
-		return c.showTokens(refusal, adminTokensPage{User: request.User, Name: request.Name, Scopes: request.Scopes, Days: days})
+	list, next, err := read(before)
+	if err != nil || next == 0 {
+		return list, "", err
 	}
-	return c.showTokens(nil, adminTokensPage{User: request.User, Scopes: rights.Scopes, Days: c.actor.Settings().TokenDays, Made: made})
+	return list, itoa(next), nil
 }
 
-func (c *call) revokeTokenFor() error {
-	to := "/admin/tokens"
-	if user := c.Form.Number("user"); user != 0 {
-		to = "/admin/members/" + itoa(user)
-	}
-	return c.Then(c.service.RevokeTokenFor(c.Context(), c.actor, c.ID("tokenId")), to, "The token is revoked.")
+// token is a token to be made.
+type token struct {
+	User, Name string
+	Scopes     []string
+	Days       int64
+}
+
+var tokenForm = resource.Form[*call, token]{
+	New: "/admin/tokens/new",
+	Head: resource.Head{
+		Title: "New token", Tabs: adminTabs, Above: []resource.Target{{Label: "Tokens", Path: "/admin/tokens"}},
+	},
+	Submit: "Make the token",
+	Load: func(c *call) (*token, error) {
+		return &token{User: c.Query.Text("user"), Scopes: rights.Scopes, Days: c.actor.Settings().TokenDays}, nil
+	},
+	Fields: []resource.Field[*call, token]{
+		{Name: "user", Label: "Member", Required: true, Max: 40, Text: func(t *token) *string { return &t.User }},
+		{Name: "name", Label: "Name of the token", Required: true, Max: 80, Text: func(t *token) *string { return &t.Name }},
+		{
+			Name: "scopes", Label: "Scopes", List: func(t *token) *[]string { return &t.Scopes },
+			Options: func(*call, *token) ([]resource.Choice, error) { return resource.Words(rights.Scopes...), nil },
+		},
+		{
+			Name: "expires", Label: "Days until it ends", Help: "0: never.", Required: true, Max: 3650,
+			Number: func(t *token) *int64 { return &t.Days },
+		},
+	},
+	Save: func(c *call, t *token) (resource.Done, error) {
+		request := accounts.TokenRequest{User: t.User, Name: t.Name, Scopes: t.Scopes, Days: int(min(t.Days, 1<<20))}
+		made, err := c.service.IssueTokenFor(c.Context(), c.actor, request)
+		to, title := "/admin/tokens"+query("user", t.User), "The token "+t.Name+" of "+t.User
+		return resource.Done{To: to, Notice: title, Secret: made}, err
+	},
 }

@@ -1,95 +1,138 @@
 package web
 
 import (
-	"net/http"
-	"slices"
-
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 const deliveriesShown = 50
 
-// webhooksPage are the webhooks, and one to be made.
-type webhooksPage struct {
-	List   []webhook.Webhook
-	All    []string
-	URL    string
-	Topics []string
+func webhookAt(id int64) string { return "/admin/webhooks/" + itoa(id) }
+
+var webhookList = resource.List[*call, webhook.Webhook]{
+	Path: "/admin/webhooks", Head: adminHead("Webhooks", "New webhook", "/admin/webhooks/new"),
+	Nouns: [2]string{"webhook", "webhooks"},
+	Empty: "There are no webhooks. An address of yours can be told of what happens on the board.",
+	Columns: []resource.Column[webhook.Webhook]{
+		{Label: "Address", Show: func(w webhook.Webhook) resource.Cell {
+			return resource.Cells(resource.Link(webhookAt(w.ID), w.URL), resource.Tag("off", "gone").If(!w.Enabled))
+		}},
+		{Label: "Topics", Show: func(w webhook.Webhook) resource.Cell { return joined(w.Topics) }},
+		{Label: "Waiting", Show: func(w webhook.Webhook) resource.Cell {
+			return resource.Text(pages.Plural(w.Pending, "delivery", "deliveries"))
+		}},
+		{Label: "Switched off", Text: func(w webhook.Webhook) string { return w.DisabledReason }},
+	},
+	Rows: resource.Whole(func(c *call) ([]webhook.Webhook, error) { return c.service.Webhooks(c.Context(), c.actor) }),
+	ID:   func(w webhook.Webhook) string { return itoa(w.ID) }, Name: func(w webhook.Webhook) string { return w.URL },
+	Actions: webhookActions[:4],
 }
 
-// Has reports whether a topic is ticked.
-func (p webhooksPage) Has(topic string) bool { return slices.Contains(p.Topics, topic) }
-
-func (c *call) webhooks() error { return c.showWebhooks(nil, "", posts.Topics) }
-
-func (c *call) showWebhooks(refusal error, address string, topics []string) error {
-	list, err := c.service.Webhooks(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	return c.ShowForm(refusal, "admin_webhooks", "Webhooks", webhooksPage{list, posts.Topics, address, topics})
+// webhookActions are those of a webhook, the first four of the list too.
+var webhookActions = []resource.Action[*call]{
+	{Name: "test", Label: "Send a test", Done: "sent a test", Do: func(c *call, id string) error {
+		return c.service.TestWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
+	}},
+	{Name: "on", Label: "Switch on", Done: "switched on", Do: func(c *call, id string) error {
+		return c.service.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), true)
+	}},
+	{Name: "off", Label: "Switch off", Done: "switched off", Do: func(c *call, id string) error {
+		return c.service.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), false)
+	}},
+	{
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/webhooks",
+		Confirm: "They go with their deliveries.",
+		Do: func(c *call, id string) error {
+			return c.service.DeleteWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
+		},
+	},
+	{
+		Name: "rotate", Label: "New secret", Confirm: "What is sent from now on is signed with the new one.",
+		Make: func(c *call, _ string) (string, error) {
+			return c.service.RotateWebhook(c.Context(), c.actor, c.ID("webhookId"))
+		},
+	},
 }
 
-func (c *call) addWebhook() error {
-	address, topics := c.Form.Text("url"), c.Form.Values("topics")
-	id, secret, err := c.service.AddWebhook(c.Context(), c.actor, address, topics)
-	if err != nil {
-		return c.showWebhooks(err, address, topics)
-	}
-	return c.showWebhook(id, secret)
+var newWebhook = resource.Form[*call, webhook.Webhook]{
+	New: "/admin/webhooks/new", Submit: "Add",
+	Head: resource.Head{
+		Title: "New webhook", Tabs: adminTabs, Above: []resource.Target{{Label: "Webhooks", Path: "/admin/webhooks"}},
+	},
+	Load: func(*call) (*webhook.Webhook, error) { return &webhook.Webhook{Topics: posts.Topics}, nil },
+	Fields: []resource.Field[*call, webhook.Webhook]{
+		{
+			Name: "url", Label: "Address", Type: "url", Required: true, Max: 2000,
+			Help: "It is told of all forums, also those that few see.", Text: func(w *webhook.Webhook) *string { return &w.URL },
+		},
+		{
+			Name: "topics", Label: "Topics", List: func(w *webhook.Webhook) *[]string { return &w.Topics },
+			Options: func(*call, *webhook.Webhook) ([]resource.Choice, error) { return resource.Words(posts.Topics...), nil },
+		},
+	},
+	Save: func(c *call, w *webhook.Webhook) (resource.Done, error) {
+		id, secret, err := c.service.AddWebhook(c.Context(), c.actor, w.URL, w.Topics)
+		return resource.Done{To: webhookAt(id), Notice: "The secret that signs what is sent", Secret: secret}, err
+	},
 }
 
-// webhookPage is a webhook with what was sent to it.
-type webhookPage struct {
-	webhook.Webhook
-	Deliveries []webhook.Delivery
-	Secret     string // shown once
+var deliveries = resource.Table[webhook.Delivery]{
+	Title: "Last deliveries", Empty: "Nothing was sent yet. Send a test.", Columns: deliveryColumns,
 }
 
-func (c *call) webhook() error {
-	return c.showWebhook(c.ID("webhookId"), "")
+var deliveryColumns = []resource.Column[webhook.Delivery]{
+	{Label: "Made", Time: func(d webhook.Delivery) kernel.Moment { return kernel.Moment(d.CreatedAt) }},
+	{Label: "Topic", Code: func(d webhook.Delivery) string { return d.Topic }},
+	{Label: "State", Show: func(d webhook.Delivery) resource.Cell {
+		return resource.Tag(d.State, map[string]string{"failed": "gone", "pending": "held"}[d.State])
+	}},
+	{Label: "Tries", Count: func(d webhook.Delivery) int64 { return d.Attempts }},
+	{Label: "Answer", Text: func(d webhook.Delivery) string { return d.Answer }},
+	{Label: "Next try", Show: func(d webhook.Delivery) resource.Cell {
+		return resource.Time(kernel.Moment(d.NextAt)).If(d.NextAt != 0)
+	}},
 }
 
-func (c *call) showWebhook(id int64, secret string) error {
-	list, err := c.service.Webhooks(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(list, func(w webhook.Webhook) bool { return w.ID == id })
-	if i < 0 {
-		return pages.NotFound()
-	}
-	deliveries, err := c.service.Deliveries(c.Context(), c.actor, id, deliveriesShown)
-	if err != nil {
-		return err
-	}
-	return c.Show("admin_webhook", "Webhook", webhookPage{list[i], deliveries, secret})
-}
-
-func (c *call) changeWebhook() error {
-	id := c.ID("webhookId")
-	to, notice := "/admin/webhooks/"+itoa(id), ""
-	var err error
-	switch c.Form.Text("do") {
-	case "test":
-		notice = "A test is on its way. Load this page again in a moment to see the answer."
-		err = c.service.TestWebhook(c.Context(), c.actor, id)
-	case "on", "off":
-		notice = "Switched " + c.Form.Text("do") + "."
-		err = c.service.SetWebhook(c.Context(), c.actor, id, c.Form.Text("do") == "on")
-	case "rotate":
-		var secret string
-		if secret, err = c.service.RotateWebhook(c.Context(), c.actor, id); err == nil {
-			return c.showWebhook(id, secret) // on this answer only
+// webhookForm is the page of a webhook, of which nothing can be changed but by its actions.
+var webhookForm = resource.Form[*call, webhook.Webhook]{
+	Path: "/admin/webhooks/{webhookId}",
+	Head: resource.Head{
+		Title: "Webhook", Tabs: adminTabs, Above: []resource.Target{{Label: "Webhooks", Path: "/admin/webhooks"}},
+	},
+	About: func(_ *call, w *webhook.Webhook, h *resource.Head) error {
+		h.Links = []resource.Target{{Label: "Load again", Path: webhookAt(w.ID)}}
+		if !w.Enabled {
+			h.Marks = []resource.Cell{resource.Tag("off", "gone")}
 		}
-	case "delete":
-		to, notice = "/admin/webhooks", "The webhook is deleted."
-		err = c.service.DeleteWebhook(c.Context(), c.actor, id)
-	default:
-		err = apierror.New(http.StatusBadRequest, "bad_request", "There is no such change of a webhook.")
-	}
-	return c.Then(err, to, notice)
+		return nil
+	},
+	Load: func(c *call) (*webhook.Webhook, error) {
+		list, err := c.service.Webhooks(c.Context(), c.actor)
+		w, err := resource.One(list, err, func(w webhook.Webhook) bool { return w.ID == c.ID("webhookId") })
+		return &w, err
+	},
+	Facts: func(_ *call, w *webhook.Webhook) []resource.Fact {
+		made := resource.Cells(resource.Time(kernel.Moment(w.CreatedAt)), resource.Text("by "+w.CreatedBy).If(w.CreatedBy != ""))
+		list := []resource.Fact{
+			{Label: "Address", Cell: resource.Code(w.URL)},
+			{Label: "Topics", Cell: joined(w.Topics)},
+			{Label: "Made", Cell: made},
+			{Label: "Waiting", Cell: resource.Count(w.Pending)},
+		}
+		if w.DisabledReason != "" {
+			list = append(list, resource.Fact{Label: "Switched off", Cell: resource.Text(w.DisabledReason)})
+		}
+		return list
+	},
+	Actions: webhookActions, Name: func(w *webhook.Webhook) string { return w.URL },
+	Offers: func(_ *call, w *webhook.Webhook, action string) bool {
+		return action != "on" && action != "off" || (action == "off") == w.Enabled
+	},
+	Below: func(c *call, w *webhook.Webhook) ([]resource.Part, error) {
+		list, err := c.service.Deliveries(c.Context(), c.actor, w.ID, deliveriesShown)
+		return []resource.Part{deliveries.Of(list)}, err
+	},
 }

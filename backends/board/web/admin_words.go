@@ -1,89 +1,131 @@
 package web
 
 import (
-	"slices"
-
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// prefixesPage are the prefixes, and one to be made or changed.
-type prefixesPage struct {
-	List   []admin.PrefixRow
-	Forums pages.Select
+var prefixList = resource.List[*call, admin.PrefixRow]{
+	Path: "/admin/prefixes", Head: adminHead("Prefixes", "New prefix", "/admin/prefixes/new"),
+	Nouns: [2]string{"prefix", "prefixes"},
+	Empty: "There are no prefixes. A prefix is a label of threads, such as Question.",
+	Columns: []resource.Column[admin.PrefixRow]{
+		{
+			Label: "Label",
+			Show:  func(p admin.PrefixRow) resource.Cell { return resource.Link("/admin/prefixes/"+itoa(p.ID), p.Label) },
+		},
+		{Label: "Offered by", Show: func(p admin.PrefixRow) resource.Cell {
+			return resource.Text(pages.Plural(int64(len(p.Forums)), "forum", "forums"))
+		}},
+		{Label: "Place", Count: func(p admin.PrefixRow) int64 { return p.Position }},
+	},
+	Rows: resource.Whole(func(c *call) ([]admin.PrefixRow, error) { return c.service.Prefixes(c.Context(), c.actor) }),
+	ID:   func(p admin.PrefixRow) string { return itoa(p.ID) }, Name: func(p admin.PrefixRow) string { return p.Label },
+	Actions: []resource.Action[*call]{{
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true, Confirm: "Threads lose them.",
+		Do: func(c *call, id string) error { return c.service.DeletePrefix(c.Context(), c.actor, c.idOf(id, "")) },
+	}},
+}
+
+// prefix is a prefix as its form has it.
+type prefix struct {
 	admin.PrefixRow
+	forums []string
 }
 
-func (c *call) prefixes() error {
-	edit := c.Query.Number("edit")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	return c.showPrefixes(nil, admin.PrefixRow{}, edit)
-}
-
-func (c *call) showPrefixes(refusal error, p admin.PrefixRow, edit int64) error {
-	list, err := c.service.Prefixes(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	for _, found := range list {
-		if found.ID == edit {
-			p = found
+var prefixForm = resource.Form[*call, prefix]{
+	Path: "/admin/prefixes/{prefixId}", New: "/admin/prefixes/new",
+	Head: resource.Head{
+		Title: "New prefix", Tabs: adminTabs, Above: []resource.Target{{Label: "Prefixes", Path: "/admin/prefixes"}},
+	},
+	About: func(_ *call, p *prefix, h *resource.Head) error {
+		if p.ID != 0 {
+			h.Title = "Prefix " + p.Label
 		}
-	}
-	tree, err := c.service.ForumTree(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	page := prefixesPage{List: list, PrefixRow: p}
-	for _, f := range tree {
-		if f.Type == "forum" {
-			page.Forums.Add(itoa(f.ID), f.Title, slices.Contains(p.Forums, f.ID))
+		return nil
+	},
+	Load: func(c *call) (*prefix, error) {
+		if c.isNew("prefixId") {
+			return new(prefix), nil
 		}
-	}
-	return c.ShowForm(refusal, "admin_prefixes", "Prefixes", page)
+		list, err := c.service.Prefixes(c.Context(), c.actor)
+		row, err := resource.One(list, err, func(p admin.PrefixRow) bool { return p.ID == c.ID("prefixId") })
+		return &prefix{row, textsOf(row.Forums)}, err
+	},
+	Fields: []resource.Field[*call, prefix]{
+		{Name: "label", Label: "Label", Required: true, Max: 30, Text: func(p *prefix) *string { return &p.Label }},
+		{
+			Name: "position", Label: "Place in lists", Required: true, Max: 1_000_000,
+			Number: func(p *prefix) *int64 { return &p.Position },
+		},
+		{
+			Name: "forum", Label: "Offered by", List: func(p *prefix) *[]string { return &p.forums },
+			Options: func(c *call, _ *prefix) ([]resource.Choice, error) { return c.forumChoices(nil, "forum") },
+		},
+	},
+	Save: func(c *call, p *prefix) (resource.Done, error) {
+		row := p.PrefixRow
+		row.Forums = numbersOf(p.forums)
+		return resource.Done{To: "/admin/prefixes"}, c.service.SetPrefix(c.Context(), c.actor, row)
+	},
 }
 
-func (c *call) setPrefix() error {
-	p := admin.PrefixRow{ID: c.Form.Number("id"), Label: c.Form.Text("label"), Position: c.Form.Number("position"), Forums: c.Form.Numbers("forum")}
-	if err := c.Form.Err(); err != nil {
-		return err
-	}
-	if err := c.service.SetPrefix(c.Context(), c.actor, p); err != nil {
-		return c.showPrefixes(err, p, 0)
-	}
-	return c.Redirect("/admin/prefixes", "Saved.")
+var wordList = resource.List[*call, admin.WordFilter]{
+	Path: "/admin/words", Head: adminHead("Word filter", "New word", "/admin/words/new"),
+	Nouns: [2]string{"word", "words"},
+	Empty: "No word is filtered. A word can be replaced, or have a post wait for approval.",
+	Columns: []resource.Column[admin.WordFilter]{
+		{Label: "Word", Text: func(f admin.WordFilter) string { return f.Pattern }},
+		{Label: "What happens", Show: func(f admin.WordFilter) resource.Cell {
+			switch {
+			case f.Hold:
+				return resource.Tag("holds the post", "held")
+			case f.Replacement == "":
+				return resource.Note("it is left out")
+			}
+			return resource.Text("→ " + f.Replacement)
+		}},
+	},
+	Rows: resource.Whole(func(c *call) ([]admin.WordFilter, error) { return c.service.WordFilters(c.Context(), c.actor) }),
+	ID:   func(f admin.WordFilter) string { return itoa(f.ID) }, Name: func(f admin.WordFilter) string { return f.Pattern },
+	Actions: []resource.Action[*call]{{
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true,
+		Do: func(c *call, id string) error {
+			return c.service.DeleteWordFilter(c.Context(), c.actor, c.idOf(id, ""))
+		},
+	}},
 }
 
-func (c *call) deletePrefix() error {
-	return c.Then(c.service.DeletePrefix(c.Context(), c.actor, c.ID("prefixId")), "/admin/prefixes", "The prefix is deleted.")
-}
-
-// wordsPage is the word filter, and a word to be added.
-type wordsPage struct {
-	List []admin.WordFilter
+// word is a word to be filtered.
+type word struct {
 	admin.WordFilter
+	action string
 }
 
-func (c *call) words() error { return c.showWords(nil, admin.WordFilter{}) }
-
-func (c *call) showWords(refusal error, f admin.WordFilter) error {
-	list, err := c.service.WordFilters(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	return c.ShowForm(refusal, "admin_words", "Word filter", wordsPage{list, f})
-}
-
-func (c *call) addWord() error {
-	f := admin.WordFilter{Pattern: c.Form.Text("pattern"), Replacement: c.Form.Text("replacement"), Hold: c.Form.Text("action") == "hold"}
-	if err := c.service.AddWordFilter(c.Context(), c.actor, f); err != nil {
-		return c.showWords(err, f)
-	}
-	return c.Redirect("/admin/words", "Saved. The word counts for what is written from now on.")
-}
-
-func (c *call) deleteWord() error {
-	return c.Then(c.service.DeleteWordFilter(c.Context(), c.actor, c.ID("wordId")), "/admin/words", "The word is not filtered any more.")
+var wordForm = resource.Form[*call, word]{
+	New: "/admin/words/new",
+	Head: resource.Head{
+		Title: "New word", Tabs: adminTabs, Above: []resource.Target{{Label: "Word filter", Path: "/admin/words"}},
+	},
+	Load: func(*call) (*word, error) { return &word{action: "replace"}, nil },
+	Fields: []resource.Field[*call, word]{
+		{
+			Name: "pattern", Label: "Word", Required: true, Max: 100,
+			Help: "Upper and lower case are the same. Parts of words count too.",
+			Text: func(w *word) *string { return &w.Pattern },
+		},
+		{
+			Name: "action", Label: "What happens", Text: func(w *word) *string { return &w.action },
+			Options: resource.Fixed[*call, *word](
+				resource.Choice{Value: "replace", Label: "It is replaced"},
+				resource.Choice{Value: "hold", Label: "The post waits for approval"}),
+		},
+		{Name: "replacement", Label: "Replaced by", Max: 100, Text: func(w *word) *string { return &w.Replacement }},
+	},
+	Save: func(c *call, w *word) (resource.Done, error) {
+		w.Hold = w.action == "hold"
+		err := c.service.AddWordFilter(c.Context(), c.actor, w.WordFilter)
+		return resource.Done{To: "/admin/words", Notice: "Saved. The word counts for what is written from now on."}, err
+	},
 }

@@ -80,7 +80,7 @@ func TestBanOfAwaiting(t *testing.T) {
 		s := newSite(t, db, Options{})
 		page := at("/admin/members/%d", s.user("awaiting"))
 		p := s.as("ada").Get(page).Want(200, `value="approve"`, `value="delete"`).Lacks(`value="ban"`)
-		p.Send(page, "do", "ban", "days", "1").Want(409, "awaits approval")
+		p.Send(page, "do", "ban", "sure", "1", "days", "1").Want(409, "awaits approval")
 		p.Send(page, "do", "approve").Want(200, `value="ban"`)
 	})
 }
@@ -99,7 +99,7 @@ func TestRegisterOffline(t *testing.T) {
 		s.join(own, carol...).Want(403)
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
 		s.exec("UPDATE board_permission_version SET version = version + 1")
-		if p := b.Get("/register").Want(503, "Closed for now"); p.Header.Get("Retry-After") != "300" {
+		if p := b.Get("/register").Want(503, "Not available right now"); p.Header.Get("Retry-After") != "300" {
 			t.Errorf("Retry-After: %s", p.Header.Get("Retry-After"))
 		}
 		s.join(form, carol...).Want(503)

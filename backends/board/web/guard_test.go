@@ -256,8 +256,8 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), Options{})
 	guest, bob := s.guest(), s.as("bob")
-	guest.Get("/nothing").Want(404, "Nothing here")
-	guest.Get(at("/forums/%d", s.forum("staff"))).Want(404, "Nothing here")
+	guest.Get("/nothing").Want(404, "Page not found")
+	guest.Get(at("/forums/%d", s.forum("staff"))).Want(404, "Page not found")
 	guest.Get("/threads/0").Want(404)
 	guest.Get("/threads/99999999999999999999").Want(404)
 	guest.Get("/threads/+1").Want(404)
@@ -304,7 +304,7 @@ func TestRefusals(t *testing.T) {
 
 	s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
 	s.exec("UPDATE board_permission_version SET version = version + 1")
-	if p := guest.Get("/").Want(503, "Closed for now", `href="/login"`); p.Header.Get("Retry-After") == "" {
+	if p := guest.Get("/").Want(503, "Not available right now", `href="/login"`); p.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 	guest.Get("/feed.atom").Want(503)

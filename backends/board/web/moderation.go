@@ -10,22 +10,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
 // moderationRoutes are the pages of moderators. Who may see what of them is the
 // service's to say.
-var moderationRoutes = []page{
+var moderationRoutes = append(logList.Pages(), []page{
 	{Method: get, Path: "/moderation", Serve: (*call).queue},
 	{Method: post, Path: "/moderation", Serve: (*call).settle},
 	{Method: get, Path: "/moderation/reports", Serve: (*call).reports},
 	{Method: post, Path: "/moderation/reports", Serve: (*call).closeReport},
-	{Method: get, Path: "/moderation/log", Serve: (*call).log},
-}
+}...)
 
-const (
-	queuePerPage = 20
-	logPerPage   = 50
-)
+var moderationTabs = resource.Tabs{Label: "Moderation", Links: []resource.Target{{Label: "Held posts", Path: "/moderation"}, {Label: "Reports", Path: "/moderation/reports"}, {Label: "Log", Path: "/moderation/log"}}}
+
+const queuePerPage = 20
 
 // listing is a page of moderators' lists.
 type listing struct {
@@ -226,52 +225,41 @@ func (c *call) closeReport() error {
 	return c.Then(c.service.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back, "The report is closed.")
 }
 
-// logPage are entries of the moderation log.
-type logPage struct {
-	Entries []admin.LogEntry
-	Forums  pages.Select
-	Actions pages.Select
-	Actor   string
-	Older   string // address; empty: the last page
+// logList is who has done what on the board.
+var logList = func() resource.List[*call, resource.Change] {
+	list := resource.History("/moderation/log", resource.Head{Title: "Log", Tabs: moderationTabs}, admin.LogActions, (*call).log)
+	list.Filters = append(list.Filters, resource.Input[*call]{Name: "forum", Label: "Forum", Options: (*call).logForums})
+	list.CSV = "log.csv"
+	return list
+}()
+
+func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
+	entries, next, err := cursor(q, func(before int64) ([]admin.LogEntry, int64, error) {
+		return c.service.Log(c.Context(), c.actor, admin.LogQuery{Actor: q.Text("actor"), Action: q.Text("action"), Forum: q.Number("forum"), Before: before, Limit: q.Limit})
+	})
+	changes := make([]resource.Change, len(entries))
+	for i, e := range entries {
+		changes[i] = resource.Change{At: e.At, Who: e.ActorName, What: e.Action, Detail: e.Detail, Where: resource.Cells(
+			resource.Link("/forums/"+itoa(e.Forum), e.ForumTitle).If(e.ForumTitle != ""), resource.Text("forum "+itoa(e.Forum)).If(e.ForumTitle == "" && e.Forum != 0),
+			resource.Link("/posts/"+itoa(e.Post), "post").If(e.Post != 0), resource.Link("/threads/"+itoa(e.Thread), "thread").If(e.Post == 0 && e.Thread != 0))}
+	}
+	return changes, next, err
 }
 
-func (c *call) log() error {
-	q := admin.LogQuery{
-		Actor: c.Query.Text("actor"), Action: c.Query.Text("action"), Forum: c.Query.Number("forum"), Before: c.Query.Number("before"), Limit: logPerPage,
-	}
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	entries, next, err := c.service.Log(c.Context(), c.actor, q)
-	if err != nil {
-		return err
-	}
-	page := logPage{Entries: entries, Actor: q.Actor}
-	page.Actions.Add("", "All", q.Action == "")
-	page.Forums.Add("", "All", q.Forum == 0)
-	for _, action := range admin.LogActions {
-		page.Actions.Add(action, action, action == q.Action)
-	}
+// logForums are the forums whose entries the caller sees.
+func (c *call) logForums() ([]resource.Choice, error) {
+	list := resource.All()
 	forums, err := c.service.Forums(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
 	for _, f := range forums {
 		if c.actor.MayAdminister() || c.actor.MayIn(f.ID, rights.ContentApprove) {
-			page.Forums.Add(itoa(f.ID), indented(f.Title, f.Depth), f.ID == q.Forum)
+			list = append(list, resource.Choice{Value: itoa(f.ID), Label: indented(f.Title, f.Depth)})
 		}
 	}
-	if next != 0 {
-		older := url.Values{"before": {itoa(next)}}
-		for name, value := range map[string]string{"actor": q.Actor, "action": q.Action, "forum": c.Query.Text("forum")} {
-			if value != "" {
-				older.Set(name, value)
-			}
-		}
-		page.Older = "/moderation/log?" + older.Encode()
-	}
-	return c.Show("moderation_log", "Log", page)
+	return list, err
 }
+
+// query is an address's parameter.
+func query(name, value string) string { return "?" + url.Values{name: {value}}.Encode() }
 
 // indented shows how deep a forum lies, in lists that have no other way.
 func indented(title string, depth int64) string {

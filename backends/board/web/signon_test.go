@@ -228,3 +228,34 @@ func TestSignOnOnce(t *testing.T) {
 		plain.guest().Get("/login/oidc/callback").Want(http.StatusNotFound)
 	})
 }
+
+// TestEndSessions: a sign-out at the provider ends the sessions that began there, and those of nobody else.
+func TestEndSessions(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSignOn(t, db)
+		signedIn := func(b *pagestest.Browser, want bool) {
+			t.Helper()
+			if got := strings.Contains(b.Get("/account").Text, "Sign out"); got != want {
+				t.Errorf("signed in: %t", got)
+			}
+		}
+		bob, p := s.come("/login/oidc", claims("s-bob", "bob@example.com"))
+		p.Want(http.StatusSeeOther)
+		ada, p := s.come("/login/oidc", claims("s-ada", "ada@example.com"))
+		p.Want(http.StatusSeeOther)
+		password := s.as("bob")
+		for _, one := range [][2]string{{s.at.URL, "s-nobody"}, {"https://other.example", "s-bob"}} {
+			if err := s.service.EndSessions(t.Context(), one[0], one[1]); err != nil {
+				t.Error(err)
+			}
+		}
+		signedIn(bob, true)
+		if err := s.service.EndSessions(t.Context(), s.at.URL, "s-bob"); err != nil {
+			t.Fatal(err)
+		}
+		signedIn(bob, false)
+		signedIn(ada, true)
+		signedIn(password.Browser, true)
+	})
+}

@@ -20,16 +20,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 //go:embed templates static
 var files embed.FS
 
-// look is parsed once.
-var look = sync.OnceValue(func() *pages.Look {
+// shown is parsed once.
+var shown = sync.OnceValue(func() *pages.Look {
 	return pages.NewLook("board", files, template.FuncMap{
 		"html":       func(safe string) template.HTML { return template.HTML(safe) }, //nolint:gosec // sanitised by markup.Render
 		"zones":      text.Zones,
@@ -38,7 +40,10 @@ var look = sync.OnceValue(func() *pages.Look {
 		"before":     func(id int64) int64 { return id - 1 },
 		"forumPath":  func(f content.ForumInfo) string { return pages.Slugged("/forums/", f.ID, f.Slug) },
 		"threadPath": func(t content.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
-	})
+
+		"administering": adminTabs.At,
+		"moderating":    moderationTabs.At,
+	}, resource.Templates)
 })
 
 // tint is the class of the colour behind what stands for a picture of a member.
@@ -62,6 +67,8 @@ type Options struct {
 	// Conceal keeps a request whose address holds a secret out of the logs.
 	// Default: nothing does.
 	Conceal func(*http.Request)
+	// Bar is that of pages.Options.
+	Bar func(*http.Request) look.Bar
 
 	sitemaps chan struct{} // who writes one now
 }
@@ -70,9 +77,9 @@ type Options struct {
 func New(service *board.Service, options Options, logger *zap.Logger) http.Handler {
 	options.sitemaps = make(chan struct{}, sitemapsAtOnce)
 	return pages.New(pages.Options[*call]{
-		Look: look(), Table: routes, Admit: members, Signer: service.Forms, Called: "the board",
+		Look: shown(), Table: routes, Admit: members, Signer: service.Forms, Called: "the board",
 		Begin:   func(p *pages.Call) (*call, error) { return begin(p, service, &options) },
-		BaseURL: options.BaseURL, Conceal: options.Conceal, Logger: logger,
+		BaseURL: options.BaseURL, Conceal: options.Conceal, Bar: options.Bar, Logger: logger,
 	})
 }
 
@@ -82,7 +89,7 @@ func Owns(path string) bool {
 }
 
 // ErrorPage is the page of what is refused before the board.
-func ErrorPage(e *apierror.Error) (http.Header, []byte) { return look().ErrorPage("", e) }
+func ErrorPage(e *apierror.Error) (http.Header, []byte) { return shown().ErrorPage("", e) }
 
 // call is a request for a page.
 type call struct {

@@ -9,6 +9,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -128,15 +129,70 @@ func (a *Accounts) List(ctx context.Context, after int64, limit int) (list []*Ac
 	return list, err
 }
 
-// Search is the accounts whose names begin with a text, in their order; limit is 1 to
-// 500.
-func (a *Accounts) Search(ctx context.Context, prefix string, limit int) (list []*Account, err error) {
-	prefix = fold(prefix)
+// Query is what accounts are looked for by.
+type Query struct {
+	Text   string // their names begin with it, or it is the mail address
+	Role   string // the name of one of their roles; empty: any
+	Status string // empty: any
+	// Newest lists those first that were made last, and not by their names. It counts for nothing beside Role, with
+	// which accounts are in the order in which they were made, or beside a Text.
+	Newest bool
+	After  string // the next of the page before
+	Limit  int    // 1 to 500
+}
+
+// Find returns accounts, and where the list goes on; empty at its end. The guest is among them.
+func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next string, err error) {
+	limit := min(max(q.Limit, 1), 500)
+	where, order := "1 = 1", "name"
+	var args []any
+	add := func(condition string, values ...any) {
+		where += " AND " + condition
+		args = append(args, values...)
+	}
+	after, _ := strconv.ParseInt(q.After, 10, 64) // of lists by ids
+	role := "role_id = (SELECT id FROM cms_roles WHERE name = ?)"
+	switch text := fold(q.Text); {
+	case strings.Contains(text, "@"): // no name has this character
+		add("email_key = ?", mailaddress.Key(text))
+	case text != "":
+		add("name >= ? AND name < ?", text, text+"\U0010ffff")
+	case q.Role != "": // from its index, a page at a time
+		order = "id"
+		from := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + role + " AND r.user_id > ?"
+		values := []any{fold(q.Role), after}
+		if q.Status != "" {
+			from += " AND s.status = ?"
+			values = append(values, fold(q.Status))
+		}
+		add("id IN ("+from+" ORDER BY r.user_id LIMIT ?)", append(values, limit+1)...)
+	case q.Newest:
+		order = "id DESC"
+		if after == 0 {
+			after = math.MaxInt64
+		}
+		add("id < ?", after)
+	}
+	if q.Role != "" && order == "name" {
+		add("EXISTS (SELECT 1 FROM cms_user_roles WHERE user_id = cms_users.id AND "+role+")", fold(q.Role))
+	}
+	if q.Status != "" && order != "id" {
+		add("status = ?", fold(q.Status))
+	}
+	if order == "name" {
+		add("name > ?", fold(q.After))
+	}
 	err = a.Read(ctx, func(c kernel.Conn) error {
-		list, err = accounts(c, "name >= ? AND name < ? ORDER BY name LIMIT ?", prefix, prefix+"\U0010ffff", min(max(limit, 1), 500))
+		list, err = accounts(c, where+" ORDER BY "+order+" LIMIT ?", append(slices.Clip(args), limit+1)...)
 		return err
 	})
-	return list, err
+	list, next = store.CutAt(list, limit, func(u *Account) string {
+		if order == "name" {
+			return u.Name
+		}
+		return strconv.FormatInt(u.ID, 10)
+	})
+	return list, next, err
 }
 
 // Create makes a user. by needs the permission users, and is a superuser who makes one;

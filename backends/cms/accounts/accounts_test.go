@@ -219,8 +219,38 @@ func TestAccounts(t *testing.T) {
 		if err != nil || len(list) != 3 || list[2].Name != "ann" || list[2].Email != "Ann@Example.com" {
 			t.Errorf("%v, error %v", list, err)
 		}
-		if list, err := a.Search(t.Context(), "A", 1); err != nil || len(list) != 1 || list[0].Name != "admin" {
-			t.Errorf("%v, error %v", list, err)
+		for _, find := range []struct {
+			accounts.Query
+			want string
+		}{
+			{accounts.Query{Text: "A"}, "admin ann"},
+			{accounts.Query{Text: "an"}, "ann"},
+			{accounts.Query{Text: "ann@EXAMPLE.com"}, "ann"},
+			{accounts.Query{Text: "a", Role: kernel.RoleSuperuser}, "admin"},
+			{accounts.Query{}, "admin ann guest"},
+			{accounts.Query{Newest: true}, "ann admin guest"},
+			{accounts.Query{Status: accounts.StatusActive}, "admin ann guest"},
+			{accounts.Query{Status: accounts.StatusActive, Newest: true}, "ann admin guest"},
+			{accounts.Query{Status: accounts.StatusDisabled}, ""},
+			{accounts.Query{Role: kernel.RoleSuperuser, Status: accounts.StatusActive, Newest: true}, "admin"},
+			{accounts.Query{Role: "none"}, ""},
+			{accounts.Query{Text: "\x00"}, ""},
+		} {
+			var names []string
+			find.Limit = 1
+			for more := true; more; more = find.After != "" {
+				list, next, err := a.Find(t.Context(), find.Query)
+				if err != nil || len(list) > 1 {
+					t.Fatalf("%+v: %d users, error %v", find.Query, len(list), err)
+				}
+				for _, u := range list {
+					names = append(names, u.Name)
+				}
+				find.After = next
+			}
+			if got := strings.Join(names, " "); got != find.want {
+				t.Errorf("%+v: %s, want %s", find.Query, got, find.want)
+			}
 		}
 		roles, err := a.Roles(t.Context())
 		if err != nil || len(roles) != 3 || !roles[0].System || len(roles[1].Permissions) != len(kernel.Permissions) || roles[2].Name != "designer" {

@@ -1,6 +1,6 @@
 // Package admin is the administration of a site: pages for those whose roles permit it, which work without script.
-// What they show and do is of the rooms below, by the same rules as over the API; a page here is a row in table, a
-// method of call, and a template.
+// What they show and do is of the rooms below, by the same rules as over the API. Lists and forms are descriptors of
+// package resource; the editor of a page is a row in table, a method of call, and a template.
 package admin
 
 import (
@@ -8,6 +8,7 @@ import (
 	"embed"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -21,16 +22,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
 //go:embed templates static
 var embedded embed.FS
 
-// look is parsed once.
-var look = sync.OnceValue(func() *pages.Look { return pages.NewLook("cms", embedded, nil) })
+// shown is parsed once.
+var shown = sync.OnceValue(func() *pages.Look { return pages.NewLook("cms", embedded, nil, resource.Templates) })
 
 // maxUpload is how large a form with a file is, in bytes; a field says how large its files are.
 const maxUpload = 128 << 20
@@ -50,6 +53,8 @@ type Options struct {
 	// OIDC is a provider at which users may sign in, and OIDCLabel what it is called. Default: none.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
+	// Bar is that of pages.Options.
+	Bar func(*http.Request) look.Bar
 }
 
 // Routes are how the files of a site were read last.
@@ -70,9 +75,9 @@ type admin struct {
 func New(s *kernel.Server, o Options) http.Handler {
 	a := &admin{s, o}
 	return pages.New(pages.Options[*call]{
-		Look: look(), Table: table, Begin: a.begin, Admit: members, Called: "the administration", Closed: true, BaseURL: s.BaseURL, Mount: o.Mount,
+		Look: shown(), Table: table, Begin: a.begin, Admit: members, Called: "the administration", Part: "Site", Closed: true, BaseURL: s.BaseURL, Mount: o.Mount,
 		SessionCookie: "cms_admin", SameSite: http.SameSiteLaxMode,
-		Signer: func() signed.Signer { return s.Signer("form") }, Logger: s.Logger(),
+		Signer: func() signed.Signer { return s.Signer("form") }, Bar: o.Bar, Logger: s.Logger(),
 	})
 }
 
@@ -82,20 +87,14 @@ const (
 )
 
 // table is all pages.
-var table = []pages.Page[*call]{
+var table = slices.Concat([]pages.Page[*call]{
 	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login, Else: (*call).loginMeanwhile},
 	{Method: get, Path: "/login/oidc", Admit: everybody, Serve: (*call).beginSignOn},
 	{Method: get, Path: "/login/oidc/callback", Secret: true, Admit: everybody, Serve: (*call).signOn},
 	{Method: post, Path: "/logout", Admit: everybody, Serve: (*call).logout, Else: (*call).logoutMeanwhile},
-	{Method: get, Path: "/account", Serve: (*call).account},
-	{Method: post, Path: "/account", Serve: (*call).saveAccount},
 
 	{Method: get, Path: "/{$}", Serve: (*call).root},
-	{Method: get, Path: "/tree/{pageId}", Serve: (*call).tree},
-	{Method: get, Path: "/find", Serve: (*call).find},
-	{Method: get, Path: "/trash", Serve: (*call).trash},
-	{Method: post, Path: "/trash/{pageId}", Serve: (*call).fromTrash},
 	{Method: get, Path: "/new", Serve: (*call).newPage},
 	{Method: post, Path: "/new", Serve: (*call).create},
 	{Method: get, Path: "/pages/{pageId}", Serve: (*call).page},
@@ -104,30 +103,11 @@ var table = []pages.Page[*call]{
 	{Method: post, Path: "/pages/{pageId}/act", Serve: (*call).act},
 	{Method: get, Path: "/pages/{pageId}/revisions", Serve: (*call).revisions},
 	{Method: get, Path: "/files/{fileId}", Serve: (*call).file},
-
-	{Method: get, Path: "/templates", Admit: templates, Serve: (*call).templates},
-	{Method: get, Path: "/template", Admit: templates, Serve: (*call).template},
-	{Method: post, Path: "/template", Admit: templates, Serve: (*call).saveTemplate},
-	{Method: get, Path: "/fields", Admit: templates, Serve: (*call).fields},
-	{Method: get, Path: "/field", Admit: templates, Serve: (*call).field},
-	{Method: post, Path: "/field", Admit: templates, Serve: (*call).saveField},
-
-	{Method: get, Path: "/users", Admit: people, Serve: (*call).users},
-	{Method: get, Path: "/users/new", Admit: people, Serve: (*call).newUser},
-	{Method: post, Path: "/users/new", Admit: people, Serve: (*call).createUser},
-	{Method: get, Path: "/users/{userId}", Admit: people, Serve: (*call).user},
-	{Method: post, Path: "/users/{userId}", Admit: people, Serve: (*call).saveUser},
-	{Method: get, Path: "/roles", Admit: superusers, Serve: (*call).roles},
-	{Method: get, Path: "/roles/new", Admit: superusers, Serve: (*call).role},
-	{Method: post, Path: "/roles/new", Admit: superusers, Serve: (*call).saveRole},
-	{Method: get, Path: "/roles/{roleId}", Admit: superusers, Serve: (*call).role},
-	{Method: post, Path: "/roles/{roleId}", Admit: superusers, Serve: (*call).saveRole},
-
 	{Method: get, Path: "/routes", Admit: operators, Serve: (*call).routes},
 	{Method: post, Path: "/routes", Admit: operators, Serve: (*call).reload},
-	{Method: get, Path: "/settings", Admit: operators, Serve: (*call).settings},
-	{Method: post, Path: "/settings", Admit: operators, Serve: (*call).saveSettings},
-}
+},
+	accountForm.Pages(), treeList.Pages(), pageList.Pages(), trashList.Pages(), templateList.Pages(), templateForm.Pages(), fieldList.Pages(), fieldForm.Pages(),
+	userList.Pages(), userForm.Pages(), roleList.Pages(), roleForm.Pages(), settingsForm.Pages())
 
 // call is a request for a page.
 type call struct {
@@ -161,7 +141,7 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 		c.SignedIn(strconv.FormatInt(u.ID, 10))
 		*f = frame{u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers), u.Superuser(), u.May(kernel.PermissionSettings), f.SignOn}
 	}
-	c.Name, c.Call.Site = "Site", f
+	c.Call.Site = f
 	return c, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/instant"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
 // difference is a row of what two have made of a page.
@@ -26,7 +27,7 @@ type pageData struct {
 	pages.Edit
 	Page        *content.Page // as the form has it; of a new one without an id
 	Live        *content.Page // as it is served; nil: it is new
-	Above       []crumb
+	Above       []resource.Target
 	Inputs      []*input
 	Uploads     []*input // fields of files
 	Status      pages.Select
@@ -36,7 +37,7 @@ type pageData struct {
 	Preview     bool         // there can be a link to one
 }
 
-func pageAt(id int64) string { return "/pages/" + strconv.FormatInt(id, 10) }
+func pageAt(id int64) string { return "/pages/" + itoa(id) }
 
 // page shows a page in a form: its draft where it has one.
 func (c *call) page() error {
@@ -359,7 +360,7 @@ func (c *call) act() error {
 	case "trash":
 		var page *content.Page
 		if page, err = c.Content.Trash(ctx, u, id, version); err == nil {
-			to = "/tree/" + strconv.FormatInt(page.Parent, 10)
+			to = treeAt(page.Parent)
 		}
 		done = "The page is in the trash."
 	case "revert":

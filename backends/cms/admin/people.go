@@ -2,128 +2,164 @@ package admin
 
 import (
 	"cmp"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-type usersData struct {
-	Search string
-	Users  []*accounts.Account
-	Next   string
-}
+// itoa writes an id.
+func itoa(id int64) string { return strconv.FormatInt(id, 10) }
 
-func (c *call) users() error {
-	d := &usersData{Search: strings.TrimSpace(c.Query.Text("q"))}
-	var err error
-	if d.Search != "" {
-		d.Users, err = c.Accounts.Search(c.ctx(), d.Search, rows)
-	} else {
-		d.Users, err = c.Accounts.List(c.ctx(), c.Query.Number("after"), rows+1)
-		if len(d.Users) > rows {
-			d.Users = d.Users[:rows]
-			d.Next = c.At("/users") + "?after=" + strconv.FormatInt(d.Users[rows-1].ID, 10)
-		}
+// joined returns several texts in one cell.
+func joined(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
+
+// idOf returns the id that an action is for: of a row, or of what the page is about.
+func (c *call) idOf(row, wildcard string) int64 {
+	if row == "" {
+		return c.ID(wildcard)
 	}
-	if err != nil {
-		return err
-	}
-	return c.Show("users", "Users", d)
+	id, _ := strconv.ParseInt(row, 10, 64) // 0 is not found
+	return id
 }
 
-type userData struct {
-	boxed
-	*accounts.Account
-	New   bool
-	Roles []choice
+var userList = resource.List[*call, *accounts.Account]{
+	Path: "/users", Admit: people, Nouns: [2]string{"user", "users"}, CSV: "users.csv",
+	Head:  resource.Head{Title: "Users", New: resource.Target{Label: "New user", Path: "/users/new"}},
+	Empty: "There are no users yet. Make the first one.",
+	Columns: []resource.Column[*accounts.Account]{
+		{Label: "Name", Sort: "name", Show: func(u *accounts.Account) resource.Cell {
+			if u.Name == kernel.RoleGuest {
+				return resource.Text(u.Name)
+			}
+			return resource.Link("/users/"+itoa(u.ID), u.Name)
+		}},
+		{Label: "Mail address", Text: func(u *accounts.Account) string { return u.Email }},
+		{Label: "Roles", Show: func(u *accounts.Account) resource.Cell { return joined(u.Roles) }},
+		{Label: "Status", Show: userStatus},
+		{Label: "Since", Sort: "since", Down: true, Time: func(u *accounts.Account) kernel.Moment { return u.Created }},
+	},
+	Filters: []resource.Input[*call]{
+		{Name: "q", Label: "Name begins with, or mail address", Max: 255},
+		{Name: "role", Label: "Role", Options: func(c *call) ([]resource.Choice, error) {
+			return c.roleChoices(resource.All(), kernel.RoleGuest)
+		}},
+		{Name: "status", Label: "Status", Options: func(*call) ([]resource.Choice, error) {
+			return resource.All(resource.Words(accounts.StatusActive, accounts.StatusDisabled)...), nil
+		}},
+	},
+	Fixed: func(q resource.Query) bool { return q.Text("q") != "" || q.Text("role") != "" },
+	Rows: func(c *call, q resource.Query) ([]*accounts.Account, string, error) {
+		return c.Accounts.Find(c.ctx(), accounts.Query{
+			Text: q.Text("q"), Role: q.Text("role"), Status: q.Text("status"), Newest: q.Sort == "since", After: q.After, Limit: q.Limit,
+		})
+	},
+	ID: func(u *accounts.Account) string { return itoa(u.ID) }, Name: func(u *accounts.Account) string { return u.Name },
+	Actions: userActions,
 }
 
-func (c *call) newUser() error { return c.showUser(nil, new(accounts.Account), true) }
-
-func (c *call) user() error {
-	account, err := c.Accounts.Account(c.ctx(), c.ID("userId"))
-	if err != nil {
-		return err
-	}
-	return c.showUser(nil, account, false)
+func userStatus(u *accounts.Account) resource.Cell {
+	return resource.Tag(u.Status, map[string]string{accounts.StatusDisabled: "gone"}[u.Status])
 }
 
-func (c *call) showUser(refusal error, account *accounts.Account, fresh bool) error {
+// userActions are those of the list and of the page of one user.
+var userActions = []resource.Action[*call]{
+	{
+		Name: "activate", Label: "Make active", Done: "made active",
+		Do: func(c *call, id string) error { return c.setStatus(id, accounts.StatusActive) },
+	},
+	{
+		Name: "disable", Label: "Disable", Done: "disabled",
+		Do: func(c *call, id string) error { return c.setStatus(id, accounts.StatusDisabled) },
+	},
+	{
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/users",
+		Confirm: "Deleted users do not come back. The pages that they made stay.",
+		Do:      func(c *call, id string) error { return c.Accounts.Delete(c.ctx(), c.by, c.idOf(id, "userId")) },
+	},
+}
+
+func (c *call) setStatus(id, status string) error {
+	_, err := c.Accounts.Update(c.ctx(), c.by, c.idOf(id, "userId"), accounts.Change{Status: &status})
+	return err
+}
+
+// roleChoices adds the roles to a list, without one of a name.
+func (c *call) roleChoices(list []resource.Choice, without string) ([]resource.Choice, error) {
 	roles, err := c.Accounts.Roles(c.ctx())
-	if err != nil {
-		return err
-	}
-	d := &userData{Account: account, New: fresh}
 	for _, role := range roles {
-		if role.Name != kernel.RoleGuest { // all are
-			d.Roles = append(d.Roles, choice{role.Name, cmp.Or(role.Label, role.Name), slices.Contains(account.Roles, role.Name)})
+		if role.Name != without {
+			list = append(list, resource.Choice{Value: role.Name, Label: cmp.Or(role.Label, role.Name)})
 		}
 	}
-	return c.ShowForm(refusal, "user", cmp.Or(account.Name, "New user"), d)
+	return list, err
 }
 
-// typed is a user as the form has it; an empty password stays.
-func (c *call) typed() (account accounts.Account, change accounts.Change) {
-	account = accounts.Account{Name: strings.TrimSpace(c.Form.Text("name")), Email: strings.TrimSpace(c.Form.Text("email")), Roles: c.Form.Values("roles"), Status: accounts.StatusActive}
-	if account.Roles == nil {
-		account.Roles = []string{}
-	}
-	change = accounts.Change{Email: &account.Email, Roles: &account.Roles}
-	if password := c.Form.Text("password"); password != "" {
-		change.Password = &password
-	}
-	return account, change
+// user is a user as the form has it; an empty password stays.
+type user struct {
+	accounts.Account
+	Password string
 }
 
-func (c *call) createUser() error {
-	account, change := c.typed()
-	made, err := c.Accounts.Create(c.ctx(), c.by, account.Name, change)
-	if err != nil {
-		return c.showUser(err, &account, true)
-	}
-	return c.Redirect("/users/"+strconv.FormatInt(made.ID, 10), "The user is made.")
-}
+func isOldUser(_ *call, u *user) bool { return u.ID != 0 }
 
-func (c *call) saveUser() error {
-	old, err := c.Accounts.Account(c.ctx(), c.ID("userId"))
-	if err != nil {
-		return err
-	}
-	account, change := c.typed()
-	account.ID, account.Name, account.Status = old.ID, old.Name, old.Status
-	done := "Saved."
-	switch c.Form.Text("do") {
-	case "delete":
-		if err := c.Accounts.Delete(c.ctx(), c.by, old.ID); err != nil {
-			return c.showUser(err, old, false)
+var userForm = resource.Form[*call, user]{
+	Path: "/users/{userId}", New: "/users/new", Admit: people,
+	Head: resource.Head{Title: "New user", Above: []resource.Target{{Label: "Users", Path: "/users"}}},
+	About: func(_ *call, u *user, h *resource.Head) error {
+		if h.Title = cmp.Or(u.Account.Name, h.Title); u.Status == accounts.StatusDisabled {
+			h.Marks = []resource.Cell{userStatus(&u.Account)}
 		}
-		return c.Redirect("/users", "The user is deleted.")
-	case accounts.StatusDisabled, accounts.StatusActive:
-		status := c.Form.Text("do")
-		change, done = accounts.Change{Status: &status}, "The user is "+status+"."
-	}
-	if _, err := c.Accounts.Update(c.ctx(), c.by, old.ID, change); err != nil {
-		return c.showUser(err, &account, false)
-	}
-	return c.Redirect("/users/"+strconv.FormatInt(old.ID, 10), done)
-}
-
-func (c *call) roles() error {
-	list, err := c.Accounts.Roles(c.ctx())
-	if err != nil {
-		return err
-	}
-	return c.Show("roles", "Roles", list)
-}
-
-type roleData struct {
-	boxed
-	*accounts.Role
-	Permissions []choice
+		return nil
+	},
+	Load: func(c *call) (*user, error) {
+		if c.R.PathValue("userId") == "" {
+			return new(user), nil
+		}
+		account, err := c.Accounts.Account(c.ctx(), c.ID("userId"))
+		if err != nil {
+			return nil, err
+		}
+		return &user{Account: *account}, nil
+	},
+	Fields: []resource.Field[*call, user]{
+		{
+			Name: "name", Label: "Name", Required: true, Max: accounts.NameMost, Hide: isOldUser,
+			Text: func(u *user) *string { return &u.Account.Name },
+		},
+		{Name: "email", Label: "Mail address", Type: "email", Text: func(u *user) *string { return &u.Email }},
+		{
+			Name: "password", Label: "Password", Type: "password",
+			Help: "At least 10 characters. Of a user who is there already it stays where this is empty.",
+			Text: func(u *user) *string { return &u.Password },
+		},
+		{
+			Name: "roles", Label: "Roles", List: func(u *user) *[]string { return &u.Roles },
+			Options: func(c *call, _ *user) ([]resource.Choice, error) { return c.roleChoices(nil, kernel.RoleGuest) },
+		},
+	},
+	Save: func(c *call, u *user) (resource.Done, error) {
+		roles := append([]string{}, u.Roles...)
+		change := accounts.Change{Email: &u.Email, Roles: &roles}
+		if u.Password != "" {
+			change.Password = &u.Password
+		}
+		if u.ID != 0 {
+			_, err := c.Accounts.Update(c.ctx(), c.by, u.ID, change)
+			return resource.Done{}, err
+		}
+		made, err := c.Accounts.Create(c.ctx(), c.by, u.Account.Name, change)
+		if err != nil {
+			return resource.Done{}, err
+		}
+		return resource.Done{To: "/users/" + itoa(made.ID), Notice: "The user is made."}, nil
+	},
+	Actions: userActions, Name: func(u *user) string { return u.Account.Name },
+	Offers: func(_ *call, u *user, action string) bool {
+		return u.ID != 0 && (action == "delete" || (action == "activate") == (u.Status == accounts.StatusDisabled))
+	},
 }
 
 // permissionLabels say what a permission lets somebody do.
@@ -134,63 +170,114 @@ var permissionLabels = map[string]string{
 	kernel.PermissionSettings:  "Change the settings, and see the routes",
 }
 
-func (c *call) role() error {
-	id := int64(0)
-	if c.R.PathValue("roleId") != "" {
-		id = c.ID("roleId")
-	}
-	role, err := c.roleOf(id)
-	if err != nil {
-		return err
-	}
-	return c.showRole(nil, role)
+var roleList = resource.List[*call, *accounts.Role]{
+	Path: "/roles", Admit: superusers, Nouns: [2]string{"role", "roles"},
+	Head: resource.Head{Title: "Roles", New: resource.Target{Label: "New role", Path: "/roles/new"}},
+	Columns: []resource.Column[*accounts.Role]{
+		{Label: "Role", Show: func(r *accounts.Role) resource.Cell {
+			return resource.Cells(resource.Link("/roles/"+itoa(r.ID), r.Name), resource.Tag("system", "").If(r.System))
+		}},
+		{Label: "Label", Text: func(r *accounts.Role) string { return r.Label }},
+		{Label: "Permissions", Show: func(r *accounts.Role) resource.Cell { return joined(r.Permissions) }},
+	},
+	Rows: resource.Whole(func(c *call) ([]*accounts.Role, error) { return c.Accounts.Roles(c.ctx()) }),
 }
 
-// roleOf is the role of an id; 0: a new one.
-func (c *call) roleOf(id int64) (*accounts.Role, error) {
-	if id == 0 {
-		return new(accounts.Role), nil
-	}
-	list, err := c.Accounts.Roles(c.ctx())
-	if err != nil {
-		return nil, err
-	}
-	if i := slices.IndexFunc(list, func(r *accounts.Role) bool { return r.ID == id }); i >= 0 {
-		return list[i], nil
-	}
-	return nil, kernel.NotFound("role")
-}
-
-func (c *call) showRole(refusal error, role *accounts.Role) error {
-	d := &roleData{Role: role}
-	for _, permission := range kernel.Permissions {
-		d.Permissions = append(d.Permissions, choice{permission, permissionLabels[permission], slices.Contains(role.Permissions, permission)})
-	}
-	return c.ShowForm(refusal, "role", cmp.Or(role.Label, role.Name, "New role"), d)
-}
-
-func (c *call) saveRole() error {
-	id := int64(0)
-	if c.R.PathValue("roleId") != "" {
-		id = c.ID("roleId")
-	}
-	old, err := c.roleOf(id)
-	if err != nil {
-		return err
-	}
-	if c.Form.Text("do") == "delete" {
-		if err := c.Accounts.DeleteRole(c.ctx(), c.by, id); err != nil {
-			return c.showRole(err, old)
+var roleForm = resource.Form[*call, accounts.Role]{
+	Path: "/roles/{roleId}", New: "/roles/new", Admit: superusers,
+	Head: resource.Head{Title: "New role", Above: []resource.Target{{Label: "Roles", Path: "/roles"}}},
+	About: func(_ *call, r *accounts.Role, h *resource.Head) error {
+		if r.ID != 0 {
+			h.Title = "Role " + r.Name
 		}
-		return c.Redirect("/roles", "The role is deleted.")
-	}
-	role := accounts.Role{ID: id, Name: strings.TrimSpace(c.Form.Text("name")), Label: strings.TrimSpace(c.Form.Text("label")), Permissions: c.Form.Values("permissions"), System: old.System}
-	if old.System {
-		role.Name, role.Permissions = old.Name, nil
-	}
-	saved, err := c.Accounts.SaveRole(c.ctx(), c.by, role)
-	if err != nil {
-		return c.showRole(err, &role)
-	}
-	return c.Redirect("/roles/"+url.PathEscape(strconv.FormatInt(saved.ID, 10)), "Saved.")
+		if h.Lead = "Who sees and changes which pages is said by their templates."; r.System {
+			h.Lead = "This role is the system's: it keeps its name, and its permissions."
+		}
+		return nil
+	},
+	Load: func(c *call) (*accounts.Role, error) {
+		if c.R.PathValue("roleId") == "" {
+			return new(accounts.Role), nil
+		}
+		list, err := c.Accounts.Roles(c.ctx())
+		return resource.One(list, err, func(r *accounts.Role) bool { return r.ID == c.ID("roleId") })
+	},
+	Fields: []resource.Field[*call, accounts.Role]{
+		{
+			Name: "name", Label: "Name", Required: true, Max: accounts.NameMost, Hide: isSystemRole,
+			Text: func(r *accounts.Role) *string { return &r.Name },
+		},
+		{Name: "label", Label: "Label", Max: 255, Text: func(r *accounts.Role) *string { return &r.Label }},
+		{
+			Name: "permissions", Label: "Permissions", Hide: isSystemRole, List: func(r *accounts.Role) *[]string { return &r.Permissions },
+			Options: func(*call, *accounts.Role) ([]resource.Choice, error) {
+				list := resource.Words(kernel.Permissions...)
+				for i := range list {
+					list[i].Label = permissionLabels[list[i].Value]
+				}
+				return list, nil
+			},
+		},
+	},
+	Save: func(c *call, r *accounts.Role) (resource.Done, error) {
+		role := *r
+		if role.System {
+			role.Permissions = nil
+		}
+		saved, err := c.Accounts.SaveRole(c.ctx(), c.by, role)
+		if err != nil {
+			return resource.Done{}, err
+		}
+		return resource.Done{To: "/roles/" + itoa(saved.ID)}, nil
+	},
+	Actions: []resource.Action[*call]{{
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/roles",
+		Confirm: "Users lose it, and templates forget it.",
+		Do:      func(c *call, _ string) error { return c.Accounts.DeleteRole(c.ctx(), c.by, c.ID("roleId")) },
+	}},
+	Name:   func(r *accounts.Role) string { return r.Name },
+	Offers: func(_ *call, r *accounts.Role, _ string) bool { return r.ID != 0 && !r.System },
+}
+
+func isSystemRole(_ *call, r *accounts.Role) bool { return r.System }
+
+// account is the own account as its form has it.
+type account struct{ Email, Present, Password string }
+
+var accountForm = resource.Form[*call, account]{
+	Path: "/account", Head: resource.Head{Title: "Your account"},
+	Load: func(c *call) (*account, error) {
+		own, err := c.Accounts.Account(c.ctx(), c.by.ID)
+		if err != nil {
+			return nil, err
+		}
+		return &account{Email: own.Email}, nil
+	},
+	Fields: []resource.Field[*call, account]{
+		{
+			Name: "email", Label: "Mail address", Type: "email", Autocomplete: "email",
+			Text: func(a *account) *string { return &a.Email },
+		},
+		{
+			Name: "present", Section: "Change the password", Label: "Present password", Type: "password",
+			Autocomplete: "current-password", Text: func(a *account) *string { return &a.Present },
+		},
+		{
+			Name: "password", Label: "New password", Type: "password",
+			Help: "It stays where this is empty. A new one ends all your sessions.",
+			Text: func(a *account) *string { return &a.Password },
+		},
+	},
+	// A new password ends all sessions, this one too.
+	Save: func(c *call, a *account) (done resource.Done, err error) {
+		change := accounts.Change{Email: &a.Email}
+		if a.Password != "" {
+			if _, _, err := c.Auth.Check(c.ctx(), c.by.Name, a.Present, c.Address(c.R)); err != nil {
+				return done, told(err)
+			}
+			change.Password, done = &a.Password, resource.Done{To: "/login", Notice: "Your password is changed. Sign in with it."}
+		}
+		_, err = c.Accounts.Update(c.ctx(), c.by, c.by.ID, change)
+		return done, err
+	},
 }

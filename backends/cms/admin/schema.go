@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -11,177 +10,280 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-func (c *call) templates() error {
-	list, err := c.Content.Templates(c.ctx(), c.by)
-	if err != nil {
-		return err
-	}
-	return c.Show("templates", "Templates", list)
+func templateAt(name string) string { return "/template?name=" + url.QueryEscape(name) }
+
+func fieldAt(name string) string { return "/field?name=" + url.QueryEscape(name) }
+
+var templateList = resource.List[*call, *content.Template]{
+	Path: "/templates", Admit: templates, Nouns: [2]string{"template", "templates"},
+	Head: resource.Head{Title: "Templates", New: resource.Target{Label: "New template", Path: "/template"}},
+	Columns: []resource.Column[*content.Template]{
+		{Label: "Template", Show: func(t *content.Template) resource.Cell {
+			return resource.Cells(resource.Link(templateAt(t.Name), t.Name), resource.Tag("system", "").If(t.System))
+		}},
+		{Label: "Label", Text: func(t *content.Template) string { return t.Label }},
+		{Label: "Fields", Show: func(t *content.Template) resource.Cell { return joined(t.Fields) }},
+		{Label: "Seen by", Show: func(t *content.Template) resource.Cell { return joined(t.View) }},
+	},
+	Rows: resource.Whole(func(c *call) ([]*content.Template, error) { return c.Content.Templates(c.ctx(), c.by) }),
 }
 
-// choice is a box of a list.
-type choice struct {
-	Name, Label string
-	On          bool
+// roleOptions are the roles that a template names; a superuser needs none.
+func roleOptions(c *call, _ *content.Template) ([]resource.Choice, error) {
+	return c.roleChoices(nil, kernel.RoleSuperuser)
 }
 
-// boxes are the boxes of a name, for the template of that name.
-type boxes struct {
-	Name string
-	List []choice
+// templateOptions are the templates above or below a page.
+func templateOptions(c *call, _ *content.Template) ([]resource.Choice, error) {
+	return c.templateChoices(nil)
 }
 
-// boxed makes boxes.
-type boxed struct{}
-
-// Boxes is what the template "boxes" shows.
-func (boxed) Boxes(name string, list []choice) boxes { return boxes{name, list} }
-
-func choices(all, on []string) (list []choice) {
-	for _, name := range all {
-		list = append(list, choice{name, name, slices.Contains(on, name)})
-	}
-	return list
-}
-
-type templateData struct {
-	boxed
-	*content.Template
-	New                        bool
-	FieldText                  string   // a name a line
-	Known                      []string // names of fields
-	Viewers, Editors, Creators []choice
-	Children, Parents          []choice
-}
-
-func (c *call) template() error {
-	name := c.Query.Text("name")
-	if name == "" {
-		return c.showTemplate(nil, &content.Template{View: []string{kernel.RoleGuest}}, true)
-	}
-	t, err := c.Content.Template(c.ctx(), c.by, name)
-	if err != nil {
-		return err
-	}
-	return c.showTemplate(nil, t, false)
-}
-
-func (c *call) showTemplate(refusal error, t *content.Template, fresh bool) error {
+func (c *call) templateChoices(list []resource.Choice) ([]resource.Choice, error) {
 	all, err := c.Content.Templates(c.ctx(), c.by)
-	if err != nil {
-		return err
+	for _, t := range all {
+		list = append(list, resource.Choice{Value: t.Name, Label: t.Name})
 	}
-	fields, err := c.Content.Fields(c.ctx(), c.by)
-	if err != nil {
-		return err
-	}
-	roles, err := c.Accounts.Roles(c.ctx())
-	if err != nil {
-		return err
-	}
-	d := &templateData{Template: t, New: fresh, FieldText: strings.Join(t.Fields, "\n")}
-	var names []string
-	for _, other := range all {
-		names = append(names, other.Name)
-	}
-	for _, f := range fields {
-		d.Known = append(d.Known, f.Name)
-	}
-	var others []string
-	for _, role := range roles {
-		if role.Name != kernel.RoleSuperuser { // who needs none
-			others = append(others, role.Name)
-		}
-	}
-	d.Viewers, d.Editors, d.Creators = choices(others, t.View), choices(others, t.Edit), choices(others, t.Create)
-	d.Children, d.Parents = choices(names, t.Family.Children), choices(names, t.Family.Parents)
-	return c.ShowForm(refusal, "template", cmp.Or(t.Label, t.Name, "New template"), d)
+	return list, err
 }
 
-func (c *call) saveTemplate() error {
-	t := content.Template{
-		Name: strings.TrimSpace(c.Form.Text("name")), Label: strings.TrimSpace(c.Form.Text("label")), Fields: strings.Fields(c.Form.Text("fields")),
-		View: c.Form.Values("view"), Edit: c.Form.Values("edit"), Create: c.Form.Values("create"),
-		Family: content.Family{NoChildren: c.Form.Flag("no_children"), One: c.Form.Flag("one"), Children: c.Form.Values("children"), Parents: c.Form.Values("parents")},
-	}
-	fresh := c.Form.Flag("new")
-	if !fresh {
-		old, err := c.Content.Template(c.ctx(), c.by, t.Name)
+var templateForm = resource.Form[*call, content.Template]{
+	Path: "/template", Admit: templates,
+	Head: resource.Head{Title: "New template", Above: []resource.Target{{Label: "Templates", Path: "/templates"}}},
+	About: func(c *call, t *content.Template, h *resource.Head) error {
+		if t.ID != 0 {
+			h.Title = "Template " + t.Name
+		}
+		fields, err := c.Content.Fields(c.ctx(), c.by)
+		names := make([]string, len(fields))
+		for i, f := range fields {
+			names[i] = f.Name
+		}
+		h.Lead = "There are the fields " + strings.Join(names, ", ") + "."
+		h.Links = []resource.Target{{Label: "New field", Path: "/field"}}
+		return err
+	},
+	Load: func(c *call) (*content.Template, error) {
+		if name := c.Query.Text("name"); name != "" {
+			return c.Content.Template(c.ctx(), c.by, name)
+		}
+		return &content.Template{View: []string{kernel.RoleGuest}}, nil
+	},
+	Fields: []resource.Field[*call, content.Template]{
+		{
+			Name: "name", Label: "Name", Required: true, Help: "It stays: selectors and handlers know it.",
+			Text: func(t *content.Template) *string { return &t.Name },
+			Hide: func(_ *call, t *content.Template) bool { return t.ID != 0 },
+		},
+		{Name: "label", Label: "Label", Max: 255, Text: func(t *content.Template) *string { return &t.Label }},
+		{
+			Name: "fields", Label: "Fields", Help: "One a line, in their order. The title is always first.", Lines: 6,
+			List: func(t *content.Template) *[]string { return &t.Fields },
+		},
+		{
+			Name: "view", Label: "Who sees its pages", List: func(t *content.Template) *[]string { return &t.View },
+			Options: roleOptions,
+		},
+		{
+			Name: "edit", Label: "Who changes them", List: func(t *content.Template) *[]string { return &t.Edit },
+			Options: roleOptions,
+		},
+		{
+			Name: "create", Label: "Who makes some", List: func(t *content.Template) *[]string { return &t.Create },
+			Options: roleOptions,
+		},
+		{
+			Name: "no_children", Section: "Where its pages may be", Label: "No pages below them",
+			Flag: func(t *content.Template) *bool { return &t.Family.NoChildren },
+		},
+		{Name: "one", Label: "There is one page of it", Flag: func(t *content.Template) *bool { return &t.Family.One }},
+		{
+			Name: "children", Label: "Templates of pages below (none: any)",
+			List: func(t *content.Template) *[]string { return &t.Family.Children }, Options: templateOptions,
+		},
+		{
+			Name: "parents", Label: "Templates of pages above (none: any)",
+			List: func(t *content.Template) *[]string { return &t.Family.Parents }, Options: templateOptions,
+		},
+	},
+	Save: func(c *call, t *content.Template) (resource.Done, error) {
+		made := *t
+		made.Fields = strings.Fields(strings.Join(t.Fields, " "))
+		saved, err := c.Content.SaveTemplate(c.ctx(), c.by, made)
 		if err != nil {
-			return err
+			return resource.Done{}, err
 		}
-		t.ID = old.ID
-		if c.Form.Text("do") == "delete" {
-			if err := c.Content.DeleteTemplate(c.ctx(), c.by, t.Name); err != nil {
-				return c.showTemplate(err, old, false)
-			}
-			return c.Redirect("/templates", "The template is deleted.")
+		return resource.Done{To: templateAt(saved.Name)}, nil
+	},
+	Actions: []resource.Action[*call]{{
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/templates",
+		Confirm: "A template that has pages cannot be deleted.",
+		Do:      func(c *call, _ string) error { return c.Content.DeleteTemplate(c.ctx(), c.by, c.Query.Text("name")) },
+	}},
+	Name:   func(t *content.Template) string { return t.Name },
+	Offers: func(_ *call, t *content.Template, _ string) bool { return t.ID != 0 && !t.System },
+}
+
+var fieldList = resource.List[*call, *content.Field]{
+	Path: "/fields", Admit: templates, Nouns: [2]string{"field", "fields"},
+	Head:  resource.Head{Title: "Fields", New: resource.Target{Label: "New field", Path: "/field"}},
+	Empty: "There are no fields yet: a page has its title alone. Make a field, then add it to a template.",
+	Columns: []resource.Column[*content.Field]{
+		{Label: "Field", Show: func(f *content.Field) resource.Cell { return resource.Link(fieldAt(f.Name), f.Name) }},
+		{Label: "Label", Text: func(f *content.Field) string { return f.Label }},
+		{Label: "Type", Text: func(f *content.Field) string { return f.Type }},
+		{Label: "Required", Show: func(f *content.Field) resource.Cell {
+			return resource.Text(map[bool]string{true: "yes", false: "no"}[f.Required])
+		}},
+	},
+	Rows: resource.Whole(func(c *call) ([]*content.Field, error) { return c.Content.Fields(c.ctx(), c.by) }),
+}
+
+// field is a field as the form has it.
+type field struct {
+	content.Field
+	Most                         int64
+	Min, Max                     string
+	Extensions, Sizes, Templates string
+	Blocks                       []string
+}
+
+func isOldField(_ *call, f *field) bool { return f.ID != 0 }
+
+// fieldOf returns what the form shows of a field.
+func fieldOf(of *content.Field) *field {
+	s := &of.Settings
+	f := &field{
+		Field: *of, Most: int64(s.Most), Min: bound(s.Min), Max: bound(s.Max),
+		Extensions: strings.Join(s.Extensions, " "), Sizes: strings.Join(s.Sizes, " "), Templates: strings.Join(s.Templates, " "),
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.Blocks)) {
+		f.Blocks = append(f.Blocks, kind+": "+strings.Join(s.Blocks[kind], " "))
+	}
+	return f
+}
+
+func bound(n *float64) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*n, 'f', -1, 64)
+}
+
+// made returns the field that the form describes.
+func (f *field) made() (made content.Field, err error) {
+	made = f.Field
+	s := &made.Settings
+	s.Extensions, s.Sizes, s.Templates = strings.Fields(f.Extensions), strings.Fields(f.Sizes), strings.Fields(f.Templates)
+	s.Most, s.Blocks = int(f.Most), nil
+	var faults []error
+	number := func(name, text string) *float64 {
+		if text == "" {
+			return nil
 		}
-	}
-	saved, err := c.Content.SaveTemplate(c.ctx(), c.by, t)
-	if err != nil {
-		return c.showTemplate(err, &t, fresh)
-	}
-	return c.Redirect("/template?name="+url.QueryEscape(saved.Name), "Saved.")
-}
-
-func (c *call) fields() error {
-	list, err := c.Content.Fields(c.ctx(), c.by)
-	if err != nil {
-		return err
-	}
-	return c.Show("fields", "Fields", list)
-}
-
-type fieldData struct {
-	*content.Field
-	New                                            bool
-	Types                                          pages.Select
-	Most, Min, Max, MaxBytes                       string
-	Options, Extensions, Sizes, Templates, BlockOf string
-}
-
-func (c *call) field() error {
-	name := c.Query.Text("name")
-	if name == "" {
-		return c.showField(nil, &content.Field{Type: content.TypeText}, true)
-	}
-	f, err := c.Content.Field(c.ctx(), c.by, name)
-	if err != nil {
-		return err
-	}
-	return c.showField(nil, f, false)
-}
-
-func (c *call) showField(refusal error, f *content.Field, fresh bool) error {
-	o := f.Settings
-	d := &fieldData{Field: f, New: fresh, Options: strings.Join(o.Options, "\n"), Extensions: strings.Join(o.Extensions, " "), Sizes: strings.Join(o.Sizes, " "), Templates: strings.Join(o.Templates, " ")}
-	for _, t := range content.Types {
-		d.Types.Add(t, t, t == f.Type)
-	}
-	if o.Most != 0 {
-		d.Most = strconv.Itoa(o.Most)
-	}
-	if o.MaxBytes != 0 {
-		d.MaxBytes = strconv.FormatInt(o.MaxBytes, 10)
-	}
-	for _, one := range []struct {
-		from *float64
-		to   *string
-	}{{o.Min, &d.Min}, {o.Max, &d.Max}} {
-		if one.from != nil {
-			*one.to = strconv.FormatFloat(*one.from, 'f', -1, 64)
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			faults = append(faults, kernel.Invalid(name, "form", "this is no number"))
 		}
+		return &n
 	}
-	kinds := make([]string, 0, len(o.Blocks))
-	for _, kind := range slices.Sorted(maps.Keys(o.Blocks)) {
-		kinds = append(kinds, kind+": "+strings.Join(o.Blocks[kind], " "))
+	s.Min, s.Max = number("min", f.Min), number("max", f.Max)
+	for _, line := range f.Blocks {
+		kind, names, ok := strings.Cut(line, ":")
+		if !ok {
+			const form = "a kind of block is written as its name, a colon, and its fields"
+			faults = append(faults, kernel.Invalid("blocks", "form", form))
+			break
+		}
+		if s.Blocks == nil {
+			s.Blocks = make(map[string][]string)
+		}
+		s.Blocks[strings.TrimSpace(kind)] = strings.Fields(names)
 	}
-	d.BlockOf = strings.Join(kinds, "\n")
-	return c.ShowForm(settingFaults(refusal), "field", cmp.Or(f.Label, f.Name, "New field"), d)
+	return made, apierror.Join(faults...)
+}
+
+var fieldForm = resource.Form[*call, field]{
+	Path: "/field", Admit: templates,
+	Head: resource.Head{Title: "New field", Above: []resource.Target{{Label: "Fields", Path: "/fields"}}},
+	About: func(_ *call, f *field, h *resource.Head) error {
+		if f.ID != 0 {
+			h.Title, h.Marks = "Field "+f.Name, []resource.Cell{resource.Tag(f.Type, "")}
+		}
+		return nil
+	},
+	Load: func(c *call) (*field, error) {
+		name := c.Query.Text("name")
+		if name == "" {
+			return &field{Field: content.Field{Type: content.TypeText}}, nil
+		}
+		f, err := c.Content.Field(c.ctx(), c.by, name)
+		if err != nil {
+			return nil, err
+		}
+		return fieldOf(f), nil
+	},
+	Fields: []resource.Field[*call, field]{
+		{Name: "name", Label: "Name", Required: true, Hide: isOldField, Text: func(f *field) *string { return &f.Name }},
+		{
+			Name: "type", Label: "Type", Help: "Name and type stay.", Hide: isOldField,
+			Text:    func(f *field) *string { return &f.Type },
+			Options: func(*call, *field) ([]resource.Choice, error) { return resource.Words(content.Types...), nil },
+		},
+		{Name: "label", Label: "Label", Max: 255, Text: func(f *field) *string { return &f.Label }},
+		{Name: "required", Label: "Required of pages that are published", Flag: func(f *field) *bool { return &f.Required }},
+		{
+			Name: "most", Section: "Limits", Label: "At most",
+			Help: "Characters of a text, entries of a list. Each limit is of some types; what a type has no use for stays empty.",
+			Min:  1, Number: func(f *field) *int64 { return &f.Most },
+		},
+		{Name: "min", Label: "Least number", Text: func(f *field) *string { return &f.Min }},
+		{Name: "max", Label: "Greatest number", Text: func(f *field) *string { return &f.Max }},
+		{
+			Name: "multiple", Label: "Several values (pages, options)",
+			Flag: func(f *field) *bool { return &f.Settings.Multiple },
+		},
+		{
+			Name: "options", Label: "Options", Help: "One a line.",
+			List: func(f *field) *[]string { return &f.Settings.Options },
+		},
+		{
+			Name: "templates", Label: "Templates of pages that are referred to",
+			Text: func(f *field) *string { return &f.Templates },
+		},
+		{
+			Name: "extensions", Label: "Extensions of files", Placeholder: "jpg png",
+			Text: func(f *field) *string { return &f.Extensions },
+		},
+		{
+			Name: "max_bytes", Label: "Largest file, in bytes", Min: 1,
+			Number: func(f *field) *int64 { return &f.Settings.MaxBytes },
+		},
+		{
+			Name: "sizes", Label: "Sizes of images", Placeholder: "640x 200x200c",
+			Text: func(f *field) *string { return &f.Sizes },
+		},
+		{
+			Name: "blocks", Label: "Kinds of blocks", Help: "One a line: its name, a colon, its fields.",
+			Placeholder: "quote: text author", List: func(f *field) *[]string { return &f.Blocks },
+		},
+	},
+	Save: func(c *call, f *field) (resource.Done, error) {
+		made, err := f.made()
+		if err == nil {
+			_, err = c.Content.SaveField(c.ctx(), c.by, made)
+		}
+		return resource.Done{To: fieldAt(f.Name)}, settingFaults(err)
+	},
+	Actions: []resource.Action[*call]{{
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/fields",
+		Confirm: "Pages lose what they have of it when they are saved.",
+		Do:      func(c *call, _ string) error { return c.Content.DeleteField(c.ctx(), c.by, c.Query.Text("name")) },
+	}},
+	Name:   func(f *field) string { return f.Name },
+	Offers: func(_ *call, f *field, _ string) bool { return f.ID != 0 },
 }
 
 // settingFaults have the problems of settings stand at their inputs.
@@ -196,71 +298,4 @@ func settingFaults(refusal error) error {
 		moved.Details[i].Field = strings.TrimPrefix(d.Field, "settings.")
 	}
 	return &moved
-}
-
-func (c *call) saveField() error {
-	f := content.Field{
-		Name: strings.TrimSpace(c.Form.Text("name")), Type: c.Form.Text("type"), Label: strings.TrimSpace(c.Form.Text("label")), Required: c.Form.Flag("required"),
-		Settings: content.Settings{
-			Multiple: c.Form.Flag("multiple"), Options: lines(c.Form.Text("options")), Extensions: strings.Fields(c.Form.Text("extensions")),
-			Sizes: strings.Fields(c.Form.Text("sizes")), Templates: strings.Fields(c.Form.Text("templates")),
-			Most: int(c.Form.Number("most")), MaxBytes: c.Form.Number("max_bytes"),
-		},
-	}
-	fresh := c.Form.Flag("new")
-	if !fresh {
-		old, err := c.Content.Field(c.ctx(), c.by, f.Name)
-		if err != nil {
-			return err
-		}
-		if c.Form.Text("do") == "delete" {
-			if err := c.Content.DeleteField(c.ctx(), c.by, f.Name); err != nil {
-				return c.showField(err, old, false)
-			}
-			return c.Redirect("/fields", "The field is deleted.")
-		}
-		f.ID, f.Type = old.ID, old.Type
-	}
-	faults := []error{c.Form.Err()}
-	bound := func(name string) *float64 {
-		text := strings.TrimSpace(c.Form.Text(name))
-		if text == "" {
-			return nil
-		}
-		n, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			faults = append(faults, kernel.Invalid(name, "form", "this is no number"))
-		}
-		return &n
-	}
-	f.Settings.Min, f.Settings.Max = bound("min"), bound("max")
-	for _, line := range lines(c.Form.Text("blocks")) {
-		kind, names, ok := strings.Cut(line, ":")
-		if !ok {
-			faults = append(faults, kernel.Invalid("blocks", "form", "a kind of block is written as its name, a colon, and its fields"))
-			break
-		}
-		if f.Settings.Blocks == nil {
-			f.Settings.Blocks = make(map[string][]string)
-		}
-		f.Settings.Blocks[strings.TrimSpace(kind)] = strings.Fields(names)
-	}
-	err := apierror.Join(faults...)
-	if err == nil {
-		_, err = c.Content.SaveField(c.ctx(), c.by, f)
-	}
-	if err != nil {
-		return c.showField(err, &f, fresh)
-	}
-	return c.Redirect("/field?name="+url.QueryEscape(f.Name), "Saved.")
-}
-
-// lines are the lines of a text that hold something.
-func lines(text string) (list []string) {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			list = append(list, line)
-		}
-	}
-	return list
 }

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
@@ -27,7 +26,7 @@ func (c *call) login() error {
 	if err != nil {
 		return c.ShowForm(told(err), "login", "Sign in", form)
 	}
-	return c.signIn(user, epoch, form.Next)
+	return c.signIn(user, epoch, "", form.Next)
 }
 
 // loginMeanwhile answers a form to sign in that was shown before somebody signed in, or out, in another tab. Whoever is
@@ -43,8 +42,8 @@ func (c *call) loginMeanwhile() error {
 func (c *call) signedInAs() string { return "You are signed in as " + c.by.Name + "." }
 
 // signIn begins a session, and leads on.
-func (c *call) signIn(user *kernel.User, epoch int64, next string) error {
-	header, err := c.Auth.Begin(c.R, user, epoch, c.Session(), false)
+func (c *call) signIn(user *kernel.User, epoch int64, issuer, next string) error {
+	header, err := c.Auth.Begin(c.R, user, epoch, c.Session(), issuer, false)
 	if err != nil {
 		return err
 	}
@@ -71,34 +70,4 @@ func (c *call) logoutMeanwhile() error {
 		return c.logout()
 	}
 	return c.Redirect("/", c.signedInAs())
-}
-
-type accountForm struct{ Email string }
-
-func (c *call) account() error {
-	account, err := c.Accounts.Account(c.ctx(), c.by.ID)
-	if err != nil {
-		return err
-	}
-	return c.Show("account", "Your account", accountForm{account.Email})
-}
-
-// saveAccount changes the own address and password. A new password ends all sessions, this one too.
-func (c *call) saveAccount() error {
-	form := accountForm{c.Form.Text("email")}
-	change := accounts.Change{Email: &form.Email}
-	typed := c.Form.Text("password")
-	if typed != "" {
-		if _, _, err := c.Auth.Check(c.ctx(), c.by.Name, c.Form.Text("present"), c.Address(c.R)); err != nil {
-			return c.ShowForm(told(err), "account", "Your account", form)
-		}
-		change.Password = &typed
-	}
-	if _, err := c.Accounts.Update(c.ctx(), c.by, c.by.ID, change); err != nil {
-		return c.ShowForm(err, "account", "Your account", form)
-	}
-	if typed != "" {
-		return c.Redirect("/login", "Your password is changed. Sign in with it.")
-	}
-	return c.Redirect("/account", "Saved.")
 }

@@ -42,5 +42,5 @@ func (c *call) signOn() error {
 	if err != nil {
 		return err
 	}
-	return c.signIn(user, epoch, pages.Local(person.Next))
+	return c.signIn(user, epoch, person.Issuer, pages.Local(person.Next))
 }

@@ -1,28 +1,44 @@
 package admin
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/routes"
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 	"github.com/tollgate-gateway/tollgate/internal/instant"
-	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
-
-type routeRow struct {
-	*routes.Route
-	Path  string
-	Where string
-}
 
 type routesData struct {
 	Endpoint string
 	Failed   []string
 	Warnings []string
 	Loaded   kernel.Moment
-	List     []routeRow
+	Table    resource.Part
+}
+
+var routeTable = resource.Table[*routes.Route]{Title: "Routes", Empty: "No routes were read yet.", Columns: routeColumns}
+
+var routeColumns = []resource.Column[*routes.Route]{
+	{Label: "Method", Code: func(r *routes.Route) string { return r.Method }},
+	{Label: "Path", Code: func(r *routes.Route) string { return strings.TrimSuffix("/"+r.Endpoint, "/") }},
+	{Label: "Answered by", Text: func(r *routes.Route) string { return r.Class + "." + r.Func }},
+	{Label: "Who", Show: func(r *routes.Route) resource.Cell {
+		switch {
+		case !r.Options.Auth:
+			return resource.Text("everybody")
+		case len(r.Options.Roles) > 0:
+			return joined(r.Options.Roles)
+		}
+		return resource.Text("users")
+	}},
+	{Label: "Written at", Show: func(r *routes.Route) resource.Cell {
+		if r.Default {
+			return resource.Note("built in")
+		}
+		return resource.Text(r.At.String())
+	}},
 }
 
 // routes shows the table that is in use, and why the files as they are now are not.
@@ -35,15 +51,15 @@ func (c *call) routes() error {
 	for _, warning := range state.Warnings {
 		d.Warnings = append(d.Warnings, warning.Error())
 	}
+	var list []*routes.Route
 	if state.Table != nil {
 		for _, r := range state.Table.Routes() {
-			row := routeRow{r, strings.TrimSuffix(d.Endpoint+"/"+r.Endpoint, "/"), ""}
-			if !r.Default {
-				row.Where = r.At.String()
-			}
-			d.List = append(d.List, row)
+			whole := *r
+			whole.Endpoint = strings.Trim(d.Endpoint+"/"+r.Endpoint, "/")
+			list = append(list, &whole)
 		}
 	}
+	d.Table = routeTable.Of(list)
 	return c.Show("routes", "Routes", d)
 }
 
@@ -54,52 +70,92 @@ func (c *call) reload() error {
 	return c.Redirect("/routes", "The files are read anew.")
 }
 
-type settingsData struct {
-	*settings.Settings
-	Modes, Contents     pages.Select
-	Origins, FetchHosts string
-	HasSecret           bool
+// siteSettings are the settings as their form has them. No page shows the secret, which stays unless another one is asked
+// for.
+type siteSettings struct {
+	settings.Settings
+	Fresh bool
 }
 
-func (c *call) settings() error { return c.showSettings(nil, c.Settings.Current()) }
-
-func (c *call) showSettings(refusal error, s *settings.Settings) error {
-	d := &settingsData{Settings: s, Origins: strings.Join(s.Origins, "\n"), FetchHosts: strings.Join(s.FetchHosts, "\n"), HasSecret: c.Settings.Current().JWTSecret != ""}
-	for _, mode := range []struct{ value, label string }{{settings.None, "None: everybody is the guest"}, {settings.Session, "Session: a cookie"}, {settings.JWT, "JWT: a token in a header"}} {
-		d.Modes.Add(mode.value, mode.label, s.Mode() == mode.value)
-	}
-	for _, content := range []struct{ value, label string }{{"", "By the mode: off without one, else read"}, {settings.ContentOff, "Off"}, {settings.ContentRead, "Read"}, {settings.ContentWrite, "Read and write"}} {
-		d.Contents.Add(content.value, content.label, s.Content == content.value)
-	}
-	return c.ShowForm(refusal, "settings", "Settings", d)
-}
-
-// saveSettings keeps the secret, which no page shows, unless another one is asked for.
-func (c *call) saveSettings() error {
-	now := *c.Settings.Current()
-	now.Endpoint, now.Auth, now.Content = strings.Trim(strings.TrimSpace(c.Form.Text("endpoint")), "/"), c.Form.Text("auth"), c.Form.Text("content")
-	now.JWTSeconds, now.JWTRefresh = c.Form.Number("jwtSeconds"), c.Form.Flag("jwtRefresh")
-	now.Origins, now.FetchHosts = lines(c.Form.Text("origins")), lines(c.Form.Text("fetchHosts"))
-	now.SiteURL, now.Redirects, now.Debug = strings.TrimSpace(c.Form.Text("siteUrl")), c.Form.Flag("redirects"), c.Form.Flag("debug")
-	if c.Form.Flag("fresh") {
-		now.JWTSecret = settings.NewSecret()
-	}
-	err := errors.Join(c.Form.Err(), c.checkSettings(&now))
-	if err != nil {
-		return c.showSettings(err, &now)
-	}
-	if err := c.Settings.Save(now); err != nil {
-		return err
-	}
-	if err := c.Reload(); err != nil {
-		return c.Redirect("/routes", "The settings are saved; the files of the site have errors.")
-	}
-	return c.Redirect("/settings", "Saved.")
+var settingsForm = resource.Form[*call, siteSettings]{
+	Path: "/settings", Admit: operators, Head: resource.Head{Title: "Settings"},
+	Load: func(c *call) (*siteSettings, error) {
+		s := &siteSettings{Settings: *c.Settings.Current()}
+		s.Auth = s.Mode()
+		return s, nil
+	},
+	Fields: []resource.Field[*call, siteSettings]{
+		{
+			Name: "endpoint", Label: "Path of the API", Placeholder: "api",
+			Text: func(s *siteSettings) *string { return &s.Endpoint },
+		},
+		{
+			Name: "auth", Label: "Authorization", Text: func(s *siteSettings) *string { return &s.Auth },
+			Options: resource.Fixed[*call, *siteSettings](
+				resource.Choice{Value: settings.None, Label: "None: everybody is the guest"},
+				resource.Choice{Value: settings.Session, Label: "Session: a cookie"},
+				resource.Choice{Value: settings.JWT, Label: "JWT: a token in a header"}),
+		},
+		{
+			Name: "content", Label: "The content API", Text: func(s *siteSettings) *string { return &s.Content },
+			Options: resource.Fixed[*call, *siteSettings](
+				resource.Choice{Label: "By the mode: off without one, else read"}, resource.Choice{Value: settings.ContentOff, Label: "Off"},
+				resource.Choice{Value: settings.ContentRead, Label: "Read"}, resource.Choice{Value: settings.ContentWrite, Label: "Read and write"}),
+		},
+		{
+			Name: "origins", Label: "Origins of other sites' pages that may call it", Help: "One a line.",
+			Placeholder: "https://app.example.com",
+			List:        func(s *siteSettings) *[]string { return &s.Origins },
+		},
+		{
+			Name: "jwtSeconds", Section: "Tokens (JWT)", Label: "Seconds that a token is good", Placeholder: "86400", Min: 60,
+			Number: func(s *siteSettings) *int64 { return &s.JWTSeconds },
+		},
+		{Name: "jwtRefresh", Label: "Refresh tokens with them", Flag: func(s *siteSettings) *bool { return &s.JWTRefresh }},
+		{
+			Name: "fresh", Label: "Make another secret: all tokens are bad from then on",
+			Flag: func(s *siteSettings) *bool { return &s.Fresh },
+		},
+		{
+			Name: "siteUrl", Section: "Site", Label: "Address of the site", Help: "With it there is a sitemap.", Type: "url",
+			Placeholder: "https://www.example.com", Text: func(s *siteSettings) *string { return &s.SiteURL },
+		},
+		{
+			Name: "redirects", Label: "Lead from where a page was to where it is",
+			Flag: func(s *siteSettings) *bool { return &s.Redirects },
+		},
+		{
+			Name: "fetchHosts", Section: "Handlers", Label: "Hosts that they may fetch from", Help: "One a line.",
+			List: func(s *siteSettings) *[]string { return &s.FetchHosts },
+		},
+		{
+			Name: "debug", Label: "Tell callers the text of errors: never on a site that others see",
+			Flag: func(s *siteSettings) *bool { return &s.Debug },
+		},
+	},
+	Save: func(c *call, s *siteSettings) (resource.Done, error) {
+		now := s.Settings
+		if now.Endpoint = strings.Trim(now.Endpoint, "/"); s.Fresh {
+			now.JWTSecret = settings.NewSecret()
+		}
+		err := c.checkSettings(&now)
+		if err == nil {
+			err = c.Settings.Save(now)
+		}
+		if err != nil {
+			return resource.Done{}, err
+		}
+		if err := c.Reload(); err != nil {
+			return resource.Done{To: "/routes", Notice: "The settings are saved; the files of the site have errors."}, nil
+		}
+		return resource.Done{}, nil
+	},
 }
 
 // checkSettings tells what is wrong at the field that it is about.
 func (c *call) checkSettings(s *settings.Settings) error {
-	if "/"+s.Mount() == c.Mount || strings.HasPrefix(c.Mount+"/", "/"+s.Mount()+"/") || strings.HasPrefix("/"+s.Mount()+"/", c.Mount+"/") {
+	if "/"+s.Mount() == c.Mount ||
+		strings.HasPrefix(c.Mount+"/", "/"+s.Mount()+"/") || strings.HasPrefix("/"+s.Mount()+"/", c.Mount+"/") {
 		return kernel.Invalid("endpoint", "taken", "the administration is at "+c.Mount+": the API needs another path")
 	}
 	err := s.Check()

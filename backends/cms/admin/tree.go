@@ -1,33 +1,14 @@
 package admin
 
 import (
-	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/cms/selector"
+	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
-
-// rows is how many pages a list shows at once.
-const rows = 50
-
-// crumb is a page above another one.
-type crumb struct {
-	ID    int64
-	Title string
-}
-
-type treeData struct {
-	Page   *content.Page
-	Above  []crumb
-	List   *content.List
-	After  string
-	Next   string
-	New    bool // the user may make pages below
-	Search string
-}
 
 // root shows the tree from its first page.
 func (c *call) root() error {
@@ -35,41 +16,163 @@ func (c *call) root() error {
 	if err != nil {
 		return err
 	}
-	return c.Redirect("/tree/"+strconv.FormatInt(page.ID, 10), "")
+	return c.Redirect(treeAt(page.ID), "")
 }
 
-// tree shows the pages below one, a part of them at a time however many there are.
-func (c *call) tree() error {
-	page, err := c.Content.Page(c.ctx(), c.by, c.ID("pageId"))
-	if err != nil {
+func treeAt(id int64) string { return "/tree/" + itoa(id) }
+
+// treeList is the pages below one, a part of them at a time however many there are.
+var treeList = resource.List[*call, *content.Page]{
+	Path: "/tree/{pageId}", Filters: pageFilters, Search: "/find", Nouns: [2]string{"page", "pages"},
+	Empty: "No pages below this one.",
+	About: func(c *call, h *resource.Head) error {
+		page, err := c.Content.Page(c.ctx(), c.by, c.ID("pageId"))
+		if err != nil {
+			return err
+		}
+		h.Title = page.Title
+		if h.Above, err = c.above(page); err != nil {
+			return err
+		}
+		made, err := c.creatable(page)
+		if len(made) > 0 {
+			h.New = resource.Target{Label: "New page below", Path: "/new?parent=" + itoa(page.ID)}
+		}
+		h.Links = []resource.Target{{Label: "Edit this page", Path: pageAt(page.ID)}}
 		return err
-	}
-	text := "parent=" + strconv.FormatInt(page.ID, 10) + ", include=all, sort=sort, limit=" + strconv.Itoa(rows)
-	after := c.Query.Text("after")
-	if after != "" {
-		text += ", after=" + selector.Quote(after)
+	},
+	Columns: pageColumns,
+	Rows: func(c *call, q resource.Query) ([]*content.Page, string, error) {
+		return c.findPages("parent="+itoa(c.ID("pageId"))+", sort=sort, include=all", q)
+	},
+	ID: func(p *content.Page) string { return itoa(p.ID) }, Name: func(p *content.Page) string { return p.Title },
+	Actions: pageActions,
+}
+
+var pageColumns = []resource.Column[*content.Page]{
+	{Label: "Page", Show: func(p *content.Page) resource.Cell { return resource.Link(pageAt(p.ID), p.Title) }},
+	{Label: "Path", Code: func(p *content.Page) string { return p.Path }},
+	{Label: "Template", Text: func(p *content.Page) string { return p.Template }},
+	{Label: "Status", Show: func(p *content.Page) resource.Cell {
+		status := resource.Tag(p.Status, map[string]string{content.StatusUnpublished: "held"}[p.Status])
+		return resource.Cells(status, resource.Tag("draft", "held").If(p.Draft))
+	}},
+	{Label: "Changed", Time: func(p *content.Page) kernel.Moment { return p.Modified }},
+	{Label: "Subpages", Show: func(p *content.Page) resource.Cell { return resource.Link(treeAt(p.ID), "Subpages") }},
+}
+
+// pageActions are what can be done with several pages. Whoever may not change one is told so beside its name.
+var pageActions = []resource.Action[*call]{
+	{
+		Name: "publish", Label: "Publish", Done: "published",
+		Do: func(c *call, id string) error { return c.setPageStatus(id, content.StatusPublished) },
+	},
+	{
+		Name: "unpublish", Label: "Unpublish", Done: "unpublished",
+		Do: func(c *call, id string) error { return c.setPageStatus(id, content.StatusUnpublished) },
+	},
+	{
+		Name: "trash", Label: "Into the trash", Done: "moved into the trash", Danger: true,
+		Confirm: "They go with all pages below them. They can be restored from the trash.",
+		Do: func(c *call, id string) error {
+			_, err := c.Content.Trash(c.ctx(), c.by, c.idOf(id, "pageId"), 0)
+			return err
+		},
+	},
+}
+
+func (c *call) setPageStatus(id, status string) error {
+	_, err := c.Content.Save(c.ctx(), c.by, content.Edit{ID: c.idOf(id, "pageId"), Status: &status})
+	return err
+}
+
+// findPages returns those of a selector.
+func (c *call) findPages(text string, q resource.Query) ([]*content.Page, string, error) {
+	if text += ", limit=" + strconv.Itoa(q.Limit); q.After != "" {
+		text += ", after=" + selector.Quote(q.After)
 	}
 	list, err := c.Content.Find(c.ctx(), c.by, text)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	d := &treeData{Page: page, List: list, After: after}
-	if list.Next != "" {
-		d.Next = c.At("/tree/"+strconv.FormatInt(page.ID, 10)) + "?after=" + url.QueryEscape(list.Next)
-	}
-	if d.Above, err = c.above(page); err != nil {
-		return err
-	}
-	made, err := c.creatable(page)
-	d.New = len(made) > 0
-	if err != nil {
-		return err
-	}
-	return c.Show("tree", page.Title, d)
+	return list.Pages, list.Next, nil
+}
+
+var pageFilters = []resource.Input[*call]{
+	{Name: "q", Label: "Words of a title, or a selector"},
+	{
+		Name: "template", Label: "Template",
+		Options: func(c *call) ([]resource.Choice, error) { return c.templateChoices(resource.All()) },
+	},
+	{Name: "status", Label: "Status", Options: func(*call) ([]resource.Choice, error) {
+		words := resource.Words(content.StatusPublished, content.StatusHidden, content.StatusUnpublished)
+		return resource.All(words...), nil
+	}},
+}
+
+// pageList finds pages by the words of their titles, or by a selector.
+var pageList = resource.List[*call, *content.Page]{
+	Path: "/find", Head: resource.Head{Title: "Find pages"}, Nouns: [2]string{"page", "pages"}, CSV: "pages.csv",
+	Empty: "There are no pages that you may see.", Columns: pageColumns,
+	Filters: pageFilters,
+	Rows: func(c *call, q resource.Query) ([]*content.Page, string, error) {
+		var terms []string
+		switch text := strings.TrimSpace(q.Text("q")); {
+		case strings.ContainsAny(text, "=<>"):
+			terms = append(terms, text)
+		case text != "":
+			terms = append(terms, "title~="+selector.Quote(text))
+		}
+		if template := q.Text("template"); template != "" {
+			terms = append(terms, "template="+selector.Quote(template))
+		}
+		if status := q.Text("status"); status != "" {
+			terms = append(terms, "status="+selector.Quote(status))
+		} else {
+			terms = append(terms, "include=all")
+		}
+		return c.findPages(strings.Join(terms, ", "), q)
+	},
+	ID: func(p *content.Page) string { return itoa(p.ID) }, Name: func(p *content.Page) string { return p.Title },
+	Actions: pageActions,
+}
+
+// trashList is what can be restored.
+var trashList = resource.List[*call, *content.Page]{
+	Path: "/trash", Nouns: [2]string{"page", "pages"}, Empty: "The trash is empty.",
+	Head: resource.Head{
+		Title: "Trash", Lead: "Pages that were taken out, with all below them. They can be restored until they are deleted.",
+	},
+	Columns: []resource.Column[*content.Page]{
+		{Label: "Page", Text: func(p *content.Page) string { return p.Title }},
+		{Label: "Path", Code: func(p *content.Page) string { return p.Path }},
+		{Label: "Template", Text: func(p *content.Page) string { return p.Template }},
+		{Label: "Changed", Time: func(p *content.Page) kernel.Moment { return p.Modified }},
+	},
+	Rows: func(c *call, q resource.Query) ([]*content.Page, string, error) {
+		before, _ := strconv.ParseInt(q.After, 10, 64)
+		list, next, err := c.Content.Trashed(c.ctx(), c.by, before, q.Limit)
+		if next == 0 {
+			return list, "", err
+		}
+		return list, itoa(next), err
+	},
+	ID: func(p *content.Page) string { return itoa(p.ID) }, Name: func(p *content.Page) string { return p.Title },
+	Actions: []resource.Action[*call]{
+		{Name: "restore", Label: "Restore", Done: "restored", Each: true, Do: func(c *call, id string) error {
+			_, err := c.Content.Restore(c.ctx(), c.by, c.idOf(id, "pageId"))
+			return err
+		}},
+		{
+			Name: "delete", Label: "Delete for good", Done: "deleted", Danger: true, Each: true,
+			Confirm: "They go with all pages below them, and do not come back.",
+			Do:      func(c *call, id string) error { return c.Content.Delete(c.ctx(), c.by, c.idOf(id, "pageId")) },
+		},
+	},
 }
 
 // above are the pages above one that the user sees, the first one first.
-func (c *call) above(page *content.Page) (list []crumb, err error) {
+func (c *call) above(page *content.Page) (list []resource.Target, err error) {
 	segments := strings.Split(strings.Trim(page.Path, "/"), "/")
 	for i := range segments {
 		up, err := c.Content.At(c.ctx(), c.by, strings.Join(segments[:i], "/"))
@@ -80,73 +183,10 @@ func (c *call) above(page *content.Page) (list []crumb, err error) {
 			return nil, err
 		}
 		if up.ID != page.ID {
-			list = append(list, crumb{up.ID, up.Title})
+			list = append(list, resource.Target{Label: up.Title, Path: treeAt(up.ID)})
 		}
 	}
 	return list, nil
-}
-
-type findData struct {
-	Search string
-	List   *content.List
-	Next   string
-}
-
-// find looks for pages by the words of their texts, or by a selector.
-func (c *call) find() error {
-	d := &findData{Search: strings.TrimSpace(c.Query.Text("q"))}
-	if d.Search == "" {
-		return c.Redirect("/", "")
-	}
-	text := d.Search
-	if !strings.ContainsAny(text, "=<>") {
-		text = "title~=" + selector.Quote(text)
-	}
-	text += ", include=all, limit=" + strconv.Itoa(rows)
-	if after := c.Query.Text("after"); after != "" {
-		text += ", after=" + selector.Quote(after)
-	}
-	var err error
-	if d.List, err = c.Content.Find(c.ctx(), c.by, text); err != nil {
-		d.List = new(content.List)
-		return c.ShowForm(err, "find", "Found", d)
-	}
-	if d.List.Next != "" {
-		d.Next = c.At("/find") + "?q=" + url.QueryEscape(d.Search) + "&after=" + url.QueryEscape(d.List.Next)
-	}
-	return c.Show("find", "Found", d)
-}
-
-type trashData struct {
-	Pages []*content.Page
-	Next  string
-}
-
-// trash shows what can be restored.
-func (c *call) trash() error {
-	before := c.Query.Number("before")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	list, next, err := c.Content.Trashed(c.ctx(), c.by, before, rows)
-	if err != nil {
-		return err
-	}
-	d := &trashData{Pages: list}
-	if next != 0 {
-		d.Next = c.At("/trash") + "?before=" + strconv.FormatInt(next, 10)
-	}
-	return c.Show("trash", "Trash", d)
-}
-
-// fromTrash restores a page, or deletes it for good.
-func (c *call) fromTrash() error {
-	id := c.ID("pageId")
-	if c.Form.Text("do") == "delete" {
-		return c.Then(c.Content.Delete(c.ctx(), c.by, id), "/trash", "The page is deleted.")
-	}
-	_, err := c.Content.Restore(c.ctx(), c.by, id)
-	return c.Then(err, "/pages/"+strconv.FormatInt(id, 10), "The page is restored.")
 }
 
 // creatable are the templates of pages that the user may make below one.

@@ -61,7 +61,7 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 		if cookie, err := c.Request.Cookie(CookieName); err == nil {
 			before = cookie.Value
 		}
-		cookie, err := a.Begin(c.Request, user, epoch, before, c.secure())
+		cookie, err := a.Begin(c.Request, user, epoch, before, "", c.secure())
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -79,8 +80,8 @@ func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, erro
 }
 
 // Begin signs a user in, in the place of the session that a cookie's value is of, and gives the header Set-Cookie.
-// secure: the request came by https.
-func (a *Auth) Begin(r *http.Request, user *kernel.User, epoch int64, before string, secure bool) (cookie string, err error) {
+// secure: the request came by https. issuer is the provider at which the user has signed in, empty for a password.
+func (a *Auth) Begin(r *http.Request, user *kernel.User, epoch int64, before, issuer string, secure bool) (cookie string, err error) {
 	var value string
 	err = a.Write(r.Context(), func(c kernel.Conn) error {
 		if err := sessions.End(c, before); err != nil {
@@ -90,10 +91,28 @@ func (a *Auth) Begin(r *http.Request, user *kernel.User, epoch int64, before str
 		if value, err = sessions.Begin(c, user.ID, a.Now()); err != nil {
 			return err
 		}
+		if err := sessions.BeganAt(c, value, issuer); err != nil {
+			return err
+		}
 		_, err = c.Exec("UPDATE cms_sessions SET epoch = ? WHERE secret_hash = ?", epoch, secret.Hash(value))
 		return err
 	})
 	return a.cookie(value, secure), err
+}
+
+// EndSessions ends the sessions of a person who has signed out at the provider, where they began there.
+func (a *Auth) EndSessions(ctx context.Context, issuer, subject string) error {
+	return a.Write(ctx, func(c kernel.Conn) error {
+		var user int64
+		err := c.Row("SELECT user_id FROM cms_identities WHERE issuer = ? AND subject = ?", issuer, subject).Scan(&user)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return sessions.EndBeganAt(c, user, issuer)
+	})
 }
 
 // End signs out what a cookie's value is of, and gives the header Set-Cookie.

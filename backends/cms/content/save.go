@@ -497,8 +497,7 @@ func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 	if more {
 		whole = folded
 	}
-	words := selector.SplitWords(folded)
-	words = words[:min(len(words), wordsMost)]
+	words := wordsOf(folded)
 	if c.Dialect() == store.Postgres {
 		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, text, whole, words) VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))", field, page, n, key, whole, vector(words))
 		return err
@@ -507,6 +506,17 @@ func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 	if err := c.Row("INSERT INTO cms_page_values (field_id, page_id, n, text, whole) VALUES (?, ?, ?, ?, ?) RETURNING id", field, page, n, key, whole).Scan(&id); err != nil {
 		return err
 	}
+	return addWords(c, id, words)
+}
+
+// wordsOf are the words of a folded text that pages are found by.
+func wordsOf(folded string) []string {
+	words := selector.SplitWords(folded)
+	return words[:min(len(words), wordsMost)]
+}
+
+// addWords has the index of SQLite find a copy by its words.
+func addWords(c kernel.Conn, id int64, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}

@@ -139,8 +139,9 @@ func (p *process) await() {
 	default:
 		p.reason = endedDied
 	}
+	closed := p.closed.Load() // before anybody knows that it has ended, who would close it then
 	close(p.gone)
-	if !p.closed.Load() {
+	if !closed {
 		p.lost(p, p.reason)
 	}
 }

@@ -3,6 +3,7 @@ package cascade
 import (
 	"context"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -48,7 +49,7 @@ var (
 // point.
 func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string) *failure {
 	f := r.once(c, key, fixed, false)
-	if f != nil && f.class == lost && r.result.Attempts < maxAttempts {
+	if f != nil && f.class == lost && !r.spentAttempts() {
 		f = r.once(c, key, fixed, true)
 	}
 	return f
@@ -71,7 +72,12 @@ func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fre
 		defer connecting.Stop()
 	}
 	r.link.begin(connecting)
-	f := r.send(ctx, cancel, timer, c, key, fixed, fresh, &l)
+	var f *failure
+	if r.req.Forward != nil {
+		f = r.forward(ctx, timer, c, key, fresh, &l)
+	} else {
+		f = r.send(ctx, cancel, timer, c, key, fixed, fresh, &l)
+	}
 	r.learn(c, key, f, started)
 	return f
 }
@@ -123,6 +129,7 @@ func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, starte
 		seen.Outcome = r.late.String()
 		r.Memory.Health.failed(r.incident(c, &failure{reason: ReasonErrors}))
 	default:
+		r.measure(c, started)
 		r.Memory.Health.success(providerScope(c), r.req.User, key.ID)
 	}
 	if r.Observe != nil {
@@ -165,14 +172,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	if err != nil {
 		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
 	}
-	transport := r.Providers
-	if c.Custom {
-		transport = r.Custom
-	}
-	if fresh {
-		transport = anew(transport)
-	}
-	resp, err := transport.RoundTrip(request)
+	resp, err := r.transport(c, fresh).RoundTrip(request)
 	if err != nil {
 		return r.unanswered(ctx, err, c, x, fresh)
 	}
@@ -200,6 +200,18 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	}
 }
 
+// transport sends to a candidate, fresh: on a new connection.
+func (r *run) transport(c *keychain.Candidate, fresh bool) http.RoundTripper {
+	transport := r.Providers
+	if c.Custom {
+		transport = r.Custom
+	}
+	if fresh {
+		transport = anew(transport)
+	}
+	return transport
+}
+
 // unanswered judges an exchange of which no answer has come.
 func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool) *failure {
 	f := r.broken(ctx, err)
@@ -220,17 +232,36 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key *keychain.
 		return nil, fmt.Errorf("base URL: %w", err)
 	}
 	r.dropped = x.dropped
-	header := make(http.Header, 8)
-	header["Content-Type"] = contentType
-	header["Accept"] = accept
+	accepts := accept
 	if r.stream {
-		header["Accept"] = acceptStream
+		accepts = acceptStream
 	}
-	header["User-Agent"] = userAgent
-	for name, value := range c.Provider.Headers {
+	header := r.header(c, key, contentType, accepts)
+	for name, value := range x.header {
 		header.Set(name, value)
 	}
-	for name, value := range x.header {
+	if name := c.Provider.AffinityHeader; name != "" {
+		if talk, ok := r.talk(); ok {
+			header.Set(name, hex.EncodeToString(talk[:]))
+		}
+	}
+	request := (&http.Request{
+		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: x.open(), ContentLength: x.size(), GetBody: unprocessed,
+	}).WithContext(ctx)
+	return request, nil
+}
+
+// header makes the header of a request to a candidate.
+func (r *run) header(c *keychain.Candidate, key *keychain.Key, media, accepts []string) http.Header {
+	header := make(http.Header, 8)
+	if media != nil {
+		header["Content-Type"] = media
+	}
+	header["Accept"] = accepts
+	header["User-Agent"] = userAgent
+	for name, value := range c.Provider.Headers {
 		header.Set(name, value)
 	}
 	if via := r.Mark.via(r.req.Via, c.Custom); via != "" {
@@ -243,12 +274,7 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key *keychain.
 			header["Authorization"] = []string{"Bearer " + key.Secret}
 		}
 	}
-	request := (&http.Request{
-		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: x.open(), ContentLength: x.size(), GetBody: unprocessed,
-	}).WithContext(ctx)
-	return request, nil
+	return header
 }
 
 var (
@@ -483,10 +509,25 @@ func (r *run) commit(c *keychain.Candidate) {
 	r.result.FirstToken = r.Now().Sub(r.start)
 	r.letGo()
 	r.gatewayHeaders()
+	r.deprecation(c.Model)
 	if len(r.dropped) > 0 {
 		names := strings.Join(r.dropped[:min(len(r.dropped), maxDropped)], ", ")
 		r.w.Header()["X-Gateway-Dropped-Params"] = []string{headerText(strings.Clone(names))} // one alone may be a part of the body
 		r.dropped = nil
+	}
+}
+
+// deprecation tells the client of a model that its provider will retire (RFC 9745, RFC 8594).
+func (r *run) deprecation(m *catalog.Model) {
+	if m.Retires.IsZero() && m.Deprecated.IsZero() || !m.DeprecatedBy(r.start) {
+		return
+	}
+	header := r.w.Header()
+	if !m.Deprecated.IsZero() {
+		header.Set("Deprecation", "@"+strconv.FormatInt(m.Deprecated.Unix(), 10))
+	}
+	if !m.Retires.IsZero() {
+		header.Set("Sunset", m.Retires.UTC().Format(http.TimeFormat))
 	}
 }
 
@@ -499,7 +540,9 @@ func (r *run) letGo() {
 	if h := r.req.Hub; h == nil || len(h.Body) < leastLetGo || !h.LetGo() {
 		return
 	}
-	r.model = r.req.Hub.Model // a part of the body before
+	if !r.aliased {
+		r.model = r.req.Hub.Model // a part of the body before
+	}
 	r.held.Give()
 	r.held = nil
 	r.req.Release()

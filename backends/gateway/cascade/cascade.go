@@ -49,6 +49,10 @@ type Options struct {
 	// NoCacheMarks leaves requests of other formats for a messages upstream without marks
 	// for its prompt cache.
 	NoCacheMarks bool
+	// Orders are those of the tiers, by the number of each.
+	Orders [catalog.High + 1]Order
+	// Weights are those of OrderWeights, by names of entries or codes of providers. Default: 1.
+	Weights map[string]float64
 	// HideAttempts leaves failed_attempts out of errors.
 	HideAttempts bool
 }
@@ -80,12 +84,13 @@ type Memory struct {
 	Traffic *Traffic
 	Recall  *hub.Recall
 	Stays   *Stays
+	Latency *Latency
 }
 
 // NewMemory returns an empty memory.
 func NewMemory(now func() time.Time) *Memory {
 	return &Memory{
-		Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now), Recall: hub.NewRecall(now), Stays: newStays(now),
+		Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now), Recall: hub.NewRecall(now), Stays: newStays(now), Latency: newLatency(now),
 	}
 }
 
@@ -105,6 +110,8 @@ type Engine struct {
 	Now    func() time.Time
 	// Observe is told of every attempt, for metrics; nil: nobody.
 	Observe func(Attempt)
+	// AdmitKey is keychain.Service.AdmitKey. Nil admits all.
+	AdmitKey func(ctx context.Context, key *keychain.Key, cost int64) (*keychain.KeyRefusal, error)
 }
 
 // Attempt is one try of one candidate.
@@ -127,10 +134,11 @@ type Attempt struct {
 type Request struct {
 	ID string
 	// Chat is the request of a chat client, Embed one for vectors, Hub that of any other:
-	// one of them. Hub is filled for a chat client when a candidate needs it.
+	// Forward what passes as it is: one of them. Hub is filled for a chat client when a candidate needs it.
 	Chat    *native.Request
 	Embed   *embeddings.Request
 	Hub     *hub.Request
+	Forward *Forward
 	Account *keychain.Account
 	// Header goes along to a candidate that is asked in the client's own format and
 	// bytes, where the format has such fields; nil: none.
@@ -141,6 +149,11 @@ type Request struct {
 	User string
 	// Sealer makes and opens tokens of reasoning state for User; nil: there are none.
 	Sealer *hub.Sealer
+	// TeamID is the team that the request counts for. It is empty where the user is in none.
+	TeamID string
+	// Tags and EndUser are what the client calls the request and whom it is for; see Label.
+	Tags    []string
+	EndUser string
 	// KeyID names the gateway key; it tells prompt caches apart. Empty: none is asked for.
 	KeyID string
 	// Items keeps the items of answers; nil: nobody does.
@@ -151,6 +164,9 @@ type Request struct {
 	// Forbids names the list of allowed models that a candidate is missing from, for
 	// people; empty: the sender may use it. A nil Forbids lets all of them be used.
 	Forbids func(c *keychain.Candidate) (list string)
+	// AdmitTools refuses the tools that the request asks its provider to run; nil: all are
+	// allowed. It gets the names of wire.ServerTools.
+	AdmitTools func(tools []string) error
 	// Via is the field of the request; nil: there is none.
 	Via []string
 	// Lease is the memory of the body that Hub or Embed refer to; nil: it does not count.
@@ -167,8 +183,23 @@ func (q *Request) Release() {
 }
 
 // Read reads what a client has sent in a format; version is its header of Facts.Version.
-// Tokens are opened by the Sealer. Its errors are *apierror.Error with status 400.
+// Tokens are opened by the Sealer. Its errors are *apierror.Error with status 400, and those of
+// AdmitTools.
 func (q *Request) Read(format formats.Format, body []byte, version string) (err error) {
+	if err := q.parse(format, body, version); err != nil || q.AdmitTools == nil {
+		return err
+	}
+	tools, err := wire.ServerTools(apis[format.Facts().Name], body)
+	if err != nil {
+		return err
+	}
+	return q.AdmitTools(tools)
+}
+
+// apis are the model APIs of the formats of clients.
+var apis = map[hub.Format]wire.API{hub.Chat: wire.APIChat, hub.Responses: wire.APIResponses, hub.Messages: wire.APIMessages}
+
+func (q *Request) parse(format formats.Format, body []byte, version string) (err error) {
 	if direct, ok := format.(formats.Native); ok {
 		q.Chat, err = direct.Parse(body)
 	} else {
@@ -209,6 +240,8 @@ func (q *Request) ReadCount(format formats.Counter, body []byte, version string)
 // that are translated: errors are those of a chat.
 func (q *Request) Asked() (format formats.Format, model string, stream bool) {
 	switch {
+	case q.Forward != nil:
+		return formats.Chat(), q.Forward.Model, false
 	case q.Embed != nil:
 		return formats.Chat(), q.Embed.Model, false
 	case q.Chat != nil:
@@ -220,6 +253,9 @@ func (q *Request) Asked() (format formats.Format, model string, stream bool) {
 
 // surface names the client's API in the usage log.
 func (q *Request) surface() string {
+	if q.Forward != nil {
+		return q.Forward.Surface
+	}
 	if q.Embed != nil {
 		return embeddings.Surface
 	}
@@ -258,7 +294,7 @@ type run struct {
 	w      http.ResponseWriter
 	req    *Request
 	from   formats.Format // the client's
-	model  string         // asked for
+	model  string         // asked for, or what its alias leads to
 	stream bool
 	needs  wire.Needs
 	text   int64 // bytes of the prompt
@@ -272,6 +308,7 @@ type run struct {
 	classes   uint32 // bit set of all classes that occurred
 	earliest  time.Time
 	waits     bool          // a candidate was passed over that waiting helps
+	spent     bool          // a key was passed over that has spent a budget
 	turn      uint32        // of the account's keys; 0: not drawn yet
 	talked    *conversation // nil: nobody has asked for it yet
 	stay      stay          // where the conversation is
@@ -280,6 +317,7 @@ type run struct {
 	key       *keychain.Key // of the attempt under way
 	link      link          // its connection
 	held      *wire.Lease   // of a chat request that was read into the common form
+	aliased   bool          // model is not the client's own text
 	late      class         // of what broke the attempt behind its commit point; 0: nothing
 
 	explains bool   // nothing is sent: see Explain
@@ -288,6 +326,12 @@ type run struct {
 
 // maxAttempts bounds the tries of one request.
 const maxAttempts = 32
+
+// spentAttempts reports whether there must be no further try, since there were enough or the body
+// cannot be sent again.
+func (r *run) spentAttempts() bool {
+	return r.result.Attempts >= maxAttempts || r.req.Forward.once() && r.result.Attempts > 0
+}
 
 // Answer answers a request. When it returns an error nothing
 // has been written and the error is an *apierror.Error, or the context's when
@@ -319,6 +363,7 @@ func (e *Engine) run(ctx context.Context, w http.ResponseWriter, req *Request) *
 	r.ctx = r.link.watch(ctx, e.Now)
 	r.from, r.model, r.stream = req.Asked()
 	switch {
+	case req.Forward != nil:
 	case req.Embed != nil:
 		r.text = req.Embed.TextBytes
 	case req.Chat != nil:
@@ -331,7 +376,10 @@ func (e *Engine) run(ctx context.Context, w http.ResponseWriter, req *Request) *
 
 func (r *run) answer() error {
 	plan := r.plan
-	if r.req.Embed != nil {
+	switch {
+	case r.req.Forward != nil:
+		plan = r.planForward
+	case r.req.Embed != nil:
 		plan = r.planVectors
 	}
 	candidates, err := plan()
@@ -362,6 +410,8 @@ func (r *run) try(plan []*keychain.Candidate) error {
 			return context.Cause(r.ctx)
 		case f.class == busy:
 			return apierror.Unavailable(f.message, f.cause)
+		case f.class == client && r.req.Forward != nil:
+			return f.told()
 		case f.class == client:
 			refused = append(refused, providerScope(c))
 			r.refusals = append(r.refusals, f)
@@ -373,49 +423,84 @@ func (r *run) try(plan []*keychain.Candidate) error {
 		case f.class == policy && r.Options.StopOnPolicy:
 			return r.failure()
 		}
-		if r.result.Attempts >= maxAttempts {
+		if r.spentAttempts() {
 			break
 		}
 	}
 	return r.failure()
 }
 
-// tryKeys tries one candidate through its keys: the user's own, beginning with that of
-// the conversation, then the operator's. It returns nil after success and when all keys
-// are blocked.
+// tryKeys tries one candidate through its keys: the user's own, then those of the team, of the
+// organisation and of the operator, each beginning with that of the conversation. It returns
+// nil after success and when all keys are blocked.
 func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
-	from, own := r.firstKey(c), c.OwnKeys()
-	provider := providerScope(c)
-	for i := range c.Keys {
-		key := &c.Keys[i]
-		if i < own {
-			key = &c.Keys[(from+i)%own]
+	for from := 0; from < len(c.Keys); {
+		keys := c.Keys[from : from+c.Group(from)]
+		from += len(keys)
+		tried, next := r.tryGroup(c, keys)
+		if tried != nil {
+			last = tried
 		}
+		if !next {
+			return tried
+		}
+	}
+	return last
+}
+
+// tryGroup tries one candidate through the keys of one owner, and reports whether the keys of
+// the next one may do. It returns a nil failure after success and when all keys are blocked.
+func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failure, next bool) {
+	first := r.firstKey(c, keys)
+	provider := providerScope(c)
+	for i := range keys {
+		key := &keys[(first+i)%len(keys)]
 		if until, status := r.Memory.Health.shut(provider, key, c.Model.ID); !until.IsZero() {
 			r.soonest(until)
 			r.waits = r.waits || status == CoolingDown
 			r.moves()
 			continue
 		}
+		if open, err := r.admits(key, 1); err != nil {
+			return &failure{class: busy, message: "what bounds the provider key", cause: err}, false
+		} else if !open {
+			r.moves()
+			continue
+		}
 		last = r.attempt(c, key)
-		if last != nil && last.class == fixable && r.result.Attempts < maxAttempts {
+		if last != nil && last.class == fixable && !r.spentAttempts() {
 			last = r.retry(c, key, last)
 		}
 		if last == nil {
 			r.settle(c, key)
-			return nil
+			return nil, false
 		}
-		if r.moves(); r.result.Attempts >= maxAttempts {
-			return last
+		if r.moves(); r.spentAttempts() {
+			return last, false
 		}
 		switch last.class {
 		case rateLimited, noCredit, badKey:
 			continue // another key may do
 		default:
-			return last
+			return last, false
 		}
 	}
-	return last
+	return last, true
+}
+
+// admits reports whether the limits of a key let it be used. cost is as for AdmitKey.
+func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
+	if key.Limits == nil || r.AdmitKey == nil {
+		return true, nil
+	}
+	refusal, err := r.AdmitKey(r.ctx, key, cost)
+	if err != nil || refusal == nil {
+		return err == nil, err
+	}
+	r.soonest(refusal.Until)
+	r.spent = r.spent || refusal.Reason == keychain.KeySpent
+	r.waits = r.waits || refusal.Reason == keychain.KeyBusy
+	return false, nil
 }
 
 // retry sends the request once more to the candidate that refused a parameter,
@@ -429,7 +514,7 @@ func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) 
 		}
 	}
 	f := r.attempt(c, key, refused.fix)
-	if again := f; again != nil && again.class == fixable && refused.fix == fixFormat && again.fix != fixFormat && r.result.Attempts < maxAttempts {
+	if again := f; again != nil && again.class == fixable && refused.fix == fixFormat && again.fix != fixFormat && !r.spentAttempts() {
 		if f = r.attempt(c, key, refused.fix, again.fix); f == nil {
 			learn(again)
 		}
@@ -460,7 +545,7 @@ func providerScope(c *keychain.Candidate) string {
 func (r *run) note(c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration) (cooldown string, everyone bool) {
 	provider, health := providerScope(c), r.Memory.Health
 	var until time.Time
-	name, shared := key.ID, key.OfOperator() && f.certain
+	name, shared := key.ID, key.Shared() && f.certain
 	if !f.certain {
 		name = key.Mine
 	}
@@ -549,9 +634,12 @@ func (r *run) failure() error {
 	e := &apierror.Error{Status: http.StatusBadGateway, Code: "all_providers_failed", Message: "All providers failed", RetryAfter: retryAfter, Cause: r.last()}
 	if r.result.Attempts == 0 {
 		e.Message = "All providers failed: every candidate is cooling down"
+		if r.spent {
+			e.Message += ", or the provider keys for it have spent their budgets"
+		}
 	}
 	// Keys that were passed over and need a person's hand count too.
-	e.NoRetry = !r.waits && (r.only(noCredit, badKey, unable, looped) || (r.classes == 0 && !r.earliest.IsZero()))
+	e.NoRetry = !r.waits && (r.only(noCredit, badKey, unable, looped) || (r.classes == 0 && (!r.earliest.IsZero() || r.spent)))
 	return e
 }
 

@@ -43,7 +43,7 @@ func (r *run) talk() (name conversation, ok bool) {
 // talk adds the texts by which a conversation is told from others, and reports whether
 // there are any.
 func (q *Request) talk(add func(text string)) bool {
-	if q.Embed != nil {
+	if q.passes() {
 		return false
 	}
 	for _, name := range [...]string{q.cacheKey(), q.Session, q.client()} {
@@ -159,7 +159,7 @@ func (s *Stays) keep(name conversation, c *keychain.Candidate, key *keychain.Key
 
 // stayed returns where the request's conversation is.
 func (r *run) stayed() stay {
-	if r.req.Embed != nil || !r.Memory.Stays.any() {
+	if r.req.passes() || !r.Memory.Stays.any() {
 		return stay{}
 	}
 	name, ok := r.talk()
@@ -182,31 +182,31 @@ func (r *run) settle(c *keychain.Candidate, key *keychain.Key) {
 // moves notes that a candidate or key is passed over which had its turn. The conversation is named
 // while the body is there.
 func (r *run) moves() {
-	if r.req.Embed == nil {
+	if !r.req.passes() {
 		r.moved = true
 		r.talk()
 	}
 }
 
-// firstKey is the place among the user's own keys of a candidate at which the request
+// firstKey is the place among the keys of one owner of a candidate at which the request
 // begins: where its conversation is, else the one whose turn it is.
-func (r *run) firstKey(c *keychain.Candidate) int {
-	own := c.OwnKeys()
-	if own < 2 {
+func (r *run) firstKey(c *keychain.Candidate, keys []keychain.Key) int {
+	n := uint32(len(keys)) //nolint:gosec // at most 200
+	if n < 2 {
 		return 0
 	}
 	if r.stay.entry == c.Entry {
-		for i := range c.Keys[:own] {
-			if c.Keys[i].Mine == r.stay.key {
+		for i := range keys {
+			if keys[i].Mine == r.stay.key {
 				return i
 			}
 		}
 	}
 	if name, ok := r.talk(); ok {
-		return int(binary.LittleEndian.Uint32(name[:]) % uint32(own)) //nolint:gosec // at most 200 keys
+		return int(binary.LittleEndian.Uint32(name[:]) % n)
 	}
 	if r.turn == 0 { // one turn a request: every provider's keys take theirs
 		r.turn = max(r.req.Account.NextKey(), 1)
 	}
-	return int(r.turn % uint32(own)) //nolint:gosec // at most 200 keys
+	return int(r.turn % n)
 }

@@ -18,7 +18,7 @@ import (
 const countTime = 2 * time.Second
 
 // CountTokens counts the tokens of a request (specification 15.1): the first candidate
-// does when it is asked in a format that can be asked to, and nothing keeps it from it, else they are estimated. The operator's key does not count: no budget bounds
+// does when it is asked in a format that can be asked to, and nothing keeps it from it, else they are estimated. Only a user's own key counts: no budget bounds
 // what is counted. A request that Answer would refuse without asking
 // an upstream is refused here with the same error.
 func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
@@ -74,7 +74,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 		return 0, false
 	}
 	key := &c.Keys[0] // a user's own come first
-	if key.OfOperator() {
+	if key.Shared() {
 		return 0, false
 	}
 	if until, _ := r.Memory.Health.shut(providerScope(c), key, c.Model.ID); !until.IsZero() {

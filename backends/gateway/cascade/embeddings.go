@@ -24,10 +24,11 @@ func (q *Request) ReadEmbeddings(body []byte) (err error) {
 // No other model, since vectors of two models cannot be compared. Errors: 400
 // no_provider_keys, 403 permission_denied, 404 model_not_found, 409 no_models_available.
 func (r *run) planVectors() ([]*keychain.Candidate, error) {
-	routing := r.req.Account.Routing(r.Catalog())
+	routing := r.req.Account.RoutingFor(r.Catalog(), r.req.TeamID)
 	if !routing.Connected {
 		return nil, noProviderKeys()
 	}
+	r.resolve(routing)
 	names := routing.Entries()
 	asked, exact := routing.Entry(r.model)
 	if !exact {

@@ -39,6 +39,7 @@ const (
 	SkipCooling    = "cooling_down"
 	SkipNoCredit   = "no_credit"
 	SkipInvalidKey = "invalid_key"
+	SkipSpent      = "budget_spent"
 	LateFailing    = "provider_failing"
 )
 
@@ -64,7 +65,10 @@ func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 	}
 	plan := &Plan{Tier: r.result.Tier, Skipped: r.skipped}
 	for _, c := range candidates {
-		step, open := r.step(c)
+		step, open, err := r.step(c)
+		if err != nil {
+			return nil, err
+		}
 		if open {
 			plan.Tried = append(plan.Tried, step)
 		} else {
@@ -75,18 +79,30 @@ func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 }
 
 // step tells whether a candidate has a key that is open.
-func (r *run) step(c *keychain.Candidate) (step Step, open bool) {
+func (r *run) step(c *keychain.Candidate) (step Step, open bool, err error) {
 	step.Candidate = c
 	provider := providerScope(c)
 	for i := range c.Keys {
 		key := &c.Keys[i]
 		until, status := r.Memory.Health.shut(provider, key, c.Model.ID)
+		if until.IsZero() && key.Limits != nil && r.AdmitKey != nil {
+			refusal, err := r.AdmitKey(r.ctx, key, 0)
+			if err != nil {
+				return step, false, err
+			}
+			if refusal != nil {
+				if step.Code == "" {
+					step.Code, step.Reason, step.Until = keySkips[refusal.Reason].code, keySkips[refusal.Reason].reason, refusal.Until
+				}
+				continue
+			}
+		}
 		if until.IsZero() {
 			step = Step{Candidate: c, Key: key.PublicID()}
 			if state := r.Memory.Health.Provider(provider, r.req.User); !state.Until.IsZero() {
 				step.Code, step.Reason, step.Until = LateFailing, "the provider is failing, so it is tried last", state.Until
 			}
-			return step, true
+			return step, true, nil
 		}
 		if step.Until.IsZero() || until.Before(step.Until) {
 			step.Until = until
@@ -100,5 +116,12 @@ func (r *run) step(c *keychain.Candidate) (step Step, open bool) {
 			}
 		}
 	}
-	return step, false
+	return step, false, nil
+}
+
+// keySkips are the codes and reasons of what the limits of a provider key refuse.
+var keySkips = map[string]struct{ code, reason string }{
+	keychain.KeySpent:   {SkipSpent, "the provider keys for it have spent their budgets"},
+	keychain.KeyBusy:    {SkipCooling, "the provider keys for it have had their requests of this minute"},
+	keychain.KeyExpired: {SkipInvalidKey, "the use of the provider keys for it has ended"},
 }

@@ -132,11 +132,11 @@ func (h *Health) blocked(provider, key, model string) (until time.Time, status S
 	return until, status
 }
 
-// shut is blocked for a key of a user: of the operator's, what the user alone has met
-// counts too.
+// shut is blocked for a key of a user: of one that others use too, what the user alone has
+// met counts as well.
 func (h *Health) shut(provider string, key *keychain.Key, model string) (until time.Time, status Status) {
 	until, status = h.blocked(provider, key.ID, model)
-	if key.OfOperator() {
+	if key.Shared() {
 		if mine, other := h.blocked(provider, key.Mine, model); mine.After(until) {
 			return mine, other
 		}
@@ -368,11 +368,11 @@ func (h *Health) Lookup(provider, key, model string) State {
 	return h.lookup(scope{provider: provider, key: key, model: model})
 }
 
-// Key is Lookup for a key of a user: of the operator's, what the user alone has met
-// counts too.
+// Key is Lookup for a key of a user: of one that others use too, what the user alone has met
+// counts as well.
 func (h *Health) Key(provider string, key *keychain.Key, model string) State {
 	found := h.Lookup(provider, key.ID, model)
-	if !key.OfOperator() {
+	if !key.Shared() {
 		return found
 	}
 	if mine := h.Lookup(provider, key.Mine, model); mine.Until.After(found.Until) {

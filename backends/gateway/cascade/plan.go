@@ -67,7 +67,8 @@ func PseudoTier(model string) (catalog.Tier, bool) {
 // 404 model_not_found, 409 no_models_available, 400 context_length_exceeded.
 func (r *run) plan() ([]*keychain.Candidate, error) {
 	cat := r.Catalog()
-	routing := r.req.Account.Routing(cat)
+	routing := r.req.Account.RoutingFor(cat, r.req.TeamID)
+	r.resolve(routing)
 	model := r.model
 	entry, isEntry := routing.Entry(model)
 	exact := r.exact(routing)
@@ -108,13 +109,21 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	}
 	if !isEntry || r.Options.EntryFallback {
 		for t := tier; t >= catalog.Low; t-- {
-			out.add(routing.Tier(t))
+			out.add(r.tier(routing, t))
 		}
 	}
 	if len(out.list) == 0 {
 		return nil, out.none()
 	}
 	return out.list, nil
+}
+
+// resolve takes the name that the alias leads to which the client has sent. Who is served by which
+// model is decided, and checked, as if the client had sent that.
+func (r *run) resolve(routing *keychain.Routing) {
+	if target := routing.Resolve(r.model); target != r.model {
+		r.model, r.aliased = target, true
+	}
 }
 
 // exact lists the models whose id is the name that was asked for, of the entries that the
@@ -211,7 +220,7 @@ func (r *run) plainImage(c *keychain.Candidate) bool {
 	})
 }
 
-func isPseudo(model string) bool { return strings.HasPrefix(model, "keychain-") }
+func isPseudo(model string) bool { return strings.HasPrefix(model, catalog.TierPrefix) }
 
 // notFound names what would be accepted, as GET /v1/models does.
 func notFound(req *Request, model string, routing *keychain.Routing) error {
@@ -318,6 +327,8 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	switch {
 	case m.Embeddings:
 		return lackAnswers
+	case len(m.Endpoints) > 0:
+		return "answers to give: see POST /v1/" + m.Endpoints[0]
 	case needs == 0:
 	case needs&wire.NeedOwn != 0 && (!c.Provider.NativeTools || !f.run.edits(c, f.run.asked(c))):
 		return lackOwn

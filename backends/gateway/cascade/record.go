@@ -5,20 +5,22 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
 // Record is what the usage log keeps of a request that has begun at a time and ended now.
 // What failed attempts used is in it, at their models' prices.
-func (q *Request) Record(result *Result, started time.Time) keychain.Record {
+func (q *Request) Record(result *Result, started time.Time) spending.Record {
 	_, model, stream := q.Asked()
-	record := keychain.Record{
-		At: started, RequestID: q.ID, UserID: q.User, KeyID: q.KeyID, Surface: q.surface(),
+	record := spending.Record{
+		At: started, RequestID: q.ID, UserID: q.User, TeamID: q.TeamID, KeyID: q.KeyID, Surface: q.surface(),
 		AskedModel: model, Tier: result.Tier, Stream: stream, Status: result.Status, Code: result.Code,
 		Attempts: result.Attempts, FailedAttempts: result.Failed,
 		InputTokens: result.Usage.Prompt, CachedTokens: result.Usage.CacheRead, OutputTokens: result.Usage.Completion,
-		ReasoningTokens: result.Usage.Reasoning, UsageSource: "exact", Latency: time.Since(started), FirstToken: result.FirstToken,
+		ReasoningTokens: result.Usage.Reasoning, WrittenTokens: result.Usage.CacheWrite, UsageSource: "exact", Latency: time.Since(started), FirstToken: result.FirstToken,
 	}
+	record.Tags, record.EndUser = q.Tags, q.EndUser
 	if result.Estimated {
 		record.UsageSource = "estimated"
 	}
@@ -33,6 +35,9 @@ func (q *Request) Record(result *Result, started time.Time) keychain.Record {
 		record.Provider, record.Model, record.ProviderKey = last.Candidate.Provider.Code, last.Candidate.ModelName(), last.Key
 		record.CostKnown = true
 	}
+	if q.Forward != nil && q.Forward.untold {
+		record.CostKnown = record.CostKnown && q.Forward.Pinned != nil // what has no model costs nothing by itself
+	}
 	record.ServedAs = result.Usage.Served.Words()
 	ran(&record, &result.Usage)
 	for i := range result.Lost {
@@ -41,6 +46,7 @@ func (q *Request) Record(result *Result, started time.Time) keychain.Record {
 		record.CachedTokens += l.Usage.CacheRead
 		record.OutputTokens += l.Usage.Completion
 		record.ReasoningTokens += l.Usage.Reasoning
+		record.WrittenTokens += l.Usage.CacheWrite
 		ran(&record, &l.Usage)
 		micro, known := cost(l.Candidate, &l.Usage)
 		record.CostMicroUSD += micro
@@ -61,7 +67,7 @@ func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
 }
 
 // ran adds the calls of tools that a provider ran.
-func ran(record *keychain.Record, u *wire.Usage) {
+func ran(record *spending.Record, u *wire.Usage) {
 	if u.Served == nil || len(u.Served.Calls) == 0 {
 		return
 	}

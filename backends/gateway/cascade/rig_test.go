@@ -23,6 +23,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
@@ -65,7 +67,7 @@ func runAll(m *testing.M) int {
 		panic(err)
 	}
 	defer db.Close()
-	if err := db.Register(keychain.Schema()); err != nil {
+	if err := db.Register(schema.Gateway()); err != nil {
 		panic(err)
 	}
 	db.Start(context.Background())
@@ -74,7 +76,7 @@ func runAll(m *testing.M) int {
 	}
 	var ticks atomic.Int64 // keys are ordered by the time they were made
 	now := func() time.Time { return time.UnixMilli(1_700_000_000_000 + ticks.Add(1)) }
-	if people, err = keychain.New(db, plainRing{}, zap.NewNop(), now); err != nil {
+	if people, err = keychain.New(db, plainRing{}, spending.NewLedger(db, zap.NewNop(), now), zap.NewNop(), now); err != nil {
 		panic(err)
 	}
 	defer people.Close()

@@ -22,6 +22,8 @@ var embedded []byte
 type Catalog struct {
 	// Updated is the day the data is from, as 2006-01-02.
 	Updated string
+	// OwnKeys says whether users' own provider keys are used.
+	OwnKeys OwnKeys
 
 	all       *data
 	providers []*Provider
@@ -29,6 +31,7 @@ type Catalog struct {
 	models    map[string][]*Model
 	byID      map[modelKey]*Model
 	tiers     [High + 1][]*Model
+	aliases   map[string]string
 }
 
 // data is a whole file, whatever is enabled of it.
@@ -53,19 +56,19 @@ var parseEmbedded = sync.OnceValue(func() *Catalog {
 func Embedded() *Catalog { return parseEmbedded() }
 
 // newCatalog indexes the given providers, which are the enabled ones in order.
-func newCatalog(d *data, enabled []*Provider) *Catalog {
+func newCatalog(d *data, models []*Model, enabled []*Provider) *Catalog {
 	c := &Catalog{
 		Updated:   d.updated,
 		all:       d,
 		providers: enabled,
 		byCode:    make(map[string]*Provider, len(enabled)),
 		models:    make(map[string][]*Model, len(enabled)),
-		byID:      make(map[modelKey]*Model, len(d.models)),
+		byID:      make(map[modelKey]*Model, len(models)),
 	}
 	for _, p := range enabled {
 		c.byCode[p.Code] = p
 	}
-	for _, m := range d.models {
+	for _, m := range models {
 		if _, ok := c.byCode[m.Provider]; !ok {
 			continue
 		}

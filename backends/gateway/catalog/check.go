@@ -17,14 +17,15 @@ var efforts = [...]string{"none", "minimal", "low", "medium", "high", "xhigh", "
 
 // The words and shapes a data file may use.
 var (
-	codePattern   = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
-	envPattern    = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`)
-	memberPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
-	idPattern     = regexp.MustCompile(`^[!-~]{1,200}$`)
-	headerPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
-	partPattern   = regexp.MustCompile(`\{[a-z][a-z0-9_]{0,31}\}`)
-	termPattern   = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
-	valuePattern  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+	codePattern     = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+	envPattern      = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`)
+	memberPattern   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	idPattern       = regexp.MustCompile(`^[!-~]{1,200}$`)
+	headerPattern   = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+	endpointPattern = regexp.MustCompile(`^[a-z]{1,32}(/[a-z]{1,32})?$`)
+	partPattern     = regexp.MustCompile(`\{[a-z][a-z0-9_]{0,31}\}`)
+	termPattern     = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
+	valuePattern    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
 	modalities = []string{ModalityText, ModalityImage, ModalityFile, ModalityAudio}
 	wires      = []string{WireResponses, WireMessages}
@@ -82,6 +83,21 @@ func checkProvider(p *Provider) error {
 			return err
 		}
 		p.WireBaseURLs[wire] = base
+	}
+	if p.AffinityHeader != "" && (!headerPattern.MatchString(p.AffinityHeader) || slices.Contains(reserved, strings.ToLower(p.AffinityHeader))) {
+		return fmt.Errorf("affinity_header: %q is no header that can be set", clip(p.AffinityHeader))
+	}
+	for name, address := range p.Endpoints {
+		if !endpointPattern.MatchString(name) {
+			return fmt.Errorf("endpoints: %q is no path such as audio/speech", clip(name))
+		}
+		if address == "" {
+			continue
+		}
+		if err := trimBase("endpoints."+name, &address); err != nil {
+			return err
+		}
+		p.Endpoints[name] = address
 	}
 	for _, link := range []struct{ field, url string }{{"docs_url", p.DocsURL}, {"key_url", p.KeyURL}} {
 		if err := checkLink(link.field, link.url); err != nil {
@@ -157,6 +173,12 @@ func checkModel(m *Model) error {
 	if err := checkText("note", m.Note, false); err != nil {
 		return err
 	}
+	if err := checkList("endpoints", m.Endpoints, endpointPattern.MatchString); err != nil {
+		return err
+	}
+	if len(m.Endpoints) > 0 && (len(m.Tiers) > 0 || m.Embeddings) {
+		return errors.New("endpoints: such a model is in no tier and makes no vectors")
+	}
 	for i, t := range m.Tiers {
 		// JSON null leaves a zero tier behind.
 		if t < Low || t > High || slices.Contains(m.Tiers[:i], t) {
@@ -189,16 +211,7 @@ func checkModel(m *Model) error {
 	if len(m.ReasoningEfforts) > 0 && !m.Reasoning {
 		return errors.New("reasoning_efforts: given for a model without reasoning")
 	}
-	if err := checkRates("price", m.Price.Rates); err != nil {
-		return err
-	}
-	if err := checkRates("price.long", m.Price.Long); err != nil {
-		return err
-	}
-	if err := checkExtras("price.factors", m.Price.Factors); err != nil {
-		return err
-	}
-	return checkExtras("price.calls", m.Price.Calls)
+	return m.Price.check()
 }
 
 // checkExtras checks the numbers of a price that have names. The names are those that

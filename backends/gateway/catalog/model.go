@@ -48,6 +48,9 @@ type Model struct {
 	// Embeddings: it makes vectors of texts and nothing else, so it is in no tier.
 	// Models of one family make the same vectors.
 	Embeddings bool `json:"embeddings"`
+	// Endpoints are those of Provider.Endpoints that the model is for, and nothing else, so it is in
+	// no tier.
+	Endpoints []string `json:"endpoints"`
 	// Retired models are known by id but offered nowhere.
 	Retired bool `json:"retired"`
 	// Assumed: some of the above is a guess on the permissive side, because a
@@ -57,6 +60,9 @@ type Model struct {
 	Price Price `json:"-"`
 	// Created is the day of release. Zero: unknown.
 	Created time.Time `json:"-"`
+	// Deprecated is the day from which on the provider advises against the model, Retires the one
+	// from which on it answers no more. Zero: none is announced.
+	Deprecated, Retires time.Time `json:"-"`
 	// Note is for readers of the file; nothing depends on it.
 	Note string `json:"note"`
 
@@ -71,6 +77,14 @@ func (m *Model) EntryID() string {
 	}
 	return m.Provider + "/" + m.ID
 }
+
+// DeprecatedBy reports whether the model is deprecated at a time: a model that will be retired is.
+func (m *Model) DeprecatedBy(now time.Time) bool {
+	return !m.Deprecated.IsZero() && !now.Before(m.Deprecated) || m.Deprecated.IsZero() && !m.Retires.IsZero()
+}
+
+// Serves reports whether the model is for an endpoint.
+func (m *Model) Serves(endpoint string) bool { return slices.Contains(m.Endpoints, endpoint) }
 
 // Accepts reports whether the model takes this input; see the Modality constants.
 func (m *Model) Accepts(modality string) bool { return slices.Contains(m.Modalities, modality) }

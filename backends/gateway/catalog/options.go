@@ -22,7 +22,28 @@ type Options struct {
 	// Environment gives the values of the variables of Provider.Env, for keys of
 	// the operator's; nil: they are not looked at.
 	Environment func(name string) string
+	// Prices replace those of the file.
+	Prices Prices
+	// OwnKeys says whether users' own provider keys are used. Default: OwnKeysFirst.
+	OwnKeys OwnKeys
+	// Aliases are other names for models and tiers, by these names; see CheckAlias.
+	Aliases map[string]string
 }
+
+// OwnKeys is a policy for users' own provider keys. Models of users' own servers have nothing
+// to do with it.
+type OwnKeys string
+
+// The policies. The zero value is OwnKeysFirst.
+const (
+	// OwnKeysFirst tries users' own keys before those of their team, of the organisation and of
+	// the operator.
+	OwnKeysFirst OwnKeys = "first"
+	// OwnKeysOnly uses no others.
+	OwnKeysOnly OwnKeys = "only"
+	// OwnKeysNever uses only the others.
+	OwnKeysNever OwnKeys = "never"
+)
 
 // Override changes how one provider is reached.
 type Override struct {
@@ -75,11 +96,23 @@ func build(d *data, opts Options) (*Catalog, error) {
 		}
 		enabled = append(enabled, p)
 	}
-	return newCatalog(d, enabled), nil
+	models, err := opts.Prices.apply(d.models)
+	if err != nil {
+		return nil, err
+	}
+	c := newCatalog(d, models, enabled)
+	c.OwnKeys = opts.OwnKeys
+	if err := c.alias(opts.Aliases); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // check refuses codes that are those of no provider.
 func (o *Options) check(providers []*Provider) error {
+	if all := []OwnKeys{"", OwnKeysFirst, OwnKeysOnly, OwnKeysNever}; !slices.Contains(all, o.OwnKeys) {
+		return fmt.Errorf("own_keys: %q is none of first, only, never", clip(string(o.OwnKeys)))
+	}
 	known := make([]string, 0, len(providers))
 	for _, p := range providers {
 		known = append(known, p.Code)
@@ -126,6 +159,7 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 			return apart
 		})
 		clear(p.WireBaseURLs)
+		maps.DeleteFunc(p.Endpoints, func(_, address string) bool { return address != "" })
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Params)) {
 		if err := p.fill(name, o.Params[name]); err != nil {

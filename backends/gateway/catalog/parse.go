@@ -45,8 +45,10 @@ type (
 	}
 	modelEntry struct {
 		Model
-		Created string      `json:"created"`
-		Price   *priceEntry `json:"price"`
+		Created    string      `json:"created"`
+		Deprecated string      `json:"deprecated"`
+		Retires    string      `json:"retires"`
+		Price      *priceEntry `json:"price"`
 	}
 	ratesEntry struct {
 		Input          *float64 `json:"input"`
@@ -224,12 +226,17 @@ func parseModel(raw []byte) (*Model, error) {
 	if m.Modalities == nil {
 		m.Modalities = []string{ModalityText}
 	}
-	if e.Created != "" {
-		created, err := time.Parse(time.DateOnly, e.Created)
-		if err != nil {
-			return nil, fmt.Errorf("created: %q is not a date such as 2026-01-31", clip(e.Created))
+	for _, f := range []struct {
+		name, text string
+		to         *time.Time
+	}{{"created", e.Created, &m.Created}, {"deprecated", e.Deprecated, &m.Deprecated}, {"retires", e.Retires, &m.Retires}} {
+		if f.text == "" {
+			continue
 		}
-		m.Created = created
+		var err error
+		if *f.to, err = time.Parse(time.DateOnly, f.text); err != nil {
+			return nil, fmt.Errorf("%s: %q is not a date such as 2026-01-31", f.name, clip(f.text))
+		}
 	}
 	if e.Price != nil {
 		price, err := e.Price.parse()

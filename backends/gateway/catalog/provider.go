@@ -51,6 +51,12 @@ type Provider struct {
 	NativeTools bool `json:"native_tools"`
 	// WireBaseURLs are the bases of wires that do not share BaseURL; see WireURL.
 	WireBaseURLs map[string]string `json:"wire_base_urls"`
+	// Endpoints are what else the provider serves and no format is translated for, such as
+	// "audio/speech", with their addresses. An empty one is BaseURL and the name.
+	Endpoints map[string]string `json:"endpoints"`
+	// AffinityHeader is the header that leads the requests of a conversation to the same server of
+	// the provider, which has cached the prompt. Empty: the provider documents none.
+	AffinityHeader string `json:"affinity_header"`
 	// Shape is what has to be changed in a chat request for this provider.
 	Shape Shape `json:"shape"`
 	// Timeouts override those of the gateway where they are not zero.
@@ -97,6 +103,21 @@ func (p *Provider) WireURL(wire string) (string, bool) {
 	return p.BaseURL + "/" + wire, true
 }
 
+// Serves reports whether the provider has one of Endpoints.
+func (p *Provider) Serves(endpoint string) bool {
+	_, ok := p.Endpoints[endpoint]
+	return ok
+}
+
+// EndpointURL is the address of one of Endpoints. It reports false for what is none of them.
+func (p *Provider) EndpointURL(endpoint string) (string, bool) {
+	address, ok := p.Endpoints[endpoint]
+	if address == "" {
+		address = p.BaseURL + "/" + endpoint
+	}
+	return address, ok
+}
+
 // clone copies what With may change.
 func (p *Provider) clone() *Provider {
 	c := *p
@@ -106,6 +127,7 @@ func (p *Provider) clone() *Provider {
 	}
 	c.WireBaseURLs = maps.Clone(p.WireBaseURLs)
 	c.Wires = slices.Clone(p.Wires)
+	c.Endpoints = maps.Clone(p.Endpoints)
 	return &c
 }
 

@@ -14,18 +14,18 @@ import (
 // system and with every way of replacing a file.
 const pollEvery = 5 * time.Second
 
-// Source gives the current catalog: the one built in, or that of a file, which
-// may change while the gateway runs.
+// Source gives the current catalog: the one built in, or that of a file, with the operator's own
+// prices of another file. Both may change while the gateway runs.
 type Source struct {
-	path   string
-	opts   Options
-	logger *zap.Logger
+	path, prices string
+	opts         Options
+	logger       *zap.Logger
 
 	current atomic.Pointer[Catalog]
 
-	// seen is the version of the file that was looked at last, valid or not.
-	// Only Run touches it once the Source is made.
-	seen fileStamp
+	// seen are the versions of both files that were looked at last, valid or not.
+	// Only Run touches them once the Source is made.
+	seen [2]fileStamp
 }
 
 // fileStamp tells versions of a file apart.
@@ -39,42 +39,61 @@ func stampOf(info os.FileInfo) fileStamp {
 }
 
 // NewSource reads the catalog: from path, or the built-in one when path is
-// empty. A file or options that do not hold are an error here, once; later
-// Run keeps what was good. A nil logger logs nothing.
-func NewSource(path string, opts Options, logger *zap.Logger) (*Source, error) {
+// empty; and the prices of a file, see ParsePrices, unless prices is empty. Files or options that
+// do not hold are an error here, once; later Run keeps what was good. A nil logger logs nothing.
+func NewSource(path, prices string, opts Options, logger *zap.Logger) (*Source, error) {
 	if logger == nil {
 		logger = zap.NewNop()
 	}
-	s := &Source{path: path, opts: opts, logger: logger}
-	base := Embedded()
-	if path != "" {
-		loaded, stamp, err := load(path)
+	s := &Source{path: path, prices: prices, opts: opts, logger: logger}
+	c, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	if base := Embedded(); c.Updated < base.Updated { // both are ISO dates
+		logger.Warn("model catalog file is older than the built-in one",
+			zap.String("path", path), zap.String("updated", c.Updated), zap.String("built_in", base.Updated))
+	}
+	s.current.Store(c)
+	return s, nil
+}
+
+// load reads both files, and notes which versions of them.
+func (s *Source) load() (*Catalog, error) {
+	base, opts := Embedded(), s.opts
+	if s.path != "" {
+		loaded, stamp, err := load(s.path)
 		if err != nil {
 			return nil, err
 		}
-		if loaded.Updated < base.Updated { // both are ISO dates
-			logger.Warn("model catalog file is older than the built-in one",
-				zap.String("path", path), zap.String("updated", loaded.Updated), zap.String("built_in", base.Updated))
+		base, s.seen[0] = loaded, stamp
+	}
+	if s.prices != "" {
+		raw, stamp, err := readFile(s.prices)
+		if err != nil {
+			return nil, fmt.Errorf("reading prices: %w", err)
 		}
-		base, s.seen = loaded, stamp
+		if opts.Prices, err = ParsePrices(raw); err != nil {
+			return nil, fmt.Errorf("prices %s: %w", s.prices, err)
+		}
+		s.seen[1] = stamp
 	}
 	c, err := base.With(opts)
 	if err != nil {
 		return nil, fmt.Errorf("model catalog: %w", err)
 	}
-	s.current.Store(c)
-	return s, nil
+	return c, nil
 }
 
 // Current returns the catalog in use. It is cheap; ask again for each request
 // and keep the answer for the length of that request.
 func (s *Source) Current() *Catalog { return s.current.Load() }
 
-// Run follows the file until ctx ends: every five seconds it looks at time and
+// Run follows the files until ctx ends: every five seconds it looks at time and
 // size, and swaps a changed file in when it is valid. A broken one is logged
-// once and changes nothing. Without a file it returns at once.
+// once and changes nothing. Without files it returns at once.
 func (s *Source) Run(ctx context.Context) {
-	if s.path == "" {
+	if s.path == "" && s.prices == "" {
 		return
 	}
 	ticker := time.NewTicker(pollEvery)
@@ -89,39 +108,40 @@ func (s *Source) Run(ctx context.Context) {
 	}
 }
 
-// poll looks at the file once.
+// poll looks at the files once.
 func (s *Source) poll() {
-	info, err := os.Stat(s.path)
-	if err != nil {
-		// Gone counts as a version too, so that it is logged once.
-		if s.seen != (fileStamp{}) {
-			s.seen = fileStamp{}
-			s.keep(err)
+	var now [2]fileStamp // gone counts as a version too, so that it is logged once
+	var gone error
+	for i, path := range []string{s.path, s.prices} {
+		if path == "" {
+			continue
 		}
-		return
+		info, err := os.Stat(path)
+		if err != nil {
+			gone = err
+			continue
+		}
+		now[i] = stampOf(info)
 	}
-	now := stampOf(info)
 	if now == s.seen {
 		return
 	}
 	s.seen = now
-	loaded, stamp, err := load(s.path)
-	if err != nil {
-		s.keep(err)
+	if gone != nil {
+		s.keep(gone)
 		return
 	}
-	s.seen = stamp
-	c, err := loaded.With(s.opts)
+	c, err := s.load()
 	if err != nil {
 		s.keep(err)
 		return
 	}
 	s.current.Store(c)
 	s.logger.Info("model catalog replaced",
-		zap.String("path", s.path), zap.String("updated", c.Updated), zap.Int("providers", len(c.Providers())))
+		zap.String("path", s.path), zap.String("prices", s.prices), zap.String("updated", c.Updated), zap.Int("providers", len(c.Providers())))
 }
 
 func (s *Source) keep(err error) {
 	s.logger.Error("model catalog file is not usable, keeping the last good one",
-		zap.String("path", s.path), zap.String("updated", s.Current().Updated), zap.Error(err))
+		zap.String("path", s.path), zap.String("prices", s.prices), zap.String("updated", s.Current().Updated), zap.Error(err))
 }

@@ -18,7 +18,7 @@ func watched(t *testing.T, text string, opts Options) (s *Source, path string, l
 	path = filepath.Join(t.TempDir(), "catalog.json")
 	write(t, path, text)
 	core, logs := observer.New(zapcore.InfoLevel)
-	s, err := NewSource(path, opts, zap.New(core))
+	s, err := NewSource(path, "", opts, zap.New(core))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestSourceSwapsAndKeeps(t *testing.T) {
 
 func TestSourceEmbedded(t *testing.T) {
 	t.Parallel()
-	s, err := NewSource("", Options{Enable: []string{"perplexity"}}, nil)
+	s, err := NewSource("", "", Options{Enable: []string{"perplexity"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestNewSourceErrors(t *testing.T) {
 		"broken file":    {broken, Options{}, "is a JSON array"},
 		"unknown option": {"", Options{Enable: []string{"nobody"}}, "unknown provider"},
 	} {
-		if _, err := NewSource(tt.path, tt.opts, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := NewSource(tt.path, "", tt.opts, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q in it", name, err, tt.want)
 		}
 	}
@@ -147,10 +147,77 @@ func TestSourceWarnsOfAnOldFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.json")
 	write(t, path, strings.Replace(sample, "2026-01-31", "2000-01-01", 1))
 	core, logs := observer.New(zapcore.WarnLevel)
-	if _, err := NewSource(path, Options{}, zap.New(core)); err != nil {
+	if _, err := NewSource(path, "", Options{}, zap.New(core)); err != nil {
 		t.Fatal(err)
 	}
 	if logs.Len() != 1 {
 		t.Errorf("%d warnings", logs.Len())
+	}
+}
+
+// TestPrices: the operator's own prices replace list prices, are read again, and a mistake is told.
+func TestPrices(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "prices.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := Embedded()
+	base, ok := list.Model("openai", "gpt-5.4-nano")
+	if !ok || !base.Price.Known || base.Price.Input == 0 {
+		t.Fatal("there is no such model to test with")
+	}
+	write(`{"openai/*":{"discount":25},"openai/gpt-5.4-nano":{"input":1,"output":2.5,"calls":{"web_search":0.02}},"openai/gpt-5.4*":{"discount":50}}`)
+	s, err := NewSource("", path, Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	price := func(id string) Price {
+		t.Helper()
+		m, ok := s.Current().Model("openai", id)
+		if !ok {
+			t.Fatal("there is no model", id)
+		}
+		return m.Price
+	}
+	if p := price("gpt-5.4-nano"); p.Input != 1 || p.Output != 2.5 || p.CachedInput != 0 || p.Calls["web_search"] != 0.02 {
+		t.Errorf("the price is %+v", p)
+	}
+	for _, m := range list.Models("openai") {
+		part := 0.75
+		switch {
+		case m.ID == "gpt-5.4-nano" || !m.Price.Known:
+			continue
+		case strings.HasPrefix(m.ID, "gpt-5.4"):
+			part = 0.5
+		}
+		if got, want := price(m.ID), m.Price.Output*part; got.Output < want-1e-6 || got.Output > want+1e-6 {
+			t.Errorf("the output of %s costs %g, want %g", m.ID, got.Output, want)
+		}
+	}
+	write(`{"openai/gpt-5.4-nano":{"discount":50}}  `)
+	s.poll()
+	if p := price("gpt-5.4-nano"); p.Input < base.Price.Input/2-1e-6 || p.Input > base.Price.Input/2+1e-6 {
+		t.Errorf("the input costs %g, half of %g", p.Input, base.Price.Input)
+	}
+	write(`{"openai/gpt-5.4-nano":{"discount":500}}`)
+	s.poll()
+	if p := price("gpt-5.4-nano"); p.Input > base.Price.Input {
+		t.Error("a file with a mistake is used")
+	}
+	for text, want := range map[string]string{
+		`{"openai/none":{"discount":5}}`: `no model "openai/none"`, `{"a/*":{"discount":0}}`: "above 0", `{"a/*":{"discount":5,"input":1}}`: "stands alone",
+		`{"a/*":{"input":1}}`: "needs input and output", `{"a/*":{"input":-1,"output":1}}`: "price.input", `[]`: "need an object", `{"a/*":{"in":1}}`: "in",
+	} {
+		write(text)
+		if _, err := NewSource("", path, Options{}, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := NewSource("", path+".none", Options{}, nil); err == nil {
+		t.Error("a file that is not there is no error")
 	}
 }

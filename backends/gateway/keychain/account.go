@@ -8,11 +8,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
@@ -24,14 +26,29 @@ type Account struct {
 	models      []modelRow
 	customKeys  map[string]string // model row id -> key
 	preferences Preferences
+	standing    standing
+	team        string   // by default; empty: none
+	teams       []string // all whose keys serve the user
+	aliases     []ownedAlias
 
 	next    atomic.Uint32 // rotates the keys of a provider, from a random one on
-	routing atomic.Pointer[Routing]
+	routing sync.Map      // the *Routing of each of the teams and of none, by their ids
 }
 
-// accountKey is a decrypted provider key.
+// accountKey is a decrypted provider key that serves the user.
 type accountKey struct {
 	ID, Provider, secret string
+	owner                Owner
+	limits               *Limits // nil: none
+}
+
+// key returns the key as a user has it.
+func (k *accountKey) key(userID string) Key {
+	key := Key{ID: k.ID, Secret: k.secret, Mine: k.ID, Owner: k.owner.Kind, Limits: k.limits}
+	if key.Owner != OnUser {
+		key.Mine += " " + userID
+	}
+	return key
 }
 
 // Key is a credential of a candidate.
@@ -42,15 +59,22 @@ type Key struct {
 	// Secret is sent to the provider; empty: none.
 	Secret string
 	// Mine names in the health table what this user alone has met through the key:
-	// as ID does, but for the operator's key, which others use too.
+	// as ID does, but for a key that others use too.
 	Mine string
+	// Owner is OnUser, OnTeam, OnOrganisation or OperatorKey.
+	Owner string
+	// Limits bound what the key is used for. Nil means that nothing does.
+	Limits *Limits
 }
 
 // OperatorKey is what users know the operator's key of any provider by.
 const OperatorKey = "operator"
 
 // OfOperator reports whether the key is the operator's.
-func (k *Key) OfOperator() bool { return k.Mine != k.ID }
+func (k *Key) OfOperator() bool { return k.Owner == OperatorKey }
+
+// Shared reports whether others use the key, too.
+func (k *Key) Shared() bool { return k.Mine != k.ID }
 
 // PublicID names the key to users and in the usage log.
 func (k *Key) PublicID() string {
@@ -61,11 +85,11 @@ func (k *Key) PublicID() string {
 }
 
 // ownKey is a key of the user's own.
-func ownKey(id, secret string) Key { return Key{ID: id, Secret: secret, Mine: id} }
+func ownKey(id, secret string) Key { return Key{ID: id, Secret: secret, Mine: id, Owner: OnUser} }
 
 // OperatorKey is the key that a provider has for every user, as this user has it.
 func (a *Account) OperatorKey(p *catalog.Provider) (key Key, ok bool) {
-	return Key{ID: p.KeyID, Secret: p.APIKey, Mine: p.KeyID + " " + a.UserID}, p.APIKey != ""
+	return Key{ID: p.KeyID, Secret: p.APIKey, Mine: p.KeyID + " " + a.UserID, Owner: OperatorKey}, p.APIKey != ""
 }
 
 // Candidate is a model that a request can be sent to.
@@ -75,18 +99,24 @@ type Candidate struct {
 	Provider *catalog.Provider
 	Model    *catalog.Model
 	Tier     catalog.Tier
-	// Keys has at least one element. The operator's is the last.
+	// Keys has at least one element: those of the user, of their team, of the organisation and
+	// of the operator, in this order.
 	Keys   []Key
 	Custom bool
+	// Place numbers, within the tier, the groups of candidates that the user's preferences and
+	// priorities leave equal.
+	Place int
 	// Shadows reports that the user's own model has a name of a provider of the catalog.
 	Shadows bool
 }
 
-// OwnKeys is how many of the keys are the user's own.
-func (c *Candidate) OwnKeys() int {
-	n := len(c.Keys)
-	if n > 0 && c.Keys[n-1].OfOperator() {
-		n--
+// Group returns how many keys from the one at a place on have the same owner. They share load.
+func (c *Candidate) Group(from int) (n int) {
+	for _, k := range c.Keys[from:] {
+		if k.Owner != c.Keys[from].Owner {
+			break
+		}
+		n++
 	}
 	return n
 }
@@ -109,8 +139,10 @@ type Routing struct {
 	// tiers holds the candidates of each tier in the order of trial.
 	tiers   [catalog.High + 1][]*Candidate
 	entries map[string]*Candidate
-	// named holds the entries of the catalog by the ids of their models, in that order.
-	named map[string][]*Candidate
+	// named holds the entries of the catalog by the ids of their models, in that order, and by what
+	// stands behind the last slash of them.
+	named   map[string][]*Candidate
+	aliases map[string]string
 }
 
 // Tier lists the candidates of one tier in the order of trial.
@@ -123,7 +155,7 @@ func (r *Routing) Entry(name string) (*Candidate, bool) {
 }
 
 // Named lists the enabled entries of connected providers whose model has exactly this id in
-// the catalog, in the order of trial. Models of the user's own servers are not among them.
+// the catalog, or this behind the last slash of its id, in the order of trial. Models of the user's own servers are not among them.
 // The caller must not change the list.
 func (r *Routing) Named(id string) []*Candidate { return r.named[id] }
 
@@ -137,6 +169,9 @@ func (r *Routing) Entries() []string {
 	return names
 }
 
+// Team is the default team of the user; empty: none.
+func (a *Account) Team() string { return a.team }
+
 // NextKey counts the requests of the account, so that they rotate over the
 // keys of a provider.
 func (a *Account) NextKey() uint32 { return a.next.Add(1) }
@@ -144,19 +179,17 @@ func (a *Account) NextKey() uint32 { return a.next.Add(1) }
 // Account reads what routing needs of the user, or takes it from the cache. An
 // unknown user has an empty account.
 func (s *Service) Account(ctx context.Context, userID string) (*Account, error) {
-	if !storableID(userID) {
+	if !schema.StorableID(userID) {
 		return &Account{UserID: userID}, nil
 	}
 	if account, ok := s.accts.Get(userID); ok {
 		return account, nil
 	}
 	before := s.changes.current()
-	found, err := s.shared(ctx, fmt.Sprint("account/", before, "/", userID), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
-		defer cancel()
+	found, err := s.reads.Do(ctx, fmt.Sprint("account/", before, "/", userID), func(ctx context.Context) (any, error) {
 		account, err := s.readAccount(ctx, userID)
 		if err != nil {
-			return nil, tooSlow(err)
+			return nil, err
 		}
 		s.changes.mu.Lock()
 		if s.changes.n == before {
@@ -183,11 +216,24 @@ func (s *Service) forgetAccount(userID string) {
 func (s *Service) readAccount(ctx context.Context, userID string) (*Account, error) {
 	a := &Account{UserID: userID}
 	a.next.Store(rand.Uint32()) //nolint:gosec // a turn, no secret; else who asks less often than it is read anew would use the first key only
-	rows, err := s.selectProviderKeys(ctx, userID)
+	rows, err := s.keysServing(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
+	users, err := read(ctx, s, scanUser, selectUsers+`WHERE id = ?`, userID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range users {
+		a.standing, a.team = users[i].standing(), users[i].TeamID
+	}
+	if a.teams, err = read(ctx, s, schema.Text, teamsServing, userID, userID); err != nil {
+		return nil, err
+	}
 	if a.models, err = s.selectModels(ctx, userID); err != nil {
+		return nil, err
+	}
+	if a.aliases, err = s.aliasesServing(ctx, userID); err != nil {
 		return nil, err
 	}
 	if a.preferences, err = s.selectPreferences(ctx, userID); err != nil {
@@ -203,7 +249,7 @@ func (s *Service) readAccount(ctx context.Context, userID string) (*Account, err
 				zap.String("key_id", rows[i].ID), zap.String("provider", rows[i].Provider), zap.Error(err))
 			continue
 		}
-		a.keys = append(a.keys, accountKey{rows[i].ID, rows[i].Provider, string(secret)})
+		a.keys = append(a.keys, accountKey{ID: rows[i].ID, Provider: rows[i].Provider, secret: string(secret), owner: rows[i].Owner, limits: rows[i].limits()})
 	}
 	for i := range a.models {
 		if m := &a.models[i]; m.Sealed != "" {
@@ -225,30 +271,55 @@ func (s *Service) readAccount(ctx context.Context, userID string) (*Account, err
 	return a, nil
 }
 
-// Routing orders the account's candidates over a catalog (specification 13.1).
-// It is computed once for each pair of the two.
-func (a *Account) Routing(cat *catalog.Catalog) *Routing {
-	if r := a.routing.Load(); r != nil && r.catalog == cat {
-		return r
+// Routing is RoutingFor the default team of the user.
+func (a *Account) Routing(cat *catalog.Catalog) *Routing { return a.RoutingFor(cat, a.team) }
+
+// RoutingFor orders the account's candidates over a catalog (specification 13.1) for requests
+// that count for a team, whose keys serve them; empty: for none. It is computed once for each
+// team and catalog.
+func (a *Account) RoutingFor(cat *catalog.Catalog, team string) *Routing {
+	if !slices.Contains(a.teams, team) {
+		team = ""
 	}
-	r := a.route(cat)
-	a.routing.Store(r)
+	if r, ok := a.routing.Load(team); ok && r.(*Routing).catalog == cat {
+		return r.(*Routing)
+	}
+	r := a.route(cat, team)
+	a.routing.Store(team, r)
 	return r
 }
 
-func (a *Account) route(cat *catalog.Catalog) *Routing {
-	r := &Routing{catalog: cat, entries: make(map[string]*Candidate), named: make(map[string][]*Candidate)}
+// KeysFor returns the keys that serve requests which count for a team, by their providers, in
+// the order in which their owners are asked.
+func (a *Account) KeysFor(cat *catalog.Catalog, team string) map[string][]Key {
 	keys := make(map[string][]Key)
-	for _, k := range a.keys {
-		if _, ok := cat.Provider(k.Provider); ok {
-			keys[k.Provider] = append(keys[k.Provider], ownKey(k.ID, k.secret))
+	owners := []Owner{{OnUser, a.UserID}, {OnTeam, team}, TheOrganisation}
+	switch cat.OwnKeys {
+	case catalog.OwnKeysFirst:
+	case catalog.OwnKeysOnly:
+		owners = owners[:1]
+	case catalog.OwnKeysNever:
+		owners = owners[1:]
+	}
+	for _, owner := range owners {
+		for i := range a.keys {
+			k := &a.keys[i]
+			if _, ok := cat.Provider(k.Provider); ok && k.owner == owner {
+				keys[k.Provider] = append(keys[k.Provider], k.key(a.UserID))
+			}
 		}
 	}
 	for _, p := range cat.Providers() {
-		if key, ok := a.OperatorKey(p); ok {
+		if key, ok := a.OperatorKey(p); ok && cat.OwnKeys != catalog.OwnKeysOnly {
 			keys[p.Code] = append(keys[p.Code], key)
 		}
 	}
+	return keys
+}
+
+func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
+	r := &Routing{catalog: cat, entries: make(map[string]*Candidate), named: make(map[string][]*Candidate), aliases: a.aliasesFor(cat, team)}
+	keys := a.KeysFor(cat, team)
 	r.Connected = len(keys) > 0
 	custom := make(map[string]*modelRow)
 	for i := range a.models {
@@ -257,7 +328,12 @@ func (a *Account) route(cat *catalog.Catalog) *Routing {
 			r.Connected = r.Connected || m.Enabled
 		}
 	}
-	for _, e := range a.table(cat) {
+	place, before := 0, ModelEntry{}
+	for _, e := range a.table(cat, team) {
+		if e.Priority != before.Priority || a.rank(e.Provider) != a.rank(before.Provider) {
+			place++
+		}
+		before = e
 		if !e.Enabled || !e.ProviderConnected ||
 			slices.Contains(a.preferences.ExcludedProviders, e.Provider) ||
 			slices.Contains(a.preferences.ExcludedModels, e.Entry) {
@@ -275,6 +351,9 @@ func (a *Account) route(cat *catalog.Catalog) *Routing {
 				model, _ := cat.Model(code, id)
 				c = &Candidate{Entry: e.Entry, Provider: provider, Model: model, Keys: keys[code]}
 				r.named[id] = append(r.named[id], c)
+				if at := strings.LastIndexByte(id, '/'); at >= 0 { // without the name of its maker
+					r.named[id[at+1:]] = append(r.named[id[at+1:]], c)
+				}
 			}
 			c.Tier = e.Tier
 			r.entries[e.Entry] = c
@@ -289,6 +368,7 @@ func (a *Account) route(cat *catalog.Catalog) *Routing {
 			other.Tier = e.Tier
 			inTier = &other
 		}
+		inTier.Place = place
 		r.tiers[e.Tier] = append(r.tiers[e.Tier], inTier)
 	}
 	return r
@@ -317,14 +397,8 @@ func (a *Account) customCandidate(m *modelRow) *Candidate {
 // the user's own models in the order they were added behind it; at last the
 // models of no tier. A model of the user's own hides one of the catalog that has
 // the same name.
-func (a *Account) table(cat *catalog.Catalog) []ModelEntry {
-	connected := make(map[string]bool)
-	for _, k := range a.keys {
-		connected[k.Provider] = true
-	}
-	for _, p := range cat.Providers() {
-		connected[p.Code] = connected[p.Code] || p.APIKey != ""
-	}
+func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
+	keys := a.KeysFor(cat, team)
 	rows := make(map[string]*modelRow, len(a.models))
 	for i := range a.models {
 		rows[a.models[i].Entry] = &a.models[i]
@@ -333,7 +407,7 @@ func (a *Account) table(cat *catalog.Catalog) []ModelEntry {
 	add := func(m *catalog.Model, tier catalog.Tier) {
 		e := ModelEntry{
 			ID: m.EntryID(), Entry: m.EntryID(), Provider: m.Provider,
-			Tier: tier, Enabled: true, ProviderConnected: connected[m.Provider],
+			Tier: tier, Enabled: true, ProviderConnected: len(keys[m.Provider]) > 0,
 		}
 		if row := rows[e.Entry]; row != nil {
 			if row.Custom {

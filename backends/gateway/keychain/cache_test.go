@@ -12,6 +12,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -62,7 +64,7 @@ func TestRevokeWhileAuthenticating(t *testing.T) {
 // it: the change must not be undone by those who join it, nor by the cache.
 func TestReadUnderWay(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice")
 	n.providerKey(t, "alice", "alpha", secret)
 	hash := hashKey(key.Key)
@@ -71,7 +73,7 @@ func TestReadUnderWay(t *testing.T) {
 	for name, answer := range map[string]any{"key/" + hash: &cachedKey{&Identity{KeyID: key.ID}}, "account/alice": stale} {
 		entered := make(chan struct{})
 		all.Go(func() {
-			_, _, _ = n.flight.Do(name, func() (any, error) {
+			_, _ = n.reads.Do(t.Context(), name, func(context.Context) (any, error) {
 				close(entered)
 				<-leave
 				return answer, nil
@@ -99,7 +101,7 @@ func TestReadUnderWay(t *testing.T) {
 // not show yet does not turn up after it was forgotten.
 func TestForgetWhatIsOnItsWay(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	for i := range 5000 {
 		name := fmt.Sprint(i)
 		n.keys.SetWithTTL(name, &cachedKey{}, 1, CacheTTL)
@@ -120,7 +122,7 @@ func TestForgetWhatIsOnItsWay(t *testing.T) {
 // TestCachesHoldWhatTheySay fills them with more than a few hundred.
 func TestCachesHoldWhatTheySay(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	const many = 15_000
 	for i := range many {
 		n.keys.SetWithTTL(fmt.Sprint(i), &cachedKey{}, 1, time.Hour)
@@ -153,7 +155,7 @@ func TestChangeOnAnotherNode(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		here, there := p.start(t), p.start(t)
 		key := here.user(t, "alice")
-		if p.dialect == store.Postgres {
+		if p.Dialect == store.Postgres {
 			there.listens(t)
 			there.ttl = time.Hour // it sees what it hears of alone
 		}
@@ -174,12 +176,12 @@ func TestChangeOnAnotherNode(t *testing.T) {
 		if len(here.account(t, "alice").keys) != 1 {
 			t.Error("a change is not seen at once where it was made")
 		}
-		if p.dialect == store.SQLite {
+		if p.Dialect == store.SQLite {
 			if _, err := there.Authenticate(t.Context(), key.Key); err != nil && time.Since(began) < CacheTTL {
 				t.Errorf("the other node does not use its cache: %v", err)
 			}
 		}
-		eventually(t, "the other node sees both", func() bool {
+		schematest.Eventually(t, "the other node sees both", func() bool {
 			_, err := there.Authenticate(t.Context(), key.Key)
 			return err != nil && len(there.account(t, "alice").keys) == 1
 		})
@@ -190,9 +192,9 @@ func TestChangeOnAnotherNode(t *testing.T) {
 func TestNotOpen(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
-		n, ctx, cat := newNode(t, p.open(t)), t.Context(), testCatalog(t)
+		n, ctx, cat := newNode(t, p.Open(t)), t.Context(), testCatalog(t)
 		_, _, _, initUser := n.InitUser(ctx, "alice")
-		_, users := n.Users(ctx, "", 1)
+		_, users := n.Users(ctx, "", "", 1)
 		_, create := n.CreateKey(ctx, "alice", KeyOptions{})
 		_, keys := n.Keys(ctx, "alice")
 		_, update := n.UpdateKey(ctx, "alice", "gk", KeyChange{})
@@ -206,7 +208,7 @@ func TestNotOpen(t *testing.T) {
 		_, account := n.Account(ctx, "alice")
 		_, preferences := n.Preferences(ctx, "alice")
 		_, discover := n.Discover(ctx, "alice", "local", nil, nil)
-		_, recent := n.Recent(ctx, "alice", 0, 1)
+		_, recent := n.ledger.Recent(ctx, "alice", 0, 1)
 		for name, err := range map[string]error{
 			"InitUser": initUser, "Users": users, "CreateKey": create, "Keys": keys, "UpdateKey": update, "RegenerateKey": rotate,
 			"RevokeKey": n.RevokeKey(ctx, "alice", "gk"), "Authenticate": authenticate, "AddProviderKey": addKey, "ProviderKeys": listKeys,
@@ -224,7 +226,7 @@ func TestNotOpen(t *testing.T) {
 // in its caches.
 func TestChangesAreHeard(t *testing.T) {
 	t.Parallel()
-	p := place{store.Postgres, testenv.Postgres(t).DSN()}
+	p := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}
 	here, there := p.start(t), p.start(t)
 	first := here.user(t, "alice")
 	cat := testCatalog(t)
@@ -286,7 +288,7 @@ func TestChangesAreHeard(t *testing.T) {
 		if err := change.make(); err != nil {
 			t.Fatalf("%s: %v", change.what, err)
 		}
-		eventually(t, change.what+" is seen", change.seen)
+		schematest.Eventually(t, change.what+" is seen", change.seen)
 	}
 }
 
@@ -294,7 +296,7 @@ func TestChangesAreHeard(t *testing.T) {
 // not hear for a while.
 func TestChangesThatWereMissed(t *testing.T) {
 	t.Parallel()
-	n := place{store.Postgres, testenv.Postgres(t).DSN()}.start(t)
+	n := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}.start(t)
 	key := n.user(t, "alice")
 	n.listens(t)
 	if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
@@ -318,7 +320,7 @@ func TestChangesThatWereMissed(t *testing.T) {
 func BenchmarkRevocationElsewhere(b *testing.B) {
 	for _, mode := range []string{"heard", "by age"} {
 		b.Run(mode, func(b *testing.B) {
-			p := place{store.Postgres, testenv.Postgres(b).DSN()}
+			p := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(b).DSN()}}
 			here, there := p.start(b), p.start(b)
 			here.user(b, "alice")
 			there.listens(b)
@@ -357,7 +359,7 @@ func BenchmarkRevocationElsewhere(b *testing.B) {
 func TestDatabaseGone(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)
-	n := place{store.Postgres, server.DSN()}.start(t)
+	n := place{schematest.Place{Dialect: store.Postgres, Location: server.DSN()}}.start(t)
 	key := n.user(t, "alice")
 	n.providerKey(t, "alice", "alpha", secret)
 	if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
@@ -376,7 +378,7 @@ func TestDatabaseGone(t *testing.T) {
 		t.Errorf("what is cached is of no use: %v, %v", known, err)
 	}
 	wantUnavailable(t, n.RevokeKey(t.Context(), "alice", key.ID))
-	eventually(t, "the caches are stale", func() bool {
+	schematest.Eventually(t, "the caches are stale", func() bool {
 		_, err := n.Authenticate(t.Context(), key.Key)
 		return err != nil
 	})
@@ -384,7 +386,7 @@ func TestDatabaseGone(t *testing.T) {
 	wantUnavailable(t, known)
 
 	server.Start()
-	eventually(t, "the database is back", func() bool {
+	schematest.Eventually(t, "the database is back", func() bool {
 		_, err := n.Authenticate(t.Context(), key.Key)
 		return err == nil
 	})
@@ -394,7 +396,7 @@ func TestDatabaseGone(t *testing.T) {
 // TestDatabaseHangs has a server that does not answer a query.
 func TestDatabaseHangs(t *testing.T) {
 	t.Parallel()
-	p := place{store.Postgres, testenv.Postgres(t).DSN()}
+	p := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}
 	n, other := p.start(t), p.start(t)
 	key := n.user(t, "alice")
 	locked, leave := make(chan struct{}), make(chan struct{})
@@ -420,7 +422,7 @@ func TestDatabaseHangs(t *testing.T) {
 	} {
 		all.Go(func() { wantUnavailable(t, ask()) })
 	}
-	eventually(t, "the reads are given up", func() bool { return time.Since(began) > readTimeout+time.Second })
+	schematest.Eventually(t, "the reads are given up", func() bool { return time.Since(began) > store.ReadTimeout+time.Second })
 	close(leave)
 	all.Wait()
 	if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
@@ -432,14 +434,14 @@ func TestDatabaseHangs(t *testing.T) {
 // may leave at once, and the read goes on for the others.
 func TestOneLeavesOthersStay(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice")
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := n.Authenticate(gone, key.Key); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	eventually(t, "the read has kept what it found", func() bool {
+	schematest.Eventually(t, "the read has kept what it found", func() bool {
 		_, kept := n.keys.Get(hashKey(key.Key))
 		return kept
 	})
@@ -451,7 +453,7 @@ func BenchmarkAuthenticate(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.Register(Schema()); err != nil {
+	if err := db.Register(schema.Gateway()); err != nil {
 		b.Fatal(err)
 	}
 	testenv.Open(b, db)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 )
 
 // modelServer answers /v1/models with what it is told.
@@ -136,7 +137,7 @@ func TestDiscover(t *testing.T) {
 
 func TestDiscoverWithoutTransport(t *testing.T) {
 	t.Parallel()
-	n, ctx := place{location: t.TempDir() + "/test.db"}.start(t), t.Context()
+	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")
 	s := newModelServer(t)
 	s.lists("a")
@@ -155,7 +156,7 @@ func TestDiscoverWithoutTransport(t *testing.T) {
 
 func TestDiscoverHostileLists(t *testing.T) {
 	t.Parallel()
-	n, ctx := place{location: t.TempDir() + "/test.db"}.start(t), t.Context()
+	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")
 	s := newModelServer(t)
 	many := make([]string, 1000)
@@ -273,7 +274,7 @@ func TestDiscoverForgets(t *testing.T) {
 // and its models are asked with it.
 func TestDiscoverWithKey(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	open, guarded := newModelServer(t), httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer sk-1" && r.Header.Get("Authorization") != "Bearer sk-2" {

@@ -1,137 +1,31 @@
 package keychain
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// start is a whole minute.
-var start = time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC)
-
-// clock moves on by a millisecond each time it is asked, so that rows made one
-// after another have an order.
-type clock struct{ offset atomic.Int64 }
-
-func (c *clock) now() time.Time {
-	return start.Add(time.Duration(c.offset.Add(int64(time.Millisecond))))
-}
-
-// place is a database that any number of services can share.
-type place struct {
-	dialect  store.Dialect
-	location string // file or DSN
-}
-
-// onBoth runs the test on a database of each engine that has the service's tables and no
-// rows. They are made once an engine: the migrations are much of what a short test costs.
-func onBoth(t *testing.T, test func(t *testing.T, p place)) {
-	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		file, err := tablesFile()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := place{store.SQLite, filepath.Join(t.TempDir(), "test.db")}
-		if err := os.WriteFile(p.location, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		test(t, p)
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		test(t, place{store.Postgres, tablesTemplate.Copy(t, func(dsn string) error { return place{store.Postgres, dsn}.migrate() }).DSN()})
-	})
-}
-
-// onBothEmpty is onBoth without tables.
-func onBothEmpty(t *testing.T, test func(t *testing.T, p place)) {
-	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, place{store.SQLite, filepath.Join(t.TempDir(), "test.db")})
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		test(t, place{store.Postgres, testenv.Postgres(t).DSN()})
-	})
-}
-
-var (
-	tablesTemplate testenv.PostgresTemplate
-	tablesFile     = sync.OnceValues(func() ([]byte, error) {
-		folder, err := os.MkdirTemp("", "keychain")
-		if err != nil {
-			return nil, err
-		}
-		defer os.RemoveAll(folder) //nolint:errcheck // a folder of tests
-		p := place{store.SQLite, filepath.Join(folder, "tables.db")}
-		if err := p.migrate(); err != nil {
-			return nil, err
-		}
-		return os.ReadFile(p.location)
-	})
-)
-
-// migrate makes the tables.
-func (p place) migrate() error {
-	db, err := p.database()
-	if err != nil {
-		return err
-	}
-	if err = db.Register(Schema()); err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		db.Start(ctx)
-		err = db.WaitReady(ctx)
-	}
-	return errors.Join(err, db.Close())
-}
-
-func (p place) database() (*store.DB, error) {
-	if p.dialect == store.Postgres {
-		return store.NewPostgres(store.PostgresOptions{DSN: p.location}, zap.NewNop())
-	}
-	return store.NewSQLite(store.SQLiteOptions{Path: p.location, Synchronous: "NORMAL"}, zap.NewNop())
-}
-
 // node is a service with what a test looks at.
 type node struct {
 	*Service
-	clock *clock
-	logs  *observer.ObservedLogs
-}
-
-func (p place) open(tb testing.TB) *store.DB {
-	tb.Helper()
-	db, err := p.database()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = db.Close() })
-	if err := db.Register(Schema()); err != nil {
-		tb.Fatal(err)
-	}
-	return db
+	ledger *spending.Ledger
+	clock  *clock
+	logs   *observer.ObservedLogs
 }
 
 func testRing(tb testing.TB) keyring.Keyring {
@@ -147,10 +41,10 @@ func testRing(tb testing.TB) keyring.Keyring {
 // the caches once.
 func (p place) start(tb testing.TB) *node {
 	tb.Helper()
-	db := p.open(tb)
+	db := p.Open(tb)
 	testenv.Open(tb, db)
 	n := newNode(tb, db)
-	if p.dialect == store.Postgres {
+	if p.Dialect == store.Postgres {
 		n.listens(tb)
 	}
 	return n
@@ -161,7 +55,8 @@ func newNode(tb testing.TB, db *store.DB) *node {
 	core, logs := observer.New(zap.InfoLevel)
 	n := &node{clock: new(clock), logs: logs}
 	var err error
-	if n.Service, err = New(db, testRing(tb), zap.New(core), n.clock.now); err != nil {
+	n.ledger = spending.NewLedger(db, zap.New(core), n.clock.Now)
+	if n.Service, err = New(db, testRing(tb), n.ledger, zap.New(core), n.clock.Now); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(n.Close)
@@ -171,7 +66,7 @@ func newNode(tb testing.TB, db *store.DB) *node {
 // listens waits until the node hears what others change.
 func (n *node) listens(tb testing.TB) {
 	tb.Helper()
-	eventually(tb, "the node listens", func() bool { return n.changes.current() > 0 })
+	schematest.Eventually(tb, "the node listens", func() bool { return n.changes.current() > 0 })
 }
 
 // user makes a user and returns their first key.
@@ -311,20 +206,24 @@ func order(r *Routing, t catalog.Tier) string {
 	return strings.Join(names, " ")
 }
 
-// eventually waits for what other goroutines bring about.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !condition(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 func equal(tb testing.TB, got, want []string) {
 	tb.Helper()
 	if !slices.Equal(got, want) {
 		tb.Errorf("got  %q\nwant %q", got, want)
 	}
+}
+
+// quietLog is a log without the writer in the background, for tests that say when to flush.
+func quietLog(n *node) *spending.Log { return spending.NewLog(n.ledger, n.KeyUses(), n.logger) }
+
+// countItems counts the stored items of answers.
+func (n *node) countItems(t *testing.T) (count int) {
+	t.Helper()
+	err := n.db.Read(t.Context(), func(c store.Conn) error {
+		return c.Row("SELECT count(*) FROM gateway_answer_items").Scan(&count)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
 }

@@ -51,6 +51,12 @@ type GatewayKey struct {
 	// of both counts.
 	Imposed []Imposed `json:"imposed"`
 
+	// TeamID is the team that the requests of the key count for. It is empty where its user
+	// is in none.
+	TeamID string `json:"team_id,omitempty"`
+
+	// team is the team that the key was made for; empty: the default one of its user.
+	team string
 	// limitedBy is the holder of the limits that are imposed on the key; empty: there
 	// never were any.
 	limitedBy string
@@ -106,6 +112,11 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		if err := s.roomForKey(c, userID); err != nil {
 			return "", err
 		}
+		if row.team = options.TeamID; row.team != "" {
+			if err := s.requireMember(c, row.team, userID); err != nil {
+				return "", err
+			}
+		}
 		if options.Impose {
 			row.Limits, row.limitedBy = Limits{}, row.ID
 			err = s.impose(c, OnKey, row.ID, &limits)
@@ -121,7 +132,10 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		if end := made.end(); !options.Impose && made.Status == StatusExpired {
 			return "", errEnded(*end)
 		}
-		return hash, nil
+		if options.Impose {
+			err = s.audit(ctx, c, "key.created", row.ID, map[string]string{"user_id": userID, "label": row.Label})
+		}
+		return hash, err
 	})
 	if err != nil {
 		return nil, err
@@ -238,7 +252,7 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 			return "", err
 		}
 		options := primaryOptions
-		var limitedBy string
+		var limitedBy, team string
 		if old == nil {
 			if err := s.roomForKey(c, userID); err != nil {
 				return "", err
@@ -250,14 +264,14 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 			if old.Status == StatusExpired {
 				return "", errPrimaryExpired(old)
 			}
-			oldHash, options, limitedBy = hash, old.options(), old.limitedBy
+			oldHash, options, limitedBy, team = hash, old.options(), old.limitedBy, old.team
 			if err := s.markRevoked(c, old.ID); err != nil {
 				return "", err
 			}
 		}
 		var row GatewayKey
 		row, plain = s.newKey(userID, true, options)
-		row.limitedBy = limitedBy
+		row.limitedBy, row.team = limitedBy, team
 		if made, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
 			return "", err
 		}

@@ -7,6 +7,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
 //go:fix inline
@@ -30,7 +34,7 @@ func TestUsers(t *testing.T) {
 			limit int
 			want  string
 		}{{"", 10, "alice bob carol"}, {"", 2, "alice bob"}, {"bob", 2, "carol"}, {"carol", 2, ""}} {
-			users, err := n.Users(t.Context(), test.after, test.limit)
+			users, err := n.Users(t.Context(), "", test.after, test.limit)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,7 +231,7 @@ func TestKeyRefusals(t *testing.T) {
 
 func TestAuthenticateSpellings(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice").Key
 	for name, text := range map[string]string{
 		"plain": key, "spaces": "  " + key + " \t", "many spaces": strings.Repeat(" ", 500) + key,
@@ -337,7 +341,7 @@ func TestLastUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log := NewUsageLog(n.Service, n.logger)
+		log := spending.NewLog(n.ledger, n.KeyUses(), n.logger).Start()
 		used := func(id string) *time.Time {
 			if err := log.Flush(t.Context()); err != nil {
 				t.Fatal(err)
@@ -358,7 +362,7 @@ func TestLastUsed(t *testing.T) {
 			t.Errorf("used at %v before it was", at)
 		}
 		for _, minute := range []time.Duration{0, time.Minute, 3 * time.Minute} {
-			n.clock.offset.Store(int64(minute))
+			n.clock.Offset.Store(int64(minute))
 			for range 3 {
 				if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
 					t.Fatal(err)
@@ -369,7 +373,7 @@ func TestLastUsed(t *testing.T) {
 			}
 		}
 		// A node whose clock is behind does not turn it back.
-		n.used.giveBack(map[string]int64{key.ID: start.Unix() / 60})
+		n.used.GiveBack(map[string]int64{key.ID: start.Unix() / 60})
 		if at := used(key.ID); !at.Equal(start.Add(3 * time.Minute)) {
 			t.Errorf("turned back to %v", at)
 		}
@@ -418,10 +422,10 @@ func TestKeysAreBounded(t *testing.T) {
 			for i := range count {
 				id := fmt.Sprint("gk_", revoked != nil, i)
 				n.sql(t, `INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, effort_mode, created_at, revoked_at)
-					VALUES (?, 'alice', ?, '', '', 0, 'override', ?, ?)`, id, id, micros(start)+int64(i), revoked)
+					VALUES (?, 'alice', ?, '', '', 0, 'override', ?, ?)`, id, id, schema.Micros(start)+int64(i), revoked)
 			}
 		}
-		fill(maxRevoked+1, micros(start))
+		fill(maxRevoked+1, schema.Micros(start))
 		fill(maxKeys-2, nil)
 		last, err := n.CreateKey(t.Context(), "alice", KeyOptions{})
 		if err != nil {

@@ -2,14 +2,16 @@ package keychain
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -17,6 +19,7 @@ import (
 // Identity is who a gateway key stands for.
 type Identity struct {
 	UserID     string
+	TeamID     string // that the requests count for; empty: none
 	KeyID      string
 	Label      string
 	EffortMode EffortMode
@@ -29,7 +32,7 @@ type Identity struct {
 }
 
 func (id *Identity) expired(now time.Time) bool {
-	return id.expires != 0 && micros(now) >= id.expires
+	return id.expires != 0 && schema.Micros(now) >= id.expires
 }
 
 // cachedKey is the answer to a key: who it is, or (id nil) that it is nobody.
@@ -126,18 +129,6 @@ func (s *Service) forgetAll() {
 	s.accts.Clear()
 }
 
-// readTimeout bounds a read that requests wait for.
-const readTimeout = 5 * time.Second
-
-// tooSlow adds store.ErrUnavailable to the error of a read that took longer
-// than readTimeout: a database that hangs is as good as gone.
-func tooSlow(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
-		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-	}
-	return err
-}
-
 // refused is the one answer to every key that is not good, so that an answer
 // does not tell an unknown key from one that has ended.
 func refused() error {
@@ -162,29 +153,53 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*Identity, erro
 }
 
 // Keyless returns who a request without a gateway key stands for that is made in the name
-// of a user: only the limits that are imposed on the user bind it. It is refused with 403
-// once they have ended its use.
+// of a user: only the limits that are imposed on the user, on their default team and on the
+// organisation bind it. It is refused with 403 once they have ended its use.
 func (s *Service) Keyless(ctx context.Context, userID string) (*Identity, error) {
 	id, err := s.identity(ctx, "user/"+userID, func(ctx context.Context) (*Identity, error) {
-		var limits Limits
+		var id *Identity
 		err := s.db.Read(ctx, func(c store.Conn) (err error) {
-			limits, err = s.imposedLimits(c, OnUser, userID)
+			id, err = s.keyless(c, userID)
 			return err
 		})
-		id := &Identity{UserID: userID, EffortMode: EffortOverride}
-		if !limits.none() {
-			id.Imposed = []Imposed{{On: OnUser, Holder: userID, By: ByOperator, Limits: limits}}
-		}
-		if limits.ExpiresAt != nil {
-			id.expires = micros(*limits.ExpiresAt)
-		}
 		return id, err
 	})
 	if err == nil && id.expired(s.now()) {
 		return nil, apierror.New(http.StatusForbidden, "expired",
-			"the limits that the operator set on the user %.200q have ended their use", userID)
+			"the limits that the operator set on the user %.200q, on their team or on everybody have ended their use", userID)
 	}
 	return id, err
+}
+
+// keyless reads the team of a user and the limits that bind their requests without a key.
+func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
+	id := &Identity{UserID: userID, EffortMode: EffortOverride}
+	st, err := s.standing(c, userID)
+	if err == nil {
+		err = st.refusal(userID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var team sql.NullString
+	err = c.Row(`SELECT team_id FROM gateway_users WHERE id = ?`, userID).Scan(&team)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	id.TeamID = team.String
+	for on, holder := range map[string]string{OnUser: userID, OnTeam: id.TeamID, OnOrganisation: Organisation} {
+		limits, raise, err := s.imposedWithRaise(c, on, holder)
+		if err != nil {
+			return nil, err
+		}
+		if !limits.none() {
+			id.Imposed = append(id.Imposed, imposedOn(on, holder, limits, raise))
+		}
+	}
+	if end := ends(new(Limits), id.Imposed); end != nil {
+		id.expires = schema.Micros(*end)
+	}
+	return id, nil
 }
 
 // identity reads an identity, or takes it from the cache, where it is called name.
@@ -194,13 +209,10 @@ func (s *Service) identity(ctx context.Context, name string, read func(ctx conte
 		return cached.id, nil
 	}
 	before := s.changes.current()
-	found, err := s.shared(ctx, fmt.Sprint("key/", before, "/", name), func() (any, error) {
-		// The read serves every waiting request: one of them leaving must not end it.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
-		defer cancel()
+	found, err := s.reads.Do(ctx, fmt.Sprint("key/", before, "/", name), func(ctx context.Context) (any, error) {
 		id, err := read(ctx)
 		if err != nil {
-			return nil, tooSlow(err)
+			return nil, err
 		}
 		cached := &cachedKey{id}
 		s.changes.mu.Lock()
@@ -226,7 +238,7 @@ func (s *Service) accept(id *Identity) (*Identity, error) {
 		s.tellExpired(id, now)
 		return nil, refused()
 	}
-	s.used.mark(id.KeyID, now)
+	s.used.accepted.mark(id.KeyID, now)
 	return id, nil
 }
 
@@ -236,61 +248,7 @@ const CodeKeyExpired = "key_expired"
 // tellExpired notes in the usage log of the key's user that it was sent although it has
 // expired, once a minute: the answer does not say so, since who sends it may be anybody.
 func (s *Service) tellExpired(id *Identity, now time.Time) {
-	if log := s.log.Load(); log != nil && s.late.mark(id.KeyID, now) {
-		log.Add(Record{At: now, UserID: id.UserID, KeyID: id.KeyID, Status: http.StatusUnauthorized, Code: CodeKeyExpired})
-	}
-}
-
-// usedKeys remembers when keys were last used until the usage log writes it
-// down; to the minute, so that a busy key costs one map write and one row
-// update a minute.
-type usedKeys struct {
-	mu   sync.RWMutex
-	at   map[string]int64 // key id -> Unix minute
-	news map[string]int64 // the part of at that was not handed over yet
-}
-
-// mark notes that a key was used. It reports whether that is the first time in this minute.
-func (u *usedKeys) mark(keyID string, now time.Time) (first bool) {
-	minute := now.Unix() / 60
-	u.mu.RLock()
-	known := u.at[keyID] >= minute
-	u.mu.RUnlock()
-	if known {
-		return false
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	first = u.at[keyID] < minute
-	if u.at == nil {
-		u.at = make(map[string]int64)
-	}
-	if u.news == nil {
-		u.news = make(map[string]int64)
-	}
-	u.at[keyID], u.news[keyID] = minute, minute
-	return first
-}
-
-// take hands over the keys used since the last call.
-func (u *usedKeys) take(now time.Time) map[string]int64 {
-	minute := now.Unix() / 60
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	news := u.news
-	u.news = nil
-	maps.DeleteFunc(u.at, func(_ string, at int64) bool { return at < minute })
-	return news
-}
-
-// giveBack returns what take handed over and could not be written down.
-func (u *usedKeys) giveBack(used map[string]int64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.news == nil {
-		u.news = make(map[string]int64, len(used))
-	}
-	for id, minute := range used {
-		u.news[id] = max(u.news[id], minute)
+	if s.used.expired.mark(id.KeyID, now) {
+		s.spent.Add(spending.Record{At: now, UserID: id.UserID, TeamID: id.TeamID, KeyID: id.KeyID, Status: http.StatusUnauthorized, Code: CodeKeyExpired})
 	}
 }

@@ -5,18 +5,27 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
+// limitNames are the columns of limits.
+var limitNames = []string{
+	"rate_limit_per_minute", "expires_at", "allowed_models", "tokens_per_day", "tokens_per_week", "tokens_per_month", "tokens_total",
+	"micro_usd_per_day", "micro_usd_per_week", "micro_usd_per_month", "micro_usd_total",
+	"tokens_per_minute", "parallel_requests", "allowed_tools",
+}
+
 // limitColumns lists the columns of limits of the table alias.
 func limitColumns(alias string) string {
-	return strings.ReplaceAll(`@.rate_limit_per_minute, @.expires_at, @.allowed_models, @.tokens_per_day, @.tokens_per_month,
-		@.micro_usd_per_day, @.micro_usd_per_month`, "@", alias)
+	return alias + "." + strings.Join(limitNames, ", "+alias+".")
 }
 
 // limitCells receive limitColumns.
@@ -24,6 +33,7 @@ type limitCells struct {
 	limits  Limits
 	expires sql.NullInt64
 	models  sql.NullString
+	tools   sql.NullString
 }
 
 // into returns what Scan is given for limitColumns.
@@ -31,40 +41,56 @@ func (l *limitCells) into() []any {
 	b := &l.limits.Budgets
 	return []any{
 		&l.limits.RateLimitPerMinute, &l.expires, &l.models,
-		&b.TokensPerDay, &b.TokensPerMonth, &b.USDPerDay, &b.USDPerMonth,
+		&b.TokensPerDay, &b.TokensPerWeek, &b.TokensPerMonth, &b.TokensTotal,
+		&b.USDPerDay, &b.USDPerWeek, &b.USDPerMonth, &b.USDTotal,
+		&l.limits.TokensPerMinute, &l.limits.ParallelRequests, &l.tools,
 	}
 }
 
 // read returns the limits that were scanned.
 func (l *limitCells) read() (Limits, error) {
-	l.limits.ExpiresAt = optional(l.expires)
-	if !l.models.Valid {
-		return l.limits, nil
+	l.limits.ExpiresAt = schema.Optional(l.expires)
+	var err error
+	if l.models.Valid {
+		err = json.Unmarshal([]byte(l.models.String), &l.limits.AllowedModels)
 	}
-	return l.limits, json.Unmarshal([]byte(l.models.String), &l.limits.AllowedModels)
+	if l.tools.Valid {
+		err = errors.Join(err, json.Unmarshal([]byte(l.tools.String), &l.limits.AllowedTools))
+	}
+	return l.limits, err
 }
 
-// arguments returns the values of limitColumns.
+// arguments returns the values of limitNames.
 func (l *Limits) arguments() ([]any, error) {
 	models, err := namesColumn(l.AllowedModels)
+	tools, toolsErr := namesColumn(l.AllowedTools)
+	b := &l.Budgets
 	return []any{
-		l.RateLimitPerMinute, momentColumn(l.ExpiresAt), models, l.Budgets.TokensPerDay, l.Budgets.TokensPerMonth,
-		(*int64)(l.Budgets.USDPerDay), (*int64)(l.Budgets.USDPerMonth),
-	}, err
+		l.RateLimitPerMinute, momentColumn(l.ExpiresAt), models,
+		b.TokensPerDay, b.TokensPerWeek, b.TokensPerMonth, b.TokensTotal,
+		(*int64)(b.USDPerDay), (*int64)(b.USDPerWeek), (*int64)(b.USDPerMonth), (*int64)(b.USDTotal),
+		l.TokensPerMinute, l.ParallelRequests, tools,
+	}, errors.Join(err, toolsErr)
 }
 
-// imposedLimits reads the limits of a holder. There may be none.
+// imposedLimits reads the limits of a holder, without their raise. There may be none.
 func (s *Service) imposedLimits(c store.Conn, on, holder string) (Limits, error) {
-	var cells limitCells
-	err := c.Row(`SELECT `+limitColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder = ?`, on, holder).
+	limits, _, err := s.imposedWithRaise(c, on, holder)
+	return limits, err
+}
+
+// imposedWithRaise is imposedLimits with the raise of now, which may be nil.
+func (s *Service) imposedWithRaise(c store.Conn, on, holder string) (Limits, *Raise, error) {
+	var cells imposedCells
+	err := c.Row(`SELECT `+imposedColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder = ?`, on, holder).
 		Scan(cells.into()...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Limits{}, nil
+		return Limits{}, nil, nil
 	}
 	if err != nil {
-		return Limits{}, err
+		return Limits{}, nil, err
 	}
-	return cells.read()
+	return cells.read(s.now())
 }
 
 // impose stores the limits of a holder. Limits that bound nothing are removed.
@@ -77,19 +103,27 @@ func (s *Service) impose(c store.Conn, on, holder string, limits *Limits) error 
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(`INSERT INTO gateway_limits (kind, holder, rate_limit_per_minute, expires_at, allowed_models,
-		tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (kind, holder) DO UPDATE SET rate_limit_per_minute = excluded.rate_limit_per_minute,
-		expires_at = excluded.expires_at, allowed_models = excluded.allowed_models,
-		tokens_per_day = excluded.tokens_per_day, tokens_per_month = excluded.tokens_per_month,
-		micro_usd_per_day = excluded.micro_usd_per_day, micro_usd_per_month = excluded.micro_usd_per_month`,
-		append([]any{on, holder}, values...)...)
+	_, err = c.Exec(storeLimits, append([]any{on, holder}, values...)...)
 	return err
 }
+
+// storeLimits is the statement that stores the limits of a holder.
+var storeLimits = func() string {
+	set := make([]string, len(limitNames))
+	for i, name := range limitNames {
+		set[i] = name + " = excluded." + name
+	}
+	return `INSERT INTO gateway_limits (kind, holder, ` + strings.Join(limitNames, ", ") + `)
+		VALUES (?, ?` + strings.Repeat(", ?", len(limitNames)) + `)
+		ON CONFLICT (kind, holder) DO UPDATE SET ` + strings.Join(set, ", ")
+}()
 
 // changeLimits runs fn, which changes imposed limits. Every node looks at all keys anew,
 // this one before the call returns.
 func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error) error {
+	if c, ok := together(ctx); ok {
+		return fn(c)
+	}
 	err := s.db.Write(ctx, func(c store.Conn) error {
 		if err := fn(c); err != nil {
 			return err
@@ -102,42 +136,84 @@ func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error)
 	return err
 }
 
-// UserLimits returns the limits that the operator imposes on a user.
-func (s *Service) UserLimits(ctx context.Context, userID string) (limits Limits, err error) {
-	err = s.db.Read(ctx, func(c store.Conn) error {
-		if err := s.requireUser(c, userID); err != nil {
+// ImposedLimits returns the limits that the operator imposes on a holder: OnUser with the
+// id of a user, OnTeam with the id of a team, or OnOrganisation with Organisation. It is an
+// error with 404 where there is no such user or team.
+func (s *Service) ImposedLimits(ctx context.Context, on, holder string) (limits Limits, err error) {
+	err = s.read(ctx, func(c store.Conn) error {
+		if err := s.requireHolder(c, on, holder); err != nil {
 			return err
 		}
-		limits, err = s.imposedLimits(c, OnUser, userID)
+		limits, err = s.imposedLimits(c, on, holder)
 		return err
 	})
 	return limits, err
 }
 
-// LimitUser changes the limits that the operator imposes on a user, which all their keys
-// share, and returns them. The label and the effort mode of the change mean nothing here.
-func (s *Service) LimitUser(ctx context.Context, userID string, change KeyChange) (limits Limits, err error) {
+// Impose changes the limits of a holder, as ImposedLimits has them, and returns them. All
+// keys and users that they are on share them. The label and the effort mode of the change
+// mean nothing here.
+func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChange) (limits Limits, err error) {
 	if err := change.check(s.now()); err != nil {
 		return Limits{}, err
 	}
-	allowed, unknown, err := s.namedModels(ctx, userID, &change)
+	user := ""
+	if on == OnUser {
+		user = holder
+	}
+	allowed, unknown, err := s.namedModels(ctx, user, &change)
 	if err != nil {
 		return Limits{}, err
 	}
 	err = s.changeLimits(ctx, func(c store.Conn) (err error) {
-		if err := s.requireUser(c, userID); err != nil {
+		if err := s.requireHolder(c, on, holder); err != nil {
 			return err
 		}
-		if limits, err = s.imposedLimits(c, OnUser, userID); err != nil {
+		if limits, err = s.imposedLimits(c, on, holder); err != nil {
 			return err
 		}
 		if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
 			return err
 		}
 		limits.apply(&change)
-		return s.impose(c, OnUser, userID, &limits)
+		if err := s.impose(c, on, holder, &limits); err != nil {
+			return err
+		}
+		return s.audit(ctx, c, on+".limited", holder, limits)
 	})
 	return limits, err
+}
+
+// change returns the change that replaces all limits of a holder by l.
+func (l *Limits) change() KeyChange {
+	return KeyChange{
+		RateLimitPerMinute: l.RateLimitPerMinute, ClearRateLimit: l.RateLimitPerMinute == nil,
+		ExpiresAt: l.ExpiresAt, ClearExpiry: l.ExpiresAt == nil, AllowedModels: &l.AllowedModels, AllowedTools: &l.AllowedTools, Budgets: &l.Budgets,
+		TokensPerMinute: &l.TokensPerMinute, ParallelRequests: &l.ParallelRequests,
+	}
+}
+
+// SetLimits replaces all limits of a holder, as Impose changes them. Names of models that
+// neither the catalog nor the limits have that there are now are refused.
+func (s *Service) SetLimits(ctx context.Context, on, holder string, limits Limits, cat *catalog.Catalog) (Limits, error) {
+	change := limits.change()
+	change.Catalog = cat
+	return s.Impose(ctx, on, holder, change)
+}
+
+// requireHolder returns an error where there is no such user or team.
+func (s *Service) requireHolder(c store.Conn, on, holder string) error {
+	switch {
+	case on == OnUser:
+		return s.requireUser(c, holder)
+	case on == OnTeam:
+		_, err := s.teamByID(c, holder)
+		return err
+	case on == OnOrganisation && holder == Organisation:
+		return nil
+	default:
+		return fmt.Errorf("there are no limits on a %s", on)
+	}
 }
 
 // apply changes limits as a change says.

@@ -9,12 +9,15 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // tight returns limits of every kind, and a change that imposes them.
 func tight(now time.Time) (Limits, KeyChange) {
-	rate, usd, tokens, end := int64(5), MicroUSD(1_000_000), int64(1000), now.Add(time.Hour).UTC().Truncate(time.Microsecond)
+	rate, usd, tokens, end := int64(5), spending.MicroUSD(1_000_000), int64(1000), now.Add(time.Hour).UTC().Truncate(time.Microsecond)
 	l := Limits{
 		RateLimitPerMinute: &rate, ExpiresAt: &end, AllowedModels: []string{"alpha/*"}, Budgets: Budgets{USDPerDay: &usd, TokensPerMonth: &tokens},
 	}
@@ -26,7 +29,7 @@ func tight(now time.Time) (Limits, KeyChange) {
 func TestNothingLiftsImposedLimits(t *testing.T) {
 	t.Parallel()
 	wide := func() KeyOptions {
-		rate, usd, tokens, end := int64(1_000_000), MicroUSD(1_000_000_000), int64(1_000_000_000), start.AddDate(50, 0, 0)
+		rate, usd, tokens, end := int64(1_000_000), spending.MicroUSD(1_000_000_000), int64(1_000_000_000), start.AddDate(50, 0, 0)
 		return KeyOptions{RateLimitPerMinute: &rate, ExpiresAt: &end, AllowedModels: []string{"*"}, Budgets: Budgets{
 			USDPerDay: &usd, USDPerMonth: &usd, TokensPerDay: &tokens, TokensPerMonth: &tokens,
 		}}
@@ -93,7 +96,7 @@ func TestNothingLiftsImposedLimits(t *testing.T) {
 			return []string{key.Key}
 		},
 		"sign in again": func(t *testing.T, n *node, user string, key *NewKey) []string {
-			_, fresh, created, err := n.SignIn(t.Context(), user, NewUsers{})
+			_, fresh, created, err := n.SignIn(t.Context(), Arrival{ID: user}, NewUsers{})
 			if err != nil || created || fresh != nil {
 				t.Fatalf("created %t, %+v, error %v", created, fresh, err)
 			}
@@ -103,7 +106,7 @@ func TestNothingLiftsImposedLimits(t *testing.T) {
 			if err := n.RevokeKey(t.Context(), user, key.ID); err != nil {
 				t.Fatal(err)
 			}
-			_, fresh, _, err := n.SignIn(t.Context(), user, NewUsers{})
+			_, fresh, _, err := n.SignIn(t.Context(), Arrival{ID: user}, NewUsers{})
 			if err != nil || fresh != nil {
 				t.Fatalf("%+v, error %v", fresh, err)
 			}
@@ -112,7 +115,7 @@ func TestNothingLiftsImposedLimits(t *testing.T) {
 		"come back after the account is deleted": func(t *testing.T, n *node, user string, _ *NewKey) []string {
 			// No route deletes accounts: what one would do at least is to end the keys.
 			n.sql(t, `UPDATE gateway_keys SET revoked_at = 1, is_primary = 0 WHERE user_id = ?`, user)
-			if _, _, _, err := n.SignIn(t.Context(), user, NewUsers{}); err != nil {
+			if _, _, _, err := n.SignIn(t.Context(), Arrival{ID: user}, NewUsers{}); err != nil {
 				t.Fatal(err)
 			}
 			second, err := n.CreateKey(t.Context(), user, KeyOptions{})
@@ -121,28 +124,44 @@ func TestNothingLiftsImposedLimits(t *testing.T) {
 	}
 	onBoth(t, func(t *testing.T, p place) {
 		here, there := p.start(t), p.start(t)
-		usage := NewUsageLog(here.Service, zap.NewNop())
+		usage := spending.NewLog(here.ledger, here.KeyUses(), zap.NewNop()).Start()
 		defer func() { _ = usage.Close(t.Context()) }()
-		for on, impose := range map[string]func(t *testing.T, user string, key *NewKey, change KeyChange){
-			OnKey: func(t *testing.T, user string, key *NewKey, change KeyChange) {
-				if _, err := here.UpdateKey(t.Context(), user, key.ID, change); err != nil {
+		impose := func(t *testing.T, on, user string, key *NewKey, change KeyChange) {
+			t.Helper()
+			holder := map[string]string{OnUser: user, OnOrganisation: Organisation}[on]
+			if on == OnTeam {
+				team, err := here.AddTeam(t.Context(), key.ID)
+				if err == nil {
+					err = here.SetMember(t.Context(), team.ID, user, Membership{})
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
-			},
-			OnUser: func(t *testing.T, user string, _ *NewKey, change KeyChange) {
-				if _, err := here.LimitUser(t.Context(), user, change); err != nil {
-					t.Fatal(err)
-				}
-			},
-		} {
+				holder = team.ID
+			}
+			var err error
+			if on == OnKey {
+				_, err = here.UpdateKey(t.Context(), user, key.ID, change)
+			} else {
+				_, err = here.Impose(t.Context(), on, holder, change)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, on := range limitHolders { // the organisation comes last: it binds all
 			for name, trick := range tricks {
 				t.Run(on+"/"+name, func(t *testing.T) {
 					user := strings.ReplaceAll(t.Name(), "/", " ")
 					user = user[len(user)-min(len(user), 190):]
 					key := here.user(t, user)
 					limits, change := tight(here.now())
-					impose(t, user, key, change)
-					usage.Add(Record{At: here.now(), UserID: user, KeyID: key.ID, Provider: "alpha", Model: "large", InputTokens: 600, OutputTokens: 600, CostMicroUSD: 2_000_000, CostKnown: true})
+					impose(t, on, user, key, change)
+					id, err := here.Authenticate(t.Context(), key.Key)
+					if err != nil {
+						t.Fatal(err)
+					}
+					usage.Add(spending.Record{At: here.now(), UserID: user, TeamID: id.TeamID, KeyID: key.ID, Provider: "alpha", Model: "large", InputTokens: 600, OutputTokens: 600, CostMicroUSD: 2_000_000, CostKnown: true})
 					if err := usage.Flush(t.Context()); err != nil {
 						t.Fatal(err)
 					}
@@ -160,7 +179,7 @@ func TestNothingLiftsImposedLimits(t *testing.T) {
 func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	t.Helper()
 	var id *Identity
-	eventually(t, "the limits are heard of", func() bool {
+	schematest.Eventually(t, "the limits are heard of", func() bool {
 		found, err := n.Authenticate(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +194,7 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	if rate := id.RateLimit(); rate == nil || *rate > *limits.RateLimitPerMinute {
 		t.Errorf("the rate is %v", rate)
 	}
-	if id.expires == 0 || id.expires > micros(*limits.ExpiresAt) {
+	if id.expires == 0 || id.expires > schema.Micros(*limits.ExpiresAt) {
 		t.Errorf("it ends at %d", id.expires)
 	}
 	for entry, whose := range map[string]string{"alpha/large": "", "beta/large": "operator allows"} {
@@ -186,11 +205,15 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	if list := id.Forbids(&Candidate{Entry: "alpha/mine", Custom: true, Shadows: true}); list == "" {
 		t.Error("a model of the user's own passes by the name of a provider")
 	}
-	err := n.Admit(t.Context(), id)
+	_, err := n.Admit(t.Context(), nil, id)
 	wantRefusal(t, err, http.StatusPaymentRequired, "insufficient_quota", "")
 	refusal, _ := apierror.From(err)
-	whose := map[string]string{OnKey: "the operator has set on it, 1000 tokens a month", OnUser: "the operator has set on all their keys, 1000 tokens a month"}[on]
-	if refusal != nil && (!strings.Contains(refusal.Message, whose) || !strings.Contains(refusal.Message, "begins anew at 2026-04-01T00:00:00Z")) {
+	whose := map[string]string{
+		OnKey: "the gateway key, with those that share its limits, has spent", OnUser: "the user of the gateway key has spent",
+		OnTeam: "the team of the gateway key has spent", OnOrganisation: "the organisation has spent",
+	}[on]
+	if refusal != nil && (!strings.Contains(refusal.Message, whose) || !strings.Contains(refusal.Message, "the operator has set") ||
+		!strings.Contains(refusal.Message, "1000 tokens a month") || !strings.Contains(refusal.Message, "begins anew at 2026-04-01T00:00:00Z")) {
 		t.Errorf("the refusal says %q", refusal.Message)
 	}
 }
@@ -260,7 +283,7 @@ func TestImposedEnd(t *testing.T) {
 		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{ExpiresAt: change.ExpiresAt, Impose: true}); err != nil {
 			t.Fatal(err)
 		}
-		n.clock.offset.Add(int64(2 * time.Hour))
+		n.clock.Offset.Add(int64(2 * time.Hour))
 		wantUnknownKey(t, n, key.Key)
 		if keys, err := n.Keys(t.Context(), "alice"); err != nil || keys[0].Status != StatusExpired {
 			t.Errorf("%+v, error %v", keys, err)
@@ -283,23 +306,23 @@ func TestNewUsers(t *testing.T) {
 		n.user(t, "alice")
 		limits, _ := tight(n.now())
 		refuse, bind := NewUsers{Refuse: true}, NewUsers{Limits: limits}
-		if user, key, created, err := n.SignIn(t.Context(), "alice", refuse); err != nil || created || key != nil || user.ID != "alice" {
+		if user, key, created, err := n.SignIn(t.Context(), Arrival{ID: "alice"}, refuse); err != nil || created || key != nil || user.ID != "alice" {
 			t.Errorf("%+v, %+v, %t, error %v", user, key, created, err)
 		}
-		_, _, _, err := n.SignIn(t.Context(), "bob", refuse)
+		_, _, _, err := n.SignIn(t.Context(), Arrival{ID: "bob"}, refuse)
 		wantRefusal(t, err, http.StatusForbidden, "new_users_refused", "")
 		if _, err := n.User(t.Context(), "bob"); err == nil {
 			t.Error("bob was made")
 		}
-		_, key, created, err := n.SignIn(t.Context(), "bob", bind)
+		_, key, created, err := n.SignIn(t.Context(), Arrival{ID: "bob"}, bind)
 		if err != nil || !created || len(key.Imposed) != 1 || key.Imposed[0].On != OnUser || !reflect.DeepEqual(key.Imposed[0].Limits, limits) {
 			t.Errorf("%+v, error %v", key, err)
 		}
 		// A user who is known is not bound by limits of new ones.
-		if _, _, _, err := n.SignIn(t.Context(), "alice", bind); err != nil {
+		if _, _, _, err := n.SignIn(t.Context(), Arrival{ID: "alice"}, bind); err != nil {
 			t.Error(err)
 		}
-		if got, err := n.UserLimits(t.Context(), "alice"); err != nil || !got.none() {
+		if got, err := n.ImposedLimits(t.Context(), OnUser, "alice"); err != nil || !got.none() {
 			t.Errorf("%+v, error %v", got, err)
 		}
 		free := int64(-1)
@@ -320,19 +343,20 @@ func TestKeyless(t *testing.T) {
 		if id, err := n.Keyless(t.Context(), "guest"); err != nil || id.Restricted() || id.KeyID != "" {
 			t.Errorf("%+v, error %v", id, err)
 		}
-		if _, err := n.LimitUser(t.Context(), "guest", change); err != nil {
+		if _, err := n.Impose(t.Context(), OnUser, "guest", change); err != nil {
 			t.Fatal(err)
 		}
-		usage := NewUsageLog(n.Service, zap.NewNop())
+		usage := spending.NewLog(n.ledger, n.KeyUses(), zap.NewNop()).Start()
 		defer func() { _ = usage.Close(t.Context()) }()
 		id, err := n.Keyless(t.Context(), "guest")
 		if err != nil || !id.Restricted() {
 			t.Fatalf("%+v, error %v", id, err)
 		}
 		wantAdmitted(t, n, id)
-		usage.Add(Record{At: n.now(), UserID: "guest", Provider: "alpha", Model: "large", InputTokens: 1000})
-		wantRefusal(t, n.Admit(t.Context(), id), http.StatusPaymentRequired, "insufficient_quota", "")
-		n.clock.offset.Add(int64(2 * time.Hour))
+		usage.Add(spending.Record{At: n.now(), UserID: "guest", Provider: "alpha", Model: "large", InputTokens: 1000})
+		_, err = n.Admit(t.Context(), nil, id)
+		wantRefusal(t, err, http.StatusPaymentRequired, "insufficient_quota", "")
+		n.clock.Offset.Add(int64(2 * time.Hour))
 		_, err = n.Keyless(t.Context(), "guest")
 		wantRefusal(t, err, http.StatusForbidden, "expired", "")
 	})

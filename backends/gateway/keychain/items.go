@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -78,12 +79,12 @@ func NewItems(s *Service, logger *zap.Logger) *Items {
 // itemRow is the id of an item's row.
 func itemRow(owner, id string) string { return owner + "/" + id }
 
-func storableItem(id string) bool { return id != "" && len(id) <= maxItemID && storableID(id) }
+func storableItem(id string) bool { return id != "" && len(id) <= maxItemID && schema.StorableID(id) }
 
 // Keep keeps an item of an owner for a time. It never waits. An item that is
 // larger than the bounds allow is not kept.
 func (i *Items) Keep(owner string, item Item, ttl time.Duration) {
-	if i == nil || ttl <= 0 || owner == "" || !storableID(owner) || !storableItem(item.ID) || len(item.Text) > maxItem {
+	if i == nil || ttl <= 0 || owner == "" || !schema.StorableID(owner) || !storableItem(item.ID) || len(item.Text) > maxItem {
 		return
 	}
 	p := &pendingItem{id: itemRow(owner, item.ID), owner: owner, text: item.Text, expires: i.service.now().Add(ttl)}
@@ -111,7 +112,7 @@ func (i *Items) Keep(owner string, item Item, ttl time.Duration) {
 // errors wrap store.ErrUnavailable while the database cannot be reached.
 func (i *Items) Find(ctx context.Context, owner string, ids []string) (map[string]string, error) {
 	found := make(map[string]string, len(ids))
-	if i == nil || owner == "" || !storableID(owner) {
+	if i == nil || owner == "" || !schema.StorableID(owner) {
 		return found, nil
 	}
 	var missing []string
@@ -152,10 +153,12 @@ func notIn(found map[string]string, ids []string) (missing []string) {
 
 // read adds items of the database to found.
 func (i *Items) read(ctx context.Context, owner string, ids []string, found map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
+	return store.InTime(ctx, func(ctx context.Context) error { return i.readAll(ctx, owner, ids, found) })
+}
+
+func (i *Items) readAll(ctx context.Context, owner string, ids []string, found map[string]string) error {
 	type row struct{ id, sealed string }
-	now := micros(i.service.now())
+	now := schema.Micros(i.service.now())
 	for len(ids) > 0 {
 		part := ids[:min(len(ids), itemsBatch)]
 		ids = ids[len(part):]
@@ -166,7 +169,7 @@ func (i *Items) read(ctx context.Context, owner string, ids []string, found map[
 		rows, err := read(ctx, i.service, func(cells store.Row) (r row, err error) { return r, cells.Scan(&r.id, &r.sealed) },
 			`SELECT id, sealed FROM gateway_answer_items WHERE id IN (?`+strings.Repeat(",?", len(part)-1)+`) AND expires_at > ?`, append(args, now)...)
 		if err != nil {
-			return tooSlow(err)
+			return err
 		}
 		for _, r := range rows {
 			text, err := i.service.ring.Open(ctx, r.sealed, itemAssociated(r.id))
@@ -253,7 +256,7 @@ func (i *Items) write(ctx context.Context, batch []*pendingItem) error {
 		for n, p := range batch {
 			_, err := c.Exec(`INSERT INTO gateway_answer_items (id, owner, sealed, size, expires_at) VALUES (?,?,?,?,?)
 				ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed, size = excluded.size, expires_at = excluded.expires_at`,
-				p.id, p.owner, sealed[n], len(p.text), micros(p.expires))
+				p.id, p.owner, sealed[n], len(p.text), schema.Micros(p.expires))
 			if err != nil {
 				return err
 			}
@@ -275,4 +278,10 @@ func (i *Items) Close(ctx context.Context) error {
 	i.once.Do(func() { close(i.stop) })
 	<-i.stopped
 	return i.Flush(ctx)
+}
+
+// ExpiredItems is a spending.Expiry of the items of answers that have expired.
+func ExpiredItems(now time.Time, limit int) (statement string, args []any) {
+	return `DELETE FROM gateway_answer_items WHERE id IN (
+		SELECT id FROM gateway_answer_items WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, []any{schema.Micros(now), limit}
 }

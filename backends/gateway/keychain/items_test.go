@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -43,7 +44,7 @@ func (i *Items) finds(t *testing.T, owner, ids, want string) {
 // settle waits until all items are in the database.
 func (i *Items) settle(t *testing.T) {
 	t.Helper()
-	eventually(t, "the items are written", func() bool {
+	schematest.Eventually(t, "the items are written", func() bool {
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		return len(i.order) == 0
@@ -85,15 +86,14 @@ func TestItems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rows := n.count(t, "gateway_answer_items"); rows != 4 {
+		if rows := n.countItems(t); rows != 4 {
 			t.Errorf("%d rows", rows)
 		}
-		n.clock.offset.Add(int64(10 * time.Minute))
+		n.clock.Offset.Add(int64(10 * time.Minute))
 		here.finds(t, "gk_1", "short msg_1", `{"text":"one"}`)
-		if err := idle(n, 0).turn(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
-		if rows := n.count(t, "gateway_answer_items"); rows != 3 {
+		statement, args := ExpiredItems(n.now(), 100)
+		n.sql(t, statement, args...)
+		if rows := n.countItems(t); rows != 3 {
 			t.Errorf("%d rows are left", rows)
 		}
 		if (*Items)(nil).Keep("gk_1", Item{"x", "{}"}, time.Hour); t.Failed() {
@@ -115,7 +115,7 @@ func TestItemsAreBounded(t *testing.T) {
 			items.Keep("gk_1", Item{fmt.Sprint("large", i), large}, time.Hour)
 		}
 		items.settle(t)
-		if rows := n.count(t, "gateway_answer_items"); rows != maxOwnerBytes/maxItem+1 {
+		if rows := n.countItems(t); rows != maxOwnerBytes/maxItem+1 {
 			t.Errorf("%d rows of large items", rows)
 		}
 		items.finds(t, "gk_1", "large0 large2", "")
@@ -124,7 +124,7 @@ func TestItemsAreBounded(t *testing.T) {
 			items.Keep("gk_1", Item{fmt.Sprint("small", i), "{}"}, 2*time.Hour)
 		}
 		items.settle(t)
-		if rows := n.count(t, "gateway_answer_items"); rows > maxOwnerItems+1 {
+		if rows := n.countItems(t); rows > maxOwnerItems+1 {
 			t.Errorf("%d rows of small items", rows)
 		}
 		items.finds(t, "gk_1", fmt.Sprint("small0 small", maxOwnerItems+9), "{}")

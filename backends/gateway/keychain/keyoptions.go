@@ -1,18 +1,15 @@
 package keychain
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -24,8 +21,14 @@ type KeyOptions struct {
 	// AllowedModels are as a GatewayKey has them; nil: all.
 	AllowedModels []string
 	Budgets       Budgets
+	Rates         Rates
+	// AllowedTools are as a GatewayKey has them; nil: all.
+	AllowedTools []string
 	// EffortMode; empty: EffortOverride.
 	EffortMode EffortMode
+	// TeamID is the team that the key is made for, in which its user is. Empty means the
+	// user's default team, whichever that is when the key is used.
+	TeamID string
 	// Catalog, with the user's own models, has what AllowedModels may name; nil:
 	// they may name any.
 	Catalog *catalog.Catalog
@@ -34,74 +37,10 @@ type KeyOptions struct {
 	Impose bool
 }
 
-// Budgets bound what a key may spend in a UTC day and in a UTC month; nil:
-// unlimited. Tokens are those of the prompt and of the answer. Requests of models
-// whose price is not known cost no money here: bound those by tokens.
-type Budgets struct {
-	TokensPerDay   *int64    `json:"tokens_per_day"`
-	TokensPerMonth *int64    `json:"tokens_per_month"`
-	USDPerDay      *MicroUSD `json:"usd_per_day"`
-	USDPerMonth    *MicroUSD `json:"usd_per_month"`
-}
-
-// none reports whether nothing is bounded.
-func (b *Budgets) none() bool {
-	return b.TokensPerDay == nil && b.TokensPerMonth == nil && b.USDPerDay == nil && b.USDPerMonth == nil
-}
-
-// MicroUSD is money in millionths of a US dollar; JSON has it as a decimal
-// number of dollars.
-type MicroUSD int64
-
-const microsPerUSD = 1_000_000
-
-// String is the number of dollars.
-func (m MicroUSD) String() string {
-	whole, part, sign := int64(m)/microsPerUSD, int64(m)%microsPerUSD, ""
-	if m < 0 {
-		whole, part, sign = -whole, -part, "-"
-	}
-	text := sign + strconv.FormatInt(whole, 10)
-	if part > 0 {
-		text += "." + strings.TrimRight(fmt.Sprintf("%06d", part), "0")
-	}
-	return text
-}
-
-// ParseUSD reads a decimal number of dollars, rounded to a millionth.
-func ParseUSD(text string) (MicroUSD, error) {
-	usd, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(usd) || math.Abs(usd) > maxUSD {
-		return 0, fmt.Errorf("%.40q is no amount of US dollars of at most %d", text, maxUSD)
-	}
-	return MicroUSD(math.Round(usd * microsPerUSD)), nil // exact: below 2^53
-}
-
-// MarshalJSON implements json.Marshaler.
-func (m MicroUSD) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *MicroUSD) UnmarshalJSON(text []byte) error {
-	if bytes.Equal(text, []byte("null")) {
-		return nil
-	}
-	var number json.Number
-	if text[0] == '"' || json.Unmarshal(text, &number) != nil {
-		return fmt.Errorf("%.40q is no number of US dollars", text)
-	}
-	parsed, err := ParseUSD(number.String())
-	if err == nil {
-		*m = parsed
-	}
-	return err
-}
-
 // Bounds of what a key can be given.
 const (
 	maxAllowedModels = 100
 	maxModelPattern  = 200
-	maxBudgetTokens  = 1_000_000_000_000_000
-	maxUSD           = 1_000_000_000
 )
 
 func (o *KeyOptions) check(now time.Time) error {
@@ -117,7 +56,13 @@ func (o *KeyOptions) check(now time.Time) error {
 	if err := checkAllowedModels(o.AllowedModels); err != nil {
 		return err
 	}
+	if err := checkAllowedTools(o.AllowedTools); err != nil {
+		return err
+	}
 	if err := o.Budgets.check(); err != nil {
+		return err
+	}
+	if err := o.Rates.check(); err != nil {
 		return err
 	}
 	return checkEffortMode(o.EffortMode)
@@ -152,8 +97,8 @@ func checkExpiry(at *time.Time, now time.Time) error {
 	return nil
 }
 
-// checkAllowedModels takes names of entries, which have a slash, and beginnings
-// of such names with a star behind.
+// checkAllowedModels takes names of entries, which have a slash, beginnings of such names with a
+// star behind, and names of tiers.
 func checkAllowedModels(patterns []string) error {
 	if patterns != nil && len(patterns) == 0 { // of a script that found none, which must not get a key for all
 		return invalid("allowed_models", "allowed_models must have at least one name; leave it out, or give null, to allow all models")
@@ -166,9 +111,12 @@ func checkAllowedModels(patterns []string) error {
 		if err := checkText(param, p, 1, maxModelPattern); err != nil {
 			return err
 		}
+		if _, isTier := tierNamed(p); isTier {
+			continue
+		}
 		name, isPrefix := strings.CutSuffix(p, "*")
 		if strings.ContainsAny(name, " *") || !isPrefix && !strings.Contains(name, "/") {
-			return invalid(param, "%s must be provider/model, provider/* or the beginning of a name with a * behind it", param)
+			return invalid(param, "%s must be provider/model, provider/*, the beginning of a name with a * behind it, or a tier such as keychain-low", param)
 		}
 	}
 	return nil
@@ -182,7 +130,7 @@ func (s *Service) unknownModels(ctx context.Context, cat *catalog.Catalog, userI
 	}
 	var unknown []string
 	for _, p := range patterns {
-		if !strings.HasSuffix(p, "*") && !inCatalog(cat, p) {
+		if _, isTier := tierNamed(p); !isTier && !strings.HasSuffix(p, "*") && !inCatalog(cat, p) {
 			unknown = append(unknown, p)
 		}
 	}
@@ -216,20 +164,6 @@ func refuseUnknown(patterns, unknown, already []string) error {
 	return nil
 }
 
-func (b *Budgets) check() error {
-	for name, tokens := range map[string]*int64{"tokens_per_day": b.TokensPerDay, "tokens_per_month": b.TokensPerMonth} {
-		if tokens != nil && (*tokens < 1 || *tokens > maxBudgetTokens) {
-			return invalid("budgets."+name, "budgets.%s must be from 1 to %d; leave it out for no limit", name, int64(maxBudgetTokens))
-		}
-	}
-	for name, usd := range map[string]*MicroUSD{"usd_per_day": b.USDPerDay, "usd_per_month": b.USDPerMonth} {
-		if usd != nil && (*usd < 1 || *usd > maxUSD*microsPerUSD) {
-			return invalid("budgets."+name, "budgets.%s must be from 0.000001 to %d; leave it out for no limit", name, maxUSD)
-		}
-	}
-	return nil
-}
-
 // Statuses of a key.
 const (
 	StatusActive  = "active"
@@ -241,7 +175,7 @@ const (
 func (k *GatewayKey) options() KeyOptions {
 	return KeyOptions{
 		Label: k.Label, RateLimitPerMinute: k.RateLimitPerMinute, ExpiresAt: k.ExpiresAt,
-		AllowedModels: k.AllowedModels, Budgets: k.Budgets, EffortMode: k.EffortMode,
+		AllowedModels: k.AllowedModels, AllowedTools: k.AllowedTools, Budgets: k.Budgets, Rates: k.Rates, EffortMode: k.EffortMode,
 	}
 }
 
@@ -272,8 +206,13 @@ type KeyChange struct {
 	ClearExpiry bool
 	// AllowedModels; of nil: all.
 	AllowedModels *[]string
-	// Budgets replaces all four.
-	Budgets    *Budgets
+	// AllowedTools; of nil: all.
+	AllowedTools *[]string
+	// Budgets replaces all of them.
+	Budgets *Budgets
+	// TokensPerMinute and ParallelRequests replace those of Rates. A pointer to nil takes a limit away.
+	TokensPerMinute, ParallelRequests **int64
+
 	EffortMode *EffortMode
 	// Catalog is that of KeyOptions. What the key allows already is not looked up.
 	Catalog *catalog.Catalog
@@ -307,8 +246,17 @@ func (o *KeyOptions) apply(c *KeyChange) {
 	if c.AllowedModels != nil {
 		o.AllowedModels = *c.AllowedModels
 	}
+	if c.AllowedTools != nil {
+		o.AllowedTools = *c.AllowedTools
+	}
 	if c.Budgets != nil {
 		o.Budgets = *c.Budgets
+	}
+	if c.TokensPerMinute != nil {
+		o.Rates.TokensPerMinute = *c.TokensPerMinute
+	}
+	if c.ParallelRequests != nil {
+		o.Rates.ParallelRequests = *c.ParallelRequests
 	}
 	if c.EffortMode != nil {
 		o.EffortMode = *c.EffortMode
@@ -324,10 +272,10 @@ func (k *GatewayKey) set(o KeyOptions, now time.Time) {
 // Identity returns who a key stands for.
 func (k *GatewayKey) Identity() *Identity {
 	id := &Identity{
-		UserID: k.UserID, KeyID: k.ID, Label: k.Label, EffortMode: k.EffortMode, Limits: k.Limits, Imposed: k.Imposed,
+		UserID: k.UserID, TeamID: k.TeamID, KeyID: k.ID, Label: k.Label, EffortMode: k.EffortMode, Limits: k.Limits, Imposed: k.Imposed,
 	}
 	if end := k.end(); end != nil {
-		id.expires = micros(*end)
+		id.expires = schema.Micros(*end)
 	}
 	return id
 }

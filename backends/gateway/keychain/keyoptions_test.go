@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
 func fullOptions() KeyOptions {
@@ -17,7 +20,7 @@ func fullOptions() KeyOptions {
 		Label: "ci", RateLimitPerMinute: new(int64(60)), ExpiresAt: new(start.Add(time.Hour)), AllowedModels: []string{"alpha/*", "beta/mid"},
 		Budgets: Budgets{
 			TokensPerDay: new(int64(1)), TokensPerMonth: new(int64(maxBudgetTokens)),
-			USDPerDay: new(MicroUSD(1)), USDPerMonth: new(MicroUSD(maxUSD * microsPerUSD)),
+			USDPerDay: new(spending.MicroUSD(1)), USDPerMonth: new(spending.MicroUSD(spending.MaxUSD * spending.MicrosPerUSD)),
 		},
 		EffortMode: EffortMax,
 	}
@@ -79,7 +82,7 @@ func TestKeyOptions(t *testing.T) {
 		}
 
 		// But not beyond its end.
-		n.clock.offset.Store(int64(2 * time.Hour))
+		n.clock.Offset.Store(int64(2 * time.Hour))
 		_, err = n.RegenerateKey(t.Context(), "alice")
 		wantRefusal(t, err, 409, "expired", "")
 		if keys, err = n.Keys(t.Context(), "alice"); err != nil || len(keys) != 3 || keys[2].Status != StatusExpired || keys[0].Status != StatusRevoked {
@@ -104,7 +107,7 @@ func TestExpiry(t *testing.T) {
 			}
 		}
 		n.keys.Wait()
-		n.clock.offset.Store(int64(time.Minute - time.Millisecond)) // the next look at it is the minute
+		n.clock.Offset.Store(int64(time.Minute - time.Millisecond)) // the next look at it is the minute
 		_, ended := n.Authenticate(t.Context(), key.Key)
 		_, unknown := n.Authenticate(t.Context(), "ak-unknown")
 		if ended == nil || ended.Error() != unknown.Error() {
@@ -123,7 +126,7 @@ func TestExpiry(t *testing.T) {
 
 func TestKeyOptionRefusals(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice")
 	for param, options := range map[string]KeyOptions{
 		"expires_at":               {ExpiresAt: new(start)},
@@ -134,8 +137,8 @@ func TestKeyOptionRefusals(t *testing.T) {
 		"allowed_models[3]":        {AllowedModels: []string{"a/*", "*", "ab*", "a*b/c"}},
 		"budgets.tokens_per_day":   {Budgets: Budgets{TokensPerDay: new(int64(0))}},
 		"budgets.tokens_per_month": {Budgets: Budgets{TokensPerMonth: new(int64(maxBudgetTokens + 1))}},
-		"budgets.usd_per_day":      {Budgets: Budgets{USDPerDay: new(MicroUSD(0))}},
-		"budgets.usd_per_month":    {Budgets: Budgets{USDPerMonth: new(MicroUSD(-1))}},
+		"budgets.usd_per_day":      {Budgets: Budgets{USDPerDay: new(spending.MicroUSD(0))}},
+		"budgets.usd_per_month":    {Budgets: Budgets{USDPerMonth: new(spending.MicroUSD(-1))}},
 		"effort_mode":              {EffortMode: "most"},
 	} {
 		_, err := n.CreateKey(t.Context(), "alice", options)
@@ -174,11 +177,13 @@ func TestAllows(t *testing.T) {
 		{"a/*", "a/b a/b/c a/", "a ab/c"},
 		{"a/b* c/d", "a/b a/bc c/d", "a/c c/dd"},
 		{"*", "a/b", ""},
+		{"keychain-low", "a/b", ""},
+		{"keychain-medium keychain-lowest c/d", "c/d", "a/b"},
 	} {
 		id := Identity{Limits: Limits{AllowedModels: strings.Fields(test.patterns)}}
 		for want, entries := range map[bool]string{true: test.yes, false: test.no} {
 			for entry := range strings.FieldsSeq(entries) {
-				if id.allow(entry) != want {
+				if id.allow(&Candidate{Entry: entry, Model: &catalog.Model{Tiers: []catalog.Tier{catalog.Low}}}) != want {
 					t.Errorf("%q allows %q: %t", test.patterns, entry, !want)
 				}
 			}
@@ -188,32 +193,32 @@ func TestAllows(t *testing.T) {
 
 func TestMicroUSD(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]MicroUSD{
+	for text, want := range map[string]spending.MicroUSD{
 		"0": 0, "1": 1_000_000, "0.000001": 1, "12.5": 12_500_000, "-0.25": -250_000, "1e3": 1_000_000_000, "0.0000004": 0,
-		"1000000000": maxUSD * microsPerUSD, "123456789.654321": 123_456_789_654_321,
+		"1000000000": spending.MaxUSD * spending.MicrosPerUSD, "123456789.654321": 123_456_789_654_321,
 	} {
-		var got MicroUSD
+		var got spending.MicroUSD
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
 			t.Errorf("%s: %d, error %v, want %d", text, got, err, want)
 		}
 		again, err := json.Marshal(want)
-		var back MicroUSD
+		var back spending.MicroUSD
 		if err != nil || json.Unmarshal(again, &back) != nil || back != want {
 			t.Errorf("%s: back and forth %s, %d, error %v", text, again, back, err)
 		}
 	}
-	for want, m := range map[string]MicroUSD{"0.1": 100_000, "-0.000001": -1, "7": 7_000_000, "-9223372036854.775808": math.MinInt64} {
+	for want, m := range map[string]spending.MicroUSD{"0.1": 100_000, "-0.000001": -1, "7": 7_000_000, "-9223372036854.775808": math.MinInt64} {
 		if got := m.String(); got != want {
 			t.Errorf("%d: %s, want %s", int64(m), got, want)
 		}
 	}
 	for _, text := range []string{`"1"`, `true`, `{}`, `[1]`, `1e10`, `1e400`, `-2000000000`} {
-		if err := json.Unmarshal([]byte(text), new(MicroUSD)); err == nil {
+		if err := json.Unmarshal([]byte(text), new(spending.MicroUSD)); err == nil {
 			t.Errorf("%s is read", text)
 		}
 	}
 	for _, text := range []string{"", "NaN", "Inf", "1_0x", "1 USD"} {
-		if m, err := ParseUSD(text); err == nil {
+		if m, err := spending.ParseUSD(text); err == nil {
 			t.Errorf("%s is %d", text, m)
 		}
 	}
@@ -222,7 +227,7 @@ func TestMicroUSD(t *testing.T) {
 func TestKeyJSON(t *testing.T) {
 	t.Parallel()
 	k := GatewayKey{ID: "gk_1", UserID: "alice", CreatedAt: start, Imposed: []Imposed{}}
-	k.set(KeyOptions{Budgets: Budgets{USDPerDay: new(MicroUSD(2_500_000))}, EffortMode: EffortOverride, AllowedModels: []string{}}, start)
+	k.set(KeyOptions{Budgets: Budgets{USDPerDay: new(spending.MicroUSD(2_500_000))}, EffortMode: EffortOverride, AllowedModels: []string{}}, start)
 	got, err := json.Marshal(k)
 	want := `{"id":"gk_1","user_id":"alice","label":"","masked":"","is_primary":false,"status":"active","revoked":false,"rate_limit_per_minute":null,` +
 		`"expires_at":null,"allowed_models":null,"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":2.5,"usd_per_month":null},` +
@@ -233,7 +238,7 @@ func TestKeyJSON(t *testing.T) {
 }
 
 // hostileIDs can be in no row; PostgreSQL takes the first two for errors.
-var hostileIDs = []string{"a\x00b", "\xff", strings.Repeat("x", maxID+1), strings.Repeat("\x00", 1<<20)}
+var hostileIDs = []string{"a\x00b", "\xff", strings.Repeat("x", schema.MaxID+1), strings.Repeat("\x00", 1<<20)}
 
 func TestHostileIDs(t *testing.T) {
 	t.Parallel()
@@ -267,13 +272,16 @@ func TestHostileIDs(t *testing.T) {
 			}
 			var none int
 			for name, read := range map[string]func() (int, error){
-				"users":         func() (int, error) { u, err := n.Users(ctx, id, 5); return min(len(u), none), err },
+				"users":         func() (int, error) { u, err := n.Users(ctx, "", id, 5); return min(len(u), none), err },
 				"keys":          func() (int, error) { k, err := n.Keys(ctx, id); return len(k), err },
 				"provider keys": func() (int, error) { k, err := n.ProviderKeys(ctx, id); return len(k), err },
-				"recent":        func() (int, error) { r, err := n.Recent(ctx, id, 0, 5); return len(r), err },
+				"recent":        func() (int, error) { r, err := n.ledger.Recent(ctx, id, 0, 5); return len(r), err },
 				"account":       func() (int, error) { a, err := n.Account(ctx, id); return len(a.models), err },
 				"preferences":   func() (int, error) { p, err := n.Preferences(ctx, id); return len(p.ExcludedModels), err },
-				"usage":         func() (int, error) { u, err := n.Usage(ctx, id, UsageQuery{}); return len(u.ByDay), err },
+				"usage": func() (int, error) {
+					u, err := n.ledger.Usage(ctx, id, spending.UsageQuery{})
+					return len(u.ByDay), err
+				},
 			} {
 				if got, err := read(); err != nil || got != 0 {
 					t.Errorf("%s: %d, error %v", name, got, err)
@@ -288,9 +296,10 @@ func BenchmarkAllows(b *testing.B) {
 	for i := range maxAllowedModels {
 		id.AllowedModels = append(id.AllowedModels, fmt.Sprintf("provider-%d/*", i))
 	}
+	c := &Candidate{Entry: "provider-99/model"}
 	b.ReportAllocs()
 	for b.Loop() {
-		if !id.allow("provider-99/model") {
+		if !id.allow(c) {
 			b.Fatal("refused")
 		}
 	}

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
 // Limits bound what a gateway key, or all keys of a user, may be used for. The zero
@@ -13,31 +16,57 @@ type Limits struct {
 	RateLimitPerMinute *int64 `json:"rate_limit_per_minute"`
 	// ExpiresAt is when the use ends. Nil means never.
 	ExpiresAt *time.Time `json:"expires_at"`
-	// AllowedModels are names of entries (provider/model) and beginnings of such
-	// names with a star behind (provider/*). Nil means all.
+	// AllowedModels are names of entries (provider/model), beginnings of such names with a star
+	// behind (provider/*), and names of tiers (keychain-low), which stand for the models that the
+	// catalog has in them. Nil means all.
 	AllowedModels []string `json:"allowed_models"`
 	Budgets       Budgets  `json:"budgets"`
+	Rates
+	// AllowedTools are the tools that providers may run, such as web_search; NoTools alone allows
+	// none. Nil means all.
+	AllowedTools []string `json:"allowed_tools,omitempty"`
 }
 
 // none reports whether nothing is bounded.
 func (l *Limits) none() bool {
-	return l.RateLimitPerMinute == nil && l.ExpiresAt == nil && len(l.AllowedModels) == 0 && l.Budgets.none()
+	return l.RateLimitPerMinute == nil && l.ExpiresAt == nil && len(l.AllowedModels) == 0 && l.AllowedTools == nil && l.Budgets.none() && l.Rates == Rates{}
 }
 
-// allow reports whether the models that are allowed include an entry.
-func (l *Limits) allow(entry string) bool {
+// allow reports whether the models that are allowed include a candidate. A tier has no models
+// of users' own.
+func (l *Limits) allow(c *Candidate) bool {
 	for _, p := range l.AllowedModels {
-		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(entry, prefix) || p == entry {
+		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(c.Entry, prefix) || p == c.Entry {
+			return true
+		}
+		if tier, ok := tierNamed(p); ok && !c.Custom && c.Model != nil && slices.Contains(c.Model.Tiers, tier) {
 			return true
 		}
 	}
 	return len(l.AllowedModels) == 0
 }
 
+// tierNamed returns the tier that requests call by a name such as keychain-low.
+func tierNamed(name string) (tier catalog.Tier, ok bool) {
+	text, ok := strings.CutPrefix(name, "keychain-")
+	if !ok {
+		return 0, false
+	}
+	for _, t := range catalog.Tiers() {
+		if t.String() == text {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
 // tidy brings limits into the form in which they are stored.
 func (l *Limits) tidy() {
 	if len(l.AllowedModels) == 0 {
 		l.AllowedModels = nil
+	}
+	if len(l.AllowedTools) == 0 {
+		l.AllowedTools = nil
 	}
 	if l.ExpiresAt != nil {
 		at := l.ExpiresAt.UTC().Truncate(time.Microsecond)
@@ -49,14 +78,14 @@ func (l *Limits) tidy() {
 func (l *Limits) options() KeyOptions {
 	return KeyOptions{
 		RateLimitPerMinute: l.RateLimitPerMinute, ExpiresAt: l.ExpiresAt, AllowedModels: l.AllowedModels, Budgets: l.Budgets,
-		EffortMode: EffortOverride,
+		Rates: l.Rates, AllowedTools: l.AllowedTools, EffortMode: EffortOverride,
 	}
 }
 
 // limits returns the limits among the options of a key.
 func (o *KeyOptions) limits() Limits {
 	l := Limits{
-		RateLimitPerMinute: o.RateLimitPerMinute, ExpiresAt: o.ExpiresAt, AllowedModels: o.AllowedModels, Budgets: o.Budgets,
+		RateLimitPerMinute: o.RateLimitPerMinute, ExpiresAt: o.ExpiresAt, AllowedModels: o.AllowedModels, Budgets: o.Budgets, Rates: o.Rates, AllowedTools: o.AllowedTools,
 	}
 	l.tidy()
 	return l
@@ -66,10 +95,19 @@ func (o *KeyOptions) limits() Limits {
 const (
 	// OnKey stands for the key that the limits were made for and the keys that came of
 	// it: what it was replaced by, and what its user made under it.
-	OnKey = "key"
+	OnKey = spending.OfKey
 	// OnUser stands for all keys of a user.
-	OnUser = "user"
+	OnUser = spending.OfUser
+	// OnTeam stands for all requests that count for a team.
+	OnTeam = spending.OfTeam
+	// OnOrganisation stands for all requests to the gateway.
+	OnOrganisation = spending.OfOrganisation
+	// OnProviderKey stands for what goes through a provider key.
+	OnProviderKey = spending.OfProviderKey
 )
+
+// Organisation is the one holder of limits OnOrganisation.
+const Organisation = spending.Organisation
 
 // ByOperator says who imposed limits.
 const ByOperator = "operator"
@@ -77,12 +115,15 @@ const ByOperator = "operator"
 // Imposed are limits that the operator has set. Their user sees them, and no route of
 // the user's changes or lifts them. All the keys that they are on share them.
 type Imposed struct {
-	// On is OnKey or OnUser.
+	// On is OnKey, OnUser, OnTeam or OnOrganisation.
 	On string `json:"on"`
-	// Holder is the id of the key that the limits were made for, or of the user.
+	// Holder is the id of the key that the limits were made for, of the user or of the team,
+	// or Organisation.
 	Holder string `json:"id"`
 	// By is who imposed them: ByOperator.
 	By string `json:"by"`
+	// RaisedUntil is when a raise ends that is among the limits; nil: there is none.
+	RaisedUntil *time.Time `json:"raised_until,omitempty"`
 	Limits
 }
 
@@ -118,8 +159,8 @@ func (id *Identity) RateLimit() *int64 {
 	return limit
 }
 
-// ImposedRate returns the limit of requests a minute that the operator has set on
-// OnKey or OnUser, and its holder. A nil limit means that there is none.
+// ImposedRate returns the limit of requests a minute that the operator has set on a kind of
+// holder such as OnTeam, and the holder. A nil limit means that there is none.
 func (id *Identity) ImposedRate(on string) (holder string, limit *int64) {
 	if i := imposed(id.Imposed, on); i != nil {
 		return i.Holder, i.RateLimitPerMinute
@@ -133,6 +174,9 @@ func (id *Identity) Restricted() bool {
 	return len(id.AllowedModels) > 0 || slices.ContainsFunc(id.Imposed, restricts)
 }
 
+// beneficiaries name for people whom something is allowed to.
+var beneficiaries = map[string]string{OnKey: "this key", OnUser: "its user", OnTeam: "its team", OnOrganisation: "everybody"}
+
 // Forbids names the list of allowed models that a candidate is missing from, for people.
 // It is empty where the key may be used for the candidate. An imposed list never lets a
 // model of the user's own through that has the name of one of the catalog.
@@ -140,14 +184,12 @@ func (id *Identity) Forbids(c *Candidate) (list string) {
 	for i := range id.Imposed {
 		l := &id.Imposed[i]
 		switch {
-		case len(l.AllowedModels) == 0, !c.Shadows && l.allow(c.Entry):
-		case l.On == OnUser:
-			return "the models that the operator allows its user"
+		case len(l.AllowedModels) == 0, !c.Shadows && l.allow(c):
 		default:
-			return "the models that the operator allows this key"
+			return "the models that the operator allows " + beneficiaries[l.On]
 		}
 	}
-	if !id.allow(c.Entry) {
+	if !id.allow(c) {
 		return "the key's allowed_models"
 	}
 	return ""

@@ -223,7 +223,7 @@ func (s *Service) Models(ctx context.Context, cat *catalog.Catalog, userID strin
 	if err != nil {
 		return nil, err
 	}
-	return account.table(cat), nil
+	return account.table(cat, account.team), nil
 }
 
 func (s *Service) findModel(ctx context.Context, cat *catalog.Catalog, userID, name string) (*ModelEntry, error) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 )
 
 // TestRouting changes one thing after another and looks at the order of trial.
@@ -112,7 +113,7 @@ func TestRouting(t *testing.T) {
 // Who asks less often than the account is read anew uses all keys nevertheless.
 func TestKeysOfSlowUsersRotate(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	seen := make(map[uint32]bool)
 	for range 100 { // that all begin alike has a chance of 2^-99
@@ -126,7 +127,7 @@ func TestKeysOfSlowUsersRotate(t *testing.T) {
 
 func TestConnected(t *testing.T) {
 	t.Parallel()
-	n, ctx, cat := place{location: t.TempDir() + "/test.db"}.start(t), t.Context(), testCatalog(t)
+	n, ctx, cat := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
 	n.user(t, "alice")
 	connected := func() bool { return n.account(t, "alice").Routing(cat).Connected }
 	if connected() {
@@ -200,7 +201,7 @@ func TestCustomModels(t *testing.T) {
 
 func TestModelRefusals(t *testing.T) {
 	t.Parallel()
-	n, ctx, cat := place{location: t.TempDir() + "/test.db"}.start(t), t.Context(), testCatalog(t)
+	n, ctx, cat := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
 	n.user(t, "alice")
 	good := CustomModel{Entry: "a/b", BaseURL: "https://h/v1", Model: "m", Tier: catalog.Low}
 	for name, test := range map[string]struct {
@@ -263,7 +264,7 @@ func TestModelRefusals(t *testing.T) {
 
 func TestModelRowsAreBounded(t *testing.T) {
 	t.Parallel()
-	n, ctx := place{location: t.TempDir() + "/test.db"}.start(t), t.Context()
+	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")
 	for i := range maxModelRows {
 		n.sql(t, `INSERT INTO gateway_models (id, user_id, model_entry, is_custom, enabled, created_at) VALUES (?, 'alice', ?, 0, 1, 0)`, i, fmt.Sprint("x/", i))
@@ -275,7 +276,7 @@ func TestModelRowsAreBounded(t *testing.T) {
 // TestModelTable is what people see, models out of reach included.
 func TestModelTable(t *testing.T) {
 	t.Parallel()
-	n, ctx, cat := place{location: t.TempDir() + "/test.db"}.start(t), t.Context(), testCatalog(t)
+	n, ctx, cat := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
 	n.user(t, "alice")
 	n.providerKey(t, "alice", "alpha", secret)
 	if _, err := n.ChangeModel(ctx, cat, "alice", "beta/large", ModelChange{Enabled: new(false)}); err != nil {
@@ -350,7 +351,7 @@ func TestPreferences(t *testing.T) {
 // words that say what would allow it.
 func TestModelAtAForbiddenHost(t *testing.T) {
 	t.Parallel()
-	n, ctx := place{location: t.TempDir() + "/test.db"}.start(t), t.Context()
+	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")
 	var asked []string
 	n.CheckHost = func(_ context.Context, host string) error {

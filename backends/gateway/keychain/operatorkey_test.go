@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 )
 
 // The operator's keys serve every user: behind their own, and without any.
 func TestOperatorKeysServeEveryUser(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	n.user(t, "bob")
 	own := n.providerKey(t, "alice", "alpha", "sk-own")
@@ -25,20 +26,20 @@ func TestOperatorKeysServeEveryUser(t *testing.T) {
 	}
 	r := bob.Routing(cat)
 	c, ok := r.Entry("alpha/small")
-	if !r.Connected || !ok || len(c.Keys) != 1 || c.OwnKeys() != 0 || c.Keys[0].Secret != "sk-operator" || !c.Keys[0].OfOperator() || c.Keys[0].PublicID() != OperatorKey {
+	if !r.Connected || !ok || len(c.Keys) != 1 || c.Keys[0].Secret != "sk-operator" || !c.Keys[0].OfOperator() || c.Keys[0].PublicID() != OperatorKey {
 		t.Fatalf("%t, %+v", r.Connected, c)
 	}
 	if _, ok := r.Entry("beta/small"); ok {
 		t.Error("a provider without a key is connected")
 	}
-	for _, e := range bob.table(cat) {
+	for _, e := range bob.table(cat, "") {
 		if e.ProviderConnected != (e.Provider == "alpha") {
 			t.Errorf("%+v", e)
 		}
 	}
 	account := n.account(t, "alice")
 	c, _ = account.Routing(cat).Entry("alpha/small")
-	if len(c.Keys) != 2 || c.OwnKeys() != 1 || c.Keys[0] != ownKey(own.ID, "sk-own") || c.Keys[1].Secret != "sk-operator" {
+	if len(c.Keys) != 2 || c.Group(0) != 1 || c.Keys[0] != ownKey(own.ID, "sk-own") || c.Keys[1].Secret != "sk-operator" {
 		t.Errorf("alice has %+v", c.Keys)
 	}
 	if c.Keys[1].ID != r.entries["alpha/small"].Keys[0].ID || c.Keys[1].Mine == r.entries["alpha/small"].Keys[0].Mine {

@@ -1,6 +1,9 @@
 package keychain
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
@@ -14,22 +17,40 @@ func (a *Account) Probe(cat *catalog.Catalog, id string) (*Candidate, Key, error
 			return c, c.Keys[0], nil
 		}
 	}
-	for _, k := range a.keys {
-		if k.ID != id {
-			continue
+	for i := range a.keys {
+		k := &a.keys[i]
+		if k.ID == id && k.owner.Kind == OnUser {
+			return k.probe(cat, a.UserID)
 		}
-		provider, ok := cat.Provider(k.Provider)
-		if !ok {
-			return nil, Key{}, invalid("key_id", "the provider %q of this key is not enabled here", k.Provider)
-		}
-		model := cheapest(cat, k.Provider)
-		if model == nil {
-			return nil, Key{}, invalid("key_id", "the provider %q has no model to try here", k.Provider)
-		}
-		key := ownKey(k.ID, k.secret)
-		return &Candidate{Entry: model.EntryID(), Provider: provider, Model: model, Tier: catalog.High, Keys: []Key{key}}, key, nil
 	}
 	return nil, Key{}, notFound("provider key", id)
+}
+
+// ProbeOf is Probe of a key of an owner for a user who may manage it.
+func (s *Service) ProbeOf(ctx context.Context, cat *catalog.Catalog, owner Owner, id, userID string) (*Candidate, Key, error) {
+	row, err := s.ownedKey(ctx, owner, id)
+	if err != nil {
+		return nil, Key{}, err
+	}
+	secret, err := s.ring.Open(ctx, row.sealed, row.associated())
+	if err != nil {
+		return nil, Key{}, fmt.Errorf("opening the provider key %s: %w", id, err)
+	}
+	key := accountKey{ID: row.ID, Provider: row.Provider, secret: string(secret), owner: owner}
+	return key.probe(cat, userID)
+}
+
+func (k *accountKey) probe(cat *catalog.Catalog, userID string) (*Candidate, Key, error) {
+	provider, ok := cat.Provider(k.Provider)
+	if !ok {
+		return nil, Key{}, invalid("key_id", "the provider %q of this key is not enabled here", k.Provider)
+	}
+	model := cheapest(cat, k.Provider)
+	if model == nil {
+		return nil, Key{}, invalid("key_id", "the provider %q has no model to try here", k.Provider)
+	}
+	key := k.key(userID)
+	return &Candidate{Entry: model.EntryID(), Provider: provider, Model: model, Tier: catalog.High, Keys: []Key{key}}, key, nil
 }
 
 // cheapest is a provider's first model of the lowest tier that gives answers; nil: it has none.

@@ -2,14 +2,19 @@ package keychain
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"net/http"
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ProviderKey is a user's key at a provider. Its text is stored sealed and
-// never shown again.
+// ProviderKey is a key at a provider. Its text is stored sealed and never shown again.
 type ProviderKey struct {
 	ID        string    `json:"id"`
 	Provider  string    `json:"provider"`
@@ -21,13 +26,34 @@ type ProviderKey struct {
 // associated binds a sealed provider key to its row.
 func (k *ProviderKey) associated() []byte { return []byte("gateway_provider_keys/" + k.ID) }
 
-// maxProviderKeys bounds the keys of one user: all of them are decrypted
+// Owner is whom a provider key belongs to: OnUser with the id of the user, OnTeam with the id of
+// the team, or TheOrganisation.
+type Owner struct{ Kind, ID string }
+
+// TheOrganisation owns the keys that serve everybody.
+var TheOrganisation = Owner{OnOrganisation, Organisation}
+
+// maxProviderKeys bounds the keys of one owner: all of them are decrypted
 // together.
 const maxProviderKeys = 200
 
-// AddProviderKey seals and stores a key. known tells the provider codes that
-// are enabled; another one is refused.
+// AddProviderKey is AddKeyOf for a user.
 func (s *Service) AddProviderKey(ctx context.Context, userID, provider, key, label string, known func(code string) bool) (*ProviderKey, error) {
+	return s.AddKeyOf(ctx, Owner{OnUser, userID}, provider, key, label, known)
+}
+
+// RefuseOwnKeys refuses users' own provider keys with 403 where the gateway does not use them.
+func RefuseOwnKeys(cat *catalog.Catalog) error {
+	if cat.OwnKeys != catalog.OwnKeysNever {
+		return nil
+	}
+	return apierror.New(http.StatusForbidden, "own_keys_not_used",
+		"this gateway does not use users' own provider keys (own_keys never): those of the organisation and of teams serve you")
+}
+
+// AddKeyOf seals and stores a key. known tells the provider codes that are enabled; another one
+// is refused.
+func (s *Service) AddKeyOf(ctx context.Context, owner Owner, provider, key, label string, known func(code string) bool) (*ProviderKey, error) {
 	key = strings.TrimSpace(key)
 	if !known(provider) {
 		return nil, invalid("provider", "provider %q is not one of the enabled provider codes", provider)
@@ -49,16 +75,37 @@ func (s *Service) AddProviderKey(ctx context.Context, userID, provider, key, lab
 	if err != nil {
 		return nil, err
 	}
-	err = s.changeAccount(ctx, userID, func(c store.Conn) error {
-		if err := s.requireUser(c, userID); err != nil {
+	err = s.changeKeysOf(ctx, owner, func(c store.Conn) error {
+		if err := s.requireHolder(c, owner.Kind, owner.ID); err != nil {
 			return err
 		}
-		return s.insertProviderKey(c, userID, row, sealed)
+		if err := s.insertProviderKey(c, owner, row, sealed); err != nil {
+			return err
+		}
+		return s.auditKey(ctx, c, "provider_key.added", owner, row.ID, map[string]string{"provider": provider, "label": label})
 	})
 	if err != nil {
 		return nil, err
 	}
 	return row, nil
+}
+
+// changeKeysOf runs fn, which changes provider keys of an owner. Those of a team or of the
+// organisation are in the accounts of many users.
+func (s *Service) changeKeysOf(ctx context.Context, owner Owner, fn func(c store.Conn) error) error {
+	if owner.Kind == OnUser {
+		return s.changeAccount(ctx, owner.ID, fn)
+	}
+	return s.changeLimits(ctx, fn)
+}
+
+// auditKey notes a change of a key that is not a user's own.
+func (s *Service) auditKey(ctx context.Context, c store.Conn, action string, owner Owner, id string, details map[string]string) error {
+	if owner.Kind == OnUser {
+		return nil
+	}
+	details["owner"] = owner.ID
+	return s.audit(ctx, c, action, id, details)
 }
 
 // ProviderKeys lists a user's provider keys, oldest first.
@@ -76,7 +123,129 @@ func (s *Service) ProviderKeys(ctx context.Context, userID string) ([]ProviderKe
 
 // DeleteProviderKey removes a key of the user.
 func (s *Service) DeleteProviderKey(ctx context.Context, userID, id string) error {
-	return s.changeAccount(ctx, userID, func(c store.Conn) error {
-		return s.deleteProviderKey(c, userID, id)
+	return s.DeleteKeyOf(ctx, Owner{OnUser, userID}, id)
+}
+
+// DeleteKeyOf removes a key of an owner, with its limits. It is an error with 404 where the owner
+// has no such key.
+func (s *Service) DeleteKeyOf(ctx context.Context, owner Owner, id string) error {
+	return s.changeKeysOf(ctx, owner, func(c store.Conn) error {
+		if !schema.StorableID(owner.ID) || !schema.StorableID(id) {
+			return notFound("provider key", id)
+		}
+		n, err := c.Exec(`DELETE FROM gateway_provider_keys WHERE id = ? AND owner_kind = ? AND owner = ?`, id, owner.Kind, owner.ID)
+		if err == nil && n == 0 {
+			err = notFound("provider key", id)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.impose(c, OnProviderKey, id, new(Limits)); err != nil {
+			return err
+		}
+		return s.auditKey(ctx, c, "provider_key.removed", owner, id, map[string]string{})
 	})
+}
+
+// deleteKeysOf removes all keys of an owner, with their limits.
+func (s *Service) deleteKeysOf(c store.Conn, owner Owner) error {
+	for _, query := range []string{
+		`DELETE FROM gateway_limits WHERE kind = 'provider_key' AND holder IN (SELECT id FROM gateway_provider_keys WHERE owner_kind = ? AND owner = ?)`,
+		`DELETE FROM gateway_provider_keys WHERE owner_kind = ? AND owner = ?`,
+	} {
+		if _, err := c.Exec(query, owner.Kind, owner.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// providerKeyRow is a stored key with its limits.
+type providerKeyRow struct {
+	ProviderKey
+	Owner  Owner
+	sealed string
+	bounds Limits
+}
+
+// limits returns the limits of the key, nil where there are none.
+func (r *providerKeyRow) limits() *Limits {
+	if r.bounds.none() {
+		return nil
+	}
+	return &r.bounds
+}
+
+func (s *Service) insertProviderKey(c store.Conn, owner Owner, k *ProviderKey, sealed string) error {
+	n, err := c.Exec(`INSERT INTO gateway_provider_keys (id, owner_kind, owner, provider, label, sealed, masked, created_at)
+		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
+		WHERE (SELECT count(*) FROM gateway_provider_keys WHERE owner_kind = ? AND owner = ?) < ?`,
+		k.ID, owner.Kind, owner.ID, k.Provider, k.Label, sealed, k.Masked, schema.Micros(k.CreatedAt), owner.Kind, owner.ID, maxProviderKeys)
+	if err == nil && n == 0 {
+		err = apierror.New(http.StatusConflict, "too_many", "a %s can have at most %d provider keys, remove one first", owner.Kind, maxProviderKeys)
+	}
+	return err
+}
+
+// selectKeyRows is the beginning of a query for provider keys k.
+var selectKeyRows = `SELECT k.id, k.owner_kind, k.owner, k.provider, k.label, k.sealed, k.masked, k.created_at, ` + limitColumns("l") + `
+	FROM gateway_provider_keys AS k LEFT JOIN gateway_limits AS l ON l.kind = 'provider_key' AND l.holder = k.id WHERE `
+
+func scanProviderKey(row store.Row) (k providerKeyRow, err error) {
+	var created int64
+	var limits limitCells
+	cells := append([]any{&k.ID, &k.Owner.Kind, &k.Owner.ID, &k.Provider, &k.Label, &k.sealed, &k.Masked, &created}, limits.into()...)
+	if err = row.Scan(cells...); err != nil {
+		return k, err
+	}
+	k.CreatedAt = schema.Moment(created)
+	k.bounds, err = limits.read()
+	return k, err
+}
+
+func (s *Service) selectProviderKeys(ctx context.Context, userID string) ([]providerKeyRow, error) {
+	return s.keysOf(ctx, Owner{OnUser, userID})
+}
+
+// keysOf reads the keys of an owner, oldest first.
+func (s *Service) keysOf(ctx context.Context, owner Owner) ([]providerKeyRow, error) {
+	if !schema.StorableID(owner.ID) {
+		return nil, nil
+	}
+	return read(ctx, s, scanProviderKey, selectKeyRows+`k.owner_kind = ? AND k.owner = ? ORDER BY k.created_at, k.id LIMIT ?`,
+		owner.Kind, owner.ID, maxProviderKeys)
+}
+
+// keysServing reads the keys of a user, of their teams and of the organisation.
+func (s *Service) keysServing(ctx context.Context, userID string) ([]providerKeyRow, error) {
+	return read(ctx, s, scanProviderKey, selectKeyRows+`k.owner_kind = 'user' AND k.owner = ? OR k.owner_kind = 'organisation'
+		OR k.owner_kind = 'team' AND k.owner IN (`+teamsServing+`) ORDER BY k.created_at, k.id`,
+		userID, userID, userID)
+}
+
+// teamsServing lists the teams whose keys serve a user, whose id is given twice: those that they
+// are in, or the one that they stand for.
+const teamsServing = `SELECT team_id FROM gateway_team_members WHERE user_id = ? UNION SELECT team_id FROM gateway_users WHERE id = ? AND is_service = 1`
+
+// ownedKey reads a key of an owner. It is an error with 404 where there is none.
+func (s *Service) ownedKey(ctx context.Context, owner Owner, id string) (k providerKeyRow, err error) {
+	if !schema.StorableID(id) || !schema.StorableID(owner.ID) {
+		return k, notFound("provider key", id)
+	}
+	err = s.db.Read(ctx, func(c store.Conn) error {
+		k, err = s.findKey(c, owner, id)
+		return err
+	})
+	return k, err
+}
+
+func (s *Service) findKey(c store.Conn, owner Owner, id string) (providerKeyRow, error) {
+	if !schema.StorableID(id) || !schema.StorableID(owner.ID) {
+		return providerKeyRow{}, notFound("provider key", id)
+	}
+	k, err := scanProviderKey(c.Row(selectKeyRows+`k.id = ? AND k.owner_kind = ? AND k.owner = ?`, id, owner.Kind, owner.ID))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound("provider key", id)
+	}
+	return k, err
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
@@ -45,7 +47,7 @@ func TestProviderKeys(t *testing.T) {
 
 func TestProviderKeyRefusals(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	for name, test := range map[string]struct {
 		user, provider, key, label string
@@ -156,8 +158,8 @@ func TestUsersAreApart(t *testing.T) {
 		if err := n.SetPreferences(ctx, cat, "alice", Preferences{ExcludedModels: []string{"local/x"}}); err != nil {
 			t.Fatal(err)
 		}
-		log := NewUsageLog(n.Service, n.logger)
-		log.Add(Record{At: start, UserID: "alice", RequestID: "r"})
+		log := spending.NewLog(n.ledger, n.KeyUses(), n.logger).Start()
+		log.Add(spending.Record{At: start, UserID: "alice", RequestID: "r"})
 		if err := log.Close(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +190,7 @@ func TestUsersAreApart(t *testing.T) {
 		provider, err2 := n.ProviderKeys(ctx, "bob")
 		models, err3 := n.Models(ctx, cat, "bob")
 		preferences, err4 := n.Preferences(ctx, "bob")
-		recent, err5 := n.Recent(ctx, "bob", 0, 10)
+		recent, err5 := n.ledger.Recent(ctx, "bob", 0, 10)
 		if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 )
@@ -50,7 +51,7 @@ func (closed) Seal(context.Context, []byte, []byte) (string, error) { return "",
 // of them is replaced.
 func TestKeyringThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	kept := n.providerKey(t, "alice", "alpha", secret)
 	n.user(t, "bob")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,8 +12,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // budgetKey makes a key with budgets and authenticates it.
@@ -30,23 +32,111 @@ func (n *node) budgetKey(tb testing.TB, b Budgets) *Identity {
 }
 
 // spend is a record of a key.
-func spend(id *Identity, at time.Time, tokens, cost int64) Record {
-	return Record{
+func spend(id *Identity, at time.Time, tokens, cost int64) spending.Record {
+	return spending.Record{
 		At: at, UserID: id.UserID, KeyID: id.KeyID, Provider: "alpha", Model: "large", Status: 200,
 		InputTokens: tokens - tokens/3, OutputTokens: tokens / 3, CostMicroUSD: cost, CostKnown: cost > 0,
 	}
 }
 
-// wantSpent checks that a budget is spent and when it begins anew.
+// TestBudgetMetLate: a budget that is set, or met, after a request counts that request, whether
+// it has been written or not.
+func TestBudgetMetLate(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		n.user(t, "alice")
+		log := quietLog(n)
+		bounded := Budgets{TokensPerDay: new(int64(10))}
+		for _, test := range []struct{ on, holder string }{{OnUser, "alice"}, {OnTeam, "team_1"}, {OnOrganisation, Organisation}} {
+			id := n.budgetKey(t, Budgets{})
+			id.Imposed = []Imposed{{On: test.on, Holder: test.holder, Limits: Limits{Budgets: bounded}}}
+			record := spend(id, n.now(), 10, 0)
+			record.TeamID = "team_1"
+			log.Add(record)
+			wantSpent(t, n, id, "tokens_per_day", tomorrow)
+		}
+		for _, flushes := range []bool{false, true} {
+			id := n.budgetKey(t, Budgets{})
+			log.Add(spend(id, n.now(), 10, 0))
+			if flushes {
+				if err := log.Flush(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			id.Budgets = bounded
+			wantSpent(t, n, id, "tokens_per_day", tomorrow)
+			id.Budgets = Budgets{TokensPerMonth: new(int64(11))} // it is counted once
+			wantAdmitted(t, n, id)
+		}
+	})
+}
+
+// TestBudgetsLeft tells what is left of all budgets that bind a user, each once.
+func TestBudgetsLeft(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		n.user(t, "alice")
+		team, log := n.team(t, "red"), quietLog(n)
+		if err := n.SetMember(t.Context(), team.ID, "alice", Membership{}); err != nil {
+			t.Fatal(err)
+		}
+		for on, holder := range map[string]string{OnUser: "alice", OnTeam: team.ID, OnOrganisation: Organisation} {
+			if _, err := n.SetLimits(t.Context(), on, holder, Limits{Budgets: Budgets{USDPerMonth: new(spending.MicroUSD(1_500_000))}}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := n.budgetKey(t, Budgets{TokensPerDay: new(int64(100)), TokensTotal: new(int64(1000))})
+		record := spend(id, n.now(), 30, 250_000)
+		record.TeamID = team.ID
+		log.Add(record)
+		left, err := n.BudgetsLeft(t.Context(), "alice")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := make([]string, 0, len(left))
+		for _, l := range left {
+			anew := "never"
+			if l.BeginsAnew != nil {
+				anew = l.BeginsAnew.Format(time.DateOnly)
+			}
+			text = append(text, fmt.Sprintf("%s %s %s/%s %s", l.On, l.Name, l.Spent, l.Limit, anew))
+		}
+		slices.Sort(text)
+		want := []string{
+			"organisation usd_per_month 0.25/1.5 2026-04-01", "own tokens_per_day 30/100 2026-03-02", "own tokens_total 30/1000 never",
+			"team usd_per_month 0.25/1.5 2026-04-01", "user usd_per_month 0.25/1.5 2026-04-01",
+		}
+		if !slices.Equal(text, want) {
+			t.Errorf("left is %q", text)
+		}
+		if left, err := n.BudgetsLeft(t.Context(), "nobody"); err != nil || len(left) != 1 {
+			t.Errorf("%+v, error %v", left, err)
+		}
+	})
+}
+
+// wantSpent checks that a budget is spent and when it begins anew. The zero time stands for never.
 func wantSpent(tb testing.TB, n *node, id *Identity, name string, anew time.Time) {
 	tb.Helper()
-	err := n.Admit(tb.Context(), id)
+	_, err := n.Admit(tb.Context(), nil, id)
 	refusal, ok := apierror.From(err)
 	if !ok || refusal.Status != http.StatusPaymentRequired || refusal.Code != "insufficient_quota" || !refusal.NoRetry {
 		tb.Fatalf("error %v (%+v), want that %s is spent", err, refusal, name)
 	}
-	if !strings.Contains(refusal.Message, name+",") || !strings.Contains(refusal.Message, anew.Format(time.RFC3339)) {
+	ends := anew.Format(time.RFC3339)
+	if anew.IsZero() {
+		ends = "ask the operator"
+	}
+	if !strings.Contains(refusal.Message, name) || !strings.Contains(refusal.Message, ends) {
 		tb.Errorf("%s does not tell of %s and %v", refusal.Message, name, anew)
+	}
+	if anew.IsZero() {
+		if refusal.RetryAfter != 0 {
+			tb.Errorf("retry after %v", refusal.RetryAfter)
+		}
+		return
 	}
 	if early := refusal.RetryAfter - anew.Sub(n.now()); early < 0 || early > time.Second {
 		tb.Errorf("retry after %v, want until %v", refusal.RetryAfter, anew)
@@ -55,7 +145,7 @@ func wantSpent(tb testing.TB, n *node, id *Identity, name string, anew time.Time
 
 func wantAdmitted(tb testing.TB, n *node, id *Identity) {
 	tb.Helper()
-	if err := n.Admit(tb.Context(), id); err != nil {
+	if _, err := n.Admit(tb.Context(), nil, id); err != nil {
 		tb.Errorf("refused: %v", err)
 	}
 }
@@ -79,8 +169,12 @@ func TestBudgets(t *testing.T) {
 		}{
 			"tokens_per_day":   {Budgets{TokensPerDay: new(int64(100)), TokensPerMonth: new(int64(101))}, tomorrow},
 			"tokens_per_month": {Budgets{TokensPerMonth: new(int64(100)), TokensPerDay: new(int64(100))}, nextMonth},
-			"usd_per_day":      {Budgets{USDPerDay: new(MicroUSD(1000))}, tomorrow},
-			"usd_per_month":    {Budgets{USDPerMonth: new(MicroUSD(1000))}, nextMonth},
+			"usd_per_day":      {Budgets{USDPerDay: new(spending.MicroUSD(1000))}, tomorrow},
+			"usd_per_month":    {Budgets{USDPerMonth: new(spending.MicroUSD(1000))}, nextMonth},
+			"tokens_per_week":  {Budgets{TokensPerWeek: new(int64(100)), TokensPerDay: new(int64(100))}, tomorrow}, // a Monday
+			"usd_per_week":     {Budgets{USDPerWeek: new(spending.MicroUSD(1000)), USDPerMonth: new(spending.MicroUSD(1001))}, tomorrow},
+			"tokens_total":     {Budgets{TokensTotal: new(int64(100)), TokensPerMonth: new(int64(100))}, time.Time{}},
+			"usd_total":        {Budgets{USDTotal: new(spending.MicroUSD(1000))}, time.Time{}},
 		} {
 			for _, flushes := range []string{"", "each", "second"} {
 				id := n.budgetKey(t, test.budgets)
@@ -92,12 +186,12 @@ func TestBudgets(t *testing.T) {
 							t.Fatal(err)
 						}
 						if i == 1 {
-							n.clock.offset.Add(int64(CacheTTL)) // read it anew
+							n.clock.Offset.Add(int64(CacheTTL)) // read it anew
 						}
 					}
 				}
 				wantSpent(t, n, id, name, test.anew)
-				n.clock.offset.Add(int64(CacheTTL))
+				n.clock.Offset.Add(int64(CacheTTL))
 				wantSpent(t, n, id, name, test.anew)
 			}
 		}
@@ -111,7 +205,7 @@ func TestBudgets(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantAdmitted(t, other, id) // for CacheTTL
-		other.clock.offset.Add(int64(CacheTTL))
+		other.clock.Offset.Add(int64(CacheTTL))
 		wantSpent(t, other, id, "tokens_per_day", tomorrow)
 
 		// The same key with more to spend goes on at once.
@@ -121,12 +215,12 @@ func TestBudgets(t *testing.T) {
 
 		// A day and a month later it begins anew.
 		wantSpent(t, n, id, "tokens_per_day", tomorrow)
-		n.clock.offset.Store(int64(tomorrow.Sub(start)))
+		n.clock.Offset.Store(int64(tomorrow.Sub(start)))
 		wantAdmitted(t, n, id)
 		month := *id
 		month.Budgets = Budgets{TokensPerMonth: new(int64(10))}
 		wantSpent(t, n, &month, "tokens_per_month", nextMonth)
-		n.clock.offset.Store(int64(nextMonth.Sub(start)))
+		n.clock.Offset.Store(int64(nextMonth.Sub(start)))
 		wantAdmitted(t, n, &month)
 		// A stream of the old month that ends now counts there.
 		log.Add(spend(id, nextMonth.Add(-time.Second), 1000, 0))
@@ -140,10 +234,10 @@ func TestBudgets(t *testing.T) {
 // tokens only.
 func TestUnpricedCostsNothing(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	log := quietLog(n)
-	id := n.budgetKey(t, Budgets{USDPerDay: new(MicroUSD(1))})
+	id := n.budgetKey(t, Budgets{USDPerDay: new(spending.MicroUSD(1))})
 	wantAdmitted(t, n, id)
 	log.Add(spend(id, n.now(), 1_000_000, 0))
 	wantAdmitted(t, n, id)
@@ -167,13 +261,14 @@ func TestSpendingIsExact(t *testing.T) {
 				}
 			}
 		})
-		key := n.spending.purse(purse{onOwn, id.KeyID}, id.KeyID, n.now())
+		own := spending.Purse{On: spending.OwnKey, ID: id.KeyID}
 		for i := range int64(300) {
 			log.Add(spend(id, n.now(), 1, 0))
-			n.clock.offset.Add(int64(CacheTTL) / 5) // a day is long enough for that
+			n.clock.Offset.Add(int64(CacheTTL) / 5) // a day is long enough for that
 			wantAdmitted(t, n, id)
-			if ofDay, ofMonth, _ := key.now(n.now()); ofDay.tokens != i+1 || ofMonth.tokens != i+1 {
-				t.Errorf("%d of the day and %d of the month, want %d", ofDay.tokens, ofMonth.tokens, i+1)
+			sums, err := n.ledger.Spent(t.Context(), id.KeyID, own, false, n.now())
+			if err != nil || sums[spending.InDay].Tokens != i+1 || sums[spending.InWeek].Tokens != i+1 || sums[spending.InMonth].Tokens != i+1 {
+				t.Errorf("%+v, want %d", sums, i+1)
 				break
 			}
 		}
@@ -186,16 +281,16 @@ func TestSpendingIsExact(t *testing.T) {
 // brings about.
 func TestAdmitReadsSeldom(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	id := n.budgetKey(t, Budgets{TokensPerDay: new(int64(100))})
 	wantAdmitted(t, n, id)
-	n.sql(t, fmt.Sprintf(`INSERT INTO gateway_usage_days VALUES ('alice', %d, '%s', '', '', '', 1, 1, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0, 0)`,
-		unixDay(start), id.KeyID))
+	n.sql(t, fmt.Sprintf(`INSERT INTO gateway_usage_days VALUES ('alice', %d, '%s', '', '', '', 1, 1, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0, 0, 0)`,
+		start.Unix()/86_400, id.KeyID))
 	for range 100 {
 		wantAdmitted(t, n, id)
 	}
-	n.clock.offset.Add(int64(CacheTTL))
+	n.clock.Offset.Add(int64(CacheTTL))
 	wantSpent(t, n, id, "tokens_per_day", tomorrow)
 }
 
@@ -203,7 +298,7 @@ func TestAdmitReadsSeldom(t *testing.T) {
 // is that of Authenticate.
 func TestAdmitWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	n := place{location: t.TempDir() + "/test.db"}.start(t)
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	log := quietLog(n)
 	id := n.budgetKey(t, Budgets{TokensPerDay: new(int64(10))})
@@ -214,94 +309,65 @@ func TestAdmitWithoutDatabase(t *testing.T) {
 	wantAdmitted(t, n, id)
 	log.Add(spend(id, n.now(), 10, 0))
 	wantSpent(t, n, id, "tokens_per_day", tomorrow)
-	n.clock.offset.Add(int64(CacheTTL))
-	wantUnavailable(t, n.Admit(t.Context(), id))
+	n.clock.Offset.Add(int64(CacheTTL))
+	_, err := n.Admit(t.Context(), nil, id)
+	wantUnavailable(t, err)
 	wantAdmitted(t, n, &Identity{KeyID: "gk_free"})
 }
 
-// TestSpendingIsBounded adds more records than are kept, and more keys than are
-// in use.
-func TestSpendingIsBounded(t *testing.T) {
-	t.Parallel()
-	var s spending
-	k := s.purse(purse{onOwn, "gk"}, "gk", start)
-	k.set(start, startOfDay(start), 0, spent{}, spent{})
-	const many = maxLocalSpends + 100
-	for i := range int64(many) {
-		s.note(&Record{KeyID: "gk", At: start, InputTokens: 1}, i+1)
-	}
-	if ofDay, _, _ := k.now(start); ofDay.tokens != many || len(k.local) != maxLocalSpends {
-		t.Errorf("%d tokens in %d records", ofDay.tokens, len(k.local))
-	}
-	k.set(start, startOfDay(start), many, spent{tokens: many}, spent{tokens: many})
-	if ofDay, _, _ := k.now(start); ofDay.tokens != many || len(k.local) != 0 {
-		t.Errorf("%d tokens, %d records left", ofDay.tokens, len(k.local))
-	}
-	s.note(&Record{KeyID: "gk", At: start, InputTokens: 1}, many) // late: it was read already
-	if ofDay, _, _ := k.now(start); ofDay.tokens != many {
-		t.Errorf("%d tokens", ofDay.tokens)
-	}
-	for i := range 1000 {
-		id := fmt.Sprint("gk", i)
-		s.purse(purse{onOwn, id}, id, start.Add(time.Second))
-	}
-	if s.purse(purse{onOwn, "late"}, "late", start.Add(forgetSpendAfter+time.Hour)); len(s.purses) != 1 {
-		t.Errorf("%d keys are remembered", len(s.purses))
-	}
-}
-
-// TestWritersAreForgotten looks at the table that every process writes to.
-func TestWritersAreForgotten(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
-		var last *node
-		for i := range 3 {
-			n := p.start(t)
-			n.clock.offset.Store(int64(i) * int64(writersKept) * 2 / 3)
-			n.spending.tracked.Store(1)
-			log := quietLog(n)
-			for range 2 {
-				log.Add(record(0))
-				if err := log.Flush(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			last = n
-		}
-		var count, records int64
-		err := last.db.Read(t.Context(), func(c store.Conn) error {
-			return c.Row("SELECT count(*), max(records) FROM gateway_usage_writers").Scan(&count, &records)
-		})
-		if err != nil || count != 2 || records != 2 {
-			t.Errorf("%d writers, %d records, error %v", count, records, err)
-		}
-	})
-}
-
-// BenchmarkAdmit is what a request pays for the check of its key and of its
-// budgets.
+// BenchmarkAdmit is what a request pays for the check of its key and of its budgets: of a key
+// without limits, of one with a budget of its own, and of one with budgets on all that it
+// draws on. The aim is that the last takes at most 5 microseconds more than the second.
 func BenchmarkAdmit(b *testing.B) {
-	n := place{location: b.TempDir() + "/test.db"}.start(b)
+	n := place{schematest.Place{Location: b.TempDir() + "/test.db"}}.start(b)
 	n.Service.now = time.Now
-	log := quietLog(n)
-	log.logger = zap.NewNop()
-	n.user(b, "alice")
-	for name, budgets := range map[string]Budgets{"none": {}, "four": {
+	spending.NewLog(n.ledger, n.KeyUses(), zap.NewNop())
+	one := Budgets{USDPerMonth: new(spending.MicroUSD(spending.MaxUSD))}
+	four := Budgets{
 		TokensPerDay: new(int64(maxBudgetTokens)), TokensPerMonth: new(int64(maxBudgetTokens)),
-		USDPerDay: new(MicroUSD(maxUSD)), USDPerMonth: new(MicroUSD(maxUSD)),
-	}} {
-		key, err := n.CreateKey(b.Context(), "alice", KeyOptions{Budgets: budgets})
-		if err != nil {
+		USDPerDay: new(spending.MicroUSD(spending.MaxUSD)), USDPerMonth: new(spending.MicroUSD(spending.MaxUSD)),
+	}
+	impose := func(on, holder string) {
+		if _, err := n.Impose(b.Context(), on, holder, KeyChange{Budgets: &one}); err != nil {
 			b.Fatal(err)
 		}
-		b.Run(name, func(b *testing.B) {
+	}
+	for _, c := range []struct {
+		name    string
+		own     Budgets
+		imposed bool // on user, team and organisation, from here on
+	}{{name: "none"}, {name: "one", own: one}, {name: "four", own: four}, {name: "key, user, team and organisation", own: one, imposed: true}} {
+		text := n.user(b, c.name).Key
+		if !c.own.none() {
+			key, err := n.CreateKey(b.Context(), c.name, KeyOptions{Budgets: c.own})
+			if err != nil {
+				b.Fatal(err)
+			}
+			text = key.Key
+		}
+		if c.imposed {
+			team, err := n.AddTeam(b.Context(), "red")
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := n.SetMember(b.Context(), team.ID, c.name, Membership{}); err != nil {
+				b.Fatal(err)
+			}
+			impose(OnUser, c.name)
+			impose(OnTeam, team.ID)
+			impose(OnOrganisation, Organisation)
+		}
+		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				id, err := n.Authenticate(b.Context(), key.Key)
+				id, err := n.Authenticate(b.Context(), text)
 				if err != nil {
 					b.Fatal(err)
 				}
-				if err := n.Admit(b.Context(), id); err != nil {
+				if len(id.Imposed) != 3 && c.imposed {
+					b.Fatalf("imposed are %+v", id.Imposed)
+				}
+				if _, err := n.Admit(b.Context(), nil, id); err != nil {
 					b.Fatal(err)
 				}
 			}

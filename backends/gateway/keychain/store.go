@@ -6,49 +6,33 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // read lists what the readers find.
 func read[T any](ctx context.Context, s *Service, scan func(row store.Row) (T, error), query string, args ...any) (out []T, err error) {
-	err = s.db.Read(ctx, func(c store.Conn) (err error) {
+	err = s.read(ctx, func(c store.Conn) (err error) {
 		out, err = store.List(c, scan, query, args...)
 		return err
 	})
 	return out, err
 }
 
-func micros(t time.Time) int64 { return t.UnixMicro() }
-
-func moment(us int64) time.Time { return time.UnixMicro(us).UTC() }
-
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func nullable(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
 // users
 
-func (s *Service) insertUser(c store.Conn, u User) (created bool, err error) {
-	n, err := c.Exec(`INSERT INTO gateway_users (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING`,
-		u.ID, micros(u.CreatedAt))
+func (s *Service) insertUser(c store.Conn, u *User) (created bool, err error) {
+	n, err := c.Exec(`INSERT INTO gateway_users (id, created_at, name, team_id, waiting_since, is_service) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO NOTHING`, u.ID, schema.Micros(u.CreatedAt), schema.Nullable(u.Name), schema.Nullable(u.TeamID), momentColumn(u.WaitingSince), schema.Flag(u.Service))
 	return n == 1, err
 }
 
 func (s *Service) requireUser(c store.Conn, id string) error {
-	if !storableID(id) {
+	if !schema.StorableID(id) {
 		return notFound("user", id)
 	}
 	var one int
@@ -59,54 +43,38 @@ func (s *Service) requireUser(c store.Conn, id string) error {
 	return err
 }
 
-func scanUser(row store.Row) (u User, err error) {
-	var created int64
-	err = row.Scan(&u.ID, &created)
-	u.CreatedAt = moment(created)
-	return u, err
-}
-
-func (s *Service) user(ctx context.Context, id string) (User, error) {
-	if !storableID(id) {
-		return User{}, notFound("user", id)
-	}
-	users, err := read(ctx, s, scanUser, `SELECT id, created_at FROM gateway_users WHERE id = ?`, id)
-	if err != nil {
-		return User{}, err
-	}
-	if len(users) == 0 {
-		return User{}, notFound("user", id)
-	}
-	return users[0], nil
-}
-
-func (s *Service) selectUsers(ctx context.Context, after string, limit int) ([]User, error) {
-	if !storableID(after) {
-		return nil, nil
-	}
-	return read(ctx, s, scanUser, `SELECT id, created_at FROM gateway_users WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
-}
-
 // gateway keys
 
-// keyColumns are those of a key and of the limits imposed on it and on its user.
-var keyColumns = `k.id, k.user_id, k.label, k.masked, k.is_primary, k.effort_mode, k.created_at, k.revoked_at, k.last_used_at, k.limited_by, ` +
-	limitColumns("k") + `, l.holder, ` + limitColumns("l") + `, u.holder, ` + limitColumns("u")
+// keyColumns are those of a key, of its team and of the limits imposed on it.
+var keyColumns = `k.id, k.user_id, k.label, k.masked, k.is_primary, k.effort_mode, k.created_at, k.revoked_at, k.last_used_at, k.limited_by, k.team_id, ` +
+	keyTeam + `, ` + limitColumns("k") + `, l.holder, ` + imposedColumns("l") + `, u.holder, ` + imposedColumns("u") +
+	`, t.holder, ` + imposedColumns("t") + `, o.holder, ` + imposedColumns("o")
 
-// withLimits joins the imposed limits to the keys k.
-const withLimits = ` LEFT JOIN gateway_limits AS l ON l.kind = 'key' AND l.holder = k.limited_by
-	LEFT JOIN gateway_limits AS u ON u.kind = 'user' AND u.holder = k.user_id `
+// keyTeam is the team that a key counts for: its own while its user is a member, or else the
+// default one of the user.
+const keyTeam = `coalesce(m.team_id, w.team_id)`
+
+// withLimits joins the users, teams and imposed limits to the keys k.
+const withLimits = ` LEFT JOIN gateway_users AS w ON w.id = k.user_id
+	LEFT JOIN gateway_team_members AS m ON m.team_id = k.team_id AND m.user_id = k.user_id
+	LEFT JOIN gateway_limits AS l ON l.kind = 'key' AND l.holder = k.limited_by
+	LEFT JOIN gateway_limits AS u ON u.kind = 'user' AND u.holder = k.user_id
+	LEFT JOIN gateway_limits AS t ON t.kind = 'team' AND t.holder = ` + keyTeam + `
+	LEFT JOIN gateway_limits AS o ON o.kind = 'organisation' `
+
+// limitHolders are the kinds of imposed limits in the order of keyColumns.
+var limitHolders = [...]string{OnKey, OnUser, OnTeam, OnOrganisation}
 
 func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
 	limits, err := k.Limits.arguments()
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(`INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, effort_mode, created_at, limited_by,
-		rate_limit_per_minute, expires_at, allowed_models, tokens_per_day, tokens_per_month, micro_usd_per_day, micro_usd_per_month)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err = c.Exec(`INSERT INTO gateway_keys (id, user_id, hash, masked, label, is_primary, effort_mode, created_at, limited_by, team_id, `+
+		strings.Join(limitNames, ", ")+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?`+strings.Repeat(", ?", len(limitNames))+`)`,
 		append([]any{
-			k.ID, k.UserID, hash, k.Masked, k.Label, flag(k.IsPrimary), string(k.EffortMode), micros(k.CreatedAt), nullable(k.limitedBy),
+			k.ID, k.UserID, hash, k.Masked, k.Label, schema.Flag(k.IsPrimary), string(k.EffortMode), schema.Micros(k.CreatedAt), schema.Nullable(k.limitedBy),
+			schema.Nullable(k.team),
 		}, limits...)...)
 	return err
 }
@@ -115,7 +83,7 @@ func momentColumn(at *time.Time) any {
 	if at == nil {
 		return nil
 	}
-	return micros(*at)
+	return schema.Micros(*at)
 }
 
 func namesColumn(names []string) (any, error) {
@@ -128,45 +96,37 @@ func namesColumn(names []string) (any, error) {
 
 func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) {
 	var revoked, used sql.NullInt64
-	var limitedBy, group, user sql.NullString
+	var limitedBy, own, team sql.NullString
 	var created int64
-	var own, ofGroup, ofUser limitCells
-	cells := []any{&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.EffortMode, &created, &revoked, &used, &limitedBy}
-	cells = append(cells, own.into()...)
-	cells = append(append(cells, &group), ofGroup.into()...)
-	cells = append(append(cells, &user), ofUser.into()...)
+	var limits limitCells
+	var holders [len(limitHolders)]sql.NullString
+	var imposed [len(limitHolders)]imposedCells
+	cells := []any{&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.EffortMode, &created, &revoked, &used, &limitedBy, &own, &team}
+	cells = append(cells, limits.into()...)
+	for i := range limitHolders {
+		cells = append(append(cells, &holders[i]), imposed[i].into()...)
+	}
 	if err = row.Scan(append(cells, more...)...); err != nil {
 		return k, err
 	}
-	k.CreatedAt, k.LastUsedAt, k.limitedBy = moment(created), optional(used), limitedBy.String
+	k.CreatedAt, k.LastUsedAt, k.limitedBy = schema.Moment(created), schema.Optional(used), limitedBy.String
+	k.team, k.TeamID = own.String, team.String
 	k.Revoked, k.Imposed = revoked.Valid, []Imposed{}
-	if k.Limits, err = own.read(); err != nil {
+	if k.Limits, err = limits.read(); err != nil {
 		return k, err
 	}
-	for _, from := range []struct {
-		on     string
-		holder sql.NullString
-		cells  *limitCells
-	}{{OnKey, group, &ofGroup}, {OnUser, user, &ofUser}} {
-		if !from.holder.Valid {
+	for i, on := range limitHolders {
+		if !holders[i].Valid {
 			continue
 		}
-		limits, err := from.cells.read()
+		limits, raise, err := imposed[i].read(s.now())
 		if err != nil {
 			return k, err
 		}
-		k.Imposed = append(k.Imposed, Imposed{On: from.on, Holder: from.holder.String, By: ByOperator, Limits: limits})
+		k.Imposed = append(k.Imposed, imposedOn(on, holders[i].String, limits, raise))
 	}
 	k.judge(s.now())
 	return k, nil
-}
-
-func optional(us sql.NullInt64) *time.Time {
-	if !us.Valid {
-		return nil
-	}
-	at := moment(us.Int64)
-	return &at
 }
 
 // Bounds of a list of keys.
@@ -177,7 +137,7 @@ const (
 
 // selectKeys leaves out the oldest ones, should there be too many.
 func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, error) {
-	if !storableID(userID) {
+	if !schema.StorableID(userID) {
 		return nil, nil
 	}
 	return read(ctx, s, func(row store.Row) (GatewayKey, error) { return s.scanKey(row) },
@@ -202,7 +162,7 @@ func (s *Service) roomForKey(c store.Conn, userID string) error {
 // lockKey reads a key of the user for a change; revoked keys cannot be changed
 // but may be revoked again.
 func (s *Service) lockKey(c store.Conn, userID, keyID string) (*GatewayKey, string, error) {
-	if !storableID(userID) || !storableID(keyID) {
+	if !schema.StorableID(userID) || !schema.StorableID(keyID) {
 		return nil, "", notFound("gateway key", keyID)
 	}
 	var hash string
@@ -229,67 +189,24 @@ func (s *Service) updateKey(c store.Conn, k *GatewayKey) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(`UPDATE gateway_keys SET rate_limit_per_minute = ?, expires_at = ?, allowed_models = ?, tokens_per_day = ?, tokens_per_month = ?,
-		micro_usd_per_day = ?, micro_usd_per_month = ?, label = ?, effort_mode = ?, limited_by = ? WHERE id = ?`,
-		append(limits, k.Label, string(k.EffortMode), nullable(k.limitedBy), k.ID)...)
+	_, err = c.Exec(`UPDATE gateway_keys SET `+strings.Join(limitNames, " = ?, ")+` = ?, label = ?, effort_mode = ?, limited_by = ? WHERE id = ?`,
+		append(limits, k.Label, string(k.EffortMode), schema.Nullable(k.limitedBy), k.ID)...)
 	return err
 }
 
 func (s *Service) markRevoked(c store.Conn, keyID string) error {
 	_, err := c.Exec(`UPDATE gateway_keys SET revoked_at = ?, is_primary = 0 WHERE id = ? AND revoked_at IS NULL`,
-		micros(s.now()), keyID)
+		schema.Micros(s.now()), keyID)
 	return err
 }
 
 func (s *Service) selectIdentity(ctx context.Context, hash string) (*Identity, error) {
 	keys, err := read(ctx, s, func(row store.Row) (GatewayKey, error) { return s.scanKey(row) },
-		`SELECT `+keyColumns+` FROM gateway_keys AS k`+withLimits+`WHERE k.hash = ? AND k.revoked_at IS NULL`, hash)
+		`SELECT `+keyColumns+` FROM gateway_keys AS k`+withLimits+`WHERE k.hash = ? AND k.revoked_at IS NULL AND w.suspended_at IS NULL AND w.waiting_since IS NULL`, hash)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
 	return keys[0].Identity(), nil
-}
-
-// provider keys
-
-type providerKeyRow struct {
-	ProviderKey
-	sealed string
-}
-
-func (s *Service) insertProviderKey(c store.Conn, userID string, k *ProviderKey, sealed string) error {
-	n, err := c.Exec(`INSERT INTO gateway_provider_keys (id, user_id, provider, label, sealed, masked, created_at)
-		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
-		WHERE (SELECT count(*) FROM gateway_provider_keys WHERE user_id = ?) < ?`,
-		k.ID, userID, k.Provider, k.Label, sealed, k.Masked, micros(k.CreatedAt), userID, maxProviderKeys)
-	if err == nil && n == 0 {
-		err = apierror.New(http.StatusConflict, "too_many", "a user can have at most %d provider keys, remove one first", maxProviderKeys)
-	}
-	return err
-}
-
-func (s *Service) selectProviderKeys(ctx context.Context, userID string) ([]providerKeyRow, error) {
-	if !storableID(userID) {
-		return nil, nil
-	}
-	return read(ctx, s, func(row store.Row) (k providerKeyRow, err error) {
-		var created int64
-		err = row.Scan(&k.ID, &k.Provider, &k.Label, &k.sealed, &k.Masked, &created)
-		k.CreatedAt = moment(created)
-		return k, err
-	}, `SELECT id, provider, label, sealed, masked, created_at FROM gateway_provider_keys
-		WHERE user_id = ? ORDER BY created_at, id LIMIT ?`, userID, maxProviderKeys)
-}
-
-func (s *Service) deleteProviderKey(c store.Conn, userID, id string) error {
-	if !storableID(userID) || !storableID(id) {
-		return notFound("provider key", id)
-	}
-	n, err := c.Exec(`DELETE FROM gateway_provider_keys WHERE id = ? AND user_id = ?`, id, userID)
-	if err == nil && n == 0 {
-		err = notFound("provider key", id)
-	}
-	return err
 }
 
 // models
@@ -303,7 +220,7 @@ func scanModel(row store.Row) (m modelRow, err error) {
 		m.Priority = &priority.Int64
 	}
 	m.Tier, m.BaseURL, m.Model, m.Sealed = tier.String, base.String, model.String, sealed.String
-	m.CreatedAt = moment(created)
+	m.CreatedAt = schema.Moment(created)
 	return m, err
 }
 
@@ -311,7 +228,7 @@ const selectModelRows = `SELECT id, model_entry, is_custom, enabled, priority, t
 	FROM gateway_models WHERE user_id = ? ORDER BY created_at, id LIMIT 1000`
 
 func (s *Service) selectModels(ctx context.Context, userID string) ([]modelRow, error) {
-	if !storableID(userID) {
+	if !schema.StorableID(userID) {
 		return nil, nil
 	}
 	return read(ctx, s, scanModel, selectModelRows, userID)
@@ -332,8 +249,8 @@ func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 	n, err := c.Exec(`INSERT INTO gateway_models
 		(id, user_id, model_entry, is_custom, enabled, priority, tier, base_url, model, sealed, found, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, model_entry) DO NOTHING`,
-		m.ID, userID, m.Entry, flag(m.Custom), flag(m.Enabled), m.Priority, nullable(m.Tier), nullable(m.BaseURL),
-		nullable(m.Model), nullable(m.Sealed), flag(m.Found), micros(m.CreatedAt))
+		m.ID, userID, m.Entry, schema.Flag(m.Custom), schema.Flag(m.Enabled), m.Priority, schema.Nullable(m.Tier), schema.Nullable(m.BaseURL),
+		schema.Nullable(m.Model), schema.Nullable(m.Sealed), schema.Flag(m.Found), schema.Micros(m.CreatedAt))
 	if err == nil && n == 0 {
 		err = apierror.New(http.StatusConflict, "already_exists", "there is a model entry %q already", m.Entry)
 	}
@@ -341,12 +258,12 @@ func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 }
 
 func (s *Service) updateModel(c store.Conn, m *modelRow) error {
-	_, err := c.Exec(`UPDATE gateway_models SET enabled = ?, priority = ? WHERE id = ?`, flag(m.Enabled), m.Priority, m.ID)
+	_, err := c.Exec(`UPDATE gateway_models SET enabled = ?, priority = ? WHERE id = ?`, schema.Flag(m.Enabled), m.Priority, m.ID)
 	return err
 }
 
 func (s *Service) deleteModel(c store.Conn, userID, name string) error {
-	if !storableID(userID) || !storableID(name) {
+	if !schema.StorableID(userID) || !schema.StorableID(name) {
 		return notFound("model entry", name)
 	}
 	n, err := c.Exec(`DELETE FROM gateway_models WHERE user_id = ? AND (id = ? OR model_entry = ?)`, userID, name, name)
@@ -359,7 +276,7 @@ func (s *Service) deleteModel(c store.Conn, userID, name string) error {
 // preferences
 
 func (s *Service) selectPreferences(ctx context.Context, userID string) (Preferences, error) {
-	if !storableID(userID) {
+	if !schema.StorableID(userID) {
 		return Preferences{}, nil
 	}
 	found, err := read(ctx, s, func(row store.Row) (p Preferences, err error) {

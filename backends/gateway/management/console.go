@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/webassets"
 )
@@ -25,6 +26,8 @@ type ConsoleOptions struct {
 	// Origins are further origins that the pages may send requests to, for a
 	// provider whose endpoints are not where its issuer is.
 	Origins []string `json:"origins,omitempty"`
+	// Bar returns what the bar at the top of the pages shows to who asks. Default: nothing more.
+	Bar func(*http.Request) look.Bar `json:"-"`
 }
 
 // OIDC is an OpenID provider and what the console is to it: a public client that
@@ -44,7 +47,10 @@ type OIDC struct {
 // Console serves the pages in which users do by hand what the management API
 // does. They are a client like any other: whatever they show comes from the API,
 // with the token of the user.
-type Console struct{ files *webassets.Files }
+type Console struct {
+	files *webassets.Console
+	bar   func(*http.Request) look.Bar
+}
 
 // NewConsole checks the options and makes a console.
 func NewConsole(o ConsoleOptions) (*Console, error) {
@@ -70,11 +76,11 @@ func NewConsole(o ConsoleOptions) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := webassets.New(webassets.Policy(slices.Compact(connect)...)).Load(consoleFiles, "web/console").Console(webassets.Page{
-		Title: "Tollgate console", WithoutScript: "The console needs JavaScript. The command tollgate keychain and the API do without.",
+	files := webassets.NewConsole(webassets.Policy(slices.Compact(connect)...), consoleFiles, "web/console", webassets.Page{
+		Title: "Console", WithoutScript: "The console needs JavaScript. The command tollgate keychain and the API do without.",
 	})
 	files.Add("settings.json", settings)
-	return &Console{files}, nil
+	return &Console{files, look.Always(o.Bar)}, nil
 }
 
 // complete sets the defaults and returns the issuer's origin.
@@ -141,13 +147,14 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusPermanentRedirect)
 		return nil
 	}
-	known := name != webassets.Document && c.files.Has(name)
+	bar := c.bar(r)
+	known := name != webassets.Document && c.files.Has(name, bar)
 	if name == "" || name == "callback" { // where the provider sends users back to
 		name, known = webassets.Document, true
 	}
 	if !known {
 		return apierror.New(http.StatusNotFound, "not_found", "the console has no page %q", rest.Quote(name))
 	}
-	c.files.Serve(w, r, name)
+	c.files.Serve(w, r, name, bar)
 	return nil
 }

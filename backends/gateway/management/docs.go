@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	_ "embed"
 	"errors"
+	"html/template"
 	"io"
 	"io/fs"
 	"net/http"
@@ -15,18 +16,19 @@ import (
 	swagger "github.com/swaggest/swgui/v5/static"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
 // The pages that show the OpenAPI document. Their addresses are relative, so
 // that the gateway may be mounted below a path.
 var (
-	//go:embed web/docs.html
-	docsPage []byte
+	//go:embed web/reference.html
+	referenceText string
+	//go:embed web/reference.css
+	referenceSheet []byte
 	//go:embed web/docs.js
 	docsScript []byte
-	//go:embed web/redoc.html
-	redocPage []byte
 	//go:embed web/redoc-page.js
 	redocScript []byte
 )
@@ -39,20 +41,55 @@ const (
 
 const html = "text/html; charset=utf-8"
 
-func (s *Service) docs(c *rest.Call) (any, error) {
-	c.W.Header().Set("Content-Security-Policy", docsPolicy)
-	return page(c, html, docsPage)
+var referencePage = template.Must(template.Must(template.New("").Parse(look.Templates)).Parse(referenceText))
+
+func (s *Service) docs(c *rest.Call) (any, error) { return s.reference(c, docsPolicy, true) }
+
+func (s *Service) redoc(c *rest.Call) (any, error) { return s.reference(c, redocPolicy, false) }
+
+// reference returns the page in which people try the API, or read about it.
+func (s *Service) reference(c *rest.Call, policy string, try bool) (any, error) {
+	bar := look.Always(s.Bar)(c.R)
+	address := func(name string) string { return "docs/" + name }
+	shown := struct {
+		look.Top
+		Style string
+		Try   bool
+	}{Top: look.Top{Bar: bar, Part: "API reference", Home: "console/", At: address}, Try: try}
+	if sheet, _ := bar.Brand.Names(); sheet != "" {
+		shown.Style = address(sheet)
+	}
+	var text bytes.Buffer
+	if err := referencePage.Execute(&text, shown); err != nil {
+		return nil, err
+	}
+	c.W.Header().Set("Content-Security-Policy", policy)
+	c.W.Header().Set("Cache-Control", "no-cache")
+	c.W.Header().Set("Vary", "Cookie") // the bar shows what the visitor may see
+	c.W.Header().Set("Referrer-Policy", "no-referrer")
+	return rest.Raw{Type: html, Data: text.Bytes()}, nil
 }
 
-func (s *Service) redoc(c *rest.Call) (any, error) {
-	c.W.Header().Set("Content-Security-Policy", redocPolicy)
-	return page(c, html, redocPage)
-}
-
-// docsAsset is a file of Swagger UI or Redoc.
+// docsAsset is a file of Swagger UI or Redoc, or of what is around them.
 func (s *Service) docsAsset(c *rest.Call) (any, error) {
-	const script = "text/javascript; charset=utf-8"
-	switch name := c.Path("file"); name {
+	const (
+		script = "text/javascript; charset=utf-8"
+		style  = "text/css; charset=utf-8"
+	)
+	name := c.Path("file")
+	if file := look.Always(s.Bar)(c.R).Brand.File(name); file.Text != nil {
+		c.W.Header().Set("Content-Security-Policy", look.FilePolicy)
+		return page(c, file.Type, file.Text)
+	}
+	switch name {
+	case look.Frame, "reference.css":
+		text := look.Files()[look.Frame]
+		if name == "reference.css" {
+			text = referenceSheet
+		}
+		return page(c, style, text)
+	case look.Logo, look.Icons:
+		return page(c, "image/svg+xml", look.Files()[name])
 	case "docs.js":
 		return page(c, script, docsScript)
 	case "redoc-page.js":
@@ -62,13 +99,7 @@ func (s *Service) docsAsset(c *rest.Call) (any, error) {
 	case "swagger-ui-bundle.js":
 		return packed(c, script, name)
 	case "swagger-ui.css":
-		return packed(c, "text/css; charset=utf-8", name)
-	case "favicon-32x32.png":
-		icon, err := fs.ReadFile(swagger.FS, name)
-		if err != nil {
-			return nil, err
-		}
-		return page(c, "image/png", icon)
+		return packed(c, style, name)
 	default:
 		return nil, apierror.New(http.StatusNotFound, "not_found", "there is no file %s here", rest.Quote(path.Base(name)))
 	}

@@ -133,7 +133,7 @@ func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferen
 		case !m.Enabled:
 			code, message = "disabled", "you have disabled this model"
 		case !m.ProviderConnected:
-			code, message = "provider_not_connected", "there is no key of this provider, neither yours nor the operator's"
+			code, message = "provider_not_connected", "there is no key of this provider, neither yours nor one of your team, of the organisation or of the operator"
 		case slices.Contains(p.ExcludedProviders, m.Provider):
 			code, message = "provider_excluded", "your preferences exclude this provider"
 		case slices.Contains(p.ExcludedModels, m.Entry):
@@ -179,7 +179,7 @@ func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) 
 		}
 		identity = keys[at].Identity()
 	}
-	req.EffortMode = identity.EffortMode
+	req.EffortMode, req.TeamID = identity.EffortMode, identity.TeamID
 	if identity.Restricted() {
 		req.Forbids = identity.Forbids
 	}

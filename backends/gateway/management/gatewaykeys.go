@@ -20,10 +20,19 @@ type userAnswer struct {
 	Key *keychain.NewKey `json:"key"`
 }
 
-func (s *Service) initUser(c *rest.Call) (any, error) {
-	user, key, created, err := s.Keychain.SignIn(c.R.Context(), c.User(), s.NewUsers)
+// initUser lets in who signed in.
+func (s *Service) initUser(c *rest.Call) (any, error) { return s.signIn(c, "") }
+
+// signIn lets in who signed in, and brings the token of an invitation where it is not empty.
+func (s *Service) signIn(c *rest.Call, invitation string) (any, error) {
+	who := keychain.Arrival{ID: c.User(), Invitation: invitation}
+	if caller, ok := c.Who.(*Caller); ok {
+		who.Email, who.Name = caller.Email, caller.Name
+		who.Teams, who.Groups, who.Complete = s.Teams.of(caller)
+	}
+	user, key, created, err := s.Keychain.SignIn(c.R.Context(), who, s.NewUsers)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, err
 	}
 	if created {
 		c.Status = http.StatusCreated
@@ -46,17 +55,27 @@ type keyInput struct {
 	AllowedModels      []string            `json:"allowed_models"`
 	Budgets            keychain.Budgets    `json:"budgets"`
 	EffortMode         keychain.EffortMode `json:"effort_mode"`
+	AllowedTools       []string            `json:"allowed_tools"`
+	TeamID             string              `json:"team_id"`
+	keychain.Rates
 }
 
 func (s *Service) createKey(c *rest.Call, user string) (any, error) {
-	var in keyInput
-	if err := c.DecodeIfAny(&in); err != nil {
+	options, err := s.keyOptions(c)
+	if err != nil {
 		return nil, err
 	}
-	return s.Keychain.CreateKey(c.R.Context(), user, keychain.KeyOptions{
+	return s.Keychain.CreateKey(c.R.Context(), user, options)
+}
+
+// keyOptions reads the body of a new key.
+func (s *Service) keyOptions(c *rest.Call) (keychain.KeyOptions, error) {
+	var in keyInput
+	err := c.DecodeIfAny(&in)
+	return keychain.KeyOptions{
 		Label: in.Label, RateLimitPerMinute: in.RateLimitPerMinute, ExpiresAt: in.ExpiresAt,
-		AllowedModels: in.AllowedModels, Budgets: in.Budgets, EffortMode: in.EffortMode, Catalog: s.Catalog(),
-	})
+		AllowedModels: in.AllowedModels, AllowedTools: in.AllowedTools, Budgets: in.Budgets, EffortMode: in.EffortMode, TeamID: in.TeamID, Rates: in.Rates, Catalog: s.Catalog(),
+	}, err
 }
 
 func (s *Service) regenerateKey(c *rest.Call, user string) (any, error) {
@@ -72,7 +91,10 @@ type keyChange struct {
 	ExpiresAt          member[time.Time]        `json:"expires_at"`
 	ClearExpiry        bool                     `json:"clear_expiry"`
 	AllowedModels      member[[]string]         `json:"allowed_models"`
+	AllowedTools       member[[]string]         `json:"allowed_tools"`
 	Budgets            member[keychain.Budgets] `json:"budgets"`
+	TokensPerMinute    member[int64]            `json:"tokens_per_minute"`
+	ParallelRequests   member[int64]            `json:"parallel_requests"`
 	EffortMode         *keychain.EffortMode     `json:"effort_mode"`
 }
 
@@ -99,6 +121,14 @@ func (m *member[T]) orZero() *T {
 	return m.value
 }
 
+// orStay is nil for a member that is left away, and else points to its value, which is nil for null.
+func (m *member[T]) orStay() **T {
+	if m.value == nil && !m.null {
+		return nil
+	}
+	return &m.value
+}
+
 func (s *Service) updateKey(c *rest.Call) (any, error) {
 	var in keyChange
 	if err := c.Decode(&in); err != nil {
@@ -108,13 +138,14 @@ func (s *Service) updateKey(c *rest.Call) (any, error) {
 		Label:              in.Label,
 		RateLimitPerMinute: in.RateLimitPerMinute.value, ClearRateLimit: in.ClearRateLimit || in.RateLimitPerMinute.null,
 		ExpiresAt: in.ExpiresAt.value, ClearExpiry: in.ClearExpiry || in.ExpiresAt.null,
-		AllowedModels: in.AllowedModels.orZero(), Budgets: in.Budgets.orZero(), EffortMode: in.EffortMode, Catalog: s.Catalog(),
+		AllowedModels: in.AllowedModels.orZero(), AllowedTools: in.AllowedTools.orZero(), Budgets: in.Budgets.orZero(), EffortMode: in.EffortMode, Catalog: s.Catalog(),
+		TokensPerMinute: in.TokensPerMinute.orStay(), ParallelRequests: in.ParallelRequests.orStay(),
 	})
-	return key, unavailable(err)
+	return key, err
 }
 
 func (s *Service) revokeKey(c *rest.Call) (any, error) {
-	return nil, unavailable(s.Keychain.RevokeKey(c.R.Context(), c.User(), c.Path("key_id")))
+	return nil, s.Keychain.RevokeKey(c.R.Context(), c.User(), c.Path("key_id"))
 }
 
 // orNone makes a JSON array of a list that may be nil.

@@ -10,13 +10,17 @@ import (
 	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
 // newRouter serves the routes with a database of their own and the user ada.
@@ -34,7 +38,7 @@ func newService(t *testing.T) *Service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if err := db.Register(keychain.Schema()); err != nil {
+	if err := db.Register(schema.Gateway()); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Open(t, db)
@@ -42,7 +46,7 @@ func newService(t *testing.T) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	people, err := keychain.New(db, ring, zap.NewNop(), time.Now)
+	people, err := keychain.New(db, ring, spending.NewLedger(db, zap.NewNop(), time.Now), zap.NewNop(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +54,9 @@ func newService(t *testing.T) *Service {
 	if _, _, _, err := people.InitUser(t.Context(), "ada"); err != nil {
 		t.Fatal(err)
 	}
-	return &Service{Keychain: people, Catalog: catalog.Embedded}
+	told := alerts.New(alerts.Deps{Keychain: people, Sender: webhook.NewSender(nil, zap.NewNop()), Logger: zap.NewNop(), Now: time.Now})
+	t.Cleanup(told.Close)
+	return &Service{Keychain: people, Spending: spending.NewLedger(db, zap.NewNop(), time.Now), Alerts: told, Catalog: catalog.Embedded}
 }
 
 // person is a user who signed in.
@@ -76,7 +82,7 @@ func callAs(t *testing.T, rt *rest.Router, user person, method, path, body strin
 func TestKeyChangeByNull(t *testing.T) {
 	t.Parallel()
 	rt := newRouter(t)
-	const full = `{"label":"ci","rate_limit_per_minute":7,"expires_at":"2200-01-01T00:00:00Z","allowed_models":["openai/*"],"budgets":{"tokens_per_day":5}}`
+	const full = `{"label":"ci","rate_limit_per_minute":7,"expires_at":"2200-01-01T00:00:00Z","allowed_models":["openai/*"],"budgets":{"tokens_per_day":5},"tokens_per_minute":9,"parallel_requests":2}`
 	key, err := call(t, rt, http.MethodPost, "/users/ada/keychain-keys", full)
 	if err != nil {
 		t.Fatal(err)
@@ -84,20 +90,23 @@ func TestKeyChangeByNull(t *testing.T) {
 	path := "/keychain-keys/" + key.Get("id").Str
 	options := func(k gjson.Result) string {
 		var b strings.Builder
-		for _, name := range []string{"label", "rate_limit_per_minute", "expires_at", "allowed_models", "budgets.tokens_per_day"} {
+		for _, name := range []string{"label", "rate_limit_per_minute", "expires_at", "allowed_models", "budgets.tokens_per_day", "tokens_per_minute", "parallel_requests"} {
 			b.WriteString(k.Get(name).Raw + " ")
 		}
 		return strings.TrimSpace(b.String())
 	}
 	for _, test := range []struct{ body, want string }{
-		{`{}`, `"ci" 7 "2200-01-01T00:00:00Z" ["openai/*"] 5`},
-		{`{"label":null,"effort_mode":null}`, `"ci" 7 "2200-01-01T00:00:00Z" ["openai/*"] 5`},
-		{`{"rate_limit_per_minute":null}`, `"ci" null "2200-01-01T00:00:00Z" ["openai/*"] 5`},
-		{`{"expires_at":null,"clear_expiry":true}`, `"ci" null null ["openai/*"] 5`},
-		{`{"allowed_models":null}`, `"ci" null null null 5`},
-		{`{"budgets":null}`, `"ci" null null null null`},
-		{full, `"ci" 7 "2200-01-01T00:00:00Z" ["openai/*"] 5`},
-		{`{"budgets":{"tokens_per_day":null},"clear_rate_limit":true,"clear_expiry":true}`, `"ci" null null ["openai/*"] null`},
+		{`{}`, `"ci" 7 "2200-01-01T00:00:00Z" ["openai/*"] 5 9 2`},
+		{`{"label":null,"effort_mode":null}`, `"ci" 7 "2200-01-01T00:00:00Z" ["openai/*"] 5 9 2`},
+		{`{"rate_limit_per_minute":null}`, `"ci" null "2200-01-01T00:00:00Z" ["openai/*"] 5 9 2`},
+		{`{"expires_at":null,"clear_expiry":true}`, `"ci" null null ["openai/*"] 5 9 2`},
+		{`{"allowed_models":null}`, `"ci" null null null 5 9 2`},
+		{`{"budgets":null}`, `"ci" null null null null 9 2`},
+		{`{"parallel_requests":null}`, `"ci" null null null null 9`},
+		{`{"parallel_requests":3}`, `"ci" null null null null 9 3`},
+		{`{"tokens_per_minute":null}`, `"ci" null null null null  3`},
+		{full, `"ci" 7 "2200-01-01T00:00:00Z" ["openai/*"] 5 9 2`},
+		{`{"budgets":{"tokens_per_day":null},"clear_rate_limit":true,"clear_expiry":true}`, `"ci" null null ["openai/*"] null 9 2`},
 	} {
 		changed, err := call(t, rt, http.MethodPut, path, test.body)
 		if got := options(changed); err != nil || got != test.want {
@@ -138,7 +147,7 @@ func TestKeyBodiesRefused(t *testing.T) {
 // that the operator has set. They stay on every key that is good, and are shown.
 func TestUserRoutesLiftNothing(t *testing.T) {
 	t.Parallel()
-	usd, models := keychain.MicroUSD(1_000_000), []string{"openai/*"}
+	usd, models := spending.MicroUSD(1_000_000), []string{"openai/*"}
 	change := keychain.KeyChange{Budgets: &keychain.Budgets{USDPerDay: &usd}, AllowedModels: &models, Impose: true}
 	const nulls = `{"label":"mine","budgets":null,"allowed_models":null,"rate_limit_per_minute":null,"expires_at":null}`
 	const wide = `{"budgets":{"usd_per_day":1000000},"allowed_models":["*"],"rate_limit_per_minute":1000000000,"expires_at":"2200-01-01T00:00:00Z"}`
@@ -148,7 +157,7 @@ func TestUserRoutesLiftNothing(t *testing.T) {
 			return err
 		},
 		"user": func(s *Service, _ string) error {
-			_, err := s.Keychain.LimitUser(t.Context(), "ada", change)
+			_, err := s.Keychain.Impose(t.Context(), keychain.OnUser, "ada", change)
 			return err
 		},
 	} {

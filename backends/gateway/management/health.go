@@ -30,8 +30,8 @@ type providerHealth struct {
 	Keys       []keyHealth `json:"keys"`
 }
 
-// keyHealth is of a key of the user's, or of the operator's, whose text is not even
-// shown masked.
+// keyHealth is of a key of the user's, or of one of others that serves them, whose text is not
+// even shown masked.
 type keyHealth struct {
 	ID     string `json:"key_id"`
 	Label  string `json:"key_label"`
@@ -47,8 +47,15 @@ type modelHealth struct {
 	condition
 }
 
-// health lists the providers that the user or the operator has keys for, and the
-// user's own servers. The health of the operator's key is everyone's.
+// sharedLabels are what users see in place of the label of a key that is not their own.
+var sharedLabels = map[string]string{
+	keychain.OnTeam:         "key of the team",
+	keychain.OnOrganisation: "key of the organisation",
+	keychain.OperatorKey:    "key of the operator",
+}
+
+// health lists the providers that there are keys for which serve the user, and the
+// user's own servers. The health of a key that others use too is everyone's.
 func (s *Service) health(c *rest.Call, user string) (any, error) {
 	keys, err := s.Keychain.ProviderKeys(c.R.Context(), user)
 	if err != nil {
@@ -63,7 +70,7 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []providerHealth{}
+	list, serving := []providerHealth{}, account.KeysFor(cat, account.Team())
 	for _, p := range cat.Providers() {
 		one := providerHealth{Provider: p.Code, Name: p.Name, Keys: []keyHealth{}}
 		for i := range keys {
@@ -71,9 +78,11 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 				one.Keys = append(one.Keys, s.keyHealth(p.Code, &keys[i], cat.Models(p.Code)))
 			}
 		}
-		if key, ok := account.OperatorKey(p); ok {
-			shown := keychain.ProviderKey{ID: keychain.OperatorKey, Label: "key of the operator"}
-			one.Keys = append(one.Keys, s.keyHealthOf(p.Code, &shown, &key, cat.Models(p.Code)))
+		for i := range serving[p.Code] {
+			if key := &serving[p.Code][i]; key.Shared() {
+				shown := keychain.ProviderKey{ID: key.PublicID(), Label: sharedLabels[key.Owner]}
+				one.Keys = append(one.Keys, s.keyHealthOf(p.Code, &shown, key, cat.Models(p.Code)))
+			}
 		}
 		if len(one.Keys) > 0 {
 			list = append(list, s.together(one, p.Code, user))
@@ -176,6 +185,11 @@ func (s *Service) testKey(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.probe(c, user, candidate, key)
+}
+
+// probe sends a small request of a user through a key.
+func (s *Service) probe(c *rest.Call, user string, candidate *keychain.Candidate, key keychain.Key) (any, error) {
 	probe, err := s.Engine.Probe(c.R.Context(), user, candidate, key)
 	if err != nil {
 		return nil, err

@@ -24,10 +24,10 @@ func (s *Service) addProviderKey(c *rest.Call, user string) (any, error) {
 		return nil, err
 	}
 	cat := s.Catalog()
-	return s.Keychain.AddProviderKey(c.R.Context(), user, in.Provider, in.APIKey, in.Label, func(code string) bool {
-		_, ok := cat.Provider(code)
-		return ok
-	})
+	if err := keychain.RefuseOwnKeys(cat); err != nil {
+		return nil, err
+	}
+	return s.Keychain.AddProviderKey(c.R.Context(), user, in.Provider, in.APIKey, in.Label, knownTo(cat))
 }
 
 func (s *Service) removeProviderKey(c *rest.Call, user string) (any, error) {

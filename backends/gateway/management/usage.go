@@ -2,7 +2,6 @@ package management
 
 import (
 	"bytes"
-	"encoding/csv"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,21 +9,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/spreadsheet"
 )
 
+// period reads the time that a report is about, and its format.
+func period(c *rest.Call) (from, to time.Time, format string, err error) {
+	if from, err = c.Time("from"); err != nil {
+		return from, to, "", err
+	}
+	if to, err = c.Time("to"); err != nil {
+		return from, to, "", err
+	}
+	format, err = c.Choice("format", "json", "csv")
+	return from, to, format, err
+}
+
 func (s *Service) usage(c *rest.Call, user string) (any, error) {
-	from, err := c.Time("from")
-	if err != nil {
-		return nil, err
-	}
-	to, err := c.Time("to")
-	if err != nil {
-		return nil, err
-	}
-	format, err := c.Choice("format", "json", "csv")
+	from, to, format, err := period(c)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +39,7 @@ func (s *Service) usage(c *rest.Call, user string) (any, error) {
 	if format == "csv" && len(group) != 1 {
 		return nil, apierror.New(400, "invalid_value", "a CSV file has one group: give one of provider, model, day, hour, key, tier").With("group")
 	}
-	report, err := s.Keychain.Usage(c.R.Context(), user, keychain.UsageQuery{From: from, To: to, Group: group})
+	report, err := s.Spending.Usage(c.R.Context(), user, spending.UsageQuery{From: from, To: to, Group: group})
 	if err != nil || format == "json" {
 		return report, err
 	}
@@ -43,12 +47,12 @@ func (s *Service) usage(c *rest.Call, user string) (any, error) {
 }
 
 // reportRows are the lines of a report that has one group.
-func reportRows(r *keychain.UsageReport) [][]string {
+func reportRows(r *spending.UsageReport) [][]string {
 	rows := [][]string{{
 		"provider", "model", "day", "hour", "key_id", "tier", "requests", "succeeded", "failed", "cancelled", "failed_attempts",
 		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "total_tokens", "cost_usd", "unpriced_requests", "latency_ms_avg", "first_token_ms_avg",
 	}}
-	for _, lines := range [][]keychain.UsageGroup{r.ByProvider, r.ByModel, r.ByDay, r.ByHour, r.ByKey, r.ByTier} {
+	for _, lines := range [][]spending.UsageGroup{r.ByProvider, r.ByModel, r.ByDay, r.ByHour, r.ByKey, r.ByTier} {
 		for i := range lines {
 			l := &lines[i]
 			hour := ""
@@ -124,7 +128,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.Keychain.Recent(c.R.Context(), user, before, limit)
+	records, err := s.Spending.Recent(c.R.Context(), user, before, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +151,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 }
 
 // recordOf lists every attempt of a request, the one that answered last.
-func recordOf(r *keychain.Record) requestRecord {
+func recordOf(r *spending.Record) requestRecord {
 	out := requestRecord{
 		ID: r.RequestID, At: r.At, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel, Tier: text(r.Tier.String()),
 		Provider: text(r.Provider), Model: text(r.Model), ProviderKey: text(r.ProviderKey), Stream: r.Stream, Status: r.Status, Error: text(r.Code),
@@ -221,27 +225,15 @@ func toolCalls(tools map[string]int64) string {
 	return strings.Join(words, " ")
 }
 
-// table writes rows as CSV (RFC 4180). A cell that a spreadsheet would take for
-// a formula gets an apostrophe in front.
+// table writes rows as CSV.
 func table(rows [][]string, name string) (any, error) {
 	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.UseCRLF = true
+	w := spreadsheet.NewWriter(&out)
 	for _, row := range rows {
-		for i, cell := range row {
-			if cell != "" && (cell[0] == '=' || cell[0] == '+' || cell[0] == '@' || cell[0] == '\t' || cell[0] == '\r' || (cell[0] == '-' && !numeric(cell))) {
-				row[i] = "'" + cell
-			}
-		}
 		if err := w.Write(row); err != nil {
 			return nil, err
 		}
 	}
-	w.Flush()
-	return rest.Raw{Type: "text/csv; charset=utf-8; header=present", Name: name, Data: out.Bytes()}, w.Error()
-}
-
-func numeric(cell string) bool {
-	_, err := strconv.ParseFloat(cell, 64)
-	return err == nil
+	err := w.Flush()
+	return rest.Raw{Type: spreadsheet.Type, Name: name, Data: out.Bytes()}, err
 }

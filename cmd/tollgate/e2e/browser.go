@@ -37,7 +37,7 @@ func CheckConsole(t *testing.T, document, root, connect string) string {
 	}
 	for path, kind := range map[string]string{
 		"app.js": "text/javascript; charset=utf-8", "pages/overview.js": "text/javascript; charset=utf-8", "parts/dom.js": "text/javascript; charset=utf-8",
-		"app.css": "text/css; charset=utf-8", "parts/base.css": "text/css; charset=utf-8", "parts/favicon.svg": "image/svg+xml",
+		"app.css": "text/css; charset=utf-8", "parts/look.css": "text/css; charset=utf-8", "parts/logo.svg": "image/svg+xml", "parts/icons.svg": "image/svg+xml",
 	} {
 		a := Get(t, Client, document+root+path, "")
 		if a.Status != http.StatusOK || a.Header.Get("Content-Type") != kind || a.Header.Get("ETag") == "" || a.Header.Get("Content-Security-Policy") != policy {

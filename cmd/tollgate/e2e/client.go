@@ -24,6 +24,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/scriptedmodel"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -91,12 +93,12 @@ func OpenKeychain(t *testing.T, db *store.DB, master []byte) *keychain.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, err := keychain.New(db, ring, zap.NewNop(), time.Now)
+	service, err := keychain.New(db, ring, spending.NewLedger(db, zap.NewNop(), time.Now), zap.NewNop(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(service.Close)
-	if err := db.Register(keychain.Schema()); err != nil {
+	if err := db.Register(schema.Gateway()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

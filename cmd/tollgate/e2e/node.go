@@ -167,14 +167,25 @@ func (n *Node) Start() *Node {
 	return n
 }
 
-// Admin uses the admin API on its socket.
-func (n *Node) Admin(method, path, contentType, body string) (string, error) {
+// Admin uses the admin API on its socket. After a reload the API's server before shares the
+// socket for a moment, and closes a connection that it accepted in its last one without an answer:
+// such a request has done nothing, and is sent again.
+func (n *Node) Admin(method, path, contentType, body string) (text string, err error) {
 	client := &http.Client{Timeout: StartLimit, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", n.Path("data", "admin.sock"))
 		},
 	}}
+	for range 5 {
+		if text, err = admin(client, method, path, contentType, body); !errors.Is(err, io.EOF) {
+			break
+		}
+	}
+	return text, err
+}
+
+func admin(client *http.Client, method, path, contentType, body string) (string, error) {
 	request, err := http.NewRequestWithContext(context.Background(), method, "http://admin"+path, strings.NewReader(body))
 	if err != nil {
 		return "", err

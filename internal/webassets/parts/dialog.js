@@ -26,7 +26,7 @@ export function confirm(title, text, action, work) {
   dialog(title, (close) => form(
     [h('p', null, text)],
     [
-      h('button', { type: 'button', onclick: close, autofocus: true }, 'Cancel'),
+      h('button.quiet', { type: 'button', onclick: close, autofocus: true }, 'Cancel'),
       h('button.danger', { type: 'submit' }, action),
     ],
     async () => {

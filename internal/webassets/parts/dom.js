@@ -1,6 +1,8 @@
 // Making elements. Every text is a text node: nothing that comes from outside is
 // ever read as markup.
 
+export { announce, copyButton, toast } from './look.js';
+
 const svgNamespace = 'http://www.w3.org/2000/svg';
 
 // h makes an element: h('a.plain', {href, onclick}, ...children). Children are
@@ -31,9 +33,16 @@ function set(element, key, value) {
   else element.setAttribute(key, value === true ? '' : value);
 }
 
-// logo is the sign of the product, beside its name.
-export function logo() {
-  return h('img', { src: new URL('favicon.svg', import.meta.url).href, alt: '', width: 28, height: 28 });
+// bar fills what stands behind the name in the bar at the top: it is the page's own.
+export function bar(...content) {
+  document.getElementById('bar').replaceChildren(...content.filter(Boolean));
+}
+
+const name = document.title;
+
+// entitle names what is shown in the title of the window, before what the document is called.
+export function entitle(text) {
+  document.title = `${text} – ${name}`;
 }
 
 let count = 0;
@@ -43,16 +52,9 @@ export function uid(prefix = 'x') {
   return `${prefix}-${++count}`;
 }
 
-// announce tells users of screen readers what others see.
-export function announce(text) {
-  const place = document.getElementById('announcer');
-  place.textContent = '';
-  setTimeout(() => { place.textContent = text; }, 50);
-}
-
-// badge is a state in a word: good, warn, bad or plain.
-export function badge(tone, text, title) {
-  return h(`span.badge.${tone}`, { title }, text);
+// tag is a state in a word: good, warn, bad or plain.
+export function tag(tone, text, title) {
+  return h(`span.tag.${tone}`, { title }, text);
 }
 
 // code is text of machines.
@@ -63,7 +65,7 @@ export function code(text) {
 // table makes one from its columns, [{title, cell, number, class}], and rows. A
 // column without a title holds what can be done with a row. One that can be sorted has
 // a head to press, and says how it is sorted.
-export function table(caption, columns, rows, empty = 'Nothing here.') {
+export function table(caption, columns, rows, empty = 'There is nothing to show yet.') {
   if (!rows.length) return h('p.empty', null, empty);
   return tableOf(caption, columns, rows.map((row) => tableRow(columns, row)));
 }
@@ -71,37 +73,22 @@ export function table(caption, columns, rows, empty = 'Nothing here.') {
 // tableOf is the table around rows that tableRow has made. On narrow screens each
 // row becomes a block, so roles are said here explicitly.
 export function tableOf(caption, columns, rows) {
-  return h('table', { role: 'table' },
-    h('caption.unseen', null, caption),
-    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map((c) => h('th', { scope: 'col', role: 'columnheader', class: kind(c), 'aria-sort': c.sorted }, c.head ?? (c.title || h('span.unseen', null, 'Actions')))))),
+  return h('table.stack', { role: 'table' },
+    h('caption.hidden', null, caption),
+    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map((c) => h('th', { scope: 'col', role: 'columnheader', class: kind(c), 'aria-sort': c.sorted }, c.head ?? (c.title || h('span.hidden', null, 'Actions')))))),
     h('tbody', { role: 'rowgroup' }, rows));
 }
 
 export function tableRow(columns, row) {
-  return h('tr', { role: 'row' }, columns.map((c) => h('td', { role: 'cell', 'data-title': c.title, class: kind(c) }, h('div', null, c.cell(row)))));
+  return h('tr', { role: 'row' }, columns.map((c) => h('td', { role: 'cell', 'data-label': c.title, class: kind(c) }, h('div', null, c.cell(row)))));
 }
 
 const kind = (column) => [column.number && 'number', column.class].filter(Boolean).join(' ') || null;
 
-// scroller lets wide content scroll in itself, with the keyboard too.
+// scroller lets a wide table scroll in itself, with the keyboard too.
 export function scroller(label, content) {
+  content.classList.remove('stack');
   return h('div.scroll', { role: 'region', tabindex: '0', 'aria-label': label }, content);
-}
-
-// copyButton copies a text, and says so.
-export function copyButton(text, label = 'Copy') {
-  const button = h('button', { type: 'button' }, label);
-  button.addEventListener('click', async () => {
-    try {
-      await navigator.clipboard.writeText(typeof text === 'function' ? text() : text);
-      button.textContent = 'Copied';
-      announce('Copied');
-    } catch {
-      button.textContent = 'Select it and copy by hand';
-    }
-    setTimeout(() => { button.textContent = label; }, 2000);
-  });
-  return button;
 }
 
 // errorBox shows why something did not work: what is the matter, and what to do
@@ -111,7 +98,7 @@ export function errorBox(error, again) {
     h('p', null, h('strong', null, error.title ?? 'That did not work.'), ` ${error.advice || error.message}`),
     error.advice && h('pre.code', null, error.message),
     error.requestID && h('p.small', null, 'Request ', code(error.requestID)),
-    again && h('p', null, h('button', { type: 'button', onclick: again }, 'Try again')));
+    again && h('p', null, h('button.quiet', { type: 'button', onclick: again }, 'Try again')));
 }
 
 // notice is a remark.

@@ -6,7 +6,7 @@ import { busy, errorBox, h, uid } from './dom.js';
 export function field(label, input, { hint, name, wide } = {}) {
   input.id ||= uid('f');
   const help = hint && h('p.hint', { id: `${input.id}-hint` }, hint);
-  const wrong = h('p.wrong', { id: `${input.id}-wrong` });
+  const wrong = h('p.problem', { id: `${input.id}-wrong` });
   input.setAttribute('aria-describedby', [help?.id, wrong.id].filter(Boolean).join(' '));
   input.addEventListener('input', () => {
     wrong.textContent = '';
@@ -50,7 +50,7 @@ export function form(fields, buttons, submit) {
         }
       });
     },
-  }, h('div.fields', null, fields), errors, h('div.buttons', null, buttons));
+  }, h('div.fields', null, fields), errors, h('div.do', null, buttons));
 }
 
 // mistake is an error of one field, found before anything is sent.

@@ -1,7 +1,5 @@
 // The frame of a console of many pages: the navigation at the side, one page at a time.
-import { h, logo } from './dom.js';
-
-export const brand = () => h('span.brand', null, logo(), 'Tollgate');
+import { bar, entitle, h } from './dom.js';
 
 // frame fills app with the navigation and shows the page that the location names:
 // #/path, #/path/id or #/path?query. groups are [[title, {path: page}]], of which the
@@ -16,16 +14,16 @@ export const brand = () => h('span.brand', null, logo(), 'Tollgate');
 //
 // who is who signed in, and signOut what the button does; without them there is none. It
 // returns the function that ends it.
-export function frame(app, { name, groups, last = [], who, whoTitle, signOut }) {
+export function frame(app, { groups, last = [], who, whoTitle, signOut }) {
   const pages = Object.assign({}, ...groups.map(([, list]) => list));
   const [home] = Object.values(pages);
   let leave = null; // ends what the current page has running
 
-  const nav = h('nav', { id: 'nav', 'aria-label': 'Console' }, groups.map(([title, list]) => [
+  const nav = h('nav.side', { id: 'nav', 'aria-label': 'Console' }, groups.map(([title, list]) => [
     title && h('h2', null, title),
     h('ul', null, Object.entries(list).map(([path, page]) => h('li', null, h('a', { href: `#/${path}`, 'data-path': path }, page.title)))),
   ]), last.length > 0 && h('ul.last', null, last.map((link) => h('li', null, link))));
-  const toggle = h('button.menu', { type: 'button', 'aria-expanded': 'false', 'aria-controls': 'nav' }, 'Menu');
+  const toggle = h('button.quiet.menu', { type: 'button', 'aria-expanded': 'false', 'aria-controls': 'nav' }, 'Menu');
   const open = (on) => {
     toggle.setAttribute('aria-expanded', String(on));
     app.classList.toggle('open', on);
@@ -39,11 +37,8 @@ export function frame(app, { name, groups, last = [], who, whoTitle, signOut }) 
     }
   });
   const main = h('main', { id: 'main', tabindex: '-1' });
-  app.replaceChildren(
-    h('a.skip', { href: '#main', onclick(event) { event.preventDefault(); main.focus(); } }, 'Skip to the content'),
-    h('header', null, brand(), toggle, h('span.who', { title: whoTitle }, who), signOut && h('button.quiet', { type: 'button', onclick: signOut }, 'Sign out')),
-    nav, main,
-  );
+  bar(h('div.account', null, toggle, who && h('span.who', { title: whoTitle }, who), signOut && h('button.plain', { type: 'button', onclick: signOut }, 'Sign out')));
+  app.replaceChildren(nav, main);
 
   const abandon = () => {
     leave?.abort();
@@ -61,11 +56,11 @@ export function frame(app, { name, groups, last = [], who, whoTitle, signOut }) 
       if (pages[link.dataset.path] === page) link.setAttribute('aria-current', 'page');
       else link.removeAttribute('aria-current');
     }
-    document.title = `${page.title} – ${name}`;
+    entitle(page.title);
     const heading = h('h1', { tabindex: '-1' }, page.title);
-    const actions = h('div.actions.buttons');
+    const actions = h('div.actions.do');
     const body = h('div.page', null);
-    main.replaceChildren(h('div.head', null, h('div', null, heading, page.about && h('p.about', null, page.about)), actions), body);
+    main.replaceChildren(h('div.head', null, h('div', null, heading, page.about && h('p.lead', null, page.about)), actions), body);
     page.show({
       body, actions, heading, signal,
       id: plain(rest.join('/')),
@@ -81,6 +76,7 @@ export function frame(app, { name, groups, last = [], who, whoTitle, signOut }) 
   addEventListener('hashchange', navigate);
   navigate();
   return () => {
+    bar();
     removeEventListener('hashchange', navigate);
     abandon();
   };

@@ -71,7 +71,7 @@ async function send(method, path, { body, signal, accept } = {}) {
 }
 
 // quota tells how the account stands.
-export const quota = async (signal) => (await (await send('GET', 'v1/quota', { signal })).json()).result;
+export const quota = (signal) => get('v1/quota', signal);
 
 // source gives what opens a document of the service in a tab; null: the address is another
 // one.
@@ -88,9 +88,20 @@ export function source(address) {
   };
 }
 
-// ask sends a question, tells onStage each stage as it begins, and returns the envelope.
-export async function ask(query, force, signal, onStage) {
-  const response = await send('POST', 'v1/answer', { body: { query, ...(force && { forceAnswer: true }) }, signal, accept: 'text/event-stream' });
+const get = async (path, signal) => (await (await send('GET', path, { signal })).json()).result;
+
+// evidence returns the passages that an own answer stands on.
+export const evidence = (id, signal) => get(`v1/answers/${encodeURIComponent(id)}/evidence`, signal);
+
+// companies returns a page of the companies whose name contains a text, behind the name after.
+export const companies = (name, after, signal) => get(`v1/companies?${new URLSearchParams({ name, after })}`, signal);
+
+// company returns the documents and the figures of one.
+export const company = (id, signal) => get(`v1/companies/${encodeURIComponent(id)}`, signal);
+
+// ask sends a question, which may follow the answer with the id previous, tells onStage each stage as it begins, and returns the envelope.
+export async function ask({ query, force, previous }, signal, onStage) {
+  const response = await send('POST', 'v1/answer', { body: { query, ...(force && { forceAnswer: true }), ...(previous && { previous }) }, signal, accept: 'text/event-stream' });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (let text = ''; ;) {
     const { value, done } = await reader.read();

@@ -1,26 +1,24 @@
-// The page: a key, a question, what is being done for it, and the answer.
-import { ask, door, quota, reason } from './api.js';
-import { link, shown } from './markdown.js';
-import { announce, code, errorBox, h, logo, notice } from './parts/dom.js';
+// The frame of the page: the key, and which of its parts is shown: questions, or what is held.
+import { companyPage, companiesPage } from './companies.js';
+import { door, quota } from './api.js';
+import { asking } from './ask.js';
+import { bar, entitle, h, notice } from './parts/dom.js';
 import { field, form, mistake } from './parts/form.js';
-import { number, time } from './parts/format.js';
+import { number, time } from './parts/look.js';
 
 const app = document.getElementById('app');
+const unlimited = Number.MAX_SAFE_INTEGER; // the API's way to say that there is no limit
 
-const brand = () => h('span.brand', null, logo(), 'Answers');
-
-// stages are the words for what is done.
-const stages = {
-  question: 'Reading the question', plan: 'Parts of the question', search: 'Looking for passages', draft: 'Writing', check: 'Checking figures and references', assemble: 'Putting it together',
-};
-
+// knock asks for the key.
 function knock(text) {
+  leave();
+  bar();
   const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
-  app.replaceChildren(h('main.door', { id: 'main', tabindex: '-1' },
-    brand(), h('h1', null, 'Ask your documents'), text && notice('warn', h('p', { role: 'alert' }, text)),
+  app.replaceChildren(h('main.card', { id: 'main', tabindex: '-1' },
+    h('h1', null, 'Ask your documents'), text && notice('warn', h('p', { role: 'alert' }, text)),
     form(
       [field('API key', key, { name: 'key', wide: true, hint: 'One made on the server, by tollgate answer key create.' })],
-      [h('button.primary', { type: 'submit' }, 'Go on')],
+      [h('button', { type: 'submit' }, 'Continue')],
       async () => {
         const value = key.value.trim();
         if (!/^[\x21-\x7e]+$/.test(value)) throw mistake('key', 'Paste the key, whole and nothing else.');
@@ -30,91 +28,65 @@ function knock(text) {
           door.forget();
           throw error.status === 401 ? mistake('key', 'There is no such key.') : error;
         });
-        room();
+        enter();
       },
     ),
     h('p.small.muted', null, 'The key stays in this browser tab and ends with it.')));
   key.focus();
 }
 
-function room() {
-  const left = h('span.quota');
-  const query = h('textarea', { maxlength: 2000, required: true, rows: 3 });
-  const force = h('input', { type: 'checkbox', id: 'force' });
-  const answers = h('div');
-  let running = null;
-  const count = async () => {
-    try {
-      const q = await quota();
-      left.textContent = `${number(q.used)} of ${number(q.totalLimit)} answers`;
-      left.title = `Until ${time(q.end)}`;
-    } catch {
-      left.textContent = '';
-    }
-  };
-  const button = h('button.primary', { type: 'submit' }, 'Ask');
-  app.replaceChildren(
-    h('header', null, brand(), left, h('button.quiet', { type: 'button', onclick: () => { running?.abort(); door.forget(); knock(); } }, 'Forget the key')),
-    h('main', { id: 'main', tabindex: '-1' },
-      h('h1', null, 'Ask your documents'),
-      h('section.card.ask', { 'aria-label': 'Question' }, form(
-        [field('Question', query, { name: 'query', wide: true, hint: 'As you would ask a colleague: a company, a figure, a year.' })],
-        [h('label.small', { for: 'force' }, force, ' Also what is not about investments'), button],
-        async () => {
-          const text = query.value.trim();
-          if (!text) throw mistake('query', 'Write a question first.');
-          await one(text);
-        },
-      )),
-      answers),
+let running = null; // ends what the shown part has running
+
+function leave() {
+  running?.abort();
+  removeEventListener('hashchange', show);
+}
+
+let questions = null; // the part of questions, which keeps its answers while another part is shown
+const left = h('span.quota');
+const links = [['', 'Questions'], ['companies', 'Companies']].map(([path, title]) => h('a', { href: `#/${path}`, 'data-path': path }, title));
+
+// enter shows what a key opens.
+function enter() {
+  questions = asking({ count, lost: () => { door.forget(); knock('The key is taken no longer.'); } });
+  bar(
+    h('nav.parts', { 'aria-label': 'Parts' }, links),
+    h('div.account', null, left, h('button.plain', { type: 'button', onclick: () => { questions.stop(); door.forget(); knock(); } }, 'Forget the key')),
   );
-  const one = async (text) => {
-    const done = h('ul.stages', { 'aria-label': 'What is done' });
-    const card = h('section.card', { 'aria-label': text }, h('div.cardhead', null, h('h2', null, text)), done);
-    answers.prepend(card);
-    const seen = new Set();
-    running = new AbortController();
-    try {
-      const told = await ask(text, force.checked, running.signal, (stage) => {
-        const word = stages[stage] ?? stage;
-        if (!seen.has(word)) done.append(h('li', null, word));
-        seen.add(word);
-      });
-      card.replaceChildren(card.firstChild, ...answer(told));
-      announce(told.success ? 'The answer is there' : 'There is no answer');
-      query.value = '';
-    } catch (error) {
-      if (error.name === 'AbortError') return;
-      card.remove();
-      if (error.status === 401) {
-        door.forget();
-        knock('The key is taken no longer.');
-        return;
-      }
-      throw error;
-    } finally {
-      await count();
-    }
-  };
+  addEventListener('hashchange', show);
   count();
-  query.focus();
+  show();
 }
 
-// answer is what became of a question.
-function answer({ success, error, result }) {
-  if (!success) return [notice('warn', h('p', null, reason(error)), h('p.small', null, code(error)))];
-  return [
-    h('div.said', null, shown(result.answer)),
-    references(result.references),
-    ...(result.subqueries ?? []).map((part) => h('div.part', null, h('h3', null, part.query), h('div.said', null, shown(part.answer)), references(part.references))),
-    h('p.small.muted', null, 'Answer ', code(result.id)),
-  ];
+// show brings up the part that the location names.
+function show() {
+  running?.abort();
+  running = new AbortController();
+  const [path, id] = location.hash.replace(/^#\/?/, '').split('/');
+  for (const link of links) {
+    if (link.dataset.path === path) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  if (path === 'companies') {
+    entitle('Companies');
+    app.replaceChildren(id ? companyPage(id, running.signal) : companiesPage(running.signal));
+    return;
+  }
+  entitle('Questions');
+  app.replaceChildren(questions.main);
+  questions.focus();
 }
 
-function references(list) {
-  if (!list?.length) return null;
-  return h('ol.references', { 'aria-label': 'References' }, list.map((r) => h('li', null, link(r.title, r.url) ?? r.title)));
+// count tells how many answers the account has had.
+async function count() {
+  try {
+    const q = await quota();
+    left.textContent = q.totalLimit >= unlimited ? `${number(q.used)} answers, no limit` : `${number(q.used)} of ${number(q.totalLimit)} answers`;
+    left.title = `Until ${time(q.end)}`;
+  } catch {
+    left.textContent = '';
+  }
 }
 
-if (door.key) room();
+if (door.key) enter();
 else knock();

@@ -19,9 +19,25 @@ export function shown(text) {
 function tableOf(lines) {
   const cells = (line) => line.trim().replace(/^\||\|$/g, '').split('|').map((c) => c.trim());
   const [head, ...rows] = lines.filter((line) => !/^[\s|:-]+$/.test(line)).map(cells);
-  return scroller('Table', h('table', null,
+  return scroller('Table', h('table', null, h('caption.hidden', null, 'Table'),
     h('thead', null, h('tr', null, head.map((c) => h('th', { scope: 'col' }, inline(c))))),
     h('tbody', null, rows.map((row) => h('tr', null, row.map((c) => h('td', null, inline(c))))))));
+}
+
+// Where a marked text begins and ends, in characters that no text of people has.
+const [begin, end] = ['\uE000', '\uE001'];
+
+// marked is the Markdown of parts, [{text, marked}], with marks around those that are marked, in each line and cell of them.
+export function marked(parts) {
+  return parts.map(({ text, marked: on }) => {
+    const clean = text.replace(/[\uE000\uE001]/g, '');
+    return on ? clean.split(/(\n|\|)/).map((piece) => (/^(\n|\||\s*)$/.test(piece) ? piece : begin + piece + end)).join('') : clean;
+  }).join('');
+}
+
+// words are the nodes of a text with its marks.
+function words(text) {
+  return text.split(/(\uE000[^\uE001]*\uE001)/).filter(Boolean).map((piece) => (piece.startsWith(begin) ? h('mark', null, piece.slice(1, -1)) : piece.replace(/[\uE000\uE001]/g, '')));
 }
 
 const pattern = /\[([^\]]+)\]\(([^)\s]+)\)|\*\*([^*]+)\*\*|`([^`]+)`/g;
@@ -30,14 +46,14 @@ function inline(text) {
   const out = [];
   let last = 0;
   for (const found of text.matchAll(pattern)) {
-    out.push(text.slice(last, found.index));
+    out.push(...words(text.slice(last, found.index)));
     const [whole, label, url, strong, code] = found;
-    if (label) out.push(link(label, url) ?? whole);
-    else if (strong) out.push(h('strong', null, strong));
-    else out.push(h('code', null, code));
+    if (label) out.push(link(label, url) ?? words(whole));
+    else if (strong) out.push(h('strong', null, words(strong)));
+    else out.push(h('code', null, words(code)));
     last = found.index + whole.length;
   }
-  return [...out, text.slice(last)];
+  return [...out, ...words(text.slice(last))];
 }
 
 // link leads to a document; what is no address of the web stays text.

@@ -11,15 +11,15 @@ import * as resources from './pages/resources.js';
 import * as system from './pages/system.js';
 import * as tokens from './pages/tokens.js';
 import * as users from './pages/users.js';
-import { announce, errorBox, h, notice } from './parts/dom.js';
+import { announce, entitle, errorBox, h, notice } from './parts/dom.js';
 import { field, form, mistake } from './parts/form.js';
-import { brand, frame } from './parts/frame.js';
+import { frame } from './parts/frame.js';
 
 const groups = [
   [null, { '': overview }],
-  ['Who takes part', { clients, users, resources }],
-  ['Elsewhere', { providers, idps }],
-  ['What was given', { grants, tokens, audit }],
+  ['Directory', { clients, users, resources }],
+  ['Federation', { providers, idps }],
+  ['Grants and tokens', { grants, tokens, audit }],
   ['Server', { keys, system }],
 ];
 
@@ -31,13 +31,13 @@ let needed = true; // whether the API wants a key
 function knock(text) {
   leave();
   leave = () => {};
-  document.title = 'Sign in – Authorization server';
+  entitle('Sign in');
   const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
-  app.replaceChildren(h('main.door', { id: 'main', tabindex: '-1' },
-    brand(), h('h1', null, 'Authorization server'), text && notice('warn', h('p', { role: 'alert' }, text)),
+  app.replaceChildren(h('main.card', { id: 'main', tabindex: '-1' },
+    h('h1', null, 'Authorization server'), text && notice('warn', h('p', { role: 'alert' }, text)),
     form(
       [field('Administration key', key, { name: 'key', wide: true, hint: 'The value of admin.api_key.' })],
-      [h('button.primary', { type: 'submit' }, 'Sign in')],
+      [h('button', { type: 'submit' }, 'Sign in')],
       async () => {
         const value = key.value.trim();
         if (!value) throw mistake('key', 'Paste the key first.');
@@ -60,7 +60,6 @@ async function enter() {
     throw error;
   });
   leave = frame(app, {
-    name: 'Authorization server',
     groups,
     who: 'Administration',
     signOut: needed && (() => {
@@ -79,7 +78,7 @@ async function start() {
     await enter();
   } catch (error) {
     if (needed && !door.key) return knock(error.message);
-    app.replaceChildren(h('main.door', { id: 'main' }, brand(), errorBox(error, start)));
+    app.replaceChildren(h('main.card', { id: 'main' }, h('h1', null, 'Authorization server'), errorBox(error, start)));
   }
 }
 

@@ -1,6 +1,6 @@
 // States as badges.
-import { badge } from './parts/dom.js';
+import { tag } from './parts/dom.js';
 
 const tones = { active: 'good', ok: 'good', suspended: 'warn', disabled: 'warn', rotated: 'plain', revoked: 'bad', error: 'bad', expired: 'plain' };
 
-export const state = (text) => badge(tones[text] ?? 'plain', text);
+export const state = (text) => tag(tones[text] ?? 'plain', text);

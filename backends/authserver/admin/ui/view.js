@@ -1,8 +1,8 @@
 // What the pages share: paged lists, facts, acts that ask first.
-import { announce, busy, errorBox, h, load, notice, table, uid } from './parts/dom.js';
+import { busy, errorBox, h, load, notice, table, toast, uid } from './parts/dom.js';
 import { confirm } from './parts/dialog.js';
 import { field, select } from './parts/form.js';
-import { ago, day, exact, number, zone } from './parts/format.js';
+import { ago, day, exact, number, zone } from './parts/look.js';
 
 const size = 50; // rows a page
 const pause = 300; // ms without a key until what was typed is looked for
@@ -58,9 +58,9 @@ export function list({ caption, columns, fetch, rows, empty, missing = empty, fi
     history.replaceState({ ...history.state, [entry]: { values, pages, total, fixed } }, '');
     const next = answer.has_more && (answer.next ? { cursor: answer.next } : { offset: offset + size });
     pager.replaceChildren(...(offset || next ? [
-      h('button', { type: 'button', 'aria-disabled': !offset && 'true', onclick: () => offset && turn([{}]) }, 'First'),
-      h('button', { type: 'button', 'aria-disabled': !offset && 'true', onclick: () => offset && turn(pages.slice(0, -1)) }, 'Previous'),
-      h('button', { type: 'button', 'aria-disabled': !next && 'true', onclick: () => next && turn([...pages, next]) }, 'Next'),
+      h('button.quiet', { type: 'button', 'aria-disabled': !offset && 'true', onclick: () => offset && turn([{}]) }, 'First'),
+      h('button.quiet', { type: 'button', 'aria-disabled': !offset && 'true', onclick: () => offset && turn(pages.slice(0, -1)) }, 'Previous'),
+      h('button.quiet', { type: 'button', 'aria-disabled': !next && 'true', onclick: () => next && turn([...pages, next]) }, 'Next'),
       h('span.where', { role: 'status' }, found.length ? [`${number(offset + 1)} to ${number(offset + found.length)}`, total && ` of ${total}`] : 'no more'),
     ] : [total && found.length > 1 && h('span.where', { role: 'status' }, `${total} in all`)].filter(Boolean)));
     const asked = filters.some((f) => f.name !== order.name && values[f.name]);
@@ -92,9 +92,9 @@ export function list({ caption, columns, fetch, rows, empty, missing = empty, fi
     }
     return field(f.label, input, { hint: input.type === 'datetime-local' ? [`In the zone ${zone()}.`, f.hint].filter(Boolean).join(' ') : f.hint });
   });
-  const head = inputs.length > 0 && h('div.card.filters', null, h('form', { onsubmit: (event) => event.preventDefault() }, h('div.fields', null, inputs)));
+  const head = inputs.length > 0 && h('div.panel.filter', null, h('form', { onsubmit: (event) => event.preventDefault() }, h('div.fields', null, inputs)));
   show();
-  return Object.assign(h('div.stack', null, head, h('div.page', null, place), pager), { show });
+  return Object.assign(h('div.flow', null, head, h('div.page', null, place), pager), { show });
 }
 
 // facts are [label, what] pairs; what is empty is left out. A third value of true has the
@@ -106,11 +106,11 @@ export function facts(pairs) {
 // card is a part of a page with a heading and what can be done there.
 export function card(title, content, ...buttons) {
   const id = uid('card');
-  return h('section.card', { 'aria-labelledby': id }, h('div.cardhead', null, h('h2', { id }, title), buttons.length > 0 && h('div.buttons.push', null, buttons)), content);
+  return h('section.panel', { 'aria-labelledby': id }, h('div.head', null, h('h2', { id }, title), buttons.length > 0 && h('div.do.push', null, buttons)), content);
 }
 
 // act is a button that does something at once.
-export function act(label, work, kind = 'button') {
+export function act(label, work, kind = 'button.quiet') {
   const button = h(kind, { type: 'button' }, label);
   button.addEventListener('click', () => busy(button, async () => {
     try {
@@ -125,7 +125,7 @@ export function act(label, work, kind = 'button') {
 
 function complain(button, error) {
   const box = errorBox(error);
-  button.closest('.card, .page, main').append(box);
+  button.closest('.panel, .card, .page, main').append(box);
   box.scrollIntoView({ block: 'nearest' });
 }
 
@@ -136,7 +136,7 @@ export function ask(label, title, text, work, kind = 'button.danger') {
 
 // done tells what was done and shows the page as it is now.
 export async function done(text, again) {
-  announce(text);
+  toast(text);
   await again();
 }
 
@@ -173,8 +173,8 @@ export const status = (s, state) => facts([['Version', s.version], ['Started', m
 
 // more leads from one of a kind to its tokens that have ended, too, and to the audit, which
 // calls it by acts.
-export const more = (kind, id, text, acts = kind) => h('p.buttons', null,
-  h('a', { href: `#/tokens?${kind}=${encodeURIComponent(id)}` }, 'All tokens, ended ones too'),
+export const more = (kind, id, text, acts = kind) => h('p.do', null,
+  h('a', { href: `#/tokens?${kind}=${encodeURIComponent(id)}` }, 'All tokens, also expired ones'),
   h('a', { href: `#/audit?${acts}=${encodeURIComponent(id)}` }, text));
 
 // lines are a text with one value a line, as a list.

@@ -324,6 +324,39 @@ func TestUpstreamSchema(t *testing.T) {
 	}
 }
 
+// A schema with many names, branches or references is read in time that grows with its length.
+func TestUpstreamSchemaBounded(t *testing.T) {
+	t.Parallel()
+	listed := func(n int, item func(i int) string) string {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = item(i)
+		}
+		return strings.Join(items, ",")
+	}
+	names := listed(100_000, func(i int) string { return fmt.Sprintf(`"n%d"`, i) })
+	same := listed(100_000, func(i int) string { return fmt.Sprintf(`"x":{"const":%d}`, i) })
+	for name, test := range map[string]struct {
+		schema               string
+		properties, required int64
+	}{
+		"required":        {`{"anyOf":[{"required":[` + names + `]},{"required":[` + names + `]}]}`, 0, 100_000},
+		"properties":      {`{"allOf":[{"properties":{` + same + `}}]}`, 1, 0},
+		"branches":        {`{"anyOf":[{"allOf":[` + strings.Repeat(`{"properties":{"x":{}},"required":["x"]},`, 100_000) + `{}]}]}`, 1, 1},
+		"branches differ": {`{"anyOf":[` + strings.Repeat(`{"required":["x"]},`, 100_000) + `{"required":["y"]}]}`, 0, 0},
+		"references":      {`{"$defs":{"pad":"` + strings.Repeat("x", 4<<20) + `","a":{"properties":{"x":{}}}},"anyOf":[` + strings.Repeat(`{"$ref":"#/$defs/a"},`, 100_000) + `{}]}`, 1, 0},
+		"circles":         {`{"$defs":{"a":{"allOf":[` + strings.Repeat(`{"$ref":"#/$defs/a"},`, 1000) + `{}]}},"allOf":[{"$ref":"#/$defs/a"}]}`, 0, 0},
+	} {
+		written := gjson.Parse(upstreamSchema(test.schema))
+		if got := int64(len(written.Get("properties").Map())); got != test.properties {
+			t.Errorf("%s: %d properties, want %d", name, got, test.properties)
+		}
+		if got := written.Get("required.#").Int(); got != test.required {
+			t.Errorf("%s: %d names are required, want %d", name, got, test.required)
+		}
+	}
+}
+
 // upstreamLarge is a request of about 75 KB with 24 tools.
 func upstreamLarge() *hub.Request {
 	r := &hub.Request{Format: hub.Chat, Effort: hub.EffortHigh, Messages: []hub.Message{upstreamWords(hub.System, strings.Repeat("You are careful. ", 1000))}}

@@ -152,7 +152,7 @@ func hasChoice(v gjson.Result) bool {
 // choices at its top, and requires what each of them does. The description tells the rest.
 func withoutChoice(v gjson.Result) string {
 	var all properties
-	required := all.gather(v, v, 0)
+	required := all.gather(v, v, 0).names
 	var m schemaMender
 	m.dst = append(m.dst, `{"type":"object"`...)
 	description := ""
@@ -189,51 +189,65 @@ func withoutChoice(v gjson.Result) string {
 	return string(append(m.dst, '}'))
 }
 
-// properties are those of several schemas, each with the schemas that it may have.
+// properties gathers the properties of several schemas, each with the schemas that it may have.
 type properties struct {
 	names   []string
 	schemas map[string][]string
+	known   map[property]bool
 	visited int
+	read    int
 }
 
-// maxBranches and maxBranchDepth bound the schemas that are gathered: references may go in
-// circles and name a schema many times.
+// property is a name with one of its schemas.
+type property struct{ name, schema string }
+
+// maxBranches, maxBranchDepth and maxBranchBytes bound the schemas that are gathered and the
+// text that is read for them: references may go in circles and name a schema many times.
 const (
 	maxBranches    = 1024
 	maxBranchDepth = 32
+	maxBranchBytes = 64 << 20
 )
 
-// gather notes the properties of a schema within root and of the branches of its choices. It
-// returns the names of those that it requires.
-func (p *properties) gather(root, v gjson.Result, depth int) (required []string) {
-	if p.visited++; p.visited > maxBranches || depth > maxBranchDepth {
-		return nil
-	}
-	add := func(names []string) {
-		for _, name := range names {
-			if !slices.Contains(required, name) {
-				required = append(required, name)
-			}
-		}
+// gather notes the properties of a schema within root and of the branches of its choices, and
+// returns the names of those that it requires. Beyond the bounds it notes and requires nothing.
+func (p *properties) gather(root, v gjson.Result, depth int) (required nameList) {
+	if p.visited++; p.visited > maxBranches || depth > maxBranchDepth || !p.mayRead(v) {
+		return required
 	}
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		switch key {
 		case "$ref":
-			if target, ok := definition(root, v.Str); ok {
-				add(p.gather(root, target, depth+1))
+			if p.mayRead(root) {
+				if target, ok := definition(root, v.Str); ok {
+					required.add(p.gather(root, target, depth+1).names...)
+				}
 			}
 		case "properties":
 			jsontext.Members(v, func(name string, v gjson.Result) bool { p.add(name, v.Raw); return true })
 		case "required":
-			jsontext.Elements(v, func(v gjson.Result) bool { add([]string{v.Str}); return true })
+			jsontext.Elements(v, func(v gjson.Result) bool { required.add(v.Str); return true })
 		case "allOf":
-			jsontext.Elements(v, func(v gjson.Result) bool { add(p.gather(root, v, depth+1)); return true })
+			jsontext.Elements(v, func(v gjson.Result) bool {
+				required.add(p.gather(root, v, depth+1).names...)
+				return true
+			})
 		case "anyOf", "oneOf":
-			add(p.common(root, v, depth+1))
+			required.add(p.common(root, v, depth+1)...)
 		}
 		return true
 	})
 	return required
+}
+
+// mayRead reports whether v may still be read within maxBranchBytes, and counts it. The first
+// schema may always be read.
+func (p *properties) mayRead(v gjson.Result) bool {
+	if p.read > maxBranchBytes {
+		return false
+	}
+	p.read += len(v.Raw)
+	return true
 }
 
 // common gathers the branches of a choice and returns the names that all of them require.
@@ -242,25 +256,45 @@ func (p *properties) common(root, branches gjson.Result, depth int) (required []
 	jsontext.Elements(branches, func(v gjson.Result) bool {
 		own := p.gather(root, v, depth)
 		if first {
-			first, required = false, own
+			first, required = false, own.names
 			return true
 		}
-		required = slices.DeleteFunc(required, func(name string) bool { return !slices.Contains(own, name) })
+		required = slices.DeleteFunc(required, func(name string) bool { return !own.known[name] })
 		return true
 	})
 	return required
 }
 
 func (p *properties) add(name, schema string) {
-	if p.schemas == nil {
-		p.schemas = map[string][]string{}
+	if p.known[property{name, schema}] {
+		return
 	}
-	known := p.schemas[name]
-	if known == nil {
+	if p.known == nil {
+		p.schemas, p.known = map[string][]string{}, map[property]bool{}
+	}
+	p.known[property{name, schema}] = true
+	if p.schemas[name] == nil {
 		p.names = append(p.names, name)
 	}
-	if !slices.Contains(known, schema) {
-		p.schemas[name] = append(known, schema)
+	p.schemas[name] = append(p.schemas[name], schema)
+}
+
+// nameList lists names in the order in which they were added, each once.
+type nameList struct {
+	names []string
+	known map[string]bool
+}
+
+func (l *nameList) add(names ...string) {
+	for _, name := range names {
+		if l.known[name] {
+			continue
+		}
+		if l.known == nil {
+			l.known = map[string]bool{}
+		}
+		l.known[name] = true
+		l.names = append(l.names, name)
 	}
 }
 

@@ -1,7 +1,7 @@
 // The frame of the dashboard and the way between its pages.
 import { environment, here, link, note } from './address.js';
 import { ask, events, hasToken, rows, setToken } from './api.js';
-import { announce, h, logo } from './parts/dom.js';
+import { bar, entitle, h, toast } from './parts/dom.js';
 import { field, form, mistake, select } from './parts/form.js';
 import { forget, refreshControl } from './refresh.js';
 import { loadSettings } from './settings.js';
@@ -22,18 +22,15 @@ const single = ['node', 'report', 'query'];
 const app = document.getElementById('app');
 let leave = null;
 
-const brand = () => h('a.brand', { href: link('') }, logo(), 'Run events');
+const navigation = () => document.querySelector('nav[aria-label=Dashboard]');
 
 function frame() {
-  const main = h('main', { id: 'main', tabindex: '-1' });
+  const main = h('main.wrap', { id: 'main', tabindex: '-1' });
   const choice = h('div.environment', { hidden: true });
-  app.replaceChildren(
-    h('a.skip', { href: '#main', onclick(event) { event.preventDefault(); main.focus(); } }, 'Skip to the content'),
-    h('header', null, brand(),
-      h('nav', { 'aria-label': 'Dashboard' }, h('ul', null, listed.map(([path, page]) => h('li', null, h('a', { href: link(path), 'data-path': path }, page.title))))),
-      choice,
-      hasToken() && h('button.quiet', { type: 'button', onclick: signOut }, 'Forget the token')),
-    main);
+  bar(
+    h('nav', { 'aria-label': 'Dashboard' }, h('ul', null, listed.map(([path, page]) => h('li', null, h('a', { href: link(path), 'data-path': path }, page.title))))),
+    h('div.account', null, choice, hasToken() && h('button.plain', { type: 'button', onclick: signOut }, 'Sign out')));
+  app.replaceChildren(main);
   fillEnvironments(choice).catch(() => {}); // the pages tell of errors
 }
 
@@ -53,7 +50,7 @@ async function fillEnvironments(place) {
 }
 
 function showEnvironment() {
-  const place = app.querySelector('.environment');
+  const place = document.querySelector('.environment');
   const list = place?.querySelector('select');
   if (!list) return;
   place.hidden = single.includes(here().name);
@@ -64,12 +61,13 @@ function showEnvironment() {
 function door(text) {
   leave?.abort();
   forget();
-  document.title = 'Run events';
+  entitle('Sign in');
+  bar();
   const input = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
   const hint = 'Of a user that the option "read" names. It stays in this browser tab and ends with it.';
-  app.replaceChildren(h('main.door', { id: 'main', tabindex: '-1' }, brand(), h('h1', null, 'Who are you?'),
+  app.replaceChildren(h('main.card', { id: 'main', tabindex: '-1' }, h('h1', null, 'Sign in'),
     h('p', { role: 'alert' }, 'The service answered: ', text),
-    form([field('Bearer token', input, { name: 'token', hint, wide: true })], [h('button.primary', { type: 'submit' }, 'Use the token')], async () => {
+    form([field('Bearer token', input, { name: 'token', hint, wide: true })], [h('button', { type: 'submit' }, 'Use the token')], async () => {
       const token = input.value.trim().replace(/^Bearer\s+/i, '');
       if (!/^[\x21-\x7e]+$/.test(token)) throw mistake('token', 'Paste a token: it has no spaces or special characters.');
       setToken(token);
@@ -87,7 +85,7 @@ function door(text) {
 
 function signOut() {
   setToken('');
-  announce('The token is forgotten');
+  toast('The token is forgotten');
   history.replaceState(null, '', '#/');
   start();
 }
@@ -99,30 +97,30 @@ function start() {
 
 function navigate() {
   const main = document.getElementById('main');
-  if (!app.querySelector('nav')) return;
+  if (!navigation()) return;
   const { name, subject, parameters } = here();
   const page = Object.hasOwn(pages, name) ? pages[name] : overview;
   leave?.abort();
   leave = new AbortController();
   forget();
-  for (const anchor of app.querySelectorAll('nav a')) {
+  for (const anchor of navigation().querySelectorAll('a')) {
     const { path } = anchor.dataset;
     anchor.setAttribute('href', link(path));
     if (path === (parents[name] ?? name)) anchor.setAttribute('aria-current', name in parents ? 'true' : 'page');
     else anchor.removeAttribute('aria-current');
   }
-  app.querySelector('.brand').setAttribute('href', link(''));
+  document.querySelector('.brand').setAttribute('href', link(''));
   showEnvironment();
   const heading = h('h1', { tabindex: '-1' }, page.title);
-  const about = h('div.about', null, page.about);
+  const about = h('div.lead', null, page.about);
   const body = h('div.page');
-  const entitle = (text) => {
+  const call = (text) => {
     heading.textContent = text;
-    document.title = `${text} – Run events`;
+    entitle(text);
   };
-  entitle(page.title);
+  call(page.title);
   main.replaceChildren(h('div.head', null, h('div', null, heading, about), refreshControl()), body);
-  page.show({ body, about, entitle, signal: leave.signal, subject, parameters });
+  page.show({ body, about, entitle: call, signal: leave.signal, subject, parameters });
   scrollTo(0, 0);
   heading.focus({ preventScroll: true });
 }

@@ -1,8 +1,8 @@
 // Lists of rows: sorted by their columns, longer on demand, and as a file.
 import { download } from './csv.js';
-import { announce, busy, errorBox, h, load, notice, table, tableRow } from './parts/dom.js';
+import { announce, busy, errorBox, h, load, notice, table, tableRow, toast } from './parts/dom.js';
 import { select } from './parts/form.js';
-import { number } from './parts/format.js';
+import { number } from './parts/look.js';
 
 const mostInFile = 10000;
 
@@ -25,7 +25,7 @@ export function listing({ place, caption, columns, page, size, empty, order, sor
     return {
       ...column,
       sorted: active ? (order.order === 'asc' ? 'ascending' : 'descending') : 'none',
-      head: h('button.sort', {
+      head: h('button.plain.sort', {
         type: 'button',
         async onclick(event) {
           const { field } = column;
@@ -44,7 +44,7 @@ export function listing({ place, caption, columns, page, size, empty, order, sor
     let here = first.rows.length;
     const errors = h('div');
     const state = h('p.small.muted');
-    const more = h('button', { type: 'button' }, 'Show more');
+    const more = h('button.quiet', { type: 'button' }, 'Show more');
     const tell = (total) => {
       state.textContent = here < total ? `${number(here)} of ${number(total)}` : `${number(total)} in all`;
       more.hidden = here >= total;
@@ -66,11 +66,11 @@ export function listing({ place, caption, columns, page, size, empty, order, sor
       tell(next.rows.length ? next.total : here);
       announce(`${next.rows.length} more`);
     }));
-    const save = fields && h('button.quiet', { type: 'button', onclick: () => attempt(save, async () => {
+    const save = fields && h('button.plain', { type: 'button', onclick: () => attempt(save, async () => {
       const all = await page(0, mostInFile, order, true);
       download(file, fields, all.rows);
       if (all.total > all.rows.length) errors.append(notice('warn', h('p', { role: 'status' }, `The file has the first ${number(all.rows.length)} of ${number(all.total)} rows.`)));
-      else announce('The file is saved');
+      else toast('The file is saved');
     }) }, 'Download CSV');
     const whole = here >= first.total && !save; // nothing is left to say below
     return [sorted && sorter(columns, order, sort), list, errors, !whole && h('div.more', null, state, more, save && h('span.push'), save)];

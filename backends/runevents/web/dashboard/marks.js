@@ -1,23 +1,23 @@
 // How states of runs and of events are shown.
 import { link } from './address.js';
-import { badge, code, h } from './parts/dom.js';
-import { count, time } from './parts/format.js';
+import { tag, code, h } from './parts/dom.js';
+import { count, time } from './parts/look.js';
 import { late } from './settings.js';
 
 // Names that come from outside are looked up in maps: an object has more than it was given.
 const runs = new Map([['failed', 'bad'], ['changed', 'good'], ['unchanged', 'plain']]);
 
-// run is the badge of a report's status.
+// run is the tag of a report's status.
 export function run(status) {
-  return badge(runs.get(status) ?? 'plain', status ?? 'unknown');
+  return tag(runs.get(status) ?? 'plain', status ?? 'unknown');
 }
 
 // marks say what was special about a run.
 export function marks({ noop, pending, corrective }) {
   const list = [
-    noop && badge('noop', 'noop', 'The run only said what it would change'),
-    pending && !noop && badge('noop', 'noop pending', 'Some resources would be changed but are in noop mode'),
-    corrective && badge('warn', 'corrective', 'The run put back what others had changed'),
+    noop && tag('noop', 'noop', 'The run only said what it would change'),
+    pending && !noop && tag('noop', 'noop pending', 'Some resources would be changed but are in noop mode'),
+    corrective && tag('warn', 'corrective', 'The run put back what others had changed'),
   ].filter(Boolean);
   return list.flatMap((one) => [' ', one]);
 }
@@ -32,8 +32,8 @@ export const statuses = [
 
 // tally is the numbers of events by status.
 export function tally(counts) {
-  const known = statuses.filter(([status]) => counts?.get(status)).map(([status, title, tone]) => badge(tone, `${counts.get(status)} ${title.toLowerCase()}`));
-  const others = [...counts ?? []].filter(([status]) => !statuses.some(([one]) => one === status)).map(([status, n]) => badge('plain', `${n} ${status}`));
+  const known = statuses.filter(([status]) => counts?.get(status)).map(([status, title, tone]) => tag(tone, `${counts.get(status)} ${title.toLowerCase()}`));
+  const others = [...counts ?? []].filter(([status]) => !statuses.some(([one]) => one === status)).map(([status, n]) => tag('plain', `${n} ${status}`));
   const list = [...known, ...others];
   return list.length ? h('div.tally', null, list) : h('span.muted', null, 'none');
 }
@@ -41,8 +41,8 @@ export function tally(counts) {
 // lateMark is how long ago a node reported, where that is too long.
 export function lateMark(node) {
   if (!late(node)) return null;
-  if (!node.report_timestamp) return badge('warn', 'no run kept');
-  return badge('warn', `silent for ${age(Date.now() - Date.parse(node.report_timestamp))}`, time(node.report_timestamp));
+  if (!node.report_timestamp) return tag('warn', 'no run kept');
+  return tag('warn', `silent for ${age(Date.now() - Date.parse(node.report_timestamp))}`, time(node.report_timestamp));
 }
 
 // age is a length of time in its largest unit.

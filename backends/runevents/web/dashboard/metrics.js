@@ -1,6 +1,6 @@
 // What an agent measured of its run.
 import { h } from './parts/dom.js';
-import { duration, number } from './parts/format.js';
+import { duration, number } from './parts/look.js';
 
 // metricsCard shows the metrics of a report; null: it has none.
 export function metricsCard(list) {
@@ -9,7 +9,7 @@ export function metricsCard(list) {
   const part = (category) => [h('h3', null, words(category)), category === 'time' ? times(of(category)) : numbers(of(category))];
   const others = [...new Set(['events', 'changes', ...list.map((m) => m.category)])].filter((category) => !['resources', 'time'].includes(category));
   const columns = [['resources'], others, ['time']].map((categories) => categories.filter((category) => of(category).length)).filter((categories) => categories.length);
-  return h('section.card', { 'aria-label': 'Metrics' }, h('details', { open: !matchMedia('(max-width: 640px)').matches },
+  return h('section.panel', { 'aria-label': 'Metrics' }, h('details', { open: !matchMedia('(max-width: 640px)').matches },
     h('summary', null, h('h2', null, 'Metrics')),
     h('div.metrics', null, columns.map((categories) => h('div', { class: categories[0] === 'time' ? 'times' : null }, categories.map(part))))));
 }

@@ -28,7 +28,7 @@ export function refreshed(place, draw) {
 // refreshControl says when the page was filled, and stops or starts that.
 export function refreshControl() {
   const state = h('span.small.muted');
-  const button = h('button.quiet', { type: 'button', onclick() {
+  const button = h('button.plain', { type: 'button', onclick() {
     paused = !paused;
     tell();
     if (!paused) refresh();

@@ -3,16 +3,16 @@ import { ask, rows } from './api.js';
 import { listing } from './listing.js';
 import { marks, nodeLink, reportLink, run, tally } from './marks.js';
 import { h } from './parts/dom.js';
-import { duration, time, when } from './parts/format.js';
+import { duration, time, when } from './parts/look.js';
 
 const fields = ['hash', 'certname', 'status', 'noop', 'noop_pending', 'corrective_change', 'start_time', 'end_time', 'environment', 'puppet_version'];
 
 export const columns = [
-  { title: 'Began', class: 'when strong', field: 'start_time', first: 'desc', cell: (r) => h('span', { title: time(r.start_time) }, reportLink(r.hash, when(r.start_time))) },
+  { title: 'Started', class: 'when strong', field: 'start_time', first: 'desc', cell: (r) => h('span', { title: time(r.start_time) }, reportLink(r.hash, when(r.start_time))) },
   { title: 'Node', class: 'node', field: 'certname', cell: (r) => nodeLink(r.certname) },
   { title: 'Status', field: 'status', cell: (r) => [run(r.status), marks({ noop: r.noop, pending: r.noop_pending, corrective: r.corrective_change })] },
   { title: 'Events', cell: (r) => tally(r.counts) },
-  { title: 'Took', number: true, cell: (r) => duration(Date.parse(r.end_time) - Date.parse(r.start_time)) },
+  { title: 'Duration', number: true, cell: (r) => duration(Date.parse(r.end_time) - Date.parse(r.start_time)) },
   { title: 'Environment', field: 'environment', cell: (r) => r.environment },
   { title: 'Agent', field: 'puppet_version', cell: (r) => r.puppet_version },
 ];

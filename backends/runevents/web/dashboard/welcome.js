@@ -9,7 +9,7 @@ export function welcome() {
   };
   const root = new URL('.', address('x')).href;
   const { origin } = new URL(root);
-  return h('section.card.welcome', { 'aria-label': 'Nothing is here yet' },
+  return h('section.panel.welcome', { 'aria-label': 'Nothing is here yet' },
     h('h2', null, 'No node has reported yet'),
     h('p', null, 'Nothing is kept here so far, so there is nothing to say about your nodes. Reports come from an agents’ server. For one that reports to a PuppetDB, give this service the option ',
       h('code', null, 'alias /pdb'), ' and let its certificate submit. Then tell the server where to report to:'),

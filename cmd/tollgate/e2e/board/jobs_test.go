@@ -54,7 +54,7 @@ func (b *boardNode) webhook(address string) string {
 		return a.Body
 	}
 	send("/login", url.Values{"name": {"root"}, "password": {"correct horse"}})
-	secret := e2e.WebhookSecret.FindString(send("/admin/webhooks", url.Values{"url": {address}, "topics": {"post.created"}}))
+	secret := e2e.WebhookSecret.FindString(send("/admin/webhooks/new", url.Values{"url": {address}, "topics": {"post.created"}}))
 	if secret == "" {
 		b.T.Fatal("no secret is shown")
 	}

@@ -76,7 +76,7 @@ func TestBoardPagesBudget(t *testing.T) {
 	}
 	for _, path := range []string{"/search?q=public", "/", "/nothing"} {
 		a := tooFast(http.MethodGet, site+path, "")
-		if a.Status != 429 || a.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(a.Body, "<h1>Too fast</h1>") || !strings.Contains(a.Body, "Try again in") ||
+		if a.Status != 429 || a.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(a.Body, "<h1>Too many requests</h1>") || !strings.Contains(a.Body, "Try again in") ||
 			strings.Contains(a.Body, "budget") || a.Header.Get("Retry-After") == "" || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Content-Security-Policy") == "" {
 			t.Errorf("%s: %d %s %v", path, a.Status, a.Body, a.Header)
 		}

@@ -63,7 +63,7 @@ func TestBadInput(t *testing.T) {
 		"wrong method":    {method: "GET", path: chat, status: 405, code: "method_not_allowed"},
 		"put":             {method: "PUT", path: chat, body: message(""), status: 405, code: "method_not_allowed"},
 		"models by post":  {method: "POST", path: "/v1/models", body: "{}", status: 405, code: "method_not_allowed"},
-		"unknown path":    {method: "POST", path: "/v1/audio/speech", body: "{}", status: 404, code: "not_found"},
+		"unknown path":    {method: "POST", path: "/v1/fine_tuning/jobs", body: "{}", status: 404, code: "not_found"},
 		"no text":         {method: "POST", path: "/v1/embeddings", body: `{"model":"own/1"}`, status: 400, code: "missing_required_parameter", param: "input"},
 		"vectors by get":  {method: "GET", path: "/v1/embeddings", status: 405, code: "method_not_allowed"},
 		"path outside":    {method: "POST", path: "/chat/completions", body: message(""), status: 404, code: "not_found"},

@@ -214,9 +214,14 @@ func TestManagement(t *testing.T) {
 		if route.Guest || route.Path == "/users/init" {
 			continue
 		}
-		path := strings.NewReplacer("{user_id}", "mia", "{model_id...}", "own%2Fone", "keys/{key_id}", "keys/"+stored.ID).Replace(route.Path)
+		path := strings.NewReplacer("{user_id}", "mia", "{model_id...}", "own%2Fone", "keys/{key_id}", "keys/"+stored.ID, "{team_id}", "team_none").Replace(route.Path)
 		want := 403
-		if !strings.HasPrefix(path, "/users/") {
+		switch {
+		case strings.HasPrefix(path, "/operator/self"): // tells everybody of themselves
+			want = 200
+		case path == "/operator/invitations/accept": // for everybody who has one
+			want = 400
+		case strings.HasPrefix(path, "/keychain-keys/"):
 			path, want = "/keychain-keys/"+keys.Keys[0].ID, 404
 		}
 		body := ""
@@ -226,6 +231,9 @@ func TestManagement(t *testing.T) {
 		bob.Call(route.Method, path, body, want)
 		guest.Call(route.Method, path, body, 401)
 		stranger.Call(route.Method, path, body, 401)
+		if strings.HasPrefix(path, "/operator/teams/") {
+			continue // one of them is changed by PATCH
+		}
 		if a := e2e.Do(t, http.DefaultClient, "PATCH", g.Base+path, mia.Token, body); a.Status != 405 || a.Header.Get("Allow") == "" {
 			t.Errorf("PATCH %s: %d %v", path, a.Status, a.Header)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
@@ -19,9 +19,10 @@ func TestRequestLogIsCut(t *testing.T) {
 	t.Parallel()
 	g := e2e.Prepare(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\trequest_log 200d\n\t}\n")
 	g.User("ada", e2e.NewUpstream(t), "m")
-	log := keychain.NewUsageLog(g.Service, zap.NewNop())
+	ledger := spending.NewLedger(g.DB(), zap.NewNop(), time.Now)
+	log := spending.NewLog(ledger, g.KeyUses(), zap.NewNop()).Start()
 	for _, days := range []int{300, 150, 1} {
-		log.Add(keychain.Record{At: time.Now().AddDate(0, 0, -days), RequestID: fmt.Sprint(days), UserID: "ada", KeyID: "gk", Provider: "p", Model: "m", Status: 200})
+		log.Add(spending.Record{At: time.Now().AddDate(0, 0, -days), RequestID: fmt.Sprint(days), UserID: "ada", KeyID: "gk", Provider: "p", Model: "m", Status: 200})
 	}
 	if err := log.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -29,7 +30,7 @@ func TestRequestLogIsCut(t *testing.T) {
 	left := func(want ...string) {
 		t.Helper()
 		e2e.Eventually(t, e2e.WaitLimit, fmt.Sprint("the log has ", want), func() error {
-			records, err := g.Recent(t.Context(), "ada", 0, 10)
+			records, err := ledger.Recent(t.Context(), "ada", 0, 10)
 			if err != nil {
 				return err
 			}
@@ -62,7 +63,7 @@ func TestRequestLogIsCut(t *testing.T) {
 
 	g.Load(e2e.Swap(t, g.Config, "request_log 200d", "request_log 90d"))
 	left("1")
-	report, err := g.Usage(t.Context(), "ada", keychain.UsageQuery{From: time.Now().AddDate(0, 0, -301)})
+	report, err := ledger.Usage(t.Context(), "ada", spending.UsageQuery{From: time.Now().AddDate(0, 0, -301)})
 	if err != nil || report.Totals.Requests != 3 {
 		t.Errorf("%+v, error %v", report, err)
 	}

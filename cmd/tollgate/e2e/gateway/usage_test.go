@@ -10,10 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
@@ -132,8 +134,9 @@ func TestUsageIsExact(t *testing.T) {
 		}
 		return nil
 	}
+	ledger := spending.NewLedger(g.DB(), zap.NewNop(), time.Now)
 	e2e.Eventually(t, e2e.WaitLimit, "all requests are in the log", func() error {
-		report, err := g.Usage(t.Context(), "una", keychain.UsageQuery{})
+		report, err := ledger.Usage(t.Context(), "una", spending.UsageQuery{})
 		if err == nil && report.Totals.Requests < total {
 			err = fmt.Errorf("%d are", report.Totals.Requests)
 		}

@@ -131,12 +131,14 @@ var flipsOfStorage = map[string]flip{
 	"storage.postgres.max_conn_lifetime": {Other: "100ms", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		with, db := postgres(t, s)
 		n := run(t, with)
-		db.SetMaxOpenConns(1)
-		n.get(n.adminPort, "/admin/users")
-		before := processes(t, db)
+		var before []int
+		n.crowd(db, 10, func() { // most are of the pool then
+			within(func() bool { before = processes(t, db); return len(before) > 10 })
+			time.Sleep(200 * time.Millisecond) // they are older than that when they are given back
+		})
 		return within(func() bool {
-			n.get(n.adminPort, "/admin/users")
-			left := slices.DeleteFunc(slices.Clone(before), func(pid int) bool { return !slices.Contains(processes(t, db), pid) })
+			alive := processes(t, db)
+			left := slices.DeleteFunc(slices.Clone(before), func(pid int) bool { return !slices.Contains(alive, pid) })
 			return len(left) <= len(before)/2 // some are of no pool
 		})
 	}},

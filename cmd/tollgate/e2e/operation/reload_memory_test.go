@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	firstReloads = 10 // what is made once, such as caches, is there after these
+	firstReloads = 60 // what is made once, such as caches and pages of a database, is there after these; after 10 it was not
 	moreReloads  = 50
 	// keptAReload is how much the heap may grow by a reload. A configuration that stays in
 	// memory takes 100 KB and more.

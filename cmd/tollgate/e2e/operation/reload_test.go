@@ -18,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -358,7 +359,7 @@ func TestCrash(t *testing.T) {
 			mu.Unlock()
 		})
 		load.Await(t, e2e.WaitLimit, "a request succeeds", time.Time{}, func(o e2e.Outcome) bool { return o.Status == 200 })
-		time.Sleep(keychain.FlushInterval + writing + time.Duration(300+300*round)*time.Millisecond) // three different moments of a flush
+		time.Sleep(spending.FlushInterval + writing + time.Duration(300+300*round)*time.Millisecond) // three different moments of a flush
 		killed := time.Now()
 		g.Kill()
 		load.Stop()
@@ -376,7 +377,7 @@ func TestCrash(t *testing.T) {
 		}
 		var due []string
 		for _, o := range load.Outcomes(func(o e2e.Outcome) bool { return o.Err == nil && o.Status == 200 }) {
-			if killed.Sub(o.At) > keychain.FlushInterval+writing {
+			if killed.Sub(o.At) > spending.FlushInterval+writing {
 				due = append(due, o.ID)
 			}
 		}

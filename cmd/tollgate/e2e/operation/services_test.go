@@ -164,6 +164,7 @@ func TestDeclaredTooLarge(t *testing.T) {
 		"cms":        {{"/api/auth", object, "", "413"}, {"/api/nothing", object, "", "413"}, {"/admin/login", form, "", "413"}},
 		"events":     {{"/store/cmd/v1", object, "", "413"}, {"/store/query/v4/events", object, "", "413"}, {"/store/query/v4", object, "", "413"}},
 		"gateway":    {{"/v1/chat/completions", object, "gateway", "413"}, {"/v1/messages", object, "gateway", "413"}, {"/v1/responses", object, "gateway", "413"}, {"/v1/messages/count_tokens", object, "gateway", "413"}, {"/v1/responses/input_tokens", object, "gateway", "413"}, {"/users/ada/keychain-keys", object, "gateway, a user", "413"}},
+		"home":       {{"/_tollgate/logout", form, "", "413"}},
 	}
 	covers(t, calls)
 	// first is the first line of the answer to a request whose body does not come yet.
@@ -237,10 +238,14 @@ func TestNoSniff(t *testing.T) {
 		"cms":        {"GET /api", "GET /api/", "GET /api/users", "GET /api/nothing", "POST /api/auth", "OPTIONS /api/auth", "PUT /api/auth", "GET /api/content/path/home", "GET /admin", "GET /admin/", "GET /admin/login", "POST /admin/login", "GET /admin/nothing", "GET /admin//login", "GET /admin/assets/nothing.css"},
 		"events":     {"GET /store", "GET /store/query/v4/events", "GET /store/query/v4/events?query=[", "GET /store/status/v1/simple", "GET /store/dashboard/nothing.js", "GET /store/nothing", "POST /store/cmd/v1", "DELETE /store/meta/v1/version"},
 		"gateway":    {"GET /", "GET /health", "GET /models", "GET /docs", "GET /console", "GET /console/", "GET /console/nothing.js", "GET /v1/models", "POST /v1/chat/completions", "POST /v1/messages", "GET /v1/nothing", "POST /v1/messages/count_tokens", "POST /v1/responses/input_tokens", "GET /users/ada/keychain-keys", "GET /nothing"},
+		"home":       {"GET /", "GET /_tollgate", "GET /_tollgate/", "GET /_tollgate/docs", "GET /_tollgate/docs/search?q=x", "GET /_tollgate/docs/images/console-light.svg", "GET /_tollgate/nothing", "GET /_tollgate/login", "POST /_tollgate/logout", "GET /_tollgate/assets/home.css", "GET /_tollgate/assets/nothing.css"},
 	}
 	covers(t, calls)
 	for service, base := range s.base {
-		for _, call := range append(calls[service], "GET /livez", "GET /readyz", "POST /readyz") {
+		if service != withoutHealth {
+			calls[service] = append(calls[service], "GET /livez", "GET /readyz", "POST /readyz")
+		}
+		for _, call := range calls[service] {
 			method, path, _ := strings.Cut(call, " ")
 			for _, as := range []string{"", service, service + ", a user"} {
 				if as == "" || headers[as] != nil {
@@ -256,6 +261,9 @@ func TestNoSniff(t *testing.T) {
 	s.documented(func(service, method, path string, _ bool) { check(s.base[service], method, path, headers[service]...) })
 	check(s.base["gateway"], http.MethodOptions, "/v1/chat/completions", "Origin", "https://app.example", "Access-Control-Request-Method", "POST")
 }
+
+// withoutHealth is the service whose site has the health of the services beside it.
+const withoutHealth = "home"
 
 // TestHealthOfServices: each service says that it lives and when it is ready, and one that
 // is told to stop is ready no more, but serves on.
@@ -274,13 +282,15 @@ func TestHealthOfServices(t *testing.T) {
 	each := func(path string, status int, parts ...string) {
 		t.Helper()
 		for service := range s.base {
-			s.await(service, path, status, parts...)
+			if service != withoutHealth {
+				s.await(service, path, status, parts...)
+			}
 		}
 	}
 	each("/livez", http.StatusOK, `"status":"ok"`)
 	each("/readyz", http.StatusOK, `"status":"ok"`, `"database":"ok"`, `"counters":"ok"`, `"node":"ok"`)
 	for service := range s.base {
-		if !slices.Contains(unsealed, service) {
+		if service != withoutHealth && !slices.Contains(unsealed, service) {
 			s.await(service, "/readyz", http.StatusOK, `"keyring":"ok"`)
 		}
 	}

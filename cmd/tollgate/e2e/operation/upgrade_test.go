@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -32,7 +34,7 @@ type earlier struct {
 
 // newEarlier makes the node of an engine, which does not run yet, on an empty
 // database. Nothing in it gets too old.
-func newEarlier(t *testing.T, engine string, up *e2e.Upstream, boardOptions string) *earlier {
+func newEarlier(t *testing.T, engine string, up *e2e.Upstream) *earlier {
 	t.Helper()
 	base := func() string { return "http://127.0.0.1:" + e2e.FreePort(t) }
 	e := &earlier{gateway: base(), board: base(), events: base(), noted: make(map[string]string)}
@@ -65,7 +67,6 @@ func newEarlier(t *testing.T, engine string, up *e2e.Upstream, boardOptions stri
 	tollgate board {
 		no_flood
 		attachments database
-`+boardOptions+`
 	}
 }
 `+e.events+` {
@@ -138,7 +139,11 @@ func (e *earlier) counts(engine string) map[string]int {
 	rows.Close()
 	for name := range counts {
 		var n int
-		if err := e.db.QueryRowContext(e.T.Context(), "SELECT count(*) FROM "+name).Scan(&n); err != nil {
+		query := "SELECT count(*) FROM " + name
+		if strings.TrimPrefix(name, "public.") == "board_settings" { // but for how far the jobs of a newer version are
+			query += " WHERE name NOT IN ('" + posts.SettingIndexed + "', '" + accounts.SettingNames + "')"
+		}
+		if err := e.db.QueryRowContext(e.T.Context(), query).Scan(&n); err != nil {
 			e.T.Fatalf("%s: %v", name, err)
 		}
 		counts[name] = n
@@ -168,7 +173,7 @@ func TestUpgrade(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			up := e2e.NewUpstream(t)
-			e := newEarlier(t, engine, up, "")
+			e := newEarlier(t, engine, up)
 			e.load("testdata/upgrade/" + engine + ".sql")
 			before := e.counts(engine)
 			e.Start()

@@ -8,12 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestSingleSignOn: people of the board and of the administration of the CMS sign in at the authorization server
-// beside them. The cases of testdata/npm/signon.mjs run in a headless Chromium.
+// TestSingleSignOn: people of the board, of the administration of the CMS and of the home page sign in at the
+// authorization server beside them, and one sign-out ends all. The cases of testdata/npm/signon.mjs run in a headless Chromium.
 func TestSingleSignOn(t *testing.T) {
 	t.Parallel()
-	issuer, forum, www := "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t)
-	n := e2e.NewNode(t, strings.NewReplacer("ISSUER", issuer, "FORUM", forum, "WWW", www).Replace(`{
+	issuer, forum, www, home := "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t), "http://localhost:"+e2e.FreePort(t)
+	n := e2e.NewNode(t, strings.NewReplacer("ISSUER", issuer, "FORUM", forum, "WWW", www, "HOME", home).Replace(`{
 	admin unix/data/admin.sock
 	persist_config off
 	tollgate {
@@ -43,12 +43,21 @@ WWW {
 		}
 	}
 }
+HOME {
+	tollgate home {
+		oidc ISSUER home {
+			scopes openid profile email groups
+			group admins administrators
+		}
+	}
+}
 `))
 	keys := `server: {issuer: "` + issuer + `"}
 dcr: {mode: admin_only}
 clients:
   - {client_id: forum, client_name: The forum, grant_types: [authorization_code], redirect_uris: ["` + forum + `/login/oidc/callback"]}
   - {client_id: www, client_name: The site, grant_types: [authorization_code], redirect_uris: ["` + www + `/admin/login/oidc/callback"]}
+  - {client_id: home, client_name: Home, first_party: true, grant_types: [authorization_code], redirect_uris: ["` + home + `/_tollgate/login/callback"]}
 `
 	if err := os.WriteFile(n.Path("keys.yaml"), []byte(keys), 0o600); err != nil {
 		t.Fatal(err)
@@ -56,5 +65,5 @@ clients:
 	n.Start()
 	ann := strings.TrimSpace(n.Tool("authserver", "user", "add", "ann@example.com", "--name", "Ann", "--verified", "--group", "admins", "--generate"))
 	bob := strings.TrimSpace(n.Tool("authserver", "user", "add", "bob@example.com", "--name", "Bob", "--generate"))
-	e2e.RunBrowser(t, "signon.mjs", "FORUM="+forum, "WWW="+www, "ISSUER="+issuer, "ANN="+ann, "BOB="+bob, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
+	e2e.RunBrowser(t, "signon.mjs", "FORUM="+forum, "WWW="+www, "HOME_PAGE="+home, "ISSUER="+issuer, "ANN="+ann, "BOB="+bob, "SHOTS="+os.Getenv("TOLLGATE_SHOTS"))
 }

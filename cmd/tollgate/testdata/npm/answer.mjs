@@ -27,10 +27,10 @@ inBrowser('a key, a question, its answer and what is left', trusting, async (tab
   await tab.goto(`${url}/`);
   await sound(tab, 'door');
   await tab.getByLabel('API key').fill('wrong');
-  await button(tab, 'Go on').click();
+  await button(tab, 'Continue').click();
   await tab.getByText('There is no such key.').waitFor();
   await tab.getByLabel('API key').fill(key);
-  await button(tab, 'Go on').click();
+  await button(tab, 'Continue').click();
   await tab.getByText('0 of 1,000 answers').waitFor();
   await ask(tab, 'What was the revenue of Quillmarsh Instruments in fiscal 2025?');
   const references = tab.getByRole('list', { name: 'References' });
@@ -41,11 +41,38 @@ inBrowser('a key, a question, its answer and what is left', trusting, async (tab
   await sound(tab, 'answer');
   assert.equal(await references.getByRole('link').first().getAttribute('href'), 'https://quillmarsh.example/reports/2025');
 
+  const passages = tab.getByRole('region', { name: 'Passages' });
+  await passages.locator('mark').first().waitFor();
+  const figure = /\d[\d,.]*/.exec((await tab.locator('.said').first().innerText()).replace(/^.*2025/, ''))[0];
+  assert.ok((await passages.locator('mark').allInnerTexts()).some((text) => text.includes(figure)), `${figure} is not marked`);
+  const [file] = await Promise.all([tab.waitForEvent('download'), button(tab, 'Export').first().click()]);
+  assert.match(file.suggestedFilename(), /^ans_.*\.md$/);
+
+  await button(tab, 'Follow up').first().click();
+  await tab.getByText('its company and period are kept').waitFor();
+  await ask(tab, 'And the net income?');
+  await tab.getByText('2 of 1,000 answers').waitFor();
+  assert.match(await tab.locator('.said').first().innerText(), /Quillmarsh.*2025/s);
+  assert.equal(await tab.getByText('its company and period are kept').count(), 0);
+
+  await tab.getByRole('link', { name: 'Companies' }).click();
+  await tab.getByLabel('Name').fill('quillm');
+  await button(tab, 'Search').click();
+  await tab.getByRole('link', { name: /^Quillmarsh/ }).click();
+  await tab.getByRole('heading', { name: /^Quillmarsh/, level: 1 }).waitFor();
+  await tab.getByRole('img', { name: /^Revenue/i }).waitFor();
+  await sound(tab, 'company');
+  const [sheet] = await Promise.all([tab.waitForEvent('download'), button(tab, 'Download CSV').click()]);
+  assert.match(sheet.suggestedFilename(), /\.csv$/);
+  await tab.goBack();
+  await tab.getByRole('link', { name: 'Questions' }).click();
+  assert.equal(await tab.locator('.said').count(), 2, 'the answers have stayed');
+
   await ask(tab, 'Who wrote the first opera?');
   await tab.getByText('This does not seem to be about investments.').waitFor();
   await sound(tab, 'no');
   await tab.reload();
-  await tab.getByText('1 of 1,000 answers').waitFor();
+  await tab.getByText('2 of 1,000 answers').waitFor();
   await button(tab, 'Forget the key').click();
   await tab.getByLabel('API key').waitFor();
   assert.equal(await tab.evaluate(() => sessionStorage.length), 0);

@@ -37,8 +37,8 @@ function crooked(tab) {
       if (text.parentElement.closest('td, dt') && /^\S{1,20}$/.test(text.data) && new Set([...range.getClientRects()].map((r) => r.top)).size > 1) found.push(`broken: ${text.data}`);
     }
     for (const input of document.querySelectorAll('input[type=datetime-local]')) if (input.offsetWidth < 215) found.push(`${input.offsetWidth} pixels for a time`);
-    for (const [upper, lower] of [['form', '.stack'], ['summary', '.field'], ['.field', 'table']]) {
-      for (const below of document.querySelectorAll(`:is(.card, details) > ${upper} + :is(${lower}, div:has(> ${lower}))`)) {
+    for (const [upper, lower] of [['form', '.flow'], ['summary', '.field'], ['.field', 'table']]) {
+      for (const below of document.querySelectorAll(`:is(.panel, details) > ${upper} + :is(${lower}, div:has(> ${lower}))`)) {
         const gap = below.getBoundingClientRect().top - below.previousElementSibling.getBoundingClientRect().bottom;
         if (below.checkVisibility() && below.offsetHeight > 0 && gap < 8) found.push(`${gap} pixels between ${upper} and ${lower}`);
       }
@@ -125,7 +125,7 @@ inBrowser('a client is made, works, is suspended and deleted', {}, async (tab) =
   await at(tab, 'Nightly <b>job</b>');
   await button(tab, 'Revoke').nth(1).waitFor(); // of the token
   await sound(tab, 'authserver-admin-client');
-  await tab.getByRole('link', { name: 'All tokens, ended ones too' }).click();
+  await tab.getByRole('link', { name: 'All tokens, also expired ones' }).click();
   await at(tab, 'Tokens');
   assert.equal(await tab.getByLabel('Client').inputValue(), id);
   await still(tab);
@@ -196,7 +196,7 @@ inBrowser('a user is made and disabled', {}, async (tab) => {
   await at(tab, 'Grants');
   await tab.getByLabel('Mail address').fill('ANN');
   await button(tab, 'Show').click();
-  await tab.getByText('This user has allowed nothing.').waitFor();
+  await tab.getByText('This user has given no consent.').waitFor();
 });
 
 inBrowser('a resource has scopes and a policy', {}, async (tab) => {
@@ -257,7 +257,7 @@ inBrowser('a user is given a key of a provider, which is taken away again', {}, 
   await enter(tab, `users/${ann.id}`);
   await at(tab, 'ann@example.com');
   const connections = tab.locator('section', { has: tab.getByRole('heading', { name: 'Connections' }) });
-  await connections.getByText('This user has connected nothing.').waitFor();
+  await connections.getByText('This user has no connections.').waitFor();
   await button(connections, 'Store an API key').click();
   await dialog(tab).getByText('There is no provider of the protocol api_key.').waitFor();
   await button(dialog(tab), 'Close').click();
@@ -272,7 +272,7 @@ inBrowser('a user is given a key of a provider, which is taken away again', {}, 
   assert.equal((await ask('GET', `users/${ann.id}/grants`)).broker_grants.length, 1);
   await button(connections, 'Remove').click();
   await button(dialog(tab), 'Remove').click();
-  await connections.getByText('This user has connected nothing.').waitFor();
+  await connections.getByText('This user has no connections.').waitFor();
 
   // A resource hands on what that provider gives: it is chosen by its name.
   await tab.goto(`${admin}/admin/ui/#/resources`);
@@ -354,8 +354,8 @@ inBrowser('keys are rotated, data is encrypted anew, the audit tells of it', {},
   await button(tab, 'Rotate').click();
   await button(dialog(tab), 'Rotate').click();
   await tab.getByText('rotated', { exact: true }).waitFor();
-  await button(tab, 'Encrypt anew').click();
-  await button(dialog(tab), 'Encrypt anew').click();
+  await button(tab, 'Re-encrypt').click();
+  await button(dialog(tab), 'Re-encrypt').click();
   await tab.getByText(/looked at/).waitFor();
   await tab.goto(`${admin}/admin/ui/#/audit`);
   await at(tab, 'Audit');
@@ -375,7 +375,7 @@ inBrowser('keys are rotated, data is encrypted anew, the audit tells of it', {},
   await button(tab, 'Save').click();
   await still(tab);
   assert.equal((await ask('GET', 'settings/dcr')).mode, 'admin_only');
-  await button(tab, 'As the configuration says').click();
+  await button(tab, 'Reset to the configuration').click();
   await tab.waitForFunction(() => document.querySelector('main select')?.value === 'open');
   assert.equal((await ask('GET', 'settings/dcr')).mode, 'open');
   await ask('PATCH', 'settings/dcr', { mode: 'open' });

@@ -106,7 +106,7 @@ inBrowser('users are turned over and searched', { timezoneId: 'UTC' }, async (ta
   await sound(tab, 'authserver-admin-many-user');
   await tab.getByText('15 Nov 2023, 19:49:37 UTC').waitFor();
   assert.equal(await tab.getByText('days ago').count(), 0);
-  await tab.getByRole('link', { name: 'All tokens, ended ones too' }).click();
+  await tab.getByRole('link', { name: 'All tokens, also expired ones' }).click();
   await at(tab, 'Tokens');
   assert.equal(await tab.getByLabel('User').inputValue(), 'user-077777');
 

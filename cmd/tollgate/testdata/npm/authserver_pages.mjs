@@ -120,7 +120,7 @@ inBrowser('a program on this device is told of, in the dark', dark, async (tab) 
   await button(tab, 'Deny').click();
   assert.equal((await back()).get('error'), 'access_denied');
   await tab.goto(request(client, 'https://evil.example/'));
-  await sound(tab, 'This does not work', 'error-dark');
+  await sound(tab, 'This request cannot be served', 'error-dark');
 });
 
 inBrowser('a device is connected by its code', phone, async (tab) => {
@@ -131,10 +131,10 @@ inBrowser('a device is connected by its code', phone, async (tab) => {
   await signIn(tab);
   await sound(tab, 'Connect a device', 'device-phone');
   await tab.getByLabel('Code').fill('BBBB-BBBB');
-  await button(tab, 'Go on').click();
+  await button(tab, 'Continue').click();
   await tab.getByRole('alert').getByText('No device waits with this code').waitFor();
   await tab.getByLabel('Code').fill(device.user_code.toLowerCase().replace('-', ' '));
-  await button(tab, 'Go on').click();
+  await button(tab, 'Continue').click();
   await sound(tab, 'Television', 'device-consent-phone');
   await tab.getByText(device.user_code).waitFor();
   await button(tab, 'Allow').click();

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { defects, faint, inBrowser } from './browser.mjs';
 
 const url = process.env.BOARD_URL;
+const shots = process.env.SHOTS; // a folder for pictures of the pages; none where it is not set
 const plain = { javaScriptEnabled: false };
 
 // signIn opens a browser of somebody else.
@@ -53,6 +54,28 @@ inBrowser('an administrator makes a private forum', plain, async (_, context) =>
   await open(admin, forum);
 });
 
+inBrowser('an administrator suspends several members at once', plain, async (_, context) => {
+  const admin = await signIn(context, 'ada');
+  await open(admin, '/admin/members');
+  await admin.getByLabel('State').selectOption('active');
+  await admin.getByLabel('Sort by').selectOption('posts');
+  await button(admin, 'Filter').click();
+  for (const name of ['ada', 'bob']) await admin.getByLabel(`Tick ${name}`).check();
+  await button(admin, 'Suspend…').click();
+  await admin.getByText('can only read').waitFor();
+  await admin.getByLabel('Reason').fill('for a test');
+  await button(admin, 'Suspend').click();
+  await admin.getByText('1 of 2 members was suspended.').waitFor();
+  await admin.getByText('Ada: you cannot suspend yourself.').waitFor();
+  assert.match(admin.url(), /[?]sort=posts&state=active$/);
+  assert.equal(await admin.getByLabel('Tick ada').isChecked(), true); // what was refused stays ticked
+  assert.deepEqual(await defects(admin), []);
+  await admin.getByLabel('Tick ada').uncheck();
+  await admin.getByLabel('Tick bob').check();
+  await button(admin, 'End the suspension').click();
+  await admin.getByText('bob was allowed to write again.').waitFor();
+});
+
 inBrowser('a moderator approves a held post', plain, async (guest, context) => {
   const moderator = await signIn(context, 'mod');
   await open(guest, '/threads/1');
@@ -83,7 +106,7 @@ inBrowser('a moderator approves a held post', plain, async (guest, context) => {
 
 const pages = ['/moderation', '/moderation/reports', '/moderation/log', '/admin', '/admin/settings', '/admin/forums', '/admin/forums/2', '/admin/forums/2/rights', '/admin/forums/new',
   '/admin/groups', '/admin/groups/2', '/admin/groups/new', '/admin/moderators', '/admin/members', '/admin/members/1', '/admin/members/3', '/admin/prefixes', '/admin/words', '/admin/tokens',
-  '/admin/webhooks'];
+  '/admin/webhooks', '/admin/names', '/admin/moderators/new', '/admin/prefixes/new', '/admin/words/new', '/admin/tokens/new', '/admin/webhooks/new', '/admin/members?state=active&sort=joined'];
 for (const [name, options] of Object.entries({
   'a large screen': {}, 'a phone': { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true }, 'the dark': { colorScheme: 'dark' },
 })) {
@@ -91,6 +114,7 @@ for (const [name, options] of Object.entries({
     const tab = await signIn(context, 'ada', options);
     for (const path of pages) {
       await open(tab, path);
+      if (shots) await tab.screenshot({ path: `${shots}/board${path.replace(/[^a-z0-9]+/g, '-')}-${name.split(' ').at(-1)}.png`, fullPage: true });
       assert.deepEqual(await defects(tab), [], path);
       assert.deepEqual(await faint(tab), [], path);
       assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${path} is too wide`);

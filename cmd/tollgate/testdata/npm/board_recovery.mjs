@@ -65,7 +65,7 @@ inBrowser('who forgot a password sets another by a mail', phone, async (tab, con
 
   await context.clearCookies();
   await tab.goto(address);
-  await sound(tab, 'This link is over');
+  await sound(tab, 'This link has expired');
   await signIn(tab, 'frank', 'forgotten horse');
   await tab.getByRole('alert').getByText('is wrong').waitFor();
 });
@@ -150,5 +150,5 @@ inBrowser('who joins is in when the link is opened', phone, async (tab, context)
   await tab.getByText('Mails go to henry@example.com.').waitFor();
   await sound(tab, 'Your account');
   await tab.goto(link(letter));
-  await sound(tab, 'This link is over');
+  await sound(tab, 'This link has expired');
 });

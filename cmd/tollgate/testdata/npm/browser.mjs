@@ -150,7 +150,7 @@ export function faint(tab) {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const e = node.parentElement;
-      if (!node.data.trim() || !e.checkVisibility({ visibilityProperty: true }) || e.closest('.unseen, .skip, [aria-disabled=true], option, noscript, svg, .off')) continue;
+      if (!node.data.trim() || !e.checkVisibility({ visibilityProperty: true }) || e.closest('.hidden, .skip, [aria-disabled=true], option, noscript, svg, .off')) continue;
       const style = getComputedStyle(e);
       const below = behind(e);
       const text = over(rgba(style.color), below);

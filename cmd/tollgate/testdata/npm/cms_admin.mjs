@@ -111,8 +111,8 @@ inBrowser('a draft, what the page was, and the trash', plain, async (tab) => {
   await tab.getByText('The page is in the trash.').waitFor();
   await tab.getByRole('link', { name: 'Trash', exact: true }).click();
   await sound(tab, 'Trash', 'trash');
-  await button(tab, 'Restore').click();
-  await at(tab, 'Hello');
+  await tab.getByRole('button', { name: 'Restore Hello' }).click();
+  await tab.getByText('Hello was restored.').waitFor();
 });
 
 inBrowser('users and roles', plain, async (tab) => {
@@ -131,8 +131,24 @@ inBrowser('users and roles', plain, async (tab) => {
   await tab.getByLabel('Password').fill('correct horse battery');
   await tab.getByLabel('editor').check();
   await sound(tab, 'New user', 'user');
-  await button(tab, 'Make the user').click();
+  await button(tab, 'Save').click();
   await at(tab, 'bob');
+  await tab.getByRole('link', { name: 'Users', exact: true }).first().click();
+  await tab.getByLabel('Status').selectOption('active');
+  await button(tab, 'Filter').click();
+  assert.match(tab.url(), /status=active/);
+  await tab.getByLabel('Tick bob').check();
+  await button(tab, 'Disable').click();
+  await tab.getByText('bob was disabled.').waitFor();
+  assert.match(tab.url(), /status=active/);
+  assert.equal(await tab.getByLabel('Tick bob').count(), 0);
+  await tab.getByLabel('Status').selectOption('disabled');
+  await button(tab, 'Filter').click();
+  await tab.getByLabel('Tick bob').check();
+  await button(tab, 'Delete').click();
+  await sound(tab, 'Delete bob', 'confirm');
+  await tab.getByRole('link', { name: 'Cancel' }).click();
+  await at(tab, 'Users');
 });
 
 for (const [name, options] of [['dark', { ...plain, colorScheme: 'dark' }], ['phone', { ...plain, viewport: { width: 390, height: 844 } }]]) {
@@ -140,7 +156,7 @@ for (const [name, options] of [['dark', { ...plain, colorScheme: 'dark' }], ['ph
     await signIn(tab);
     await sound(tab, 'Root', `${name}-tree`);
     if (name === 'dark') assert.ok((await darkness(tab)).dark > 0.5);
-    for (const [path, heading] of [['templates', 'Templates'], ['template?name=article', 'Template article'], ['field?name=body', 'Field body'], ['users', 'Users'], ['routes', 'Routes'], ['settings', 'Settings'], ['account', 'Your account'], ['find?q=hello', 'Found']]) {
+    for (const [path, heading] of [['templates', 'Templates'], ['template?name=article', 'Template article'], ['field?name=body', 'Field body'], ['users', 'Users'], ['routes', 'Routes'], ['settings', 'Settings'], ['account', 'Your account'], ['find?q=hello', 'Find pages']]) {
       await tab.goto(`${url}/admin/${path}`);
       await sound(tab, heading, `${name}-${path.split('?')[0]}`);
     }

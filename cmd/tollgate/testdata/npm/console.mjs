@@ -48,7 +48,7 @@ inBrowser('a user signs in by a token and gets a first key', { permissions: ['cl
   for (const [text, says] of [['ak-0000', 'This is a gateway key'], ['not.a.token', 'token'], ['', 'Paste a token first']]) {
     await token.fill(text);
     await token.press('Enter');
-    await tab.locator('.wrong', { hasText: says }).waitFor();
+    await tab.locator('.problem', { hasText: says }).waitFor();
     assert.equal(await token.getAttribute('aria-invalid'), 'true');
   }
   await token.fill(` Bearer ${ada} `);
@@ -84,15 +84,17 @@ inBrowser('gateway keys are made, changed, revoked and replaced', {}, async (tab
   await field('Label').fill('<b>batch</b>');
   await field('Requests a minute').fill('1.5');
   await button(box, 'Create key').click();
-  await box.locator('.wrong', { hasText: 'whole number' }).waitFor();
+  await box.locator('.problem', { hasText: 'whole number' }).waitFor();
   await field('Requests a minute').fill('600');
   await field('Expires').fill('2020-01-01T10:00');
   await button(box, 'Create key').click();
-  await box.locator('.wrong, [role=alert]').filter({ hasText: /expire|past|future/i }).first().waitFor(); // the API's own words
+  await box.locator('.problem, [role=alert]').filter({ hasText: /expire|past|future/i }).first().waitFor(); // the API's own words
   await field('Expires').fill('2099-01-01T10:00');
   await field('Allowed models').fill('openai/*\ngroq/openai/gpt-oss-20b');
   await field('Tokens a day').fill('100000');
   await field('US dollars a month').fill('12.5');
+  await field('US dollars in total').fill('40');
+  await field('Requests at once').fill('4');
   await field('Tier for messages with an effort').selectOption('max_of_both');
   await button(box, 'Create key').click();
   await box.getByRole('heading', { name: 'Your new gateway key' }).waitFor();
@@ -103,17 +105,18 @@ inBrowser('gateway keys are made, changed, revoked and replaced', {}, async (tab
   assert.match(await row.innerText(), /100,000 tokens a day[^]*\$12\.50 a month[^]*2 models[^]*until/);
   const [, made] = (await api('GET', 'users/ada/keychain-keys')).keys;
   assert.deepEqual([made.label, made.rate_limit_per_minute, made.allowed_models, made.effort_mode], ['<b>batch</b>', 600, ['openai/*', 'groq/openai/gpt-oss-20b'], 'max_of_both']);
-  assert.deepEqual(made.budgets, { tokens_per_day: 100000, tokens_per_month: null, usd_per_day: null, usd_per_month: 12.5 });
+  assert.deepEqual(made.budgets, { tokens_per_day: 100000, tokens_per_month: null, usd_per_day: null, usd_per_month: 12.5, usd_total: 40 });
+  assert.equal(made.parallel_requests, 4);
 
   await button(tab, 'Edit <b>batch</b>').click();
   assert.equal(await field('Allowed models').inputValue(), 'openai/*\ngroq/openai/gpt-oss-20b');
   await field('Label').fill('nightly');
-  for (const name of ['Requests a minute', 'Expires', 'Allowed models', 'Tokens a day']) await field(name).fill('');
+  for (const name of ['Requests a minute', 'Requests at once', 'Expires', 'Allowed models', 'Tokens a day']) await field(name).fill('');
   await button(box, 'Save').click();
   await tab.getByRole('row', { name: /nightly/ }).waitFor();
   await box.waitFor({ state: 'detached' });
   const changed = (await api('GET', 'users/ada/keychain-keys')).keys[1];
-  assert.deepEqual([changed.rate_limit_per_minute, changed.expires_at, changed.allowed_models ?? [], changed.budgets.tokens_per_day, changed.budgets.usd_per_month], [null, null, [], null, 12.5]);
+  assert.deepEqual([changed.rate_limit_per_minute, changed.expires_at, changed.allowed_models ?? [], changed.budgets.tokens_per_day, changed.budgets.usd_per_month, changed.budgets.usd_total, changed.parallel_requests ?? null], [null, null, [], null, 12.5, 40, null]);
 
   await button(tab, 'Revoke nightly').click();
   await button(box, 'Cancel').click();
@@ -143,7 +146,7 @@ inBrowser('provider keys are added, tested and removed', {}, async (tab) => {
   for (const [provider, key, label] of [['OpenAI', 'sk-aaaaaaaaaaaaaaaa', 'work'], ['Groq', 'gsk_bbbbbbbbbbbb', ''], ['Mistral AI', 'cccccccccccccccc', 'down'], ['OpenAI', 'sk-dddddddddddddddd', 'spare']]) {
     await button(tab, 'Add key').click();
     await button(box, 'Add key').click();
-    await box.locator('.wrong', { hasText: 'Paste the key' }).waitFor();
+    await box.locator('.problem', { hasText: 'Paste the key' }).waitFor();
     await box.getByLabel('Provider', { exact: true }).selectOption({ label: provider });
     await box.getByLabel('API key', { exact: true }).fill(key);
     await box.getByLabel('Label').fill(label);
@@ -230,7 +233,7 @@ inBrowser('models are ordered by keyboard and by dragging, switched and added', 
   await box.getByLabel('Base URL').fill('ftp://nowhere');
   await box.getByLabel('Model on that server').fill('m');
   await button(box, 'Add model').click();
-  await box.locator('[role=alert], .wrong:not(:empty)').first().waitFor();
+  await box.locator('[role=alert], .problem:not(:empty)').first().waitFor();
   await box.getByLabel('Name').fill('home/qwen');
   await box.getByLabel('Base URL').fill('http://127.0.0.1:2/v1');
   await box.getByLabel('Tier').selectOption('high');
@@ -279,7 +282,7 @@ inBrowser('the playground streams on three surfaces', {}, async (tab) => {
   await signIn(tab);
   await go(tab, 'playground');
   await button(tab, 'Send').click();
-  await tab.locator('.wrong', { hasText: 'Type in a gateway key' }).waitFor();
+  await tab.locator('.problem', { hasText: 'Type in a gateway key' }).waitFor();
   await tab.getByLabel('Gateway key').fill(gatewayKey);
   await tab.getByLabel('Model', { exact: true }).fill('own/1');
   await tab.getByLabel('Message').fill("Hi, it's me\nscripted?reasoning=Hm&text=A+%3Cb%3Eword%3C%2Fb%3E&usage=last");
@@ -320,10 +323,10 @@ inBrowser('a dry run tells where a request would go', {}, async (tab) => {
   const request = tab.getByLabel('Request', { exact: true });
   await request.fill('{"model"');
   await button(tab, 'Show the route').click();
-  await tab.locator('.wrong', { hasText: 'not JSON' }).waitFor();
+  await tab.locator('.problem', { hasText: 'not JSON' }).waitFor();
   await request.fill('{"model":"keychain-high","max_tokens":10,"messages":"?"}');
   await button(tab, 'Show the route').click();
-  await tab.locator('.wrong:not(:empty), [role=alert]').first().waitFor();
+  await tab.locator('.problem:not(:empty), [role=alert]').first().waitFor();
   await request.fill('{"model":"keychain-high","max_tokens":10,"messages":[{"role":"user","content":"Hi"}]}');
   await button(tab, 'Show the route').click();
   await tab.getByText('tier high').waitFor();
@@ -355,14 +358,14 @@ inBrowser('usage and requests', { acceptDownloads: true }, async (tab) => {
   }
   assert.deepEqual(await defects(tab), []);
   await tab.getByLabel('By', { exact: true }).selectOption('hour');
-  await tab.locator('.wrong', { hasText: '14 days' }).waitFor();
+  await tab.locator('.problem', { hasText: '14 days' }).waitFor();
   await tab.getByLabel('Time', { exact: true }).selectOption('1');
   await button(tab, 'Download usage by hour as CSV').waitFor();
   await tab.getByLabel('Time', { exact: true }).selectOption('');
   await tab.getByLabel('From').fill('2026-01-02');
   await tab.getByLabel('To', { exact: true }).fill('2026-01-01');
   await button(tab, 'Show').click();
-  await tab.locator('.wrong', { hasText: 'behind the begin' }).waitFor();
+  await tab.locator('.problem', { hasText: 'behind the begin' }).waitFor();
 
   await go(tab, 'requests');
   const rows = tab.getByRole('button', { name: /^Details of the request/ });
@@ -412,10 +415,10 @@ inBrowser('requests are filtered, and say why nobody answered', {}, async (tab) 
   }
   assert.deepEqual(await defects(tab), []);
   await filter('selectOption', 'Status', 'good');
-  await tab.getByText('No request fits.').waitFor();
+  await tab.getByText('No request matches this filter.').waitFor();
   await filter('fill', 'Model', '');
   assert.ok(await rows.count() >= 25);
-  assert.deepEqual(await tab.locator('tbody .badge.bad').count(), 0);
+  assert.deepEqual(await tab.locator('tbody .tag.bad').count(), 0);
   await filter('selectOption', 'Status', '');
   await filter('fill', 'Text', failed[0].request_id.slice(4, 14));
   assert.equal(await rows.count(), 1);
@@ -424,7 +427,7 @@ inBrowser('requests are filtered, and say why nobody answered', {}, async (tab) 
   await filter('selectOption', 'Gateway key', failed[0].key_id);
   assert.equal(await rows.count(), 1);
   await filter('fill', 'Text', 'no such text');
-  await tab.getByText('No request fits.').waitFor();
+  await tab.getByText('No request matches this filter.').waitFor();
   await api('DELETE', `users/ada/models/${encodeURIComponent('own/limited')}`);
 });
 
@@ -473,7 +476,7 @@ inBrowser('a phone shows everything without scrolling sideways', { viewport: { w
       const cost = await tab.getByRole('table', { name: 'Usage by model' }).getByRole('columnheader', { name: 'Cost' }).boundingBox();
       assert.ok(cost.x + cost.width <= 360, 'the cost is in sight');
     }
-    if (path === 'requests') assert.ok(await tab.locator('td[data-title=Cost]').first().isVisible());
+    if (path === 'requests') assert.ok(await tab.locator('td[data-label=Cost]').first().isVisible());
   }
   await tab.getByText('Menu').tap();
   await tab.getByRole('link', { name: 'Gateway keys' }).tap();

@@ -46,7 +46,7 @@ inBrowser('the overview has the counts, the failing nodes and the events over ti
   assert.match(await tile(/^Changed/).innerText(), new RegExp(`^${of('changed')}\\b`));
   assert.match(await tile(/^Unchanged/).innerText(), new RegExp(`^${of('unchanged')}\\b`));
   assert.match(await tile('Events, last day').innerText(), /^0\b/, 'the reports are old');
-  assert.match(await tab.locator('.about').innerText(), /The last one ended \d+ days ago\.$/, 'one clock is far ahead');
+  assert.match(await tab.locator('.lead').innerText(), /The last one ended \d+ days ago\.$/, 'one clock is far ahead');
   const missing = tab.getByRole('table', { name: 'Not reporting' });
   assert.equal(await missing.locator('tbody tr').count(), 5);
   const [youngest] = silent.filter((n) => n.report_timestamp).sort((a, b) => b.report_timestamp.localeCompare(a.report_timestamp) || a.certname.localeCompare(b.certname));
@@ -139,7 +139,7 @@ inBrowser('nodes are filtered, and lists grow', {}, async (tab) => {
   await tab.getByLabel('Latest run').selectOption('Any latest run');
   await tab.getByLabel('Part of the name').fill('(.*)');
   await button(tab, 'Show').click();
-  await tab.getByText('No node is like that.').waitFor();
+  await tab.getByText('No node matches this filter.').waitFor();
   assert.deepEqual(await defects(tab), []);
 });
 
@@ -289,7 +289,7 @@ inBrowser('reports of all nodes are listed, filtered and saved', { acceptDownloa
   await file(tab);
   await tab.getByText(`The file has the first ${failed.length} of 20,000 rows.`).waitFor();
   await go(tab, 'reports?hours=1');
-  await tab.getByText('No report is like that.').waitFor();
+  await tab.getByText('No report matches this filter.').waitFor();
   assert.deepEqual(await defects(tab), []);
 });
 
@@ -344,7 +344,7 @@ inBrowser('a report shows what the agent measured', {}, async (tab) => {
 inBrowser('lists keep themselves up to date, unless they are in use or stopped', {}, async (tab) => {
   await tab.clock.install();
   await go(tab, 'reports?name=fresh');
-  await tab.getByText('No report is like that.').waitFor();
+  await tab.getByText('No report matches this filter.').waitFor();
   const send = async (n) => {
     const report = JSON.parse(process.env.EVENTS_REPORT.replaceAll('ahead.', 'fresh.'));
     report.transaction_uuid = `00000000-0000-4000-8000-00000000000${n}`;
@@ -466,7 +466,7 @@ inBrowser('what is not there is said', {}, async (tab) => {
   await go(tab, 'node/nobody.example.com');
   await tab.getByText('No run of this node is kept.').waitFor();
   await go(tab, 'node/gone.example.com');
-  await tab.locator('.about').getByText(/^deactivated /).waitFor();
+  await tab.locator('.lead').getByText(/^deactivated /).waitFor();
 });
 
 inBrowser('a token is asked for where the service wants one', {}, async (tab) => {
@@ -476,7 +476,7 @@ inBrowser('a token is asked for where the service wants one', {}, async (tab) =>
   const token = tab.getByLabel('Bearer token');
   await token.fill('no token');
   await token.press('Enter');
-  await tab.locator('.wrong', { hasText: 'Paste a token' }).waitFor();
+  await tab.locator('.problem', { hasText: 'Paste a token' }).waitFor();
   await token.fill('not.a.token');
   await token.press('Enter');
   await tab.getByRole('alert').filter({ hasText: 'The token was refused.' }).waitFor();
@@ -494,7 +494,7 @@ inBrowser('a token is asked for where the service wants one', {}, async (tab) =>
   await tab.goto(`${closed}/store/#/query`);
   assert.ok((await tab.getByLabel('The same as a curl command').innerText()).includes('-H "Authorization: Bearer $TOKEN"'));
   assert.ok(!(await tab.content()).includes(process.env.EVENTS_TOKEN));
-  await button(tab, 'Forget the token').click();
+  await button(tab, 'Sign out').click();
   await token.waitFor();
   assert.equal(await tab.evaluate(() => sessionStorage.length), 0);
 });

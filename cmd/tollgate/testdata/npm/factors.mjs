@@ -63,16 +63,16 @@ inBrowser('a passkey is set up on the way to an application, and used from then 
   const app = await register();
   await tab.goto(app.ask());
   await signIn(tab, 'ann@example.com', process.env.PASSWORD);
-  await sound(tab, 'Your sign-in', 'required');
+  await sound(tab, 'Sign-in and security', 'required');
   await tab.getByText('Set up a second factor to go on').waitFor();
   await tab.getByRole('link', { name: 'Set up a passkey' }).click();
   await sound(tab, 'Set up a passkey', 'passkey');
-  await tab.getByLabel('What you call it').fill('Laptop');
+  await tab.getByLabel('Name of this').fill('Laptop');
   await button(tab, 'Set up').click();
   await sound(tab, 'Recovery codes', 'recovery');
   const codes = (await tab.locator('pre').innerText()).trim().split('\n');
   assert.equal(codes.length, 10);
-  await tab.getByRole('link', { name: 'I have kept them' }).click();
+  await tab.getByRole('link', { name: 'I have saved them' }).click();
   await tab.getByRole('heading', { name: 'Photo Album' }).waitFor();
   await button(tab, 'Allow').click();
   await back(tab);
@@ -80,7 +80,7 @@ inBrowser('a passkey is set up on the way to an application, and used from then 
 
   await tab.goto(app.ask({ prompt: 'login' }));
   await signIn(tab, 'ann@example.com', process.env.PASSWORD);
-  await sound(tab, 'One more step', 'second-passkey');
+  await sound(tab, 'Two-step verification', 'second-passkey');
   await cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: false });
   await cdp.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId });
   await cdp.send('WebAuthn.addVirtualAuthenticator', { options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } });
@@ -91,7 +91,7 @@ inBrowser('a passkey is set up on the way to an application, and used from then 
   await back(tab);
   assert.deepEqual((await app.claims(tab)).amr, ['pwd', 'otp', 'mfa']);
   await tab.goto(`${base}/security`);
-  await sound(tab, 'Your sign-in', 'security');
+  await sound(tab, 'Sign-in and security', 'security');
   await tab.getByText('9 recovery codes are left').waitFor();
 });
 
@@ -103,18 +103,18 @@ inBrowser('a passkey signs in', {}, async (tab, context) => {
   await signIn(tab, 'bob@example.com', process.env.OTHER);
   await tab.getByRole('link', { name: 'Set up a passkey' }).click();
   await button(tab, 'Set up').click();
-  await tab.getByRole('link', { name: 'I have kept them' }).click();
-  await tab.getByRole('heading', { name: 'Your sign-in' }).waitFor();
+  await tab.getByRole('link', { name: 'I have saved them' }).click();
+  await tab.getByRole('heading', { name: 'Sign-in and security' }).waitFor();
   await tab.goto(`${base}/`);
   await button(tab, 'Sign out').click();
-  await tab.getByText('You are signed out.').waitFor();
+  await tab.getByText('You are signed out.').first().waitFor(); // on the page and in a notice
   await signIn(tab, 'bob@example.com', process.env.OTHER);
   await button(tab, 'Use a passkey').click();
   await tab.getByRole('heading', { name: 'You are signed in' }).waitFor();
   // Removed, and an app instead: one has to be there.
   await tab.goto(`${base}/security`);
   await tab.getByRole('button', { name: 'Remove Passkey' }).click();
-  await tab.getByText('It is removed.').waitFor();
+  await tab.getByText('It is removed.').first().waitFor(); // it is told to who does not see, too
 });
 
 inBrowser('an app is set up and used on a phone, without script', { viewport: { width: 390, height: 844 }, javaScriptEnabled: false, colorScheme: 'dark' }, async (tab) => {
@@ -132,13 +132,13 @@ inBrowser('an app is set up and used on a phone, without script', { viewport: { 
   await sound(tab, 'Recovery codes', 'recovery-phone');
   await tab.goto(`${base}/`);
   await button(tab, 'Sign out').click();
-  await tab.getByText('You are signed out.').waitFor();
+  await tab.getByText('You are signed out.').first().waitFor(); // on the page and in a notice
   await signIn(tab, 'bob@example.com', process.env.OTHER);
-  await sound(tab, 'One more step', 'second-app');
+  await sound(tab, 'Two-step verification', 'second-app');
   await tab.getByLabel('Code', { exact: true }).fill('abcdef');
   await button(tab, 'Sign in').click();
   await tab.getByRole('alert').getByText('The code or the passkey is not right').waitFor();
-  await sound(tab, 'One more step', 'second-wrong');
+  await sound(tab, 'Two-step verification', 'second-wrong');
   await tab.getByLabel('Code', { exact: true }).fill(code(secret, 1));
   await button(tab, 'Sign in').click();
   await tab.getByRole('heading', { name: 'You are signed in' }).waitFor();

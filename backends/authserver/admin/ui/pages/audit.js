@@ -1,15 +1,15 @@
 import { call } from '../api.js';
-import { badge } from '../parts/dom.js';
+import { tag } from '../parts/dom.js';
 import { instant, link, list, moment, stamp } from '../view.js';
 
 export const title = 'Audit';
-export const about = 'What was done, and what was refused. Newest first.';
+export const about = 'Actions and refusals, newest first.';
 
 const tone = (action) => (/denied|failed|locked_out|reuse/.test(action) ? 'bad' : /revoked|deleted|disabled|suspended/.test(action) ? 'warn' : 'plain');
 
 export const eventColumns = [
   { title: 'When', class: 'when', cell: (e) => moment(e.created_at) },
-  { title: 'Action', cell: (e) => badge(tone(e.action), e.action) },
+  { title: 'Action', cell: (e) => tag(tone(e.action), e.action) },
   { title: 'By', class: 'by', cell: (e) => (e.actor_id && !/^[0-9a-f-]{36}$/.test(e.actor_id) ? e.actor_id : link('users', e.actor_id)) },
   { title: 'Client', cell: (e) => link('clients', e.client_id) },
   { title: 'From', class: 'when', cell: (e) => e.ip },
@@ -21,7 +21,7 @@ export function show({ body, query, signal }) {
     caption: 'Events',
     columns: eventColumns.map((c) => (c.title === 'When' ? { ...c, cell: (e) => stamp(e.created_at) } : c)),
     rows: 'events',
-    empty: 'Nothing has happened lately.',
+    empty: 'No recent events.',
     missing: 'No such event.',
     signal,
     given: { action: query.get('action') ?? '', actor_id: query.get('actor') ?? '', client_id: query.get('client') ?? '' },

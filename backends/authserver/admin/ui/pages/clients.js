@@ -1,6 +1,6 @@
 import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
-import { badge, code, copyButton, h, load, notice } from '../parts/dom.js';
+import { tag, code, copyButton, h, load, notice } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { state } from '../tones.js';
 import { act, area, ask, card, done, facts, lines, link, list, moment, more, order, stamp, words } from '../view.js';
@@ -28,9 +28,9 @@ function all({ body, actions, signal, query }) {
     columns: [
       { title: 'Name', class: 'name', cell: (c) => link('clients', c.id, c.name || c.id) },
       { title: 'Id', cell: (c) => code(c.id) },
-      { title: 'Status', cell: (c) => [state(c.status), c.agent && [' ', badge('plain', 'agent')]] },
+      { title: 'Status', cell: (c) => [state(c.status), c.agent && [' ', tag('plain', 'agent')]] },
       { title: 'Source', cell: (c) => sources[c.registration_source] },
-      { title: 'Since', class: 'when', cell: (c) => moment(c.issued_at) },
+      { title: 'Created', class: 'when', cell: (c) => moment(c.issued_at) },
     ],
     filters: [
       { name: 'q', label: 'Name or id', hint: 'A part of it, or the whole id.' },
@@ -41,7 +41,7 @@ function all({ body, actions, signal, query }) {
     ],
     fetch: (q, stop) => call('GET', 'clients', { query: q, signal: stop }),
   });
-  actions.append(h('button.primary', { type: 'button', onclick: () => edit(null, async (made) => {
+  actions.append(h('button', { type: 'button', onclick: () => edit(null, async (made) => {
     await found.show();
     if (made.client_secret) secret(made.client_id, made.client_secret);
   }) }, 'Create client'));
@@ -54,7 +54,7 @@ function secret(id, text) {
   dialog('The secret of the client', (close) => [
     h('p', null, 'It is shown this once. Of ', code(id), ':'),
     h('div.copyline', null, field('Client secret', input), copyButton(text)),
-    h('div.buttons', null, h('button.primary', { type: 'button', onclick: close }, 'I have copied it')),
+    h('div.do', null, h('button', { type: 'button', onclick: close }, 'I have copied it')),
   ], { keep: true });
 }
 
@@ -81,8 +81,8 @@ function edit(client, then) {
       field('What the agent is for', purpose, { name: 'agent_description' }),
     ]),
   ].filter(Boolean), [
-    h('button', { type: 'button', onclick: close }, 'Cancel'),
-    h('button.primary', { type: 'submit' }, client ? 'Save' : 'Create client'),
+    h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+    h('button', { type: 'submit' }, client ? 'Save' : 'Create client'),
   ], async () => {
     const unknown = lines(allowed).find((g) => !grants.includes(g));
     if (unknown) throw mistake('grant_types', `There is no grant ${unknown}.`);
@@ -123,7 +123,7 @@ function one({ body, actions, heading, id, signal }) {
     heading.textContent = c.name || c.id;
     const confidential = c.token_endpoint_auth_method.startsWith('client_secret');
     actions.replaceChildren(...[
-      c.registration_source === 'cimd' && act('Fetch its document', async () => {
+      c.registration_source === 'cimd' && act('Refresh metadata', async () => {
         await call('POST', `${path}/refresh`);
         await done('The document was fetched', refresh);
       }),
@@ -131,7 +131,7 @@ function one({ body, actions, heading, id, signal }) {
       confidential && c.status !== 'revoked' && ask('Make a new secret', 'Make a new secret?', 'The present one is refused from now on.', async () => {
         const made = await call('POST', `${path}/rotate-secret`);
         setTimeout(() => secret(made.client_id, made.client_secret)); // behind the question
-      }, 'button'),
+      }, 'button.quiet'),
       c.status === 'active' && ask('Suspend', 'Suspend the client?', 'It gets no tokens, and those it has are refused, until it is reactivated.', set('suspend')),
       c.status === 'suspended' && act('Reactivate', set('reactivate')),
       c.status !== 'revoked' && ask('Revoke', 'Revoke the client?', 'It and all its tokens are refused for ever. This cannot be undone.', set('revoke')),
@@ -144,7 +144,7 @@ function one({ body, actions, heading, id, signal }) {
       c.status !== 'active' && notice('warn', h('p', null, `The client is ${c.status}.`)),
       card('Client', facts([
         ['Id', code(c.id), true], ['Status', state(c.status)], ['Source', sources[c.registration_source]], ['Authentication', c.token_endpoint_auth_method],
-        ['Since', stamp(c.issued_at)], ['Changed', stamp(c.updated_at)], ['Document good until', stamp(c.cimd_fresh_until)],
+        ['Created', stamp(c.issued_at)], ['Changed', stamp(c.updated_at)], ['Document good until', stamp(c.cimd_fresh_until)],
         ['Grants', c.grant_types.join(', '), true], ['Redirect URIs', c.redirect_uris.map((u) => h('div', null, code(u))), true],
         ['Public keys', c.jwks_uri ? code(c.jwks_uri) : c.jwks && h('details', null, h('summary', null, `${c.jwks.keys?.length ?? 0} of its own`), h('pre.code', null, JSON.stringify(c.jwks, null, 2))), true],
         ['Addresses after sign-out', c.post_logout_redirect_uris?.map((u) => h('div', null, code(u))), true],
@@ -152,7 +152,7 @@ function one({ body, actions, heading, id, signal }) {
       ])),
     ].filter(Boolean);
   });
-  body.append(place, h('h2', null, 'Live tokens'), tokenList(signal, { client: id }), more('client', id, 'What it did: the audit'));
-  place.className = 'stack';
+  body.append(place, h('h2', null, 'Live tokens'), tokenList(signal, { client: id }), more('client', id, 'Audit log'));
+  place.className = 'flow';
   return refresh();
 }

@@ -5,11 +5,11 @@ import { field, form, mistake, select } from '../parts/form.js';
 import { act, ask, card, done, learn, link, moment } from '../view.js';
 
 export const title = 'Grants';
-export const about = 'What users have allowed clients, and the connections they made.';
+export const about = 'Consents that users gave to clients, and services they connected.';
 
 // grantList are the grants of a user.
 export function grantList(user, signal) {
-  const place = h('div.stack');
+  const place = h('div.flow');
   const refresh = () => load(place, async () => {
     const { consent_grants: consents, broker_grants: connections, names } = await call('GET', `${at('users', user)}/grants`, { query: { names: 'true' }, signal });
     learn(names);
@@ -18,27 +18,27 @@ export function grantList(user, signal) {
         { title: 'Client', cell: (g) => link('clients', g.client_id) },
         { title: 'Resource', cell: (g) => link('resources', g.resource_id) },
         { title: 'Scope', cell: (g) => g.scopes.join(' ') },
-        { title: 'Since', class: 'when', cell: (g) => moment(g.created_at) },
+        { title: 'Created', class: 'when', cell: (g) => moment(g.created_at) },
         {
           title: '', class: 'row-actions', cell: (g) => ask('Revoke', 'Revoke this grant?', 'All tokens that were issued by it end, and the client has to ask again.', async () => {
             await call('DELETE', at('grants/consent', g.id));
             await done('The grant is revoked', refresh);
-          }, 'button.quiet.danger'),
+          }, 'button.plain.danger'),
         },
-      ], consents, 'This user has allowed nothing.')),
+      ], consents, 'This user has given no consent.')),
       card('Connections', table('Connections', [
         { title: 'Provider', cell: (g) => link('providers', g.provider_id, g.provider) },
         { title: 'Scope', cell: (g) => [g.scopes_granted.join(' '), g.upstream_scopes.length > 0 && h('div.small.muted', null, `there: ${g.upstream_scopes.join(' ')}`)] },
-        { title: 'Since', class: 'when', cell: (g) => moment(g.created_at) },
+        { title: 'Created', class: 'when', cell: (g) => moment(g.created_at) },
         { title: 'Changed', class: 'when', cell: (g) => moment(g.updated_at) },
-        { title: 'Token ends', class: 'when', cell: (g) => moment(g.expires_at) ?? 'not known' },
+        { title: 'Token expires', class: 'when', cell: (g) => moment(g.expires_at) ?? 'not known' },
         {
           title: '', class: 'row-actions', cell: (g) => ask('Remove', 'Remove this connection?', 'What the provider gave is deleted here. The user has to connect again.', async () => {
             await call('DELETE', at('grants/broker', g.id));
             await done('The connection is removed', refresh);
-          }, 'button.quiet.danger'),
+          }, 'button.plain.danger'),
         },
-      ], connections, 'This user has connected nothing.'),
+      ], connections, 'This user has no connections.'),
       act('Store an API key', () => storeKey(user, refresh, signal))),
     ];
   });
@@ -54,7 +54,7 @@ async function storeKey(user, then, signal) {
     if (!taking.length) {
       return [
         h('p', null, 'There is no provider of the protocol api_key. ', h('a', { href: '#/providers', onclick: close }, 'Create one'), ' first.'),
-        h('div.buttons', null, h('button', { type: 'button', onclick: close }, 'Close')),
+        h('div.do', null, h('button.quiet', { type: 'button', onclick: close }, 'Close')),
       ];
     }
     const provider = select(taking.map((p) => [p.id, p.display_name || p.slug]), taking[0].id);
@@ -63,8 +63,8 @@ async function storeKey(user, then, signal) {
       field('Provider', provider, { name: 'provider' }),
       field('Key', key, { name: 'api_key', hint: 'It is stored encrypted, and takes the place of the one before.' }),
     ], [
-      h('button', { type: 'button', onclick: close }, 'Cancel'),
-      h('button.primary', { type: 'submit' }, 'Store'),
+      h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+      h('button', { type: 'submit' }, 'Store'),
     ], async () => {
       if (!key.value.trim()) throw mistake('api_key', 'Paste the key first.');
       await call('PUT', at(`${at('users', user)}/connections`, provider.value), { body: { api_key: key.value.trim() } });
@@ -77,9 +77,9 @@ async function storeKey(user, then, signal) {
 export function show({ body, signal }) {
   const who = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false' });
   const shown = h('div.page');
-  body.append(card('Of a user', form(
+  body.append(card('Find a user', form(
     [field('Mail address', who, { name: 'who', wide: true, hint: 'Or a part of it.' })],
-    [h('button.primary', { type: 'submit' }, 'Show')],
+    [h('button', { type: 'submit' }, 'Show')],
     async () => {
       shown.replaceChildren();
       const text = who.value.trim();

@@ -1,6 +1,6 @@
 import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
-import { badge, code, h, load, notice } from '../parts/dom.js';
+import { tag, code, h, load, notice } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { act, area, ask, done, lines, link, links, list, moment } from '../view.js';
 
@@ -8,7 +8,7 @@ export const title = 'Trusted issuers';
 export const about = 'Identity providers whose assertions (ID-JAG) are taken for tokens, and for what.';
 
 const truth = [['true', 'Enabled'], ['false', 'Disabled']];
-const enabled = (row) => badge(row.enabled ? 'good' : 'warn', row.enabled ? 'enabled' : 'disabled');
+const enabled = (row) => tag(row.enabled ? 'good' : 'warn', row.enabled ? 'enabled' : 'disabled');
 // The identity providers that there are, by their ids.
 let idps = [];
 const called = (id) => idps.find((i) => i.id === id)?.name || id;
@@ -32,10 +32,10 @@ const kinds = [
       audience: [text(r.audience), 'Audience', 'Empty: the issuer of this server.'],
       enabled: [select(truth, String(r.enabled ?? true)), 'State'],
     }),
-    more: (r, refresh) => act('Fetch its keys', async () => {
+    more: (r, refresh) => act('Refresh keys', async () => {
       await call('POST', `${at('idps', r.id)}/refresh-keys`);
       await done('The keys were fetched', refresh);
-    }, 'button.quiet'),
+    }, 'button.plain'),
   },
   {
     name: 'policies', path: 'xaa/policies', title: 'Policies', one: 'policy',
@@ -62,7 +62,7 @@ const kinds = [
       { title: 'Identity provider', cell: (r) => called(r.idp_id) },
       { title: 'Its subject', cell: (r) => code(r.idp_subject) },
       { title: 'User', cell: (r) => link('users', r.local_user_id) },
-      { title: 'Since', class: 'when', cell: (r) => moment(r.created_at) },
+      { title: 'Created', class: 'when', cell: (r) => moment(r.created_at) },
     ],
     fields: () => ({
       idp_id: [choice(), 'Identity provider'],
@@ -73,7 +73,7 @@ const kinds = [
 ];
 
 export function show({ body, signal }) {
-  const place = h('div.stack');
+  const place = h('div.flow');
   body.append(place);
   const learnIdPs = async () => {
     ({ idps } = await call('GET', 'idps', { query: { limit: 1000 }, signal }));
@@ -99,11 +99,11 @@ function section(kind, learnIdPs, signal) {
     columns: [...kind.columns, {
       title: '', class: 'row-actions', cell: (row) => [
         kind.more?.(row, found.show),
-        !kind.fixed && act('Edit', async () => edit(kind, await call('GET', at(kind.path, row.id), { signal }), found.show), 'button.quiet'),
+        !kind.fixed && act('Edit', async () => edit(kind, await call('GET', at(kind.path, row.id), { signal }), found.show), 'button.plain'),
         ask('Delete', `Delete the ${kind.one}?`, 'This cannot be undone.', async () => {
           await call('DELETE', at(kind.path, row.id));
           await done('It is deleted', found.show);
-        }, 'button.quiet.danger'),
+        }, 'button.plain.danger'),
       ],
     }],
     filters: kind.path !== 'idps' && idps.length > 1 ? [{ name: 'idp_id', label: 'Identity provider', options: [['', 'All'], ...idps.map((i) => [i.id, i.name || i.issuer])] }] : [],
@@ -112,7 +112,7 @@ function section(kind, learnIdPs, signal) {
       return call('GET', kind.path, { query: { ...q, names: 'true' }, signal: stop });
     },
   });
-  return [h('div.cardhead', null, h('h2', null, kind.title), h('button.push', { type: 'button', onclick: () => edit(kind, null, found.show) }, `Create ${kind.one}`)), found];
+  return [h('div.head', null, h('h2', null, kind.title), h('button.quiet.push', { type: 'button', onclick: () => edit(kind, null, found.show) }, `Create ${kind.one}`)), found];
 }
 
 // userOf is the id of the user with a mail address, or the text itself.
@@ -129,8 +129,8 @@ function edit(kind, row, then) {
   dialog(row ? `Edit ${row.name || row.id}` : `Create ${kind.one}`, (close) => form(
     fields.map(([name, [input, label, hint]]) => field(label, input, { name, hint, wide: input.tagName === 'TEXTAREA' })),
     [
-      h('button', { type: 'button', onclick: close }, 'Cancel'),
-      h('button.primary', { type: 'submit' }, row ? 'Save' : 'Create'),
+      h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+      h('button', { type: 'submit' }, row ? 'Save' : 'Create'),
     ],
     async () => {
       const body = Object.fromEntries(fields.map(([name, [input]]) => [name, input.tagName === 'TEXTAREA' ? lines(input) : input.tagName === 'SELECT' && name === 'enabled' ? input.value === 'true' : input.value.trim()]));

@@ -1,11 +1,11 @@
 import { call } from '../api.js';
 import { code, h, load, notice, table } from '../parts/dom.js';
-import { number } from '../parts/format.js';
+import { number } from '../parts/look.js';
 import { state } from '../tones.js';
 import { ask, done, moment } from '../view.js';
 
 export const title = 'Keys';
-export const about = 'Keys that sign tokens, and the encryption of what is stored.';
+export const about = 'Signing keys, and the encryption of stored data.';
 
 export function show({ body, actions, signal }) {
   const place = h('div');
@@ -14,17 +14,17 @@ export function show({ body, actions, signal }) {
     { title: 'Key id', cell: (k) => code(k.kid) },
     { title: 'Algorithm', cell: (k) => k.alg },
     { title: 'Status', cell: (k) => state(k.status) },
-    { title: 'Made', class: 'when', cell: (k) => moment(k.created_at) },
+    { title: 'Created', class: 'when', cell: (k) => moment(k.created_at) },
   ], (await call('GET', 'keys', { signal })).keys));
   actions.append(
-    ask('Encrypt anew', 'Encrypt anew what is stored?', 'Everything that was encrypted with an older key is written with the present one. It may take a while, and can be repeated. For many rows there is tollgate authserver re-encrypt, which tells how far it is.', async () => {
+    ask('Re-encrypt', 'Re-encrypt stored data?', 'Everything that was encrypted with an older key is written with the present one. It may take a while, and can be repeated. For many rows there is tollgate authserver re-encrypt, which tells how far it is.', async () => {
       const told = await call('POST', 'encryption/re-encrypt');
       said.replaceChildren(notice('good', h('p', { role: 'status' }, `${number(told.scanned)} looked at, ${number(told.rewritten)} written, ${number(told.failed)} failed.`)));
-    }, 'button'),
+    }, 'button.quiet'),
     ask('Rotate', 'Rotate the signing key?', 'New tokens are signed with a new key. The present one stays in the key set until its last token has ended.', async () => {
       const made = await call('POST', 'keys/rotate');
       await done(`The new key is ${made.kid}`, refresh);
-    }, 'button.primary'),
+    }, 'button'),
   );
   body.append(said, place);
   return refresh();

@@ -1,6 +1,6 @@
 import { call } from '../api.js';
 import { h, load, table } from '../parts/dom.js';
-import { number } from '../parts/format.js';
+import { number } from '../parts/look.js';
 import { state } from '../tones.js';
 import { card, learn, notices, status as told } from '../view.js';
 import { eventColumns } from './audit.js';
@@ -42,7 +42,7 @@ export function show({ body, signal, every }) {
     load(recent, async () => {
       const { events, names } = await call('GET', 'audit', { query: { limit: 8, names: 'true' }, signal });
       learn(names);
-      return card('Last events', table('Last events', eventColumns, events, 'Nothing has happened lately.'), h('a', { href: '#/audit' }, 'All'));
+      return card('Last events', table('Last events', eventColumns, events, 'No recent events.'), h('a', { href: '#/audit' }, 'All'));
     }),
   ]);
   every(30000, refresh);

@@ -1,6 +1,6 @@
 import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
-import { badge, code, h, load, notice, table } from '../parts/dom.js';
+import { tag, code, h, load, notice, table } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { act, ask, card, done, facts, link, list, moment, stamp } from '../view.js';
 
@@ -24,18 +24,18 @@ function all({ body, actions, signal }) {
   const found = list({
     caption: 'Providers',
     rows: 'broker_providers',
-    empty: 'There is no provider yet.',
+    empty: 'There is no provider yet. Create one to let clients get tokens of another service.',
     signal,
     columns: [
       { title: 'Name', class: 'name', cell: (p) => link('providers', p.id, p.display_name || p.slug) },
       { title: 'Slug', cell: (p) => code(p.slug) },
       { title: 'Protocol', cell: (p) => Object.fromEntries(protocols)[p.protocol] },
-      { title: 'State', cell: (p) => (p.config_fault ? [badge('bad', 'cannot be used'), h('div.small.muted', null, p.config_fault)] : badge('good', 'usable')) },
-      { title: 'Since', class: 'when', cell: (p) => moment(p.created_at) },
+      { title: 'State', cell: (p) => (p.config_fault ? [tag('bad', 'cannot be used'), h('div.small.muted', null, p.config_fault)] : tag('good', 'usable')) },
+      { title: 'Created', class: 'when', cell: (p) => moment(p.created_at) },
     ],
     fetch: (q, stop) => call('GET', 'broker-providers', { query: q, signal: stop }),
   });
-  actions.append(h('button.primary', { type: 'button', onclick: () => edit(null, found.show) }, 'Create provider'));
+  actions.append(h('button', { type: 'button', onclick: () => edit(null, found.show) }, 'Create provider'));
   body.append(found);
 }
 
@@ -51,8 +51,8 @@ function edit(provider, then) {
     field('Protocol', protocol, { name: 'protocol' }),
     field('Settings', data, { name: 'config_data', wide: true, hint: provider ? 'JSON. A secret that is left out stays.' : 'JSON, by its protocol. Secrets are kept encrypted and never shown again.' }),
   ], [
-    h('button', { type: 'button', onclick: close }, 'Cancel'),
-    h('button.primary', { type: 'submit' }, provider ? 'Save' : 'Create provider'),
+    h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+    h('button', { type: 'submit' }, provider ? 'Save' : 'Create provider'),
   ], async () => {
     let settings;
     try {
@@ -89,9 +89,9 @@ function one({ body, actions, heading, id, signal }) {
         await done('The provider is deleted', () => { location.hash = '#/providers'; });
       }),
     );
-    return h('div.stack', null,
+    return h('div.flow', null,
       p.config_fault && notice('bad', h('p', null, h('strong', null, `It cannot be used: ${p.config_fault}.`)), h('p', null, remedy(p.config_fault))),
-      card('Provider', facts([['Id', code(p.id), true], ['Slug', code(p.slug)], ['Protocol', Object.fromEntries(protocols)[p.protocol]], ['Since', stamp(p.created_at)], ['Changed', stamp(p.updated_at)]])),
+      card('Provider', facts([['Id', code(p.id), true], ['Slug', code(p.slug)], ['Protocol', Object.fromEntries(protocols)[p.protocol]], ['Created', stamp(p.created_at)], ['Changed', stamp(p.updated_at)]])),
       card('Settings', h('pre.code', null, JSON.stringify(p.config_data, null, 2))),
       card('Resources that hand its tokens on', table('Resources', [
         { title: 'Name', cell: (r) => link('resources', r.id, r.display_name || r.slug) },

@@ -17,7 +17,7 @@ function all({ body, actions, signal }) {
   const found = list({
     caption: 'Resources',
     rows: 'resources',
-    empty: 'There is no resource yet.',
+    empty: 'There is no resource yet. Create one for each service that tokens are for.',
     signal,
     columns: [
       { title: 'Name', class: 'name', cell: (r) => link('resources', r.id, r.display_name || r.slug) },
@@ -28,7 +28,7 @@ function all({ body, actions, signal }) {
     ],
     fetch: (q, stop) => call('GET', 'resources', { query: q, signal: stop }),
   });
-  actions.append(act('Create resource', () => edit(null, found.show), 'button.primary'));
+  actions.append(act('Create resource', () => edit(null, found.show), 'button'));
   body.append(found);
 }
 
@@ -62,8 +62,8 @@ async function edit(resource, then) {
     field('Provider', provider, { name: 'broker_provider_id', hint: 'Whose tokens are handed on.' }),
     field('Scopes', scopes, { name: 'scopes', wide: true, hint: 'One a line: its name, the provider’s names in brackets where there is one, and what users read.' }),
   ], [
-    h('button', { type: 'button', onclick: close }, 'Cancel'),
-    h('button.primary', { type: 'submit' }, resource ? 'Save' : 'Create resource'),
+    h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+    h('button', { type: 'submit' }, resource ? 'Save' : 'Create resource'),
   ], async () => {
     const values = { slug: slug.value.trim(), display_name: name.value.trim(), uri: uri.value.trim(), backend_kind: kind.value, scopes: read(scopes.value) };
     if (provider.value || resource?.broker_provider_id) values.broker_provider_id = provider.value;
@@ -77,12 +77,12 @@ async function edit(resource, then) {
 // policies are the lists of who may what.
 const policies = [
   { path: 'exchange/allowed-clients', of: (p) => p?.exchange?.allowed_client_ids, member: 'client_id', title: 'Clients that may exchange tokens for it', label: 'Client id', none: 'Nobody.' },
-  { path: 'runtime/client-ids', of: (p) => p?.runtime?.client_ids, member: 'client_id', title: 'Clients that are it: they may introspect its tokens', label: 'Client id', none: 'Nobody.' },
+  { path: 'runtime/client-ids', of: (p) => p?.runtime?.client_ids, member: 'client_id', title: 'Clients that may introspect its tokens', label: 'Client id', none: 'Nobody.' },
   { path: 'connect/allowed-return-urls', of: (p) => p?.connect?.allowed_return_urls, member: 'url', title: 'Addresses to come back to from connecting', label: 'URL', none: 'None but those of the configuration.' },
 ];
 
 function one({ body, actions, heading, id, signal }) {
-  const place = h('div.stack');
+  const place = h('div.flow');
   const path = at('resources', id);
   const refresh = () => load(place, async () => {
     const r = await call('GET', path, { signal });
@@ -98,7 +98,7 @@ function one({ body, actions, heading, id, signal }) {
     return [
       card('Resource', facts([
         ['Id', code(r.id), true], ['Slug', code(r.slug)], ['Kind', Object.fromEntries(kinds)[r.backend_kind]], ['Address', r.uri && code(r.uri), true],
-        ['Provider', provider && link('providers', provider.id, provider.display_name || provider.slug)], ['Since', stamp(r.created_at)], ['Changed', stamp(r.updated_at)],
+        ['Provider', provider && link('providers', provider.id, provider.display_name || provider.slug)], ['Created', stamp(r.created_at)], ['Changed', stamp(r.updated_at)],
       ])),
       card('Scopes', table('Scopes', [
         { title: 'Name', cell: (s) => code(s.name) },
@@ -115,7 +115,7 @@ function one({ body, actions, heading, id, signal }) {
 function policy(resource, p, path, refresh) {
   const input = h('input', { autocomplete: 'off', spellcheck: 'false' });
   const entry = field(p.label, input, { name: p.member });
-  const button = h('button', { type: 'submit' }, 'Add');
+  const button = h('button.quiet', { type: 'submit' }, 'Add');
   const entries = p.of(resource.policy) ?? [];
   return card(p.title, [
     entries.length ? h('ul.entries', null, entries.map((value) => h('li', null, p.member === 'client_id' ? link('clients', value) : code(value),
@@ -123,7 +123,7 @@ function policy(resource, p, path, refresh) {
         if (p.member === 'url') await call('DELETE', `${path}/policy/${p.path}`, { query: { url: value } });
         else await call('DELETE', at(`${path}/policy/${p.path}`, value));
         await done('The entry is removed', refresh);
-      }, 'button.quiet.danger')))) : h('p.muted.small', null, p.none),
+      }, 'button.plain.danger')))) : h('p.muted.small', null, p.none),
     h('form.adder', {
       novalidate: true,
       onsubmit(event) {

@@ -5,7 +5,7 @@ import { state } from '../tones.js';
 import { act, card, done, notices, status as shown } from '../view.js';
 
 export const title = 'System';
-export const about = 'How the server is, what it was told, and how clients may register.';
+export const about = 'Status, configuration and registration of clients.';
 
 const modes = [['open', 'Everybody'], ['approved_redirects', 'Who comes back to an approved address'], ['admin_only', 'Nobody: clients are made here']];
 
@@ -19,12 +19,12 @@ export function show({ body, signal }) {
     const chosen = select(modes, told.mode);
     return card('Registration of clients', form(
       [field('Who may register a client', chosen, { name: 'mode', wide: true, hint: 'It outranks dcr.mode of the configuration.' })],
-      [h('button.primary', { type: 'submit' }, 'Save')],
+      [h('button', { type: 'submit' }, 'Save')],
       async () => {
         await call('PATCH', 'settings/dcr', { body: { mode: chosen.value }, of: told });
         await done('Saved', showMode);
       },
-    ), act('As the configuration says', async () => {
+    ), act('Reset to the configuration', async () => {
       await call('PATCH', 'settings/dcr', { body: { mode: '' } });
       await done('It is as the configuration says', showMode);
     }));
@@ -32,7 +32,7 @@ export function show({ body, signal }) {
   return Promise.all([
     load(status, async () => {
       const [s, { notices: told }] = await Promise.all([call('GET', 'system/status', { signal }), call('GET', 'notices', { signal })]);
-      return h('div.stack', null, told.length > 0 && h('div.notices', null, notices(told)),
+      return h('div.flow', null, told.length > 0 && h('div.notices', null, notices(told)),
         card('Status', shown(s, state)));
     }),
     showMode(),

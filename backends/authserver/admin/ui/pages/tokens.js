@@ -1,7 +1,7 @@
 import { at, call } from '../api.js';
-import { badge, code, h, load } from '../parts/dom.js';
+import { tag, code, h, load } from '../parts/dom.js';
 import { field, form, mistake } from '../parts/form.js';
-import { exact } from '../parts/format.js';
+import { exact } from '../parts/look.js';
 import { ask, card, done, facts, instant, learn, link, links, list, moment, stamp } from '../view.js';
 
 export const title = 'Tokens';
@@ -12,7 +12,7 @@ export function show(page) {
 }
 
 // ends says when a token does, or that it has.
-const ends = (t) => (t.revoked_at ? badge('bad', 'revoked') : new Date(t.expires_at) < Date.now() ? badge('plain', 'expired') : moment(t.expires_at));
+const ends = (t) => (t.revoked_at ? tag('bad', 'revoked') : new Date(t.expires_at) < Date.now() ? tag('plain', 'expired') : moment(t.expires_at));
 
 // revoke is a button for a token that is good.
 const revoke = (t, then, kind) => !t.revoked_at && new Date(t.expires_at) > Date.now()
@@ -26,7 +26,7 @@ export function tokenList(signal, given, filters = [], { ended = false } = {}) {
   const found = list({
     caption: 'Tokens',
     rows: ended ? 'issuances' : 'tokens',
-    empty: ended ? 'No token was issued yet.' : 'No token is good now.',
+    empty: ended ? 'No token was issued yet.' : 'There are no live tokens.',
     missing: 'No such token.',
     signal,
     given,
@@ -37,8 +37,8 @@ export function tokenList(signal, given, filters = [], { ended = false } = {}) {
       (ended || !given.user) && { title: 'User', cell: (t) => link('users', t.subject_user_id) },
       { title: 'Scope', cell: (t) => [t.scopes.join(' '), t.agent_chain?.length > 0 && h('div.small.muted', null, 'by ', chain(t))] },
       { title: 'Resource', cell: (t) => links('resources', t.resource_id) },
-      { title: 'Ends', class: 'when', cell: ends },
-      { title: '', class: 'row-actions', cell: (t) => revoke(t, found.show, 'button.quiet.danger') },
+      { title: 'Expires', class: 'when', cell: ends },
+      { title: '', class: 'row-actions', cell: (t) => revoke(t, found.show, 'button.plain.danger') },
     ].filter(Boolean),
     fetch: (q, stop) => call('GET', ended ? 'issuances' : 'tokens', { query: { ...q, names: 'true' }, signal: stop }),
   });
@@ -58,7 +58,7 @@ function one({ body, actions, heading, id, signal }) {
     heading.textContent = 'A token';
     actions.replaceChildren(...[revoke(t, refresh, 'button.danger')].filter(Boolean));
     return card('Token', facts([
-      ['Token id (jti)', code(t.jti), true], ['Issued', stamp(t.issued_at)], ['Ends', stamp(t.expires_at)], ['Revoked', stamp(t.revoked_at)], ['Kind', kinds[t.backend_kind] ?? t.backend_kind],
+      ['Token id (jti)', code(t.jti), true], ['Issued', stamp(t.issued_at)], ['Expires', stamp(t.expires_at)], ['Revoked', stamp(t.revoked_at)], ['Kind', kinds[t.backend_kind] ?? t.backend_kind],
       ['Client', link('clients', t.client_id)], ['User', link('users', t.subject_user_id)], ['Resource', links('resources', t.resource_id)], ['Scope', t.scopes.join(' '), true],
       ['Consent was given to', t.consent_client_id !== t.client_id && link('clients', t.consent_client_id)],
       ['Exchanged from', t.parent_jti && h('a', { href: `#/tokens?jti=${encodeURIComponent(t.parent_jti)}` }, t.parent_jti)],
@@ -82,9 +82,9 @@ function all({ body, signal, query }) {
 // inspector reads a token in this tab; only its id is sent, to tell whether it is good.
 function inspector(signal) {
   const input = h('textarea.code', { rows: 3, spellcheck: 'false' });
-  const shown = h('div.stack');
+  const shown = h('div.flow');
   return card('Inspector', [
-    form([field('Access token or id token', input, { name: 'token', wide: true, hint: 'It is taken apart in this tab and not sent; only its id is looked up. Its signature is not checked.' })], [h('button.primary', { type: 'submit' }, 'Inspect')], async () => {
+    form([field('Access token or id token', input, { name: 'token', wide: true, hint: 'It is taken apart in this tab and not sent; only its id is looked up. Its signature is not checked.' })], [h('button', { type: 'submit' }, 'Inspect')], async () => {
       shown.replaceChildren();
       const parts = input.value.trim().split('.');
       let header;
@@ -99,7 +99,7 @@ function inspector(signal) {
       shown.append(
         h('div', null, h('h3', null, 'Header'), h('pre.code', null, JSON.stringify(header, null, 2))),
         h('div', null, h('h3', null, 'Claims'), h('pre.code', null, JSON.stringify(claims, null, 2))),
-        facts([['Issued', claims.iat && exact(claims.iat * 1000)], ['Ends', claims.exp && h(claims.exp * 1000 < Date.now() ? 'span.expired' : 'span', null, exact(claims.exp * 1000))], ['Bound to a key (DPoP)', claims.cnf?.jkt && code(claims.cnf.jkt)]]),
+        facts([['Issued', claims.iat && exact(claims.iat * 1000)], ['Expires', claims.exp && h(claims.exp * 1000 < Date.now() ? 'span.expired' : 'span', null, exact(claims.exp * 1000))], ['Bound to a key (DPoP)', claims.cnf?.jkt && code(claims.cnf.jkt)]]),
         said,
       );
       if (typeof claims.jti !== 'string') return;

@@ -20,7 +20,7 @@ function all({ body, actions, signal, query }) {
   const found = list({
     caption: 'Users',
     rows: 'users',
-    empty: 'There is no user yet.',
+    empty: 'There is no user yet. Create one, or connect an identity provider whose users may sign in.',
     missing: 'No such user.',
     signal,
     given: { q: query.get('q') ?? '', order: 'newest' },
@@ -30,12 +30,12 @@ function all({ body, actions, signal, query }) {
       { title: 'Name', cell: (u) => u.name },
       { title: 'Role', cell: (u) => u.role },
       { title: 'Status', cell: (u) => state(u.status) },
-      { title: 'Signs in by', cell: (u) => u.provider },
-      { title: 'Since', class: 'when', cell: (u) => moment(u.created_at) },
+      { title: 'Sign-in method', cell: (u) => u.provider },
+      { title: 'Created', class: 'when', cell: (u) => moment(u.created_at) },
     ],
     fetch: (q, stop) => call('GET', 'users', { query: q, signal: stop }),
   });
-  actions.append(h('button.primary', { type: 'button', onclick: () => edit(null, found.show) }, 'Create user'));
+  actions.append(h('button', { type: 'button', onclick: () => edit(null, found.show) }, 'Create user'));
   body.append(found);
 }
 
@@ -50,8 +50,8 @@ function edit(user, then) {
     field('Password', password, { name: 'password', hint: user ? 'Empty: it stays.' : 'Empty: they cannot sign in with one.' }),
     field('Role', role, { name: 'role' }),
   ], [
-    h('button', { type: 'button', onclick: close }, 'Cancel'),
-    h('button.primary', { type: 'submit' }, user ? 'Save' : 'Create user'),
+    h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+    h('button', { type: 'submit' }, user ? 'Save' : 'Create user'),
   ], async () => {
     const values = { email: email.value.trim(), name: name.value.trim(), role: role.value };
     if (password.value) values.password = password.value;
@@ -74,7 +74,7 @@ function one({ body, actions, heading, id, signal }) {
       ask('Sign out everywhere', 'Sign the user out everywhere?', 'Sessions and tokens end at once.', async () => {
         await call('DELETE', `${path}/tokens`);
         await done('The user is signed out', tokens.show);
-      }, 'button'),
+      }, 'button.quiet'),
       u.status === 'active'
         ? ask('Disable', 'Disable the user?', 'Sessions and tokens end, and nobody signs in as this user until it is enabled.', async () => {
           await call('PATCH', `${path}/disable`);
@@ -90,10 +90,10 @@ function one({ body, actions, heading, id, signal }) {
       }),
     ]);
     return card('User', facts([
-      ['Id', code(u.id), true], ['Name', u.name], ['Role', u.role], ['Status', state(u.status)], ['Signs in by', u.provider], ['Since', stamp(u.created_at)],
+      ['Id', code(u.id), true], ['Name', u.name], ['Role', u.role], ['Status', state(u.status)], ['Sign-in method', u.provider], ['Created', stamp(u.created_at)],
     ]));
   });
-  body.append(place, factorList(path, signal), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, more('user', id, 'What they did: the audit', 'actor'));
+  body.append(place, factorList(path, signal), grantList(id, signal), h('h2', null, 'Live tokens'), tokens, more('user', id, 'Audit log', 'actor'));
   return refresh();
 }
 
@@ -105,11 +105,11 @@ function factorList(path, signal) {
   const show = () => load(place, async () => {
     const { factors, recovery_codes: left } = await call('GET', `${path}/factors`, { signal });
     if (!factors.length) return card('Second factors', h('p', null, 'None: the password alone signs in.'));
-    return card('Second factors', h('div.stack', null, table('Second factors', [
+    return card('Second factors', h('div.flow', null, table('Second factors', [
       { title: 'Name', class: 'name', cell: (f) => f.name },
       { title: 'Kind', cell: (f) => kinds[f.kind] ?? f.kind },
-      { title: 'Set up', class: 'when', cell: (f) => moment(f.created_at) },
-      { title: 'Used', class: 'when', cell: (f) => moment(f.used_at) ?? 'never' },
+      { title: 'Added', class: 'when', cell: (f) => moment(f.created_at) },
+      { title: 'Last used', class: 'when', cell: (f) => moment(f.used_at) ?? 'never' },
     ], factors), h('p', null, `Recovery codes left: ${left}`)),
     ask('Reset', 'Take all second factors away?', 'For who has lost them. The password alone signs in then.', async () => {
       await call('DELETE', `${path}/factors`);

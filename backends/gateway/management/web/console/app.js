@@ -1,10 +1,10 @@
 // The frame of the console: signing in, the navigation, one page at a time.
 import { call, events } from './api.js';
 import * as oidc from './oidc.js';
-import { announce, code, errorBox, h, notice } from './parts/dom.js';
+import { announce, code, entitle, errorBox, h, notice } from './parts/dom.js';
 import { field, form, mistake } from './parts/form.js';
-import { brand, frame } from './parts/frame.js';
-import { claims, clipboard, forget, keep, session } from './session.js';
+import { frame } from './parts/frame.js';
+import { claims, clipboard, forget, keep, rememberInvitation, session, takeInvitation } from './session.js';
 import * as gatewayKeys from './pages/gateway-keys.js';
 import * as models from './pages/models.js';
 import { showKey } from './pages/new-key.js';
@@ -15,6 +15,7 @@ import * as providerKeys from './pages/provider-keys.js';
 import * as requests from './pages/requests.js';
 import * as route from './pages/route.js';
 import * as usage from './pages/usage.js';
+import { self } from './operator/view.js';
 
 const groups = [
   [null, { '': overview, playground }],
@@ -33,11 +34,11 @@ const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.+\.localhost)$/.test(loca
 function signIn(text) {
   leave();
   leave = () => {};
-  document.title = 'Sign in – Tollgate console';
+  entitle('Sign in');
   const errors = h('div', null);
   const parts = [];
   if (settings.oidc) {
-    const button = h('button.primary.large', { type: 'button' }, 'Sign in');
+    const button = h('button.large', { type: 'button' }, 'Sign in');
     button.addEventListener('click', async () => {
       try {
         await oidc.begin();
@@ -45,12 +46,12 @@ function signIn(text) {
         errors.replaceChildren(errorBox(error));
       }
     });
-    parts.push(h('p', null, 'You sign in at ', code(new URL(settings.oidc.issuer).host), ' and come back here.'), h('div.buttons', null, button));
+    parts.push(h('p', null, 'You sign in at ', code(new URL(settings.oidc.issuer).host), ' and come back here.'), h('div.do', null, button));
   }
   if (!settings.oidc || local) {
     const token = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
     const fields = [field('User token', token, { name: 'token', wide: true, hint: 'A token of your identity provider, or one made on the server:' })];
-    const paste = form(fields, [h(settings.oidc ? 'button' : 'button.primary', { type: 'submit' }, 'Sign in with a token')], async () => {
+    const paste = form(fields, [h(settings.oidc ? 'button.quiet' : 'button', { type: 'submit' }, 'Sign in with a token')], async () => {
       const value = token.value.trim().replace(/^Bearer\s+/i, '');
       if (!value) throw mistake('token', 'Paste a token first.');
       if (value.startsWith('ak-')) throw mistake('token', 'This is a gateway key, for requests to models. Here a user token is needed.');
@@ -61,15 +62,18 @@ function signIn(text) {
     fields[0].querySelector('.hint').append(h('code.line', null, 'tollgate keychain token local'));
     parts.push(settings.oidc ? h('details', null, h('summary', null, 'Sign in with a token'), paste) : paste);
   }
-  app.replaceChildren(h('main.door', { id: 'main', tabindex: '-1' },
-    brand(), h('h1', null, 'Console'), text && notice('warn', h('p', { role: 'alert' }, text)), errors, parts,
+  app.replaceChildren(h('main.card', { id: 'main', tabindex: '-1' },
+    h('h1', null, 'Console'), text && notice('warn', h('p', { role: 'alert' }, text)), errors, parts,
     h('p.small.muted', null, 'The token stays in this browser tab and ends with it.')));
   app.querySelector('input, button')?.focus();
 }
 
 // enter makes the signed-in user known to the gateway and shows the console.
 async function enter() {
-  const result = await call('POST', 'users/init', { door: true }).catch((error) => {
+  const invitation = takeInvitation();
+  const result = await (invitation
+    ? call('POST', 'operator/invitations/accept', { door: true, body: { token: invitation } })
+    : call('POST', 'users/init', { door: true })).catch((error) => {
     if (error.status === 401) {
       forget();
       error.param = 'token';
@@ -77,18 +81,30 @@ async function enter() {
     throw error;
   });
   keep({ user: result.user_id });
-  show();
-  if (result.key) {
-    clipboard.gatewayKey = result.key.key;
-    showKey('Your first gateway key', result.key.key);
+  if (result.key) clipboard.gatewayKey = result.key.key;
+  try {
+    Object.assign(self, await call('GET', 'operator/self'));
+    show(self.role === 'member' ? groups : [...groups, ['Operators', await operatorPages()]]);
+  } catch (error) {
+    if (!result.key) throw error;
+    show(groups); // the first key must be seen now: it is shown this once
+  }
+  if (result.key) showKey('Your first gateway key', result.key.key);
+}
+
+// operatorPages loads what operators and auditors see beside. Others do without its weight.
+async function operatorPages() {
+  try {
+    return (await import('./operator/pages.js')).pages;
+  } catch (error) {
+    throw Object.assign(error, { network: true });
   }
 }
 
-function show() {
+function show(pages) {
   const who = claims(session.token);
   leave = frame(app, {
-    name: 'Tollgate console',
-    groups,
+    groups: pages,
     last: [h('a', { href: '../docs' }, 'API reference')],
     who: who?.name || who?.email || session.name || session.user,
     whoTitle: session.user,
@@ -106,10 +122,11 @@ async function start() {
   try {
     settings = await call('GET', 'console/settings.json', { guest: true });
   } catch (error) {
-    app.replaceChildren(h('main.door', { id: 'main' }, brand(), errorBox(error, start)));
+    app.replaceChildren(h('main.card', { id: 'main' }, h('h1', null, 'Console'), errorBox(error, start)));
     return;
   }
   oidc.configure(settings.oidc);
+  rememberInvitation();
   let known = null;
   try {
     if (oidc.returned()) await oidc.finish();
@@ -118,7 +135,7 @@ async function start() {
     await enter();
   } catch (error) {
     if (session.token && (error.network || error.status === 429 || error.status >= 500)) { // the token may be good
-      app.replaceChildren(h('main.door', { id: 'main' }, brand(), errorBox(error, start)));
+      app.replaceChildren(h('main.card', { id: 'main' }, h('h1', null, 'Console'), errorBox(error, start)));
       return;
     }
     forget();

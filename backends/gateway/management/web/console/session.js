@@ -35,6 +35,32 @@ export function forget() {
   }
 }
 
+const invitationKey = 'tollgate.invitation';
+
+// rememberInvitation keeps the token of an invitation, which the address ends with, for the
+// sign-in that follows.
+export function rememberInvitation() {
+  const token = new URLSearchParams(location.hash.slice(1)).get('invitation');
+  if (!token) return;
+  history.replaceState(null, '', location.pathname + location.search);
+  try {
+    sessionStorage.setItem(invitationKey, token);
+  } catch {
+    // Without storage it does not survive the way to the identity provider.
+  }
+}
+
+// takeInvitation returns the token of an invitation once, or null.
+export function takeInvitation() {
+  try {
+    const token = sessionStorage.getItem(invitationKey);
+    sessionStorage.removeItem(invitationKey);
+    return token;
+  } catch {
+    return null;
+  }
+}
+
 // claims reads the payload of a JSON Web Token without checking it: the gateway
 // does that. null: it is none.
 export function claims(token) {

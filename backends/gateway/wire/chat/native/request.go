@@ -220,6 +220,16 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 	return invalid(param, "%s must be %s, it is %s", param, want, got)
 }
 
+// Field returns the value of a top-level member as it stands in the body, nil where there is none.
+func (r *Request) Field(name string) []byte {
+	for i := range r.fields {
+		if f := &r.fields[i]; string(f.name) == name {
+			return r.Body[f.value:f.end]
+		}
+	}
+	return nil
+}
+
 func (r *Request) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.String {
 		return wrongKind(s, "model", "a string", kind)

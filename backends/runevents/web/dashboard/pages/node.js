@@ -11,7 +11,7 @@ const pageSize = 25;
 
 export function show({ body, about, entitle, signal, subject: certname }) {
   entitle(certname);
-  const result = h('div.card.flush');
+  const result = h('div.panel.flush');
   const state = h('span');
   about.append('Its runs, the newest first. ', queryLink('Query its failures', {
     language: 'ast', entity: 'events', query: JSON.stringify(['and', ['=', 'certname', certname], ['=', 'status', 'failure']]),

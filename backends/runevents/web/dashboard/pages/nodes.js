@@ -2,9 +2,9 @@ import { inEnvironment, note } from '../address.js';
 import { ask, rows } from '../api.js';
 import { listing, orderOf } from '../listing.js';
 import { lateMark, marks, nodeLink, reportLink, resource, run } from '../marks.js';
-import { badge, h } from '../parts/dom.js';
+import { tag, h } from '../parts/dom.js';
 import { field, select } from '../parts/form.js';
-import { ago, time, when } from '../parts/format.js';
+import { ago, time, when } from '../parts/look.js';
 import { refreshed } from '../refresh.js';
 import { late, unreported } from '../settings.js';
 
@@ -40,7 +40,7 @@ const columns = [
 // gone says since when a node is inactive.
 export function gone(node) {
   const since = node.deactivated ?? node.expired;
-  return since ? [' ', badge('plain', `${node.deactivated ? 'deactivated' : 'expired'} ${when(since)}`, time(since))] : [];
+  return since ? [' ', tag('plain', `${node.deactivated ? 'deactivated' : 'expired'} ${when(since)}`, time(since))] : [];
 }
 
 export function show({ body, signal, parameters }) {
@@ -48,12 +48,12 @@ export function show({ body, signal, parameters }) {
   const name = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false', placeholder: 'web', value: parameters.get('name') ?? '' });
   const status = select(statuses, known(statuses, parameters.get('status')));
   const state = select(states, known(states, parameters.get('state')));
-  const result = h('div.card.flush');
+  const result = h('div.panel.flush');
   const query = () => inEnvironment('report_environment',
     part('certname', name.value), statuses.find(([value]) => value === status.value)[2](), state.value && ['=', 'node_state', state.value]);
   let order = orderOf(parameters, columns, latestFirst);
   const draw = () => nodeTable({
-    place: result, caption: 'Nodes', query, empty: 'No node is like that.', signal, size: pageSize, order,
+    place: result, caption: 'Nodes', query, empty: 'No node matches this filter.', signal, size: pageSize, order,
     sorted(by) {
       order = by;
       note({ sort: by.field, order: by.order });
@@ -65,9 +65,9 @@ export function show({ body, signal, parameters }) {
     list = draw();
     return list();
   };
-  body.append(h('form.filters', { role: 'search', onsubmit(event) { event.preventDefault(); filter(); } },
+  body.append(h('form.filter', { role: 'search', onsubmit(event) { event.preventDefault(); filter(); } },
     field('Part of the name', name), field('Latest run', status), field('State', state),
-    h('button.primary', { type: 'submit' }, 'Show')), result);
+    h('button', { type: 'submit' }, 'Show')), result);
   for (const choice of [status, state]) choice.addEventListener('change', filter);
   return refreshed(result, () => list());
 }

@@ -4,7 +4,7 @@ import { age, queryLink, statuses } from '../marks.js';
 import { chart } from '../parts/chart.js';
 import { announce, h, load, uid } from '../parts/dom.js';
 import { select } from '../parts/form.js';
-import { ago, count, number, short, time } from '../parts/format.js';
+import { ago, count, number, short, time } from '../parts/look.js';
 import { refreshed } from '../refresh.js';
 import { settings, unreported } from '../settings.js';
 import { welcome } from '../welcome.js';
@@ -44,8 +44,8 @@ export function show({ body, about: head, signal }) {
   const span = select(spans, '1', { id: uid('f') });
   const draw = () => load(graph, () => timeline(span.value, signal));
   span.addEventListener('change', draw);
-  const over = h('section.card', { 'aria-label': 'Events over time' },
-    h('div.cardhead', null, h('h2', null, 'Events over time'), h('span.push'), h('label.unseen', { for: span.id }, 'Time'), span), graph);
+  const over = h('section.panel', { 'aria-label': 'Events over time' },
+    h('div.head', null, h('h2', null, 'Events over time'), h('span.push'), h('label.hidden', { for: span.id }, 'Time'), span), graph);
   silent.hidden = failing.hidden = over.hidden = true;
   body.append(tiles, silent, failing, over);
   const silentNodes = nodeTable({ place: silentList, caption: 'Not reporting', query: () => inEnvironment('report_environment', unreported()), empty: 'All nodes report.', signal, size: 5, without: ['What failed'] });
@@ -57,7 +57,7 @@ export function show({ body, about: head, signal }) {
     over.hidden = empty;
     silent.hidden = !counts.unreported;
     failing.hidden = !counts.nodes;
-    if (empty && environment()) return h('section.card', { 'aria-label': 'Nothing is here' }, h('p.empty', null, `No node reports from the environment ${environment()}.`));
+    if (empty && environment()) return h('section.panel', { 'aria-label': 'Nothing is here' }, h('p.empty', null, `No node reports from the environment ${environment()}.`));
     if (empty) return welcome();
     if (first && !counts.events) span.value = '';
     if (first) announce(`${count(counts.nodes, 'node')}, ${counts.unreported} not reporting, ${counts.failed} failing`);
@@ -72,8 +72,8 @@ export function show({ body, about: head, signal }) {
 
 // listCard is around a list of nodes, all of which the page of nodes shows.
 function listCard(name, note, status, list) {
-  return h('section.card', { 'aria-label': name },
-    h('div.cardhead', null, h('h2', null, name), h('span.muted.small', null, note), h('span.push'), h('a.small', { href: link('nodes', { status }) }, 'Show all')), list);
+  return h('section.panel', { 'aria-label': name },
+    h('div.head', null, h('h2', null, name), h('span.muted.small', null, note), h('span.push'), h('a.small', { href: link('nodes', { status }) }, 'Show all')), list);
 }
 
 // numbers are those of the head.

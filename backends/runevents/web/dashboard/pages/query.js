@@ -3,7 +3,7 @@ import { address, ask, hasToken } from '../api.js';
 import { nodeLink, reportLink } from '../marks.js';
 import { announce, busy, copyButton, errorBox, h, notice, scroller, table } from '../parts/dom.js';
 import { field, select } from '../parts/form.js';
-import { count, number } from '../parts/format.js';
+import { count, number } from '../parts/look.js';
 
 export const title = 'Query';
 export const about = 'The query API by hand, in both of its languages.';
@@ -28,8 +28,8 @@ export function show({ body, signal, parameters }) {
   const hint = h('span');
 
   const line = h('pre.code', { tabindex: '0', 'aria-label': 'The same as a curl command' });
-  const result = h('div.stack');
-  const run = h('button.primary', { type: 'submit' }, 'Run');
+  const result = h('div.flow');
+  const run = h('button', { type: 'submit' }, 'Run');
   const entityField = field('Entity', entity);
 
   // What is asked: its path and parameters.
@@ -61,7 +61,7 @@ export function show({ body, signal, parameters }) {
     }
   });
 
-  const form = h('form.card', {
+  const form = h('form.panel', {
     onsubmit(event) {
       event.preventDefault();
       send();
@@ -69,13 +69,13 @@ export function show({ body, signal, parameters }) {
   },
   h('div.fields', null, field('Language', language), entityField, field('Limit', limit)),
   field('Query', text, { hint }),
-  h('div.buttons', null, run));
+  h('div.do', null, run));
   text.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
 
   body.append(
-    h('section', { 'aria-label': 'Examples' }, h('ul.chips', null, examples.map(([name, kind, query, of]) => h('li', null, h('button.quiet', {
+    h('section', { 'aria-label': 'Examples' }, h('ul.chips', null, examples.map(([name, kind, query, of]) => h('li', null, h('button.plain', {
       type: 'button',
       onclick() {
         language.value = kind;
@@ -86,8 +86,8 @@ export function show({ body, signal, parameters }) {
       },
     }, name))))),
     form, result,
-    h('section.card', { 'aria-label': 'As a curl command' },
-      h('div.cardhead', null, h('h2', null, 'As a curl command'), h('span.push'), copyButton(() => line.textContent)), line),
+    h('section.panel', { 'aria-label': 'As a curl command' },
+      h('div.head', null, h('h2', null, 'As a curl command'), h('span.push'), copyButton(() => line.textContent)), line),
   );
   tell();
   if (parameters.has('query')) return send();
@@ -109,12 +109,12 @@ function curl(path, { query, ...others }) {
 
 function shown({ rows, total }, ms) {
   const all = total == null || total === rows.length ? '' : ` of ${number(total)}`;
-  const head = h('div.cardhead', null, h('h2', null, `${number(rows.length)}${all} ${total === 1 ? 'row' : 'rows'}`),
+  const head = h('div.head', null, h('h2', null, `${number(rows.length)}${all} ${total === 1 ? 'row' : 'rows'}`),
     h('span.muted.small', null, `${Math.round(ms)} ms`), h('span.push'), copyButton(() => JSON.stringify(rows, null, 2), 'Copy as JSON'));
-  if (!rows.length) return [h('section.card', { 'aria-label': 'Answer' }, head, h('p.empty', null, 'Nothing is like that.'))];
+  if (!rows.length) return [h('section.panel', { 'aria-label': 'Answer' }, head, h('p.empty', null, 'Nothing is like that.'))];
   const names = [...new Set(rows.flatMap((row) => (row && typeof row === 'object' ? Object.keys(row) : [])))];
   if (!names.length) return [notice('warn', h('p', null, 'The answer has no columns.')), h('pre.code', null, JSON.stringify(rows).slice(0, 10000))];
-  return [h('section.card', { 'aria-label': 'Answer' }, head,
+  return [h('section.panel', { 'aria-label': 'Answer' }, head,
     scroller('Answer, all columns', table('Answer', names.map((name) => ({ title: name, number: typeof rows[0][name] === 'number', cell: (row) => cell(name, row) })), rows)))];
 }
 

@@ -1,8 +1,8 @@
 import { ask, rows } from '../api.js';
 import { marks, nodeLink, queryLink, resource, run, statuses, value } from '../marks.js';
 import { metricsCard } from '../metrics.js';
-import { badge, code, h, load, notice, table, tableRow } from '../parts/dom.js';
-import { count, duration, number, time } from '../parts/format.js';
+import { tag, code, h, load, notice, table, tableRow } from '../parts/dom.js';
+import { count, duration, number, time } from '../parts/look.js';
 
 export const title = 'Run';
 
@@ -33,15 +33,15 @@ export function show({ body, about, entitle, signal, subject: hash }) {
 
 function facts(r) {
   const fact = (name, content) => content != null && content !== '' && h('div', null, h('dt', null, name), h('dd', null, content));
-  return h('section.card', { 'aria-label': 'The run' }, h('dl.facts', null,
-    fact('Began', time(r.start_time)), fact('Took', duration(Date.parse(r.end_time) - Date.parse(r.start_time))),
+  return h('section.panel', { 'aria-label': 'The run' }, h('dl.facts', null,
+    fact('Started', time(r.start_time)), fact('Duration', duration(Date.parse(r.end_time) - Date.parse(r.start_time))),
     fact('Received', time(r.receive_time)), fact('Environment', r.environment), fact('Agent', r.puppet_version),
     r.type !== 'agent' && fact('Type', r.type), fact('Producer', r.producer),
     fact('Configuration', code(r.configuration_version)), fact('Report', code(r.hash))));
 }
 
 function eventCards({ rows: events, total }, hash) {
-  if (!events.length) return [h('section.card', { 'aria-label': 'Events' }, h('p.empty', null, 'No events: the run changed nothing, or they have been deleted because of their age.'))];
+  if (!events.length) return [h('section.panel', { 'aria-label': 'Events' }, h('p.empty', null, 'No events: the run changed nothing, or they have been deleted because of their age.'))];
   const known = statuses.map(([status]) => status);
   const others = [...new Set(events.map((e) => e.status))].filter((status) => !known.includes(status)).map((status) => [status, status, 'plain']);
   const cards = [...statuses, ...others].map(([status, name, tone]) => [name, tone, events.filter((e) => e.status === status)])
@@ -49,13 +49,13 @@ function eventCards({ rows: events, total }, hash) {
       const shown = name === 'Skipped' ? columns.slice(0, 1) : columns;
       const first = narrow.matches ? list.slice(0, folded) : list;
       const whole = table(`${name}: events`, shown, first);
-      const more = h('button', { type: 'button' }, `Show ${number(list.length - first.length)} more`);
+      const more = h('button.quiet', { type: 'button' }, `Show ${number(list.length - first.length)} more`);
       more.addEventListener('click', () => {
         whole.tBodies[0].append(...list.slice(first.length).map((e) => tableRow(shown, e)));
         more.parentElement.remove();
       });
-      return h('section.card', { 'aria-label': name }, h('details', { open: name !== 'Skipped' && (name === 'Failed' || first.length === list.length) },
-        h('summary', null, h('h2', null, name), badge(tone, number(list.length))),
+      return h('section.panel', { 'aria-label': name }, h('details', { open: name !== 'Skipped' && (name === 'Failed' || first.length === list.length) },
+        h('summary', null, h('h2', null, name), tag(tone, number(list.length))),
         whole, first.length < list.length && h('div.more', null, more)));
     });
   if (total > events.length) {
@@ -71,8 +71,8 @@ const columns = [
   { title: 'Property', class: 'property', cell: (e) => e.property ?? h('span.muted', null, e.name ?? '–') },
   { title: 'Old → new', class: 'change', cell: (e) => (blank(e.old_value) && blank(e.new_value)
     ? h('span.muted', null, '–')
-    : [value(e.old_value), h('span.arrow', { 'aria-hidden': 'true' }, ' → '), h('span.unseen', null, ' became '), value(e.new_value)]) },
-  { title: 'Message', class: 'message', cell: (e) => [e.message ?? '', e.corrective_change && [' ', badge('warn', 'corrective')]] },
+    : [value(e.old_value), h('span.arrow', { 'aria-hidden': 'true' }, ' → '), h('span.hidden', null, ' became '), value(e.new_value)]) },
+  { title: 'Message', class: 'message', cell: (e) => [e.message ?? '', e.corrective_change && [' ', tag('warn', 'corrective')]] },
 ];
 
 const blank = (v) => v == null || v === '';
@@ -89,7 +89,7 @@ function logs(lines) {
     const list = level ? lines.filter((l) => l.level === level) : lines;
     const part = (from) => list.slice(from, from + linesShown()).map(line);
     const all = h('ol.log', null, part(0));
-    const more = h('button', { type: 'button' }, 'Show more');
+    const more = h('button.quiet', { type: 'button' }, 'Show more');
     more.hidden = list.length <= linesShown();
     more.addEventListener('click', () => {
       all.append(...part(all.childElementCount));
@@ -97,7 +97,7 @@ function logs(lines) {
     });
     place.replaceChildren(all, more);
   };
-  const choose = (level, text) => h('button.choice', {
+  const choose = (level, text) => h('button.quiet.choice', {
     type: 'button', 'aria-pressed': String(!level),
     onclick(event) {
       for (const button of event.currentTarget.parentElement.children) button.setAttribute('aria-pressed', String(button === event.currentTarget));
@@ -106,15 +106,15 @@ function logs(lines) {
   }, text);
   if (lines.length) draw(null);
   else place.append(h('p.empty', null, 'The run wrote no log line.'));
-  return h('section.card', { 'aria-label': 'Log' },
-    h('div.cardhead', null, h('h2', null, 'Log'),
+  return h('section.panel', { 'aria-label': 'Log' },
+    h('div.head', null, h('h2', null, 'Log'),
       lines.length > 0 && h('div.choices', { role: 'group', 'aria-label': 'Level' }, choose(null, `all ${number(lines.length)}`),
         present.map((level) => choose(level, `${level} ${number(lines.filter((l) => l.level === level).length)}`)))),
     place);
 }
 
 function line(l) {
-  return h('li', null, badge(tones.get(l.level) ?? 'plain', l.level), h('div', null,
+  return h('li', null, tag(tones.get(l.level) ?? 'plain', l.level), h('div', null,
     h('div.said', null, l.message),
     h('div.small.muted.place', null, [clock(l.time), l.source, l.file && `${l.file}${l.line == null ? '' : `:${l.line}`}`].filter(Boolean).join('  ·  '))));
 }

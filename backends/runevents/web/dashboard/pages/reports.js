@@ -18,13 +18,13 @@ export function show({ body, signal, parameters }) {
   const name = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false', placeholder: 'web', value: parameters.get('name') ?? '' });
   const status = select(statuses, known(statuses, parameters.get('status')));
   const span = select(spans, known(spans, parameters.get('hours')));
-  const result = h('div.card.flush');
+  const result = h('div.panel.flush');
   const query = () => inEnvironment('environment', part('certname', name.value),
     status.value === 'noop' ? ['or', ['=', 'noop', true], ['=', 'noop_pending', true]] : status.value && ['=', 'status', status.value],
     span.value && ['>=', 'producer_timestamp', new Date(Date.now() - span.value * 3600000).toISOString()]);
   let order = orderOf(parameters, columns, { field: 'start_time', order: 'desc' });
   const draw = () => runTable({
-    place: result, caption: 'Reports', query, empty: 'No report is like that.', signal, size: pageSize, file: 'reports.csv', order,
+    place: result, caption: 'Reports', query, empty: 'No report matches this filter.', signal, size: pageSize, file: 'reports.csv', order,
     sorted(by) {
       order = by;
       note({ sort: by.field, order: by.order });
@@ -36,9 +36,9 @@ export function show({ body, signal, parameters }) {
     list = draw();
     return list();
   };
-  body.append(h('form.filters', { role: 'search', onsubmit(event) { event.preventDefault(); filter(); } },
+  body.append(h('form.filter', { role: 'search', onsubmit(event) { event.preventDefault(); filter(); } },
     field('Part of the node’s name', name), field('Status', status), field('Received', span),
-    h('button.primary', { type: 'submit' }, 'Show')), result);
+    h('button', { type: 'submit' }, 'Show')), result);
   for (const choice of [status, span]) choice.addEventListener('change', filter);
   return refreshed(result, () => list());
 }

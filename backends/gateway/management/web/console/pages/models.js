@@ -1,9 +1,9 @@
 import { call, own } from '../api.js';
 import { confirm, dialog } from '../parts/dialog.js';
 import { choice } from '../inputs.js';
-import { announce, badge, busy, code, errorBox, h, load } from '../parts/dom.js';
+import { announce, busy, code, errorBox, h, load, tag, toast } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { short } from '../parts/format.js';
+import { short } from '../parts/look.js';
 import { draggable, priorities } from './order.js';
 
 export const title = 'Models';
@@ -12,7 +12,7 @@ export const about = 'In the order in which they are tried, best tier first. Dra
 const tiers = [['high', 'High'], ['medium', 'Medium'], ['low', 'Low'], [null, 'Only by name']];
 
 export function show({ body, actions, signal }) {
-  const list = h('div.stack');
+  const list = h('div.flow');
   const errors = h('div');
   const all = choice('Show models of providers without a key', { onchange: () => draw() });
   let models = [];
@@ -75,7 +75,7 @@ export function show({ body, actions, signal }) {
   const section = ([name, entries, tier]) => {
     const rows = h('ol.models', null, entries.map((m, i) => row(m, i, entries, name, tier)));
     draggable(rows, (a, b) => rank(entry(a)) === rank(entry(b)), (from, to) => move(entries, from, to, name));
-    return h('section.card', { 'aria-label': `Tier ${name}` }, h('div.cardhead', null, h('h2', null, name),
+    return h('section.panel', { 'aria-label': `Tier ${name}` }, h('div.head', null, h('h2', null, name),
       h('span.muted.small', null, tier ? `${entries.length} ${entries.length === 1 ? 'model' : 'models'}, tried from the top` : 'Used when a request names them')), rows);
   };
   const entry = (element) => models.find((m) => m.model_entry === element.dataset.entry);
@@ -85,7 +85,7 @@ export function show({ body, actions, signal }) {
     const off = excluded.providers.includes(m.provider) || excluded.models.includes(m.model_entry);
     const arrow = (action, text, to, sign) => {
       const possible = to >= 0 && to < entries.length && rank(entries[to]) === rank(m);
-      return h('button.quiet.arrow', {
+      return h('button.plain.arrow', {
         type: 'button', 'data-action': action, 'aria-label': `Move ${m.model_entry} ${text}`, 'aria-disabled': possible ? null : 'true',
         title: possible ? null : to >= 0 && to < entries.length ? 'Preferred providers come first: see Preferences' : null,
         onclick() {
@@ -105,15 +105,15 @@ export function show({ body, actions, signal }) {
       h('span.handle', { 'aria-hidden': 'true', title: 'Drag to reorder' }, '⠿'),
       h('div.modelname', null, h('strong', null, m.model_entry), h('div.muted.small', null, description(m, fact))),
       h('div.tags', null,
-        m.is_custom && badge('plain', 'your own'),
-        preferred.includes(m.provider) && badge('good', 'preferred'),
-        off && badge('warn', 'excluded', 'By your preferences'),
-        !m.provider_connected && badge('plain', 'no key')),
+        m.is_custom && tag('plain', 'your own'),
+        preferred.includes(m.provider) && tag('good', 'preferred'),
+        off && tag('warn', 'excluded', 'By your preferences'),
+        !m.provider_connected && tag('plain', 'no key')),
       h('div.row-actions', null, arrow('up', 'up', i - 1, '↑'), arrow('down', 'down', i + 1, '↓'), toggle,
-        changed && h('button.quiet', {
+        changed && h('button.plain', {
           type: 'button', 'aria-label': m.is_custom ? `Remove ${m.model_entry}` : `Reset ${m.model_entry}`, title: m.is_custom ? null : 'As the catalog has it',
           onclick: () => (m.is_custom
-            ? confirm(`Remove ${m.model_entry}?`, 'Requests go to this server no longer. Its address and key are deleted.', 'Remove', async () => { await drop(m); announce('The model is removed'); await refresh(); })
+            ? confirm(`Remove ${m.model_entry}?`, 'Requests go to this server no longer. Its address and key are deleted.', 'Remove', async () => { await drop(m); toast('The model is removed'); await refresh(); })
             : change(() => drop(m), () => `${m.model_entry} is as the catalog has it`)),
         }, m.is_custom ? 'Remove' : 'Reset')));
   };
@@ -141,22 +141,22 @@ export function show({ body, actions, signal }) {
       field('Model on that server', model, { name: 'model' }),
       field('API key', key, { name: 'api_key', hint: 'If the server wants one.' }),
     ], [
-      h('button', { type: 'button', onclick: close }, 'Cancel'),
-      h('button.primary', { type: 'submit' }, 'Add model'),
+      h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+      h('button', { type: 'submit' }, 'Add model'),
     ], async () => {
       for (const [member, field, what] of [['model_entry', name, 'a name'], ['base_url', address, 'the address of the server'], ['model', model, 'the name of the model']]) {
         if (!field.value.trim()) throw mistake(member, `Give ${what}.`);
       }
       await own('POST', 'models', { body: { model_entry: name.value.trim(), base_url: address.value.trim(), model: model.value.trim(), tier: tier.value, ...(key.value && { api_key: key.value }) } });
       close();
-      announce('The model is added');
+      toast('The model is added');
       await refresh();
     });
   });
 
-  const again = h('button', { type: 'button' }, 'Refresh');
+  const again = h('button.quiet', { type: 'button' }, 'Refresh');
   again.addEventListener('click', () => busy(again, refresh));
-  actions.append(again, h('button.primary', { type: 'button', onclick: add }, 'Add a model'));
+  actions.append(again, h('button', { type: 'button', onclick: add }, 'Add a model'));
   body.append(errors, list, all);
   return refresh();
 }

@@ -12,8 +12,8 @@ export function showKey(title, key) {
     h('div.copyline', null, field('Gateway key', text), copyButton(key)),
     h('p', null, 'Clients take it as their API key, with this base URL (the messages API without ', h('code', null, '/v1'), '):'),
     h('p', null, h('code.line', null, new URL('v1', base).href)),
-    h('div.buttons', null,
-      h('button', { type: 'button', onclick() { clipboard.gatewayKey = key; close(); location.hash = '#/playground'; } }, 'Try it in the playground'),
-      h('button.primary', { type: 'button', onclick: close }, 'I have copied it')),
+    h('div.do', null,
+      h('button.quiet', { type: 'button', onclick() { clipboard.gatewayKey = key; close(); location.hash = '#/playground'; } }, 'Try it in the playground'),
+      h('button', { type: 'button', onclick: close }, 'I have copied it')),
   ], { keep: true });
 }

@@ -2,7 +2,7 @@ import { base, own, refusal } from '../api.js';
 import { suggestions } from '../inputs.js';
 import { announce, code, copyButton, errorBox, h } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { duration, number } from '../parts/format.js';
+import { duration, number } from '../parts/look.js';
 import { clipboard } from '../session.js';
 import { curl, events, surfaces } from '../stream.js';
 import { attempts } from './requests.js';
@@ -18,14 +18,14 @@ export function show({ body, signal }) {
   const system = h('textarea', { rows: 2 });
   const text = h('textarea', { rows: 4, value: 'Say hello in one short sentence.' });
   const names = h('div');
-  const send = h('button.primary', { type: 'submit' }, 'Send');
-  const stop = h('button', { type: 'button', hidden: true }, 'Stop');
+  const send = h('button', { type: 'submit' }, 'Send');
+  const stop = h('button.quiet', { type: 'button', hidden: true }, 'Stop');
   const command = h('pre.code', { tabindex: '0', 'aria-label': 'The same request as a command' });
   const reasoning = h('pre.reasoning', { hidden: true });
   const answer = h('pre.answer', { tabindex: '0', 'aria-label': 'Answer' });
   const facts = h('dl.facts');
   const errors = h('div');
-  const result = h('section.card', { 'aria-label': 'Answer' }, h('div.cardhead', null, h('h2', null, 'Answer')), errors, reasoning, answer, facts);
+  const result = h('section.panel', { 'aria-label': 'Answer' }, h('div.head', null, h('h2', null, 'Answer')), errors, reasoning, answer, facts);
   result.hidden = true;
 
   const ask = () => ({ model: model.value.trim(), system: system.value.trim(), text: text.value, limit: Number(limit.value) || 0 });
@@ -104,8 +104,8 @@ export function show({ body, signal }) {
   inputs.addEventListener('input', describe);
   text.addEventListener('keydown', (event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) inputs.requestSubmit(); });
   describe();
-  body.append(h('section.card', { 'aria-label': 'Request' }, names, inputs), result,
-    h('section.card', { 'aria-label': 'Command' }, h('div.cardhead', null, h('h2', null, 'As a command'), h('span.push'), copyButton(() => command.textContent)),
+  body.append(h('section.panel', { 'aria-label': 'Request' }, names, inputs), result,
+    h('section.panel', { 'aria-label': 'Command' }, h('div.head', null, h('h2', null, 'As a command'), h('span.push'), copyButton(() => command.textContent)),
       command, h('p.small.muted', null, 'Put your key into the variable TOLLGATE_KEY. A certificate of Caddy\'s own authority needs -k too.')));
   own('GET', 'models', { signal }).then(({ models }) => {
     names.append(suggestions(model, ['keychain-high', 'keychain-medium', 'keychain-low', ...new Set(models.filter((m) => m.enabled && m.provider_connected).map((m) => m.model_entry))]));

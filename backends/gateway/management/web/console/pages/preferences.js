@@ -1,10 +1,10 @@
 import { call, own } from '../api.js';
 import { suggestions } from '../inputs.js';
-import { announce, h, load } from '../parts/dom.js';
+import { announce, h, load, toast } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 
 export const title = 'Preferences';
-export const about = 'Who is tried first inside every tier, and who never.';
+export const about = 'Providers and models to try first inside every tier, and those never to use.';
 
 export function show({ body, signal }) {
   const place = h('div');
@@ -32,15 +32,15 @@ export function show({ body, signal }) {
       card('Preferred providers', 'Tried first, in this order.', preferred),
       card('Excluded providers', 'Never tried.', without),
       card('Excluded models', 'Never tried.', models),
-    ], [state, h('button.primary', { type: 'submit' }, 'Save')], async () => {
+    ], [state, h('button', { type: 'submit' }, 'Save')], async () => {
       await own('PUT', 'preferences', { body: { preferred_providers: preferred.items, excluded_providers: without.items, excluded_models: models.items } });
       state.textContent = 'Saved. The next request follows it.';
-      announce('The preferences are saved');
+      toast('The preferences are saved');
     });
   });
 }
 
-const card = (name, text, picker) => h('section.card', { 'aria-label': name }, h('div.cardhead', null, h('h2', null, name), h('span.muted.small', null, text)), picker.element);
+const card = (name, text, picker) => h('section.panel', { 'aria-label': name }, h('div.head', null, h('h2', null, name), h('span.muted.small', null, text)), picker.element);
 
 // picker is a list of names that grows and shrinks, in an order if asked.
 function picker({ items, ordered = false, label, add, options, suggest, names, touched, empty }) {
@@ -63,7 +63,7 @@ function picker({ items, ordered = false, label, add, options, suggest, names, t
   };
   const draw = () => {
     list.replaceChildren(...state.items.map((item, i) => {
-      const step = (to, sign, text) => h('button.quiet.arrow', {
+      const step = (to, sign, text) => h('button.plain.arrow', {
         type: 'button', 'aria-label': `Move ${name(item)} ${text}`, 'data-at': `${to}-${text}`, 'aria-disabled': to < 0 || to >= state.items.length ? 'true' : null,
         onclick() {
           if (to < 0 || to >= state.items.length) return;
@@ -73,7 +73,7 @@ function picker({ items, ordered = false, label, add, options, suggest, names, t
       }, h('span', { 'aria-hidden': 'true' }, sign));
       return h('li', null, h('span.pickedname', null, name(item)),
         h('span.row-actions', null, ordered && [step(i - 1, '↑', 'up'), step(i + 1, '↓', 'down')],
-          h('button.quiet', { type: 'button', 'aria-label': `Take ${name(item)} off ${label}`, onclick: () => change(() => state.items.splice(i, 1), 'none') }, 'Remove')));
+          h('button.plain', { type: 'button', 'aria-label': `Take ${name(item)} off ${label}`, onclick: () => change(() => state.items.splice(i, 1), 'none') }, 'Remove')));
     }));
     if (!state.items.length) list.append(h('li.muted', null, empty));
     if (options) {
@@ -90,6 +90,6 @@ function picker({ items, ordered = false, label, add, options, suggest, names, t
   }
   draw();
   state.element = h('div.picker', null, list, suggest && suggestions(input, suggest),
-    h('div.adder', null, field(suggest ? 'Model' : 'Provider', input), h('button', { type: 'button', onclick: put, 'aria-label': `${add}: add to ${label}` }, add)));
+    h('div.adder', null, field(suggest ? 'Model' : 'Provider', input), h('button.quiet', { type: 'button', onclick: put, 'aria-label': `${add}: add to ${label}` }, add)));
   return state;
 }

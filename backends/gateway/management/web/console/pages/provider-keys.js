@@ -1,9 +1,9 @@
 import { call, own } from '../api.js';
 import { confirm, dialog } from '../parts/dialog.js';
 import { countdown, words } from '../format.js';
-import { announce, badge, busy, code, h, load } from '../parts/dom.js';
+import { busy, code, h, load, tag, toast } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { ago, count, duration, number, time } from '../parts/format.js';
+import { ago, count, duration, number, time } from '../parts/look.js';
 
 export const title = 'Provider keys';
 export const about = 'Your keys at the providers. They are encrypted, and their text is never shown again.';
@@ -14,10 +14,11 @@ const outcomes = new Map();
 const tones = { active: 'good', cooling_down: 'warn', untested: 'plain', no_credit: 'bad', invalid_key: 'bad' };
 
 export function show({ body, actions, signal, every }) {
-  const list = h('div.stack');
+  const list = h('div.flow');
   let providers = [];
   let on = []; // the providers on offer
   let loadedAt = 0;
+  let mine = new Set(); // the ids of the user's own keys
 
   const refresh = () => load(list, async () => {
     const [health, keys, offer] = await Promise.all([
@@ -28,6 +29,7 @@ export function show({ body, actions, signal, every }) {
     on = offer.providers;
     loadedAt = Date.now();
     providers = health.providers;
+    mine = new Set(keys.keys.map((k) => k.id));
     const listed = new Set(providers.flatMap((p) => p.keys.map((k) => k.key_id)));
     const lost = keys.keys.filter((k) => !listed.has(k.id)); // of providers that are not on offer any more
     for (const k of lost) providers.push({ provider: k.provider, name: `${k.provider} (not on offer here)`, keys: [{ ...k, key_id: k.id, lost: true }] });
@@ -35,16 +37,16 @@ export function show({ body, actions, signal, every }) {
     return providers.length ? providers.map((p) => card(p, custom)) : h('p.empty', null, 'There is no provider key. Add one, and its models are used from the next request on.');
   });
 
-  const card = (p, custom) => h('section.card', { 'aria-label': p.name },
-    h('div.cardhead', null, h('h2', null, p.name), p.status && (p.keys.length > 1 || p.status !== p.keys[0].status) && state(p),
+  const card = (p, custom) => h('section.panel', { 'aria-label': p.name },
+    h('div.head', null, h('h2', null, p.name), p.status && (p.keys.length > 1 || p.status !== p.keys[0].status) && state(p),
       p.requests_last_day != null && h('span.muted.small', null, `${count(p.requests_last_minute, 'request')} in the last minute, ${number(p.requests_last_day)} in the last day`)),
     h('ul.rows', null, p.keys.map((k) => row(p, k, custom.has(k.key_id)))));
 
   const row = (p, k, isModel) => {
-    const shared = k.key_id === 'operator';
+    const shared = !isModel && !mine.has(k.key_id);
     const label = k.key_label || k.masked || 'key';
     const outcome = h('p.outcome', { role: 'status' }, told(k));
-    const test = h('button.quiet', { type: 'button', 'aria-label': `Test ${label} of ${p.name}` }, 'Test');
+    const test = h('button.plain', { type: 'button', 'aria-label': `Test ${label} of ${p.name}` }, 'Test');
     test.addEventListener('click', () => busy(test, async () => {
       outcome.replaceChildren('Asking the provider for a few words …');
       try {
@@ -60,12 +62,12 @@ export function show({ body, actions, signal, every }) {
     }));
     return h('li.keyrow', null,
       h('div.keyname', null, h('strong', null, isModel ? 'Your own server' : k.key_label || '(no label)'), k.masked && code(k.masked)),
-      h('div.keystate', null, k.lost ? badge('plain', 'not used') : [
-        ['active', 'untested'].includes(k.status) && tested(k)?.ok === false ? badge('bad', 'test failed') : state(k),
+      h('div.keystate', null, k.lost ? tag('plain', 'not used') : [
+        ['active', 'untested'].includes(k.status) && tested(k)?.ok === false ? tag('bad', 'test failed') : state(k),
         h('span.muted.small', { title: time(k.last_success_at) }, k.last_success_at ? `worked ${ago(k.last_success_at)}` : 'has not answered yet'),
         k.last_429_at && h('span.muted.small', { title: time(k.last_429_at) }, `limited ${ago(k.last_429_at)}`)]),
       h('div.row-actions', null, !k.lost && !shared && test,
-        shared ? h('span.muted.small', null, 'behind your own keys') : isModel ? h('a', { href: '#/models' }, 'Models') : h('button.quiet.danger', { type: 'button', 'aria-label': `Remove ${label} of ${p.name}`, onclick: () => remove(p, k, label) }, 'Remove')),
+        shared ? h('span.muted.small', null, 'behind your own keys') : isModel ? h('a', { href: '#/models' }, 'Models') : h('button.plain.danger', { type: 'button', 'aria-label': `Remove ${label} of ${p.name}`, onclick: () => remove(p, k, label) }, 'Remove')),
       k.cooling_models?.length > 0 && h('ul.cooling', null, k.cooling_models.map((m) => h('li', null, code(m.model), ' ', state(m)))),
       outcome);
   };
@@ -84,7 +86,7 @@ export function show({ body, actions, signal, every }) {
   const state = (c) => {
     const left = Math.max(0, c.cooldown_seconds - Math.floor((Date.now() - loadedAt) / 1000));
     return [
-      badge(tones[c.status] ?? 'plain', words(c.status), c.reason ? words(c.reason) : null),
+      tag(tones[c.status] ?? 'plain', words(c.status), c.reason ? words(c.reason) : null),
       c.reason && h('span.small.muted', null, words(c.reason)),
       left > 0 && h('span.countdown.small', { 'data-until': String(loadedAt + c.cooldown_seconds * 1000) }, `again in ${countdown(left)}`),
     ];
@@ -105,7 +107,7 @@ export function show({ body, actions, signal, every }) {
 
   const remove = (p, k, label) => confirm(`Remove ${label}?`, `Requests are sent to ${p.name} with it no longer. The key itself stays valid at the provider.`, 'Remove', async () => {
     await own('DELETE', `keys/${encodeURIComponent(k.key_id)}`);
-    announce('The key is removed');
+    toast('The key is removed');
     await refresh();
   });
 
@@ -123,22 +125,22 @@ export function show({ body, actions, signal, every }) {
       field('Provider', provider, { name: 'provider' }), field('Label', label, { name: 'key_label', hint: 'So that you know it again.' }),
       field('API key', key, { name: 'api_key', wide: true }), link,
     ], [
-      h('button', { type: 'button', onclick: close }, 'Cancel'),
-      h('button.primary', { type: 'submit' }, 'Add key'),
+      h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+      h('button', { type: 'submit' }, 'Add key'),
     ], async () => {
       if (!key.value.trim()) throw mistake('api_key', 'Paste the key of the provider.');
       await own('POST', 'keys', { body: { provider: provider.value, api_key: key.value.trim(), key_label: label.value.trim() } });
       close();
-      announce('The key is stored');
+      toast('The key is stored');
       await refresh();
     });
   });
-  actions.append(h('button', { type: 'button', onclick: refresh }, 'Refresh'), h('button.primary', { type: 'button', onclick: add }, 'Add key'));
+  actions.append(h('button.quiet', { type: 'button', onclick: refresh }, 'Refresh'), h('button', { type: 'button', onclick: add }, 'Add key'));
   body.append(list);
   return refresh();
 }
 
 // outside is a link to another site.
 function outside(href, text) {
-  return h('a', { href, target: '_blank', rel: 'noopener noreferrer' }, text, h('span.unseen', null, ' (opens a new tab)'));
+  return h('a', { href, target: '_blank', rel: 'noopener noreferrer' }, text, h('span.hidden', null, ' (opens a new tab)'));
 }

@@ -1,9 +1,9 @@
 import { own } from '../api.js';
 import { csvButton } from '../csv.js';
 import { model, moment, usd, words } from '../format.js';
-import { announce, badge, busy, code, errorBox, h, load, tableOf, tableRow, uid } from '../parts/dom.js';
+import { announce, tag, busy, code, errorBox, h, load, tableOf, tableRow, uid } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
-import { count, duration, number } from '../parts/format.js';
+import { count, duration, number } from '../parts/look.js';
 
 export const title = 'Requests';
 export const about = 'The latest first. Open one to see every attempt.';
@@ -18,7 +18,7 @@ const outcome = (r) => (r.status === 499 ? 'left' : r.status < 400 ? 'good' : 'b
 export function show({ body, actions, signal }) {
   const place = h('div');
   const errors = h('div');
-  const more = h('button', { type: 'button' }, 'Show more');
+  const more = h('button.quiet', { type: 'button' }, 'Show more');
   const looked = h('p.muted.small', { role: 'status' });
   let keys = new Map();
   let cursor = null;
@@ -56,11 +56,11 @@ export function show({ body, actions, signal }) {
     keys = new Map(known.keys.map((k) => [k.id, k.label || k.masked]));
     const chosen = key.value;
     key.replaceChildren(...[['', 'Any'], ...keys].map(([value, label]) => h('option', { value, selected: value === chosen }, label)));
-    if (!list.length && filtered()) return h('p.empty', null, 'No request fits.');
+    if (!list.length && filtered()) return h('p.empty', null, 'No request matches this filter.');
     if (!list.length) return h('p.empty', null, 'No request yet. ', h('a', { href: '#/playground' }, 'Send one from the playground'), '.');
     const all = requestTable(list.map((r) => record(r, keys)));
     [rows] = all.tBodies;
-    return h('div.card.flush', null, all);
+    return h('div.panel.flush', null, all);
   });
   more.hidden = true;
   more.addEventListener('click', () => busy(more, async () => {
@@ -73,23 +73,23 @@ export function show({ body, actions, signal }) {
       } else if (lines.length) {
         const all = requestTable(lines);
         [rows] = all.tBodies;
-        place.replaceChildren(h('div.card.flush', null, all));
+        place.replaceChildren(h('div.panel.flush', null, all));
       }
       announce(`${list.length} more`);
     } catch (error) {
       if (error.name !== 'AbortError') errors.replaceChildren(errorBox(error));
     }
   }));
-  const again = h('button', { type: 'button' }, 'Refresh');
+  const again = h('button.quiet', { type: 'button' }, 'Refresh');
   again.addEventListener('click', () => busy(again, refresh));
   const csv = csvButton('button', 'Download the last 500 requests as CSV', 'requests.csv',
     () => own('GET', 'usage/recent', { signal, query: { limit: 500, format: 'csv' }, text: true }), errors);
   actions.append(csv, again);
-  const filters = h('div.filters', null, form([
+  const filters = h('div.filter', null, form([
     field('Status', status), field('Model', name, { hint: 'Asked for or answering.' }), field('Gateway key', key), field('Text', text, { hint: 'Of the id, the error or its status.' }),
-  ], [h('button.primary', { type: 'submit' }, 'Show')], refresh));
+  ], [h('button', { type: 'submit' }, 'Show')], refresh));
   for (const input of [status, key]) input.addEventListener('change', () => filters.querySelector('form').requestSubmit());
-  body.append(filters, errors, place, h('div.buttons', null, more, looked));
+  body.append(filters, errors, place, h('div.do', null, more, looked));
   return refresh();
 }
 
@@ -98,7 +98,7 @@ const columns = [
   { title: 'Asked for', cell: ({ r }) => h('span.strong', null, r.asked_model || '(none)') },
   { title: 'Answered by', cell: ({ r }) => (r.status < 400 ? model(r) : h('span.muted', null, r.model ? `nobody; ${model(r)} was asked` : 'nobody')) },
   { title: 'Status', cell: ({ r }) => [
-    badge(r.status < 400 ? 'good' : r.status === 499 ? 'plain' : 'bad', r.status === 499 ? 'left' : String(r.status), r.error ? words(r.error) : null),
+    tag(r.status < 400 ? 'good' : r.status === 499 ? 'plain' : 'bad', r.status === 499 ? 'left' : String(r.status), r.error ? words(r.error) : null),
     r.attempt_count > 1 && h('span.small.muted', null, ` ${count(r.attempt_count, 'attempt')}`)] },
   { title: 'Tokens', number: true, cell: ({ r }) => h('span', { title: `${number(r.input_tokens)} in, ${number(r.output_tokens)} out` }, `${number(r.input_tokens)} + ${number(r.output_tokens)}`) },
   { title: 'Cost', number: true, cell: ({ r }) => usd(r.cost_usd) },
@@ -113,7 +113,7 @@ export const requestTable = (rows) => tableOf('Requests', columns, rows);
 export function record(r, keys) {
   const id = uid('request');
   const below = h('tr.detail', { role: 'row', id, hidden: true });
-  const toggle = h('button.quiet', { type: 'button', 'aria-expanded': 'false', 'aria-controls': id, 'aria-label': `Details of the request of ${moment(r.at)}` }, 'Details');
+  const toggle = h('button.plain', { type: 'button', 'aria-expanded': 'false', 'aria-controls': id, 'aria-label': `Details of the request of ${moment(r.at)}` }, 'Details');
   toggle.addEventListener('click', () => {
     const open = toggle.getAttribute('aria-expanded') !== 'true';
     toggle.setAttribute('aria-expanded', String(open));
@@ -142,7 +142,7 @@ function details(r, keys) {
 export function attempts(list) {
   if (!list.length) return h('p.muted', null, 'No provider was asked.');
   return h('ol.attempts', null, list.map((a) => h('li', null,
-    badge(a.code ? 'bad' : 'good', a.status ? String(a.status) : 'no answer'), h('strong', null, model(a)),
+    tag(a.code ? 'bad' : 'good', a.status ? String(a.status) : 'no answer'), h('strong', null, model(a)),
     h('span.muted.small', null, duration(a.latency_ms)), a.code && code(a.code), a.message && h('div.small', null, a.message))));
 }
 
@@ -153,7 +153,7 @@ function cooling(r) {
   const failed = r.attempts.filter((a) => a.code);
   const of = (p) => !failed.length || failed.some((a) => a.provider === p.provider && (a.provider !== 'custom' || a.model === p.name));
   const ofModel = (p, m) => !failed.length || p.provider === 'custom' || failed.some((a) => a.provider === p.provider && a.model === m.model);
-  const line = (what, c) => c.cooldown_seconds > 0 && h('li', null, h('strong', null, what), badge('warn', `cooling down until ${moment(Date.now() + c.cooldown_seconds * 1000)}`),
+  const line = (what, c) => c.cooldown_seconds > 0 && h('li', null, h('strong', null, what), tag('warn', `cooling down until ${moment(Date.now() + c.cooldown_seconds * 1000)}`),
     c.reason && h('span.muted.small', null, words(c.reason)));
   own('GET', 'providers/health').then(({ providers }) => {
     const lines = providers.filter(of).flatMap((p) => [

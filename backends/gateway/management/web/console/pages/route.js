@@ -1,9 +1,9 @@
 import { own } from '../api.js';
 import { countdown, words } from '../format.js';
 import { suggestions } from '../inputs.js';
-import { announce, badge, h, load, notice } from '../parts/dom.js';
+import { announce, tag, h, load, notice } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { count } from '../parts/format.js';
+import { count } from '../parts/look.js';
 import { surfaces } from '../stream.js';
 
 export const title = 'Route';
@@ -13,7 +13,7 @@ const example = '{\n  "model": "keychain-high",\n  "messages": [{"role": "user",
 
 export function show({ body, signal }) {
   const place = h('div');
-  const result = h('div.stack', { 'aria-live': 'polite' });
+  const result = h('div.flow', { 'aria-live': 'polite' });
   body.append(place, result);
   return load(place, async () => {
     const [table, keys] = await Promise.all([own('GET', 'models', { signal }), own('GET', 'keychain-keys', { signal })]);
@@ -28,9 +28,9 @@ export function show({ body, signal }) {
       requestField.hidden = surface.value === '';
     };
     mode();
-    return h('section.card', { 'aria-label': 'Question' }, suggestions(model, ['keychain-high', 'keychain-medium', 'keychain-low', ...new Set(table.models.map((m) => m.model_entry))]), form([
+    return h('section.panel', { 'aria-label': 'Question' }, suggestions(model, ['keychain-high', 'keychain-medium', 'keychain-low', ...new Set(table.models.map((m) => m.model_entry))]), form([
       field('What', surface, { name: 'surface' }), field('Gateway key', key, { name: 'key_id' }), modelField, requestField,
-    ], [h('button.primary', { type: 'submit' }, 'Show the route')], async () => {
+    ], [h('button', { type: 'submit' }, 'Show the route')], async () => {
       const ask = {};
       if (surface.value) {
         ask.surface = surface.value;
@@ -58,11 +58,11 @@ function draw(answer) {
   const strangers = answer.skipped.filter(foreign);
   return [
     answer.error && notice('bad', h('p', null, h('strong', null, `The client would get ${answer.error.status} ${answer.error.code}. `), answer.error.message)),
-    h('section.card', { 'aria-label': 'Candidates' },
-      h('div.cardhead', null, h('h2', null, 'Tried in this order'), answer.tier && badge('plain', `tier ${answer.tier}`)),
+    h('section.panel', { 'aria-label': 'Candidates' },
+      h('div.head', null, h('h2', null, 'Tried in this order'), answer.tier && tag('plain', `tier ${answer.tier}`)),
       answer.candidates.length ? h('ol.plan', null, answer.candidates.map(step)) : h('p.empty', null, 'None.')),
-    answer.skipped.length > 0 && h('section.card', { 'aria-label': 'Left out' },
-      h('div.cardhead', null, h('h2', null, 'Left out'), h('span.muted.small', null, String(answer.skipped.length))),
+    answer.skipped.length > 0 && h('section.panel', { 'aria-label': 'Left out' },
+      h('div.head', null, h('h2', null, 'Left out'), h('span.muted.small', null, String(answer.skipped.length))),
       h('ul.plan', null, answer.skipped.filter((m) => !foreign(m)).map(step)),
       strangers.length > 0 && h('details', null, h('summary', null, `${count(strangers.length, 'model')} of providers that you have no key of`), h('ul.plan', null, strangers.map(step)))),
   ].filter(Boolean);
@@ -72,5 +72,5 @@ function step(m) {
   return h('li', null, h('div', null, h('strong', null, m.model_entry), m.tier && h('span.muted.small', null, ` ${m.tier}`),
     m.provider_key_id === 'operator' && h('span.muted.small', null, ' through the operator\'s key'),
     m.message && h('div.small.muted', null, m.message)),
-    h('div.tags', null, m.reason && badge('warn', words(m.reason)), m.cooldown_seconds > 0 && h('span.small', null, `again in ${countdown(m.cooldown_seconds)}`)));
+    h('div.tags', null, m.reason && tag('warn', words(m.reason)), m.cooldown_seconds > 0 && h('span.small', null, `again in ${countdown(m.cooldown_seconds)}`)));
 }

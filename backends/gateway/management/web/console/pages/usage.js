@@ -4,7 +4,7 @@ import { model, percent, usd } from '../format.js';
 import { chart } from '../parts/chart.js';
 import { announce, h, load, scroller, table } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { duration, number, short } from '../parts/format.js';
+import { duration, number, short } from '../parts/look.js';
 
 export const title = 'Usage';
 export const about = 'What your requests have used. Days and hours are UTC.';
@@ -28,7 +28,7 @@ export function show({ body, signal }) {
   const to = h('input', { type: 'date', value: date(Date.now()) });
   const by = select([['day', 'Days'], ['hour', 'Hours']], 'day');
   const dates = [field('From', from, { name: 'from' }), field('To', to, { name: 'to', hint: 'This day included.' })];
-  const result = h('div.stack');
+  const result = h('div.flow');
   let range = null;
 
   const mode = () => {
@@ -64,8 +64,8 @@ export function show({ body, signal }) {
   };
 
   mode();
-  body.append(h('div.filters', null, form([field('Time', span), ...dates, field('By', by, { name: 'by' })],
-    [h('button.primary', { type: 'submit' }, 'Show')], async () => { choose(); await refresh(); })), result);
+  body.append(h('div.filter', null, form([field('Time', span), ...dates, field('By', by, { name: 'by' })],
+    [h('button', { type: 'submit' }, 'Show')], async () => { choose(); await refresh(); })), result);
   span.addEventListener('change', () => { if (span.value) body.querySelector('form').requestSubmit(); });
   by.addEventListener('change', () => body.querySelector('form').requestSubmit());
   choose();
@@ -75,13 +75,13 @@ export function show({ body, signal }) {
 function draw(report, range, keys, csv) {
   if (!report.totals.requests) return h('p.empty', null, 'No requests in this time. ', h('a', { href: '#/playground' }, 'Send one from the playground'), ', or choose another time.');
   const rows = timeline(report, range);
-  const group = (name, lines, columns) => h('section.card', { 'aria-label': `By ${name}` },
-    h('div.cardhead', null, h('h2', null, `By ${name}`), h('span.push'), csv(name)),
+  const group = (name, lines, columns) => h('section.panel', { 'aria-label': `By ${name}` },
+    h('div.head', null, h('h2', null, `By ${name}`), h('span.push'), csv(name)),
     scroller(`Usage by ${name}, all columns`, table(`Usage by ${name}`, [...columns, ...sums], lines, 'No requests in this time.')));
   return [
     tiles(report.totals),
-    h('section.card.charts', { 'aria-label': 'Charts' },
-      h('div.cardhead', null, h('h2', null, 'Over time'), h('span.push'), csv(range.by)),
+    h('section.panel.charts', { 'aria-label': 'Charts' },
+      h('div.head', null, h('h2', null, 'Over time'), h('span.push'), csv(range.by)),
       h('div.chartgrid', null,
         chart('Requests', rows, [
           { name: 'Succeeded', value: (r) => r.succeeded, tone: 1 }, { name: 'Cancelled', value: (r) => r.cancelled, tone: 3 }, { name: 'Failed', value: (r) => r.failed, tone: 4 },

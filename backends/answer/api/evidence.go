@@ -1,0 +1,162 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/library"
+)
+
+// Claim is a sentence of an answer with the passages that it stands on, by their ids in the corpus.
+type Claim struct {
+	Text     string  `json:"text"` // Markdown, without its marks
+	Passages []int64 `json:"passages,omitempty"`
+}
+
+// evidencePassage is a passage that an answer stands on.
+type evidencePassage struct {
+	ID      int64  `json:"id"`
+	Title   string `json:"title"` // of its document
+	URL     string `json:"url"`
+	Page    int    `json:"page,omitempty"`
+	Section string `json:"section,omitempty"`
+	Parts   []part `json:"parts"`
+}
+
+// part is a piece of a passage's Markdown. Marked ones repeat what the answer says.
+type part struct {
+	Text   string `json:"text"`
+	Marked bool   `json:"marked,omitempty"`
+}
+
+// evidence serves GET /v1/answers/{id}/evidence: the sentences of an own answer and the passages that they stand on, as far as the
+// corpus still has them.
+func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
+	ans, had, err := a.open(r.Context(), caller.Account, id)
+	switch {
+	case errors.Is(err, accounts.ErrNone):
+		a.refuse(w, http.StatusNotFound, "NotFound")
+		return
+	case err != nil:
+		a.unavailable(w, err)
+		return
+	}
+	var ids []int64
+	said := make(map[int64]string)
+	for _, claim := range had.Claims {
+		for _, passage := range claim.Passages {
+			ids = append(ids, passage)
+			said[passage] += claim.Text + "\n"
+		}
+	}
+	passages, err := a.o.Passages(r.Context(), ids)
+	if err != nil {
+		a.unavailable(w, err)
+		return
+	}
+	list := make([]evidencePassage, len(passages))
+	for i := range passages {
+		p := &passages[i]
+		list[i] = evidencePassage{p.ID, p.Title, a.address(p), p.Page, p.Section, parts(p.Text, library.Highlight(p.Text, said[p.ID]))}
+	}
+	a.write(w, http.StatusOK, "", struct {
+		ID       string            `json:"id"`
+		Status   string            `json:"status"`
+		Claims   []Claim           `json:"claims"`
+		Passages []evidencePassage `json:"passages"`
+		Gone     int               `json:"gone,omitempty"` // passages that the corpus does not have any more
+	}{id, ans.Status, orNone(had.Claims), list, len(said) - len(list)})
+}
+
+// address returns where clients find the document of a passage.
+func (a *API) address(p *kernel.Passage) string {
+	if a.o.SourceURL == nil {
+		return p.URL
+	}
+	return a.o.SourceURL(p.URL)
+}
+
+// parts divides a text at its marks.
+func parts(text string, marks []library.Span) []part {
+	list := make([]part, 0, 2*len(marks)+1)
+	at := 0
+	for _, m := range marks {
+		if m.Start > at {
+			list = append(list, part{Text: text[at:m.Start]})
+		}
+		list = append(list, part{text[m.Start:m.End], true})
+		at = m.End
+	}
+	if at < len(text) {
+		list = append(list, part{Text: text[at:]})
+	}
+	return list
+}
+
+// companies serves GET /v1/companies: those of the corpus by name. The parameters are name, a part of it, limit (100, at most library.MostCompanies) and
+// after, the name of the last company of the page before.
+func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
+	if !a.paced(w, r, caller, "companies") {
+		return
+	}
+	query := r.URL.Query()
+	limit := 100
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > library.MostCompanies {
+			a.refuse(w, http.StatusBadRequest, "InvalidRequest")
+			return
+		}
+		limit = n
+	}
+	list, err := a.o.Library.Companies(r.Context(), query.Get("name"), query.Get("after"), limit+1)
+	if err != nil {
+		a.unavailable(w, err)
+		return
+	}
+	next := ""
+	if len(list) > limit {
+		list = list[:limit]
+		next = list[limit-1].Name
+	}
+	a.write(w, http.StatusOK, "", struct {
+		Companies []library.Company `json:"companies"`
+		Next      string            `json:"next,omitempty"` // what after is for the next page
+	}{orNone(list), next})
+}
+
+// company serves GET /v1/companies/{id}: its documents and figures.
+func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
+	if !a.paced(w, r, caller, "companies") {
+		return
+	}
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || strings.HasPrefix(id, "+") {
+		a.refuse(w, http.StatusNotFound, "NotFound")
+		return
+	}
+	held, err := a.o.Library.Company(r.Context(), number)
+	switch {
+	case errors.Is(err, library.ErrNotFound):
+		a.refuse(w, http.StatusNotFound, "NotFound")
+		return
+	case err != nil:
+		a.unavailable(w, err)
+		return
+	}
+	if a.o.SourceURL != nil {
+		for i := range held.List {
+			held.List[i].URL = a.o.SourceURL(held.List[i].URL)
+		}
+		for i := range held.Measures {
+			for k := range held.Measures[i].Figures {
+				held.Measures[i].Figures[k].URL = a.o.SourceURL(held.Measures[i].Figures[k].URL)
+			}
+		}
+	}
+	a.write(w, http.StatusOK, "", held)
+}

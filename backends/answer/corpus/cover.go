@@ -1,0 +1,131 @@
+package corpus
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+)
+
+// coverPages is on how many pages a filing may say whose it is.
+const coverPages = 3
+
+var (
+	registrant = regexp.MustCompile(`(?i)\(\s*exact name of (?:the )?registrant`)
+	ofForm     = regexp.MustCompile(`(?i)\bform\s+(10-?K|10-?Q|8-?K|20-?F|40-?F|6-?K)\b`)
+	ofPeriod   = regexp.MustCompile(`(?i)\bfor the (?:(?:fiscal |transition )?year|(?:quarterly |fiscal )?(?:period|quarter))\s+ended:?\s+([A-Z][a-z]+\s+\d{1,2},?\s+(?:19|20)\d\d)`)
+	ofEvent    = regexp.MustCompile(`(?i)\bdate of (?:report|earliest event)[^:\n]{0,60}:?\s*([A-Z][a-z]+\s+\d{1,2},?\s+(?:19|20)\d\d)`)
+	listed     = regexp.MustCompile(`(?s)\b([A-Z]{1,5})\b[\s|]+(?:The\s+)?(?i:new york stock exchange|nasdaq|nyse)`)
+	yearNamed  = regexp.MustCompile(`(?i)\bfiscal (?:year )?((?:19|20)\d\d)\b`)
+	halfYear   = regexp.MustCompile(`(?i)\b(?:six months|2[67] weeks|twenty-six weeks) ended`)
+	nineMonths = regexp.MustCompile(`(?i)\b(?:nine months|39 weeks|thirty-nine weeks|40 weeks) ended`)
+)
+
+// cover is what a filing says of itself on its first pages.
+type cover struct {
+	name, ticker, form string
+	end                kernel.Day
+}
+
+// coverOf reads it; what is not said is empty.
+func coverOf(pages []Page) (c cover) {
+	var b strings.Builder
+	for _, page := range pages[:min(len(pages), coverPages)] {
+		b.WriteString(page.Text + "\n")
+	}
+	text := b.String()
+	behind := text
+	if at := registrant.FindStringIndex(text); at != nil {
+		lines := strings.Split(strings.TrimRight(text[:at[0]], " \n|*_#"), "\n")
+		for i := len(lines) - 1; i >= 0 && i >= len(lines)-4 && c.name == ""; i-- {
+			if line := collapse(strings.Trim(lines[i], "|#*_ ")); len(line) > 1 && len(line) < 120 && strings.Trim(line, "-_=. ") != "" {
+				c.name = line
+			}
+		}
+		behind = text[at[0]:]
+	} else if len(pages) > 0 && ofForm.MatchString(text) { // some covers have the name alone
+		for line := range strings.Lines(pages[0].Text) {
+			if line = collapse(strings.Trim(line, "|#*_ \n")); c.name == "" && metrics.WellKnown(line) {
+				c.name = line
+			}
+		}
+	}
+	if c.name == "" {
+		return c
+	}
+	if m := ofForm.FindStringSubmatch(text); m != nil {
+		c.form = strings.ToUpper(m[1])
+		if !strings.Contains(c.form, "-") {
+			c.form = c.form[:len(c.form)-1] + "-" + c.form[len(c.form)-1:]
+		}
+	}
+	for _, re := range []*regexp.Regexp{ofPeriod, ofEvent} {
+		if m := re.FindStringSubmatch(text); m != nil && c.end == "" {
+			if found := metrics.Periods(collapse(m[1])); len(found) > 0 {
+				c.end = found[0].Period.End
+			}
+		}
+	}
+	if m := listed.FindStringSubmatch(behind); m != nil && m[1] != "NYSE" {
+		c.ticker = m[1]
+	}
+	return c
+}
+
+// fromCover completes a filing by its cover. What is known already stays; another name of the issuer is one of its
+// names.
+func (s *Source) fromCover() {
+	if s.Kind != "" && s.Kind != kernel.Filing {
+		return
+	}
+	c := coverOf(s.Pages)
+	if c.name == "" {
+		return
+	}
+	if s.Issuer.Name == "" {
+		s.Issuer.Name = c.name
+	} else if metrics.Key(c.name) != metrics.Key(s.Issuer.Name) && len(s.Issuer.Aliases) < mostAliases {
+		s.Issuer.Aliases = append(slices.Clip(s.Issuer.Aliases), c.name)
+	}
+	s.Issuer.Ticker, s.Form = cmp.Or(s.Issuer.Ticker, c.ticker), cmp.Or(s.Form, c.form)
+	if c.end == "" || s.Fiscal != "" || s.PeriodEnd != "" {
+		return
+	}
+	s.PeriodEnd = c.end
+	s.Fiscal = "FY" + s.fiscalYear(c.end)
+	if c.form == "10-Q" {
+		quarter := "Q1 "
+		for _, page := range s.Pages {
+			if nineMonths.MatchString(page.Text) {
+				quarter = "Q3 "
+				break
+			}
+			if halfYear.MatchString(page.Text) {
+				quarter = "Q2 "
+			}
+		}
+		s.Fiscal = quarter + s.Fiscal[len("FY"):]
+	}
+}
+
+// fiscalYear is the year that a filing calls its own: that of its last day, or, of one in winter, the one before where
+// the filing names that more often.
+func (s *Source) fiscalYear(end kernel.Day) string {
+	last, before := end.Time().Format("2006"), end.Time().AddDate(-1, 0, 0).Format("2006")
+	if end.Time().Month() > 2 {
+		return last
+	}
+	named := make(map[string]int)
+	for _, page := range s.Pages {
+		for _, m := range yearNamed.FindAllStringSubmatch(page.Text, -1) {
+			named[m[1]]++
+		}
+	}
+	if named[before] > named[last] {
+		return before
+	}
+	return last
+}

@@ -1,0 +1,166 @@
+package corpus
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/statements"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Description is what was made of a document.
+type Description struct {
+	kernel.Document
+	Company kernel.Issuer
+	Pages   int
+	Tables  int // passages that have one
+	Tokens  int
+	Prices  int
+	// Facts counts them by where they are stated and what they were read from.
+	Facts []FactCount
+	// Copies are its other addresses, at most 100.
+	Copies []string
+	// Empty are the pages without text, at most 100 of them; EmptyPages counts them all.
+	Empty      []int
+	EmptyPages int
+	// Missing are the primary statements of which a filing has no facts.
+	Missing []kernel.Statement
+}
+
+// FactCount is how many facts of a statement were read from something.
+type FactCount struct {
+	Statement kernel.Statement
+	Origin    Origin
+	Facts     int
+}
+
+// Origin is what facts were read from.
+type Origin string
+
+// Origins of facts.
+const (
+	FromTags       Origin = "tags"       // data of the issuer: inline XBRL, company facts
+	FromStatements Origin = "statements" // primary statements
+	FromTables     Origin = "tables"     // other tables
+)
+
+func originOf(sure int) Origin {
+	switch {
+	case sure >= statements.Tagged:
+		return FromTags
+	case sure >= statements.Stated:
+		return FromStatements
+	}
+	return FromTables
+}
+
+// mostDescribed bounds the lists of a description.
+const mostDescribed = 100
+
+// Describe returns what was made of the document at a URL, which may be one of several. The error of one that is not
+// there is ErrNotFound.
+func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err error) {
+	err = c.Read(ctx, func(conn kernel.Conn) error {
+		if d.Document, err = scanDocument(conn.Row(documentColumns+"WHERE d.id = "+atURL, url, url)); err != nil {
+			return notFound(err)
+		}
+		if d.Document.Issuer != 0 {
+			err := conn.Row("SELECT id, name, ticker, exchange, cik FROM answer_issuers WHERE id = ?", d.Document.Issuer).
+				Scan(&d.Company.ID, &d.Company.Name, &d.Company.Ticker, &d.Company.Exchange, &d.Company.CIK)
+			if err != nil {
+				return notFound(err)
+			}
+		}
+		err := conn.Row("SELECT d.pages, COALESCE(sum(c.tokens), 0), COALESCE(sum(c.is_table), 0), "+
+			"(SELECT count(*) FROM answer_prices p WHERE p.source = d.url AND p.issuer_id = d.issuer_id) "+
+			"FROM answer_documents d LEFT JOIN answer_chunks c ON c.document_id = d.id WHERE d.id = ? GROUP BY d.id, d.pages, d.url, d.issuer_id", d.ID).
+			Scan(&d.Pages, &d.Tokens, &d.Tables, &d.Prices)
+		if err != nil {
+			return notFound(err)
+		}
+		d.Copies, err = store.List(conn, func(r store.Row) (at string, err error) { return at, r.Scan(&at) },
+			"SELECT url FROM answer_copies WHERE document_id = ? ORDER BY url LIMIT ?", d.ID, mostDescribed)
+		if err != nil {
+			return err
+		}
+		if err := d.countPages(conn); err != nil {
+			return err
+		}
+		return d.countFacts(conn)
+	})
+	return d, err
+}
+
+// countPages looks for pages without a passage. A document without numbers of pages has none.
+func (d *Description) countPages(conn kernel.Conn) error {
+	last := 0
+	skip := func(until int) {
+		for page := last + 1; page < until; page++ {
+			if d.EmptyPages++; len(d.Empty) < mostDescribed {
+				d.Empty = append(d.Empty, page)
+			}
+		}
+	}
+	err := conn.All("SELECT DISTINCT page FROM answer_chunks WHERE document_id = ? AND page > 0 ORDER BY page", []any{d.ID}, func(r store.Row) error {
+		var page int
+		if err := r.Scan(&page); err != nil {
+			return err
+		}
+		skip(page)
+		last = page
+		return nil
+	})
+	if d.Pages = max(d.Pages, last); last > 0 {
+		skip(d.Pages + 1)
+	}
+	return err
+}
+
+// countFacts counts the facts. One without a statement is of that of its metric.
+func (d *Description) countFacts(conn kernel.Conn) error {
+	type place struct {
+		statement kernel.Statement
+		origin    Origin
+	}
+	counts := make(map[place]int)
+	err := conn.All("SELECT metric, statement, sure, count(*) FROM answer_facts WHERE document_id = ? GROUP BY metric, statement, sure", []any{d.ID}, func(r store.Row) error {
+		var metric string
+		var p place
+		var sure, n int
+		err := r.Scan(&metric, &p.statement, &sure, &n)
+		if m, ok := metrics.Metric(metric); ok && p.statement == "" {
+			p.statement = m.Statement
+		}
+		p.origin = originOf(sure)
+		counts[p] += n
+		return err
+	})
+	statementOrder := []kernel.Statement{
+		kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes, kernel.Discussion, kernel.Risks, kernel.Business, "",
+	}
+	for _, s := range statementOrder {
+		primary := s == kernel.Income || s == kernel.Balance || s == kernel.CashFlow
+		surely := false
+		for _, o := range []Origin{FromTags, FromStatements, FromTables} {
+			if n := counts[place{s, o}]; n > 0 {
+				d.Facts = append(d.Facts, FactCount{s, o, n})
+				surely = surely || o != FromTables
+			}
+		}
+		if primary && !surely && periodic(d.Document) {
+			d.Missing = append(d.Missing, s)
+		}
+	}
+	return err
+}
+
+// periodic reports whether a document should have the primary statements: reports of a year or a quarter do.
+func periodic(d kernel.Document) bool {
+	if d.Kind != kernel.Filing {
+		return false
+	}
+	form := strings.ToUpper(d.Form)
+	return form == "" && d.Period.Year != 0 || strings.HasPrefix(form, "10-") || strings.HasPrefix(form, "20-F") || strings.HasPrefix(form, "40-F")
+}

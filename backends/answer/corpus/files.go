@@ -1,0 +1,122 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// File is a file below a folder.
+type File struct {
+	// Name is its path below the folder, with slashes.
+	Name string
+	// Stamp differs after the file, or the one beside it that describes its document, has another size or time.
+	Stamp string
+
+	file file
+}
+
+// Files returns the files below a folder that Ingest would read, in their order.
+func Files(folder string) ([]File, error) {
+	found, _, err := list(folder)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]File, 0, len(found))
+	for _, f := range found {
+		name, err := filepath.Rel(folder, f.path)
+		if err != nil {
+			return nil, err
+		}
+		stamp := fmt.Sprintf("%d:%d", f.size, f.modified.UnixNano())
+		if info, err := os.Stat(f.path + metaSuffix); err == nil {
+			stamp += fmt.Sprintf(":%d:%d", info.Size(), info.ModTime().UnixNano())
+		}
+		files = append(files, File{Name: filepath.ToSlash(name), Stamp: stamp, file: f})
+	}
+	return files, nil
+}
+
+// IngestFiles is Ingest of some of the files of a folder.
+func (c *Corpus) IngestFiles(ctx context.Context, folder string, files []File, o IngestOptions) (*Report, error) {
+	some, size := make([]file, len(files)), int64(0)
+	for i, f := range files {
+		some[i] = f.file
+		size += f.file.size
+	}
+	return c.ingest(ctx, folder, some, size, o)
+}
+
+// mediaTypes are the endings of files by media types of HTTP. Under text/plain come others, too.
+var mediaTypes = map[string]string{
+	"application/pdf": ".pdf", "text/html": ".html", "application/xhtml+xml": ".xhtml", "text/markdown": ".md", "text/csv": ".csv", "application/json": ".json",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx", "application/vnd.ms-excel.sheet.macroenabled.12": ".xlsm",
+}
+
+// vague are media types of servers that do not know what they send.
+var vague = []string{"", "text/plain", "application/octet-stream", "binary/octet-stream"}
+
+// Ending returns the ending of files that are read as a document of HTTP is, by its media type, else by the ending of its
+// path; empty where it is of no known kind. Lists of documents (JSONL) are none.
+func Ending(mediaType, urlPath string) string {
+	if ending, ok := mediaTypes[strings.ToLower(mediaType)]; ok {
+		return ending
+	}
+	if !slices.Contains(vague, strings.ToLower(mediaType)) {
+		return ""
+	}
+	ending := strings.ToLower(path.Ext(urlPath))
+	if f := formats[ending]; f != nil && f.most > 0 {
+		return ending
+	}
+	if mediaType == "text/plain" {
+		return ".txt"
+	}
+	return ""
+}
+
+// IngestBody takes in what a file with an ending would hold, and calls document with what became of each document. Its
+// error is one of the database, or of a context that ended.
+func (c *Corpus) IngestBody(ctx context.Context, ending string, body []byte, base Source, document func(t Taken)) error {
+	format := formats[ending]
+	if format == nil || format.most > 0 && int64(len(body)) > format.most {
+		document(Taken{URL: base.URL, Err: refuse("the kind is not read, or the document is too large")})
+		return nil
+	}
+	var failed error
+	err := kernel.Caught(func() error {
+		return format.read(ctx, bytes.NewReader(body), base, func(s Source, err error) error {
+			var p *prepared
+			if err == nil {
+				p, err = prepare(s, nil)
+			}
+			if err != nil {
+				document(Taken{URL: s.URL, Err: err})
+				return nil
+			}
+			outcomes, err := c.putAll(ctx, []*prepared{p})
+			if err != nil {
+				failed = err
+				return err
+			}
+			document(Taken{URL: s.URL, Outcome: outcomes[0]})
+			return nil
+		})
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		document(Taken{URL: base.URL, Err: err})
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package corpus
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// wordsOf is what the full-text index has of a chunk.
+type wordsOf struct {
+	chunk, document, issuer int64
+	year                    int
+	kind                    kernel.Kind
+	title, section, text    string
+}
+
+// put writes it.
+func (w *wordsOf) put(c kernel.Conn) error {
+	scope := Scope(w.issuer, w.year, w.kind)
+	if c.Dialect() == store.SQLite {
+		return c.Later("INSERT INTO answer_search (rowid, scope, title, section, text) VALUES (?, ?, ?, ?, ?)", w.chunk, scope, w.title, w.section, w.text)
+	}
+	return c.Later("INSERT INTO answer_search (chunk_id, document_id, words) VALUES (?, ?, setweight(to_tsvector('english', ?), 'A') || "+
+		"setweight(to_tsvector('english', ?), 'B') || to_tsvector('english', ?) || to_tsvector('simple', ?) || array_to_tsvector(CAST(? AS text[])))",
+		w.chunk, w.document, w.title, w.section, w.text, scope, spanWords(w.chunk))
+}
+
+// reindexBatch is how many chunks one write of Reindex has.
+const reindexBatch = 500
+
+// Reindex makes the full-text index anew, of all chunks; see store.Schema.
+func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
+	clear := "DELETE FROM answer_search"
+	if db.Dialect() == store.SQLite {
+		clear = "INSERT INTO answer_search (answer_search) VALUES ('delete-all')"
+	}
+	if err := db.Write(ctx, func(c store.Conn) error { _, err := c.Exec(clear); return err }); err != nil {
+		return err
+	}
+	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, most int) (int, int64, error) {
+		list, err := store.List(c, func(r store.Row) (w wordsOf, err error) {
+			err = r.Scan(&w.chunk, &w.document, &w.issuer, &w.year, &w.kind, &w.title, &w.section, &w.text)
+			return w, err
+		}, "SELECT c.id, d.id, COALESCE(d.issuer_id, 0), d.fiscal, d.kind, d.title, c.section, c.text FROM answer_chunks c"+
+			" JOIN answer_documents d ON d.id = c.document_id WHERE c.id > ? ORDER BY c.id LIMIT ?", after, most)
+		for i := range list {
+			if err == nil {
+				err = list[i].put(c)
+			}
+			after = list[i].chunk
+		}
+		return len(list), after, err
+	})
+}

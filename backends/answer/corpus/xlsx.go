@@ -1,0 +1,165 @@
+package corpus
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
+	"github.com/tollgate-gateway/tollgate/backends/answer/workbook"
+)
+
+// unpackedWorkbook bounds the parts of a workbook together once they are decompressed.
+const unpackedWorkbook = 4 * mostText
+
+// readWorkbook reads the visible sheets of a workbook of Excel, a page each, and more for one with long tables. A workbook of one sheet
+// with the columns date and close holds prices, as a CSV does. Sheets of the SEC's workbooks that repeat the cover page of a
+// report tell whose it is and of which period.
+func readWorkbook(_ context.Context, r io.Reader, base Source, out emit) error {
+	sheets, err := workbook.Read(r, workbook.Limits{Unpacked: unpackedWorkbook, Rows: mostCSVRows, Columns: mostCells})
+	switch {
+	case err != nil:
+		return out(base, refuse("the workbook cannot be read: %v", err))
+	case len(sheets) == 0:
+		return out(base, refuse("there is no text in the workbook"))
+	}
+	if rows := sheets[0].Rows; len(sheets) == 1 && len(rows) > 1 {
+		if columns, ok := priceColumns(rows[0]); ok {
+			return readPrices(slices.DeleteFunc(rows[1:], func(row []string) bool { return len(row) == 0 }), columns, base, out)
+		}
+	}
+	says := make(map[string]string)
+	for _, sheet := range sheets {
+		for _, text := range sheetPages(sheet.Rows) {
+			base.Pages = append(base.Pages, Page{Number: len(base.Pages) + 1, Text: "## " + unmarked(sheet.Name) + "\n\n" + text})
+		}
+		for _, row := range sheet.Rows {
+			if len(row) > 1 {
+				tell(says, row)
+			}
+		}
+	}
+	if base = describe(base, says); base.Kind == "" && base.Form == "" {
+		base.Kind = kernel.Tabular
+	}
+	return out(base, nil)
+}
+
+// unmarked returns a text without the marks that begin headings and rows of Markdown, and without the kind of element that standard labels
+// of XBRL taxonomies end with ("Current assets [Abstract]").
+func unmarked(text string) string {
+	text = strings.TrimLeft(text, "#| ")
+	for _, kind := range []string{" [Abstract]", " [Line Items]", " [Roll Forward]"} {
+		text = strings.TrimSuffix(text, kind)
+	}
+	return text
+}
+
+// tell notes what a row says of a concept of the cover page: the SEC labels them with the words of their names.
+func tell(says map[string]string, row []string) {
+	concept := strings.ReplaceAll(row[0], " ", "")
+	if !strings.HasPrefix(concept, "Entity") && !strings.HasPrefix(concept, "Document") && concept != "TradingSymbol" {
+		return
+	}
+	for _, cell := range row[1:] {
+		if cell != "" && says[concept] == "" && len(says) < mostContexts {
+			says[concept] = cut(cell, mostTitle)
+		}
+	}
+}
+
+// sheetPages returns the rows of a sheet as Markdown, at most rowsOfPage rows of a table a page.
+func sheetPages(rows [][]string) (pages []string) {
+	var page strings.Builder
+	block := func(text string) {
+		if page.Len() > 0 {
+			page.WriteString("\n\n")
+		}
+		page.WriteString(text)
+	}
+	for len(rows) > 0 {
+		if len(rows[0]) == 0 || single(rows[0]) {
+			if len(rows[0]) > 0 {
+				block(unmarked(strings.Join(rows[0], "")))
+			}
+			rows = rows[1:]
+			continue
+		}
+		end := endOfTable(rows)
+		for _, row := range rows[:end] {
+			if len(row) > 0 {
+				row[0] = unmarked(row[0])
+			}
+		}
+		grid := tables.Tidy(rows[:end])
+		rows = rows[end:]
+		if len(grid) == 1 {
+			block(unmarked(strings.Join(grid[0], " ")))
+			continue
+		}
+		head := headerRows(grid)
+		for from := head; from < len(grid); from += rowsOfPage {
+			if from > head {
+				pages = append(pages, page.String())
+				page.Reset()
+			}
+			block(tables.Markdown(slices.Concat(grid[:head], grid[from:min(from+rowsOfPage, len(grid))])))
+		}
+	}
+	if page.Len() > 0 {
+		pages = append(pages, page.String())
+	}
+	return pages
+}
+
+// single reports whether one cell of a row has text.
+func single(row []string) bool {
+	return len(row)-countEmpty(row) == 1
+}
+
+func countEmpty(row []string) (n int) {
+	for _, cell := range row {
+		if cell == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// endOfTable returns how many rows the table has that begins with the first of them. It ends where, behind a row without text, the
+// columns are named anew: in a row with several texts of which none but the first is a figure. Lines of one cell before that row are its
+// headings. Other gaps and lines of one cell divide a table into groups, and are a part of it.
+func endOfTable(rows [][]string) int {
+	for i := 1; i < len(rows); i++ {
+		if len(rows[i]) > 0 {
+			continue
+		}
+		next := i + 1
+		for next < len(rows) && (len(rows[next]) == 0 || single(rows[next])) {
+			next++
+		}
+		if next < len(rows) && namesColumns(rows[next]) {
+			return i
+		}
+	}
+	return len(rows)
+}
+
+// namesColumns reports whether a row has texts and no figures behind its first cell.
+func namesColumns(row []string) bool {
+	return !slices.ContainsFunc(row[1:], tables.IsValue) && slices.ContainsFunc(row[1:], func(cell string) bool { return cell != "" })
+}
+
+// mostHeaderRows bounds the rows of a table that name its columns.
+const mostHeaderRows = 4
+
+// headerRows returns how many of the first rows name columns: at least one, and not all.
+func headerRows(grid [][]string) int {
+	n := 1
+	for n < min(len(grid)-1, mostHeaderRows) && namesColumns(grid[n]) {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,155 @@
+package corpus
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/xuri/excelize/v2"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// sheetOf is a sheet of a workbook of a test: its name and its rows.
+type sheetOf struct {
+	name string
+	rows [][]any
+}
+
+// saved returns the file of a workbook.
+func saved(t testing.TB, sheets ...sheetOf) string {
+	t.Helper()
+	f := excelize.NewFile()
+	defer func() { _ = f.Close() }()
+	for i, s := range sheets {
+		if i == 0 {
+			if err := f.SetSheetName("Sheet1", s.name); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := f.NewSheet(s.name); err != nil {
+			t.Fatal(err)
+		}
+		for k, row := range s.rows {
+			if err := f.SetSheetRow(s.name, fmt.Sprintf("A%d", k+1), &row); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// The workbooks in which the SEC serves the statements of a report: each sheet has its title, with the units, in its corner.
+func TestWorkbookOfReport(t *testing.T) {
+	t.Parallel()
+	all, wrong := readAll(t, "financials.xlsx", saved(t,
+		sheetOf{"Document and Entity Information", [][]any{
+			{"Cover - USD ($) $ in Billions", "12 Months Ended"},
+			{"", "Sep. 28, 2019", "Oct. 25, 2019"},
+			{"Cover [Abstract]"},
+			{"Entity Registrant Name", "Wexlermere Holdings, Inc."},
+			{"Entity Central Index Key", "0001999999"},
+			{"Trading Symbol", "WXM"},
+			{"Document Type", "10-K"},
+			{"Document Period End Date", "Sep. 28, 2019"},
+			{"Document Fiscal Year Focus", "2019"},
+			{"Document Fiscal Period Focus", "FY"},
+		}},
+		sheetOf{"CONSOLIDATED STATEMENTS OF OPER", [][]any{
+			{"CONSOLIDATED STATEMENTS OF OPERATIONS - USD ($) $ in Millions", "12 Months Ended"},
+			{"", "Sep. 28, 2019", "Sep. 29, 2018"},
+			{"Income Statement [Abstract]"},
+			{"Net sales", "$ 2,601", "$ 2,655"},
+			{"Cost of sales", 1617, 1637},
+			{"Operating income", 639, 708},
+			{},
+			{"Net income", "$ 552", "$ 595"},
+		}},
+		sheetOf{"CONSOLIDATED BALANCE SHEETS", [][]any{
+			{"CONSOLIDATED BALANCE SHEETS - USD ($) $ in Millions", "Sep. 28, 2019", "Sep. 29, 2018"},
+			{"Current assets [Abstract]"},
+			{"Cash and cash equivalents", "$ 488", "$ 259"},
+			{"Total current assets", 1900, 2000},
+			{"Property, plant and equipment, net", 1485, 1657},
+			{"Total assets", 3385, 3657},
+		}},
+	))
+	if len(all) != 1 || len(wrong) > 0 || len(all[0].Pages) != 3 {
+		t.Fatalf("%+v %v", all, wrong)
+	}
+	s := all[0]
+	if s.Issuer.Name != "Wexlermere Holdings, Inc." || s.Issuer.Ticker != "WXM" || s.Issuer.CIK != "0001999999" || s.Form != "10-K" || s.Fiscal != "FY2019" || s.PeriodEnd != "2019-09-28" {
+		t.Errorf("%+v", s)
+	}
+	p, err := prepare(s, func(string) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := make([]string, 0, len(p.facts))
+	for _, f := range p.facts {
+		facts = append(facts, fmt.Sprintf("%s %s %g", f.Metric, string(f.Period.End), f.Figure.Value))
+	}
+	for _, want := range []string{
+		"revenue 2019-09-28 2.601e+09", "revenue 2018-09-29 2.655e+09", "operating_income 2019-09-28 6.39e+08", "net_income 2018-09-29 5.95e+08", "cash 2019-09-28 4.88e+08", "total_assets 2018-09-29 3.657e+09",
+	} {
+		if !slices.Contains(facts, want) {
+			t.Errorf("no fact %s in\n%s", want, strings.Join(facts, "\n"))
+		}
+	}
+}
+
+// The workbook of an analyst: titles above tables, several tables on a sheet, and more rows than a page has.
+func TestWorkbookOfTables(t *testing.T) {
+	t.Parallel()
+	rows := [][]any{{"Units sold"}, {"in thousands"}, {}, {"Region", 2019, 2018}, {"North", 10, 20}, {"Coast"}, {"West", 1, 2}, {}, {"All", 11, 22}, {}, {"Staff"}, {"", "March", "April"}, {"Drivers", 7, 8}}
+	all, wrong := readAll(t, "units.xlsx", saved(t, sheetOf{"# Units", rows}, sheetOf{"Note", [][]any{{"Only a line"}, {"a", "b"}}}))
+	if len(all) != 1 || len(wrong) > 0 || len(all[0].Pages) != 2 || all[0].Kind != kernel.Tabular {
+		t.Fatalf("%+v %v", all, wrong)
+	}
+	want := "## Units\n\nUnits sold\n\nin thousands\n\n" +
+		"| Region | 2019 | 2018 |\n|---|---|---|\n| North | 10 | 20 |\n| Coast |  |  |\n| West | 1 | 2 |\n| All | 11 | 22 |\n\n" +
+		"Staff\n\n|  | March | April |\n|---|---|---|\n| Drivers | 7 | 8 |"
+	if got := all[0].Pages[0].Text; got != want {
+		t.Errorf("%s", got)
+	}
+	if got := all[0].Pages[1].Text; got != "## Note\n\nOnly a line\n\na b" {
+		t.Errorf("%s", got)
+	}
+
+	long := append(make([][]any, 0, 2*rowsOfPage+3), []any{"Day", "Units"}, []any{"", "pieces"})
+	for i := range 2*rowsOfPage + 1 {
+		long = append(long, []any{fmt.Sprintf("Day %d", i+1), i + 1})
+	}
+	all, wrong = readAll(t, "long.xlsx", saved(t, sheetOf{"Days", long}))
+	if len(all) != 1 || len(wrong) > 0 || len(all[0].Pages) != 3 {
+		t.Fatalf("%d %v", len(all), wrong)
+	}
+	if want, got := "## Days\n\n| Day | Units |\n|---|---|\n|  | pieces |\n| Day 401 | 401 |", all[0].Pages[2].Text; got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestWorkbookOfPrices(t *testing.T) {
+	t.Parallel()
+	all, wrong := readAll(t, "WXM.xlsx", saved(t, sheetOf{"Prices", [][]any{{"Date", "Close", "Volume"}, {"2020-01-02", 12.5, 1100}, {}, {"2020-01-03", 12.75, 900}}}))
+	if len(all) != 1 || len(wrong) > 0 || len(all[0].Prices) != 2 || all[0].Prices[1].Close != 12.75 || all[0].Issuer.Ticker != "WXM" {
+		t.Errorf("%+v %v", all, wrong)
+	}
+}
+
+func TestWorkbookRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ text, want string }{
+		"no workbook": {"a,b\n1,2\n", "the workbook cannot be read: it is no workbook of Excel"},
+		"no text":     {saved(t, sheetOf{"Empty", nil}), "there is no text in the workbook"},
+	} {
+		if all, wrong := readAll(t, "a.xlsx", test.text); len(all) > 0 || len(wrong) != 1 || wrong[0].Error() != test.want {
+			t.Errorf("%s: %v %v", name, all, wrong)
+		}
+	}
+}

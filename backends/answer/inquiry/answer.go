@@ -1,0 +1,454 @@
+package inquiry
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+)
+
+// Answer is what an inquiry comes to.
+type Answer struct {
+	// Verdict is Yes or No; empty: neither was asked for.
+	Verdict string
+	// Text is the sentence that says it, without the name of the issuer.
+	Text string
+	// Calculation tells how it came about; empty: it was looked up.
+	Calculation string
+	Figures     []kernel.Figure
+	Used        []Used
+}
+
+// Answer answers of a book; nil: a figure is missing, of which missing are told.
+func (q *Inquiry) Answer(b *Book) (answer *Answer, missing []Need) {
+	b.used, b.short, b.own, b.steps = nil, nil, q.own, 0
+	if answer = q.irrelevant(b); answer != nil {
+		return answer, nil
+	}
+	periods := q.periods(b)
+	if len(periods) == 0 {
+		return nil, nil
+	}
+	for _, p := range periods {
+		b.target = max(b.target, p.Year)
+	}
+	switch q.Op {
+	case Extreme:
+		answer = q.extreme(b, periods)
+	case Exceeds:
+		answer = q.exceeding(b, periods)
+	default:
+		answer = q.one(b, periods)
+	}
+	if answer == nil {
+		return nil, b.short
+	}
+	answer.Used = b.used
+	return answer, nil
+}
+
+// periods are those that are computed for, the earliest first.
+func (q *Inquiry) periods(b *Book) []Period {
+	periods := slices.Clone(q.Periods)
+	if len(periods) == 0 && b.latest != 0 {
+		periods = []Period{{Year: b.latest}}
+	}
+	if len(periods) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(periods, Period.compare)
+	last := periods[len(periods)-1]
+	years := q.Years
+	course := q.Op == Consistent || q.Op == Trend || q.Op == Always || q.Op == Peak
+	if course && years == 0 && len(periods) == 1 {
+		years = 3
+	}
+	switch {
+	case (q.Op == Average || q.Op == Sum) && q.Range && last.Quarter == 0, course && q.Range && last.Quarter == 0:
+		years = last.Year - periods[0].Year + 1
+	case q.Op != Average && !course && q.Op != Sum:
+		years = 0
+	}
+	if years > 1 && years <= 10 {
+		periods = nil
+		for y := last.Year - years + 1; y <= last.Year; y++ {
+			periods = append(periods, Period{Year: y})
+		}
+	}
+	if q.Op == Annual && q.Years > 1 && len(periods) == 1 {
+		periods = []Period{{last.Year - q.Years, last.Quarter}, last}
+	}
+	if (q.Op == Change || q.Op == Growth || q.Op == Moved) && len(periods) == 1 {
+		periods = []Period{periods[0].Before(), periods[0]}
+	}
+	return periods
+}
+
+// one answers about one thing.
+func (q *Inquiry) one(b *Book, periods []Period) *Answer {
+	m := &q.what[0]
+	values := make([]figure, len(periods))
+	for i, p := range periods {
+		r, ok := b.eval(m.expr, p, 0)
+		if !ok {
+			return nil
+		}
+		values[i] = m.figure(r)
+	}
+	a := &Answer{}
+	first, last := values[0], values[len(values)-1]
+	from, to := periods[0], periods[len(periods)-1]
+	span := fmt.Sprintf("from %s to %s", from, to)
+	switch q.Op {
+	case Value:
+		said := make([]string, len(values))
+		for i, v := range values {
+			said[i] = q.shown(v.Figure)
+			if len(values) > 1 {
+				said[i] += " in " + periods[i].String()
+			}
+			a.Figures = append(a.Figures, v.Figure)
+		}
+		a.Text = m.name + " in " + list(periods) + ": " + join(said)
+		if len(values) > 1 {
+			a.Text = m.name + ": " + join(said)
+		}
+		a.Calculation = calculations(values, periods)
+	case Annual:
+		years := to.Year - from.Year
+		if len(values) != 2 || years < 1 || first.Value <= 0 || last.Value <= 0 {
+			return nil
+		}
+		rate := kernel.Figure{Value: 100 * (math.Pow(last.Value/first.Value, 1/float64(years)) - 1), Step: 0.1, Unit: kernel.Percent}
+		a.Figures = []kernel.Figure{rate, first.Figure, last.Figure}
+		a.Text = fmt.Sprintf("compound annual growth of %s %s: %s", m.name, span, q.shown(rate))
+		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", plain(last.finer()), plain(first.finer()), years, plain(rate))
+	case Average, Sum:
+		if len(values) < 2 {
+			return nil
+		}
+		sum, parts := 0.0, make([]string, len(values))
+		for i, v := range values {
+			sum += v.Value
+			parts[i] = plain(v.finer())
+		}
+		mean := last.Figure
+		mean.Value, mean.Step = sum/float64(len(values)), q.step(last)
+		if q.Op == Sum {
+			mean.Value = sum
+			a.Figures = []kernel.Figure{mean}
+			a.Text = fmt.Sprintf("sum of %s over %d periods, %s to %s: %s", m.name, len(values), from, to, q.shown(mean))
+			a.Calculation = strings.Join(parts, " + ") + " = " + plain(mean)
+			break
+		}
+		a.Figures = []kernel.Figure{mean}
+		a.Text = fmt.Sprintf("average %s over %d periods, %s to %s: %s", m.name, len(values), from, to, q.shown(mean))
+		a.Calculation = calculations(values, periods)
+		if a.Calculation != "" {
+			a.Calculation += "; "
+		}
+		a.Calculation += "(" + strings.Join(parts, " + ") + ") / " + strconv.Itoa(len(values)) + " = " + plain(mean)
+	case Change, Growth:
+		if len(values) != 2 {
+			return nil
+		}
+		change := q.change(first, last)
+		if change.Unit == "" && math.IsNaN(change.Value) {
+			return nil
+		}
+		a.Figures = []kernel.Figure{change, first.Figure, last.Figure}
+		a.Text = fmt.Sprintf("change of %s %s, from %s to %s: %s", m.name, span, q.shown(first.Figure), q.shown(last.Figure), q.shown(change))
+		a.Calculation = q.changed(values, periods, change)
+	case Moved:
+		if len(values) != 2 {
+			return nil
+		}
+		var change kernel.Figure
+		a, change = q.moved(m, first, last, from, to)
+		a.Calculation = q.changed(values, periods, change)
+	case Sign, Beyond, Good, Paid:
+		a = q.judged(b, m, last, to)
+		if a != nil && a.Calculation == "" {
+			a.Calculation = calculations(values, periods)
+		}
+	case Consistent:
+		a = q.steady(m, values, periods)
+	case Trend, Always, Peak:
+		a = q.course(m, values, periods)
+	default:
+		return nil
+	}
+	return a
+}
+
+// figure is a value with how it was computed.
+type figure struct {
+	kernel.Figure
+	names, written string
+	stated         bool
+}
+
+// finer is a figure with more digits, for a calculation that goes on with it.
+func (f figure) finer() kernel.Figure {
+	if !f.stated {
+		f.Step /= 10
+	}
+	return f.Figure
+}
+
+// figure gives a result the unit of its measure.
+func (m *measure) figure(r result) figure {
+	if r.fact {
+		f := r.figure
+		return figure{Figure: f, stated: true}
+	}
+	f := kernel.Figure{Value: r.value, Step: 0.01, Unit: kernel.Unit(m.unit)}
+	switch kernel.Unit(m.unit) {
+	case kernel.Percent:
+		f.Value, f.Step = f.Value*100, 0.1
+	case kernel.Money:
+		f.Step, f.Currency = 1e6, "USD"
+		if math.Abs(f.Value) < 1e7 {
+			f.Step = 1e3
+		}
+	case metrics.Days:
+	default:
+		f.Unit = kernel.NoUnit
+	}
+	return figure{Figure: f, names: r.names, written: r.written}
+}
+
+// calculations are how values came about, where they were computed.
+func calculations(values []figure, periods []Period) string {
+	var parts []string
+	for i, v := range values {
+		if v.stated {
+			continue
+		}
+		text := v.names + " = " + v.written + " = " + figures.Print(v.finer())
+		if len(values) > 1 {
+			text = periods[i].String() + ": " + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// step is one unit of the last digit that is shown.
+func (q *Inquiry) step(f figure) float64 {
+	if q.decimals >= 0 && (f.Unit == kernel.Percent || f.Unit == kernel.NoUnit || f.Unit == metrics.Days) {
+		return math.Pow10(-q.decimals)
+	}
+	return f.Step
+}
+
+// shown is a figure as it is asked for.
+func (q *Inquiry) shown(f kernel.Figure) string {
+	if q.decimals >= 0 && f.Unit != kernel.Money {
+		f.Step = math.Pow10(-q.decimals)
+	}
+	text := figures.Print(f)
+	if q.scale > f.Step && f.Unit == kernel.Money {
+		g := f
+		g.Step = q.scale / 10
+		if math.Abs(f.Value) >= 100*q.scale {
+			g.Step = q.scale
+		}
+		if q.decimals > 0 {
+			g.Step = q.scale * math.Pow10(-q.decimals)
+		}
+		if g.Step > f.Step {
+			return figures.Print(g) + ", or " + text
+		}
+	}
+	return text
+}
+
+// change is how far two figures are apart, in per cent of the first where that is asked for.
+func (q *Inquiry) change(first, last figure) kernel.Figure {
+	if q.Op == Growth && last.Unit != kernel.Percent {
+		if first.Value <= 0 {
+			return kernel.Figure{Value: math.NaN()}
+		}
+		return kernel.Figure{Value: 100 * (last.Value - first.Value) / first.Value, Step: 0.1, Unit: kernel.Percent}
+	}
+	f := last.Figure
+	f.Value, f.Step = last.Value-first.Value, max(first.Step, last.Step)
+	if f.Unit == kernel.Percent {
+		f.Unit = kernel.Points
+	}
+	return f
+}
+
+func yes(is bool) string {
+	if is {
+		return "Yes"
+	}
+	return "No"
+}
+
+// moved tells whether a figure went the way that is asked about.
+func (q *Inquiry) moved(m *measure, first, last figure, from, to Period) (*Answer, kernel.Figure) {
+	change := q.change(first, last)
+	by := change
+	way := "did not change"
+	switch {
+	case change.Value > 0:
+		way = "increased"
+	case change.Value < 0:
+		way = "decreased"
+	}
+	verdict := yes(change.Value*float64(q.direction) > 0)
+	if q.direction == 0 {
+		verdict = yes(change.Value != 0)
+	}
+	if q.either {
+		verdict = "" // it is asked which way
+	}
+	text := fmt.Sprintf("%s %s, from %s in %s to %s in %s", m.name, way, q.shown(first.Figure), from, q.shown(last.Figure), to)
+	if by.Value != 0 {
+		by.Value = math.Abs(by.Value)
+		text += ", by " + q.shown(by)
+	}
+	return &Answer{Verdict: verdict, Text: text, Figures: []kernel.Figure{first.Figure, last.Figure, by}}, change
+}
+
+// changed is how a change came about.
+func (q *Inquiry) changed(values []figure, periods []Period, change kernel.Figure) string {
+	first, last := plain(values[0].finer()), plain(values[1].finer())
+	text := last + " - " + bracket(first)
+	if q.Op == Growth && change.Unit == kernel.Percent {
+		text = "(" + text + ") / " + first
+	}
+	text += " = " + plain(change)
+	if before := calculations(values, periods); before != "" {
+		return before + "; " + text
+	}
+	return text
+}
+
+// judged tells whether a figure is what is asked about.
+func (q *Inquiry) judged(b *Book, m *measure, f figure, p Period) *Answer {
+	text := fmt.Sprintf("%s was %s in %s", m.name, q.shown(f.Figure), p)
+	is := false
+	switch q.Op { //nolint:exhaustive // of verdicts alone
+	case Sign:
+		is = f.Value*float64(q.direction) > 0
+	case Beyond:
+		is = (f.Value-q.limit)*float64(q.direction) > 0
+	case Paid:
+		is = f.Value != 0
+	case Good:
+		return q.good(b, m, f, p)
+	}
+	return &Answer{Verdict: yes(is), Text: text, Figures: []kernel.Figure{f.Figure}}
+}
+
+// steady tells whether a figure moves little from year to year.
+func (q *Inquiry) steady(m *measure, values []figure, periods []Period) *Answer {
+	if len(values) < 2 {
+		return nil
+	}
+	most, said := 0.0, make([]string, len(values))
+	a := &Answer{Calculation: calculations(values, periods)}
+	for i, v := range values {
+		said[i] = q.shown(v.Figure) + " in " + periods[i].String()
+		a.Figures = append(a.Figures, v.Figure)
+		if i == 0 {
+			continue
+		}
+		d := math.Abs(v.Value - values[i-1].Value)
+		if m.key == "dividends_per_share" && v.Value > values[i-1].Value {
+			continue // a dividend is stable that is not cut
+		}
+		if v.Unit != kernel.Percent {
+			d = 100 * d / math.Abs(values[i-1].Value)
+		}
+		most = max(most, d)
+	}
+	apart := kernel.Figure{Value: most, Step: 0.1, Unit: kernel.Points}
+	if values[0].Unit != kernel.Percent {
+		apart.Unit = kernel.Percent
+	}
+	a.Figures = append(a.Figures, apart)
+	a.Verdict = yes(most <= q.limit)
+	a.Text = fmt.Sprintf("%s was %s; it moved by at most %s in a year", m.name, join(said), figures.Print(apart))
+	if m.key == "dividends_per_share" {
+		a.Text = fmt.Sprintf("%s was %s; it was cut by at most %s in a year", m.name, join(said), figures.Print(apart))
+	}
+	return a
+}
+
+// extreme tells which of several things is the greatest, or the least.
+func (q *Inquiry) extreme(b *Book, periods []Period) *Answer {
+	if len(periods) != 1 {
+		return nil
+	}
+	best, said := 0, make([]string, len(q.what))
+	a := &Answer{}
+	for i := range q.what {
+		r, ok := b.eval(q.what[i].expr, periods[0], 0)
+		if !ok {
+			return nil
+		}
+		f := q.what[i].figure(r)
+		a.Figures = append(a.Figures, f.Figure)
+		said[i] = q.what[i].name + " " + q.shown(f.Figure)
+		if (f.Value-a.Figures[best].Value)*float64(q.direction) > 0 {
+			best = i
+		}
+	}
+	word := "most"
+	if q.direction < 0 {
+		word = "least"
+	}
+	// "net cash provided by operating activities" brought in the most
+	a.Text = fmt.Sprintf("%s was the %s in %s: %s", q.what[best].name, word, periods[0], join(said))
+	return a
+}
+
+func list(periods []Period) string {
+	names := make([]string, len(periods))
+	for i, p := range periods {
+		names[i] = p.String()
+	}
+	return join(names)
+}
+
+func join(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// irrelevant answers where it is asked whether a measure says anything: it does not where the statements of an issuer
+// never have what it is made of, as those of a bank have no cost of sales, and no current assets either.
+func (q *Inquiry) irrelevant(b *Book) *Answer {
+	if !q.doubted || len(q.what) != 1 || b.has("current_assets") || b.has("inventory") {
+		return nil
+	}
+	needed := make(map[string]bool)
+	formula(q.what[0].key).keys(needed)
+	for _, key := range []string{"cost_of_revenue", "current_assets", "current_liabilities"} {
+		if !needed[key] || b.has(key) {
+			continue
+		}
+		m, _ := metrics.Metric(key)
+		for _, sign := range signs[m.Statement] {
+			if f, ok := b.last(sign); ok {
+				p := Period{f.Period.AnyYear(), f.Period.Quarter}
+				b.use(f, p)
+				return &Answer{
+					Text: fmt.Sprintf("%s is not a relevant metric, since the statements report no %s (such as that for %s)", q.what[0].name, m.Name, p), Used: b.used,
+				}
+			}
+		}
+	}
+	return nil
+}

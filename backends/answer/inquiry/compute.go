@@ -1,0 +1,365 @@
+package inquiry
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+)
+
+// Period is a fiscal year, or a quarter of one.
+type Period struct{ Year, Quarter int }
+
+// String is "FY2018" or "Q2 FY2023".
+func (p Period) String() string {
+	if p.Quarter != 0 {
+		return fmt.Sprintf("Q%d FY%d", p.Quarter, p.Year)
+	}
+	return "FY" + strconv.Itoa(p.Year)
+}
+
+// compare returns a number below zero for a period that ends before another one, above zero for one that ends after it, and zero for the same. A year ends
+// with its fourth quarter.
+func (p Period) compare(q Period) int {
+	last := func(p Period) int { return 5*p.Year + cmp.Or(p.Quarter, 4) }
+	return last(p) - last(q)
+}
+
+// Before is the same period a year before.
+func (p Period) Before() Period { return Period{p.Year - 1, p.Quarter} }
+
+// Need is a metric of a period that an inquiry is computed of.
+type Need struct {
+	Metric string
+	Period
+}
+
+// twins are what a metric is where a report does not tell them apart, the likest first.
+var twins = map[string][]string{
+	"equity": {"total_equity"}, "total_equity": {"equity"}, "net_income": {"profit"},
+	"eps_basic": {"eps_diluted"},
+}
+
+// leastSure is what a fact must be to be computed with: one of a statement.
+const leastSure = 80
+
+// mostSteps bounds the work on one answer.
+const mostSteps = 4000
+
+// Book is the facts of an issuer.
+type Book struct {
+	facts map[Need][]kernel.Fact
+	// latest is the fiscal year of the latest report that has annual figures.
+	latest int
+	target int              // the latest year that is asked for
+	own    map[string]*expr // formulas that the question states
+	steps  int
+	used   []Used
+	short  []Need
+}
+
+// Used is a fact that was computed with.
+type Used struct {
+	kernel.Fact
+	Period Period
+}
+
+// Signs are the metrics by which statements are known to be there.
+func Signs() []string {
+	return []string{"total_assets", "current_liabilities", "net_income", "revenue", "operating_cash_flow"}
+}
+
+// NewBook makes a book of facts, of which those that are not sure enough are left out.
+func NewBook(facts []kernel.Fact) *Book {
+	b := &Book{facts: make(map[Need][]kernel.Fact)}
+	for _, f := range facts {
+		if f.Sure < leastSure {
+			continue
+		}
+		m, _ := metrics.Metric(f.Metric)
+		year, quarter := f.Period.AnyYear(), f.Period.Quarter
+		switch {
+		case m.Instant, f.Period.Months == 12 && quarter == 0, f.Period.Months == 3 && quarter != 0:
+		default:
+			continue
+		}
+		if quarter == 0 && f.Report.Quarter == 0 {
+			b.latest = max(b.latest, year)
+		}
+		n := Need{f.Metric, Period{year, quarter}}
+		b.facts[n] = append(b.facts[n], f)
+		if m.Instant && quarter == 0 { // the end of a year is that of its fourth quarter
+			n.Quarter = 4
+			b.facts[n] = append(b.facts[n], f)
+		}
+	}
+	return b
+}
+
+// Used are the facts that the last answer was made of, or that were found before one was missing.
+func (b *Book) Used() []Used { return b.used }
+
+// Empty reports whether a book has no fact.
+func (b *Book) Empty() bool { return len(b.facts) == 0 }
+
+// find is the fact of a need: of the report of the latest year that is asked for, else of the next one after it,
+// else of the latest before it.
+func (b *Book) find(n Need) (kernel.Fact, bool) {
+	for _, key := range append([]string{n.Metric}, twins[n.Metric]...) {
+		list := b.facts[Need{key, n.Period}]
+		if len(list) == 0 {
+			continue
+		}
+		away := func(f kernel.Fact) int {
+			d := f.Report.AnyYear() - b.target
+			switch {
+			case d < 0:
+				d = 100 - d
+			case n.Quarter == 0 && f.Report.Quarter != 0:
+				d += 50
+			}
+			return 2*d + 1 - f.Sure/leastSure
+		}
+		best := slices.MinFunc(list, func(x, y kernel.Fact) int {
+			if d := away(x) - away(y); d != 0 {
+				return d
+			}
+			return y.Sure - x.Sure
+		})
+		return best, true
+	}
+	return kernel.Fact{}, false
+}
+
+// result is a number with how it came about.
+type result struct {
+	value   float64
+	figure  kernel.Figure // of a fact alone
+	fact    bool
+	written string
+	names   string
+	loose   bool // what is written is a sum
+}
+
+// eval computes an expression for a period; false: something is missing.
+func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
+	if b.steps++; e == nil || depth > mostDepth || b.steps > mostSteps {
+		return result{}, false
+	}
+	switch e.op {
+	case '#':
+		text := strconv.FormatFloat(e.value, 'f', -1, 64)
+		return result{value: e.value, written: text, names: text}, true
+	case 'm':
+		if len(e.at) == 1 {
+			p = e.at[0]
+		}
+		return b.metric(e, p, depth)
+	case 'a', 'd':
+		return b.twoDays(e, p, depth)
+	}
+	left, ok := b.eval(e.args[0], p, depth+1)
+	if !ok {
+		return left, false
+	}
+	right, ok := b.eval(e.args[1], p, depth+1)
+	if !ok {
+		return right, false
+	}
+	r := result{fact: false, loose: e.op == '+' || e.op == '-'}
+	switch e.op {
+	case '+':
+		r.value = left.value + right.value
+	case '-':
+		r.value = left.value - right.value
+	case '*':
+		r.value = left.value * right.value
+	case '/':
+		if right.value == 0 {
+			return r, false
+		}
+		r.value = left.value / right.value
+	}
+	join := func(a, b string) string {
+		if a == "" {
+			return b
+		}
+		if b == "" {
+			return a
+		}
+		if !r.loose {
+			if left.loose {
+				a = "(" + a + ")"
+			}
+			if right.loose || e.op == '/' && strings.Contains(b, " / ") {
+				b = "(" + b + ")"
+			}
+		} else if e.op == '-' && right.loose {
+			b = "(" + b + ")"
+		}
+		return a + " " + string(e.op) + " " + b
+	}
+	r.written, r.names = join(left.written, right.written), join(left.names, right.names)
+	return r, true
+}
+
+// twoDays is the average of a metric over two days, or what it grew by between them.
+func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
+	from, to := p.Before(), p
+	if len(e.at) == 2 {
+		from, to = e.at[0], e.at[1]
+	}
+	one := &expr{op: 'm', key: e.key}
+	last, ok := b.metric(one, to, depth)
+	if !ok {
+		return last, false
+	}
+	missing := len(b.short)
+	first, ok := b.metric(one, from, depth)
+	if !ok {
+		if e.op == 'd' || len(e.at) == 2 { // what is asked for
+			return first, false
+		}
+		b.short = b.short[:missing]
+		last.fact = false
+		return last, true // the end of the year alone
+	}
+	if e.op == 'd' {
+		return result{value: last.value - first.value, written: last.written + " - " + bracket(first.written), names: "change in " + last.names, loose: true}, true
+	}
+	return result{value: (first.value + last.value) / 2, written: "(" + first.written + " + " + last.written + ") / 2", names: "average " + last.names}, true
+}
+
+// metric is a fact, or is computed by its formula.
+func (b *Book) metric(e *expr, p Period, depth int) (result, bool) {
+	if own := b.own[e.key]; own != nil && depth < mostDepth {
+		return b.eval(own, p, depth+1)
+	}
+	if f, ok := b.find(Need{e.key, p}); ok {
+		f.Figure.Value = b.signed(e.key, p, f.Figure.Value)
+		b.use(f, p)
+		m, _ := metrics.Metric(e.key)
+		return result{value: f.Figure.Value, figure: f.Figure, fact: true, written: plain(f.Figure), names: m.Name}, true
+	}
+	if own := formula(e.key); own != nil {
+		r, ok := b.eval(own, p, depth+1)
+		return r, ok
+	}
+	if e.may && b.stated(e.key, p) {
+		return result{}, true
+	}
+	b.short = append(b.short, Need{e.key, p})
+	return result{}, false
+}
+
+// signs are figures that statements have, by which they are known to be there.
+var signs = map[kernel.Statement][]string{
+	kernel.Balance: {"total_assets", "current_liabilities"}, kernel.Income: {"net_income", "revenue"}, kernel.CashFlow: {"operating_cash_flow"},
+}
+
+// Beside are the facts of metrics in periods, or of the statements that these are of.
+func (b *Book) Beside(needs []Need) (facts []kernel.Fact) {
+	for _, n := range needs {
+		b.target = max(b.target, n.Year)
+	}
+	for _, n := range needs {
+		m, _ := metrics.Metric(n.Metric)
+		for _, key := range append([]string{n.Metric}, signs[m.Statement]...) {
+			if f, ok := b.find(Need{key, n.Period}); ok {
+				facts = append(facts, f)
+				break
+			}
+		}
+	}
+	return facts
+}
+
+// stated reports whether the statement that a metric is of is there for a period.
+func (b *Book) stated(key string, p Period) bool {
+	m, _ := metrics.Metric(key)
+	for _, sign := range signs[m.Statement] {
+		if len(b.facts[Need{sign, p}]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Refuses reports whether a need is of a statement that is there and does not have it, so that nothing else that is
+// found may be it.
+func (b *Book) Refuses(missing []Need) bool {
+	for _, n := range missing {
+		if b.stated(n.Metric, n.Period) {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether a metric is stated for any period.
+func (b *Book) has(key string) bool {
+	for n := range b.facts {
+		if n.Metric == key {
+			return true
+		}
+	}
+	return false
+}
+
+// last is the latest fact of a metric.
+func (b *Book) last(key string) (fact kernel.Fact, ok bool) {
+	for n, list := range b.facts {
+		if f := list[0]; n.Metric == key && (!ok || f.Period.End > fact.Period.End) {
+			fact, ok = f, true
+		}
+	}
+	return fact, ok
+}
+
+// signed is a value with the sign that formulas count with: what was spent is positive, and tax is what makes net
+// income of income before taxes.
+func (b *Book) signed(key string, p Period, value float64) float64 {
+	if metrics.Spent(key) {
+		return math.Abs(value)
+	}
+	if key != "income_tax" {
+		return value
+	}
+	before, ok := b.find(Need{"pretax_income", p})
+	after, ok2 := b.find(Need{"net_income", p})
+	if ok && ok2 && math.Abs(before.Figure.Value+value-after.Figure.Value) < math.Abs(before.Figure.Value-value-after.Figure.Value) {
+		return -value
+	}
+	return value
+}
+
+func (b *Book) use(f kernel.Fact, p Period) {
+	for _, u := range b.used {
+		if u.Metric == f.Metric && u.Period == p && u.Document == f.Document {
+			return
+		}
+	}
+	b.used = append(b.used, Used{f, p})
+}
+
+func bracket(s string) string {
+	if strings.HasPrefix(s, "-") {
+		return "(" + s + ")"
+	}
+	return s
+}
+
+// plain is a figure for a calculation, without its currency.
+func plain(f kernel.Figure) string {
+	f.Currency = ""
+	if f.Unit == kernel.Money || f.Unit == kernel.Shares || f.Unit == kernel.PerShare {
+		f.Unit = kernel.NoUnit
+	}
+	return figures.Print(f)
+}

@@ -1,0 +1,154 @@
+// Package intake takes documents into the corpus while the server runs: files of a watched folder, and what stands at the
+// addresses of a list. It remembers what it has read, so that neither a round nor a restart reads it again.
+//
+// Choices where the specification is silent:
+//   - A file that disappears leaves its documents in the corpus, unless the operator has said otherwise; then it must be
+//     missing for two rounds, and nothing is removed while the whole folder is empty, as an unmounted one is.
+//   - A document that was removed by its address comes back when its file changes, not before.
+//   - An address that leaves the list leaves its document in the corpus.
+package intake
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// Outcomes that Observe counts, besides those of corpus.Outcome.
+const (
+	OutcomeRefused = "refused"
+	OutcomeRemoved = "removed"
+	// OutcomeFailed is of what could not be read this time: a file, an address, or a whole folder.
+	OutcomeFailed = "failed"
+)
+
+// Options are common to folders and lists.
+type Options struct {
+	Corpus *corpus.Corpus
+	// Hold keeps the lease of the work, in a transaction of it. Its error ends a round.
+	Hold func(c kernel.Conn) error
+	// Observe counts documents by what became of them. A nil one is not called.
+	Observe func(outcome string)
+}
+
+func (o *Options) observe(outcome string) {
+	if o.Observe != nil {
+		o.Observe(outcome)
+	}
+}
+
+func (o *Options) logger() *zap.Logger { return o.Corpus.Logger() }
+
+// hold keeps the lease, in a transaction of its own.
+func (o *Options) hold(ctx context.Context) error { return o.Corpus.Write(ctx, o.Hold) }
+
+// entry is a file or an address as it was when it was read last.
+type entry struct {
+	stamp, etag, modified string
+	failures              int
+	problem               string
+	due                   int64
+}
+
+// mostProblem bounds the reason that is remembered, in bytes.
+const mostProblem = 500
+
+// stored returns a text as both engines take it: names of files and headers are bytes.
+func stored(s string) string { return text.Storable(strings.ToValidUTF8(s, "\uFFFD")) }
+
+// cut returns the beginning of a reason.
+func cut(s string) string { return stored(s[:min(len(s), mostProblem)]) }
+
+// pause returns how long to wait after so many failures one after another: a minute at first, doubling up to a limit.
+func pause(failures int, limit time.Duration) time.Duration {
+	p := time.Minute
+	for ; failures > 1 && p < limit; failures-- {
+		p *= 2
+	}
+	return min(p, limit)
+}
+
+// entries reads all that is remembered of a source.
+func (o *Options) entries(ctx context.Context, source string) (map[string]entry, error) {
+	known := make(map[string]entry)
+	err := o.Corpus.Read(ctx, func(c kernel.Conn) error {
+		clear(known)
+		return c.All("SELECT name, stamp, etag, modified, failures, problem, due FROM answer_intake WHERE source = ?", []any{source}, func(r store.Row) error {
+			var name string
+			var e entry
+			err := r.Scan(&name, &e.stamp, &e.etag, &e.modified, &e.failures, &e.problem, &e.due)
+			known[name] = e
+			return err
+		})
+	})
+	return known, err
+}
+
+// put remembers an entry, in a transaction.
+func put(c kernel.Conn, source, name string, e entry) error {
+	_, err := c.Exec("INSERT INTO answer_intake (source, name, stamp, etag, modified, failures, problem, due) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "+
+		"ON CONFLICT (source, name) DO UPDATE SET stamp = excluded.stamp, etag = excluded.etag, modified = excluded.modified, "+
+		"failures = excluded.failures, problem = excluded.problem, due = excluded.due",
+		source, name, e.stamp, e.etag, e.modified, e.failures, e.problem, e.due)
+	return err
+}
+
+// forget drops what is remembered of a name, in a transaction.
+func forget(c kernel.Conn, source, name string) error {
+	if _, err := c.Exec("DELETE FROM answer_intake_documents WHERE source = ? AND name = ?", source, name); err != nil {
+		return err
+	}
+	_, err := c.Exec("DELETE FROM answer_intake WHERE source = ? AND name = ?", source, name)
+	return err
+}
+
+// putURLs remembers documents of a name, in a transaction: these alone, if all of them are known.
+func putURLs(c kernel.Conn, source, name string, urls []string, all bool) error {
+	if all {
+		if _, err := c.Exec("DELETE FROM answer_intake_documents WHERE source = ? AND name = ?", source, name); err != nil {
+			return err
+		}
+	}
+	for _, url := range urls {
+		err := c.Later("INSERT INTO answer_intake_documents (source, name, url) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", source, name, url)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// only returns the addresses of documents that were in a name and are in nothing else.
+func (o *Options) only(ctx context.Context, source, name string) (urls []string, err error) {
+	err = o.Corpus.Read(ctx, func(c kernel.Conn) error {
+		urls, err = store.List(c, func(r store.Row) (url string, err error) { return url, r.Scan(&url) },
+			"SELECT url FROM answer_intake_documents d WHERE source = ? AND name = ? AND NOT EXISTS "+
+				"(SELECT 1 FROM answer_intake_documents e WHERE e.url = d.url AND (e.source <> d.source OR e.name <> d.name)) ORDER BY url", source, name)
+		return err
+	})
+	return urls, err
+}
+
+// remove takes documents out of the corpus. One that is not there any more is passed over.
+func (o *Options) remove(ctx context.Context, name string, urls []string) error {
+	for _, url := range urls {
+		err := o.Corpus.Remove(ctx, url)
+		if errors.Is(err, corpus.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		o.observe(OutcomeRemoved)
+		o.logger().Info("document removed: its file is gone, or has it no more", zap.String("file", name), zap.String("url", url))
+	}
+	return nil
+}

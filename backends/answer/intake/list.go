@@ -1,0 +1,261 @@
+package intake
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+)
+
+// List is a file of addresses that are fetched again and again. One goroutine runs it.
+type List struct {
+	Options
+	// Path is of the file.
+	Path string
+	// Every is how long after it was fetched an address is fetched again.
+	Every time.Duration
+	// Client fetches; it guards where it connects to. It follows no redirect of its own accord.
+	Client *http.Client
+
+	trouble string // of the file, that was told
+}
+
+// Bounds of what is fetched.
+const (
+	mostList      = 4 << 20
+	mostAddresses = 10_000
+	mostAddress   = 2000
+	mostBody      = 64 << 20
+	mostRedirects = 5
+	mostHeader    = 500
+
+	// FetchTimeout is how long a fetch may take with its redirects.
+	FetchTimeout = 2 * time.Minute
+
+	fetchSource = "fetch"
+)
+
+// Run fetches the addresses that are due, one after another, and returns how many there were.
+func (l *List) Run(ctx context.Context) (int, error) {
+	addresses, err := l.read()
+	if err != nil {
+		l.observe(OutcomeFailed)
+		l.tell(err.Error())
+		if addresses == nil {
+			return 0, nil
+		}
+	} else {
+		l.tell("")
+	}
+	known, err := l.entries(ctx, fetchSource)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, address := range addresses {
+		before, ok := known[address]
+		delete(known, address)
+		now := l.Corpus.Now()
+		if ok && before.due > now.UnixMicro() && before.due <= now.Add(l.Every).UnixMicro() {
+			continue
+		}
+		if err := l.hold(ctx); err != nil {
+			return n, err
+		}
+		after, err := l.take(ctx, address, before)
+		if err != nil {
+			return n, err
+		}
+		n++
+		err = l.Corpus.Write(ctx, func(c kernel.Conn) error {
+			if err := l.Hold(c); err != nil {
+				return err
+			}
+			return put(c, fetchSource, address, after)
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	for address := range known {
+		if err := l.Corpus.Write(ctx, func(c kernel.Conn) error { return forget(c, fetchSource, address) }); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (l *List) tell(trouble string) {
+	if trouble != l.trouble {
+		l.trouble = trouble
+		l.logger().Warn("the list of addresses to fetch", zap.String("file", l.Path), zap.String("reason", trouble))
+	}
+}
+
+func (l *List) read() ([]string, error) {
+	f, err := os.Open(l.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return parse(f)
+}
+
+// parse reads a list: an address a line, # begins a comment. Lines that are no addresses are in the error, and passed over;
+// with a list that is too long there are no addresses.
+func parse(r io.Reader) ([]string, error) {
+	var wrong []error
+	addresses, seen := []string{}, make(map[string]bool)
+	limited := &io.LimitedReader{R: r, N: mostList + 1}
+	lines := bufio.NewScanner(limited)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' || seen[line] {
+			continue
+		}
+		u, err := url.Parse(line)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || len(line) > mostAddress || line != stored(line) || strings.ContainsAny(line, " \t") {
+			if len(wrong) < 10 {
+				wrong = append(wrong, fmt.Errorf("line %d is no address of http or https without a user", n))
+			}
+			continue
+		}
+		if len(addresses) == mostAddresses {
+			return nil, fmt.Errorf("there are more than %d addresses", mostAddresses)
+		}
+		seen[line] = true
+		addresses = append(addresses, line)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if limited.N == 0 {
+		return nil, fmt.Errorf("the list has more than %d bytes", mostList)
+	}
+	return addresses, errors.Join(wrong...)
+}
+
+// take fetches an address, takes in what stands there, and returns what to remember. Its error is of the database, or of a
+// context that ended.
+func (l *List) take(ctx context.Context, address string, before entry) (entry, error) {
+	after, now := before, l.Corpus.Now()
+	f, err := l.fetch(ctx, address, before)
+	switch {
+	case ctx.Err() != nil:
+		return after, ctx.Err()
+	case err != nil:
+		l.observe(OutcomeFailed)
+		if problem := cut(err.Error()); problem != before.problem {
+			after.problem = problem
+			l.logger().Warn("address not fetched", zap.String("url", address), zap.Error(err))
+		}
+		after.failures++
+		after.due = now.Add(pause(after.failures, min(l.Every, longestPause))).UnixMicro()
+		return after, nil
+	case f.same:
+		l.observe(corpus.Skipped.String())
+		after.failures, after.due = 0, now.Add(l.Every).UnixMicro()
+		return after, nil
+	}
+	after = entry{etag: f.etag, modified: f.modified, due: now.Add(l.Every).UnixMicro()}
+	base := corpus.Source{URL: address, Title: f.title}
+	err = l.Corpus.IngestBody(ctx, f.ending, f.body, base, func(t corpus.Taken) {
+		if t.Err == nil {
+			l.observe(t.Outcome.String())
+			return
+		}
+		l.observe(OutcomeRefused)
+		after.problem = cut(t.Err.Error())
+		if _, refused := errors.AsType[*corpus.RefusedError](t.Err); !refused {
+			after.etag, after.modified = "", "" // the next time may go better
+		}
+		if after.problem != before.problem {
+			l.logger().Warn("document not taken in", zap.String("url", address), zap.Error(t.Err))
+		}
+	})
+	return after, err
+}
+
+// fetched is what stands at an address.
+type fetched struct {
+	same           bool // as before
+	etag, modified string
+	ending, title  string
+	body           []byte
+}
+
+func (l *List) fetch(ctx context.Context, address string, before entry) (*fetched, error) {
+	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("User-Agent", "Tollgate")
+	if before.etag != "" {
+		r.Header.Set("If-None-Match", before.etag)
+	}
+	if before.modified != "" {
+		r.Header.Set("If-Modified-Since", before.modified)
+	}
+	client := *l.Client
+	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if len(via) > mostRedirects || r.URL.Scheme != "http" && r.URL.Scheme != "https" || r.URL.User != nil {
+			return errors.New("too many redirects, or one to no address of http or https")
+		}
+		return nil
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err
+		}
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusNotModified {
+		return &fetched{same: true}, nil
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d", response.StatusCode)
+	}
+	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil {
+		mediaType = ""
+	}
+	at := response.Request.URL.Path
+	f := &fetched{etag: header(response, "ETag"), modified: header(response, "Last-Modified"), ending: corpus.Ending(mediaType, at)}
+	if f.ending == "" {
+		return nil, fmt.Errorf("what stands there is of a kind that is not read: %q", cut(mediaType))
+	}
+	f.title = strings.TrimSuffix(path.Base(at), path.Ext(at))
+	if f.title == "" || f.title == "." || f.title == "/" {
+		f.title = response.Request.URL.Hostname()
+	}
+	f.body, err = io.ReadAll(io.LimitReader(response.Body, mostBody+1))
+	if err == nil && len(f.body) > mostBody {
+		err = fmt.Errorf("it has more than %d MiB", mostBody>>20)
+	}
+	return f, err
+}
+
+// header returns a header to send back, unless it is too long to remember.
+func header(r *http.Response, name string) string {
+	if value := r.Header.Get(name); len(value) <= mostHeader && value == stored(value) {
+		return value
+	}
+	return ""
+}

@@ -1,0 +1,293 @@
+// Package library tells what the corpus holds: the companies, the years of their reports, the figures that these state, and
+// the passages that an answer stands on.
+//
+// Choices where the specification is silent:
+//   - Of several documents that state a figure for one period the surest counts, then the one that reports on that period itself,
+//     then the newest. A different figure that another document states as surely is told beside it, not averaged.
+//   - Whole years, quarters and days are shown; periods of other lengths are left out.
+package library
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Library reads the corpus. It is used by many at once. Make it with New.
+type Library struct{ kernel *kernel.Server }
+
+// New returns a library of the corpus in the server's database.
+func New(k *kernel.Server) *Library { return &Library{k} }
+
+// ErrNotFound is the error of a company that the corpus does not have.
+var ErrNotFound = errors.New("there is no such company")
+
+// Bounds of what is returned at once.
+const (
+	MostCompanies = 200
+	mostDocuments = 500
+	mostFacts     = 50_000
+)
+
+// Company is an issuer with the fiscal years of its documents, the latest first.
+type Company struct {
+	ID        int64  `json:"id"`
+	Name      string `json:"name"`
+	Ticker    string `json:"ticker,omitempty"`
+	CIK       string `json:"cik,omitempty"`
+	Documents int    `json:"documents"`
+	Years     []int  `json:"years"`
+}
+
+// Companies returns those that have documents and whose name contains a text, in any case, in the order of their names: at most limit of them, and
+// those behind the name after. An empty text and an empty name leave nothing out.
+func (l *Library) Companies(ctx context.Context, containing, after string, limit int) (list []Company, err error) {
+	limit = min(max(limit, 1), MostCompanies+1) // one more tells whether there is a next page
+	err = l.kernel.Read(ctx, func(c kernel.Conn) error {
+		list, err = store.List(c, func(r store.Row) (one Company, err error) {
+			one.Years = []int{}
+			return one, r.Scan(&one.ID, &one.Name, &one.Ticker, &one.CIK, &one.Documents)
+		}, "SELECT i.id, i.name, i.ticker, i.cik, (SELECT count(*) FROM answer_documents d WHERE d.issuer_id = i.id) FROM answer_issuers i "+
+			"WHERE i.name_key > ? AND lower(i.name) LIKE ? ESCAPE '!' AND EXISTS (SELECT 1 FROM answer_documents d WHERE d.issuer_id = i.id) ORDER BY i.name_key LIMIT ?",
+			metrics.Key(after), "%"+literal.Replace(strings.ToLower(containing))+"%", limit)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		return years(c, list)
+	})
+	return list, err
+}
+
+// literal escapes what LIKE reads as a pattern.
+var literal = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
+
+// years adds to companies the fiscal years of their documents.
+func years(c kernel.Conn, list []Company) error {
+	at := make(map[int64]int, len(list))
+	ids := make([]int64, len(list))
+	for i := range list {
+		at[list[i].ID], ids[i] = i, list[i].ID
+	}
+	among, arg := corpus.Among(c, "issuer_id", ids)
+	return c.All("SELECT DISTINCT issuer_id, fiscal FROM answer_documents WHERE "+among+" AND fiscal > 0 ORDER BY issuer_id, fiscal DESC", []any{arg}, func(r store.Row) error {
+		var id int64
+		var year int
+		err := r.Scan(&id, &year)
+		if i, ok := at[id]; ok {
+			list[i].Years = append(list[i].Years, year)
+		}
+		return err
+	})
+}
+
+// Document is one of a company.
+type Document struct {
+	Title  string `json:"title"`
+	URL    string `json:"url"`
+	Kind   string `json:"kind"`
+	Form   string `json:"form,omitempty"`
+	Fiscal int    `json:"fiscal,omitempty"`
+	// Quarter is 1 to 4 for a report on one, and 0 for others.
+	Quarter int `json:"quarter,omitempty"`
+}
+
+// Figure is what a document states for a period. Value is in single units: dollars, not millions; a per cent is 1.
+type Figure struct {
+	Year    int     `json:"year"`
+	Quarter int     `json:"quarter,omitempty"`
+	End     string  `json:"end,omitempty"` // YYYY-MM-DD
+	Months  int     `json:"months,omitempty"`
+	Value   float64 `json:"value"`
+	Text    string  `json:"text"` // as the document writes it
+	Title   string  `json:"title"`
+	URL     string  `json:"url"`
+	Page    int     `json:"page,omitempty"`
+	// Others are different figures that other documents state for the period.
+	Others []string `json:"others,omitempty"`
+}
+
+// Measure is something that a company reports, with its figures, the latest first.
+type Measure struct {
+	Metric    string   `json:"metric"`
+	Name      string   `json:"name"`
+	Statement string   `json:"statement,omitempty"` // income, balance, cash_flow …
+	Unit      string   `json:"unit,omitempty"`      // money, %, x, shares, per_share
+	Currency  string   `json:"currency,omitempty"`
+	Figures   []Figure `json:"figures"`
+}
+
+// Holding is what is held of a company.
+type Holding struct {
+	Company
+	List     []Document `json:"list"` // the newest documents
+	Measures []Measure  `json:"measures"`
+}
+
+// Company returns what is held of the company with an id. Its error is ErrNotFound where there is none.
+func (l *Library) Company(ctx context.Context, id int64) (h Holding, err error) {
+	err = l.kernel.Read(ctx, func(c kernel.Conn) error {
+		h.ID = id
+		if err := c.Row("SELECT name, ticker, cik, (SELECT count(*) FROM answer_documents WHERE issuer_id = ?) FROM answer_issuers WHERE id = ?", id, id).
+			Scan(&h.Name, &h.Ticker, &h.CIK, &h.Documents); errors.Is(err, sql.ErrNoRows) {
+			return ErrNotFound
+		} else if err != nil {
+			return err
+		}
+		one := []Company{{ID: id, Years: []int{}}}
+		if err := years(c, one); err != nil {
+			return err
+		}
+		h.Years = one[0].Years
+		if h.List, err = store.List(c, func(r store.Row) (d Document, err error) {
+			return d, r.Scan(&d.Title, &d.URL, &d.Kind, &d.Form, &d.Fiscal, &d.Quarter)
+		}, "SELECT title, url, kind, form, fiscal, quarter FROM answer_documents WHERE issuer_id = ? ORDER BY fiscal DESC, id DESC LIMIT ?", id, mostDocuments); err != nil {
+			return err
+		}
+		facts, err := corpus.FactsOf(c, corpus.FactQuery{Issuers: []int64{id}, Most: mostFacts})
+		if err != nil {
+			return err
+		}
+		h.Measures, err = measures(c, facts)
+		return err
+	})
+	return h, err
+}
+
+// place is where a figure stands.
+type place struct {
+	title, url string
+	page       int
+}
+
+// measures groups facts by what they are of, in the order of a report's statements.
+func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
+	type key struct {
+		metric string
+		end    kernel.Day
+		months int
+		year   int
+	}
+	best := make(map[key]kernel.Fact)
+	others := make(map[key][]kernel.Fact)
+	for _, f := range facts {
+		if m := f.Period.Months; m != 0 && m != 3 && m != 12 || f.Period.AnyYear() == 0 {
+			continue
+		}
+		k := key{f.Metric, f.Period.End, f.Period.Months, f.Period.Year}
+		have, ok := best[k]
+		if !ok || surer(f, have) {
+			best[k] = f
+		}
+		others[k] = append(others[k], f)
+	}
+	places, err := placesOf(c, best)
+	if err != nil {
+		return nil, err
+	}
+	byMetric := make(map[string]*Measure)
+	for k, f := range best {
+		m := byMetric[k.metric]
+		if m == nil {
+			metric, ok := metrics.Metric(k.metric)
+			if !ok {
+				continue
+			}
+			m = &Measure{Metric: k.metric, Name: metric.Name, Statement: string(metric.Statement), Unit: string(f.Figure.Unit), Currency: f.Figure.Currency}
+			byMetric[k.metric] = m
+		}
+		at := places[f.Document]
+		if p, ok := places[-f.Passage]; ok && f.Passage != 0 {
+			at.page = p.page
+		}
+		figure := Figure{
+			Year: f.Period.AnyYear(), Quarter: f.Period.Quarter, End: string(f.Period.End), Months: f.Period.Months,
+			Value: f.Figure.Value, Text: f.Figure.Text, Title: at.title, URL: at.url, Page: at.page,
+		}
+		for _, other := range others[k] {
+			if other.Sure >= f.Sure && math.Abs(other.Figure.Value-f.Figure.Value) > max(other.Figure.Step, f.Figure.Step) && !slices.Contains(figure.Others, other.Figure.Text) {
+				figure.Others = append(figure.Others, other.Figure.Text)
+			}
+		}
+		slices.Sort(figure.Others)
+		m.Figures = append(m.Figures, figure)
+	}
+	list := make([]Measure, 0, len(byMetric))
+	for _, m := range byMetric {
+		slices.SortFunc(m.Figures, func(a, b Figure) int {
+			return cmp.Or(b.Year-a.Year, strings.Compare(b.End, a.End), b.Months-a.Months, b.Quarter-a.Quarter)
+		})
+		list = append(list, *m)
+	}
+	slices.SortFunc(list, func(a, b Measure) int {
+		return cmp.Or(rank(a.Statement)-rank(b.Statement), metrics.Order(a.Metric)-metrics.Order(b.Metric))
+	})
+	return list, nil
+}
+
+// surer reports whether a fact counts before another one of the same measure and period.
+func surer(a, b kernel.Fact) bool {
+	own := func(f kernel.Fact) int {
+		if f.Report.Year == f.Period.Year && f.Report.Quarter == f.Period.Quarter {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(a.Sure-b.Sure, own(a)-own(b), cmp.Compare(a.Document, b.Document)) > 0
+}
+
+// order is that of the statements in a report.
+var order = []kernel.Statement{kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes}
+
+func rank(statement string) int {
+	if i := slices.Index(order, kernel.Statement(statement)); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// placesOf returns the documents of facts by their ids, and their passages by their ids below zero.
+func placesOf[K comparable](c kernel.Conn, facts map[K]kernel.Fact) (map[int64]place, error) {
+	documents, passages := make(map[int64]bool), make(map[int64]bool)
+	for _, f := range facts {
+		documents[f.Document] = true
+		if f.Passage != 0 {
+			passages[f.Passage] = true
+		}
+	}
+	places := make(map[int64]place, len(documents)+len(passages))
+	among, arg := corpus.Among(c, "id", keys(documents))
+	if err := c.All("SELECT id, title, url FROM answer_documents WHERE "+among, []any{arg}, func(r store.Row) error {
+		var id int64
+		var p place
+		err := r.Scan(&id, &p.title, &p.url)
+		places[id] = p
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	among, arg = corpus.Among(c, "id", keys(passages))
+	return places, c.All("SELECT id, page FROM answer_chunks WHERE "+among, []any{arg}, func(r store.Row) error {
+		var id int64
+		var p place
+		err := r.Scan(&id, &p.page)
+		places[-id] = p
+		return err
+	})
+}
+
+func keys(set map[int64]bool) []int64 {
+	list := make([]int64, 0, len(set))
+	for id := range set {
+		list = append(list, id)
+	}
+	return list
+}

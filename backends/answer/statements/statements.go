@@ -1,0 +1,488 @@
+// Package statements reads the primary statements of reports: which tables are the balance sheet, the income statement
+// and the statement of cash flows, which concept each of their rows is, and of which period each of their columns.
+// What adds up is taken; what does not is left out.
+//
+// Choices where the specification is silent:
+//   - A statement is known by the title above it, or by rows that it alone has; a table of parts of an issuer, of a
+//     parent alone or of a past that never was is none.
+//   - The latest annual column of an annual report is of the report's fiscal year, whatever year its last day is in.
+//   - Of two rows of one concept the total, or what belongs to the shareholders, is meant; of others neither is.
+//   - A table that says no scale has that of the other statements of its report.
+package statements
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
+)
+
+// Fact is one of a statement, with where it stands.
+type Fact struct {
+	kernel.Fact
+	Page int    // its place among the pages that were given
+	Row  string // as its table has it, cells with " | " between
+}
+
+// Report is what is known of a report before it is read.
+type Report struct {
+	Period kernel.Period
+	Names  []string // of its issuer
+}
+
+// Certainties of facts, in per cent.
+const (
+	Tagged    = 100 // by the issuer, as data
+	Checked   = 98  // of a statement that adds up
+	Stated    = 90  // of a statement
+	Tabulated = 60  // of another table
+)
+
+// statement is a table that is one.
+type statement struct {
+	*tables.Table
+	kind   kernel.Statement
+	titled bool
+	aside  bool // a note on parts of the statement
+	page   int
+	rows   []line
+	ends   []kernel.Period // of its columns; unknown ones are of no period
+}
+
+// line is a row with the concept that it is.
+type line struct {
+	key  string
+	rank int // greater for the total, and for what belongs to the shareholders
+	at   int // its row
+}
+
+// Read takes the facts of the primary statements on the pages of a report. Pages are Markdown.
+func Read(pages []string, r Report) []Fact {
+	own := ownNames(r.Names)
+	var all []*statement
+	for i, page := range pages {
+		if strings.Count(page, "|") < 12 {
+			continue
+		}
+		for _, t := range tables.ParseAll(page, 8) {
+			if s := recognise(t, i, own); s != nil {
+				all = append(all, s)
+			}
+		}
+	}
+	aside(all)
+	r.Period = fiscalEnd(all, r.Period)
+	scale(all)
+	facts := make([]Fact, 0, 64*len(all))
+	type of struct {
+		metric string
+		kernel.Period
+	}
+	stated := make(map[of]bool)
+	for _, s := range all {
+		if s.aside {
+			continue
+		}
+		for _, f := range s.facts(r.Period) {
+			stated[of{f.Metric, f.Period}] = true
+			facts = append(facts, f)
+		}
+	}
+	for _, s := range all {
+		if s.aside { // it may have what the statement does not
+			facts = append(facts, slices.DeleteFunc(s.facts(r.Period), func(f Fact) bool { return stated[of{f.Metric, f.Period}] })...)
+		}
+	}
+	// Those of titled statements go first, in their order.
+	slices.SortStableFunc(facts, func(a, b Fact) int { return b.Sure - a.Sure })
+	return facts
+}
+
+var (
+	titles = map[kernel.Statement]*regexp.Regexp{
+		kernel.Balance:  regexp.MustCompile(`balancesheets?|statements?of(?:consolidated)?(?:financialposition|financialcondition|assetsandliabilities)`),
+		kernel.CashFlow: regexp.MustCompile(`statements?of(?:consolidated)?cashflows?|cashflows?statements?`),
+		kernel.Income:   regexp.MustCompile(`statements?of(?:consolidated)?(?:comprehensive)?(?:operations|income|earnings|profitorloss|profitandloss|loss)|(?:income|earnings)statements?|profitandlossaccount`),
+	}
+	// notOwn is said above tables that look like statements and are none of the whole issuer, now; notWhole above those
+	// that are parts of it where they have no title of a statement.
+	notOwn   = regexp.MustCompile(`(?i)parent[- ]company|\(parent|pro[- ]?forma|condensed consolidating|consolidating|subsidiar(?:y|ies) (?:issuer|guarantor)|guarantor|variable interest|segment|parenthetical|percentage of|as a percent`)
+	notWhole = regexp.MustCompile(`(?i)discontinued operations|held[- ]for[- ]sale|acquired|purchase price|supplemental|selected|reconciliation|quarterly financial`)
+	prose    = regexp.MustCompile(`(?i)\b(?:in (?:the|our)|our|we|see|refer|were|was|are|is|which|following|included|notes? to)\b`)
+)
+
+// title is the statement that a line names and nothing else, empty: none.
+func title(text string) kernel.Statement {
+	text = strings.Trim(text, "#*|_ ")
+	if text == "" || len(text) > 160 || prose.MatchString(text) {
+		return ""
+	}
+	squashed := letters(text)
+	if len(squashed) > 110 || strings.Contains(squashed, "comprehensive") && !strings.Contains(squashed, "operations") && !strings.Contains(squashed, "incomeandcomprehensive") && !strings.Contains(squashed, "statementsofcomprehensiveincome") {
+		return ""
+	}
+	for _, kind := range []kernel.Statement{kernel.CashFlow, kernel.Balance, kernel.Income} {
+		if titles[kind].MatchString(squashed) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// letters are those of a text in lower case: pages of some print titles with blanks in them.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r | 0x20
+		case r >= 'a' && r <= 'z':
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// anchors are concepts that a statement alone has together, of each list one.
+var anchors = map[kernel.Statement][][]string{
+	kernel.Balance:  {{"total_assets"}, {"liabilities_and_equity", "total_liabilities", "equity"}, {"cash", "receivables", "payables", "current_assets"}},
+	kernel.CashFlow: {{"operating_cash_flow"}, {"investing_cash_flow"}, {"financing_cash_flow"}},
+	kernel.Income:   {{"revenue"}, {"net_income"}, {"pretax_income", "income_tax"}, {"eps_basic", "eps_diluted", "operating_income", "cost_of_revenue"}},
+}
+
+// recognise tells whether a table is a statement; nil: it is none.
+func recognise(t *tables.Table, page int, own *regexp.Regexp) *statement {
+	if len(t.Columns) == 0 || len(t.Rows) < 3 {
+		return nil
+	}
+	s := &statement{Table: t, page: page}
+	above := append(slices.Clone(t.Above), t.Caption, t.Corner)
+	for _, text := range above {
+		if kind := title(text); kind != "" {
+			s.kind, s.titled = kind, true
+		}
+	}
+	for _, text := range above {
+		if (text == t.Caption || len(text) < 200 && !prose.MatchString(text)) && (notOwn.MatchString(text) || !s.titled && notWhole.MatchString(text)) {
+			return nil
+		}
+	}
+	kinds := []kernel.Statement{kernel.Balance, kernel.CashFlow, kernel.Income}
+	if s.kind != "" {
+		kinds = []kernel.Statement{s.kind}
+	}
+	for _, kind := range kinds {
+		rows := resolve(t, kind, own)
+		if len(rows) >= 2 && (s.titled || anchored(kind, rows)) {
+			s.kind, s.rows = kind, rows
+			break
+		}
+	}
+	if s.rows == nil {
+		return nil
+	}
+	known := 0
+	s.ends = make([]kernel.Period, len(t.Columns))
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.Change || !tables.PeriodOnly(c.Header) || !c.Period.Known() || c.Units.Unit == kernel.Percent {
+			continue
+		}
+		s.ends[i] = c.Period
+		if lead := lengthOf(strings.Join(above, " ") + " " + t.Corner); s.ends[i].Months == 0 && s.kind != kernel.Balance {
+			s.ends[i].Months = lead
+		}
+		known++
+	}
+	// Of two columns of one period nobody knows which is meant.
+	for i := range s.ends {
+		for k := range i {
+			if s.ends[i].Known() && s.ends[i] == s.ends[k] {
+				return nil
+			}
+		}
+	}
+	if known == 0 || s.mixed() {
+		return nil
+	}
+	return s
+}
+
+var (
+	yearly    = regexp.MustCompile(`(?i)\b(?:fiscal |financial )?years?[- ]end|\btwelve months|\b5[23] weeks|\bfiscal year|\bannual\b`)
+	quarterly = regexp.MustCompile(`(?i)\bthree months|\b1[34] weeks|\bquarters?\b`)
+	other     = regexp.MustCompile(`(?i)\b(?:six|nine) months|\b(?:2[67]|39|40) weeks`)
+)
+
+// lengthOf is how many months a text above a table says that its columns have; 0: nothing, or several.
+func lengthOf(text string) int {
+	switch {
+	case other.MatchString(text):
+		return 0
+	case quarterly.MatchString(text):
+		return 3
+	case yearly.MatchString(text):
+		return 12
+	}
+	return 0
+}
+
+// mixed reports whether a table that no title names has rows of another statement: a list of key figures.
+func (s *statement) mixed() bool {
+	if s.titled {
+		return false
+	}
+	for i := range s.Rows {
+		m, ok := metrics.Label(s.Rows[i].Label)
+		if ok && (s.kind == kernel.Income && m.Instant && m.Statement == kernel.Balance || s.kind == kernel.Balance && (m.Key == "revenue" || m.Key == "net_income")) {
+			return true
+		}
+	}
+	return false
+}
+
+// pagesOn is how many pages on a statement may go on.
+const pagesOn = 2
+
+// aside marks what bears the title of a statement, and has not the rows of one, far from the statement itself: a note
+// on parts of it.
+func aside(all []*statement) {
+	whole := func(s, of *statement) bool { return s.kind == of.kind && s.titled && anchored(s.kind, s.rows) }
+	for _, s := range all {
+		s.aside = !anchored(s.kind, s.rows) && slices.ContainsFunc(all, func(o *statement) bool { return whole(o, s) }) &&
+			!slices.ContainsFunc(all, func(o *statement) bool { return whole(o, s) && max(o.page-s.page, s.page-o.page) <= pagesOn })
+	}
+}
+
+func anchored(kind kernel.Statement, rows []line) bool {
+	for _, either := range anchors[kind] {
+		if !slices.ContainsFunc(rows, func(l line) bool { return slices.Contains(either, l.key) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// fiscalEnd completes the period of a report by its statements: the last day of the latest column.
+func fiscalEnd(all []*statement, report kernel.Period) kernel.Period {
+	if report.End != "" {
+		return report
+	}
+	votes := make(map[kernel.Day]int)
+	for _, s := range all {
+		latest := kernel.Day("")
+		for _, p := range s.ends {
+			latest = max(latest, p.End)
+		}
+		if latest != "" {
+			votes[latest]++
+		}
+	}
+	for day, n := range votes {
+		if n > votes[report.End] || n == votes[report.End] && day > report.End {
+			report.End = day
+		}
+	}
+	if report.End != "" && !numbered(report) {
+		report.Year = report.End.Year()
+	}
+	return report
+}
+
+// numbered reports whether a report may have the number of its fiscal year, by its last day. A year that ends in spring may have the number of the calendar
+// year before; a quarter that of the year in which its fiscal year ends. Of another number the last day is right.
+func numbered(report kernel.Period) bool {
+	switch ahead := report.End.Year() - report.Year; ahead {
+	case 0:
+		return true
+	case 1:
+		return report.Quarter != 0 || report.End.Time().Month() <= time.May
+	case -1:
+		return report.Quarter != 0
+	}
+	return false
+}
+
+// scale gives statements that say no scale that of the others, where these have one.
+func scale(all []*statement) {
+	said := figures.Units{}
+	for _, s := range all {
+		if s.Units.Currency == "" && s.dollars() {
+			s.Units.Currency = "USD"
+		}
+		if s.Units.Scale == 0 {
+			for _, text := range s.Above {
+				if len(text) < 160 {
+					s.Units = s.Units.Under(tables.Said(text))
+				}
+			}
+		}
+		switch {
+		case s.Units.Scale == 0:
+		case said.Scale == 0:
+			said = s.Units
+		case said.Scale != s.Units.Scale:
+			said.Scale = -1
+		}
+	}
+	for _, s := range all {
+		if s.Units.Scale == 0 && said.Scale > 0 {
+			s.Units = s.Units.Under(said)
+		}
+	}
+}
+
+// dollars reports whether a figure of a statement is written with a dollar, and none with another currency.
+func (s *statement) dollars() bool {
+	some := false
+	for i := range s.Rows {
+		for _, c := range s.Rows[i].Cells {
+			if strings.ContainsAny(c, "€£¥") {
+				return false
+			}
+			some = some || strings.Contains(c, "$")
+		}
+	}
+	return some
+}
+
+// facts are those of a statement that add up.
+func (s *statement) facts(report kernel.Period) []Fact {
+	var facts []Fact
+	for k := range s.ends {
+		if !s.ends[k].Known() {
+			continue
+		}
+		period, ok := Settle(s.ends[k], report, s.kind == kernel.Balance)
+		if !ok {
+			continue
+		}
+		column := make(map[string]reading)
+		twice := make(map[string]bool)
+		for _, l := range s.rows {
+			f, ok := s.figure(l, k)
+			if !ok {
+				continue
+			}
+			had, some := column[l.key]
+			switch {
+			case !some || l.rank > had.rank:
+				column[l.key], twice[l.key] = reading{l, f}, false
+			case l.rank == had.rank && f.Value != had.Value:
+				twice[l.key] = true
+			}
+		}
+		sure := Stated
+		added, doubtful := s.check(column)
+		switch added {
+		case wrong:
+			continue
+		case right:
+			sure = Checked
+		case open:
+			if !s.titled {
+				sure -= 5
+			}
+		}
+		for _, l := range s.rows {
+			r := column[l.key]
+			if r.line != l || twice[l.key] || doubtful[l.key] {
+				continue
+			}
+			p := period
+			if m, _ := metrics.Metric(l.key); m.Instant {
+				p.Months = 0
+			}
+			row := &s.Rows[l.at]
+			facts = append(facts, Fact{
+				Fact: kernel.Fact{Metric: l.key, Label: row.Label, Period: p, Figure: r.Figure, Statement: s.kind, Sure: sure},
+				Page: s.page, Row: tables.Join(append([]string{row.Label}, row.Cells...)),
+			})
+		}
+	}
+	return facts
+}
+
+// reading is a row of a column as it was read.
+type reading struct {
+	line
+	kernel.Figure
+}
+
+// figure reads a cell as the concept of its row counts.
+func (s *statement) figure(l line, column int) (kernel.Figure, bool) {
+	cell := s.Rows[l.at].Cells[column]
+	u := s.Columns[column].Units.Under(s.Units)
+	switch metrics.UnitOf(l.key) {
+	case kernel.PerShare:
+		u = figures.Units{Scale: 1, Unit: kernel.PerShare, Currency: u.Currency}
+	case kernel.Shares:
+		u = figures.Units{Scale: u.Scale, Unit: kernel.Shares}
+	default:
+		u.Unit = kernel.Money
+	}
+	f, ok := figures.Cell(cell, u)
+	if !ok || f.Unit == kernel.Percent || math.IsNaN(f.Value) {
+		return f, false
+	}
+	f.Unit = u.Unit
+	if u.Unit == kernel.Shares {
+		f.Currency = ""
+	}
+	return f, true
+}
+
+// Settle is a period as the issuer counts its years, by the report that states it; false: that is not known. balance
+// tells that it is a day.
+func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
+	annual := report.Quarter == 0
+	if p.End == "" { // a year alone
+		if report.End == "" || p.Year == 0 {
+			return p, p.Year != 0 && annual
+		}
+		if !annual {
+			return p, false
+		}
+		p.End = anniversary(report.End, p.Year-report.Year)
+	} else if report.Year != 0 && report.End != "" {
+		days := report.End.Time().Sub(p.End.Time()).Hours() / 24
+		years := int(math.Round(days / 365.25))
+		off := math.Abs(days - float64(years)*365.25)
+		switch {
+		case off < 12:
+			p.Year, p.Quarter = report.Year-years, report.Quarter
+		case !annual && balance && days > 0 && days < 300: // the end of the year before
+			p.Year, p.Quarter = report.Year-1, 0
+		default:
+			p.Year, p.Quarter = p.End.Year(), 0
+		}
+	}
+	if balance {
+		p.Months = 0
+		return p, p.AnyYear() != 0
+	}
+	if p.Months == 0 {
+		if !annual {
+			return p, false
+		}
+		p.Months = 12
+	}
+	if p.Months != 3 {
+		p.Quarter = 0
+	}
+	return p, p.AnyYear() != 0
+}
+
+// anniversary is a day some years on: the last of a month stays so.
+func anniversary(end kernel.Day, years int) kernel.Day {
+	t := end.Time()
+	if t.AddDate(0, 0, 1).Day() == 1 {
+		return kernel.DayOf(t.AddDate(0, 0, 1).AddDate(years, 0, -1))
+	}
+	return kernel.DayOf(t.AddDate(years, 0, 0))
+}

@@ -1,0 +1,161 @@
+package tables
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
+)
+
+// fewestStacked is how many figures with a line of their own tell a page of cells from one of lines.
+const fewestStacked = 12
+
+// stacked reports whether the cells of a page have a line each: most lines with a figure have nothing else.
+func stacked(lines []string) bool {
+	lone, joined := 0, 0
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		switch cells := split(line); {
+		case IsValue(line):
+			lone++
+		case len(cells) > 1 && slices.ContainsFunc(cells[1:], func(c cell) bool { return IsValue(c.text) }):
+			joined++
+		}
+	}
+	return lone >= fewestStacked && lone > 4*joined
+}
+
+// fromStack makes Markdown of cells with a line each. A name begins a row, and the figures behind it are its cells; a
+// row that has not as many figures as the header has columns is text, for nobody knows which of them it has.
+func fromStack(lines []string) string {
+	s := stack{}
+	for _, line := range lines {
+		s.add(strings.TrimSpace(line))
+	}
+	s.end()
+	return strings.TrimSpace(s.text.String())
+}
+
+// stack is a page of cells as it is read.
+type stack struct {
+	text  strings.Builder
+	heads []string // cells of the header that is read
+	grid  [][]string
+	width int      // of the grid; 0: there is none
+	label string   // of the row that is read
+	cells []string // its figures
+	mark  string
+}
+
+func (s *stack) add(line string) {
+	switch {
+	case line == "":
+	case loneMark.MatchString(line):
+		s.mark = line
+	case line == ")" || line == "%" || line == ")%":
+		if n := len(s.cells); n > 0 {
+			s.cells[n-1] += line
+		}
+	case IsValue(strings.TrimLeft(line, "$ ")):
+		s.cells = append(s.cells, s.mark+line)
+		s.mark = ""
+	case headName(line), len(s.heads) > 0 && s.label == "" && len(line) < 20 && change.MatchString(line):
+		s.row()
+		if len(s.grid) > 0 {
+			s.flush()
+		}
+		s.heads = append(s.heads, line)
+	default:
+		s.row()
+		s.label = line
+	}
+}
+
+// row ends the row that is read.
+func (s *stack) row() {
+	label, cells := s.label, s.cells
+	s.label, s.cells, s.mark = "", nil, ""
+	if label == "" && len(cells) == 0 {
+		return
+	}
+	if s.width == 0 {
+		s.width = len(headsOf(s.heads))
+	}
+	switch {
+	case s.width > 0 && len(cells) == s.width && label != "":
+		s.grid = append(s.grid, append([]string{label}, cells...))
+	case s.width > 0 && len(strings.Fields(label)) <= 16 && len(s.grid) < mostRows:
+		row := make([]string, s.width+1)
+		row[0] = strings.TrimSpace(label + " " + strings.Join(cells, " "))
+		s.grid = append(s.grid, row)
+	default:
+		s.flush()
+		s.text.WriteString(unmarked(label+" "+strings.Join(cells, " ")) + "\n")
+	}
+}
+
+// flush ends the table that is read.
+func (s *stack) flush() {
+	rows := 0
+	for _, row := range s.grid {
+		if !blank(row[1:]) {
+			rows++
+		}
+	}
+	switch heads := headsOf(s.heads); {
+	case rows >= fewestRows:
+		last := len(s.grid)
+		for last > 0 && blank(s.grid[last-1][1:]) { // they lead to what comes
+			last--
+		}
+		s.text.WriteString("\n" + Markdown(append([][]string{append([]string{unitOf(s.heads)}, heads...)}, s.grid[:last]...)) + "\n\n")
+		s.grid = s.grid[last:]
+	default:
+		s.text.WriteString(strings.Join(s.heads, "\n") + "\n")
+	}
+	for _, row := range s.grid {
+		s.text.WriteString(unmarked(strings.Join(row, " ")) + "\n")
+	}
+	s.heads, s.grid, s.width = nil, nil, 0
+}
+
+func (s *stack) end() {
+	s.row()
+	s.flush()
+}
+
+// unitOf is what the cells of a header say of units.
+func unitOf(cells []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(cells), func(one string) bool { return !unitOnly(one) }), " ")
+}
+
+// headsOf are the columns that the cells of a header name: its years or dates, each with what leads to it. Where
+// several lead to years, each leads to as many of them.
+func headsOf(cells []string) []string {
+	var leads, columns []string
+	for _, one := range cells {
+		switch {
+		case ending(one) && len(metrics.Periods(one)) == 0:
+			leads = append(leads, one)
+		case unitOnly(one):
+		default:
+			columns = append(columns, one)
+		}
+	}
+	// "Three months ended" and "June 30," are one.
+	var joined []string
+	for _, lead := range leads {
+		if n := len(joined); n > 0 && lead[0] != joined[n-1][0] && strings.HasSuffix(strings.ToLower(strings.TrimRight(joined[n-1], " ")), "ended") {
+			joined[n-1] += " " + lead
+			continue
+		}
+		joined = append(joined, lead)
+	}
+	if len(joined) > 0 && len(columns)%len(joined) == 0 {
+		each := len(columns) / len(joined)
+		for i := range columns {
+			columns[i] = joined[i/each] + " " + columns[i]
+		}
+	}
+	return columns
+}

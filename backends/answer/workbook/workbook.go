@@ -1,0 +1,136 @@
+// Package workbook reads the sheets of spreadsheets in the Office Open XML form (.xlsx, ECMA-376 part 1) as the text that a
+// person sees in their cells. It knows nothing of what the text means.
+package workbook
+
+import (
+	"archive/zip"
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/xuri/excelize/v2"
+)
+
+// Limits bounds what is read of one workbook. A zero limit allows nothing.
+type Limits struct {
+	// Unpacked is the number of bytes that all its parts may have together when they are decompressed.
+	Unpacked int64
+	// Rows is the number of rows with text of all sheets together, Columns the number of cells of one row.
+	Rows, Columns int
+}
+
+// unpackedInMemory is the size from which on the reader keeps a decompressed part in a temporary file instead of in memory.
+const unpackedInMemory = 16 << 20
+
+// isoDate is the form of the dates whose form the workbook leaves to the region of its reader.
+const isoDate = "yyyy-mm-dd"
+
+// mostEmptyRows bounds the rows without text of all sheets together: a file of a few bytes can claim a million.
+const mostEmptyRows = 2_000_000
+
+// compound begins the files of older programs and those that a password protects: both are compound files and no zip archives ([MS-CFB]
+// section 2.2).
+const compound = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+// Sheet is what one visible worksheet shows.
+type Sheet struct {
+	Name string
+	// Rows holds the text of the cells, one slice a row. One empty slice stands for any number of rows without text between
+	// others. A merged cell has its text in its first cell, as colspan has it in HTML. Errors such as #DIV/0! are left out.
+	Rows [][]string
+}
+
+// ErrLimit is wrapped by the errors of Read for a workbook that has more than the limits allow.
+var ErrLimit = errors.New("the workbook is too large")
+
+// Read returns the visible worksheets that have text, in their order. Hidden sheets are left out; hidden rows and columns of the
+// others are a part of their tables. A formula has the value that the program computed that saved it. The error says
+// what is wrong with the file, and wraps ErrLimit for one that has more than the limits allow.
+func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
+	buffered := bufio.NewReader(r)
+	if begin, _ := buffered.Peek(len(compound)); string(begin) == compound { // too short a file has an error below
+		return nil, errors.New("a password protects it, or it has the form of Excel before 2007 (.xls)")
+	}
+	file, err := excelize.OpenReader(buffered, excelize.Options{
+		UnzipSizeLimit: limits.Unpacked, UnzipXMLSizeLimit: min(unpackedInMemory, limits.Unpacked),
+		ShortDatePattern: isoDate, LongDatePattern: isoDate,
+	})
+	switch {
+	case errors.Is(err, zip.ErrFormat):
+		return nil, errors.New("it is no workbook of Excel")
+	case err != nil && strings.Contains(err.Error(), "unzip size exceeds"):
+		return nil, fmt.Errorf("%w: unpacked it has more than %d MiB", ErrLimit, limits.Unpacked>>20)
+	case err != nil:
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	var sheets []Sheet
+	left, empty := limits, mostEmptyRows
+	for _, name := range file.GetSheetList() {
+		if visible, err := file.GetSheetVisible(name); err != nil || !visible {
+			continue
+		}
+		rows, err := read(file, name, &left, &empty)
+		if err != nil {
+			return nil, fmt.Errorf("sheet %q: %w", name, err)
+		}
+		if len(rows) > 0 {
+			sheets = append(sheets, Sheet{name, rows})
+		}
+	}
+	return sheets, nil
+}
+
+// read returns the rows of one sheet. It takes the rows with text from what the limits leave, and those without from what is left of them.
+func read(file *excelize.File, sheet string, left *Limits, empty *int) (rows [][]string, err error) {
+	lines, err := file.Rows(sheet)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lines.Close()) }()
+	gap := false
+	for number := 1; lines.Next(); number++ {
+		cells, err := lines.Columns()
+		if err != nil {
+			return nil, err
+		}
+		if len(cells) > left.Columns {
+			return nil, fmt.Errorf("%w: row %d has more than %d cells", ErrLimit, number, left.Columns)
+		}
+		full := false
+		for i, text := range cells {
+			cells[i] = shown(text)
+			full = full || cells[i] != ""
+		}
+		if !full {
+			if *empty--; *empty < 0 {
+				return nil, fmt.Errorf("%w: it has too many rows", ErrLimit)
+			}
+			gap = len(rows) > 0
+			continue
+		}
+		if left.Rows--; left.Rows < 0 {
+			return nil, fmt.Errorf("%w: it has too many rows", ErrLimit)
+		}
+		if gap {
+			rows, gap = append(rows, nil), false
+		}
+		rows = append(rows, cells)
+	}
+	return rows, lines.Error()
+}
+
+// cellErrors are the values of cells whose formula has none (ECMA-376 part 1, section 18.17.3).
+var cellErrors = map[string]bool{
+	"#DIV/0!": true, "#N/A": true, "#NAME?": true, "#NULL!": true, "#NUM!": true, "#REF!": true, "#VALUE!": true, "#GETTING_DATA": true,
+}
+
+// shown returns the text of a cell with single blanks, and nothing for an error.
+func shown(text string) string {
+	if cellErrors[text] {
+		return ""
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

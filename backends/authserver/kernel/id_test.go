@@ -1,0 +1,32 @@
+package kernel
+
+import (
+	"testing"
+	"time"
+)
+
+// TestNewIDAt: ids are ordered as their times are, differ within one millisecond, and are as long as those of NewID.
+func TestNewIDAt(t *testing.T) {
+	t.Parallel()
+	previous := NewIDAt(time.UnixMilli(0))
+	for _, at := range []time.Time{
+		time.UnixMilli(1),
+		time.UnixMilli(31),
+		time.UnixMilli(1 << 20),
+		time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2026, 1, 1, 0, 0, 0, 1e6, time.UTC),
+		time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC),
+	} {
+		id := NewIDAt(at)
+		if id <= previous {
+			t.Errorf("%s at %v does not stand behind %s", id, at, previous)
+		}
+		if len(id) != len(NewID()) {
+			t.Errorf("%s is not as long as %s", id, NewID())
+		}
+		if id == NewIDAt(at) {
+			t.Errorf("%s came twice", id)
+		}
+		previous = id
+	}
+}

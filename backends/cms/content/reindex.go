@@ -1,0 +1,44 @@
+package content
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// reindexBatch is how many copies of values one write of Reindex has.
+const reindexBatch = 500
+
+// Reindex makes the index of words anew, of all copies of values; see store.Schema.
+func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
+	if db.Dialect() == store.SQLite {
+		err := db.Write(ctx, func(c store.Conn) error {
+			_, err := c.Exec("INSERT INTO cms_search (cms_search) VALUES ('delete-all')")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	type value struct {
+		id   int64
+		text string
+	}
+	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, most int) (int, int64, error) {
+		list, err := store.List(c, func(r store.Row) (v value, err error) {
+			err = r.Scan(&v.id, &v.text)
+			return v, err
+		}, "SELECT id, COALESCE(whole, text) FROM cms_page_values WHERE id > ? AND text IS NOT NULL ORDER BY id LIMIT ?", after, most)
+		for _, v := range list {
+			switch words := wordsOf(v.text); {
+			case err != nil:
+			case c.Dialect() == store.Postgres:
+				err = c.Later("UPDATE cms_page_values SET words = CAST(? AS tsvector) WHERE id = ?", vector(words), v.id)
+			default:
+				err = addWords(c, v.id, words)
+			}
+			after = v.id
+		}
+		return len(list), after, err
+	})
+}

@@ -1,0 +1,139 @@
+package alerts
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Alert is what somebody was told of.
+type Alert struct {
+	id    int64
+	Event string `json:"id"`
+	// Kind is KindBudget, KindProviderKey or KindTest.
+	Kind string    `json:"type"`
+	At   time.Time `json:"at"`
+	// On and Holder are those of a keychain.ImposedBudget, or OnProvider and the code of the
+	// provider. Name is that of the holder at that time; empty: it has none.
+	On     string `json:"on"`
+	Holder string `json:"holder"`
+	Name   string `json:"name,omitempty"`
+	// Budget is the name of a budget, or the state of a key.
+	Budget string `json:"budget,omitempty"`
+	// Threshold is in percent; 0 for alerts that are of no budget, which have no Amount and no
+	// Spent either.
+	Threshold int `json:"threshold,omitempty"`
+	// Amount and Spent are tokens, or US dollars where the name of the budget begins with usd.
+	Amount any `json:"amount,omitempty"`
+	Spent  any `json:"spent,omitempty"`
+	// Begins and Ends bound the time of the budget; nil: it is in total.
+	Begins *time.Time `json:"begins_at"`
+	Ends   *time.Time `json:"ends_at"`
+
+	begins, ends, amount, spent int64
+	money                       bool
+}
+
+// Message is one who is told of an alert.
+type Message struct {
+	// Channel is mail or webhook, and Target a mail address, or where a webhook leads without
+	// its path, which may hold a secret.
+	Channel string `json:"channel"`
+	Target  string `json:"target"`
+	// State is pending, sent or failed, and Answer how the last attempt ended.
+	State    string     `json:"state"`
+	Attempts int64      `json:"attempts"`
+	Answer   string     `json:"answer"`
+	TriedAt  *time.Time `json:"tried_at"`
+}
+
+// Sent is an alert with its messages.
+type Sent struct {
+	Alert
+	Messages []Message `json:"messages"`
+}
+
+// Place is that of an alert in a list.
+func (a *Alert) Place() int64 { return a.id }
+
+const alertColumns = `a.id, a.event, a.kind, a.created_at, a.subject, a.holder, a.name, a.budget, a.begins, a.ends, a.threshold, a.amount, a.spent`
+
+// into returns what Scan is given for alertColumns.
+func (a *Alert) into(at *int64) []any {
+	return []any{&a.id, &a.Event, &a.Kind, at, &a.On, &a.Holder, &a.Name, &a.Budget, &a.begins, &a.ends, &a.Threshold, &a.amount, &a.spent}
+}
+
+// complete sets what follows from the columns.
+func (a *Alert) complete(at int64) {
+	a.At = time.UnixMicro(at).UTC()
+	if a.Kind == KindTest {
+		a.Budget, a.begins = "", 0
+	}
+	for _, t := range []struct {
+		at   int64
+		into **time.Time
+	}{{a.begins, &a.Begins}, {a.ends, &a.Ends}} {
+		if t.at != 0 {
+			*t.into = new(time.Time)
+			**t.into = time.UnixMicro(t.at).UTC()
+		}
+	}
+	if a.Kind != KindBudget {
+		return
+	}
+	a.money = strings.HasPrefix(a.Budget, "usd")
+	if a.Amount, a.Spent = any(a.amount), any(a.spent); a.money {
+		a.Amount, a.Spent = spending.MicroUSD(a.amount), spending.MicroUSD(a.spent)
+	}
+}
+
+// List returns alerts, newest first, at most limit of them before the one with a place, or from
+// the newest where that is 0.
+func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Sent, err error) {
+	if before <= 0 {
+		before = 1<<63 - 1
+	}
+	err = db.Read(ctx, func(c store.Conn) error {
+		list, err = store.List(c, func(r store.Row) (s Sent, err error) {
+			var at int64
+			err = r.Scan(s.into(&at)...)
+			s.complete(at)
+			s.Messages = []Message{}
+			return s, err
+		}, `SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id < ? ORDER BY a.id DESC LIMIT ?`, before, limit)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		places := make(map[int64]int, len(list))
+		for i := range list {
+			places[list[i].id] = i
+		}
+		return c.All(`SELECT alert_id, channel, target, state, attempts, answer, tried_at FROM gateway_alert_messages
+			WHERE alert_id >= ? AND alert_id <= ? ORDER BY id`, []any{list[len(list)-1].id, list[0].id}, func(r store.Row) error {
+			var alert int64
+			var tried *int64
+			var m Message
+			if err := r.Scan(&alert, &m.Channel, &m.Target, &m.State, &m.Attempts, &m.Answer, &tried); err != nil {
+				return err
+			}
+			m.Target = shown(m.Channel, m.Target)
+			if tried != nil {
+				at := time.UnixMicro(*tried).UTC()
+				m.TriedAt = &at
+			}
+			if i, ok := places[alert]; ok {
+				list[i].Messages = append(list[i].Messages, m)
+			}
+			return nil
+		})
+	})
+	return list, err
+}
+
+// List returns alerts as the function List does.
+func (s *Service) List(ctx context.Context, before int64, limit int) ([]Sent, error) {
+	return List(ctx, s.db, before, limit)
+}

@@ -1,0 +1,250 @@
+package alerts
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
+)
+
+// The channels of messages.
+const (
+	channelMail    = "mail"
+	channelWebhook = "webhook"
+)
+
+const (
+	// attemptsMost is how often a message is tried: with the pauses of jobs.Backoff for about a day.
+	attemptsMost = 30
+	// sentWithin is how old the alert of a message is at most that is still sent.
+	sentWithin = 3 * 24 * time.Hour
+	// mailLease and webhookLease are how long a node has a message for itself: more than an attempt
+	// can take.
+	mailLease    = 40 * time.Second
+	webhookLease = 15 * time.Second
+	// runMost bounds what one webhook gets in one run.
+	runMost    = 100
+	answerMost = 200 // characters
+	agent      = "Tollgate-Gateway"
+)
+
+// target names a webhook in the database: where it leads without its path, which may hold a
+// secret, and a fingerprint of the whole.
+func (w *Webhook) target() string {
+	origin := ""
+	if u, err := url.Parse(w.URL); err == nil {
+		origin = u.Scheme + "://" + u.Host
+	}
+	sum := sha256.Sum256([]byte(w.URL))
+	return origin + "#" + hex.EncodeToString(sum[:8])
+}
+
+// shown is a target for people.
+func shown(channel, target string) string {
+	if channel == channelWebhook {
+		target, _, _ = strings.Cut(target, "#")
+	}
+	return target
+}
+
+// outbox implements mail.Outbox.
+type outbox struct{ *Service }
+
+// Due implements mail.Outbox.
+func (o outbox) Due(ctx context.Context, most int) (due []mail.Due, err error) {
+	ids, err := o.due(ctx, channelMail, "", most)
+	for _, id := range ids {
+		due = append(due, letter{o.Service, id})
+	}
+	return due, err
+}
+
+// due lists messages of a channel that are to be sent now, to one target where that is not empty.
+func (s *Service) due(ctx context.Context, channel, target string, most int) (ids []int64, err error) {
+	now := s.now().UnixMicro()
+	err = s.db.Read(ctx, func(c store.Conn) error {
+		ids, err = store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
+			`SELECT id FROM gateway_alert_messages WHERE channel = ? AND next_at <= ? AND leased_until <= ? AND (? = '' OR target = ?)
+			ORDER BY next_at, id LIMIT ?`, channel, now, now, target, target, most)
+		return err
+	})
+	return ids, err
+}
+
+// letter implements mail.Due.
+type letter struct {
+	*Service
+	id int64
+}
+
+// Claim implements mail.Due.
+func (l letter) Claim(ctx context.Context) (mail.Claimed, error) {
+	m, err := l.claim(ctx, l.id, mailLease)
+	if m == nil || err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// outgoing is a message that this node has for itself. It implements mail.Claimed.
+type outgoing struct {
+	service  *Service
+	id       int64
+	target   string
+	attempts int64
+	alert    Alert
+}
+
+// claim takes a message for this node alone until the lease ends, or returns nil where another node has it. The
+// attempt counts even if this process ends in it.
+func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*outgoing, error) {
+	m := &outgoing{service: s, id: id}
+	found := false
+	err := s.db.Write(ctx, func(c store.Conn) error {
+		found = false
+		now := s.now()
+		var alert, at int64
+		err := c.Row(`UPDATE gateway_alert_messages SET leased_until = ?, attempts = attempts + 1, tried_at = ?
+			WHERE id = ? AND next_at <= ? AND leased_until <= ? RETURNING alert_id, target, attempts`,
+			now.Add(lease).UnixMicro(), now.UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&alert, &m.target, &m.attempts)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		found = true
+		if err = c.Row(`SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id = ?`, alert).Scan(m.alert.into(&at)...); err == nil {
+			m.alert.complete(at)
+		}
+		return err
+	})
+	if err != nil || !found {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Message implements mail.Claimed.
+func (m *outgoing) Message() (*mail.Message, error) {
+	subject, body := m.alert.text()
+	return &mail.Message{ID: m.alert.Event + "." + strconv.FormatInt(m.id, 10), Email: m.target, Subject: subject, Text: body}, nil
+}
+
+// Over implements mail.Claimed.
+func (m *outgoing) Over(ctx context.Context, refused error) error {
+	state, answer := "sent", ""
+	if refused != nil {
+		state, answer = "failed", refused.Error()
+	}
+	return m.set(ctx, state, answer, nil)
+}
+
+// Failed implements mail.Claimed.
+func (m *outgoing) Failed(ctx context.Context, reason error) (again bool, err error) {
+	if m.attempts >= attemptsMost {
+		return false, m.set(ctx, "failed", reason.Error(), nil)
+	}
+	next := m.service.now().Add(jobs.Backoff(m.attempts)).UnixMicro()
+	return true, m.set(ctx, "pending", reason.Error(), &next)
+}
+
+// Hold implements mail.Claimed. The attempt does not count.
+func (m *outgoing) Hold(ctx context.Context, wait time.Duration) error {
+	return m.service.db.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec(`UPDATE gateway_alert_messages SET attempts = attempts - 1, leased_until = 0, next_at = ? WHERE id = ?`,
+			m.service.now().Add(wait).UnixMicro(), m.id)
+		return err
+	})
+}
+
+func (m *outgoing) set(ctx context.Context, state, answer string, next *int64) error {
+	return m.service.db.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec(`UPDATE gateway_alert_messages SET state = ?, answer = ?, next_at = ?, leased_until = 0 WHERE id = ?`,
+			state, text.Short(answer, answerMost), next, m.id)
+		return err
+	})
+}
+
+func (s *Service) mail(ctx context.Context, o *Options) (done int, err error) {
+	if o.Mail == nil {
+		return 0, nil
+	}
+	return mail.Send(ctx, outbox{s}, o.Mail, s.logger)
+}
+
+// deliver sends to each webhook what is due, until one attempt fails. Webhooks do not wait for
+// each other. What is for a webhook that this node does not know waits for one that does.
+func (s *Service) deliver(ctx context.Context, o *Options) (done int, err error) {
+	var delivered atomic.Int64
+	var running sync.WaitGroup
+	errs := make([]error, len(o.Webhooks))
+	for i := range o.Webhooks {
+		running.Go(func() {
+			var n int
+			n, errs[i] = s.deliverTo(ctx, &o.Webhooks[i])
+			delivered.Add(int64(n))
+		})
+	}
+	running.Wait()
+	return int(delivered.Load()), errors.Join(errs...)
+}
+
+func (s *Service) deliverTo(ctx context.Context, w *Webhook) (done int, err error) {
+	ids, err := s.due(ctx, channelWebhook, w.target(), runMost)
+	for _, id := range ids {
+		m, err := s.claim(ctx, id, webhookLease)
+		if err != nil {
+			return done, err
+		}
+		if m == nil {
+			continue
+		}
+		sent, err := s.post(ctx, w, m)
+		if err != nil || !sent {
+			return done, err
+		}
+		done++
+	}
+	return done, err
+}
+
+// post makes one attempt to send a message to a webhook.
+func (s *Service) post(ctx context.Context, w *Webhook, m *outgoing) (sent bool, err error) {
+	body, err := m.alert.body()
+	if err != nil {
+		return false, err
+	}
+	header := webhook.StandardHeader(w.Secret, m.alert.Event, s.now(), body)
+	header.Set("User-Agent", agent)
+	status, why := s.sender.Post(ctx, w.URL, header, body)
+	settle, cancel := jobs.Settling(ctx)
+	defer cancel()
+	if status != 0 {
+		why = strconv.Itoa(status) + " " + http.StatusText(status)
+	}
+	switch {
+	case status == 0 && ctx.Err() != nil: // cut short by the end of this process
+		return false, m.Hold(settle, 0)
+	case status >= 200 && status <= 299:
+		return true, m.Over(settle, nil)
+	case status == http.StatusGone:
+		return false, m.Over(settle, errors.New(why))
+	}
+	_, err = m.Failed(settle, errors.New(why))
+	return false, err
+}

@@ -1,0 +1,94 @@
+package alerts
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// nameMost bounds a name in a mail, in characters.
+const nameMost = 100
+
+// whose names what an alert is on.
+func (a *Alert) whose() string {
+	name := text.Short(a.Name, nameMost)
+	switch a.On {
+	case keychain.OnOrganisation:
+		return "the organisation"
+	case keychain.OnKey:
+		if name == "" {
+			return "the key " + a.Holder
+		}
+		return "the key " + a.Holder + " (" + name + ")"
+	case keychain.OnProviderKey:
+		return "the provider key " + a.Holder
+	default:
+		if name == "" || name == a.Holder {
+			return "the " + a.On + " " + a.Holder
+		}
+		return "the " + a.On + " " + name + " (" + a.Holder + ")"
+	}
+}
+
+// quantity is an amount of a budget in words.
+func (a *Alert) quantity(n int64) string {
+	if a.money {
+		return spending.MicroUSD(n).String() + " US dollars"
+	}
+	return strconv.FormatInt(n, 10) + " tokens"
+}
+
+// period is the time of a budget in words.
+func (a *Alert) period() string {
+	_, words, _ := strings.Cut(a.Budget, "_")
+	return strings.ReplaceAll(strings.Replace(words, "total", "in total", 1), "per_", "a ")
+}
+
+// text returns the subject and the body of a mail.
+func (a *Alert) text() (subject, body string) {
+	switch a.Kind {
+	case KindBudget:
+		subject = fmt.Sprintf("%d %% of the budget %s of %s are spent", a.Threshold, a.period(), a.whose())
+		body = fmt.Sprintf("%s of %s %s are spent, which %s may spend.\n\n", upper(a.quantity(a.spent)), a.quantity(a.amount), a.period(), a.whose())
+		switch {
+		case a.spent < a.amount:
+		case a.On == keychain.OnProviderKey:
+			body += "The key is passed over until then; requests go through others, where there are any.\n"
+		default:
+			body += "Requests are refused with the status 402"
+			if a.Ends != nil {
+				body += " until the budget begins anew"
+			}
+			body += ", or until an operator raises it.\n"
+		}
+		if a.Ends != nil {
+			body += "The budget begins anew at " + a.Ends.Format(time.RFC3339) + ".\n"
+		}
+	case KindProviderKey:
+		subject = "The provider " + a.Holder + " does not take the operator's key"
+		body = "The operator's key of the provider " + a.Holder + " is refused: " + strings.ReplaceAll(a.Budget, "_", " ") + ".\n\n" +
+			"Requests go to other providers, where there are any, and the key is tried again after an hour.\n"
+	default:
+		subject = "A test of the alerts of the model gateway"
+		body = "This mail tests that alerts of the model gateway come here. There is nothing to do.\n"
+	}
+	return subject, body + "\n" + a.At.Format(time.RFC3339) + " " + a.Event + "\n"
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// body is what a webhook gets: the form that Standard Webhooks recommends.
+func (a *Alert) body() (string, error) {
+	text, err := json.Marshal(struct {
+		Type      string    `json:"type"`
+		Timestamp time.Time `json:"timestamp"`
+		Data      *Alert    `json:"data"`
+	}{a.Kind, a.At, a})
+	return string(text), err
+}

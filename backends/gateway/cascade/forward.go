@@ -1,0 +1,322 @@
+package cascade
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Forward is a request that passes to its model's provider and is not translated. What its body
+// and its answer mean is known to who makes it.
+type Forward struct {
+	// Surface names the endpoint in the usage log.
+	Surface string
+	Method  string
+	// Model is what the client asks for. It is empty where the request names none, which leaves the
+	// choice to the first model of Endpoint.
+	Model string
+	// Endpoint is the name by which providers and models of the catalog tell that they serve it.
+	Endpoint string
+	// Pinned is the only candidate, for requests without a model. Nil means that the model decides.
+	Pinned *keychain.Candidate
+	// Path goes behind the address of Endpoint. It is empty or begins with a slash.
+	Path string
+	// ContentType is that of the body. It is empty where there is none.
+	ContentType string
+	// Body opens the body for a model of a provider. A size below 0 is not known. A nil Body means
+	// that there is none.
+	Body func(model string) (body io.ReadCloser, size int64, err error)
+	// Once reports that the body has been given away and cannot be read again.
+	Once func() bool
+	// Refused returns what was wrong with the body that Body has opened; nil: nothing.
+	Refused func() error
+	// Answered gets the end of a good answer, or all of one that is not longer than maxTail, before
+	// the client has the last byte of it, and returns what was used. Known is false where the answer
+	// does not tell.
+	Answered func(c *keychain.Candidate, key *keychain.Key, status int, tail []byte) (wire.Usage, error)
+	// Held lets the answer, which is small, wait for Answered before its first byte is sent.
+	Held bool
+
+	// Broken is set where an answer broke off that the client has got a part of: the connection
+	// must be cut, else the client would take the part for the whole.
+	Broken bool
+
+	untold bool // no usage was told
+}
+
+// maxTail bounds what is kept of the end of an answer that passes.
+const maxTail = 64 << 10
+
+// passes reports whether the request is one that is not translated and belongs to no conversation.
+func (q *Request) passes() bool { return q.Embed != nil || q.Forward != nil }
+
+// planForward lists the candidates of a request that passes: the model that it names, by the name of
+// its entry or without the provider, and the same model at other providers. Errors: 400
+// no_provider_keys, 403 permission_denied, 404 model_not_found.
+func (r *run) planForward() ([]*keychain.Candidate, error) {
+	f := r.req.Forward
+	if f.Pinned != nil {
+		return []*keychain.Candidate{f.Pinned}, nil
+	}
+	cat := r.Catalog()
+	routing := r.req.Account.RoutingFor(cat, r.req.TeamID)
+	if !routing.Connected {
+		return nil, noProviderKeys()
+	}
+	r.resolve(routing)
+	plan, list := r.forwards(cat, routing), ""
+	allowed := make([]*keychain.Candidate, 0, len(plan))
+	for _, c := range plan {
+		if missing := r.req.forbids(c); missing != "" {
+			list = missing
+			continue
+		}
+		allowed = append(allowed, c)
+	}
+	switch {
+	case len(allowed) > 0:
+		return allowed, nil
+	case list != "":
+		return nil, notAllowed(r.model, list)
+	}
+	message := "there is no model \"" + wire.Mask(r.model, 100) + "\" of a connected provider that serves " + f.Endpoint
+	if r.model == "" {
+		message = "no model of a connected provider serves " + f.Endpoint + ", and the request names none"
+	}
+	return nil, &apierror.Error{
+		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,
+		Message: message + "; a model that the catalog does not have is named with its provider: provider/model",
+	}
+}
+
+// forwards lists the candidates that have the model and serve the endpoint, whether they may be used
+// or not.
+func (r *run) forwards(cat *catalog.Catalog, routing *keychain.Routing) (plan []*keychain.Candidate) {
+	endpoint := r.req.Forward.Endpoint
+	if c, ok := routing.Entry(r.model); ok {
+		if c.Custom || c.Provider.Serves(endpoint) {
+			plan = append(plan, c)
+		}
+		return plan
+	}
+	if r.model == "" {
+		for _, name := range routing.Entries() {
+			if c, _ := routing.Entry(name); c.Model.Serves(endpoint) {
+				return append(plan, c)
+			}
+		}
+	}
+	for _, c := range routing.Named(r.model) {
+		if c.Provider.Serves(endpoint) {
+			plan = append(plan, c)
+		}
+	}
+	code, id, _ := strings.Cut(r.model, "/")
+	if _, known := cat.Model(code, id); len(plan) == 0 && !known && id != "" {
+		if c := r.req.Account.CandidateFor(cat, r.req.TeamID, code, id); c != nil && c.Provider.Serves(endpoint) {
+			plan = append(plan, c)
+		}
+	}
+	return plan
+}
+
+// forward makes one exchange of a request that passes.
+func (r *run) forward(ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, fresh bool, l *limits) *failure {
+	f := r.req.Forward
+	address := c.Provider.BaseURL + "/" + f.Endpoint
+	if !c.Custom {
+		address, _ = c.Provider.EndpointURL(f.Endpoint)
+	}
+	target, err := url.Parse(address + f.Path)
+	if err != nil {
+		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
+	}
+	var media []string
+	if f.ContentType != "" {
+		media = []string{f.ContentType}
+	}
+	request := (&http.Request{
+		Method: f.Method, URL: target, Host: target.Host, Header: r.header(c, key, media, []string{"*/*"}),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, GetBody: unprocessed,
+	}).WithContext(ctx)
+	if f.Body != nil {
+		if request.Body, request.ContentLength, err = f.Body(c.Model.ID); err != nil {
+			return unfit(err)
+		}
+	}
+	resp, err := r.transport(c, fresh).RoundTrip(request)
+	if refusal := f.refused(); refusal != nil {
+		if err == nil {
+			_ = resp.Body.Close() // what it says is of half a body
+		}
+		return unfit(refusal)
+	}
+	if err != nil {
+		failed := r.broken(ctx, err)
+		if failed.class == transient && !fresh && ctx.Err() == nil && r.link.died(err) && !f.once() {
+			failed.class, failed.reason = lost, ""
+		}
+		return failed
+	}
+	defer resp.Body.Close()
+	encoding := unpack(resp)
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return r.notForwarded(ctx, resp)
+	}
+	if encoding != "" {
+		return &failure{
+			class: transient, status: resp.StatusCode, code: "unsupported_encoding", reason: ReasonErrors,
+			message: "the upstream answered with the Content-Encoding " + encoding + ", which it was not asked for",
+		}
+	}
+	r.cooldownInAdvance(c, key, resp.Header)
+	return r.passOn(ctx, timer, c, key, resp, l)
+}
+
+func (f *Forward) once() bool { return f != nil && f.Once != nil && f.Once() }
+
+func (f *Forward) refused() error {
+	if f.Refused == nil {
+		return nil
+	}
+	return f.Refused()
+}
+
+// notForwarded judges an answer that is an error. What is the client's mistake, also a model or an
+// object that there is not, is told as the provider has it and cools nothing down.
+func (r *run) notForwarded(ctx context.Context, resp *http.Response) *failure {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err != nil && r.ctx.Err() != nil {
+		return r.broken(ctx, err)
+	}
+	if resp.StatusCode < 400 {
+		return &failure{
+			class: transient, status: resp.StatusCode, code: "redirect", reason: ReasonErrors,
+			message: "the upstream answered with a redirect, which is not followed; correct its base URL",
+		}
+	}
+	f := classify(resp.StatusCode, resp.Header, wire.ParseUpstreamError(resp.StatusCode, body), func(string) bool { return false }, r.Now())
+	switch f.class { //nolint:exhaustive // the others say nothing of the request
+	case badEntry, fixable, tooLong, policy, client:
+		f.class, f.reason, f.fix = client, "", ""
+	}
+	return f
+}
+
+// told is the error for the client of a request that passes whose provider calls it a mistake.
+func (f *failure) told() error {
+	return &apierror.Error{
+		Status: max(f.status, http.StatusBadRequest), Code: f.code, Type: "invalid_request_error", Param: f.param, Message: f.message, NoRetry: true,
+	}
+}
+
+// passOn passes an answer on as it comes. Of its header go along what the body is and how long.
+func (r *run) passOn(ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, resp *http.Response, l *limits) *failure {
+	f := r.req.Forward
+	media := resp.Header.Get("Content-Type")
+	if kind := strings.ToLower(media); strings.HasPrefix(kind, "text/html") || strings.HasPrefix(kind, "application/xhtml") {
+		if !f.Held && f.Method == http.MethodGet {
+			media = "application/octet-stream" // somebody's file
+		} else {
+			return &failure{class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page", reason: ReasonErrors}
+		}
+	}
+	var tail tail
+	if f.Held {
+		body, err := io.ReadAll(io.LimitReader(resp.Body, maxHeld+1))
+		if err == nil && len(body) > maxHeld {
+			err = errTooLarge
+		}
+		if err != nil {
+			return r.broken(ctx, err)
+		}
+		tail = body
+	}
+	var usage wire.Usage
+	if f.Held {
+		var err error
+		if usage, err = f.Answered(c, key, resp.StatusCode, tail); err != nil {
+			return &failure{class: busy, message: "the list of objects", cause: err}
+		}
+	}
+	r.commit(c)
+	header := r.w.Header()
+	if media != "" {
+		header.Set("Content-Type", media)
+	}
+	if name := resp.Header.Get("Content-Disposition"); name != "" {
+		header.Set("Content-Disposition", headerText(name))
+	}
+	if f.Held {
+		r.w.WriteHeader(resp.StatusCode)
+		if r.write(tail) != nil {
+			r.result.Code = codeClientLeft
+		}
+	} else {
+		if length := resp.Header.Get("Content-Length"); length != "" && resp.ContentLength >= 0 {
+			header.Set("Content-Length", length)
+		}
+		r.w.WriteHeader(resp.StatusCode)
+		if r.copy(timer, resp.Body, &tail, l) != nil {
+			if r.result.Code = codeClientLeft; f.Broken {
+				r.result.Code = "broken_answer"
+			}
+		}
+		if f.Answered != nil {
+			usage, _ = f.Answered(c, key, resp.StatusCode, tail) // it has the answer already
+		}
+	}
+	f.untold, usage.Known = !usage.Known, true
+	r.result.Usage = usage
+	r.result.Status = resp.StatusCode
+	return nil
+}
+
+// maxHeld bounds an answer that waits for Answered.
+const maxHeld = 1 << 20
+
+// copy passes a body on, piece by piece, each in the time that a stream may be silent.
+func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) error {
+	buffer := make([]byte, 32<<10)
+	flusher := http.NewResponseController(r.w)
+	for {
+		timer.Reset(l.idle)
+		n, err := from.Read(buffer)
+		timer.Stop()
+		if n > 0 {
+			tail.add(buffer[:n])
+			if err := r.write(buffer[:n]); err != nil {
+				return err
+			}
+			if err := flusher.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			r.late, r.req.Forward.Broken = transient, true
+			return err
+		}
+	}
+}
+
+// tail is the end of what has passed.
+type tail []byte
+
+func (t *tail) add(part []byte) {
+	*t = append(*t, part...)
+	if len(*t) > 2*maxTail {
+		*t = append((*t)[:0], (*t)[len(*t)-maxTail:]...)
+	}
+}

@@ -1,0 +1,162 @@
+package cascade
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// Order says by what the candidates of a tier are ordered that their user's preferences and
+// priorities leave equal.
+type Order uint8
+
+// The orders. The zero value is that of the catalog.
+const (
+	OrderCatalog Order = iota
+	// OrderPrice tries cheap ones first, by the price of three tokens of input and one of output.
+	OrderPrice
+	// OrderLatency tries those first that began to answer soonest, as this node has measured it.
+	OrderLatency
+	// OrderWeights shares conversations out by Options.Weights.
+	OrderWeights
+)
+
+// ParseOrder reads the name of an order.
+func ParseOrder(name string) (Order, error) {
+	at := slices.Index(orders, name)
+	if at < 0 {
+		return 0, fmt.Errorf("unknown order %.100q, known are catalog, price, latency, weights", name)
+	}
+	return Order(at), nil //nolint:gosec // one of four
+}
+
+var orders = []string{"catalog", "price", "latency", "weights"}
+
+// tier lists the candidates of a tier in the order of trial. A conversation keeps its order: by
+// weights because its name decides, by latency because it stays where it is, see Stays.
+func (r *run) tier(routing *keychain.Routing, t catalog.Tier) []*keychain.Candidate {
+	list := routing.Tier(t)
+	order := r.Options.Orders[t]
+	if order == OrderCatalog || len(list) < 2 {
+		return list
+	}
+	cost := make(map[*keychain.Candidate]float64, len(list))
+	for _, c := range list {
+		switch order {
+		case OrderPrice:
+			cost[c] = priceOf(c)
+		case OrderLatency:
+			cost[c] = float64(r.Memory.Latency.of(c, r.stream))
+		case OrderWeights:
+			cost[c] = r.draw(c)
+		case OrderCatalog:
+		}
+	}
+	if order == OrderLatency {
+		r.moves() // the next request may measure otherwise, and its conversation is not to move
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b *keychain.Candidate) int {
+		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(cost[a], cost[b]))
+	})
+	return list
+}
+
+// priceOf is what a candidate costs. One of no known price comes last.
+func priceOf(c *keychain.Candidate) float64 {
+	if !c.Model.Price.Known {
+		return math.Inf(1)
+	}
+	return 3*c.Model.Price.Input + c.Model.Price.Output
+}
+
+// draw draws the place of a candidate for a conversation: of many conversations each candidate is the
+// first for a share as its weight is, and one that goes leaves the others where they are (weighted
+// rendezvous hashing). A weight of 0 comes last.
+func (r *run) draw(c *keychain.Candidate) float64 {
+	weight, ok := r.Options.Weights[c.Entry]
+	if !ok {
+		if weight, ok = r.Options.Weights[c.Provider.Code]; !ok {
+			weight = 1
+		}
+	}
+	if weight <= 0 {
+		return math.Inf(1)
+	}
+	name, talks := r.talk()
+	seed := name[:]
+	if !talks {
+		seed = []byte(r.req.ID)
+	}
+	sum := sha256.Sum256(append(slices.Clone(seed), c.Entry...))
+	even := (float64(binary.LittleEndian.Uint64(sum[:])>>11) + 0.5) / (1 << 53) // above 0 and below 1
+	return -math.Log(even) / weight
+}
+
+// Latency is how soon candidates begin to answer: an average in which new times count for a fifth.
+type Latency struct {
+	mu    sync.Mutex
+	times map[measured]average
+	now   func() time.Time
+}
+
+type measured struct {
+	provider, model string
+	stream          bool
+}
+
+type average struct {
+	mean time.Duration
+	at   time.Time
+}
+
+// Bounds of what is measured.
+const (
+	latencyAge  = 10 * time.Minute // after which a candidate is measured anew
+	maxMeasured = 10_000
+)
+
+func newLatency(now func() time.Time) *Latency {
+	return &Latency{times: make(map[measured]average), now: now}
+}
+
+func (l *Latency) add(c *keychain.Candidate, stream bool, took time.Duration) {
+	key := measured{providerScope(c), c.Model.ID, stream}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, known := l.times[key]
+	now := l.now()
+	switch {
+	case known && now.Sub(last.at) < latencyAge:
+		took = last.mean + (took-last.mean)/5
+	case !known && len(l.times) >= maxMeasured:
+		clear(l.times)
+	}
+	l.times[key] = average{took, now}
+}
+
+// of returns the average of a candidate; 0: it was not measured lately, so it is measured next.
+func (l *Latency) of(c *keychain.Candidate, stream bool) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := l.times[measured{providerScope(c), c.Model.ID, stream}]
+	if l.now().Sub(last.at) >= latencyAge {
+		return 0
+	}
+	return last.mean
+}
+
+// measure notes how soon a candidate has begun to answer, where a tier is ordered by that.
+func (r *run) measure(c *keychain.Candidate, started time.Time) {
+	if r.Options.Orders[c.Tier] == OrderLatency && !r.req.passes() {
+		r.Memory.Latency.add(c, r.stream, r.start.Add(r.result.FirstToken).Sub(started))
+	}
+}

@@ -1,0 +1,75 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// TierPrefix begins the names by which clients ask for a tier: keychain-low, keychain-medium,
+// keychain-high.
+const TierPrefix = "keychain-"
+
+// maxAlias is how many bytes the name of an alias can have.
+const maxAlias = 100
+
+// CheckAlias returns the name that an alias leads to, which is a tier (low, medium, high or their
+// names with TierPrefix), an entry provider/model, or the id of a model without its provider. An
+// alias leads to no other alias, so that none can lead in a circle. Errors say what is wrong with
+// the name or the target. own reports whether an entry that is not of the catalog may be a target;
+// a nil own means that none may.
+func (c *Catalog) CheckAlias(name, target string, own func(entry string) bool) (string, error) {
+	switch {
+	case name == "" || len(name) > maxAlias || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return "", fmt.Errorf("the name of an alias has 1 to %d printable ASCII characters and no blanks", maxAlias)
+	case strings.HasPrefix(name, TierPrefix):
+		return "", fmt.Errorf("the alias %q would hide the name of a tier: no alias begins with %s", name, TierPrefix)
+	case c.hasEntry(name):
+		return "", fmt.Errorf("the alias %q would hide the model of that name: choose a name that is no provider/model", name)
+	}
+	if tier, err := ParseTier(strings.TrimPrefix(target, TierPrefix)); err == nil {
+		return TierPrefix + tier.String(), nil
+	}
+	if c.hasEntry(target) || c.hasID(target) || own != nil && own(target) {
+		return target, nil
+	}
+	return "", fmt.Errorf("the alias %q leads to %q, which is neither low, medium, high nor a model of the catalog; GET /models lists all", name, clip(target))
+}
+
+// hasEntry reports whether provider/model is on offer.
+func (c *Catalog) hasEntry(entry string) bool {
+	provider, id, ok := strings.Cut(entry, "/")
+	if !ok {
+		return false
+	}
+	m, ok := c.Model(provider, id)
+	return ok && !m.Retired
+}
+
+// hasID reports whether a model on offer has an id, the maker's name before it or not.
+func (c *Catalog) hasID(id string) bool {
+	for _, models := range c.models {
+		if slices.ContainsFunc(models, func(m *Model) bool { return m.ID == id || strings.HasSuffix(m.ID, "/"+id) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Aliases returns the operator's aliases of the configuration: their targets by their names. The
+// caller must not change the map.
+func (c *Catalog) Aliases() map[string]string { return c.aliases }
+
+// alias gives the catalog its aliases.
+func (c *Catalog) alias(aliases map[string]string) error {
+	c.aliases = make(map[string]string, len(aliases))
+	for _, name := range slices.Sorted(maps.Keys(aliases)) {
+		target, err := c.CheckAlias(name, aliases[name], nil)
+		if err != nil {
+			return err
+		}
+		c.aliases[name] = target
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Prices are the operator's own, in place of list prices, by names of models (provider/model) and
+// beginnings of such names with a star behind. The exact name counts, or else the longest beginning.
+type Prices map[string]OwnPrice
+
+// OwnPrice is a price, or a discount on the list price.
+type OwnPrice struct {
+	// Price counts where Discount is 0.
+	Price Price
+	// Discount is in percent, up to 100. It is taken off all rates and calls, rounded to six decimals.
+	Discount float64
+}
+
+// ParsePrices reads a file of prices: a JSON object whose members are names as those of Prices, with
+// a price as that of a model in a data file, or {"discount": 15}.
+func ParsePrices(raw []byte) (Prices, error) {
+	if len(raw) > maxFileBytes {
+		return nil, fmt.Errorf("is larger than %d MB", maxFileBytes>>20)
+	}
+	var entries map[string]json.RawMessage
+	if err := decodeStrict(raw, &entries); err != nil {
+		return nil, err
+	}
+	prices := make(Prices, len(entries))
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		price, err := parseOwnPrice(entries[name])
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", clip(name), err)
+		}
+		prices[name] = price
+	}
+	return prices, nil
+}
+
+func parseOwnPrice(raw json.RawMessage) (own OwnPrice, err error) {
+	var discount struct {
+		Discount *float64 `json:"discount"`
+	}
+	if json.Unmarshal(raw, &discount) == nil && discount.Discount != nil {
+		if err := decodeStrict(raw, &discount); err != nil {
+			return own, errors.New("a discount stands alone, without a price")
+		}
+		if own.Discount = *discount.Discount; !(own.Discount > 0 && own.Discount <= 100) {
+			return own, fmt.Errorf("discount: %g is not a part above 0 and up to 100, in percent", own.Discount)
+		}
+		return own, nil
+	}
+	var entry priceEntry
+	if err := decodeStrict(raw, &entry); err != nil {
+		return own, err
+	}
+	if own.Price, err = entry.parse(); err != nil {
+		return own, err
+	}
+	return own, own.Price.check()
+}
+
+// of returns the price for a model, and the name that it stands under.
+func (p Prices) of(entry string) (own OwnPrice, name string, ok bool) {
+	if own, ok = p[entry]; ok {
+		return own, entry, true
+	}
+	for n, price := range p {
+		if beginning, star := strings.CutSuffix(n, "*"); star && strings.HasPrefix(entry, beginning) && (!ok || len(n) > len(name)) {
+			own, name, ok = price, n, true
+		}
+	}
+	return own, name, ok
+}
+
+// apply returns models with these prices. Those without one stay as they are.
+func (p Prices) apply(models []*Model) ([]*Model, error) {
+	if len(p) == 0 {
+		return models, nil
+	}
+	models, used := slices.Clone(models), make(map[string]bool)
+	for i, m := range models {
+		own, name, ok := p.of(m.EntryID())
+		if !ok {
+			continue
+		}
+		used[name] = true
+		priced := *m
+		if own.Discount == 0 {
+			priced.Price = own.Price
+		} else {
+			priced.Price = m.Price.less(own.Discount)
+		}
+		models[i] = &priced
+	}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if !used[name] && !strings.HasSuffix(name, "*") {
+			return nil, fmt.Errorf("prices: there is no model %q", clip(name))
+		}
+	}
+	return models, nil
+}
+
+// less returns a price with a part taken off that is in percent.
+func (p Price) less(percent float64) Price {
+	off := func(value float64) float64 { return math.Round(value*(100-percent)/100*1e6) / 1e6 }
+	rates := func(r Rates) Rates {
+		return Rates{
+			Input: off(r.Input), CachedInput: off(r.CachedInput), CacheWrite: off(r.CacheWrite), CacheWriteHour: off(r.CacheWriteHour), Output: off(r.Output),
+		}
+	}
+	p.Rates, p.Long = rates(p.Rates), rates(p.Long)
+	calls := make(map[string]float64, len(p.Calls))
+	for tool, price := range p.Calls {
+		calls[tool] = off(price)
+	}
+	p.Calls = calls
+	return p
+}
+
+// check checks the numbers of a price.
+func (p *Price) check() error {
+	if err := checkRates("price", p.Rates); err != nil {
+		return err
+	}
+	if err := checkRates("price.long", p.Long); err != nil {
+		return err
+	}
+	if err := checkExtras("price.factors", p.Factors); err != nil {
+		return err
+	}
+	return checkExtras("price.calls", p.Calls)
+}

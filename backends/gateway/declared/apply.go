@@ -1,0 +1,350 @@
+package declared
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Options say how a file is applied.
+type Options struct {
+	// Catalog has the models that limits may name. Nil: they may name any.
+	Catalog *catalog.Catalog
+	// Prune takes away what the file does not have: teams, members of its teams, and limits.
+	Prune bool
+	// DryRun changes nothing, but tells what would be changed, or refused.
+	DryRun bool
+}
+
+// Kinds of a change.
+const (
+	Added   = "add"
+	Changed = "change"
+	Removed = "remove"
+)
+
+// Change is one of those that Apply makes.
+type Change struct {
+	Kind string `json:"change"` // Added, Changed or Removed
+	// What is it that is changed, such as "team Research: member ada".
+	What string `json:"what"`
+	// How tells of values before and after. It may be empty.
+	How string `json:"how,omitempty"`
+}
+
+// String is a line of it.
+func (c Change) String() string {
+	line := map[string]string{Added: "+ ", Changed: "~ ", Removed: "- "}[c.Kind] + c.What
+	if c.How != "" {
+		line += ": " + c.How
+	}
+	return line
+}
+
+// errDry ends the transaction of a dry run.
+var errDry = errors.New("nothing is changed")
+
+// Apply makes what a file says so, all of it or nothing, by the changes that operators make
+// through the API: they are checked and audited as those. Users that are not known are made,
+// without keys. It returns the changes, which are none where all is so already.
+func Apply(ctx context.Context, s *keychain.Service, f *File, o Options) (changes []Change, err error) {
+	err = s.Together(ctx, func(ctx context.Context) error {
+		a := &applier{Service: s, ctx: ctx, file: f, options: o, users: make(map[string]string), changes: []Change{}}
+		err := a.apply()
+		changes = a.changes
+		if err == nil && o.DryRun {
+			err = errDry
+		}
+		return err
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return changes, nil
+}
+
+// applier is one application.
+type applier struct {
+	*keychain.Service
+	ctx     context.Context //nolint:containedctx // it lives as long as one call
+	file    *File
+	options Options
+	*present
+	users   map[string]string // ids, by what the file calls them
+	changes []Change
+}
+
+func (a *applier) note(kind, how, what string, args ...any) {
+	a.changes = append(a.changes, Change{kind, fmt.Sprintf(what, args...), how})
+}
+
+// at has a refusal tell the line, and what it is about.
+func at(line int, what string, err error) error {
+	if refusal, ok := apierror.From(err); ok {
+		return fmt.Errorf("line %d: %s: %s", line, what, refusal.Message)
+	}
+	return err
+}
+
+func (a *applier) apply() (err error) {
+	if a.present, err = look(a.ctx, a.Service); err != nil {
+		return err
+	}
+	steps := []func() error{a.makeUsers, a.applyOrganisation, a.applyTeams, a.applyUsers}
+	if a.options.Prune {
+		steps = append(steps, a.prune)
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeUsers finds the users that the file names, and makes those that are not known.
+func (a *applier) makeUsers() error {
+	named := make(map[string]string) // what the file calls them, by id
+	find := func(name string, line int) error {
+		if _, known := a.users[name]; known {
+			return nil
+		}
+		user, err := a.UserBy(a.ctx, name)
+		if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
+			if err = a.AddUser(a.ctx, name); err == nil {
+				user.ID = name
+				a.note(Added, "", "user %s", name)
+			}
+		}
+		if err != nil {
+			return at(line, "user "+name, err)
+		}
+		if before, ok := named[user.ID]; ok {
+			return fmt.Errorf("line %d: %q and %q are one user: write the same everywhere", line, before, name)
+		}
+		named[user.ID], a.users[name] = name, user.ID
+		return nil
+	}
+	for _, t := range a.file.Teams {
+		for _, m := range t.Members {
+			if err := find(m.User, m.Line); err != nil {
+				return err
+			}
+		}
+	}
+	for _, u := range a.file.Users {
+		if err := find(u.ID, u.Line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limit has a holder have limits.
+func (a *applier) limit(on, id, what string, now keychain.Limits, want *Limits) error {
+	if want == nil {
+		return nil
+	}
+	how := difference(&Limits{Limits: now}, want)
+	if how == "" {
+		return nil
+	}
+	if _, err := a.SetLimits(a.ctx, on, id, want.Limits, a.options.Catalog); err != nil {
+		return at(want.Line, what, err)
+	}
+	a.note(Changed, how, "%s: limits", what)
+	return nil
+}
+
+// lift takes the limits of a holder away that the file does not have.
+func (a *applier) lift(on, id, what string, now keychain.Limits) error {
+	if _, err := a.SetLimits(a.ctx, on, id, keychain.Limits{}, nil); err != nil {
+		return err
+	}
+	a.note(Removed, difference(&Limits{Limits: now}, new(Limits)), "%s: limits", what)
+	return nil
+}
+
+// difference tells which limits change; empty: none.
+func difference(now, want *Limits) string {
+	text := func(l *Limits) map[string]string {
+		all := make(map[string]string)
+		for _, f := range l.fields() {
+			value, err := json.Marshal(f.value)
+			if err != nil { // it is a number, a text or a list of texts
+				panic(err)
+			}
+			all[f.name] = strings.Trim(string(value), `"`)
+		}
+		return all
+	}
+	before, after := text(now), text(want)
+	var parts []string
+	for _, f := range limitFields {
+		b, a := before[f.name], after[f.name]
+		if b == a {
+			continue
+		}
+		if b == "" {
+			b = "none"
+		}
+		if a == "" {
+			a = "none"
+		}
+		parts = append(parts, fmt.Sprintf("%s %s -> %s", f.name, b, a))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *applier) applyOrganisation() error {
+	var now keychain.Limits
+	for _, h := range a.organisation {
+		now = h.Limits
+	}
+	return a.limit(keychain.OnOrganisation, keychain.Organisation, "organisation", now, a.file.Organisation)
+}
+
+func (a *applier) applyTeams() error {
+	for i := range a.file.Teams {
+		t := &a.file.Teams[i]
+		id, there := a.ids[t.Name]
+		if !there {
+			team, err := a.AddTeam(a.ctx, t.Name)
+			if err != nil {
+				return at(t.Line, "team "+t.Name, err)
+			}
+			id = team.ID
+			a.note(Added, "", "team %s", t.Name)
+		}
+		if err := a.limit(keychain.OnTeam, id, "team "+t.Name, a.onTeams[id], t.Limits); err != nil {
+			return err
+		}
+		for _, m := range t.Members {
+			if err := a.applyMember(t, id, &m); err != nil {
+				return at(m.Line, "team "+t.Name+": member "+m.User, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (a *applier) applyMember(t *Team, id string, m *Member) error {
+	user := a.users[m.User]
+	kind, how := Added, m.Role
+	if now, there := a.members[id][user]; there {
+		var parts []string
+		if now.Role != m.Role {
+			parts = append(parts, "role "+now.Role+" -> "+m.Role)
+		}
+		if m.Default && !now.Default {
+			parts = append(parts, "default team")
+		}
+		if len(parts) == 0 {
+			return nil
+		}
+		kind, how = Changed, strings.Join(parts, ", ")
+	} else if m.Default {
+		how += ", default team"
+	}
+	if err := a.SetMember(a.ctx, id, user, keychain.Membership{Default: m.Default, Role: m.Role}); err != nil {
+		return err
+	}
+	a.note(kind, how, "team %s: member %s", t.Name, user)
+	return nil
+}
+
+func (a *applier) applyUsers() error {
+	for i := range a.file.Users {
+		u := &a.file.Users[i]
+		id := a.users[u.ID]
+		if err := a.limit(keychain.OnUser, id, "user "+id, a.onUsers[id], u.Limits); err != nil {
+			return err
+		}
+		if u.Suspended == nil || *u.Suspended == a.suspended[id] {
+			continue
+		}
+		change, how := a.SuspendUser, "suspended"
+		if !*u.Suspended {
+			change, how = a.ResumeUser, "not suspended any more"
+		}
+		if err := change(a.ctx, id); err != nil {
+			return at(u.Line, "user "+id, err)
+		}
+		a.note(Changed, how, "user %s", id)
+	}
+	return nil
+}
+
+// prune takes away what the file does not have.
+func (a *applier) prune() error {
+	teams := make(map[string]*Team)
+	for i := range a.file.Teams {
+		teams[a.file.Teams[i].Name] = &a.file.Teams[i]
+	}
+	for _, team := range a.teams {
+		t := teams[team.Name]
+		if t == nil {
+			if err := a.RemoveTeam(a.ctx, team.ID); err != nil {
+				return err
+			}
+			a.note(Removed, "", "team %s", team.Name)
+			continue
+		}
+		stay := make(map[string]bool)
+		for _, m := range t.Members {
+			stay[a.users[m.User]] = true
+		}
+		for _, user := range slices.Sorted(maps.Keys(a.members[team.ID])) {
+			if stay[user] {
+				continue
+			}
+			if err := a.RemoveMember(a.ctx, team.ID, user, true); err != nil {
+				return err
+			}
+			a.note(Removed, "", "team %s: member %s", team.Name, user)
+		}
+		if now, limited := a.onTeams[team.ID]; limited && t.Limits == nil {
+			if err := a.lift(keychain.OnTeam, team.ID, "team "+team.Name, now); err != nil {
+				return err
+			}
+		}
+	}
+	if a.file.Organisation == nil {
+		for _, h := range a.organisation {
+			if err := a.lift(keychain.OnOrganisation, keychain.Organisation, "organisation", h.Limits); err != nil {
+				return err
+			}
+		}
+	}
+	limited := make(map[string]bool)
+	for _, u := range a.file.Users {
+		limited[a.users[u.ID]] = u.Limits != nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.onUsers)) {
+		if limited[id] {
+			continue
+		}
+		if _, err := a.User(a.ctx, id); err != nil {
+			if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
+				continue // limits that wait for somebody of that name
+			}
+			return err
+		}
+		if err := a.lift(keychain.OnUser, id, "user "+id, a.onUsers[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package declared
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// pageRows is how many rows of a list are read at a time.
+const pageRows = 500
+
+// every reads a list that is read by pages, behind the key of the last row.
+func every[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
+	for after := ""; ; after = key(list[len(list)-1]) {
+		rows, err := page(after)
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, rows...); len(rows) < pageRows {
+			return list, nil
+		}
+	}
+}
+
+// present is what there is, as rows of the keychain.
+type present struct {
+	teams        []keychain.Team                       // by name
+	ids          map[string]string                     // of teams, by name
+	members      map[string]map[string]keychain.Member // by the ids of teams and users
+	organisation []keychain.Holder
+	onTeams      map[string]keychain.Limits // by id
+	onUsers      map[string]keychain.Limits
+	suspended    map[string]bool
+}
+
+// look reads all of it.
+func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
+	p = &present{ids: make(map[string]string), members: make(map[string]map[string]keychain.Member), suspended: make(map[string]bool)}
+	p.teams, err = every(func(after string) ([]keychain.Team, error) { return s.Teams(ctx, after, pageRows) }, func(t keychain.Team) string { return t.Name })
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(p.teams, func(a, b keychain.Team) int { return strings.Compare(a.Name, b.Name) })
+	for _, t := range p.teams {
+		p.ids[t.Name], p.members[t.ID] = t.ID, make(map[string]keychain.Member)
+		members, err := every(func(after string) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, pageRows) }, func(m keychain.Member) string { return m.UserID })
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range members {
+			p.members[t.ID][m.UserID] = m
+		}
+	}
+	holders := func(on string) (list []keychain.Holder, err error) {
+		return every(func(after string) ([]keychain.Holder, error) { return s.LimitedHolders(ctx, on, after, pageRows) }, func(h keychain.Holder) string { return h.ID })
+	}
+	if p.organisation, err = holders(keychain.OnOrganisation); err != nil {
+		return nil, err
+	}
+	byID := func(on string) (map[string]keychain.Limits, error) {
+		list, err := holders(on)
+		all := make(map[string]keychain.Limits, len(list))
+		for _, h := range list {
+			all[h.ID] = h.Limits
+		}
+		return all, err
+	}
+	if p.onTeams, err = byID(keychain.OnTeam); err != nil {
+		return nil, err
+	}
+	if p.onUsers, err = byID(keychain.OnUser); err != nil {
+		return nil, err
+	}
+	users, err := every(func(after string) ([]keychain.User, error) { return s.SuspendedUsers(ctx, after, pageRows) }, func(u keychain.User) string { return u.ID })
+	for _, u := range users {
+		p.suspended[u.ID] = true
+	}
+	return p, err
+}
+
+// Export is the file of what there is: applied to an empty gateway it makes the same. Users are
+// in it that have limits, are suspended or are in a team.
+func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
+	p, err := look(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	f = new(File)
+	for _, h := range p.organisation {
+		f.Organisation = &Limits{Limits: h.Limits}
+	}
+	for _, t := range p.teams {
+		team := Team{Name: t.Name, Limits: limitsIn(p.onTeams, t.ID)}
+		for _, user := range slices.Sorted(maps.Keys(p.members[t.ID])) {
+			m := p.members[t.ID][user]
+			team.Members = append(team.Members, Member{User: m.UserID, Role: m.Role, Default: m.Default})
+		}
+		f.Teams = append(f.Teams, team)
+	}
+	ids := maps.Clone(p.suspended)
+	for id := range p.onUsers {
+		ids[id] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		user := User{ID: id, Limits: limitsIn(p.onUsers, id)}
+		if p.suspended[id] {
+			user.Suspended = new(true)
+		}
+		f.Users = append(f.Users, user)
+	}
+	return f, nil
+}
+
+func limitsIn(of map[string]keychain.Limits, id string) *Limits {
+	if l, ok := of[id]; ok {
+		return &Limits{Limits: l}
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package declared
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+)
+
+// MaxFile bounds a file, in bytes.
+const MaxFile = 16 << 20
+
+// maxFaults is how many errors are told at once.
+const maxFaults = 20
+
+// reader gathers what is wrong with a file.
+type reader struct{ faults []string }
+
+func (r *reader) at(line int, format string, args ...any) {
+	r.faults = append(r.faults, fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, args...))
+}
+
+func (r *reader) err() error {
+	if len(r.faults) > maxFaults {
+		r.faults = append(r.faults[:maxFaults], fmt.Sprintf("and %d more", len(r.faults)-maxFaults))
+	}
+	if len(r.faults) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(r.faults, "\n"))
+}
+
+// Read reads a file of YAML or JSON. The error tells each line that is wrong.
+func Read(text []byte) (*File, error) {
+	if len(text) > MaxFile {
+		return nil, fmt.Errorf("the file has more than %d bytes", MaxFile)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var first, second yaml.Node
+	err := decoder.Decode(&first)
+	if err == nil && !errors.Is(decoder.Decode(&second), io.EOF) {
+		err = errors.New("it has more than one document")
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("the file is empty")
+	case err != nil:
+		return nil, fmt.Errorf("reading YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	f, r := new(File), new(reader)
+	r.object(first.Content[0], "the file", map[string]func(n *yaml.Node){
+		"organisation": func(n *yaml.Node) {
+			r.object(n, "organisation", map[string]func(n *yaml.Node){"limits": func(n *yaml.Node) { f.Organisation = r.limits(n) }})
+		},
+		"teams": func(n *yaml.Node) { r.list(n, "teams", func(n *yaml.Node) { f.Teams = append(f.Teams, r.team(n)) }) },
+		"users": func(n *yaml.Node) { r.list(n, "users", func(n *yaml.Node) { f.Users = append(f.Users, r.user(n)) }) },
+	})
+	r.twice(f)
+	return f, r.err()
+}
+
+// plain refuses what is not read, so that a small file cannot stand for a large one.
+func (r *reader) plain(n *yaml.Node, what string) bool {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		r.at(n.Line, "%s: aliases are not read: write the value out", what)
+	case n.Style&yaml.TaggedStyle != 0:
+		r.at(n.Line, "%s: tags are not read", what)
+	default:
+		return true
+	}
+	return false
+}
+
+// object reads the fields of a mapping.
+func (r *reader) object(n *yaml.Node, what string, fields map[string]func(n *yaml.Node)) {
+	if !r.plain(n, what) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		r.at(n.Line, "%s must be an object with fields", what)
+		return
+	}
+	seen := make(map[string]bool)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		read := fields[name.Value]
+		switch {
+		case name.Kind != yaml.ScalarNode || read == nil:
+			known := make([]string, 0, len(fields))
+			for name := range fields {
+				known = append(known, name)
+			}
+			slices.Sort(known)
+			r.at(name.Line, "%s has no field %.100q; there are: %s", what, name.Value, strings.Join(known, ", "))
+		case seen[name.Value]:
+			r.at(name.Line, "%s has the field %s twice", what, name.Value)
+		default:
+			seen[name.Value] = true
+			read(value)
+		}
+	}
+}
+
+func (r *reader) list(n *yaml.Node, what string, each func(n *yaml.Node)) {
+	if !r.plain(n, what) {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		if n.ShortTag() != "!!null" {
+			r.at(n.Line, "%s must be a list", what)
+		}
+		return
+	}
+	for _, one := range n.Content {
+		each(one)
+	}
+}
+
+// word reads a text that is not empty. A number is one, too: ids may look like that.
+func (r *reader) word(n *yaml.Node, what string, into *string) {
+	if !r.plain(n, what) {
+		return
+	}
+	if n.Kind != yaml.ScalarNode || n.Value == "" || n.ShortTag() == "!!null" {
+		r.at(n.Line, "%s must be a text", what)
+		return
+	}
+	*into = n.Value
+}
+
+func (r *reader) flag(n *yaml.Node, what string) (value bool) {
+	if r.plain(n, what) && (n.ShortTag() != "!!bool" || n.Decode(&value) != nil) {
+		r.at(n.Line, "%s must be true or false", what)
+	}
+	return value
+}
+
+func (r *reader) team(n *yaml.Node) (t Team) {
+	t.Line = n.Line
+	r.object(n, "a team", map[string]func(n *yaml.Node){
+		"name":   func(n *yaml.Node) { r.word(n, "name", &t.Name) },
+		"limits": func(n *yaml.Node) { t.Limits = r.limits(n) },
+		"members": func(n *yaml.Node) {
+			r.list(n, "members", func(n *yaml.Node) { t.Members = append(t.Members, r.member(n)) })
+		},
+	})
+	if t.Name == "" {
+		r.at(t.Line, "a team needs a name")
+	}
+	return t
+}
+
+// member reads one: an object, or the user alone.
+func (r *reader) member(n *yaml.Node) (m Member) {
+	m.Line, m.Role = n.Line, keychain.RoleMember
+	if n.Kind == yaml.ScalarNode {
+		r.word(n, "a member", &m.User)
+		return m
+	}
+	r.object(n, "a member", map[string]func(n *yaml.Node){
+		"user":    func(n *yaml.Node) { r.word(n, "user", &m.User) },
+		"role":    func(n *yaml.Node) { r.word(n, "role", &m.Role) },
+		"default": func(n *yaml.Node) { m.Default = r.flag(n, "default") },
+	})
+	if m.User == "" {
+		r.at(m.Line, "a member needs a user")
+	}
+	if m.Role != keychain.RoleMember && m.Role != keychain.RoleAdmin {
+		r.at(m.Line, "the role %.100q must be %s or %s", m.Role, keychain.RoleMember, keychain.RoleAdmin)
+	}
+	return m
+}
+
+func (r *reader) user(n *yaml.Node) (u User) {
+	u.Line = n.Line
+	r.object(n, "a user", map[string]func(n *yaml.Node){
+		"id":        func(n *yaml.Node) { r.word(n, "id", &u.ID) },
+		"suspended": func(n *yaml.Node) { suspended := r.flag(n, "suspended"); u.Suspended = &suspended },
+		"limits":    func(n *yaml.Node) { u.Limits = r.limits(n) },
+	})
+	if u.ID == "" {
+		r.at(u.Line, "a user needs an id")
+	}
+	return u
+}
+
+// limits reads limits, each as the operator's API does.
+func (r *reader) limits(n *yaml.Node) *Limits {
+	l := &Limits{Line: n.Line}
+	fields := make(map[string]func(n *yaml.Node), len(limitFields))
+	for _, f := range limitFields {
+		fields[f.name] = func(n *yaml.Node) {
+			value, err := jsonOf(n)
+			if err != nil {
+				r.at(n.Line, "%s: %s", f.name, err)
+				return
+			}
+			body := `{"` + f.name + `":` + string(value) + `}`
+			if f.budget {
+				body = `{"budgets":` + body + `}`
+			}
+			if err := json.Unmarshal([]byte(body), &l.Limits); err != nil {
+				if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+					err = fmt.Errorf("it cannot be a %s", wrong.Value)
+				}
+				if f.name == "expires_at" {
+					err = errors.New("it must be a time such as 2027-01-31T18:00:00Z")
+				}
+				r.at(n.Line, "%s: %s", f.name, err)
+			}
+		}
+	}
+	r.object(n, "limits", fields)
+	return l
+}
+
+// jsonOf is the value of a field of limits: a number, a text, null, or a list of texts.
+func jsonOf(n *yaml.Node) (json.RawMessage, error) {
+	switch {
+	case n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0:
+		return nil, errors.New("aliases and tags are not read")
+	case n.Kind == yaml.SequenceNode:
+		list := make([]json.RawMessage, 0, len(n.Content))
+		for _, one := range n.Content {
+			if one.Kind != yaml.ScalarNode {
+				return nil, errors.New("it must be a list of texts")
+			}
+			value, err := jsonOf(one)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, value)
+		}
+		return json.Marshal(list)
+	case n.Kind != yaml.ScalarNode:
+		return nil, errors.New("it must be a value, not an object")
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return json.RawMessage("null"), nil
+	case "!!int":
+		var value int64
+		if err := n.Decode(&value); err != nil {
+			return nil, errors.New("the number is too large")
+		}
+		return json.Marshal(value)
+	case "!!float":
+		var value float64
+		if err := n.Decode(&value); err != nil {
+			return nil, err
+		}
+		return json.Marshal(value)
+	}
+	return json.Marshal(n.Value)
+}
+
+// twice refuses what is said twice.
+func (r *reader) twice(f *File) {
+	teams, users := make(map[string]int), make(map[string]int)
+	first := func(seen map[string]int, name string, line int, what string) {
+		if before := seen[name]; before > 0 && name != "" {
+			r.at(line, "%s %.100q stands in line %d already", what, name, before)
+			return
+		}
+		seen[name] = line
+	}
+	defaults := make(map[string]int)
+	for _, t := range f.Teams {
+		first(teams, t.Name, t.Line, "the team")
+		members := make(map[string]int)
+		for _, m := range t.Members {
+			first(members, m.User, m.Line, "in this team the user")
+			if m.Default {
+				first(defaults, m.User, m.Line, "the default team of the user")
+			}
+		}
+	}
+	for _, u := range f.Users {
+		first(users, u.ID, u.Line, "the user")
+	}
+}

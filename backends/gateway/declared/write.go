@@ -1,0 +1,149 @@
+package declared
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+)
+
+// field is one of an object, whose order stays.
+type field struct {
+	name  string
+	value any // as yaml.v3 writes it, or an object
+}
+
+type object []field
+
+// MarshalYAML implements yaml.Marshaler.
+func (o object) MarshalYAML() (any, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range o {
+		var value yaml.Node
+		if err := value.Encode(f.value); err != nil {
+			return nil, err
+		}
+		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: f.name}, &value)
+	}
+	return n, nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, f := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		value, err := json.Marshal(f.value)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(strconv.Quote(f.name) + ":")
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// MarshalYAML implements yaml.Marshaler: what Read reads.
+func (f *File) MarshalYAML() (any, error) { return f.object(), nil }
+
+// MarshalJSON implements json.Marshaler: what Read reads.
+func (f *File) MarshalJSON() ([]byte, error) { return json.Marshal(f.object()) }
+
+func (f *File) object() object {
+	var o object
+	if f.Organisation != nil {
+		o = append(o, field{"organisation", object{{"limits", f.Organisation.object()}}})
+	}
+	teams := make([]object, 0, len(f.Teams))
+	for _, t := range f.Teams {
+		team := object{{"name", t.Name}}
+		if t.Limits != nil {
+			team = append(team, field{"limits", t.Limits.object()})
+		}
+		members := make([]object, 0, len(t.Members))
+		for _, m := range t.Members {
+			member := object{{"user", m.User}}
+			if m.Role == keychain.RoleAdmin {
+				member = append(member, field{"role", m.Role})
+			}
+			if m.Default {
+				member = append(member, field{"default", true})
+			}
+			members = append(members, member)
+		}
+		teams = append(teams, append(team, field{"members", members}))
+	}
+	users := make([]object, 0, len(f.Users))
+	for _, u := range f.Users {
+		user := object{{"id", u.ID}}
+		if u.Suspended != nil {
+			user = append(user, field{"suspended", *u.Suspended})
+		}
+		if u.Limits != nil {
+			user = append(user, field{"limits", u.Limits.object()})
+		}
+		users = append(users, user)
+	}
+	return append(o, field{"teams", teams}, field{"users", users})
+}
+
+// object are the limits that bind.
+func (l *Limits) object() object {
+	return append(object{}, l.fields()...)
+}
+
+// fields are the limits that bind, in the order of limitFields.
+func (l *Limits) fields() (all []field) {
+	b := &l.Budgets
+	usd := func(m *spending.MicroUSD) any { // a number as it is spelt
+		if m == nil {
+			return nil
+		}
+		return amount(m.String())
+	}
+	number := func(n *int64) any {
+		if n == nil {
+			return nil
+		}
+		return *n
+	}
+	values := map[string]any{
+		"usd_per_day": usd(b.USDPerDay), "usd_per_week": usd(b.USDPerWeek), "usd_per_month": usd(b.USDPerMonth), "usd_total": usd(b.USDTotal),
+		"tokens_per_day": number(b.TokensPerDay), "tokens_per_week": number(b.TokensPerWeek), "tokens_per_month": number(b.TokensPerMonth), "tokens_total": number(b.TokensTotal),
+		"rate_limit_per_minute": number(l.RateLimitPerMinute), "tokens_per_minute": number(l.TokensPerMinute), "parallel_requests": number(l.ParallelRequests),
+	}
+	if l.ExpiresAt != nil {
+		values["expires_at"] = l.ExpiresAt.UTC().Format("2006-01-02T15:04:05.999999Z07:00")
+	}
+	if len(l.AllowedModels) > 0 {
+		values["allowed_models"] = l.AllowedModels
+	}
+	if len(l.AllowedTools) > 0 {
+		values["allowed_tools"] = l.AllowedTools
+	}
+	for _, f := range limitFields {
+		if value := values[f.name]; value != nil {
+			all = append(all, field{f.name, value})
+		}
+	}
+	return all
+}
+
+// amount is a number that is written digit by digit.
+type amount string
+
+// MarshalYAML implements yaml.Marshaler.
+func (a amount) MarshalYAML() (any, error) {
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: string(a)}, nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (a amount) MarshalJSON() ([]byte, error) { return []byte(a), nil }

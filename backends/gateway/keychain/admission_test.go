@@ -1,0 +1,141 @@
+package keychain
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+)
+
+// wantTooMany checks that a request is refused with 429, and that the message names whose
+// limit it was.
+func wantTooMany(t *testing.T, err error, whose string) {
+	t.Helper()
+	refusal, ok := apierror.From(err)
+	if !ok || refusal.Status != http.StatusTooManyRequests || refusal.Code != "rate_limit_exceeded" || refusal.RetryAfter < time.Second ||
+		!strings.HasPrefix(refusal.Message, whose) {
+		t.Errorf("error %v, want a refusal of %s", err, whose)
+	}
+}
+
+// TestParallelRequests lets no more requests in at once than each limit says.
+func TestParallelRequests(t *testing.T) {
+	t.Parallel()
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	count := counters.NewMemory(n.now)
+	two, three := int64(2), int64(3)
+	alice := &Identity{UserID: "alice", KeyID: "a", Limits: Limits{Rates: Rates{ParallelRequests: &two}}, Imposed: []Imposed{
+		{On: OnTeam, Holder: "red", Limits: Limits{Rates: Rates{ParallelRequests: &three}}},
+	}}
+	bob := &Identity{UserID: "bob", KeyID: "b", Imposed: alice.Imposed}
+	admit := func(id *Identity) *Admission {
+		t.Helper()
+		a, err := n.Admit(t.Context(), count, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	refuse := func(id *Identity, whose string) {
+		t.Helper()
+		_, err := n.Admit(t.Context(), count, id)
+		wantTooMany(t, err, whose)
+	}
+	first, second := admit(alice), admit(alice)
+	refuse(alice, "the gateway key has 2 requests")
+	third := admit(bob)
+	refuse(bob, "the team of the gateway key has 3 requests")
+	if err := first.Done(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	// Of the key there is a place, of the team as well, and each is taken once.
+	fourth := admit(alice)
+	refuse(alice, "the gateway key")
+	for _, a := range []*Admission{second, third, fourth, fourth, nil} {
+		if err := a.Done(t.Context(), 10); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 3 {
+		admit(bob)
+	}
+	refuse(alice, "the team") // and the place of the key is given back
+	n.clock.Offset.Add(int64(holdFor))
+	admit(alice)
+	admit(alice)
+
+	if a := admit(&Identity{UserID: "carol", KeyID: "c"}); a != nil {
+		t.Errorf("a key without limits has taken %+v", a)
+	}
+}
+
+// TestTokensPerMinute refuses what comes after the tokens of a minute are used up.
+func TestTokensPerMinute(t *testing.T) {
+	t.Parallel()
+	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	count := counters.NewMemory(n.now)
+	hundred := int64(100)
+	id := &Identity{UserID: "alice", KeyID: "a", Imposed: []Imposed{
+		{On: OnOrganisation, Holder: Organisation, Limits: Limits{Rates: Rates{TokensPerMinute: &hundred}}},
+	}}
+	for _, tokens := range []int64{60, 0, 40} {
+		a, err := n.Admit(t.Context(), count, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Done(t.Context(), tokens); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := n.Admit(t.Context(), count, id)
+	wantTooMany(t, err, "the organisation has used 100 tokens")
+	n.clock.Offset.Add(int64(2 * time.Minute))
+	if _, err := n.Admit(t.Context(), count, id); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestParallelRequestsAtOnce has three nodes let 200 requests in at once.
+func TestParallelRequestsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := place{schematest.Place{Location: t.TempDir() + "/test.db"}}
+	nodes := []*node{p.start(t), p.start(t), p.start(t)}
+	count := counters.NewMemory(nil) // of all nodes
+	limit := int64(7)
+	id := &Identity{UserID: "alice", KeyID: "a", Limits: Limits{Rates: Rates{ParallelRequests: &limit}}}
+	var most, now, refused atomic.Int64
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			a, err := nodes[i%len(nodes)].Admit(t.Context(), count, id)
+			if err != nil {
+				wantTooMany(t, err, "the gateway key")
+				refused.Add(1)
+				return
+			}
+			here := now.Add(1)
+			for old := most.Load(); here > old && !most.CompareAndSwap(old, here); old = most.Load() {
+				continue
+			}
+			now.Add(-1)
+			if err := a.Done(t.Context(), 1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() > limit || refused.Load() == 200 {
+		t.Errorf("%d at once, %d refused", most.Load(), refused.Load())
+	}
+	for range limit {
+		if _, err := nodes[0].Admit(t.Context(), count, id); err != nil {
+			t.Errorf("a place was not given back: %v", err)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package keychain
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Alias is another name for a model or a tier. What a request may ask for is checked on the models
+// that serve it, so an alias lifts no limit.
+type Alias struct {
+	Name string `json:"alias"`
+	// Target is provider/model, the id of a model, or the name of a tier such as keychain-low.
+	Target    string    `json:"target"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// maxAliases bounds the aliases of one owner.
+const maxAliases = 200
+
+// SetAlias makes an alias of an owner, or leads it elsewhere. Errors are 400 for a name or a target
+// that is none, see catalog.CheckAlias, 404 where there is no such owner, and 409 for too many.
+func (s *Service) SetAlias(ctx context.Context, cat *catalog.Catalog, owner Owner, name, target string) (Alias, error) {
+	own, err := s.ownEntries(ctx, owner)
+	if err != nil {
+		return Alias{}, err
+	}
+	if slices.Contains(own, name) {
+		return Alias{}, invalid("alias", "the alias %q would hide the user's own model of that name", name)
+	}
+	target, err = cat.CheckAlias(name, target, func(entry string) bool { return slices.Contains(own, entry) })
+	if err != nil {
+		return Alias{}, invalid("target", "%v", err)
+	}
+	a := Alias{Name: name, Target: target, CreatedAt: s.now().UTC().Truncate(time.Microsecond)}
+	err = s.changeKeysOf(ctx, owner, func(c store.Conn) error {
+		if err := s.requireHolder(c, owner.Kind, owner.ID); err != nil {
+			return err
+		}
+		n, err := c.Exec(`INSERT INTO gateway_aliases (owner_kind, owner, name, target, created_at)
+			SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
+			WHERE (SELECT count(*) FROM gateway_aliases WHERE owner_kind = ? AND owner = ? AND name <> ?) < ?
+			ON CONFLICT (owner_kind, owner, name) DO UPDATE SET target = excluded.target`,
+			owner.Kind, owner.ID, name, target, schema.Micros(a.CreatedAt), owner.Kind, owner.ID, name, maxAliases)
+		if err == nil && n == 0 {
+			err = apierror.New(http.StatusConflict, "too_many", "a %s can have at most %d aliases, remove one first", owner.Kind, maxAliases)
+		}
+		if err != nil {
+			return err
+		}
+		return s.auditKey(ctx, c, "alias.set", owner, name, map[string]string{"target": target})
+	})
+	return a, err
+}
+
+// ownEntries returns the names of a user's own models, and of nobody else's.
+func (s *Service) ownEntries(ctx context.Context, owner Owner) (entries []string, err error) {
+	if owner.Kind != OnUser {
+		return nil, nil
+	}
+	account, err := s.Account(ctx, owner.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range account.models {
+		if account.models[i].Custom {
+			entries = append(entries, account.models[i].Entry)
+		}
+	}
+	return entries, nil
+}
+
+// RemoveAlias removes an alias of an owner. It is an error with 404 where there is none of that name.
+func (s *Service) RemoveAlias(ctx context.Context, owner Owner, name string) error {
+	return s.changeKeysOf(ctx, owner, func(c store.Conn) error {
+		if !schema.StorableID(owner.ID) || !schema.StorableID(name) {
+			return notFound("alias", name)
+		}
+		n, err := c.Exec(`DELETE FROM gateway_aliases WHERE owner_kind = ? AND owner = ? AND name = ?`, owner.Kind, owner.ID, name)
+		if err == nil && n == 0 {
+			err = notFound("alias", name)
+		}
+		if err != nil {
+			return err
+		}
+		return s.auditKey(ctx, c, "alias.removed", owner, name, map[string]string{})
+	})
+}
+
+// Aliases lists the aliases of an owner by name.
+func (s *Service) Aliases(ctx context.Context, owner Owner) ([]Alias, error) {
+	if !schema.StorableID(owner.ID) {
+		return nil, notFound(owner.Kind, owner.ID)
+	}
+	var list []Alias
+	err := s.read(ctx, func(c store.Conn) (err error) {
+		if err = s.requireHolder(c, owner.Kind, owner.ID); err != nil {
+			return err
+		}
+		list, err = store.List(c, func(row store.Row) (a Alias, err error) {
+			var created int64
+			err = row.Scan(&a.Name, &a.Target, &created)
+			a.CreatedAt = schema.Moment(created)
+			return a, err
+		}, `SELECT name, target, created_at FROM gateway_aliases WHERE owner_kind = ? AND owner = ? ORDER BY name LIMIT ?`,
+			owner.Kind, owner.ID, maxAliases)
+		return err
+	})
+	return list, err
+}
+
+// ownedAlias is an alias with its owner.
+type ownedAlias struct {
+	owner        Owner
+	name, target string
+}
+
+// aliasesServing reads the aliases of a user, of their teams and of the organisation.
+func (s *Service) aliasesServing(ctx context.Context, userID string) ([]ownedAlias, error) {
+	return read(ctx, s, func(row store.Row) (a ownedAlias, err error) {
+		err = row.Scan(&a.owner.Kind, &a.owner.ID, &a.name, &a.target)
+		return a, err
+	}, `SELECT owner_kind, owner, name, target FROM gateway_aliases WHERE owner_kind = 'user' AND owner = ? OR owner_kind = 'organisation'
+		OR owner_kind = 'team' AND owner IN (`+teamsServing+`)`, userID, userID, userID)
+}
+
+// aliasesFor returns the targets of the aliases that count for requests of a team, by their names. The
+// user's own win over those of the team, these over the organisation's, these over those of the
+// configuration.
+func (a *Account) aliasesFor(cat *catalog.Catalog, team string) map[string]string {
+	aliases := cat.Aliases()
+	if len(a.aliases) == 0 {
+		return aliases
+	}
+	aliases = maps.Clone(aliases)
+	if aliases == nil {
+		aliases = make(map[string]string)
+	}
+	for _, owner := range [...]Owner{TheOrganisation, {OnTeam, team}, {OnUser, a.UserID}} {
+		for i := range a.aliases {
+			if a.aliases[i].owner == owner {
+				aliases[a.aliases[i].name] = a.aliases[i].target
+			}
+		}
+	}
+	return aliases
+}
+
+// Claude begins the names by which clients that list only names of that vendor ask for others:
+// claude-keychain-low, claude-openai/gpt-5.4-mini.
+const Claude = "claude-"
+
+// Resolve returns the name that an alias leads to, and any other name as it is. An entry is never
+// an alias. A name that begins with Claude leads to what stands behind it where that is an entry,
+// an alias or a tier. A suffix [1m], which a client adds for itself, does not matter.
+func (r *Routing) Resolve(name string) string {
+	if _, ok := r.entries[name]; ok {
+		return name
+	}
+	plain := strings.TrimSuffix(name, "[1m]")
+	if target, ok := r.aliases[plain]; ok {
+		return target
+	}
+	if behind, ok := strings.CutPrefix(plain, Claude); ok {
+		if _, ok := r.entries[behind]; ok || strings.HasPrefix(behind, catalog.TierPrefix) {
+			return behind
+		}
+		if target, ok := r.aliases[behind]; ok {
+			return target
+		}
+	}
+	return name
+}
+
+// Aliases returns the names of the aliases, sorted.
+func (r *Routing) Aliases() []string { return slices.Sorted(maps.Keys(r.aliases)) }
+
+// CandidateFor returns a model of a provider, which the catalog need not have, with the keys that
+// serve the requests of a team. It returns nil where the provider is not on offer or has no key, or
+// the user excludes it.
+func (a *Account) CandidateFor(cat *catalog.Catalog, team, provider, model string) *Candidate {
+	p, ok := cat.Provider(provider)
+	if !slices.Contains(a.teams, team) {
+		team = ""
+	}
+	keys := a.KeysFor(cat, team)[provider]
+	if !ok || len(keys) == 0 || slices.Contains(a.preferences.ExcludedProviders, provider) {
+		return nil
+	}
+	m := &catalog.Model{Provider: provider, ID: model, Name: model, Family: model}
+	return &Candidate{Entry: m.EntryID(), Provider: p, Model: m, Tier: catalog.High, Keys: keys}
+}

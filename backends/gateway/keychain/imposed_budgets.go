@@ -1,0 +1,147 @@
+package keychain
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// ImposedBudget is one budget that the operator has set, and how far it is spent.
+type ImposedBudget struct {
+	// On and Holder are those of the limits; see Imposed.
+	On, Holder string
+	// Name is that of the member of Budgets, such as usd_per_month.
+	Name string
+	// Begins and Ends bound the time that it is for. Both are zero for a budget in total.
+	Begins, Ends time.Time
+	// Money reports that Amount and Spent are millionths of a US dollar, and not tokens.
+	Money         bool
+	Amount, Spent int64
+}
+
+// maxLimitRows is how many limits are read at a time.
+const maxLimitRows = 500
+
+// limitsWithBudgets lists limits with budgets behind a kind and a holder. Where since is not 0,
+// those of users and keys are left out that no key was used for since then.
+var limitsWithBudgets = func() string {
+	bounded := make([]string, 0, 2*len(windowNames))
+	for w := range windowNames {
+		bounded = append(bounded, "l."+windowNames[w].tokens, "l.micro_"+windowNames[w].usd)
+	}
+	return `SELECT l.kind, l.holder, ` + imposedColumns("l") + ` FROM gateway_limits AS l
+		WHERE (l.kind > ? OR l.kind = ? AND l.holder > ?) AND coalesce(` + strings.Join(bounded, ", ") + `) IS NOT NULL
+		AND (CAST(? AS BIGINT) = 0 OR l.kind NOT IN ('user', 'key')
+			OR l.kind = 'user' AND EXISTS (SELECT 1 FROM gateway_keys AS k WHERE k.user_id = l.holder AND k.last_used_at >= ?)
+			OR l.kind = 'key' AND EXISTS (SELECT 1 FROM gateway_keys AS k WHERE k.limited_by = l.holder AND k.last_used_at >= ?))
+		ORDER BY l.kind, l.holder LIMIT ?`
+}()
+
+// EachImposedBudget calls fn for every budget that the operator has set, with what the database
+// has of its spending, until fn returns an error. Where since is not zero, it leaves out budgets
+// of users and keys whose keys were not used since then.
+func (s *Service) EachImposedBudget(ctx context.Context, since time.Time, fn func(*ImposedBudget) error) error {
+	type holder struct {
+		spending.Purse
+		budgets Budgets
+	}
+	used := int64(0)
+	if !since.IsZero() {
+		used = schema.Micros(since)
+	}
+	for after := (spending.Purse{}); ; {
+		rows, err := read(ctx, s, func(row store.Row) (h holder, err error) {
+			var cells imposedCells
+			if err = row.Scan(append([]any{&h.On, &h.ID}, cells.into()...)...); err != nil {
+				return h, err
+			}
+			limits, raise, err := cells.read(s.now())
+			h.budgets = limits.raisedBy(raise).Budgets
+			return h, err
+		}, limitsWithBudgets, after.On, after.On, after.ID, used, used, used, maxLimitRows)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if err := s.eachBudget(ctx, rows[i].Purse, &rows[i].budgets, fn); err != nil {
+				return err
+			}
+		}
+		if len(rows) < maxLimitRows {
+			return nil
+		}
+		after = rows[len(rows)-1].Purse
+	}
+}
+
+func (s *Service) eachBudget(ctx context.Context, of spending.Purse, budgets *Budgets, fn func(*ImposedBudget) error) error {
+	now := s.now()
+	sums, err := s.spent.Stored(ctx, of, budgets.total(), now)
+	if err != nil {
+		return err
+	}
+	day := spending.StartOfDay(now)
+	for w := range spending.NumberOfWindows {
+		b := ImposedBudget{On: of.On, Holder: of.ID, Begins: w.Begin(day), Ends: w.End(day)}
+		tokens, usd := budgets.of(w)
+		if *tokens != nil {
+			b.Name, b.Money, b.Amount, b.Spent = windowNames[w].tokens, false, **tokens, sums[w].Tokens
+			if err := fn(&b); err != nil {
+				return err
+			}
+		}
+		if *usd != nil {
+			b.Name, b.Money, b.Amount, b.Spent = windowNames[w].usd, true, int64(**usd), sums[w].Micros
+			if err := fn(&b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Concerned is whom limits concern beside the operator.
+type Concerned struct {
+	// Name is that of the holder for people; empty: it has none.
+	Name string
+	// Addresses are the mail addresses of the administrators of a team, of a user, or of the
+	// user of a key, as far as they are known and their users are not suspended.
+	Addresses []string
+}
+
+// maxConcerned bounds the addresses of Concerned.
+const maxConcerned = 20
+
+// ConcernedBy tells whom the limits of a holder concern; see Imposed for on and holder.
+func (s *Service) ConcernedBy(ctx context.Context, on, holder string) (c Concerned, err error) {
+	const name = `coalesce(nullif(u.name, ''), u.id)`
+	var query string
+	switch on {
+	case OnTeam:
+		query = `SELECT t.name, u.email FROM gateway_teams AS t
+			LEFT JOIN gateway_team_members AS m ON m.team_id = t.id AND m.role = 'admin'
+			LEFT JOIN gateway_users AS u ON u.id = m.user_id AND u.suspended_at IS NULL
+			WHERE t.id = ? ORDER BY u.id LIMIT ?`
+	case OnUser:
+		query = `SELECT ` + name + `, CASE WHEN u.suspended_at IS NULL THEN u.email END FROM gateway_users AS u WHERE u.id = ? LIMIT ?`
+	case OnKey:
+		query = `SELECT CASE WHEN k.label <> '' THEN k.label || ' of ' ELSE 'a key of ' END || ` + name + `,
+			CASE WHEN u.suspended_at IS NULL THEN u.email END
+			FROM gateway_keys AS k JOIN gateway_users AS u ON u.id = k.user_id WHERE k.id = ? LIMIT ?`
+	default:
+		return c, nil
+	}
+	_, err = read(ctx, s, func(row store.Row) (struct{}, error) {
+		var address *string
+		err := row.Scan(&c.Name, &address)
+		if address != nil && *address != "" {
+			c.Addresses = append(c.Addresses, *address)
+		}
+		return struct{}{}, err
+	}, query, holder, maxConcerned)
+	return c, err
+}

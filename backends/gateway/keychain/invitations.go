@@ -1,0 +1,146 @@
+package keychain
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	tokens "github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Invitation lets one person in, whatever NewUsers says: who brings its token when they sign
+// in. Where the identity provider confirms a mail address it must be that of the invitation.
+type Invitation struct {
+	ID        string    `json:"id"`
+	Email     string    `json:"email"` // in lower case
+	TeamID    string    `json:"team_id,omitempty"`
+	Role      string    `json:"role"` // in the team
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	// AcceptedAt and AcceptedBy, the id of a user, are empty while it is open.
+	AcceptedAt *time.Time `json:"accepted_at"`
+	AcceptedBy string     `json:"accepted_by,omitempty"`
+}
+
+// Bounds of invitations.
+const (
+	InvitationLasts    = 7 * 24 * time.Hour
+	maxInvitationLasts = 90 * 24 * time.Hour
+	maxInvitations     = 10_000 // open ones
+)
+
+// Invite makes an invitation and returns it with its token, which is not stored. TeamID may be
+// empty; ExpiresAt is in InvitationLasts where it is zero. Errors: 400, 404 for the team, and 409
+// where there are too many open invitations.
+func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, token string, err error) {
+	now := s.now().UTC().Truncate(time.Microsecond)
+	in.ID, in.CreatedAt, in.Email = "inv_"+random(20), now, strings.ToLower(strings.TrimSpace(in.Email))
+	if in.ExpiresAt.IsZero() {
+		in.ExpiresAt = now.Add(InvitationLasts)
+	}
+	in.ExpiresAt = in.ExpiresAt.UTC().Truncate(time.Microsecond)
+	if in.Role == "" {
+		in.Role = RoleMember
+	}
+	switch {
+	case checkText("email", in.Email, 3, maxProfileText) != nil || !strings.Contains(in.Email, "@"):
+		return Invitation{}, "", invalid("email", "email must be a mail address")
+	case in.Role != RoleMember && in.Role != RoleAdmin:
+		return Invitation{}, "", invalid("role", "role must be %s or %s", RoleMember, RoleAdmin)
+	case !in.ExpiresAt.After(now) || in.ExpiresAt.After(now.Add(maxInvitationLasts)):
+		return Invitation{}, "", invalid("expires_at", "expires_at must be within the next %d days", int(maxInvitationLasts.Hours()/24))
+	}
+	token = tokens.New()
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		if in.TeamID != "" {
+			if _, err := s.teamByID(c, in.TeamID); err != nil {
+				return err
+			}
+		}
+		n, err := c.Exec(`INSERT INTO gateway_invitations (id, hash, email, team_id, role, created_at, expires_at)
+			SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)
+			WHERE (SELECT count(*) FROM gateway_invitations WHERE accepted_at IS NULL) < ?`,
+			in.ID, tokens.Hash(token), in.Email, schema.Nullable(in.TeamID), in.Role, schema.Micros(in.CreatedAt), schema.Micros(in.ExpiresAt), maxInvitations)
+		if err == nil && n == 0 {
+			err = apierror.New(http.StatusConflict, "too_many", "there are %d open invitations, withdraw some first", maxInvitations)
+		}
+		if err != nil {
+			return err
+		}
+		return s.audit(ctx, c, "invitation.created", in.ID, map[string]string{"email": in.Email, "team_id": in.TeamID, "role": in.Role})
+	})
+	return in, token, err
+}
+
+const selectInvitations = `SELECT id, email, team_id, role, created_at, expires_at, accepted_at, accepted_by FROM gateway_invitations `
+
+func scanInvitation(row store.Row) (in Invitation, err error) {
+	var team, by sql.NullString
+	var created, expires int64
+	var accepted sql.NullInt64
+	err = row.Scan(&in.ID, &in.Email, &team, &in.Role, &created, &expires, &accepted, &by)
+	in.TeamID, in.AcceptedBy, in.AcceptedAt = team.String, by.String, schema.Optional(accepted)
+	in.CreatedAt, in.ExpiresAt = schema.Moment(created), schema.Moment(expires)
+	return in, err
+}
+
+// Invitations lists invitations by id, at most limit of them behind after.
+func (s *Service) Invitations(ctx context.Context, after string, limit int) ([]Invitation, error) {
+	if !schema.StorableID(after) {
+		return nil, nil
+	}
+	return read(ctx, s, scanInvitation, selectInvitations+`WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
+}
+
+// Withdraw removes an invitation. Whoever has accepted it stays. It is an error with 404 where
+// there is none.
+func (s *Service) Withdraw(ctx context.Context, id string) error {
+	if !schema.StorableID(id) {
+		return notFound("invitation", id)
+	}
+	return s.db.Write(ctx, func(c store.Conn) error {
+		n, err := c.Exec(`DELETE FROM gateway_invitations WHERE id = ?`, id)
+		if err == nil && n == 0 {
+			err = notFound("invitation", id)
+		}
+		if err != nil {
+			return err
+		}
+		return s.audit(ctx, c, "invitation.withdrawn", id, nil)
+	})
+}
+
+// acceptInvitation marks the invitation that somebody brings as accepted. It returns nil where
+// they bring none, or have accepted it before.
+func (s *Service) acceptInvitation(ctx context.Context, c store.Conn, who *Arrival) (*Invitation, error) {
+	if who.Invitation == "" {
+		return nil, nil
+	}
+	in, err := scanInvitation(c.Row(selectInvitations+`WHERE hash = ?`, tokens.Hash(who.Invitation)))
+	switch now := s.now(); {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return nil, err
+	case err == nil && in.AcceptedBy == who.ID:
+		return nil, nil
+	case err != nil || in.AcceptedAt != nil || !in.ExpiresAt.After(now):
+		return nil, apierror.New(http.StatusForbidden, "invitation_invalid",
+			"the invitation is unknown, withdrawn, accepted or expired: ask an operator of this gateway for another")
+	case who.Email != "" && !strings.EqualFold(who.Email, in.Email):
+		return nil, apierror.New(http.StatusForbidden, "invitation_for_another",
+			"the invitation is for another mail address than %.200q: sign in with that one, or ask an operator for another invitation", who.Email)
+	}
+	n, err := c.Exec(`UPDATE gateway_invitations SET accepted_at = ?, accepted_by = ? WHERE id = ? AND accepted_at IS NULL`, schema.Micros(s.now()), who.ID, in.ID)
+	if err == nil && n == 0 {
+		err = apierror.New(http.StatusForbidden, "invitation_invalid", "somebody has accepted the invitation just now")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &in, s.audit(ActedBy(ctx, who.ID), c, "invitation.accepted", in.ID, map[string]string{"email": in.Email})
+}

@@ -1,0 +1,135 @@
+package keychain
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// KeyLimits bound what a provider key is used for. The zero value bounds nothing.
+type KeyLimits struct {
+	// RateLimitPerMinute bounds the requests to the provider. It is at least 1. Nil means unlimited.
+	RateLimitPerMinute *int64 `json:"rate_limit_per_minute"`
+	// ExpiresAt is when the use of the key ends. Nil means never.
+	ExpiresAt *time.Time `json:"expires_at"`
+	Budgets   Budgets    `json:"budgets"`
+}
+
+// OwnedKey is a provider key with its limits and what was spent through it, for who manages it.
+type OwnedKey struct {
+	ProviderKey
+	Limits KeyLimits `json:"limits"`
+	Today  KeySpend  `json:"today"`      // in the UTC day
+	Month  KeySpend  `json:"this_month"` // in the UTC month
+}
+
+// KeySpend is what was spent through a provider key.
+type KeySpend struct {
+	Tokens int64             `json:"tokens"`
+	USD    spending.MicroUSD `json:"usd"`
+}
+
+// KeysOf lists the provider keys of an owner, oldest first. It is an error with 404 where there is
+// no such owner.
+func (s *Service) KeysOf(ctx context.Context, owner Owner) ([]OwnedKey, error) {
+	if err := s.db.Read(ctx, func(c store.Conn) error { return s.requireHolder(c, owner.Kind, owner.ID) }); err != nil {
+		return nil, err
+	}
+	rows, err := s.keysOf(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]OwnedKey, len(rows))
+	for i := range rows {
+		if keys[i], err = s.owned(ctx, &rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+func (s *Service) owned(ctx context.Context, row *providerKeyRow) (OwnedKey, error) {
+	sums, err := s.spent.Spent(ctx, "", spending.Purse{On: OnProviderKey, ID: row.ID}, false, s.now())
+	spend := func(w spending.Window) KeySpend { return KeySpend{sums[w].Tokens, spending.MicroUSD(sums[w].Micros)} }
+	return OwnedKey{
+		ProviderKey: row.ProviderKey, Today: spend(spending.InDay), Month: spend(spending.InMonth),
+		Limits: KeyLimits{row.bounds.RateLimitPerMinute, row.bounds.ExpiresAt, row.bounds.Budgets},
+	}, err
+}
+
+// LimitKey replaces the limits of a provider key of an owner. It is an error with 404 where the
+// owner has no such key.
+func (s *Service) LimitKey(ctx context.Context, owner Owner, id string, limits KeyLimits) (OwnedKey, error) {
+	all := Limits{RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets}
+	all.tidy()
+	change := all.change()
+	if err := change.check(s.now()); err != nil {
+		return OwnedKey{}, err
+	}
+	var row providerKeyRow
+	err := s.changeKeysOf(ctx, owner, func(c store.Conn) (err error) {
+		if row, err = s.findKey(c, owner, id); err != nil {
+			return err
+		}
+		row.bounds = all
+		if err := s.impose(c, OnProviderKey, id, &all); err != nil {
+			return err
+		}
+		return s.audit(ctx, c, "provider_key.limited", id, limits)
+	})
+	if err != nil {
+		return OwnedKey{}, err
+	}
+	return s.owned(ctx, &row)
+}
+
+// Why a provider key is passed over.
+const (
+	KeySpent   = "budget_spent"
+	KeyBusy    = "rate_limited"
+	KeyExpired = "expired"
+)
+
+// KeyRefusal says why a provider key is not to be used.
+type KeyRefusal struct {
+	Reason string    // KeySpent, KeyBusy or KeyExpired
+	Until  time.Time // zero: for good
+}
+
+// AdmitKey returns why a provider key is not to be used now, nil where it may. cost is how many
+// requests of its limit a minute are taken: 1, or 0 to take none. A key without limits costs
+// nothing here. Sums are as exact as those of Admit. While the database cannot be reached the
+// error wraps store.ErrUnavailable, while the counters cannot counters.ErrUnavailable.
+func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, cost int64) (*KeyRefusal, error) {
+	l := key.Limits
+	if l == nil {
+		return nil, nil //nolint:nilnil // nothing refuses it
+	}
+	now := s.now()
+	if l.ExpiresAt != nil && !now.Before(*l.ExpiresAt) {
+		return &KeyRefusal{Reason: KeyExpired}, nil
+	}
+	if !l.Budgets.none() {
+		spent, err := s.admit(ctx, "", budget{spending.Purse{On: OnProviderKey, ID: key.ID}, &l.Budgets})
+		if err != nil {
+			return nil, err
+		}
+		if spent != nil {
+			return &KeyRefusal{Reason: KeySpent, Until: spent.anew}, nil
+		}
+	}
+	if l.RateLimitPerMinute == nil {
+		return nil, nil //nolint:nilnil // nothing refuses it
+	}
+	state, err := count.Take(ctx, "gateway/"+OnProviderKey+"/"+key.ID+"/requests", cost, *l.RateLimitPerMinute, time.Minute)
+	if err != nil {
+		return nil, err
+	}
+	if !state.Allowed || cost == 0 && state.Remaining == 0 {
+		return &KeyRefusal{Reason: KeyBusy, Until: now.Add(max(state.Reset, time.Second))}, nil
+	}
+	return nil, nil //nolint:nilnil // nothing refuses it
+}

@@ -1,0 +1,41 @@
+package keychain
+
+import (
+	"testing"
+	"time"
+)
+
+// TestExpiredKeyIsTold: the owner of an expired key finds in their log that somebody still
+// sends it, once a minute.
+func TestExpiredKeyIsTold(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		n.user(t, "alice")
+		end := n.now().Add(time.Hour)
+		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{ExpiresAt: &end})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := quietLog(n)
+		defer func() { _ = log.Close(t.Context()) }()
+		for range 3 {
+			n.clock.Offset.Add(int64(time.Hour))
+			for range 5 {
+				_, _ = n.Authenticate(t.Context(), key.Key)
+			}
+		}
+		if err := log.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		recent, err := n.ledger.Recent(t.Context(), "alice", 0, 10)
+		if err != nil || len(recent) != 3 {
+			t.Fatalf("%d records, error %v", len(recent), err)
+		}
+		for _, r := range recent {
+			if r.KeyID != key.ID || r.Status != 401 || r.Code != CodeKeyExpired {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+}

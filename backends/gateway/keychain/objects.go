@@ -1,0 +1,121 @@
+package keychain
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Object is a file or a batch that a provider keeps for somebody. It belongs to the user and the
+// team whose request made it, and is reached through the provider key that made it.
+type Object struct {
+	ID, Kind    string // of the provider; file or batch
+	UserID      string
+	TeamID      string // empty: none
+	KeyID       string // the gateway key that made it
+	Provider    string
+	ProviderKey string // its public id
+	CreatedAt   time.Time
+	Charged     bool // of a batch: its cost is in the usage log, or it costs nothing
+}
+
+// The kinds of objects.
+const (
+	ObjectFile  = "file"
+	ObjectBatch = "batch"
+)
+
+// KeepObject keeps an object. One that is kept already stays as it is.
+func (s *Service) KeepObject(ctx context.Context, o *Object) error {
+	if !schema.StorableID(o.ID) || !schema.StorableID(o.UserID) {
+		return invalid("id", "the id of the object cannot be stored")
+	}
+	return s.db.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec(`INSERT INTO gateway_objects (id, kind, user_id, team_id, key_id, provider, provider_key, created_at, charged, polled_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, team_id, kind, id) DO NOTHING`,
+			o.ID, o.Kind, o.UserID, o.TeamID, o.KeyID, o.Provider, o.ProviderKey, schema.Micros(s.now()), schema.Flag(o.Kind != ObjectBatch), schema.Micros(s.now()))
+		return err
+	})
+}
+
+const selectObjects = `SELECT id, kind, user_id, team_id, key_id, provider, provider_key, created_at, charged FROM gateway_objects WHERE `
+
+func scanObject(row store.Row) (o Object, err error) {
+	var created int64
+	err = row.Scan(&o.ID, &o.Kind, &o.UserID, &o.TeamID, &o.KeyID, &o.Provider, &o.ProviderKey, &created, &o.Charged)
+	o.CreatedAt = schema.Moment(created)
+	return o, err
+}
+
+// FindObject finds an object of a user and a team. It is an error with 404 where they have none of
+// that id, whoever else has one.
+func (s *Service) FindObject(ctx context.Context, userID, teamID, kind, id string) (o Object, err error) {
+	if !schema.StorableID(id) {
+		return o, notFound(kind, id)
+	}
+	err = s.db.Read(ctx, func(c store.Conn) (err error) {
+		o, err = scanObject(c.Row(selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND id = ?`, userID, teamID, kind, id))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound(kind, id)
+	}
+	return o, err
+}
+
+// Objects lists the objects of a kind of a user and a team, newest first. A cursor names the object
+// behind which the list begins; empty: the newest.
+func (s *Service) Objects(ctx context.Context, userID, teamID, kind, cursor string, limit int) ([]Object, error) {
+	at, id := int64(1<<62), ""
+	if cursor != "" {
+		last, err := s.FindObject(ctx, userID, teamID, kind, cursor)
+		if err != nil {
+			return nil, err
+		}
+		at, id = schema.Micros(last.CreatedAt), last.ID
+	}
+	return read(ctx, s, scanObject, selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND (created_at < ? OR created_at = ? AND id < ?)
+		ORDER BY created_at DESC, id DESC LIMIT ?`, userID, teamID, kind, at, at, id, limit)
+}
+
+// ForgetObject removes an object that its provider has deleted.
+func (s *Service) ForgetObject(ctx context.Context, o *Object) error {
+	return s.db.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec(`DELETE FROM gateway_objects WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ?`, o.UserID, o.TeamID, o.Kind, o.ID)
+		return err
+	})
+}
+
+// ChargeObject marks a batch as charged, and reports whether nobody had done so before.
+func (s *Service) ChargeObject(ctx context.Context, o *Object) (first bool, err error) {
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		n, err := c.Exec(`UPDATE gateway_objects SET charged = 1 WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ? AND charged = 0`,
+			o.UserID, o.TeamID, o.Kind, o.ID)
+		first = n == 1
+		return err
+	})
+	return first, err
+}
+
+// UnchargedObjects takes the batches that are not charged and that nobody has asked for since a time,
+// the longest first. They are not taken again before another such time.
+func (s *Service) UnchargedObjects(ctx context.Context, before time.Time, limit int) (list []Object, err error) {
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		if list, err = store.List(c, scanObject, selectObjects+`charged = 0 AND polled_at <= ? ORDER BY polled_at, id LIMIT ?`, schema.Micros(before), limit); err != nil {
+			return err
+		}
+		for i := range list {
+			o := &list[i]
+			if _, err := c.Exec(`UPDATE gateway_objects SET polled_at = ? WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ?`,
+				schema.Micros(s.now()), o.UserID, o.TeamID, o.Kind, o.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,237 @@
+package keychain
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// User is one who has keys. The id comes from the operator or the identity
+// provider.
+type User struct {
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+	// Email is a confirmed mail address in lower case, and Name what people call the user.
+	// Both are as the identity provider said when they signed in last; empty: not known.
+	Email string `json:"email,omitempty"`
+	Name  string `json:"name,omitempty"`
+	// TeamID is the user's default team.
+	TeamID string `json:"team_id,omitempty"`
+	// SuspendedAt is when the user was suspended; nil: they are active.
+	SuspendedAt *time.Time `json:"suspended_at,omitempty"`
+	// WaitingSince is when the user signed in first, where they wait for an operator's
+	// approval; nil: they are let in.
+	WaitingSince *time.Time `json:"waiting_since,omitempty"`
+	// Service reports that it is no person: it stands for a team, whose id it has.
+	Service bool `json:"service,omitempty"`
+}
+
+// Profile is what an identity provider says of a user.
+type Profile struct{ Email, Name string }
+
+// maxProfileText bounds the texts of a profile, in bytes.
+const maxProfileText = 320
+
+const selectUsers = `SELECT id, created_at, email, name, team_id, suspended_at, waiting_since, is_service FROM gateway_users `
+
+func scanUser(row store.Row) (u User, err error) {
+	var created int64
+	var email, name, team sql.NullString
+	var suspended, waiting sql.NullInt64
+	err = row.Scan(&u.ID, &created, &email, &name, &team, &suspended, &waiting, &u.Service)
+	u.CreatedAt, u.SuspendedAt, u.WaitingSince = schema.Moment(created), schema.Optional(suspended), schema.Optional(waiting)
+	u.Email, u.Name, u.TeamID = email.String, name.String, team.String
+	return u, err
+}
+
+// User finds a user by id; 404 when there is none.
+func (s *Service) User(ctx context.Context, id string) (User, error) {
+	if !schema.StorableID(id) {
+		return User{}, notFound("user", id)
+	}
+	users, err := read(ctx, s, scanUser, selectUsers+`WHERE id = ?`, id)
+	if err == nil && len(users) == 0 {
+		err = notFound("user", id)
+	}
+	if err != nil {
+		return User{}, err
+	}
+	return users[0], nil
+}
+
+func (s *Service) userByID(c store.Conn, id string) (User, error) {
+	if !schema.StorableID(id) {
+		return User{}, notFound("user", id)
+	}
+	u, err := scanUser(c.Row(selectUsers+`WHERE id = ?`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound("user", id)
+	}
+	return u, err
+}
+
+// UserBy finds a user by id or by mail address. It is an error with 404 when there is none,
+// and with 409 where several have the address.
+func (s *Service) UserBy(ctx context.Context, idOrAddress string) (User, error) {
+	user, err := s.User(ctx, idOrAddress)
+	if refusal, ok := apierror.From(err); !ok || refusal.Status != http.StatusNotFound || !strings.Contains(idOrAddress, "@") || !schema.StorableID(idOrAddress) {
+		return user, err
+	}
+	users, err := read(ctx, s, scanUser, selectUsers+`WHERE email = ? ORDER BY id LIMIT 2`, strings.ToLower(idOrAddress))
+	switch {
+	case err != nil:
+		return User{}, err
+	case len(users) == 0:
+		return User{}, notFound("user", idOrAddress)
+	case len(users) > 1:
+		return User{}, apierror.New(http.StatusConflict, "ambiguous", "several users have the address %.200q: name one by id", idOrAddress)
+	}
+	return users[0], nil
+}
+
+// Users lists people by id, at most limit of them behind after. Where words are given, only
+// those with them in their id, address or name are listed.
+func (s *Service) Users(ctx context.Context, words, after string, limit int) ([]User, error) {
+	if !schema.StorableID(after) || !schema.StorableID(words) {
+		return nil, nil
+	}
+	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(words)) + "%"
+	return read(ctx, s, scanUser, selectUsers+`WHERE id > ? AND is_service = 0 AND (? = '' OR lower(id) LIKE ? ESCAPE '\' OR email LIKE ? ESCAPE '\'
+		OR lower(name) LIKE ? ESCAPE '\') ORDER BY id LIMIT ?`, after, words, pattern, pattern, pattern, limit)
+}
+
+// updateProfile stores what an identity provider says of a user. What it does not say stays.
+func (s *Service) updateProfile(c store.Conn, user *User, p Profile) error {
+	p.Email, p.Name = strings.ToLower(schema.Storable(p.Email)), schema.Storable(p.Name)
+	if len(p.Email) > maxProfileText || !strings.Contains(p.Email, "@") {
+		p.Email = ""
+	}
+	if len(p.Name) > maxProfileText {
+		p.Name = ""
+	}
+	if (p.Email == "" || p.Email == user.Email) && (p.Name == "" || p.Name == user.Name) {
+		return nil
+	}
+	_, err := c.Exec(`UPDATE gateway_users SET email = coalesce(?, email), name = coalesce(?, name) WHERE id = ?`,
+		schema.Nullable(p.Email), schema.Nullable(p.Name), user.ID)
+	return err
+}
+
+// SuspendUser refuses everything that a user sends, by gateway keys and by tokens, from now on
+// until ResumeUser. What they have stays.
+func (s *Service) SuspendUser(ctx context.Context, id string) error {
+	return s.changeUser(ctx, id, "user.suspended", `UPDATE gateway_users SET suspended_at = coalesce(suspended_at, ?) WHERE id = ?`, schema.Micros(s.now()), id)
+}
+
+// ResumeUser ends what SuspendUser began, and lets in a user who waits for approval.
+func (s *Service) ResumeUser(ctx context.Context, id string) error {
+	return s.changeUser(ctx, id, "user.resumed", `UPDATE gateway_users SET suspended_at = NULL, waiting_since = NULL WHERE id = ?`, id)
+}
+
+// endWaiting lets in a user who waits for approval.
+func (s *Service) endWaiting(c store.Conn, id string) error {
+	_, err := c.Exec(`UPDATE gateway_users SET waiting_since = NULL WHERE id = ?`, id)
+	return err
+}
+
+func (s *Service) changeUser(ctx context.Context, id, action, query string, args ...any) error {
+	return s.changeLimits(ctx, func(c store.Conn) error {
+		if err := s.requireUser(c, id); err != nil {
+			return err
+		}
+		if _, err := c.Exec(query, args...); err != nil {
+			return err
+		}
+		return s.audit(ctx, c, action, id, nil)
+	})
+}
+
+// RemoveUser removes a user with their gateway keys, provider keys, models, preferences, limits
+// and memberships. Their usage stays, under their id. Who signs in with the id later is new.
+func (s *Service) RemoveUser(ctx context.Context, id string) error {
+	return s.changeLimits(ctx, func(c store.Conn) error {
+		if err := s.requireUser(c, id); err != nil {
+			return err
+		}
+		if err := s.deleteUser(c, id); err != nil {
+			return err
+		}
+		return s.audit(ctx, c, "user.removed", id, nil)
+	})
+}
+
+// deleteUser removes the rows of a user.
+func (s *Service) deleteUser(c store.Conn, id string) error {
+	for _, query := range []string{
+		`DELETE FROM gateway_limits WHERE kind = 'key' AND holder IN (SELECT id FROM gateway_keys WHERE user_id = ?)`,
+		`DELETE FROM gateway_limits WHERE kind = 'user' AND holder = ?`,
+		`DELETE FROM gateway_keys WHERE user_id = ?`,
+		`DELETE FROM gateway_limits WHERE kind = 'provider_key' AND holder IN
+			(SELECT id FROM gateway_provider_keys WHERE owner_kind = 'user' AND owner = ?)`,
+		`DELETE FROM gateway_provider_keys WHERE owner_kind = 'user' AND owner = ?`,
+		`DELETE FROM gateway_models WHERE user_id = ?`,
+		`DELETE FROM gateway_objects WHERE user_id = ?`,
+		`DELETE FROM gateway_aliases WHERE owner_kind = 'user' AND owner = ?`,
+		`DELETE FROM gateway_preferences WHERE user_id = ?`,
+		`DELETE FROM gateway_team_members WHERE user_id = ?`,
+		`DELETE FROM gateway_users WHERE id = ?`,
+	} {
+		if _, err := c.Exec(query, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Active refuses somebody who signed in and is suspended, waits for approval, or has the id of
+// a team, with 403. One who is not known is none of that.
+func (s *Service) Active(ctx context.Context, userID string) error {
+	account, err := s.Account(ctx, userID)
+	if err != nil {
+		return err
+	}
+	return account.standing.refusal(userID)
+}
+
+// standing says why a user is refused.
+type standing struct{ suspended, waiting, service bool }
+
+// standing says why the user is refused.
+func (u *User) standing() standing {
+	return standing{suspended: u.SuspendedAt != nil, waiting: u.WaitingSince != nil, service: u.Service}
+}
+
+// refusal returns the error of a user who signed in, or nil.
+func (st standing) refusal(userID string) error {
+	switch {
+	case st.suspended:
+		return apierror.New(http.StatusForbidden, "user_suspended", "the operator has suspended the user %.200q", userID)
+	case st.waiting:
+		return errWaiting(userID)
+	case st.service:
+		return errTeamAccount(userID)
+	}
+	return nil
+}
+
+// errTeamAccount refuses somebody whom an identity provider calls as a team is called here.
+func errTeamAccount(userID string) error {
+	return apierror.New(http.StatusForbidden, "team_account", "nobody can sign in as %.200q: it is the id of a team", userID)
+}
+
+// standing reads why a user is refused. One who is not known is not.
+func (s *Service) standing(c store.Conn, userID string) (st standing, err error) {
+	err = c.Row(`SELECT suspended_at IS NOT NULL, waiting_since IS NOT NULL, is_service = 1 FROM gateway_users WHERE id = ?`, userID).
+		Scan(&st.suspended, &st.waiting, &st.service)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return st, err
+}

@@ -1,0 +1,195 @@
+package keychain
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+)
+
+// TestSuspend ends everything of a user at once, on both nodes, and gives it back.
+func TestSuspend(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		here, there := p.start(t), p.start(t)
+		key := here.user(t, "alice")
+		if _, err := there.Authenticate(t.Context(), key.Key); err != nil {
+			t.Fatal(err)
+		}
+		if err := here.SuspendUser(ActedBy(t.Context(), "root"), "alice"); err != nil {
+			t.Fatal(err)
+		}
+		wantUnknownKey(t, here, key.Key)
+		schematest.Eventually(t, "the other node hears of it", func() bool {
+			_, err := there.Authenticate(t.Context(), key.Key)
+			return err != nil
+		})
+		wantRefusal(t, here.Active(t.Context(), "alice"), http.StatusForbidden, "user_suspended", "")
+		_, err := here.Keyless(t.Context(), "alice")
+		wantRefusal(t, err, http.StatusForbidden, "user_suspended", "")
+		if made, err := here.CreateKey(t.Context(), "alice", KeyOptions{}); err != nil { // of the operator's
+			t.Error(err)
+		} else {
+			wantUnknownKey(t, here, made.Key)
+		}
+		if user, err := here.User(t.Context(), "alice"); err != nil || user.SuspendedAt == nil {
+			t.Errorf("%+v, error %v", user, err)
+		}
+		if err := here.ResumeUser(t.Context(), "alice"); err != nil {
+			t.Fatal(err)
+		}
+		if err := here.Active(t.Context(), "alice"); err != nil {
+			t.Error(err)
+		}
+		if _, err := here.Authenticate(t.Context(), key.Key); err != nil {
+			t.Error(err)
+		}
+		if err := here.Active(t.Context(), "nobody"); err != nil {
+			t.Error(err)
+		}
+		wantRefusal(t, here.SuspendUser(t.Context(), "nobody"), http.StatusNotFound, "not_found", "")
+		wantAudit(t, here, "root user.suspended alice", "command user.resumed alice")
+	})
+}
+
+// wantAudit checks the audit from its beginning, without details.
+func wantAudit(t *testing.T, n *node, want ...string) {
+	t.Helper()
+	entries, err := n.Audit(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]string, len(entries))
+	for i, e := range entries {
+		got[len(entries)-1-i] = e.Actor + " " + e.Action + " " + e.Subject
+	}
+	if strings.Join(got, "; ") != strings.Join(want, "; ") {
+		t.Errorf("the audit is %s, want %s", strings.Join(got, "; "), strings.Join(want, "; "))
+	}
+}
+
+// TestRemoveUser leaves nothing of a user but the usage.
+func TestRemoveUser(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		key := n.user(t, "alice")
+		n.team(t, "red", "alice")
+		_, change := tight(n.now())
+		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, change); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Impose(t.Context(), OnUser, "alice", change); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.AddProviderKey(t.Context(), "alice", "alpha", "sk-1234567890", "", func(string) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+		log := quietLog(n)
+		log.Add(spend(key.Identity(), n.now(), 10, 10))
+		if err := log.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.RemoveUser(t.Context(), "alice"); err != nil {
+			t.Fatal(err)
+		}
+		wantUnknownKey(t, n, key.Key)
+		_, err := n.User(t.Context(), "alice")
+		wantRefusal(t, err, http.StatusNotFound, "not_found", "")
+		if report, err := n.ledger.Usage(t.Context(), "alice", spending.UsageQuery{}); err != nil || report.Totals.Requests != 1 {
+			t.Errorf("the usage is %+v, error %v", report, err)
+		}
+		again := n.user(t, "alice")
+		if len(again.Imposed) != 0 || again.TeamID != "" {
+			t.Errorf("%+v", again)
+		}
+		if keys, err := n.ProviderKeys(t.Context(), "alice"); err != nil || len(keys) != 0 {
+			t.Errorf("%+v, error %v", keys, err)
+		}
+		wantRefusal(t, n.RemoveUser(t.Context(), "nobody"), http.StatusNotFound, "not_found", "")
+	})
+}
+
+// TestFindUsers finds users by what is known of them.
+func TestFindUsers(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		for id, profile := range map[string]Profile{
+			"u1": {"Ada@Example.com", "Ada Lovelace"}, "u2": {"grace@example.com", "Grace Hopper"}, "u3": {"ada@example.org", ""},
+			"u4": {"grace@example.com", "100% Grace"}, "kim@example.com": {},
+		} {
+			n.user(t, id)
+			if _, _, _, err := n.SignIn(t.Context(), Arrival{ID: id, Profile: profile}, NewUsers{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		odd := Arrival{ID: "u1", Profile: Profile{Email: "no address", Name: strings.Repeat("x", maxProfileText+1)}}
+		if _, _, _, err := n.SignIn(t.Context(), odd, NewUsers{}); err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range map[string]string{"u2": "u2", "ADA@example.com": "u1", "kim@example.com": "kim@example.com"} {
+			if user, err := n.UserBy(t.Context(), text); err != nil || user.ID != want {
+				t.Errorf("%s is %+v, error %v", text, user, err)
+			}
+		}
+		_, err := n.UserBy(t.Context(), "grace@example.com")
+		wantRefusal(t, err, http.StatusConflict, "ambiguous", "")
+		for _, unknown := range []string{"u9", "u9@example.com", "a\x00@example.com"} {
+			_, err := n.UserBy(t.Context(), unknown)
+			wantRefusal(t, err, http.StatusNotFound, "not_found", "")
+		}
+		for words, want := range map[string]string{
+			"": "kim@example.com u1 u2 u3 u4", "ADA": "u1 u3", "hopper": "u2", "%": "u4", "example.com": "kim@example.com u1 u2 u4", "u_": "",
+		} {
+			users, err := n.Users(t.Context(), words, "", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for _, u := range users {
+				ids = append(ids, u.ID)
+			}
+			if got := strings.Join(ids, " "); got != want {
+				t.Errorf("%q finds %s, want %s", words, got, want)
+			}
+		}
+		if next, err := n.Users(t.Context(), "", "u2", 1); err != nil || len(next) != 1 || next[0].ID != "u3" {
+			t.Errorf("%+v, error %v", next, err)
+		}
+	})
+}
+
+// TestTeamRoles says who administers a team.
+func TestTeamRoles(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		n.user(t, "alice")
+		team := n.team(t, "red", "alice")
+		want := func(admin bool) {
+			t.Helper()
+			if got, err := n.Administers(t.Context(), "alice", team.ID); err != nil || got != admin {
+				t.Errorf("alice administers: %t, error %v", got, err)
+			}
+		}
+		want(false)
+		if err := n.SetMember(t.Context(), team.ID, "alice", Membership{Role: RoleAdmin}); err != nil {
+			t.Fatal(err)
+		}
+		want(true)
+		if err := n.SetMember(t.Context(), team.ID, "alice", Membership{Default: true}); err != nil {
+			t.Fatal(err)
+		}
+		want(true)
+		wantRefusal(t, n.SetMember(t.Context(), team.ID, "alice", Membership{Role: "root"}), http.StatusBadRequest, "invalid_value", "role")
+		if err := n.RemoveMember(t.Context(), team.ID, "alice", true); err != nil {
+			t.Fatal(err)
+		}
+		want(false)
+		wantAudit(t, n, "command team.created "+team.ID, "command member.set "+team.ID, "command member.set "+team.ID, "command member.set "+team.ID,
+			"command member.removed "+team.ID)
+	})
+}

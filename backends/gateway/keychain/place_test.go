@@ -1,0 +1,20 @@
+package keychain
+
+import (
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+)
+
+// start is a whole minute.
+var start = schematest.Start
+
+type clock = schematest.Clock
+
+// place is a database that any number of nodes can share.
+type place struct{ schematest.Place }
+
+func onBoth(t *testing.T, test func(t *testing.T, p place)) {
+	t.Helper()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) { test(t, place{p}) })
+}

@@ -1,0 +1,112 @@
+package keychain
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+)
+
+// TestRaise raises the limits of each kind of holder for a time, and lets them be as they were
+// once it has ended, on another node, too.
+func TestRaise(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		key := n.user(t, "alice")
+		team := n.team(t, "red")
+		if err := n.SetMember(t.Context(), team.ID, "alice", Membership{}); err != nil {
+			t.Fatal(err)
+		}
+		log := quietLog(n)
+		authenticated := func() *Identity {
+			t.Helper()
+			id, err := n.Authenticate(t.Context(), key.Key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return id
+		}
+		for on, holder := range map[string]string{OnUser: "alice", OnTeam: team.ID, OnOrganisation: Organisation} {
+			until := n.now().Add(time.Hour)
+			raise := &Raise{Until: until, Limits: Limits{Budgets: Budgets{TokensPerMonth: new(int64(100))}}}
+			wantRefusal(t, n.SetRaise(t.Context(), on, holder, raise, nil), http.StatusConflict, "no_limits", "")
+			tight := Limits{Budgets: Budgets{TokensPerMonth: new(int64(10))}, RateLimitPerMinute: new(int64(7))}
+			if _, err := n.SetLimits(t.Context(), on, holder, tight, nil); err != nil {
+				t.Fatal(err)
+			}
+			record := spend(authenticated(), n.now(), 10, 0)
+			record.TeamID = team.ID
+			log.Add(record)
+			wantSpent(t, n, authenticated(), "tokens_per_month", nextMonth)
+			if err := n.SetRaise(t.Context(), on, holder, raise, nil); err != nil {
+				t.Fatal(err)
+			}
+			id := authenticated()
+			wantAdmitted(t, n, id)
+			if i := imposed(id.Imposed, on); i == nil || i.RaisedUntil == nil || !i.RaisedUntil.Equal(until) || *i.RateLimitPerMinute != 7 || *i.Budgets.TokensPerMonth != 100 {
+				t.Errorf("%+v", i)
+			}
+			if limits, err := n.ImposedLimits(t.Context(), on, holder); err != nil || *limits.Budgets.TokensPerMonth != 10 {
+				t.Errorf("beneath the raise there are %+v, error %v", limits, err)
+			}
+			if got, err := n.RaiseOf(t.Context(), on, holder); err != nil || got == nil || !got.Until.Equal(until) {
+				t.Errorf("%+v, error %v", got, err)
+			}
+			n.clock.Offset.Add(int64(time.Hour + CacheTTL))
+			n.forgetAll()
+			wantSpent(t, n, authenticated(), "tokens_per_month", nextMonth)
+			if got, err := n.RaiseOf(t.Context(), on, holder); err != nil || got != nil {
+				t.Errorf("%+v, error %v", got, err)
+			}
+
+			// One that is ended by hand ends at once.
+			raise.Until = n.now().Add(time.Hour)
+			if err := n.SetRaise(t.Context(), on, holder, raise, nil); err != nil {
+				t.Fatal(err)
+			}
+			wantAdmitted(t, n, authenticated())
+			if err := n.SetRaise(t.Context(), on, holder, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			wantSpent(t, n, authenticated(), "tokens_per_month", nextMonth)
+			if _, err := n.SetLimits(t.Context(), on, holder, Limits{}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, bad := range map[string]Raise{
+			"nothing":  {Until: n.now().Add(time.Hour)},
+			"the past": {Until: n.now(), Limits: Limits{RateLimitPerMinute: new(int64(1))}},
+			"too long": {Until: n.now().Add(maxRaise + time.Hour), Limits: Limits{RateLimitPerMinute: new(int64(1))}},
+			"none":     {Until: n.now().Add(time.Hour), Limits: Limits{RateLimitPerMinute: new(int64(0))}},
+		} {
+			if err := n.SetRaise(t.Context(), OnUser, "alice", &bad, nil); err == nil {
+				t.Errorf("%s is no error", name)
+			}
+		}
+		raise := &Raise{Until: n.now().Add(time.Hour), Limits: Limits{RateLimitPerMinute: new(int64(1))}}
+		wantRefusal(t, n.SetRaise(t.Context(), OnTeam, "team_none", raise, nil), http.StatusNotFound, "not_found", "")
+	})
+}
+
+// TestTiers allows the models of a tier, which never has models of users' own.
+func TestTiers(t *testing.T) {
+	t.Parallel()
+	id := &Identity{Imposed: []Imposed{{On: OnTeam, Limits: Limits{AllowedModels: []string{"keychain-low", "alpha/exact"}}}}}
+	low, high := &catalog.Model{Tiers: []catalog.Tier{catalog.Medium, catalog.Low}}, &catalog.Model{Tiers: []catalog.Tier{catalog.High}}
+	for _, c := range []struct {
+		candidate Candidate
+		allowed   bool
+	}{
+		{Candidate{Entry: "alpha/small", Model: low}, true},
+		{Candidate{Entry: "alpha/large", Model: high}, false},
+		{Candidate{Entry: "alpha/none", Model: new(catalog.Model)}, false},
+		{Candidate{Entry: "alpha/exact", Model: high}, true},
+		{Candidate{Entry: "mine/small", Model: low, Custom: true}, false},
+	} {
+		if allowed := id.Forbids(&c.candidate) == ""; allowed != c.allowed {
+			t.Errorf("%s is allowed: %t", c.candidate.Entry, allowed)
+		}
+	}
+}

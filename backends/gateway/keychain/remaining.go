@@ -1,0 +1,87 @@
+package keychain
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+)
+
+// BudgetLeft is a budget that binds requests of a user, and what is spent of it.
+type BudgetLeft struct {
+	// On is what the budget is on: OnKey, OnUser, OnTeam or OnOrganisation, or own for one that
+	// the user has given a key.
+	On string `json:"on"`
+	// ID is that of the key, of the user or of the team, or Organisation; and Label that of the key.
+	ID    string `json:"id"`
+	Label string `json:"label,omitempty"`
+	// Name is that of the budget, such as usd_per_month.
+	Name string `json:"name"`
+	// Limit and Spent are tokens, or US dollars where Name begins with usd.
+	Limit json.Number `json:"limit"`
+	Spent json.Number `json:"spent"`
+	// BeginsAnew is when nothing is spent any more; nil: never.
+	BeginsAnew *time.Time `json:"begins_anew"`
+}
+
+// maxBudgetsLeft is how many keys, users and teams with budgets BudgetsLeft looks at.
+const maxBudgetsLeft = 50
+
+// BudgetsLeft lists the budgets that bind requests of a user: those of the organisation, of
+// their teams, of themselves, and of their active keys, each once. It is as new as Admit knows.
+func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft, error) {
+	keyless, err := s.Keyless(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.Keys(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	identities, labels := []*Identity{keyless}, make(map[string]string)
+	for i := range keys {
+		labels[keys[i].ID] = keys[i].Label
+		if keys[i].Status == StatusActive {
+			identities = append(identities, keys[i].Identity())
+		}
+	}
+	list, seen := []BudgetLeft{}, make(map[spending.Purse]bool)
+	for _, id := range identities {
+		for _, b := range id.budgets(nil) {
+			if seen[b.Purse] || len(seen) == maxBudgetsLeft {
+				continue
+			}
+			seen[b.Purse] = true
+			now := s.now()
+			sums, err := s.spent.Spent(ctx, id.KeyID, b.Purse, b.total(), now)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, b.left(&sums, spending.StartOfDay(now), labels[b.ID])...)
+		}
+	}
+	return list, nil
+}
+
+// left lists the budgets, those of the shortest time first, with what is spent of them.
+func (b *budget) left(sums *spending.WindowSums, day time.Time, label string) (list []BudgetLeft) {
+	for w := spending.NumberOfWindows - 1; w >= 0; w-- {
+		left := BudgetLeft{On: b.On, ID: b.ID, Label: label}
+		if end := w.End(day); !end.IsZero() {
+			left.BeginsAnew = &end
+		}
+		tokens, usd := b.of(w)
+		if *usd != nil {
+			left.Name, left.Limit, left.Spent = windowNames[w].usd, json.Number((*usd).String()), json.Number(spending.MicroUSD(sums[w].Micros).String())
+			list = append(list, left)
+		}
+		if *tokens != nil {
+			left.Name = windowNames[w].tokens
+			left.Limit, left.Spent = json.Number(strconv.FormatInt(**tokens, 10)), json.Number(strconv.FormatInt(sums[w].Tokens, 10))
+			list = append(list, left)
+		}
+	}
+	return list
+}

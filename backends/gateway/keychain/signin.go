@@ -1,0 +1,209 @@
+package keychain
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// NewUsers says what becomes of someone who signs in for the first time.
+type NewUsers struct {
+	// Refuse makes SignIn refuse those who are not known yet.
+	Refuse bool
+	// Approve makes those who are not known yet wait until ResumeUser lets them in.
+	Approve bool
+	// Limits are imposed on those who are let in.
+	Limits Limits
+	// Team is the name of the team that they are added to where no rule and no invitation
+	// names another. It is made where there is none. Default: they are in no team.
+	Team string
+}
+
+// Check returns an error where no user can have the limits.
+func (n *NewUsers) Check() error {
+	if n.Team != "" {
+		if err := CheckTeamName(n.Team); err != nil {
+			return err
+		}
+	}
+	options := n.Limits.options()
+	return options.check(time.Time{})
+}
+
+// Arrival is somebody who signs in.
+type Arrival struct {
+	// ID is who they are, as the identity provider says.
+	ID string
+	Profile
+	// Teams are the names of teams that the operator's rules put them into. A team is made
+	// where there is none.
+	Teams []string
+	// Groups are names of groups that they are in. They are put into the teams that are called
+	// so, where there are such; the first maxGroups names count.
+	Groups []string
+	// Complete reports that the identity provider said all that the rules look at. Only then is
+	// somebody taken out of teams: a token can be asked for that leaves a claim out.
+	Complete bool
+	// Invitation is the token of an invitation that they bring. Default: none.
+	Invitation string
+
+	at time.Time // of the sign-in
+}
+
+// SignIn is InitUser for a user who comes on their own. Someone new is let in by an invitation
+// or by a rule that puts them into a team, and else as the policy says; its limits are imposed
+// on them in any case. A user who is known goes on as they are; their profile and the teams that
+// rules put them into follow the identity provider.
+//
+// Errors: 403 new_users_refused, user_waiting, user_suspended, team_account, invitation_invalid and
+// invitation_for_another.
+func (s *Service) SignIn(ctx context.Context, who Arrival, policy NewUsers) (user User, key *NewKey, created bool, err error) {
+	return s.letIn(ctx, &who, &policy)
+}
+
+// InitUser makes the user and a primary gateway key if there is no such user
+// yet. created tells whether it did; only then key holds a plaintext.
+func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewKey, created bool, err error) {
+	return s.letIn(ctx, &Arrival{ID: id}, new(NewUsers))
+}
+
+// letIn is SignIn in one transaction. created is true, and there is a key, when the user is let
+// in for the first time: somebody who had to wait is so at the sign-in after that.
+func (s *Service) letIn(ctx context.Context, who *Arrival, policy *NewUsers) (user User, key *NewKey, created bool, err error) {
+	if err := CheckUserID(who.ID); err != nil {
+		return User{}, nil, false, err
+	}
+	var changed bool
+	who.at = s.now().UTC().Truncate(time.Microsecond)
+	err = s.db.Write(ctx, func(c store.Conn) (err error) {
+		if user, changed, err = s.arrive(ctx, c, who, policy); err != nil {
+			return err
+		}
+		if changed {
+			if err := s.notify(c, "limits", "changed"); err != nil {
+				return err
+			}
+		}
+		if user.WaitingSince == nil {
+			key, err = s.firstKey(c, user.ID, who.at)
+		}
+		return err
+	})
+	if err != nil {
+		return User{}, nil, false, err
+	}
+	if changed {
+		s.forgetAll()
+	}
+	if user.WaitingSince != nil {
+		return User{}, nil, false, errWaiting(user.ID)
+	}
+	return user, key, key != nil, nil
+}
+
+// arrive makes or changes the row and the memberships of somebody who signs in. changed
+// reports that what is known of them elsewhere is no longer true.
+func (s *Service) arrive(ctx context.Context, c store.Conn, who *Arrival, policy *NewUsers) (user User, changed bool, err error) {
+	rules, err := s.teamsByRule(c, who)
+	if err != nil {
+		return User{}, false, err
+	}
+	invitation, err := s.acceptInvitation(ctx, c, who)
+	if err != nil {
+		return User{}, false, err
+	}
+	welcome := len(rules) > 0 || invitation != nil
+	user, isNew, err := s.ensureUser(c, who, policy, welcome)
+	if err != nil {
+		return User{}, false, err
+	}
+	if changed = welcome && user.WaitingSince != nil; changed {
+		if err := s.endWaiting(c, user.ID); err != nil {
+			return User{}, false, err
+		}
+	}
+	if err := s.updateProfile(c, &user, who.Profile); err != nil {
+		return User{}, false, err
+	}
+	moved, err := s.followRules(ctx, c, user.ID, rules, who.Complete)
+	if err != nil {
+		return User{}, false, err
+	}
+	changed = changed || moved
+	if invitation != nil && invitation.TeamID != "" {
+		changed = true
+		if err := s.setMember(c, invitation.TeamID, user.ID, Membership{Role: invitation.Role}); err != nil {
+			return User{}, false, err
+		}
+	}
+	if isNew && policy.Team != "" && len(rules) == 0 && (invitation == nil || invitation.TeamID == "") {
+		if err := s.joinByName(c, policy.Team, user.ID); err != nil {
+			return User{}, false, err
+		}
+	}
+	user, err = s.userByID(c, user.ID)
+	return user, changed, err
+}
+
+// ensureUser reads the user, or makes one as the policy says.
+func (s *Service) ensureUser(c store.Conn, who *Arrival, policy *NewUsers, welcome bool) (user User, isNew bool, err error) {
+	id := who.ID
+	user, err = s.userByID(c, id)
+	if refusal, _ := apierror.From(err); refusal == nil || refusal.Status != http.StatusNotFound {
+		if err == nil {
+			err = standing{suspended: user.SuspendedAt != nil, service: user.Service}.refusal(id)
+		}
+		return user, false, err
+	}
+	if _, err := s.teamByID(c, id); err == nil {
+		return User{}, false, errTeamAccount(id)
+	}
+	if policy.Refuse && !welcome {
+		return User{}, false, apierror.New(http.StatusForbidden, "new_users_refused",
+			"this gateway lets nobody in on their own: ask its operator to add the user %q", id)
+	}
+	user = User{ID: id, CreatedAt: who.at}
+	if policy.Approve && !welcome {
+		user.WaitingSince = &user.CreatedAt
+	}
+	created, err := s.insertUser(c, &user)
+	if err != nil {
+		return User{}, false, err
+	}
+	if !created { // another request has made the user just now
+		user, err = s.userByID(c, id)
+		return user, false, err
+	}
+	// There may be limits for a user of that name already.
+	there, err := s.imposedLimits(c, OnUser, id)
+	if err == nil && there.none() {
+		err = s.impose(c, OnUser, id, &policy.Limits)
+	}
+	return user, true, err
+}
+
+// firstKey makes the primary key of a user who never had a key, and returns nil for others.
+func (s *Service) firstKey(c store.Conn, userID string, at time.Time) (*NewKey, error) {
+	var there bool
+	if err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&there); err != nil || there {
+		return nil, err
+	}
+	row, plain := s.newKey(userID, true, primaryOptions)
+	row.CreatedAt = at
+	var err error
+	if row.limitedBy, err = s.limitedBy(c, userID); err != nil {
+		return nil, err
+	}
+	made, err := s.storeKey(c, &row, hashKey(plain))
+	if err != nil {
+		return nil, err
+	}
+	return &NewKey{GatewayKey: *made, Key: plain}, nil
+}
+
+func errWaiting(userID string) error {
+	return apierror.New(http.StatusForbidden, "user_waiting", "the user %.200q waits for the approval of an operator of this gateway", userID)
+}

@@ -1,0 +1,293 @@
+package keychain
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// signs is SignIn for a test that looks at the error or the key alone.
+func (n *node) signs(t *testing.T, who Arrival, policy NewUsers) (*NewKey, error) {
+	t.Helper()
+	_, key, created, err := n.SignIn(t.Context(), who, policy)
+	if created != (key != nil) {
+		t.Errorf("created is %t, and the key %v", created, key)
+	}
+	return key, err
+}
+
+// teamNames returns the teams of a user, the default one first.
+func (n *node) teamNames(t *testing.T, user string) string {
+	t.Helper()
+	teams, err := n.TeamsOf(t.Context(), user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, len(teams))
+	for i := range teams {
+		names[i] = teams[i].Name
+	}
+	return strings.Join(names, " ")
+}
+
+// TestApproval makes people wait who are not known, and lets them in once an operator says so.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		limits, _ := tight(n.now())
+		policy := NewUsers{Approve: true, Team: "newcomers", Limits: limits}
+		n.user(t, "alice")
+		if key, err := n.signs(t, Arrival{ID: "alice"}, policy); err != nil || key != nil {
+			t.Errorf("who is known: %v, error %v", key, err)
+		}
+		bob := Arrival{ID: "bob", Profile: Profile{Email: "bob@example.com"}}
+		for range 2 {
+			_, err := n.signs(t, bob, policy)
+			wantRefusal(t, err, http.StatusForbidden, "user_waiting", "")
+		}
+		wantRefusal(t, n.Active(t.Context(), "bob"), http.StatusForbidden, "user_waiting", "")
+		if _, err := n.Keyless(t.Context(), "bob"); err == nil {
+			t.Error("a request in the name of someone who waits passes")
+		}
+		forced, err := n.CreateKey(t.Context(), "bob", KeyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantUnknownKey(t, n, forced.Key)
+		if user, err := n.UserBy(t.Context(), "bob@example.com"); err != nil || user.WaitingSince == nil {
+			t.Errorf("%+v, error %v", user, err)
+		}
+
+		// The rows of a key that waits with its user are no first key.
+		carol := Arrival{ID: "carol"}
+		_, err = n.signs(t, carol, policy)
+		wantRefusal(t, err, http.StatusForbidden, "user_waiting", "")
+		if err := n.ResumeUser(t.Context(), "carol"); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Active(t.Context(), "carol"); err != nil {
+			t.Error(err)
+		}
+		key, err := n.signs(t, carol, policy)
+		if err != nil || key == nil || !key.IsPrimary || len(key.Imposed) != 1 {
+			t.Fatalf("%+v, error %v", key, err)
+		}
+		if key, err := n.signs(t, carol, policy); err != nil || key != nil {
+			t.Errorf("another first key %v, error %v", key, err)
+		}
+		if names := n.teamNames(t, "carol"); names != "newcomers" {
+			t.Errorf("she is in %s", names)
+		}
+	})
+}
+
+// TestTeamsByRule follows the groups of an identity provider, and leaves alone what people do.
+func TestTeamsByRule(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		n.team(t, "red")
+		blue := n.team(t, "blue")
+		policy := NewUsers{Refuse: true, Team: "newcomers"}
+		_, err := n.signs(t, Arrival{ID: "eve", Groups: []string{"green", "a\x00b"}}, policy)
+		wantRefusal(t, err, http.StatusForbidden, "new_users_refused", "")
+		if _, err := n.Team(t.Context(), "green"); err == nil {
+			t.Error("a group has made a team")
+		}
+		for _, step := range []struct {
+			who   Arrival
+			teams string
+		}{
+			{Arrival{Groups: []string{"red", "green"}}, "red"},
+			{Arrival{Groups: []string{"red"}, Teams: []string{"violet"}}, "red violet"},
+			{Arrival{Teams: []string{"violet"}}, "violet"},
+			{Arrival{Teams: []string{"violet"}}, "violet"},
+			{Arrival{}, ""},
+			{Arrival{Groups: []string{"blue"}}, "blue"},
+		} {
+			// A token that leaves the claims out, and an operator who makes the user again, take
+			// nobody out of a team.
+			if before := n.teamNames(t, "ada"); before != "" {
+				if _, err := n.signs(t, Arrival{ID: "ada"}, policy); err != nil {
+					t.Fatal(err)
+				}
+				if _, _, _, err := n.InitUser(t.Context(), "ada"); err != nil {
+					t.Fatal(err)
+				}
+				if names := n.teamNames(t, "ada"); names != before {
+					t.Errorf("without claims she is in %q, and was in %q", names, before)
+				}
+			}
+			step.who.ID, step.who.Complete = "ada", true
+			if _, err := n.signs(t, step.who, policy); err != nil {
+				t.Fatal(err)
+			}
+			if names := n.teamNames(t, "ada"); names != step.teams {
+				t.Errorf("with %+v she is in %q", step.who, names)
+			}
+		}
+
+		// A membership that somebody has made stays.
+		if err := n.SetMember(t.Context(), blue.ID, "ada", Membership{Role: RoleAdmin}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.signs(t, Arrival{ID: "ada"}, policy); err != nil {
+			t.Fatal(err)
+		}
+		if names := n.teamNames(t, "ada"); names != "blue" {
+			t.Errorf("she is in %q", names)
+		}
+		audit, err := n.Audit(t.Context(), 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		actors := make(map[string]int)
+		for _, e := range audit {
+			actors[e.Actor]++
+		}
+		if actors[SignInRule] != 5 {
+			t.Errorf("changes by actor: %v", actors)
+		}
+	})
+}
+
+// TestInvitations lets people in who are invited, each once.
+func TestInvitations(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		red := n.team(t, "red")
+		refuse := NewUsers{Refuse: true}
+		invite := func(in Invitation) (Invitation, string) {
+			t.Helper()
+			made, token, err := n.Invite(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return made, token
+		}
+		_, token := invite(Invitation{Email: " Ada@Example.com ", TeamID: red.ID, Role: RoleAdmin})
+		other := Arrival{ID: "eve", Invitation: token, Profile: Profile{Email: "eve@example.com"}}
+		_, err := n.signs(t, other, refuse)
+		wantRefusal(t, err, http.StatusForbidden, "invitation_for_another", "")
+		ada := Arrival{ID: "ada", Invitation: token, Profile: Profile{Email: "ada@example.com"}}
+		if key, err := n.signs(t, ada, refuse); err != nil || key == nil || key.TeamID != red.ID {
+			t.Fatalf("%+v, error %v", key, err)
+		}
+		if key, err := n.signs(t, ada, refuse); err != nil || key != nil {
+			t.Errorf("the second time: %v, error %v", key, err)
+		}
+		if admin, err := n.Administers(t.Context(), "ada", red.ID); err != nil || !admin {
+			t.Errorf("she administers it: %t, error %v", admin, err)
+		}
+		_, err = n.signs(t, Arrival{ID: "eve", Invitation: token}, refuse)
+		wantRefusal(t, err, http.StatusForbidden, "invitation_invalid", "")
+
+		// Somebody who waits is let in by it, too.
+		_, err = n.signs(t, Arrival{ID: "bob"}, NewUsers{Approve: true})
+		wantRefusal(t, err, http.StatusForbidden, "user_waiting", "")
+		_, token = invite(Invitation{Email: "bob@example.com"})
+		if key, err := n.signs(t, Arrival{ID: "bob", Invitation: token}, NewUsers{Approve: true}); err != nil || key == nil {
+			t.Errorf("%v, error %v", key, err)
+		}
+
+		withdrawn, token := invite(Invitation{Email: "carol@example.com"})
+		if err := n.Withdraw(t.Context(), withdrawn.ID); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, n.Withdraw(t.Context(), withdrawn.ID), http.StatusNotFound, "not_found", "")
+		_, late := invite(Invitation{Email: "carol@example.com", ExpiresAt: n.now().Add(time.Hour)})
+		n.clock.Offset.Add(int64(2 * time.Hour))
+		for _, bad := range []string{token, late, "no token", strings.Repeat("a", 43)} {
+			_, err = n.signs(t, Arrival{ID: "carol", Invitation: bad}, NewUsers{})
+			wantRefusal(t, err, http.StatusForbidden, "invitation_invalid", "")
+		}
+		for _, bad := range []Invitation{
+			{Email: "carol"},
+			{Email: "c@example.com", Role: "king"},
+			{Email: "c@example.com", ExpiresAt: n.now()},
+			{Email: "c@example.com", ExpiresAt: n.now().AddDate(1, 0, 0)},
+		} {
+			if _, _, err := n.Invite(t.Context(), bad); err == nil {
+				t.Errorf("%+v is made", bad)
+			}
+		}
+		_, _, err = n.Invite(t.Context(), Invitation{Email: "c@example.com", TeamID: "team_none"})
+		wantRefusal(t, err, http.StatusNotFound, "not_found", "")
+		if list, err := n.Invitations(t.Context(), "", 10); err != nil || len(list) != 3 {
+			t.Errorf("%+v, error %v", list, err)
+		}
+	})
+}
+
+// TestTeamKeys makes keys that belong to a team: they count for it, nobody can sign in as it, and
+// they end with it.
+func TestTeamKeys(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		red := n.team(t, "red")
+		tokens := int64(100)
+		if _, err := n.SetLimits(t.Context(), OnTeam, red.ID, Limits{Budgets: Budgets{TokensPerDay: &tokens}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		_, err := n.CreateTeamKey(t.Context(), "team_none", KeyOptions{})
+		wantRefusal(t, err, http.StatusNotFound, "not_found", "")
+		rate := int64(60)
+		var key *NewKey
+		for range 2 {
+			if key, err = n.CreateTeamKey(t.Context(), red.ID, KeyOptions{Label: "ci", RateLimitPerMinute: &rate}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id, err := n.Authenticate(t.Context(), key.Key)
+		if err != nil || id.TeamID != red.ID || id.UserID != red.ID || len(id.Imposed) != 2 {
+			t.Fatalf("%+v, error %v", id, err)
+		}
+		wantRefusal(t, n.Active(t.Context(), red.ID), http.StatusForbidden, "team_account", "")
+		green := n.team(t, "green") // which has no keys yet
+		_, err = n.signs(t, Arrival{ID: green.ID}, NewUsers{})
+		wantRefusal(t, err, http.StatusForbidden, "team_account", "")
+		shared, err := n.AddKeyOf(t.Context(), Owner{OnTeam, red.ID}, "alpha", "sk-of-the-team", "", func(string) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		account, err := n.Account(t.Context(), id.UserID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys := account.KeysFor(testCatalog(t), id.TeamID)["alpha"]; len(keys) != 1 || keys[0].ID != shared.ID {
+			t.Errorf("its provider keys are %+v", keys)
+		}
+		if err := n.SuspendUser(t.Context(), red.ID); err != nil {
+			t.Fatal(err)
+		}
+		if suspended, err := n.SuspendedUsers(t.Context(), "", 10); err != nil || len(suspended) != 0 {
+			t.Errorf("among the people who are suspended there are %+v, error %v", suspended, err)
+		}
+		if err := n.ResumeUser(t.Context(), red.ID); err != nil {
+			t.Fatal(err)
+		}
+		_, err = n.signs(t, Arrival{ID: red.ID}, NewUsers{})
+		wantRefusal(t, err, http.StatusForbidden, "team_account", "")
+		_, err = n.Keyless(t.Context(), red.ID)
+		wantRefusal(t, err, http.StatusForbidden, "team_account", "")
+		wantRefusal(t, n.SetMember(context.Background(), n.team(t, "blue").ID, red.ID, Membership{}), http.StatusNotFound, "not_found", "")
+		if users, err := n.Users(t.Context(), "", "", 10); err != nil || len(users) != 0 {
+			t.Errorf("among the people there are %+v, error %v", users, err)
+		}
+		if team, err := n.Team(t.Context(), red.ID); err != nil || team.Members != 0 {
+			t.Errorf("%+v, error %v", team, err)
+		}
+		if keys, err := n.Keys(t.Context(), red.ID); err != nil || len(keys) != 2 {
+			t.Errorf("%+v, error %v", keys, err)
+		}
+		if err := n.RemoveTeam(t.Context(), red.ID); err != nil {
+			t.Fatal(err)
+		}
+		wantUnknownKey(t, n, key.Key)
+	})
+}

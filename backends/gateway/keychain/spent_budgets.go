@@ -1,0 +1,102 @@
+package keychain
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// budget is a bound on what is spent from a purse.
+type budget struct {
+	spending.Purse
+	*Budgets
+}
+
+// budgets appends those that bind the key.
+func (id *Identity) budgets(list []budget) []budget {
+	if !id.Budgets.none() {
+		list = append(list, budget{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Budgets})
+	}
+	for i := range id.Imposed {
+		if l := &id.Imposed[i]; !l.Budgets.none() {
+			list = append(list, budget{spending.Purse{On: l.On, ID: l.Holder}, &l.Budgets})
+		}
+	}
+	return list
+}
+
+// admitBudgets refuses a key that has spent a budget.
+func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
+	var room [1 + len(limitHolders)]budget
+	var last *spentBudget
+	for _, b := range id.budgets(room[:0]) {
+		spent, err := s.admit(ctx, id.KeyID, b)
+		if err != nil {
+			return err
+		}
+		if spent != nil && (last == nil || spent.lastsLonger(last)) {
+			last = spent // its end is when the same request may succeed
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return last.refusal(s.now())
+}
+
+// admit returns the budget among those of b that was spent and begins anew last, or nil.
+func (s *Service) admit(ctx context.Context, keyID string, b budget) (*spentBudget, error) {
+	now := s.now()
+	sums, err := s.spent.Spent(ctx, keyID, b.Purse, b.total(), now)
+	if err != nil {
+		return nil, err
+	}
+	return b.spent(&sums, spending.StartOfDay(now)), nil
+}
+
+// spent returns the budget that was spent and begins anew last, or nil.
+func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
+	for w := range spending.NumberOfWindows { // the longest first
+		tokens, usd := b.of(w)
+		switch name := &windowNames[w]; {
+		case *tokens != nil && sums[w].Tokens >= **tokens:
+			return &spentBudget{b.On, name.tokens, fmt.Sprint(**tokens, " tokens ", name.text), w.End(day)}
+		case *usd != nil && sums[w].Micros >= int64(**usd):
+			return &spentBudget{b.On, name.usd, (*usd).String() + " USD " + name.text, w.End(day)}
+		}
+	}
+	return nil
+}
+
+// spentBudget is a budget of which nothing is left.
+type spentBudget struct {
+	on, name, amount string
+	anew             time.Time // when it begins anew; zero: never
+}
+
+// lastsLonger reports whether a request is refused for longer than for another budget.
+func (b *spentBudget) lastsLonger(other *spentBudget) bool {
+	return !other.anew.IsZero() && (b.anew.IsZero() || b.anew.After(other.anew))
+}
+
+// refusal says whose budget is spent, how much it is, and until when.
+func (b *spentBudget) refusal(now time.Time) error {
+	whose := subjects[b.on] + " has spent the budget %s that the operator has set, %s"
+	if b.on == spending.OwnKey {
+		whose = subjects[b.on] + " has spent its budget %s, %s"
+	}
+	ends := "; ask the operator for more"
+	if !b.anew.IsZero() {
+		ends = "; it begins anew at " + b.anew.Format(time.RFC3339)
+	}
+	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota", whose+"%s", b.name, b.amount, ends)
+	if !b.anew.IsZero() {
+		refusal.RetryAfter = b.anew.Sub(now)
+	}
+	refusal.NoRetry = true // an SDK would not wait that long
+	return refusal
+}

@@ -1,0 +1,356 @@
+package keychain
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Team is a group of users whose requests count together. A user can be in several: their
+// keys count for the team that each was made for, and else for the user's default team.
+type Team struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	CreatedAt time.Time `json:"created_at"`
+	Members   int64     `json:"members"` // how many there are
+}
+
+// Member is a user in a team.
+type Member struct {
+	UserID  string    `json:"user_id"`
+	AddedAt time.Time `json:"added_at"`
+	// Default reports that it is the team of the user's keys that were made for none.
+	Default bool `json:"default"`
+	// Role is RoleMember or RoleAdmin.
+	Role string `json:"role"`
+	// Email and Name are those of the user.
+	Email string `json:"email,omitempty"`
+	Name  string `json:"name,omitempty"`
+}
+
+// The roles of members.
+const (
+	RoleMember = "member"
+	// RoleAdmin is for who adds and removes members and sees what the team spends.
+	RoleAdmin = "admin"
+)
+
+// maxTeamName is how many characters a team's name can have.
+const maxTeamName = 100
+
+// AddTeam makes a team. It is an error with 409 where another has the name, which has 1 to
+// maxTeamName characters.
+func (s *Service) AddTeam(ctx context.Context, name string) (Team, error) {
+	if err := CheckTeamName(name); err != nil {
+		return Team{}, err
+	}
+	t := Team{ID: "team_" + random(20), Name: name, CreatedAt: s.now().UTC().Truncate(time.Microsecond)}
+	err := s.write(ctx, func(c store.Conn) error {
+		made, err := s.insertTeam(c, &t)
+		if err == nil && !made {
+			err = errTeamExists(name)
+		}
+		if err != nil {
+			return err
+		}
+		return s.audit(ctx, c, "team.created", t.ID, map[string]string{"name": name})
+	})
+	return t, err
+}
+
+func (s *Service) insertTeam(c store.Conn, t *Team) (made bool, err error) {
+	n, err := c.Exec(`INSERT INTO gateway_teams (id, name, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING`,
+		t.ID, t.Name, schema.Micros(t.CreatedAt))
+	return n == 1, err
+}
+
+// ensureTeam returns the id of the team of a name, which is made where there is none.
+func (s *Service) ensureTeam(c store.Conn, name string) (id string, err error) {
+	t := Team{ID: "team_" + random(20), Name: name, CreatedAt: s.now()}
+	if _, err := s.insertTeam(c, &t); err != nil {
+		return "", err
+	}
+	err = c.Row(`SELECT id FROM gateway_teams WHERE name = ?`, name).Scan(&id)
+	return id, err
+}
+
+// joinByName adds a user, who is in no team, to the team of a name, which is made where there
+// is none.
+func (s *Service) joinByName(c store.Conn, name, userID string) error {
+	id, err := s.ensureTeam(c, name)
+	if err != nil {
+		return err
+	}
+	return s.insertMember(c, id, userID, true)
+}
+
+// RenameTeam gives a team another name. It is an error with 409 where another has it.
+func (s *Service) RenameTeam(ctx context.Context, id, name string) error {
+	if err := CheckTeamName(name); err != nil {
+		return err
+	}
+	return s.write(ctx, func(c store.Conn) error {
+		team, err := s.teamByID(c, id)
+		if err != nil || team.Name == name {
+			return err
+		}
+		n, err := c.Exec(`UPDATE gateway_teams SET name = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM gateway_teams WHERE name = ?)`,
+			name, id, name)
+		if err == nil && n == 0 {
+			err = errTeamExists(name)
+		}
+		if err != nil {
+			return err
+		}
+		return s.audit(ctx, c, "team.renamed", id, map[string]string{"from": team.Name, "to": name})
+	})
+}
+
+// CheckTeamName refuses what no team can be called: names of 1 to maxTeamName characters that
+// begin or end with a blank, and those that look like the id of a team, by which teams are addressed, too.
+func CheckTeamName(name string) error {
+	if strings.TrimSpace(name) != name || strings.HasPrefix(name, "team_") {
+		return invalid("name", "the name of a team must not begin or end with a blank, nor begin with team_")
+	}
+	return checkText("name", name, 1, maxTeamName)
+}
+
+func errTeamExists(name string) error {
+	return apierror.New(http.StatusConflict, "already_exists", "there is a team %q already", name)
+}
+
+// RemoveTeam removes a team with the limits on it, its own keys, gateway keys and those at
+// providers, and its open invitations. Its members stay as users, and their keys count for their
+// default teams. What the team has spent stays in the reports.
+func (s *Service) RemoveTeam(ctx context.Context, id string) error {
+	return s.changeLimits(ctx, func(c store.Conn) error {
+		team, err := s.teamByID(c, id)
+		if err != nil {
+			return err
+		}
+		members, err := store.List(c, schema.Text, `SELECT user_id FROM gateway_team_members WHERE team_id = ?`, id)
+		if err != nil {
+			return err
+		}
+		for _, user := range members {
+			if err := s.removeMember(c, id, user); err != nil {
+				return err
+			}
+		}
+		if err := s.impose(c, OnTeam, id, new(Limits)); err != nil {
+			return err
+		}
+		if err := s.deleteUser(c, id); err != nil { // the team's own keys
+			return err
+		}
+		if err := s.deleteKeysOf(c, Owner{OnTeam, id}); err != nil {
+			return err
+		}
+		for _, query := range []string{
+			`DELETE FROM gateway_invitations WHERE team_id = ? AND accepted_at IS NULL`,
+			`DELETE FROM gateway_aliases WHERE owner_kind = 'team' AND owner = ?`,
+			`DELETE FROM gateway_teams WHERE id = ?`,
+		} {
+			if _, err = c.Exec(query, id); err != nil {
+				return err
+			}
+		}
+		return s.audit(ctx, c, "team.removed", id, map[string]string{"name": team.Name})
+	})
+}
+
+const selectTeams = `SELECT t.id, t.name, t.created_at, (SELECT count(*) FROM gateway_team_members AS m WHERE m.team_id = t.id)
+	FROM gateway_teams AS t `
+
+func scanTeam(row store.Row) (t Team, err error) {
+	var created int64
+	err = row.Scan(&t.ID, &t.Name, &created, &t.Members)
+	t.CreatedAt = schema.Moment(created)
+	return t, err
+}
+
+// Teams lists teams by name, at most limit of them behind the name after.
+func (s *Service) Teams(ctx context.Context, after string, limit int) ([]Team, error) {
+	if !schema.StorableID(after) {
+		return nil, nil
+	}
+	return read(ctx, s, scanTeam, selectTeams+`WHERE t.name > ? ORDER BY t.name LIMIT ?`, after, limit)
+}
+
+// Team finds a team by its id or by its name. It is an error with 404 where there is none.
+func (s *Service) Team(ctx context.Context, idOrName string) (t Team, err error) {
+	if !schema.StorableID(idOrName) {
+		return t, notFound("team", idOrName)
+	}
+	found, err := read(ctx, s, scanTeam, selectTeams+`WHERE t.id = ? OR t.name = ?`, idOrName, idOrName)
+	if err == nil && len(found) == 0 {
+		err = notFound("team", idOrName)
+	}
+	if err != nil {
+		return t, err
+	}
+	return found[0], nil
+}
+
+func (s *Service) teamByID(c store.Conn, id string) (Team, error) {
+	if !schema.StorableID(id) {
+		return Team{}, notFound("team", id)
+	}
+	t, err := scanTeam(c.Row(selectTeams+`WHERE t.id = ?`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound("team", id)
+	}
+	return t, err
+}
+
+// Members lists the members of a team by user id, at most limit of them behind after.
+func (s *Service) Members(ctx context.Context, teamID, after string, limit int) ([]Member, error) {
+	if !schema.StorableID(teamID) || !schema.StorableID(after) {
+		return nil, nil
+	}
+	return read(ctx, s, func(row store.Row) (m Member, err error) {
+		var added int64
+		var email, name sql.NullString
+		err = row.Scan(&m.UserID, &added, &m.Default, &m.Role, &email, &name)
+		m.AddedAt, m.Email, m.Name = schema.Moment(added), email.String, name.String
+		return m, err
+	}, `SELECT m.user_id, m.added_at, CASE WHEN u.team_id = m.team_id THEN 1 ELSE 0 END, m.role, u.email, u.name
+		FROM gateway_team_members AS m JOIN gateway_users AS u ON u.id = m.user_id
+		WHERE m.team_id = ? AND m.user_id > ? ORDER BY m.user_id LIMIT ?`, teamID, after, limit)
+}
+
+// TeamsOf lists the teams of a user, first the default one, then by name.
+func (s *Service) TeamsOf(ctx context.Context, userID string) ([]Team, error) {
+	if !schema.StorableID(userID) {
+		return nil, nil
+	}
+	return read(ctx, s, scanTeam, selectTeams+`JOIN gateway_team_members AS m ON m.team_id = t.id
+		JOIN gateway_users AS u ON u.id = m.user_id WHERE m.user_id = ?
+		ORDER BY CASE WHEN u.team_id = t.id THEN 0 ELSE 1 END, t.name`, userID)
+}
+
+// Membership is how a user is in a team.
+type Membership struct {
+	// Default makes the team the user's default one. The first team of a user is that in any case.
+	Default bool
+	// Role is RoleMember or RoleAdmin. Empty leaves that of a member as it is; someone new is
+	// RoleMember.
+	Role string
+}
+
+// SetMember adds a user to a team, or changes how they are in it.
+func (s *Service) SetMember(ctx context.Context, teamID, userID string, m Membership) error {
+	if m.Role != "" && m.Role != RoleMember && m.Role != RoleAdmin {
+		return invalid("role", "role must be %s or %s", RoleMember, RoleAdmin)
+	}
+	return s.changeLimits(ctx, func(c store.Conn) error {
+		user, err := s.userByID(c, userID)
+		if err == nil && user.Service {
+			err = notFound("user", userID)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := s.teamByID(c, teamID); err != nil {
+			return err
+		}
+		if err := s.setMember(c, teamID, userID, m); err != nil {
+			return err
+		}
+		return s.audit(ctx, c, "member.set", teamID, map[string]any{"user_id": userID, "default": m.Default, "role": m.Role})
+	})
+}
+
+// setMember adds a user to a team, or changes how they are in it. They stay in it whatever rules say.
+func (s *Service) setMember(c store.Conn, teamID, userID string, m Membership) error {
+	if err := s.insertMember(c, teamID, userID, m.Default); err != nil {
+		return err
+	}
+	_, err := c.Exec(`UPDATE gateway_team_members SET role = coalesce(?, role), by_rule = 0 WHERE team_id = ? AND user_id = ?`,
+		schema.Nullable(m.Role), teamID, userID)
+	return err
+}
+
+// Administers reports whether a user is RoleAdmin in a team.
+func (s *Service) Administers(ctx context.Context, userID, teamID string) (bool, error) {
+	if !schema.StorableID(userID) || !schema.StorableID(teamID) {
+		return false, nil
+	}
+	found, err := read(ctx, s, schema.Text, `SELECT m.role FROM gateway_team_members AS m WHERE m.team_id = ? AND m.user_id = ?`, teamID, userID)
+	return len(found) == 1 && found[0] == RoleAdmin, err
+}
+
+func (s *Service) insertMember(c store.Conn, teamID, userID string, byDefault bool) error {
+	if _, err := c.Exec(`INSERT INTO gateway_team_members (team_id, user_id, added_at) VALUES (?, ?, ?)
+		ON CONFLICT (team_id, user_id) DO NOTHING`, teamID, userID, schema.Micros(s.now())); err != nil {
+		return err
+	}
+	change := `UPDATE gateway_users SET team_id = ? WHERE id = ?`
+	if !byDefault {
+		change += ` AND team_id IS NULL`
+	}
+	_, err := c.Exec(change, teamID, userID)
+	return err
+}
+
+// RemoveMember takes a user out of a team. Their keys of that team count for their default
+// team then, which becomes the one that they have been in for the longest where it was this.
+// It is an error with 404 where the user is not in the team, and with 403 where it is their only
+// one and only is false: no limits of a team would bind them any more.
+func (s *Service) RemoveMember(ctx context.Context, teamID, userID string, only bool) error {
+	return s.changeLimits(ctx, func(c store.Conn) error {
+		if _, err := s.teamByID(c, teamID); err != nil {
+			return err
+		}
+		if !only {
+			var others int
+			if err := c.Row(`SELECT count(*) FROM gateway_team_members WHERE user_id = ? AND team_id <> ?`, userID, teamID).Scan(&others); err != nil {
+				return err
+			}
+			if others == 0 {
+				return apierror.New(http.StatusForbidden, "only_team",
+					"this is the only team of the user %.200q, whose limits would not bind them any more: ask an operator", userID)
+			}
+		}
+		if err := s.removeMember(c, teamID, userID); err != nil {
+			return err
+		}
+		return s.audit(ctx, c, "member.removed", teamID, map[string]string{"user_id": userID})
+	})
+}
+
+func (s *Service) removeMember(c store.Conn, teamID, userID string) error {
+	if !schema.StorableID(userID) {
+		return notFound("member", userID)
+	}
+	n, err := c.Exec(`DELETE FROM gateway_team_members WHERE team_id = ? AND user_id = ?`, teamID, userID)
+	if err == nil && n == 0 {
+		err = notFound("member", userID)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(`UPDATE gateway_users SET team_id = (SELECT m.team_id FROM gateway_team_members AS m
+		WHERE m.user_id = gateway_users.id ORDER BY m.added_at, m.team_id LIMIT 1) WHERE id = ? AND team_id = ?`, userID, teamID)
+	return err
+}
+
+// requireMember returns an error with 404 where a user is not in a team.
+func (s *Service) requireMember(c store.Conn, teamID, userID string) error {
+	if !schema.StorableID(teamID) {
+		return notFound("team", teamID)
+	}
+	var one int
+	err := c.Row(`SELECT 1 FROM gateway_team_members WHERE team_id = ? AND user_id = ?`, teamID, userID).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return apierror.New(http.StatusNotFound, "not_found", "the user %.200q is in no team %.200q", userID, teamID)
+	}
+	return err
+}

@@ -1,0 +1,62 @@
+package keychain
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// NoTools, alone in a list of allowed tools, allows none.
+const NoTools = "none"
+
+// maxAllowedTools bounds a list of allowed tools.
+const maxAllowedTools = 50
+
+// checkAllowedTools takes names such as web_search, or NoTools alone.
+func checkAllowedTools(tools []string) error {
+	if tools != nil && len(tools) == 0 {
+		return invalid("allowed_tools", "allowed_tools must have at least one name: %q for none, or leave it out to allow all", NoTools)
+	}
+	if len(tools) > maxAllowedTools {
+		return invalid("allowed_tools", "allowed_tools must have at most %d names", maxAllowedTools)
+	}
+	for i, tool := range tools {
+		param := fmt.Sprintf("allowed_tools[%d]", i)
+		if err := checkText(param, tool, 1, 100); err != nil {
+			return err
+		}
+		if tool == NoTools && len(tools) > 1 {
+			return invalid(param, "%q must stand alone in allowed_tools", NoTools)
+		}
+	}
+	return nil
+}
+
+// RestrictsTools reports whether the key may not be used for every tool that providers run.
+func (id *Identity) RestrictsTools() bool {
+	restricts := func(i Imposed) bool { return i.AllowedTools != nil }
+	return id.AllowedTools != nil || slices.ContainsFunc(id.Imposed, restricts)
+}
+
+// AdmitTools refuses a request that asks its provider to run one of the tools, by the names of
+// wire.ServerTools, with 403 where a limit of the key does not allow it.
+func (id *Identity) AdmitTools(tools []string) error {
+	for _, tool := range tools {
+		list := ""
+		if id.AllowedTools != nil && !slices.Contains(id.AllowedTools, tool) {
+			list = "the key's allowed_tools"
+		}
+		for i := range id.Imposed {
+			if l := &id.Imposed[i]; l.AllowedTools != nil && !slices.Contains(l.AllowedTools, tool) {
+				list = "the tools that the operator allows " + beneficiaries[l.On]
+			}
+		}
+		if list != "" {
+			return apierror.New(http.StatusForbidden, "permission_denied",
+				"the request asks the provider to run the tool %.100q, which is not among %s: leave the tool out", tool, list)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package management
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// ownedBy runs a function for an owner whose things the caller may manage.
+type ownedBy func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error)
+
+// aliasRoutes are those of the aliases of users, teams and the organisation.
+func (s *Service) aliasRoutes() []rest.Route {
+	user := func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
+		return s.own(func(c *rest.Call, user string) (any, error) {
+			return fn(c, keychain.Owner{Kind: keychain.OnUser, ID: user})
+		})
+	}
+	team := func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
+		return s.ofTeam(func(c *rest.Call, team string) (any, error) {
+			return fn(c, keychain.Owner{Kind: keychain.OnTeam, ID: team})
+		})
+	}
+	all := func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
+		return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
+	}
+	routes := s.aliasRoutesOf("/users/{user_id}/aliases", tagModels, "one's own", user)
+	routes = append(routes, s.aliasRoutesOf("/operator/teams/{team_id}/aliases", tagOperator, "a team", team)...)
+	return append(routes, s.aliasRoutesOf("/operator/organisation/aliases", tagOperator, "everybody", all)...)
+}
+
+func (s *Service) aliasRoutesOf(path, tag, owner string, guard ownedBy) []rest.Route {
+	return []rest.Route{
+		{
+			Method: "GET", Path: path, Tag: tag, Serve: guard(s.aliases), Answer: "AliasList", Errors: []int{403, 404},
+			Summary: "List the aliases of " + owner, Description: "Other names for models and tiers, by name.",
+		},
+		{
+			Method: "PUT", Path: path + "/{alias...}", Tag: tag, Serve: guard(s.setAlias), Body: "AliasInput", Answer: "Alias", Errors: []int{403, 404, 409},
+			Summary:     "Set an alias of " + owner,
+			Description: "A request for it is one for its target: provider/model, the id of a model, or low, medium, high. It lifts no limit. A user's aliases win over those of the team, these over those of everybody.",
+		},
+		{
+			Method: "DELETE", Path: path + "/{alias...}", Tag: tag, Serve: guard(s.removeAlias), Errors: []int{403, 404},
+			Summary: "Remove an alias of " + owner,
+		},
+	}
+}
+
+func (s *Service) aliases(c *rest.Call, owner keychain.Owner) (any, error) {
+	list, err := s.Keychain.Aliases(c.R.Context(), owner)
+	return struct {
+		Rows []keychain.Alias `json:"data"`
+	}{orNone(list)}, err
+}
+
+func (s *Service) setAlias(c *rest.Call, owner keychain.Owner) (any, error) {
+	var in struct {
+		Target string `json:"target"`
+	}
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	return s.Keychain.SetAlias(c.R.Context(), s.Catalog(), owner, c.Path("alias"), in.Target)
+}
+
+func (s *Service) removeAlias(c *rest.Call, owner keychain.Owner) (any, error) {
+	return nil, s.Keychain.RemoveAlias(c.R.Context(), owner, c.Path("alias"))
+}

@@ -1,0 +1,108 @@
+package management
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
+	"github.com/tollgate-gateway/tollgate/internal/origin"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// newInvitation is an invitation just made.
+type newInvitation struct {
+	keychain.Invitation
+	// Token is shown this once.
+	Token string `json:"token"`
+	// Link leads to the console, which brings the token when the person signs in.
+	Link string `json:"link"`
+	// Mailed reports that the mail server has taken a mail with the link.
+	Mailed bool `json:"mailed"`
+}
+
+// inviteUser makes an invitation.
+func (s *Service) inviteUser(c *rest.Call) (any, error) {
+	var in struct {
+		Email     string    `json:"email"`
+		TeamID    string    `json:"team_id"`
+		Role      string    `json:"role"`
+		ExpiresAt time.Time `json:"expires_at"`
+	}
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	made, token, err := s.Keychain.Invite(c.R.Context(), keychain.Invitation{Email: in.Email, TeamID: in.TeamID, Role: in.Role, ExpiresAt: in.ExpiresAt})
+	if err != nil {
+		return nil, err
+	}
+	answer := newInvitation{Invitation: made, Token: token, Link: InvitationLink(origin.Of(c.R), token)}
+	answer.Mailed = s.mailInvitation(c.R.Context(), &answer)
+	return answer, nil
+}
+
+// mailTimeout bounds the sending of an invitation, for which its operator waits.
+const mailTimeout = 10 * time.Second
+
+// mailInvitation sends the link to the person, and reports whether the mail server has taken it.
+// Where it has not, the operator has the link.
+func (s *Service) mailInvitation(ctx context.Context, made *newInvitation) bool {
+	if s.Mail == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
+	defer cancel()
+	session, err := s.Mail.Open(ctx)
+	if err != nil {
+		return false
+	}
+	defer session.Close()
+	return session.Send(ctx, &mail.Message{
+		ID: made.ID, Email: made.Email, Subject: "You are invited to the model gateway",
+		Text: "You are invited to use language models through this gateway. Sign in here:\n\n" + made.Link + "\n\n" +
+			"The link works once, until " + made.ExpiresAt.Format(time.RFC1123) + ".\nIf you did not expect it, there is nothing to do.\n",
+		About: []zap.Field{zap.String("invitation", made.ID)},
+	}) == nil
+}
+
+// InvitationLink returns the address of the console that accepts an invitation. The token is in
+// the fragment, which no server is sent and no log has.
+func InvitationLink(origin, token string) string {
+	return origin + "/console/#invitation=" + url.QueryEscape(token)
+}
+
+func (s *Service) invitations(c *rest.Call) (any, error) {
+	after, limit, err := window(c)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Keychain.Invitations(c.R.Context(), after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return list(found, limit, func(in *keychain.Invitation) string { return in.ID },
+		func(in *keychain.Invitation) keychain.Invitation { return *in }), nil
+}
+
+func (s *Service) withdraw(c *rest.Call) (any, error) {
+	return nil, s.Keychain.Withdraw(c.R.Context(), c.Path("invitation_id"))
+}
+
+// acceptInvitation lets in who signed in and brings an invitation.
+func (s *Service) acceptInvitation(c *rest.Call) (any, error) {
+	var in struct {
+		Token string `json:"token"`
+	}
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	if in.Token == "" {
+		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "token is missing: it is what the link of the invitation ends with").With("token")
+	}
+	return s.signIn(c, in.Token)
+}

@@ -1,0 +1,389 @@
+package management
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// The statuses of a user.
+const (
+	statusActive    = "active"
+	statusSuspended = "suspended"
+	statusWaiting   = "waiting"
+)
+
+// userRecord is a user as operators see them.
+type userRecord struct {
+	ID          string     `json:"id"`
+	Email       string     `json:"email"`
+	Name        string     `json:"name"`
+	Status      string     `json:"status"`
+	TeamID      *string    `json:"team_id"`
+	CreatedAt   time.Time  `json:"created_at"`
+	SuspendedAt *time.Time `json:"suspended_at"`
+	// WaitingSince is when a user signed in first who waits for approval.
+	WaitingSince *time.Time `json:"waiting_since"`
+}
+
+func userOf(u *keychain.User) userRecord {
+	r := userRecord{
+		ID: u.ID, Email: u.Email, Name: u.Name, Status: statusActive, TeamID: text(u.TeamID),
+		CreatedAt: u.CreatedAt, SuspendedAt: u.SuspendedAt, WaitingSince: u.WaitingSince,
+	}
+	switch {
+	case u.SuspendedAt != nil:
+		r.Status = statusSuspended
+	case u.WaitingSince != nil:
+		r.Status = statusWaiting
+	}
+	return r
+}
+
+// self tells who signed in and what they may do.
+func (s *Service) self(c *rest.Call) (any, error) {
+	answer := struct {
+		UserID string          `json:"user_id"`
+		Role   Role            `json:"role"`
+		Email  string          `json:"email"`
+		Name   string          `json:"name"`
+		Teams  []keychain.Team `json:"teams"`
+	}{UserID: c.User(), Role: s.role(c)}
+	if caller, ok := c.Who.(*Caller); ok {
+		answer.Email, answer.Name = caller.Email, caller.Name
+	}
+	teams, err := s.Keychain.TeamsOf(c.R.Context(), c.User())
+	answer.Teams = orNone(teams)
+	return answer, unavailable(err)
+}
+
+// budgets tells who signed in what is left of the budgets that bind them.
+func (s *Service) budgets(c *rest.Call) (any, error) {
+	left, err := s.Keychain.BudgetsLeft(c.R.Context(), c.User())
+	return struct {
+		Budgets []keychain.BudgetLeft `json:"data"`
+	}{orNone(left)}, err
+}
+
+// window reads how many rows a list shall have, and behind which one it begins.
+func window(c *rest.Call) (after string, limit int, err error) {
+	limit, err = c.Int("limit", 100, 1, 500)
+	return c.R.URL.Query().Get("after"), limit, err
+}
+
+// listed is a page of rows, with the place of the last one where there may be more.
+type listed[T any] struct {
+	Rows  []T     `json:"data"`
+	After *string `json:"next_after"`
+}
+
+func list[T, R any](rows []T, limit int, key func(*T) string, row func(*T) R) listed[R] {
+	l := listed[R]{Rows: make([]R, len(rows))}
+	for i := range rows {
+		l.Rows[i] = row(&rows[i])
+	}
+	if len(rows) == limit {
+		next := key(&rows[limit-1])
+		l.After = &next
+	}
+	return l
+}
+
+func (s *Service) users(c *rest.Call) (any, error) {
+	after, limit, err := window(c)
+	if err != nil {
+		return nil, err
+	}
+	users, err := s.Keychain.Users(c.R.Context(), strings.TrimSpace(c.R.URL.Query().Get("q")), after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return list(users, limit, func(u *keychain.User) string { return u.ID }, userOf), nil
+}
+
+func (s *Service) user(c *rest.Call) (any, error) {
+	user, err := s.Keychain.UserBy(c.R.Context(), c.Path("user_id"))
+	if err != nil {
+		return nil, err
+	}
+	teams, err := s.Keychain.TeamsOf(c.R.Context(), user.ID)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := s.Keychain.ImposedLimits(c.R.Context(), keychain.OnUser, user.ID)
+	return struct {
+		userRecord
+		Teams  []keychain.Team `json:"teams"`
+		Limits keychain.Limits `json:"limits"`
+	}{userOf(&user), orNone(teams), limits}, err
+}
+
+// makeUser makes a user with a first key, before they sign in themselves.
+func (s *Service) makeUser(c *rest.Call) (any, error) {
+	var in struct {
+		ID string `json:"id"`
+	}
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	user, key, created, err := s.Keychain.InitUser(c.R.Context(), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !created {
+		return nil, apierror.New(http.StatusConflict, "already_exists", "there is a user %.200q already", in.ID).With("id")
+	}
+	return userAnswer{UserID: user.ID, CreatedAt: user.CreatedAt.UTC(), Created: true, Key: key}, nil
+}
+
+func (s *Service) suspend(c *rest.Call) (any, error) {
+	return nil, s.Keychain.SuspendUser(c.R.Context(), c.Path("user_id"))
+}
+
+func (s *Service) resume(c *rest.Call) (any, error) {
+	return nil, s.Keychain.ResumeUser(c.R.Context(), c.Path("user_id"))
+}
+
+func (s *Service) removeUser(c *rest.Call) (any, error) {
+	return nil, s.Keychain.RemoveUser(c.R.Context(), c.Path("user_id"))
+}
+
+func (s *Service) keysOf(c *rest.Call) (any, error) { return s.listKeys(c, c.Path("user_id")) }
+
+// makeKeyFor makes a key whose limits the user cannot change.
+func (s *Service) makeKeyFor(c *rest.Call) (any, error) {
+	options, err := s.keyOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	options.Impose = true
+	return s.Keychain.CreateKey(c.R.Context(), c.Path("user_id"), options)
+}
+
+func (s *Service) revokeKeyOf(c *rest.Call) (any, error) {
+	return nil, s.Keychain.RevokeKey(c.R.Context(), c.Path("user_id"), c.Path("key_id"))
+}
+
+// limits serves the limits of a kind of holder, whose id is in the path under a name.
+func (s *Service) limits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
+	return func(c *rest.Call) (any, error) {
+		return s.Keychain.ImposedLimits(c.R.Context(), on, holder(c))
+	}
+}
+
+// setLimits replaces them. What is left away or null is without limit.
+func (s *Service) setLimits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
+	return func(c *rest.Call) (any, error) {
+		var in keychain.Limits
+		if err := c.Decode(&in); err != nil {
+			return nil, err
+		}
+		return s.Keychain.SetLimits(c.R.Context(), on, holder(c), in, s.Catalog())
+	}
+}
+
+func (s *Service) teams(c *rest.Call) (any, error) {
+	after, limit, err := window(c)
+	if err != nil {
+		return nil, err
+	}
+	teams, err := s.Keychain.Teams(c.R.Context(), after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return list(teams, limit, func(t *keychain.Team) string { return t.Name }, func(t *keychain.Team) keychain.Team { return *t }), nil
+}
+
+// teamName is the body of a new team and of a change of one.
+type teamName struct {
+	Name string `json:"name"`
+}
+
+func (s *Service) makeTeam(c *rest.Call) (any, error) {
+	var in teamName
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	return s.Keychain.AddTeam(c.R.Context(), in.Name)
+}
+
+func (s *Service) team(c *rest.Call, id string) (any, error) {
+	team, err := s.Keychain.Team(c.R.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := s.Keychain.ImposedLimits(c.R.Context(), keychain.OnTeam, team.ID)
+	return struct {
+		keychain.Team
+		Limits keychain.Limits `json:"limits"`
+	}{team, limits}, err
+}
+
+func (s *Service) renameTeam(c *rest.Call) (any, error) {
+	var in teamName
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	if err := s.Keychain.RenameTeam(c.R.Context(), c.Path("team_id"), in.Name); err != nil {
+		return nil, err
+	}
+	return s.team(c, c.Path("team_id"))
+}
+
+func (s *Service) removeTeam(c *rest.Call) (any, error) {
+	return nil, s.Keychain.RemoveTeam(c.R.Context(), c.Path("team_id"))
+}
+
+func (s *Service) members(c *rest.Call, team string) (any, error) {
+	after, limit, err := window(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
+		return nil, err
+	}
+	members, err := s.Keychain.Members(c.R.Context(), team, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return list(members, limit, func(m *keychain.Member) string { return m.UserID }, func(m *keychain.Member) keychain.Member { return *m }), nil
+}
+
+// setMember adds a user to a team, or changes how they are in it. Only operators make
+// administrators of teams, and default teams of users who are in others.
+func (s *Service) setMember(c *rest.Call, team string) (any, error) {
+	var in struct {
+		Role    string `json:"role"`
+		Default bool   `json:"default"`
+	}
+	if err := c.DecodeIfAny(&in); err != nil {
+		return nil, err
+	}
+	if (in.Role != "" && in.Role != keychain.RoleMember || in.Default) && s.role(c) != RoleOperator {
+		return nil, errForbidden()
+	}
+	return nil, s.Keychain.SetMember(c.R.Context(), team, c.Path("user_id"), keychain.Membership{Default: in.Default, Role: in.Role})
+}
+
+// removeMember takes a user out of a team. Only operators take somebody out of their only one.
+func (s *Service) removeMember(c *rest.Call, team string) (any, error) {
+	return nil, s.Keychain.RemoveMember(c.R.Context(), team, c.Path("user_id"), s.role(c) == RoleOperator)
+}
+
+func (s *Service) spending(c *rest.Call) (any, error) { return s.spendingOf(c, "") }
+
+// spendingOf sums what a team, or where it is empty everybody, spent.
+func (s *Service) spendingOf(c *rest.Call, team string) (any, error) {
+	from, to, format, err := period(c)
+	if err != nil {
+		return nil, err
+	}
+	compare, err := c.Choice("compare", "false", "true")
+	if err != nil {
+		return nil, err
+	}
+	lines, err := s.Spending.Spending(c.R.Context(), spending.Query{
+		From: from, To: to, By: c.List("by"), TeamID: team, Compare: compare == "true",
+	})
+	if err != nil {
+		return nil, err
+	}
+	if format == "csv" {
+		return table(spendingRows(lines), "spending.csv")
+	}
+	return listed[spending.Line]{Rows: orNone(lines)}, nil
+}
+
+func spendingRows(lines []spending.Line) [][]string {
+	rows := append(make([][]string, 0, 1+len(lines)), []string{
+		"day", "team_id", "team", "provider", "model", "requests", "succeeded", "failed", "cancelled",
+		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "total_tokens", "cost_usd", "unpriced_requests",
+		"hour", "user_id", "user", "key_id", "key", "tag", "end_user", "written_tokens", "usd_per_million",
+		"requests_before", "total_tokens_before", "cost_usd_before",
+	})
+	for i := range lines {
+		l := &lines[i]
+		hour, perMillion, before := "", "", []string{"", "", ""}
+		if l.Hour != nil {
+			hour = l.Hour.Format(time.RFC3339)
+		}
+		if l.USDPerMillion != nil {
+			perMillion = money(int64(*l.USDPerMillion))
+		}
+		if b := l.Before; b != nil {
+			before = []string{number(b.Requests), number(b.TotalTokens), money(int64(b.CostUSD))}
+		}
+		rows = append(rows, append([]string{
+			l.Day, or(l.TeamID), or(l.Team), or(l.Provider), or(l.Model), number(l.Requests), number(l.Succeeded), number(l.Failed), number(l.Cancelled),
+			number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens), number(l.ReasoningTokens), number(l.TotalTokens),
+			money(int64(l.CostUSD)), number(l.UnpricedRequests),
+			hour, or(l.UserID), or(l.User), or(l.KeyID), or(l.Key), or(l.Tag), or(l.EndUser), number(l.WrittenTokens), perMillion,
+		}, before...))
+	}
+	return rows
+}
+
+// told lists what somebody was told of.
+func (s *Service) told(c *rest.Call) (any, error) {
+	limit, err := c.Int("limit", 100, 1, 500)
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.Cursor("cursor")
+	if err != nil {
+		return nil, err
+	}
+	sent, err := s.Alerts.List(c.R.Context(), before, limit)
+	if err != nil {
+		return nil, err
+	}
+	answer := struct {
+		Alerts []alerts.Sent `json:"data"`
+		Next   *string       `json:"next_cursor"`
+	}{Alerts: orNone(sent)}
+	if len(sent) == limit {
+		next := rest.Cursor(sent[limit-1].Place())
+		answer.Next = &next
+	}
+	return answer, nil
+}
+
+// testAlerts has all who are told of alerts get one.
+func (s *Service) testAlerts(c *rest.Call) (any, error) {
+	err := s.Alerts.Test(c.R.Context())
+	if errors.Is(err, alerts.ErrOff) {
+		err = apierror.New(http.StatusConflict, "alerts_off", "%s", err.Error())
+	}
+	return nil, err
+}
+
+func (s *Service) audit(c *rest.Call) (any, error) {
+	limit, err := c.Int("limit", 100, 1, 500)
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.Cursor("cursor")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := s.Keychain.Audit(c.R.Context(), before, limit)
+	if err != nil {
+		return nil, err
+	}
+	answer := struct {
+		Entries []keychain.AuditEntry `json:"data"`
+		Next    *string               `json:"next_cursor"`
+	}{Entries: orNone(entries)}
+	if len(entries) == limit {
+		next := rest.Cursor(entries[limit-1].ID)
+		answer.Next = &next
+	}
+	return answer, nil
+}

@@ -1,0 +1,307 @@
+package management
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// operated serves the routes with an operator root, auditors by a group, a team red that mia
+// administers and max is in, and the users ada, who is in no team, and rob.
+func operated(t *testing.T) (rt *rest.Router, s *Service, team string) {
+	t.Helper()
+	s = newService(t)
+	s.Engine = &cascade.Engine{Memory: cascade.NewMemory(time.Now), Now: time.Now}
+	s.Operators = Who{Users: []string{"root", "boss@example.com"}}
+	s.Auditors = Who{Claims: map[string][]string{"groups": {"auditors", "finance"}}}
+	for _, id := range []string{"mia", "max", "rob"} {
+		if _, _, _, err := s.Keychain.InitUser(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	red, err := s.Keychain.AddTeam(t.Context(), "red")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for user, role := range map[string]string{"mia": keychain.RoleAdmin, "max": keychain.RoleMember} {
+		if err := s.Keychain.SetMember(t.Context(), red.ID, user, keychain.Membership{Role: role}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rest.NewRouter("", s.Routes()), s, red.ID
+}
+
+// The callers of the tests, by what they may do.
+var callers = map[string]*Caller{
+	"operator": NewCaller("root", nil),
+	"boss":     NewCaller("b-1", map[string]any{"email": "Boss@example.com", "email_verified": true}),
+	"auditor":  NewCaller("eve", map[string]any{"groups": []any{"x", "finance"}}),
+	"admin":    NewCaller("mia", nil),
+	"member":   NewCaller("max", nil),
+	"stranger": NewCaller("ada", map[string]any{"groups": []any{"finance department"}, "email": "boss@example.com"}),
+}
+
+// ask returns the status of the answer to a caller, and its body.
+func ask(t *testing.T, rt *rest.Router, caller, method, path, body string) (status int, answer gjson.Result) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	found, ok := rt.Find(httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
+	if !ok {
+		t.Fatalf("there is no route %s %s", method, path)
+	}
+	if err := found.Serve(w, callers[caller]); err != nil {
+		e, ok := apierror.From(err)
+		if !ok {
+			t.Fatal(err)
+		}
+		return e.Status, gjson.Parse(`{"code":"` + e.Code + `"}`)
+	}
+	return w.Code, gjson.ParseBytes(w.Body.Bytes())
+}
+
+// TestOperatorRoutesByRole asks for every route of operators in every role.
+func TestOperatorRoutesByRole(t *testing.T) {
+	t.Parallel()
+	rt, s, team := operated(t)
+	bodies := map[string]string{
+		"POST /operator/users": `{"id":"new"}`, "POST /operator/teams": `{"name":"blue"}`, "PATCH /operator/teams/{team_id}": `{"name":"green"}`,
+		"POST /operator/invitations": `{"email":"new@example.com"}`, "POST /operator/invitations/accept": `{"token":"none"}`,
+		"POST /operator/teams/{team_id}/provider-keys": `{"provider":"openai","api_key":"sk-0123456789"}`, "POST /operator/organisation/provider-keys": `{"provider":"openai","api_key":"sk-0123456789"}`,
+	}
+	ofTeam := map[string]bool{
+		"GET /operator/teams/{team_id}": true, "GET /operator/teams/{team_id}/members": true, "GET /operator/teams/{team_id}/spending": true,
+		"PUT /operator/teams/{team_id}/members/{user_id}": true, "DELETE /operator/teams/{team_id}/members/{user_id}": true,
+		"GET /operator/teams/{team_id}/keychain-keys": true, "POST /operator/teams/{team_id}/keychain-keys": true,
+		"DELETE /operator/teams/{team_id}/keychain-keys/{key_id}": true,
+		"GET /operator/teams/{team_id}/provider-keys":             true, "POST /operator/teams/{team_id}/provider-keys": true,
+		"DELETE /operator/teams/{team_id}/provider-keys/{key_id}": true, "PUT /operator/teams/{team_id}/provider-keys/{key_id}/limits": true,
+		"POST /operator/teams/{team_id}/provider-keys/{key_id}/test": true,
+	}
+	routes := s.operatorRoutes()
+	for _, caller := range []string{"stranger", "member", "admin", "auditor", "boss", "operator"} {
+		for i := range routes {
+			route := &routes[i]
+			name := route.Method + " " + route.Path
+			path := strings.NewReplacer("{team_id}", team, "{user_id}", "rob", "{key_id}", "gk_none").Replace(route.Path)
+			body := bodies[name]
+			if route.Body == "Limits" || route.Body == "KeyLimits" {
+				body = `{"budgets":{"usd_per_month":5}}`
+			}
+			if route.Body == "Raise" {
+				body = `{"until":"2026-12-01T00:00:00Z","limits":{"budgets":{"usd_per_month":5}}}`
+			}
+			if route.Method == http.MethodDelete && !ofTeam[name] && caller == "operator" || caller == "operator" && name == "PATCH /operator/teams/{team_id}" {
+				continue // the last one would find nothing; see TestOperatorFlow
+			}
+			if caller == "boss" && route.Method == http.MethodDelete {
+				continue
+			}
+			may := strings.HasPrefix(route.Path, "/operator/self") || route.Path == "/operator/invitations/accept"
+			switch caller {
+			case "operator", "boss":
+				may = true
+			case "auditor":
+				may = may || route.Method == http.MethodGet
+			case "admin":
+				may = may || ofTeam[name]
+			}
+			status, answer := ask(t, rt, caller, route.Method, path, body)
+			refused := status == http.StatusForbidden && answer.Get("code").Str == "forbidden"
+			if refused == may {
+				t.Errorf("%s %s: status %d, %s", caller, name, status, answer.Raw)
+			}
+		}
+	}
+	for caller, role := range map[string]string{"operator": "operator", "boss": "operator", "auditor": "auditor", "admin": "member", "stranger": "member"} {
+		if _, answer := ask(t, rt, caller, "GET", "/operator/self", ""); answer.Get("role").Str != role {
+			t.Errorf("%s is %s", caller, answer.Raw)
+		}
+	}
+	// Administrators of a team make no others, nor default teams.
+	for _, body := range []string{`{"role":"admin"}`, `{"default":true}`} {
+		if status, _ := ask(t, rt, "admin", "PUT", "/operator/teams/"+team+"/members/rob", body); status != http.StatusForbidden {
+			t.Errorf("%s is %d", body, status)
+		}
+	}
+}
+
+// TestOperatorFlow does with a user and a team what an operator does in a day.
+func TestOperatorFlow(t *testing.T) {
+	t.Parallel()
+	rt, s, team := operated(t)
+	must := func(want int, method, path, body string) gjson.Result {
+		t.Helper()
+		status, answer := ask(t, rt, "operator", method, path, body)
+		if status != want {
+			t.Fatalf("%s %s: status %d, %s", method, path, status, answer.Raw)
+		}
+		return answer
+	}
+	made := must(201, "POST", "/operator/users", `{"id":"kim"}`)
+	must(409, "POST", "/operator/users", `{"id":"kim"}`)
+	if list := must(200, "GET", "/operator/users?q=ki", ""); list.Get("data.#").Int() != 1 || list.Get("data.0.status").Str != "active" {
+		t.Errorf("the list is %s", list.Raw)
+	}
+	first := must(200, "GET", "/operator/users?limit=2", "")
+	if next := must(200, "GET", "/operator/users?limit=2&after="+first.Get("next_after").Str, ""); next.Get("data.0.id").Str <= first.Get("data.1.id").Str {
+		t.Errorf("%s, then %s", first.Raw, next.Raw)
+	}
+	must(204, "PUT", "/operator/teams/"+team+"/members/kim", `{"role":"admin","default":true}`)
+	must(200, "PUT", "/operator/users/kim/limits", `{"rate_limit_per_minute":7,"budgets":{"usd_total":3}}`)
+	must(200, "PUT", "/operator/teams/"+team+"/limits", `{"allowed_models":["openai/*"]}`)
+	must(200, "PUT", "/operator/organisation/limits", `{"budgets":{"usd_per_week":9}}`)
+	must(400, "PUT", "/operator/organisation/limits", `{"budgets":{"usd_per_year":9}}`)
+	must(404, "PUT", "/operator/teams/none/limits", `{}`)
+	details := must(200, "GET", "/operator/users/kim", "")
+	if details.Get("limits.budgets.usd_total").Float() != 3 || details.Get("teams.0.name").Str != "red" {
+		t.Errorf("the user is %s", details.Raw)
+	}
+	key := must(201, "POST", "/operator/users/kim/keychain-keys", `{"label":"ci","budgets":{"tokens_per_day":100}}`)
+	if key.Get("imposed.#").Int() != 4 || key.Get("budgets.tokens_per_day").Type != gjson.Null {
+		t.Errorf("the key is %s", key.Raw)
+	}
+	must(204, "DELETE", "/operator/users/kim/keychain-keys/"+key.Get("id").Str, "")
+	must(204, "POST", "/operator/users/kim/suspend", "")
+	if _, err := s.Keychain.Authenticate(t.Context(), made.Get("key.key").Str); err == nil {
+		t.Error("a suspended user's key is good")
+	}
+	callers := map[string]*Caller{"kim": NewCaller("kim", nil)}
+	w := httptest.NewRecorder()
+	found, _ := rt.Find(httptest.NewRequestWithContext(t.Context(), "GET", "/users/kim/keychain-keys", nil))
+	if e, ok := apierror.From(found.Serve(w, callers["kim"])); !ok || e.Code != "user_suspended" {
+		t.Errorf("a suspended user gets %v, %s", e, w.Body)
+	}
+	must(204, "POST", "/operator/users/kim/resume", "")
+	must(204, "DELETE", "/operator/teams/"+team+"/members/kim", "")
+	must(404, "DELETE", "/operator/teams/"+team+"/members/kim", "")
+	must(204, "DELETE", "/operator/users/kim", "")
+	must(404, "GET", "/operator/users/kim", "")
+	if renamed := must(200, "PATCH", "/operator/teams/"+team, `{"name":"crimson"}`); renamed.Get("name").Str != "crimson" || renamed.Get("members").Int() != 2 {
+		t.Errorf("the team is %s", renamed.Raw)
+	}
+	must(204, "DELETE", "/operator/teams/"+team, "")
+	must(200, "GET", "/operator/spending?by=team,day", "")
+	must(400, "GET", "/operator/spending?by=nothing", "")
+	audit := must(200, "GET", "/operator/audit?limit=3", "")
+	if audit.Get("data.0.action").Str != "team.removed" || audit.Get("data.0.actor").Str != "root" || audit.Get("next_cursor").Str == "" {
+		t.Errorf("the audit is %s", audit.Raw)
+	}
+	if before := must(200, "GET", "/operator/audit?cursor="+audit.Get("next_cursor").Str, ""); before.Get("data.#").Int() < 10 {
+		t.Errorf("before it was %s", before.Raw)
+	}
+}
+
+// TestArrivals lets people in by an invitation, by a rule and by approval.
+func TestArrivals(t *testing.T) {
+	t.Parallel()
+	rt, s, _ := operated(t)
+	s.NewUsers = keychain.NewUsers{Approve: true}
+	mails := new(mailbox)
+	s.Mail = mails
+	s.Teams = TeamRules{{Claim: "groups", Value: "ml", Team: "research"}}
+	as := func(caller *Caller, path, body string) (status int, answer gjson.Result) {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader(body))
+		found, _ := rt.Find(r)
+		w := httptest.NewRecorder()
+		if err := found.Serve(w, caller); err != nil {
+			refusal, _ := apierror.From(err)
+			return refusal.Status, gjson.Parse(`{"code":"` + refusal.Code + `"}`)
+		}
+		return w.Code, gjson.Parse(w.Body.String())
+	}
+	ruled := NewCaller("ruth", map[string]any{"groups": []any{"ml"}})
+	if status, answer := as(ruled, "/users/init", ""); status != 201 || !answer.Get("key.team_id").Exists() {
+		t.Errorf("by a rule: %d, %s", status, answer.Raw)
+	}
+	new := NewCaller("nina", map[string]any{"name": "Nina"})
+	if status, answer := as(new, "/users/init", ""); status != 403 || answer.Get("code").Str != "user_waiting" {
+		t.Errorf("someone new: %d, %s", status, answer.Raw)
+	}
+	if _, answer := ask(t, rt, "operator", "GET", "/operator/users/nina", ""); answer.Get("status").Str != "waiting" || answer.Get("name").Str != "Nina" {
+		t.Errorf("she is %s", answer.Raw)
+	}
+	if status, answer := ask(t, rt, "operator", "POST", "/operator/users/nina/resume", ""); status != 204 {
+		t.Errorf("%d, %s", status, answer.Raw)
+	}
+	if status, answer := as(new, "/users/init", ""); status != 201 || !answer.Get("created").Bool() || answer.Get("key.key").Str == "" {
+		t.Errorf("after approval: %d, %s", status, answer.Raw)
+	}
+	status, made := ask(t, rt, "operator", "POST", "/operator/invitations", `{"email":"ivy@example.com"}`)
+	if token := made.Get("token").Str; status != 201 || token == "" || !strings.HasSuffix(made.Get("link").Str, "/console/#invitation="+token) {
+		t.Fatalf("%d, %s", status, made.Raw)
+	}
+	if !made.Get("mailed").Bool() || len(mails.sent) != 1 || mails.sent[0].Email != "ivy@example.com" || !strings.Contains(mails.sent[0].Text, made.Get("link").Str) {
+		t.Errorf("mailed is %s: %+v", made.Get("mailed").Raw, mails.sent)
+	}
+	mails.down = true
+	if status, made := ask(t, rt, "operator", "POST", "/operator/invitations", `{"email":"ida@example.com"}`); status != 201 || made.Get("mailed").Bool() || made.Get("link").Str == "" {
+		t.Errorf("without a mail server: %d, %s", status, made.Raw)
+	}
+	body := `{"token":"` + made.Get("token").Str + `"}`
+	if status, answer := as(NewCaller("ivy", nil), "/operator/invitations/accept", body); status != 201 || answer.Get("key.key").Str == "" {
+		t.Errorf("by an invitation: %d, %s", status, answer.Raw)
+	}
+	if status, answer := as(NewCaller("eve", nil), "/operator/invitations/accept", body); status != 403 || answer.Get("code").Str != "invitation_invalid" {
+		t.Errorf("by a used one: %d, %s", status, answer.Raw)
+	}
+	if _, list := ask(t, rt, "auditor", "GET", "/operator/invitations", ""); list.Get(`data.#(email=="ivy@example.com").accepted_by`).Str != "ivy" || list.Get("data.0.token").Exists() {
+		t.Errorf("the list is %s", list.Raw)
+	}
+}
+
+// mailbox takes mails, unless it is down.
+type mailbox struct {
+	sent []mail.Message
+	down bool
+}
+
+// Open implements mail.Transport.
+func (m *mailbox) Open(context.Context) (mail.Session, error) {
+	if m.down {
+		return nil, errors.New("the mail server is down")
+	}
+	return m, nil
+}
+
+// Send implements mail.Session.
+func (m *mailbox) Send(_ context.Context, message *mail.Message) error {
+	m.sent = append(m.sent, *message)
+	return nil
+}
+
+// Close implements mail.Session.
+func (*mailbox) Close() {}
+
+// TestProfileAtSignIn notes the confirmed address and the name of who signs in.
+func TestProfileAtSignIn(t *testing.T) {
+	t.Parallel()
+	rt, s, _ := operated(t)
+	for name, claims := range map[string]map[string]any{
+		"a": {"email": "A@example.com", "email_verified": true, "name": "Ann"},
+		"b": {"email": "b@example.com", "email_verified": "true", "name": 7},
+		"c": {"email": 7, "email_verified": true},
+	} {
+		found, _ := rt.Find(httptest.NewRequestWithContext(t.Context(), "POST", "/users/init", nil))
+		if err := found.Serve(httptest.NewRecorder(), NewCaller(name, claims)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[string]keychain.Profile{"a": {Email: "a@example.com", Name: "Ann"}, "b": {}, "c": {}} {
+		if user, err := s.Keychain.User(t.Context(), id); err != nil || user.Email != want.Email || user.Name != want.Name {
+			t.Errorf("%+v, error %v, want %+v", user, err, want)
+		}
+	}
+}

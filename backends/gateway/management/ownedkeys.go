@@ -1,0 +1,115 @@
+package management
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// ownedKeyRoutes are those of the provider keys of the organisation and of teams.
+func (s *Service) ownedKeyRoutes() []rest.Route {
+	all := s.keyRoutesOf("/operator/organisation/provider-keys", "the organisation", "They serve everybody.",
+		func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
+			return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
+		})
+	return append(all, s.keyRoutesOf("/operator/teams/{team_id}/provider-keys", "a team", "They serve what counts for the team. For its administrators, too.",
+		func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
+			return s.ofTeam(func(c *rest.Call, team string) (any, error) {
+				return fn(c, keychain.Owner{Kind: keychain.OnTeam, ID: team})
+			})
+		})...)
+}
+
+// keyRoutesOf are the routes of the provider keys of a kind of owner. guard checks the rights of
+// who asks and tells the owner.
+func (s *Service) keyRoutesOf(path, owner, about string,
+	guard func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error),
+) []rest.Route {
+	one := path + "/{key_id}"
+	return []rest.Route{
+		{
+			Method: "GET", Path: path, Tag: tagOperator, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList", Errors: []int{403, 404},
+			Summary: "List the provider keys of " + owner, Description: about + " With their limits, their health and what was spent through them. Their text is never shown.",
+		},
+		{
+			Method: "POST", Path: path, Tag: tagOperator, Serve: guard(s.addOwnedKey), Body: "ProviderKeyInput", Answer: "ProviderKey", Status: 201,
+			Errors: []int{403, 404, 409}, Summary: "Store a provider key of " + owner, Description: "It is encrypted before it is stored.",
+		},
+		{
+			Method: "DELETE", Path: one, Tag: tagOperator, Serve: guard(s.removeOwnedKey), Errors: []int{403, 404},
+			Summary: "Remove a provider key of " + owner,
+		},
+		{
+			Method: "PUT", Path: one + "/limits", Tag: tagOperator, Serve: guard(s.limitOwnedKey), Body: "KeyLimits", Answer: "OwnedKey",
+			Errors: []int{403, 404}, Summary: "Replace the limits of a provider key of " + owner,
+			Description: "A key that has spent a budget is passed over until it begins anew.",
+		},
+		{
+			Method: "POST", Path: one + "/test", Tag: tagOperator, Serve: guard(s.testOwnedKey), Answer: "ProbeResult", Errors: []int{403, 404},
+			Summary: "Try a provider key of " + owner, Description: "By one small request to the provider's cheapest model.",
+		},
+	}
+}
+
+// ownedKey is a provider key as those see it who manage it.
+type ownedKey struct {
+	keychain.OwnedKey
+	Health condition `json:"health"`
+}
+
+func (s *Service) ownedKeyOf(k *keychain.OwnedKey) ownedKey {
+	return ownedKey{*k, conditionOf(s.Engine.Memory.Health.Lookup(k.Provider, k.ID, ""), s.Engine.Now())}
+}
+
+func (s *Service) ownedKeys(c *rest.Call, owner keychain.Owner) (any, error) {
+	keys, err := s.Keychain.KeysOf(c.R.Context(), owner)
+	rows := make([]ownedKey, len(keys))
+	for i := range keys {
+		rows[i] = s.ownedKeyOf(&keys[i])
+	}
+	return struct {
+		Rows []ownedKey `json:"data"`
+	}{rows}, err
+}
+
+func (s *Service) addOwnedKey(c *rest.Call, owner keychain.Owner) (any, error) {
+	var in providerKeyInput
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	return s.Keychain.AddKeyOf(c.R.Context(), owner, in.Provider, in.APIKey, in.Label, knownTo(s.Catalog()))
+}
+
+// knownTo returns a function that reports whether a code is that of an enabled provider.
+func knownTo(cat *catalog.Catalog) func(code string) bool {
+	return func(code string) bool {
+		_, ok := cat.Provider(code)
+		return ok
+	}
+}
+
+func (s *Service) removeOwnedKey(c *rest.Call, owner keychain.Owner) (any, error) {
+	return nil, s.Keychain.DeleteKeyOf(c.R.Context(), owner, c.Path("key_id"))
+}
+
+func (s *Service) limitOwnedKey(c *rest.Call, owner keychain.Owner) (any, error) {
+	var in keychain.KeyLimits
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	key, err := s.Keychain.LimitKey(c.R.Context(), owner, c.Path("key_id"), in)
+	if err != nil {
+		return nil, err
+	}
+	return s.ownedKeyOf(&key), nil
+}
+
+// testOwnedKey sends a small request through a key. Auditors, who may not, are refused since it is
+// a POST.
+func (s *Service) testOwnedKey(c *rest.Call, owner keychain.Owner) (any, error) {
+	candidate, key, err := s.Keychain.ProbeOf(c.R.Context(), s.Catalog(), owner, c.Path("key_id"), c.User())
+	if err != nil {
+		return nil, err
+	}
+	return s.probe(c, c.User(), candidate, key)
+}

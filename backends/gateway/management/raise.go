@@ -1,0 +1,46 @@
+package management
+
+import (
+	"net/http"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// raiseRoutes are those of the raise of the limits of a kind of holder, whom people call whom.
+func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) string) []rest.Route {
+	show := func(c *rest.Call) (any, error) {
+		raise, err := s.Keychain.RaiseOf(c.R.Context(), on, holder(c))
+		if err == nil && raise == nil {
+			err = apierror.New(http.StatusNotFound, "not_found", "the limits are not raised now")
+		}
+		return raise, err
+	}
+	set := func(c *rest.Call) (any, error) {
+		var in keychain.Raise
+		if err := c.Decode(&in); err != nil {
+			return nil, err
+		}
+		if err := s.Keychain.SetRaise(c.R.Context(), on, holder(c), &in, s.Catalog()); err != nil {
+			return nil, err
+		}
+		return in, nil
+	}
+	end := func(c *rest.Call) (any, error) {
+		return nil, s.Keychain.SetRaise(c.R.Context(), on, holder(c), nil, nil)
+	}
+	return []rest.Route{
+		{
+			Method: "GET", Path: path, Tag: tagOperator, Serve: s.operating(show), Answer: "Raise", Errors: []int{403, 404},
+			Summary: "Show the raise of the limits on " + whom, Description: "404 where there is none now.",
+		},
+		{
+			Method: "PUT", Path: path, Tag: tagOperator, Serve: s.operating(set), Body: "Raise", Answer: "Raise", Errors: []int{403, 404, 409},
+			Summary: "Raise the limits on " + whom + " for a time", Description: "Each limit that is given stands for the one of the same name until then; the others stay. 409 where there are no limits.",
+		},
+		{
+			Method: "DELETE", Path: path, Tag: tagOperator, Serve: s.operating(end), Errors: []int{403, 404}, Summary: "End the raise of the limits on " + whom,
+		},
+	}
+}

@@ -1,0 +1,151 @@
+package management
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// Role says what a user may do with the users, teams and limits of others.
+type Role string
+
+// The roles. Who administers a team, as its members say, may do so with RoleMember, too.
+const (
+	// RoleMember may do nothing with others.
+	RoleMember Role = "member"
+	// RoleAuditor may see everything and change nothing.
+	RoleAuditor Role = "auditor"
+	// RoleOperator may do everything.
+	RoleOperator Role = "operator"
+)
+
+// Who names users: those with an id or a confirmed mail address of Users, and those whose
+// token has one of the values in a claim of Claims. A claim may be a text or a list of texts.
+type Who struct {
+	Users  []string
+	Claims map[string][]string
+}
+
+// has reports whether a caller is among those who are named.
+func (w *Who) has(c *Caller) bool {
+	if slices.Contains(w.Users, c.ID) {
+		return true
+	}
+	if c.Email != "" && slices.ContainsFunc(w.Users, func(name string) bool { return strings.EqualFold(name, c.Email) }) {
+		return true
+	}
+	for name, values := range w.Claims {
+		for _, value := range texts(c.Claims[name]) {
+			if slices.Contains(values, value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// texts returns the texts of a claim.
+func texts(claim any) []string {
+	switch claim := claim.(type) {
+	case string:
+		return []string{claim}
+	case []string:
+		return claim
+	case []any:
+		var list []string
+		for _, value := range claim {
+			if text, ok := value.(string); ok {
+				list = append(list, text)
+			}
+		}
+		return list
+	}
+	return nil
+}
+
+// Caller is a user who signed in, as their token tells. It implements rest.Identity.
+type Caller struct {
+	ID     string
+	Claims map[string]any
+	// Email is the claim email where email_verified is true, else empty.
+	Email string
+	// Name is the claim name.
+	Name string
+}
+
+// NewCaller returns the user of a token with these claims.
+func NewCaller(id string, claims map[string]any) *Caller {
+	c := &Caller{ID: id, Claims: claims}
+	c.Name, _ = claims["name"].(string)
+	if verified, _ := claims["email_verified"].(bool); verified {
+		c.Email, _ = claims["email"].(string)
+	}
+	return c
+}
+
+// UserID implements rest.Identity.
+func (c *Caller) UserID() string { return c.ID }
+
+// role returns what the caller of a request may do.
+func (s *Service) role(c *rest.Call) Role {
+	caller, ok := c.Who.(*Caller)
+	switch {
+	case !ok:
+		return RoleMember
+	case s.Operators.has(caller):
+		return RoleOperator
+	case s.Auditors.has(caller):
+		return RoleAuditor
+	}
+	return RoleMember
+}
+
+func errForbidden() error {
+	return apierror.New(http.StatusForbidden, "forbidden", "this is for the gateway's operators: ask one of them")
+}
+
+// operating runs fn for operators, and where it only reads for auditors.
+func (s *Service) operating(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
+	return func(c *rest.Call) (any, error) {
+		role := s.role(c)
+		if role != RoleOperator && (role != RoleAuditor || changes(c)) {
+			return nil, errForbidden()
+		}
+		return s.acting(c, fn)
+	}
+}
+
+// ofTeam runs fn as operating does, and for the administrators of the team of the path.
+func (s *Service) ofTeam(fn func(c *rest.Call, team string) (any, error)) func(c *rest.Call) (any, error) {
+	return func(c *rest.Call) (any, error) {
+		team := c.Path("team_id")
+		run := func(c *rest.Call) (any, error) { return fn(c, team) }
+		admin, err := s.Keychain.Administers(c.R.Context(), c.User(), team)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		if admin {
+			return s.acting(c, run)
+		}
+		return s.operating(run)(c)
+	}
+}
+
+// acting runs fn in the name of the caller, who must not be suspended.
+func (s *Service) acting(c *rest.Call, fn func(c *rest.Call) (any, error)) (any, error) {
+	if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
+		return nil, unavailable(err)
+	}
+	c.R = c.R.WithContext(keychain.ActedBy(c.R.Context(), c.User()))
+	answer, err := fn(c)
+	return answer, unavailable(err)
+}
+
+// changes reports whether a request may change something.
+func changes(c *rest.Call) bool {
+	return c.R.Method != http.MethodGet && c.R.Method != http.MethodHead
+}

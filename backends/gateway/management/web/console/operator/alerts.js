@@ -1,0 +1,47 @@
+import { call } from '../api.js';
+import { usd } from '../format.js';
+import { code, h, toast } from '../parts/dom.js';
+import { exact, number } from '../parts/look.js';
+import { act, at, link, operates, paged } from './view.js';
+
+export const title = 'Alerts';
+export const about = 'Who was told of what: parts of budgets that are spent, and provider keys that fail. Newest first.';
+
+const pages = { user: 'people', team: 'teams' };
+
+// whose leads to what an alert is on.
+function whose(alert) {
+  if (pages[alert.on]) return link(pages[alert.on], alert.holder, alert.name);
+  return alert.on === 'organisation' ? 'all users' : code(alert.holder);
+}
+
+// said tells what an alert is about.
+function said(alert) {
+  if (alert.type === 'test') return 'A test';
+  if (alert.type === 'provider_key.failing') return `The provider refuses the key: ${alert.budget.replaceAll('_', ' ')}`;
+  const write = alert.budget.startsWith('usd') ? usd : (n) => `${number(n)} tokens`;
+  return `${alert.threshold} % of ${alert.budget}: ${write(alert.spent)} of ${write(alert.amount)}`;
+}
+
+export function show({ body, actions, signal }) {
+  const list = paged({
+    caption: 'Alerts',
+    empty: () => 'Nobody was told of anything yet. The option alerts of the gateway says who is.',
+    columns: [
+      { title: 'Time', class: 'when', cell: (a) => exact(a.at) },
+      { title: 'Of', cell: (a) => [a.type === 'test' ? '' : `${a.on} `, a.type === 'test' ? '' : whose(a)] },
+      { title: 'What', class: 'strong', cell: said },
+      { title: 'Told', cell: (a) => a.messages.map((m) => h('div.small', null, `${m.target} (${m.channel}): ${m.state}${m.answer ? `, ${m.answer}` : ''}`)) },
+    ],
+    fetch: (cursor) => call('GET', at('alerts'), { signal, query: { cursor } }),
+  });
+  if (operates()) {
+    actions.append(act('button.quiet', 'Send a test', async () => {
+      await call('POST', at('alerts', 'test'));
+      toast('A test is on its way');
+      await list.show();
+    }));
+  }
+  body.append(list);
+  return list.show();
+}

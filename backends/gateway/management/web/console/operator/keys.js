@@ -1,0 +1,44 @@
+// The gateway keys of a user or of a team, as operators see them.
+import { call } from '../api.js';
+import { said } from '../limits.js';
+import { confirm, dialog } from '../parts/dialog.js';
+import { code, h, load, table, tag } from '../parts/dom.js';
+import { field, form } from '../parts/form.js';
+import { when } from '../parts/look.js';
+import { showKey } from '../pages/new-key.js';
+import { act, operates } from './view.js';
+
+// keyCard lists the keys at a path. Those for whom may holds make and revoke some.
+export function keyCard(title, about, path, signal, may = operates) {
+  const place = h('div');
+  const show = () => load(place, async () => {
+    const answer = await call('GET', path, { signal });
+    return h('section.panel', { 'aria-label': title },
+      h('div.head', null, h('h2', null, title), h('span.push'), may() && act('button.quiet', 'Make a key', async () => make())),
+      h('p.small.muted', null, about),
+      table(title, [
+        { title: 'Key', class: 'name', cell: (k) => k.label || code(k.masked) },
+        { title: 'Status', cell: (k) => tag(k.status === 'active' ? 'good' : 'plain', k.status) },
+        { title: 'Limits', cell: (k) => [said(k), ...k.imposed.filter((i) => i.on === 'key').map((i) => said(i))].flat().join(', ') || 'none' },
+        { title: 'Last used', class: 'when', cell: (k) => (k.last_used_at ? when(k.last_used_at) : 'never') },
+        { title: '', class: 'row-actions', cell: (k) => may() && !k.revoked && act('button.plain.danger', 'Revoke', async () => confirm('Revoke the key?', 'For good. Requests with it are refused at once.', 'Revoke', async () => {
+          await call('DELETE', `${path}/${encodeURIComponent(k.id)}`);
+          await show();
+        })) },
+      ], answer.keys, 'There is no gateway key.'));
+  });
+  const make = () => {
+    const label = h('input', { maxlength: 100, autocomplete: 'off', autofocus: true });
+    dialog('Make a gateway key', (close) => form([field('Label', label, { name: 'label', wide: true })], [
+      h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+      h('button', { type: 'submit' }, 'Make'),
+    ], async () => {
+      const made = await call('POST', path, { body: { label: label.value.trim() } });
+      close();
+      await show();
+      setTimeout(() => showKey('The new gateway key', made.key)); // after this dialog has closed
+    }));
+  };
+  show();
+  return place;
+}

@@ -1,0 +1,106 @@
+// What the pages of operators share.
+import { call } from '../api.js';
+import { limitFields, localTime, said } from '../limits.js';
+import { dialog } from '../parts/dialog.js';
+import { busy, h, load, table, toast } from '../parts/dom.js';
+import { field, form, mistake } from '../parts/form.js';
+import { when } from '../parts/look.js';
+
+// self is who signed in and what they may do; app.js sets it.
+export const self = { role: 'member' };
+
+export const operates = () => self.role === 'operator';
+
+// at joins the parts of a path below /operator.
+export const at = (...parts) => ['operator', ...parts.map(encodeURIComponent)].join('/');
+
+// link leads to a page of one thing.
+export const link = (page, id, text) => h('a', { href: `#/${page}/${encodeURIComponent(id)}` }, text || id);
+
+// act is a button that does something and says so.
+export function act(kind, label, work) {
+  const button = h(kind, { type: 'button' }, label);
+  button.addEventListener('click', () => busy(button, work));
+  return button;
+}
+
+// paged lists what is read by pages: fetch gets the place behind which a page begins. It has show,
+// which reads it anew.
+export function paged({ caption, columns, empty, fetch }) {
+  const place = h('div');
+  const more = h('button.quiet', { type: 'button' }, 'Show more');
+  let rows = [];
+  let next = null;
+  const draw = () => {
+    more.hidden = !next;
+    return rows.length ? h('div.panel.flush', null, table(caption, columns, rows)) : h('p.empty', null, empty());
+  };
+  const turn = async (after) => {
+    const answer = await fetch(after);
+    rows = after ? rows.concat(answer.data) : answer.data;
+    next = answer.next_after ?? answer.next_cursor ?? null;
+    return draw();
+  };
+  more.hidden = true;
+  more.addEventListener('click', () => busy(more, () => load(place, () => turn(next))));
+  const list = h('div.flow', null, place, h('div.do', null, more));
+  list.show = () => load(place, () => turn(null));
+  return list;
+}
+
+// limitCard shows the limits at a path, and lets operators change them.
+export function limitCard(title, about, path, signal) {
+  const place = h('div');
+  const raisePath = path.replace(/limits$/, 'raise');
+  const show = () => load(place, async () => {
+    const limits = await call('GET', path, { signal });
+    const raise = await call('GET', raisePath, { signal }).catch((error) => { if (error.status !== 404) throw error; });
+    const list = said(limits, true);
+    return h('section.panel', { 'aria-label': title },
+      h('div.head', null, h('h2', null, title), h('span.push'), operates() && [
+        list.length > 0 && act('button.quiet', 'Raise for a time', async () => lift(raise)),
+        act('button.quiet', 'Change', async () => edit(limits)),
+      ]),
+      h('p.small.muted', null, about),
+      list.length ? h('ul.plain', null, list.map((text) => h('li', null, text))) : h('p', null, 'No limits.'),
+      raise && [
+        h('p', null, 'Until ', when(raise.until), ' in their place:'),
+        h('ul.plain', null, said(raise.limits, true).map((text) => h('li', null, text))),
+        operates() && h('div.do', null, act('button.plain.danger', 'End the raise', async () => {
+          await call('DELETE', raisePath);
+          toast('The limits are as they were');
+          await show();
+        })),
+      ]);
+  });
+  const lift = (raise) => {
+    const until = h('input', { type: 'datetime-local', value: localTime(raise?.until), required: true });
+    const [fields, value] = limitFields(raise?.limits ?? {});
+    dialog('Raise for a time', (close) => form([
+      field('Until', until, { name: 'until', wide: true, hint: 'Your local time. What is given below stands in place of the limits of the same names; the others stay.' }), ...fields,
+    ], [
+      h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+      h('button', { type: 'submit' }, 'Save'),
+    ], async () => {
+      if (!until.value) throw mistake('until', 'Give a time.');
+      await call('PUT', raisePath, { body: { until: new Date(until.value).toISOString(), limits: value() } });
+      close();
+      toast('The limits are raised');
+      await show();
+    }));
+  };
+  const edit = (limits) => {
+    const [fields, value] = limitFields(limits);
+    dialog(title, (close) => form(fields, [
+      h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+      h('button', { type: 'submit' }, 'Save'),
+    ], async () => {
+      await call('PUT', path, { body: value() });
+      close();
+      toast('The limits are saved');
+      await show();
+    }));
+  };
+  show();
+  return place;
+}

@@ -1,0 +1,147 @@
+package passthrough
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Reader is a body on its way to a provider.
+type Reader = io.ReadCloser
+
+// maxModel is how long the name of a model may be.
+const maxModel = 512
+
+// Object is a JSON body whose model can be replaced.
+type Object struct {
+	Model string
+	// Characters is how long the text of the member input is.
+	Characters int64
+
+	body       []byte
+	from, to   int // where the value of model is; 0: there is none
+	afterBrace int
+}
+
+// ReadObject reads a JSON body. Errors are *apierror.Error with status 400: also for a member model that
+// stands in it twice, which the gateway and the provider might read differently.
+func ReadObject(body []byte) (*Object, error) {
+	if !gjson.ValidBytes(body) {
+		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the body is no JSON")
+	}
+	root := gjson.ParseBytes(body)
+	if !root.IsObject() {
+		return nil, apierror.New(http.StatusBadRequest, "invalid_json", "the body must be a JSON object")
+	}
+	o := &Object{body: body, afterBrace: bytes.IndexByte(body, '{') + 1}
+	var err error
+	root.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "model":
+			if o.to != 0 {
+				err = errTwice()
+				return false
+			}
+			if value.Type != gjson.String || value.Str == "" || len(value.Str) > maxModel {
+				err = apierror.New(http.StatusBadRequest, "invalid_value", "model must be a text of 1 to %d bytes", maxModel).With("model")
+				return false
+			}
+			o.Model, o.from, o.to = value.Str, value.Index, value.Index+len(value.Raw)
+		case "input":
+			o.Characters = int64(utf8.RuneCountInString(value.Str))
+		}
+		return true
+	})
+	return o, err
+}
+
+func errTwice() error {
+	return apierror.New(http.StatusBadRequest, "invalid_value", "model is given twice").With("model")
+}
+
+// Text returns a member that is a text; empty: there is none.
+func (o *Object) Text(member string) string { return gjson.GetBytes(o.body, gjson.Escape(member)).Str }
+
+// For returns the body for a model of a provider, whose name takes the place of the client's. An empty
+// name changes nothing.
+func (o *Object) For(model string) (body Reader, size int64, err error) {
+	if model == "" || model == o.Model {
+		return io.NopCloser(bytes.NewReader(o.body)), int64(len(o.body)), nil
+	}
+	name := gjson.AppendJSONString(nil, model)
+	before, behind := o.body[:o.from], o.body[o.to:]
+	if o.to == 0 {
+		name = append(append([]byte(`"model":`), name...), ',')
+		if strings.TrimSpace(string(o.body[o.afterBrace:o.afterBrace+min(64, len(o.body)-o.afterBrace)])) == "}" {
+			name = name[:len(name)-1]
+		}
+		before, behind = o.body[:o.afterBrace], o.body[o.afterBrace:]
+	}
+	return io.NopCloser(io.MultiReader(bytes.NewReader(before), bytes.NewReader(name), bytes.NewReader(behind))),
+		int64(len(before) + len(name) + len(behind)), nil
+}
+
+// Usage reads what an answer used out of its end: the last object usage, or cohere's billed units. tail
+// is cut at its beginning. Known is false where it tells nothing.
+func Usage(tail []byte) (u wire.Usage) {
+	for _, member := range [...]string{`"usage"`, `"billed_units"`} {
+		at := bytes.LastIndex(tail, []byte(member))
+		if at < 0 {
+			continue
+		}
+		rest := bytes.TrimLeft(tail[at+len(member):], " \t\r\n:")
+		var object json.RawMessage
+		if json.NewDecoder(bytes.NewReader(rest)).Decode(&object) != nil || object[0] != '{' {
+			continue
+		}
+		read(gjson.ParseBytes(object), &u)
+		return u
+	}
+	return u
+}
+
+func read(usage gjson.Result, u *wire.Usage) {
+	first := func(names ...string) int64 {
+		for _, name := range names {
+			if n := usage.Get(name); n.Type == gjson.Number && n.Num > 0 && n.Num < 1e15 {
+				return n.Int()
+			}
+		}
+		return 0
+	}
+	u.Prompt = first("input_tokens", "prompt_tokens")
+	u.Completion = first("output_tokens", "completion_tokens")
+	u.CacheRead = min(u.Prompt, first("input_tokens_details.cached_tokens", "prompt_tokens_details.cached_tokens"))
+	u.Reasoning = first("output_tokens_details.reasoning_tokens", "completion_tokens_details.reasoning_tokens")
+	if total := first("total_tokens"); u.Prompt == 0 && u.Completion == 0 {
+		u.Prompt = total
+	}
+	for _, unit := range [...]struct{ name, member string }{{"second", "seconds"}, {"search", "search_units"}} {
+		if n := first(unit.member); n > 0 {
+			u.Served = called(u.Served, unit.name, n)
+		}
+	}
+	u.Known = u.Prompt > 0 || u.Completion > 0 || u.Served != nil
+}
+
+// called adds units that are priced as calls are.
+func called(s *wire.Served, unit string, n int64) *wire.Served {
+	if s == nil {
+		s = &wire.Served{Calls: make(map[string]int64)}
+	}
+	s.Calls[unit] += n
+	return s
+}
+
+// Spoken is the usage of a request that is billed by the characters of its input.
+func Spoken(characters int64) wire.Usage {
+	return wire.Usage{Known: true, Served: called(nil, "character", characters)}
+}

@@ -1,0 +1,51 @@
+package spending
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// keyDay names a row of gateway_provider_key_days.
+type keyDay struct {
+	key string
+	day int64
+}
+
+// addKeyDays adds what a batch spent through stored provider keys to the sums of their days. The
+// whole of a record counts for the key that it names.
+func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
+	days := make(map[keyDay]spentTokens)
+	for i := range batch {
+		if r := &batch[i]; strings.HasPrefix(r.ProviderKey, "pk_") {
+			input, output := r.tokens()
+			at := keyDay{r.ProviderKey, unixDay(r.At)}
+			sum := days[at]
+			days[at] = spentTokens{sum.input + input, sum.output + output, sum.micros + r.cost()}
+		}
+	}
+	rows := make([]keyDay, 0, len(days))
+	for at := range days {
+		rows = append(rows, at)
+	}
+	// In order, so that two nodes do not lock each other out.
+	slices.SortFunc(rows, func(a, b keyDay) int {
+		if n := strings.Compare(a.key, b.key); n != 0 {
+			return n
+		}
+		return int(a.day - b.day)
+	})
+	for _, at := range rows {
+		sum := days[at]
+		if _, err := c.Exec(`INSERT INTO gateway_provider_key_days AS d (provider_key, day, input_tokens, output_tokens, cost_micro_usd) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (provider_key, day) DO UPDATE SET input_tokens = d.input_tokens + excluded.input_tokens,
+			output_tokens = d.output_tokens + excluded.output_tokens, cost_micro_usd = d.cost_micro_usd + excluded.cost_micro_usd`,
+			at.key, at.day, sum.input, sum.output, sum.micros); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type spentTokens struct{ input, output, micros int64 }

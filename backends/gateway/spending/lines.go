@@ -1,0 +1,317 @@
+package spending
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Query asks what all users spent together.
+type Query struct {
+	// From and To bound the days in UTC, To excluded. With the group hour they bound the hours,
+	// and From is taken down to the whole hour, To up. Zero: To is tomorrow, From 30 days before
+	// To, or with the group hour one day.
+	From, To time.Time
+	// By names what to sum by: organisation, which is all in one line, team, user, key, provider,
+	// model, tag, end_user, day, hour. Empty: team and model. Users and keys are not told apart
+	// by team, tag and end user, tags and end users not by each other and by hour.
+	By []string
+	// TeamID is the team to look at. Empty means all requests. With it there are no users and keys.
+	TeamID string
+	// Compare adds what was spent in the time before From that is as long. It is not for days
+	// and hours.
+	Compare bool
+}
+
+// Line is a line of the answer to a Query: what it is about, and the sums.
+type Line struct {
+	// TeamID and Team, its name, are empty for requests of no team. A team that was removed
+	// has an id and no name.
+	TeamID *string `json:"team_id,omitempty"`
+	Team   *string `json:"team,omitempty"`
+	// UserID and User, what people call the user, who may have no name.
+	UserID *string `json:"user_id,omitempty"`
+	User   *string `json:"user,omitempty"`
+	// KeyID and Key, its label.
+	KeyID    *string `json:"key_id,omitempty"`
+	Key      *string `json:"key,omitempty"`
+	Provider *string `json:"provider,omitempty"`
+	Model    *string `json:"model,omitempty"`
+	// Tag and EndUser are OtherLabels for those beyond MaxLabels. Requests without any are in no
+	// line, and those with several tags in several.
+	Tag     *string    `json:"tag,omitempty"`
+	EndUser *string    `json:"end_user,omitempty"`
+	Day     string     `json:"day,omitempty"` // 2006-01-02, UTC
+	Hour    *time.Time `json:"hour,omitempty"`
+	UsageSums
+	// WrittenTokens are those of InputTokens that providers have put into their caches.
+	WrittenTokens int64 `json:"written_tokens"`
+	// USDPerMillion is CostUSD by a million of TotalTokens, as was paid; nil: there are none.
+	USDPerMillion *MicroUSD `json:"usd_per_million"`
+	// Before is what was spent in the time before; nil: it was not asked for.
+	Before *SpentBefore `json:"before,omitempty"`
+}
+
+// SpentBefore is what was spent in the time before that of a line.
+type SpentBefore struct {
+	Requests    int64    `json:"requests"`
+	TotalTokens int64    `json:"total_tokens"`
+	CostUSD     MicroUSD `json:"cost_usd"`
+}
+
+// Bounds of an answer.
+const (
+	maxSpendingLines = 10_000
+	// maxSpendingHours bounds the time of hours, which a table has for hoursKept days.
+	maxSpendingHours = 31 * 24
+)
+
+// The groups of a Query that matter beside their columns.
+const (
+	byOrganisation = "organisation"
+	byTeam         = "team"
+	byUser         = "user"
+	byKey          = "key"
+	byTag          = labelTag
+	byEndUser      = labelEndUser
+	byDay          = "day"
+	byHour         = groupHour
+)
+
+// spendingGroup is something that a Query can sum by.
+type spendingGroup struct {
+	name, columns string
+	// into returns where the columns of a line go; at is for a day or an hour.
+	into func(line *Line, at *int64) []any
+}
+
+// spendingGroups are in the order of columns.
+var spendingGroups = []spendingGroup{
+	{byOrganisation, "", func(*Line, *int64) []any { return nil }},
+	{byDay, "d.day", func(_ *Line, at *int64) []any { return []any{at} }},
+	{byHour, "d.hour", func(_ *Line, at *int64) []any { return []any{at} }},
+	{byTeam, "d.team_id, t.name", func(l *Line, _ *int64) []any { return []any{&l.TeamID, &l.Team} }},
+	{byUser, "d.user_id, u.name", func(l *Line, _ *int64) []any { return []any{&l.UserID, &l.User} }},
+	{byKey, "d.key_id, k.label", func(l *Line, _ *int64) []any { return []any{&l.KeyID, &l.Key} }},
+	{byTag, "d.name", func(l *Line, _ *int64) []any { return []any{&l.Tag} }},
+	{byEndUser, "d.name", func(l *Line, _ *int64) []any { return []any{&l.EndUser} }},
+	{"provider", "d.provider", func(l *Line, _ *int64) []any { return []any{&l.Provider} }},
+	{"model", "d.provider, d.model", func(l *Line, _ *int64) []any { return []any{&l.Provider, &l.Model} }},
+}
+
+// spendingSource is where a Query finds its sums.
+type spendingSource struct {
+	table, at string
+	teams     bool // its rows tell teams apart
+	kind      string
+	groups    []string // that not all sources have
+}
+
+var spendingSources = []spendingSource{
+	{"gateway_team_days", "day", true, "", nil},
+	{"gateway_usage_days", "day", false, "", []string{byUser, byKey}},
+	{"gateway_team_hours", "hour", true, "", []string{byHour}},
+	{"gateway_usage_hours", "hour", false, "", []string{byUser, byKey, byHour}},
+	{"gateway_label_days", "day", true, labelTag, []string{byTag}},
+	{"gateway_label_days", "day", true, labelEndUser, []string{byEndUser}},
+}
+
+func (q *Query) has(group string) bool { return slices.Contains(q.By, group) }
+
+// check completes the query, and returns where its sums are and the groups of its lines.
+func (q *Query) check(now time.Time) (source *spendingSource, groups []*spendingGroup, err error) {
+	if len(q.By) == 0 {
+		q.By = []string{byTeam, "model"}
+	}
+	for _, name := range q.By {
+		if !slices.ContainsFunc(spendingGroups, func(g spendingGroup) bool { return g.name == name }) {
+			return nil, nil, invalid("by", "by must name some of organisation, team, user, key, provider, model, tag, end_user, day, hour; %.40q is none of them", name)
+		}
+	}
+	var special []string // groups that not all sources have
+	for _, name := range []string{byUser, byKey, byTag, byEndUser, byHour} {
+		if q.has(name) {
+			special = append(special, name)
+		}
+	}
+	at := slices.IndexFunc(spendingSources, func(s spendingSource) bool {
+		return !slices.ContainsFunc(special, func(name string) bool { return !slices.Contains(s.groups, name) })
+	})
+	if at < 0 {
+		return nil, nil, invalid("by", "there are no sums by %s together", strings.Join(special, " and "))
+	}
+	source = &spendingSources[at]
+	switch {
+	case !source.teams && (q.has(byTeam) || q.TeamID != ""):
+		return nil, nil, invalid("by", "there are no sums by users and keys of a team: leave user and key out")
+	case q.has(byDay) && q.has(byHour):
+		return nil, nil, invalid("by", "by has either day or hour")
+	case q.Compare && (q.has(byDay) || q.has(byHour)):
+		return nil, nil, invalid("compare", "compare is not for days and hours: leave them out of by")
+	}
+	length := defaultUsageDays
+	if q.has(byHour) {
+		length = 1
+	}
+	if q.To.IsZero() {
+		q.To = StartOfDay(now).AddDate(0, 0, 1)
+	}
+	if q.From.IsZero() {
+		q.From = q.To.AddDate(0, 0, -length)
+	}
+	if !imaginable(q.From) || !imaginable(q.To) || !q.From.Before(q.To) || !schema.StorableID(q.TeamID) {
+		return nil, nil, invalid("from", "from must be a day before to, both in the years 1970 to 9998")
+	}
+	if q.has(byHour) && q.To.Sub(q.From) > maxSpendingHours*time.Hour {
+		return nil, nil, invalid("from", "by hour is for at most %d days: ask for less or by day", maxSpendingHours/24)
+	}
+	for i := range spendingGroups {
+		if q.has(spendingGroups[i].name) {
+			groups = append(groups, &spendingGroups[i])
+		}
+	}
+	return source, groups, nil
+}
+
+// Spending sums what all users spent, by days or hours first where they are asked for, and then
+// with the most money and the most tokens first. It has at most maxSpendingLines lines, and lags
+// behind the requests by at most FlushInterval.
+func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
+	source, groups, err := q.check(s.now())
+	if err != nil {
+		return nil, err
+	}
+	from, to := unixDay(q.From), unixDay(q.To.Add(24*time.Hour-1))
+	if source.at == byHour {
+		from, to = unixHour(q.From), unixHour(q.To.Add(time.Hour-1))
+	}
+	lines, err := s.spendingLines(ctx, &q, source, groups, from, to)
+	if err != nil || !q.Compare {
+		return lines, err
+	}
+	earlier, err := s.spendingLines(ctx, &q, source, groups, max(0, 2*from-to), from)
+	if err != nil {
+		return nil, err
+	}
+	before := make(map[string]*SpentBefore, len(earlier))
+	for i := range earlier {
+		e := &earlier[i]
+		before[e.about()] = &SpentBefore{e.Requests, e.TotalTokens, e.CostUSD}
+	}
+	for i := range lines {
+		if lines[i].Before = before[lines[i].about()]; lines[i].Before == nil {
+			lines[i].Before = new(SpentBefore)
+		}
+	}
+	return lines, nil
+}
+
+// about tells lines of one query apart.
+func (l *Line) about() string {
+	var b strings.Builder
+	for _, text := range []*string{l.TeamID, l.UserID, l.KeyID, l.Provider, l.Model, l.Tag, l.EndUser} {
+		if text != nil {
+			b.WriteString(*text)
+		}
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// spendingLines sums the rows of the days or hours from one to another, which is excluded.
+func (s *Ledger) spendingLines(ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
+) ([]Line, error) {
+	var columns []string
+	for _, g := range groups {
+		if g.columns != "" {
+			columns = append(columns, g.columns)
+		}
+	}
+	sumsOf := make([]string, numberOfSums)
+	for i, c := range sumColumns {
+		sumsOf[i] = "CAST(coalesce(sum(d." + c + "), 0) AS BIGINT)"
+	}
+	tables := source.table + " AS d"
+	where, args := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.at), []any{from, to}
+	if source == &spendingSources[0] && !q.has(byDay) {
+		var err error
+		if tables, args, err = s.teamSums(ctx, from, to); err != nil {
+			return nil, err
+		}
+		if len(args) > 2 { // the months have bounds of their own
+			where = "1 = 1"
+		}
+	}
+	if !source.teams { // the rows of a user are in order of time, and those of all are not
+		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
+	}
+	for _, join := range []struct{ group, table string }{
+		{byTeam, " LEFT JOIN gateway_teams AS t ON t.id = d.team_id"},
+		{byUser, " LEFT JOIN gateway_users AS u ON u.id = d.user_id"},
+		{byKey, " LEFT JOIN gateway_keys AS k ON k.id = d.key_id"},
+	} {
+		if q.has(join.group) {
+			tables += join.table
+		}
+	}
+	if source.kind != "" {
+		where += " AND d.kind = ?"
+		args = append(args, source.kind)
+	}
+	if q.TeamID != "" {
+		where += " AND d.team_id = ?"
+		args = append(args, q.TeamID)
+	}
+	query := strings.Join(append(slices.Clone(columns), sumsOf...), ", ") + " FROM " + tables + " WHERE " + where
+	if by := strings.Join(columns, ", "); by != "" {
+		order := "sum(d.cost_micro_usd) DESC, sum(d.input_tokens + d.output_tokens) DESC"
+		if q.has(byDay) || q.has(byHour) {
+			order = "d." + source.at + ", " + order
+		}
+		query += fmt.Sprintf(" GROUP BY %[1]s ORDER BY %[2]s, %[1]s LIMIT %[3]d", by, order, maxSpendingLines)
+	}
+	head := ""
+	if !source.teams {
+		head = fmt.Sprintf(withUsers, source.table)
+	}
+	return read(ctx, s, func(row store.Row) (Line, error) { return scanSpending(row, groups, source.at) }, head+"SELECT "+query, args...)
+}
+
+// withUsers finds the users of a table of sums one after the other by its primary key, also those
+// who were removed.
+const withUsers = `WITH RECURSIVE of_user (id) AS (SELECT min(user_id) FROM %[1]s
+	UNION ALL SELECT (SELECT min(n.user_id) FROM %[1]s AS n WHERE n.user_id > of_user.id) FROM of_user WHERE of_user.id IS NOT NULL) `
+
+// scanSpending reads a line with the columns of groups.
+func scanSpending(row store.Row, groups []*spendingGroup, unit string) (line Line, err error) {
+	at := int64(-1)
+	var n sums
+	cells := make([]any, 0, 6+len(n))
+	for _, g := range groups {
+		cells = append(cells, g.into(&line, &at)...)
+	}
+	for i := range n {
+		cells = append(cells, &n[i])
+	}
+	if err := row.Scan(cells...); err != nil {
+		return line, err
+	}
+	switch {
+	case at < 0:
+	case unit == byHour:
+		hour := fromHour(at)
+		line.Hour = &hour
+	default:
+		line.Day = fromHour(at * 24).Format(time.DateOnly)
+	}
+	line.UsageSums, line.WrittenTokens = n.report(), n[sumWritten]
+	if tokens := line.TotalTokens; tokens > 0 {
+		line.USDPerMillion = new(MicroUSD(float64(n[sumCost]) * 1e6 / float64(tokens)))
+	}
+	return line, nil
+}

@@ -1,0 +1,61 @@
+package spending
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// MicroUSD is money in millionths of a US dollar; JSON has it as a decimal
+// number of dollars.
+type MicroUSD int64
+
+// MicrosPerUSD is how many MicroUSD a US dollar has, and MaxUSD how many dollars an amount at most.
+const (
+	MicrosPerUSD = 1_000_000
+	MaxUSD       = 1_000_000_000
+)
+
+// String is the number of dollars.
+func (m MicroUSD) String() string {
+	whole, part, sign := int64(m)/MicrosPerUSD, int64(m)%MicrosPerUSD, ""
+	if m < 0 {
+		whole, part, sign = -whole, -part, "-"
+	}
+	text := sign + strconv.FormatInt(whole, 10)
+	if part > 0 {
+		text += "." + strings.TrimRight(fmt.Sprintf("%06d", part), "0")
+	}
+	return text
+}
+
+// ParseUSD reads a decimal number of dollars, rounded to a millionth.
+func ParseUSD(text string) (MicroUSD, error) {
+	usd, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(usd) || math.Abs(usd) > MaxUSD {
+		return 0, fmt.Errorf("%.40q is no amount of US dollars of at most %d", text, MaxUSD)
+	}
+	return MicroUSD(math.Round(usd * MicrosPerUSD)), nil // exact: below 2^53
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m MicroUSD) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *MicroUSD) UnmarshalJSON(text []byte) error {
+	if bytes.Equal(text, []byte("null")) {
+		return nil
+	}
+	var number json.Number
+	if text[0] == '"' || json.Unmarshal(text, &number) != nil {
+		return fmt.Errorf("%.40q is no number of US dollars", text)
+	}
+	parsed, err := ParseUSD(number.String())
+	if err == nil {
+		*m = parsed
+	}
+	return err
+}

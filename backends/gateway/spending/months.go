@@ -1,0 +1,80 @@
+package spending
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// monthSettled is how long after its end a month is added up: records that wait for a database
+// in memory are younger than that.
+const monthSettled = 3 * 24 * time.Hour
+
+// addMonths adds up the months that are over into gateway_team_months, the oldest first, each in
+// one transaction. So every month up to the newest one there is whole.
+func (w *sweep) addMonths(ctx context.Context) error {
+	columns := strings.Join(sumColumns[:], ", ")
+	added := make([]string, len(sumColumns))
+	for i, c := range sumColumns {
+		added[i] = "CAST(sum(" + c + ") AS BIGINT)"
+	}
+	statement := `INSERT INTO gateway_team_months (month, team_id, provider, model, ` + columns + `)
+		SELECT CAST(? AS BIGINT), team_id, provider, model, ` + strings.Join(added, ", ") + `
+		FROM gateway_team_days WHERE day >= ? AND day < ? GROUP BY team_id, provider, model`
+	for {
+		through, err := w.ledger.monthsThrough(ctx)
+		if err != nil {
+			return err
+		}
+		days, err := read(ctx, w.ledger, func(row store.Row) (day sql.NullInt64, err error) { return day, row.Scan(&day) },
+			`SELECT min(day) FROM gateway_team_days WHERE day >= ?`, through)
+		if err != nil || !days[0].Valid {
+			return err
+		}
+		begin := startOfMonth(fromHour(days[0].Int64 * 24))
+		end := begin.AddDate(0, 1, 0)
+		if w.now.Before(end.Add(monthSettled)) {
+			return nil
+		}
+		if _, err := w.delete(ctx, statement, unixDay(begin), unixDay(begin), unixDay(end)); err != nil {
+			return fmt.Errorf("adding up a month: %w", err)
+		}
+	}
+}
+
+// monthsThrough returns the Unix day up to which gateway_team_months has everything, that day
+// excluded; 0: it has nothing.
+func (s *Ledger) monthsThrough(ctx context.Context) (day int64, err error) {
+	newest, err := read(ctx, s, func(row store.Row) (day sql.NullInt64, err error) { return day, row.Scan(&day) },
+		`SELECT max(month) FROM gateway_team_months`)
+	if err != nil || !newest[0].Valid {
+		return 0, err
+	}
+	return unixDay(fromHour(newest[0].Int64*24).AddDate(0, 1, 0)), nil
+}
+
+// teamSums is a table of the sums by team from a day to another, which is excluded: of whole
+// months where they have been added up, and of days before and behind them. It has the alias d.
+func (s *Ledger) teamSums(ctx context.Context, from, to int64) (table string, args []any, err error) {
+	through, err := s.monthsThrough(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	begin := startOfMonth(fromHour(from * 24))
+	if unixDay(begin) < from {
+		begin = begin.AddDate(0, 1, 0)
+	}
+	first, last := unixDay(begin), min(unixDay(startOfMonth(fromHour(to*24))), through)
+	if first >= last {
+		return "gateway_team_days AS d", []any{from, to}, nil
+	}
+	columns := "team_id, provider, model, " + strings.Join(sumColumns[:], ", ")
+	return `(SELECT ` + columns + ` FROM gateway_team_months WHERE month >= ? AND month < ?
+		UNION ALL SELECT ` + columns + ` FROM gateway_team_days WHERE day >= ? AND day < ?
+		UNION ALL SELECT ` + columns + ` FROM gateway_team_days WHERE day >= ? AND day < ?) AS d`,
+		[]any{first, last, from, first, last, to}, nil
+}

@@ -1,0 +1,364 @@
+package spending
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// purses remember what was spent of budgets: what the database had when it was
+// last asked, and what this node has recorded since. Only budgets that Admit has met
+// are in it.
+type purses struct {
+	// writer is this process in gateway_usage_writers.
+	writer string
+
+	tracked atomic.Int64 // number of purses, so that Add is free while there are none
+	mu      sync.RWMutex
+	purses  map[Purse]*purseSpend
+	shared  map[string]Purse // of OfKey, by the keys that draw on them
+	swept   time.Time
+}
+
+// Purse is what budgets are spent from: a key, the keys that share the limits of one, all
+// keys of a user, a team, the organisation, or a provider key.
+type Purse struct {
+	On string // OwnKey, OfKey, OfUser, OfTeam, OfOrganisation or OfProviderKey
+	ID string // of the key, of the holder of the limits, of the user or of the team
+}
+
+// What purses are of.
+const (
+	// OwnKey is one key.
+	OwnKey = "own"
+	// OfKey is the keys that share the limits which were made for one of them.
+	OfKey          = "key"
+	OfUser         = "user"
+	OfTeam         = "team"
+	OfOrganisation = "organisation"
+	OfProviderKey  = "provider_key"
+)
+
+// Organisation is the id of the one purse OfOrganisation.
+const Organisation = "organisation"
+
+// Bounds of the memory of spending.
+const (
+	forgetSpendAfter = 10 * time.Minute // not asked for
+	maxLocalSpends   = 1 << 16          // records of one purse between two reads
+)
+
+// Sum is an amount in tokens and millionths of a dollar.
+type Sum struct{ Tokens, Micros int64 }
+
+func (s *Sum) add(o Sum) { s.Tokens, s.Micros = s.Tokens+o.Tokens, s.Micros+o.Micros }
+
+// localSpend is a record of this node that the sums read last do not have.
+type localSpend struct {
+	record int64 // the records of a node are numbered in the order they are written
+	at     time.Time
+	Sum
+}
+
+// purseSpend is what was spent from one purse. The mutex is never held over I/O.
+type purseSpend struct {
+	mu      sync.Mutex
+	read    time.Time // when the sums were read; zero: never
+	used    time.Time
+	day     time.Time // the begin of the day that the sums are of
+	through int64     // the records of this node up to this one are in the sums
+	total   bool      // the sum of InTotal was read, too
+	sums    WindowSums
+	local   []localSpend // what this node has recorded since
+}
+
+// WindowSums are what was spent in the windows that a day is in.
+type WindowSums [NumberOfWindows]Sum
+
+// StartOfDay returns when the UTC day of a time began.
+func StartOfDay(at time.Time) time.Time { return at.UTC().Truncate(24 * time.Hour) }
+
+func startOfMonth(day time.Time) time.Time {
+	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// known returns the memory of a purse where a key has drawn on it before, or nil.
+func (s *purses) known(p Purse, keyID string) *purseSpend {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if p.On == OfKey && s.shared[keyID] != p {
+		return nil
+	}
+	return s.purses[p]
+}
+
+// join begins the memory of a purse, or finds it for a key that has not drawn on it before.
+func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.purses == nil {
+		s.purses, s.shared = make(map[Purse]*purseSpend), make(map[string]Purse)
+	}
+	if p.On == OfKey {
+		s.shared[keyID] = p
+	}
+	k := s.purses[p]
+	if k != nil {
+		return k
+	}
+	if now.Sub(s.swept) > forgetSpendAfter {
+		s.sweep(now)
+	}
+	k = &purseSpend{used: now}
+	s.purses[p] = k
+	s.tracked.Store(int64(len(s.purses)))
+	return k
+}
+
+// purse returns the memory of a purse that a key draws on. A memory that begins counts the
+// records that wait in the log, as the database does not have them.
+func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
+	if k := s.purses.known(p, keyID); k != nil {
+		return k
+	}
+	log := s.log.Load()
+	if log == nil {
+		return s.purses.join(p, keyID, now)
+	}
+	log.mu.Lock() // no record is added between
+	defer log.mu.Unlock()
+	if k := s.purses.known(p, keyID); k != nil {
+		return k
+	}
+	k := s.purses.join(p, keyID, now)
+	for n, r := range log.unwritten() {
+		if p.pays(r, keyID) {
+			k.note(r.spent(n))
+		}
+	}
+	return k
+}
+
+// pays reports whether a record is paid from the purse, as far as keyID, a key that draws on
+// it, tells.
+func (p Purse) pays(r *Record, keyID string) bool {
+	switch p.On {
+	case OfUser:
+		return r.UserID == p.ID
+	case OfTeam:
+		return r.TeamID == p.ID
+	case OfOrganisation:
+		return true
+	case OfProviderKey:
+		return r.ProviderKey == p.ID
+	default:
+		return r.KeyID == keyID
+	}
+}
+
+// sweep forgets the purses that nobody has asked for in a while. The caller holds the
+// mutex.
+func (s *purses) sweep(now time.Time) {
+	maps.DeleteFunc(s.purses, func(_ Purse, k *purseSpend) bool { return k.idle(now) })
+	maps.DeleteFunc(s.shared, func(_ string, p Purse) bool { return s.purses[p] == nil })
+	s.swept = now
+}
+
+func (k *purseSpend) idle(now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return now.Sub(k.used) > forgetSpendAfter
+}
+
+// note counts a record that Add took as its n-th. The caller holds the mutex of the log.
+func (s *purses) note(r *Record, n int64) {
+	if s.tracked.Load() == 0 {
+		return
+	}
+	s.mu.RLock()
+	purses := [...]*purseSpend{
+		s.purses[Purse{OwnKey, r.KeyID}], s.purses[Purse{OfUser, r.UserID}], s.purses[s.shared[r.KeyID]],
+		s.purses[Purse{OfTeam, r.TeamID}], s.purses[Purse{OfOrganisation, Organisation}], s.purses[Purse{OfProviderKey, r.ProviderKey}],
+	}
+	s.mu.RUnlock()
+	l := r.spent(n)
+	for _, k := range purses {
+		if k != nil {
+			k.note(l)
+		}
+	}
+}
+
+// spent returns what a record has spent, which is the n-th that Add took.
+func (r *Record) spent(n int64) localSpend {
+	input, output := r.tokens()
+	return localSpend{record: n, at: r.At, Sum: Sum{input + output, r.cost()}}
+}
+
+func (k *purseSpend) note(l localSpend) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l.record <= k.through {
+		return // it was written and read meanwhile
+	}
+	k.count(&l)
+	if last := len(k.local) - 1; last+1 >= maxLocalSpends {
+		k.local[last].record = max(k.local[last].record, l.record)
+		k.local[last].add(l.Sum)
+		return
+	}
+	k.local = append(k.local, l)
+}
+
+// count adds a record of this node to the sums.
+func (k *purseSpend) count(l *localSpend) {
+	for w := range NumberOfWindows {
+		if !l.at.Before(w.Begin(k.day)) {
+			k.sums[w].add(l.Sum)
+		}
+	}
+}
+
+// set takes what the database had, which has the records of this node up to through.
+func (k *purseSpend) set(read, day time.Time, through int64, total bool, sums *WindowSums) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.read, k.day, k.through, k.total, k.sums = read, day, max(through, k.through), total, *sums
+	kept := k.local[:0]
+	for i := range k.local {
+		if k.local[i].record > k.through {
+			kept = append(kept, k.local[i])
+			k.count(&k.local[i])
+		}
+	}
+	k.local = kept
+}
+
+// now returns what was spent from the purse; ok is false when that has to be read first. The
+// sum of InTotal is good only where total asks for it.
+func (k *purseSpend) now(at time.Time, total bool) (sums WindowSums, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.used = at
+	ok = !k.read.IsZero() && at.Sub(k.read) < SumsTTL && k.day.Equal(StartOfDay(at)) && (k.total || !total)
+	return k.sums, ok
+}
+
+// Spent returns what was spent from a purse that a key draws on, in total only where that is asked
+// for. The database is read at most every SumsTTL; what this node has recorded since is in the sums.
+func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool, now time.Time) (WindowSums, error) {
+	purse := s.purse(from, keyID, now)
+	sums, ok := purse.now(now, total)
+	for tries := 0; !ok && tries < 2; tries++ { // again: it may have joined a read of the day before
+		_, err := s.reads.Do(ctx, fmt.Sprint(total, "/", from.On, "/", from.ID), func(ctx context.Context) (any, error) {
+			return nil, s.readSpending(ctx, from, purse, total, now)
+		})
+		if err != nil {
+			return WindowSums{}, err
+		}
+		sums, ok = purse.now(now, total)
+	}
+	return sums, nil
+}
+
+// records returns the rows of sums that count for a purse, with one parameter, its id.
+func (p Purse) records() string {
+	switch p.On {
+	case OfUser:
+		return `gateway_usage_days WHERE user_id = ?`
+	case OfKey:
+		return `gateway_usage_days WHERE key_id IN (SELECT id FROM gateway_keys WHERE limited_by = ?)`
+	case OfTeam:
+		return `gateway_team_days WHERE team_id = ?`
+	case OfProviderKey:
+		return `gateway_provider_key_days WHERE provider_key = ?`
+	case OfOrganisation:
+		return `gateway_team_days WHERE ? = '` + Organisation + `'`
+	default:
+		return `gateway_usage_days WHERE key_id = ?`
+	}
+}
+
+// selectSpending sums what was spent since the begin of each window.
+var selectSpending = `SELECT coalesce((SELECT records FROM gateway_usage_writers WHERE writer = ?), 0)` + strings.Repeat(`,
+	CAST(coalesce(sum(CASE WHEN day >= ? THEN input_tokens + output_tokens ELSE 0 END), 0) AS BIGINT),
+	CAST(coalesce(sum(CASE WHEN day >= ? THEN cost_micro_usd ELSE 0 END), 0) AS BIGINT)`, int(NumberOfWindows)) + ` FROM `
+
+// readSpending reads the sums of a purse into its memory, that of InTotal where total asks for it.
+func (s *Ledger) readSpending(ctx context.Context, from Purse, into *purseSpend, total bool, now time.Time) error {
+	through, sums, err := s.sumSpending(ctx, from, total, now)
+	if err == nil {
+		into.set(now, StartOfDay(now), through, total, &sums)
+	}
+	return err
+}
+
+// Stored returns what the database has of what was spent from a purse, in total only where that is
+// asked for.
+func (s *Ledger) Stored(ctx context.Context, from Purse, total bool, now time.Time) (WindowSums, error) {
+	_, sums, err := s.sumSpending(ctx, from, total, now)
+	return sums, err
+}
+
+// sumSpending returns the sums of a purse, and the number of the last record of this process
+// that is in them. The sum of InTotal is good only where total asks for it. One statement, so
+// that the number fits to the sums.
+func (s *Ledger) sumSpending(ctx context.Context, from Purse, total bool, now time.Time) (through int64, sums WindowSums, err error) {
+	day := StartOfDay(now)
+	args := append(make([]any, 0, 3+2*NumberOfWindows), s.purses.writer)
+	first := unixDay(day)
+	for w := range NumberOfWindows {
+		begin := int64(0)
+		if w != InTotal {
+			begin = unixDay(w.Begin(day))
+			first = min(first, begin)
+		}
+		args = append(args, begin, begin)
+	}
+	if total {
+		first = 0
+	}
+	cells := append(make([]any, 0, 1+2*len(sums)), &through)
+	for w := range sums {
+		cells = append(cells, &sums[w].Tokens, &sums[w].Micros)
+	}
+	err = s.db.Read(ctx, func(c store.Conn) error {
+		return c.Row(selectSpending+from.records()+` AND day >= ?`, append(args, from.ID, first)...).Scan(cells...)
+	})
+	return through, sums, err
+}
+
+// writersKept is how long the row of a process stays after its last batch.
+const writersKept = 7 * 24 * time.Hour
+
+// markWritten notes, with a batch, how far this process has come, and from where. It is an
+// error where the row says more: a batch that was given up has come through after all. It says
+// less where the database went back, to a backup or to a standby that had not heard of the last
+// batches; what is lost so is no reason to write nothing more.
+func (s *Ledger) markWritten(c store.Conn, from, records int64) error {
+	now := s.now()
+	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records <= ?`, records, schema.Micros(now), s.purses.writer, from)
+	if err != nil || n == 1 {
+		return err
+	}
+	if _, err = c.Exec(`DELETE FROM gateway_usage_writers WHERE at < ?`, schema.Micros(now.Add(-writersKept))); err != nil {
+		return err
+	}
+	_, err = c.Exec(`INSERT INTO gateway_usage_writers (writer, records, at) VALUES (?, ?, ?)`, s.purses.writer, records, schema.Micros(now))
+	return err
+}
+
+// written is how many records of this process are in the database.
+func (s *Ledger) written(ctx context.Context) (records int64, err error) {
+	err = s.db.Read(ctx, func(c store.Conn) error {
+		return c.Row(`SELECT coalesce(max(records), 0) FROM gateway_usage_writers WHERE writer = ?`, s.purses.writer).Scan(&records)
+	})
+	return records, err
+}

@@ -1,0 +1,316 @@
+package spending
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// UsageQuery asks for sums of the usage log.
+type UsageQuery struct {
+	// From and To bound when the requests began. From is taken down to the whole
+	// hour in UTC, To up; to the whole day where the sums of hours are gone. Zero: To
+	// is now, From 30 days before To.
+	From, To time.Time
+	// Group names what to sum by: provider, model, day, hour, key, tier. Empty:
+	// provider, model and day. There are no hours of more than hoursKept days ago.
+	Group []string
+}
+
+// UsageSums are the sums of a group.
+type UsageSums struct {
+	Requests  int64 `json:"requests"`
+	Succeeded int64 `json:"succeeded"`
+	Failed    int64 `json:"failed"`
+	// Cancelled requests are those whose client went away.
+	Cancelled int64 `json:"cancelled"`
+	// SuccessRate is the part of the requests that succeeded or failed which
+	// succeeded; nil: none did either.
+	SuccessRate *float64 `json:"success_rate"`
+	// FailedAttempts of the candidates of this group, whoever answered in the end.
+	FailedAttempts  int64    `json:"failed_attempts"`
+	InputTokens     int64    `json:"input_tokens"`
+	CachedTokens    int64    `json:"cached_tokens"`
+	OutputTokens    int64    `json:"output_tokens"`
+	ReasoningTokens int64    `json:"reasoning_tokens"`
+	TotalTokens     int64    `json:"total_tokens"`
+	CostUSD         MicroUSD `json:"cost_usd"`
+	// UnpricedRequests were answered by models whose price is not known: their
+	// cost is not in CostUSD.
+	UnpricedRequests int64 `json:"unpriced_requests"`
+	// Averages; nil: of none.
+	LatencyMSAvg    *float64 `json:"latency_ms_avg"`
+	FirstTokenMSAvg *float64 `json:"first_token_ms_avg"`
+}
+
+// UsageGroup is a line of a report: the fields that the group is about, and the
+// sums. Tier and Provider are empty for requests of none.
+type UsageGroup struct {
+	Provider *string    `json:"provider,omitempty"`
+	Model    *string    `json:"model,omitempty"`
+	Day      string     `json:"day,omitempty"` // 2006-01-02, UTC
+	Hour     *time.Time `json:"hour,omitempty"`
+	KeyID    *string    `json:"key_id,omitempty"`
+	Tier     *string    `json:"tier,omitempty"`
+	UsageSums
+}
+
+// UsageReport is the answer to a UsageQuery. Only the groups that were asked for
+// are there; days and hours in which nothing happened are left out. Days and
+// hours are in order of time, the others begin with the most requests and have
+// at most 1,000 lines.
+type UsageReport struct {
+	From       time.Time    `json:"from"`
+	To         time.Time    `json:"to"`
+	Totals     UsageSums    `json:"totals"`
+	ByProvider []UsageGroup `json:"by_provider,omitzero"`
+	ByModel    []UsageGroup `json:"by_model,omitzero"`
+	ByDay      []UsageGroup `json:"by_day,omitzero"`
+	ByHour     []UsageGroup `json:"by_hour,omitzero"`
+	ByKey      []UsageGroup `json:"by_key,omitzero"`
+	ByTier     []UsageGroup `json:"by_tier,omitzero"`
+}
+
+// Bounds of a query.
+const (
+	defaultUsageDays = 30
+	maxUsageDays     = 400
+	maxHourlyDays    = 31
+	maxGroupLines    = 1000
+)
+
+// usageGroup is a way to sum the log.
+type usageGroup struct {
+	name string
+	// Two texts and a number that name a line, as SQL; constants where it has none.
+	text, more, at string
+	order          string
+	lines          func(*UsageReport) *[]UsageGroup
+	label          func(line *UsageGroup, text, more string, at int64)
+}
+
+// Orders of lines, by the columns of a statement: 1 is the group, 2 to 4 are what
+// names the line, behind them are the sums.
+const (
+	byTime       = "4"
+	mostRequests = "5 DESC, 2, 3"
+)
+
+var usageGroups = []usageGroup{
+	{
+		"provider", "provider", "''", "0", mostRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByProvider },
+		func(line *UsageGroup, text, _ string, _ int64) { line.Provider = &text },
+	},
+	{
+		"model", "provider", "model", "0", mostRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByModel },
+		func(line *UsageGroup, text, more string, _ int64) { line.Provider, line.Model = &text, &more },
+	},
+	{
+		"day", "''", "''", "day", byTime, func(r *UsageReport) *[]UsageGroup { return &r.ByDay },
+		func(line *UsageGroup, _, _ string, at int64) { line.Day = fromHour(at * 24).Format(time.DateOnly) },
+	},
+	{
+		"key", "key_id", "''", "0", mostRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByKey },
+		func(line *UsageGroup, text, _ string, _ int64) { line.KeyID = &text },
+	},
+	{
+		"tier", "tier", "''", "0", mostRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByTier },
+		func(line *UsageGroup, text, _ string, _ int64) { line.Tier = &text },
+	},
+	{
+		groupHour, "''", "''", "hour", byTime, func(r *UsageReport) *[]UsageGroup { return &r.ByHour },
+		func(line *UsageGroup, _, _ string, at int64) { hour := fromHour(at); line.Hour = &hour },
+	},
+}
+
+// groupHour is the one group that the sums by the day are of no use for.
+const groupHour = "hour"
+
+func fromHour(hour int64) time.Time { return time.Unix(hour*3600, 0).UTC() }
+
+// added are the sums of the rows of a statement.
+var added = func() string {
+	var b strings.Builder
+	for _, column := range sumColumns {
+		b.WriteString(", CAST(coalesce(sum(" + column + "), 0) AS BIGINT) AS " + column)
+	}
+	return b.String()
+}()
+
+// usageStatement is one statement for all groups, so that they are of the same
+// records. It reads the rows once, whole days from the sums of days, and adds
+// them up by no more than the groups need.
+func usageStatement(userID string, from, to int64, groups []int) (string, []any) {
+	columns := make([]string, 0, 5)
+	need := func(column string) {
+		if column != "''" && column != "0" && !slices.Contains(columns, column) {
+			columns = append(columns, column)
+		}
+	}
+	for _, i := range groups {
+		if g := &usageGroups[i]; g.name != groupHour {
+			need(g.text)
+			need(g.more)
+			need(g.at)
+		}
+	}
+	const where = " WHERE user_id = ? AND "
+	rest := ", key_id, provider, model, tier, " + strings.Join(sumColumns[:], ", ")
+	hours := " UNION ALL SELECT hour / 24" + rest + " FROM gateway_usage_hours" + where + "hour >= ? AND hour < ?"
+	head, fromDay, toDay, tail := wholeDays(from, to)
+	args := []any{userID, fromDay, toDay, userID, from, head, userID, tail, to}
+	by, list := "", ""
+	if len(columns) > 0 {
+		list = strings.Join(columns, ", ") + ", "
+		by = " GROUP BY " + strings.Join(columns, ", ")
+	}
+	var b strings.Builder
+	b.WriteString("WITH part AS MATERIALIZED (SELECT " + list + added[2:] + " FROM (SELECT day" + rest + " FROM gateway_usage_days" + where +
+		"day >= ? AND day < ?" + hours + hours + ") AS rows_read" + by + ")")
+	fmt.Fprintf(&b, " SELECT %d, '', '', 0%s FROM part", len(usageGroups), added)
+	for _, i := range groups {
+		g, source := &usageGroups[i], "part"
+		if g.name == groupHour {
+			source = "gateway_usage_hours" + where + "hour >= ? AND hour < ?"
+			args = append(args, userID, from, to)
+		}
+		fmt.Fprintf(&b, " UNION ALL SELECT * FROM (SELECT %d, %s, %s, %s%s FROM %s GROUP BY 2, 3, 4 ORDER BY %s LIMIT %d) AS by_%s",
+			i, g.text, g.more, g.at, added, source, g.order, maxGroupLines, g.name)
+	}
+	return b.String(), args
+}
+
+// wholeDays splits the hours from (inclusive) and to (exclusive) into those before
+// head, whole days, and those from tail on.
+func wholeDays(from, to int64) (head, fromDay, toDay, tail int64) {
+	fromDay, toDay = (from+23)/24, to/24
+	if fromDay > toDay { // all within a day
+		return to, 0, 0, to
+	}
+	return fromDay * 24, fromDay, toDay, toDay * 24
+}
+
+// check makes the query one of whole hours and the numbers of its groups.
+func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err error) {
+	if q.To.IsZero() {
+		q.To = now
+	}
+	if q.From.IsZero() {
+		q.From = q.To.AddDate(0, 0, -defaultUsageDays)
+	}
+	if !imaginable(q.To) {
+		return 0, 0, nil, invalid("to", "to must be a time from the year 1970 to 9998")
+	}
+	if !imaginable(q.From) {
+		return 0, 0, nil, invalid("from", "from must be a time from the year 1970 to 9998")
+	}
+	from, to = q.From.Unix()/3600, (q.To.Unix()+3599)/3600
+	if from >= to {
+		return 0, 0, nil, invalid("from", "from must be before to")
+	}
+	if to-from > maxUsageDays*24 {
+		return 0, 0, nil, invalid("from", "from must be at most %d days before to", maxUsageDays)
+	}
+	if whole := firstHour(now); from < whole {
+		from = from / 24 * 24
+		if to < whole {
+			to = (to + 23) / 24 * 24
+		}
+	}
+	names := q.Group
+	if len(names) == 0 {
+		names = []string{"provider", "model", "day"}
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(usageGroups, func(g usageGroup) bool { return g.name == name })
+		if i < 0 {
+			return 0, 0, nil, invalid("group", "group must name some of provider, model, day, hour, key, tier; %.40q is none of them", name)
+		}
+		if name == groupHour && to-from > maxHourlyDays*24 {
+			return 0, 0, nil, invalid("group", "group hour is for at most %d days: ask for less or for group day", maxHourlyDays)
+		}
+		if !slices.Contains(groups, i) {
+			groups = append(groups, i)
+		}
+	}
+	return from, to, groups, nil
+}
+
+// imaginable is a time that can be told in JSON, and in hours from 1970 on.
+func imaginable(at time.Time) bool {
+	year := at.UTC().Year()
+	return year >= 1970 && year <= 9998
+}
+
+// Usage sums the log of a user. It lags behind the requests by at most
+// FlushInterval: records that wait in the memory of a node are not in it.
+func (s *Ledger) Usage(ctx context.Context, userID string, q UsageQuery) (*UsageReport, error) {
+	from, to, groups, err := q.check(s.now())
+	if err != nil {
+		return nil, err
+	}
+	report := &UsageReport{From: fromHour(from), To: fromHour(to)}
+	for _, i := range groups {
+		*usageGroups[i].lines(report) = []UsageGroup{}
+	}
+	if !schema.StorableID(userID) {
+		return report, nil
+	}
+	statement, args := usageStatement(userID, from, to, groups)
+	_, err = read(ctx, s, func(row store.Row) (struct{}, error) { return struct{}{}, report.scan(row) }, statement, args...)
+	if err != nil {
+		return nil, err
+	}
+	return report, nil
+}
+
+// scan takes a row of the statement to where it belongs.
+func (r *UsageReport) scan(row store.Row) error {
+	var group int
+	var at int64
+	var text, more string
+	var n sums
+	values := make([]any, 0, 4+len(n))
+	values = append(values, &group, &text, &more, &at)
+	for i := range n {
+		values = append(values, &n[i])
+	}
+	if err := row.Scan(values...); err != nil {
+		return err
+	}
+	if group == len(usageGroups) {
+		r.Totals = n.report()
+		return nil
+	}
+	line := UsageGroup{UsageSums: n.report()}
+	usageGroups[group].label(&line, text, more, at)
+	lines := usageGroups[group].lines(r)
+	*lines = append(*lines, line)
+	return nil
+}
+
+func (s *sums) report() UsageSums {
+	return UsageSums{
+		Requests: s[sumRequests], Succeeded: s[sumSucceeded], Failed: s[sumFailed], Cancelled: s[sumCancelled],
+		SuccessRate:    ratio(s[sumSucceeded], s[sumSucceeded]+s[sumFailed], 1),
+		FailedAttempts: s[sumFailedAttempts],
+		InputTokens:    s[sumInput], CachedTokens: s[sumCached], OutputTokens: s[sumOutput], ReasoningTokens: s[sumReasoning],
+		TotalTokens: s[sumInput] + s[sumOutput],
+		CostUSD:     MicroUSD(s[sumCost]), UnpricedRequests: s[sumUnpriced],
+		LatencyMSAvg: ratio(s[sumLatency], s[sumRequests], 1000), FirstTokenMSAvg: ratio(s[sumFirstToken], s[sumFirstTokens], 1000),
+	}
+}
+
+// ratio is nil where there is nothing to divide by.
+func ratio(sum, count int64, unit float64) *float64 {
+	if count == 0 {
+		return nil
+	}
+	r := float64(sum) / float64(count) / unit
+	return &r
+}

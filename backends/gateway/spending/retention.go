@@ -1,0 +1,214 @@
+package spending
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// RequestsKept is how long single requests stay in the usage log where nothing else
+// is said.
+const RequestsKept = 90 * 24 * time.Hour
+
+// hoursKept is for how many days there are sums of hours; those of days stay.
+const hoursKept = 90
+
+// firstHour is the first Unix hour, that of a day, which has sums of hours for sure.
+func firstHour(now time.Time) int64 { return (unixDay(now) - hoursKept) * 24 }
+
+const (
+	sweepEvery = time.Hour
+	sweepLook  = 5 * time.Minute  // how often a process looks whether it is due
+	sweepLease = 10 * time.Minute // how long others wait for a process that says nothing
+	sweepRows  = 500              // of a transaction
+	sweepPause = 20 * time.Millisecond
+	sweepNews  = time.Minute // how often a long one tells how far it is
+)
+
+// Expiry is something else that is deleted once it is old: a statement that deletes at most limit
+// rows. An empty one deletes nothing.
+type Expiry func(now time.Time, limit int) (statement string, args []any)
+
+// Retention deletes from the usage log what is old, in the background, the oldest
+// first, and what else expires, and adds up the months that are over. Of the processes
+// that share a database one does so at a time.
+type Retention struct {
+	ledger  *Ledger
+	also    []Expiry
+	logger  *zap.Logger
+	observe func(job, outcome string, done int)
+	lease   *jobs.Lease
+	kept    atomic.Int64 // time.Duration; 0: for ever
+	wake    chan struct{}
+	mu      sync.Mutex
+	end     func() // nil: it has not begun
+}
+
+// NewRetention deletes nothing before Keep is called. observe is told of its runs; see
+// jobs.Options. Close it.
+func NewRetention(s *Ledger, logger *zap.Logger, observe func(job, outcome string, done int), also ...Expiry) *Retention {
+	return &Retention{
+		ledger: s, also: also, logger: logger, observe: observe, wake: make(chan struct{}, 1),
+		lease: &jobs.Lease{DB: s.db, Table: "gateway_sweeps", Name: "usage", Holder: s.purses.writer, Every: sweepEvery, Lasts: sweepLease, Now: s.now},
+	}
+}
+
+// Keep says how long single requests are kept, which may be shorter than before; 0:
+// for ever.
+func (r *Retention) Keep(requests time.Duration) {
+	r.kept.Store(int64(requests))
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end == nil {
+		r.end = jobs.New(jobs.Options{
+			Jobs:    []jobs.Job{{Name: "purge", Every: sweepLook, Run: r.sweep, Wake: r.wake, Lease: r.lease}},
+			Observe: r.observe, Logger: func() *zap.Logger { return r.logger },
+		}).Start()
+	}
+}
+
+// Close stops it for good, behind the transaction that is under way.
+func (r *Retention) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end != nil {
+		r.end()
+	}
+	r.end = func() {}
+}
+
+// sweep deletes what is old.
+func (r *Retention) sweep(ctx context.Context) (done int, err error) {
+	now := r.ledger.now()
+	w := sweep{Retention: r, now: now, told: now}
+	if kept := time.Duration(r.kept.Load()); kept > 0 {
+		err = w.deleteRequests(ctx, now.Add(-kept))
+	}
+	if err == nil {
+		err = w.deleteHours(ctx, firstHour(now)-24) // a day later than reports do without: clocks differ
+	}
+	if w.requests+w.hours > 0 {
+		r.logger.Info("deleted old requests from the usage log", zap.Int64("requests", w.requests), zap.Int64("hours", w.hours))
+	}
+	for i := 0; err == nil && i < len(r.also); i++ {
+		err = w.deleteExpired(ctx, r.also[i])
+	}
+	if err == nil {
+		err = w.addMonths(ctx)
+	}
+	return int(w.requests + w.hours + w.others), err
+}
+
+// sweep is one pass over what is old.
+type sweep struct {
+	*Retention
+	now, told       time.Time
+	requests, hours int64 // deleted
+	others          int64 // that expired
+}
+
+// deleteRequests goes along the log, whose ids grow with time, until it comes to
+// what is not old. Records from the future are of a clock that was wrong: what is
+// behind them may be old.
+func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
+	type row struct{ id, at int64 }
+	for after := int64(0); ; {
+		rows, err := read(ctx, w.ledger, func(cells store.Row) (r row, err error) { return r, cells.Scan(&r.id, &r.at) },
+			`SELECT id, at FROM gateway_usage_records WHERE id > ? ORDER BY id LIMIT ?`, after, sweepRows)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		old, recent := false, false
+		for _, r := range rows {
+			old = old || r.at < schema.Micros(before)
+			recent = recent || r.at >= schema.Micros(before) && r.at <= schema.Micros(w.now)
+		}
+		last := rows[len(rows)-1]
+		if old {
+			n, err := w.delete(ctx, `DELETE FROM gateway_usage_records WHERE id > ? AND id <= ? AND at < ?`, after, last.id, schema.Micros(before))
+			w.requests += n
+			if err != nil {
+				return err
+			}
+			w.tell(schema.Moment(last.at))
+		}
+		if recent && !old || len(rows) < sweepRows {
+			return nil
+		}
+		after = last.id
+	}
+}
+
+// deleteHours deletes sums of hours.
+func (w *sweep) deleteHours(ctx context.Context, before int64) error {
+	for _, of := range []*span{hourly, teamHourly} {
+		for {
+			n, err := w.delete(ctx, `DELETE FROM `+of.table+` WHERE (`+of.key+`) IN (
+				SELECT `+of.key+` FROM `+of.table+` WHERE hour < ? ORDER BY hour LIMIT ?)`, before, sweepRows)
+			w.hours += n
+			if err != nil {
+				return err
+			}
+			if n < sweepRows {
+				break
+			}
+			w.tell(fromHour(before))
+		}
+	}
+	return nil
+}
+
+// deleteExpired deletes what else is old.
+func (w *sweep) deleteExpired(ctx context.Context, expiry Expiry) error {
+	for {
+		statement, args := expiry(w.now, sweepRows)
+		if statement == "" {
+			return nil
+		}
+		n, err := w.delete(ctx, statement, args...)
+		if w.others += n; err != nil || n < sweepRows {
+			return err
+		}
+	}
+}
+
+// delete runs one statement, which may add up as well, in a transaction of its own, and leaves the database to
+// others for a while.
+func (w *sweep) delete(ctx context.Context, statement string, args ...any) (n int64, err error) {
+	err = w.ledger.db.Write(ctx, func(c store.Conn) error {
+		if err := w.lease.Hold(c); err != nil {
+			return err
+		}
+		n, err = c.Exec(statement, args...)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("deleting in batches: %w", err)
+	}
+	select {
+	case <-ctx.Done():
+		return n, context.Cause(ctx)
+	case <-time.After(sweepPause):
+		return n, nil
+	}
+}
+
+// tell says how far a long pass is.
+func (w *sweep) tell(at time.Time) {
+	if now := w.ledger.now(); now.Sub(w.told) >= sweepNews {
+		w.told = now
+		w.logger.Info("deleting old requests from the usage log", zap.Int64("requests", w.requests), zap.Int64("hours", w.hours), zap.Time("through", at))
+	}
+}

@@ -1,0 +1,155 @@
+package spending
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// idle is a Retention without a process in the background.
+func idle(n *node, kept time.Duration) *Retention {
+	r := NewRetention(n.Ledger, n.logger, nil)
+	r.kept.Store(int64(kept))
+	return r
+}
+
+func (n *node) count(t *testing.T, table string) (count int) {
+	t.Helper()
+	err := n.db.Read(t.Context(), func(c store.Conn) error {
+		return c.Row("SELECT count(*) FROM " + table).Scan(&count)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// turn sweeps if it is due.
+func (r *Retention) turn(ctx context.Context, again bool) error {
+	return r.lease.Do(ctx, again, func(ctx context.Context) error {
+		_, err := r.sweep(ctx)
+		return err
+	})
+}
+
+const dayLong = 24 * time.Hour
+
+// TestRetention has a log of more than one transaction, of which some is old, with
+// a record from a clock that was wrong in front.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		log := quietLog(n)
+		add := func(id string, ago time.Duration) {
+			log.Add(Record{At: start.Add(-ago), RequestID: id, UserID: "alice", KeyID: "gk", Provider: "p", Model: "m", Tier: catalog.High, Status: 200})
+		}
+		add("future", -1000*dayLong)
+		const old = 2*sweepRows + 7
+		for i := range old {
+			add(fmt.Sprint("old", i), 100*dayLong+time.Duration(i)*time.Hour)
+		}
+		add("a little old", 91*dayLong)
+		add("late", 200*dayLong) // written by another node
+		add("kept", 90*dayLong-time.Hour)
+		add("new", 0)
+		if err := log.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		days, hours := n.count(t, "gateway_usage_days"), n.count(t, "gateway_usage_hours")
+		before, err := n.Usage(t.Context(), "alice", UsageQuery{From: start.Add(-101*dayLong - 7*time.Hour), To: start.Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if err := idle(n, 0).turn(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.count(t, "gateway_usage_records"); got != old+5 {
+			t.Errorf("for ever: %d records are left", got)
+		}
+		if got := n.count(t, "gateway_usage_hours"); got != hours-old-1 { // the one of 91 days stays for a day more
+			t.Errorf("%d hours of %d are left", got, hours)
+		}
+		if err := idle(n, RequestsKept).turn(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, ids(t, n, 500), []string{"new", "kept", "future"})
+		if got := n.count(t, "gateway_usage_days"); got != days {
+			t.Errorf("%d days of %d are left", got, days)
+		}
+		if n.logs.FilterMessage("deleted old requests from the usage log").Len() != 2 {
+			t.Errorf("the log: %v", n.logs.All())
+		}
+
+		// A report whose hours are gone has whole days, and what it had before.
+		after, err := n.Usage(t.Context(), "alice", UsageQuery{From: start.Add(-101*dayLong - 7*time.Hour), To: start.Add(time.Hour)})
+		if err != nil || after.Totals.Requests != before.Totals.Requests || after.Totals.Requests < 24 || after.From.Hour() != 0 {
+			t.Errorf("requests %d from %s, before %d, error %v", after.Totals.Requests, after.From, before.Totals.Requests, err)
+		}
+	})
+}
+
+// TestRetentionOfManyNodes: one of them deletes, and another one takes over when it
+// says nothing any more.
+func TestRetentionOfManyNodes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		one, other := p.start(t), p.start(t)
+		turn := func(n *node, again bool, want error) {
+			t.Helper()
+			if err := idle(n, RequestsKept).turn(t.Context(), again); !errors.Is(err, want) {
+				t.Errorf("error %v, want %v", err, want)
+			}
+		}
+		turn(one, false, nil)
+		turn(one, false, jobs.ErrHeld) // not due yet
+		turn(one, true, nil)
+		turn(other, false, jobs.ErrHeld)
+		turn(other, true, jobs.ErrHeld)
+		other.clock.Offset.Add(int64(sweepEvery + time.Minute))
+		turn(other, false, nil)
+		turn(one, true, jobs.ErrHeld)
+		err := one.db.Write(t.Context(), idle(one, 0).lease.Hold)
+		if !errors.Is(err, jobs.ErrHeld) {
+			t.Errorf("in the middle of it: error %v", err)
+		}
+		one.sql(t, "UPDATE gateway_sweeps SET until = ?", schema.Micros(start.AddDate(1, 0, 0))) // of a clock that was wrong
+		turn(one, false, nil)
+	})
+}
+
+// TestRetentionInTheBackground deletes nothing before it is told how long to keep.
+func TestRetentionInTheBackground(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		n := p.start(t)
+		log := quietLog(n)
+		log.Add(record(1))
+		if err := log.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n.clock.Offset.Store(int64(100 * dayLong))
+		NewRetention(n.Ledger, n.logger, nil).Close()
+		r := NewRetention(n.Ledger, n.logger, nil)
+		r.Keep(0)
+		schematest.Eventually(t, "it had its turn", func() bool { return n.count(t, "gateway_sweeps") == 1 })
+		if n.count(t, "gateway_usage_records") != 1 {
+			t.Error("the record is gone")
+		}
+		r.Keep(RequestsKept)
+		schematest.Eventually(t, "the record is gone", func() bool { return n.count(t, "gateway_usage_records") == 0 })
+		r.Close()
+		if n.logs.FilterLevelExact(1).Len() > 0 {
+			t.Errorf("the log: %v", n.logs.All())
+		}
+	})
+}

@@ -1,0 +1,267 @@
+package spending
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// span is how long the rows of a table of sums are, and what each is about.
+type span struct {
+	table   string
+	key     string                            // the columns of the primary key
+	values  func(k *sumsKey, dst []any) []any // appends those of key
+	width   int                               // of a row
+	upserts [sumRows + 1]string
+}
+
+var (
+	hourly = newSpan("gateway_usage_hours", 6, "user_id, hour, key_id, provider, model, tier", (*sumsKey).ofUser)
+	daily  = newSpan("gateway_usage_days", 6, "user_id, day, key_id, provider, model, tier", (*sumsKey).ofUser)
+
+	teamHourly = newSpan("gateway_team_hours", 4, "hour, team_id, provider, model", (*sumsKey).ofTeam)
+	teamDaily  = newSpan("gateway_team_days", 4, "day, team_id, provider, model", (*sumsKey).ofTeam)
+	labelDaily = newSpan("gateway_label_days", 6, "day, kind, name, team_id, provider, model", (*sumsKey).ofLabel)
+)
+
+// sumsKey names a row of a table of sums. Those by team have no user, key and tier, and those by
+// user no team. Those by label have the kind of the label in tier and its name in key.
+type sumsKey struct {
+	team, user                 string
+	at                         int64 // Unix hours or days
+	key, provider, model, tier string
+}
+
+func (a *sumsKey) compare(b *sumsKey) int {
+	return cmp.Or(
+		strings.Compare(a.user, b.user), cmp.Compare(a.at, b.at), strings.Compare(a.team, b.team), strings.Compare(a.key, b.key),
+		strings.Compare(a.provider, b.provider), strings.Compare(a.model, b.model), strings.Compare(a.tier, b.tier))
+}
+
+func (a *sumsKey) ofUser(dst []any) []any {
+	return append(dst, a.user, a.at, a.key, a.provider, a.model, a.tier)
+}
+
+func (a *sumsKey) ofTeam(dst []any) []any { return append(dst, a.at, a.team, a.provider, a.model) }
+
+func (a *sumsKey) ofLabel(dst []any) []any {
+	return append(dst, a.at, a.tier, a.key, a.team, a.provider, a.model)
+}
+
+// sums are the numbers of a row, in the order of sumColumns.
+type sums [numberOfSums]int64
+
+// The sums.
+const (
+	sumRequests = iota
+	sumSucceeded
+	sumFailed
+	sumCancelled
+	sumFailedAttempts
+	sumInput
+	sumCached
+	sumOutput
+	sumReasoning
+	sumCost
+	sumUnpriced
+	sumLatency
+	sumFirstToken
+	sumFirstTokens
+	sumWritten
+	numberOfSums
+)
+
+var sumColumns = [numberOfSums]string{
+	"requests", "succeeded", "failed", "cancelled", "failed_attempts", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens",
+	"cost_micro_usd", "unpriced", "latency_us", "first_token_us", "first_tokens", "written_tokens",
+}
+
+// sumsRow is a row of a table of sums.
+type sumsRow struct {
+	sumsKey
+	sums
+}
+
+// codeClientLeft is the code of a request whose client did not wait for the end.
+const codeClientLeft = "client_closed_request"
+
+// Bounds of what one record adds: numbers come from providers, and a sum that
+// overflows would keep every later batch from being written.
+const (
+	MaxRecordTokens  = 1_000_000_000
+	maxRecordCost    = 1_000 * MicrosPerUSD
+	maxRecordLatency = 1_000_000 * time.Second
+)
+
+func bounded[T int64 | time.Duration](n, most T) T { return max(0, min(n, most)) }
+
+// tokens and cost are what a record adds to the sums, and to what a key spent.
+func (r *Record) tokens() (input, output int64) {
+	return bounded(r.InputTokens, MaxRecordTokens), bounded(r.OutputTokens, MaxRecordTokens)
+}
+
+func (r *Record) cost() int64 {
+	if !r.CostKnown {
+		return 0
+	}
+	return bounded(r.CostMicroUSD, maxRecordCost)
+}
+
+func unixHour(at time.Time) int64 { return schema.Micros(at) / time.Hour.Microseconds() }
+
+func unixDay(at time.Time) int64 { return unixHour(at) / 24 }
+
+// batchSums are the sums of a batch, sorted so that nodes that write the same rows do not lock
+// each other out.
+type batchSums struct{ hours, days, teamHours, teamDays, labels []*sumsRow }
+
+// rollUp sums a batch by hours and by days, by those of teams, and by the days of labels.
+func rollUp(records []Record) batchSums {
+	byHour, byDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
+	var byLabel sumsTable // most batches have none
+	for i := range records {
+		r := &records[i]
+		key := sumsKey{
+			team: r.TeamID, user: r.UserID, at: unixHour(r.At), key: r.KeyID,
+			provider: r.Provider, model: tidy(r.Model), tier: tierText(r.Tier),
+		}
+		byHour.row(key).add(r)
+		if len(r.Tags) > 0 || r.EndUser != "" {
+			if byLabel == nil {
+				byLabel = make(sumsTable)
+			}
+			byLabel.addLabels(&key, r)
+		}
+		for j := range r.FailedAttempts {
+			a := &r.FailedAttempts[j]
+			if a.Code == codeClientLeft { // it did not fail
+				continue
+			}
+			key.provider, key.model = schema.Storable(a.Provider), tidy(a.Model)
+			byHour.row(key)[sumFailedAttempts]++
+		}
+	}
+	// The rows of an hour tell the teams of one user apart for the sums by team alone.
+	byUser := make(sumsTable)
+	for _, hour := range byHour {
+		key := hour.sumsKey
+		team := sumsKey{team: key.team, at: key.at, provider: key.provider, model: key.model}
+		byTeamHour.row(team).addAll(&hour.sums)
+		team.at /= 24
+		byTeamDay.row(team).addAll(&hour.sums)
+		key.team = ""
+		byUser.row(key).addAll(&hour.sums)
+		key.at /= 24
+		byDay.row(key).addAll(&hour.sums)
+	}
+	return batchSums{byUser.sorted(), byDay.sorted(), byTeamHour.sorted(), byTeamDay.sorted(), byLabel.sorted()}
+}
+
+func (s *sums) addAll(other *sums) {
+	for i, n := range other {
+		s[i] += n
+	}
+}
+
+type sumsTable map[sumsKey]*sumsRow
+
+func (t sumsTable) row(key sumsKey) *sums {
+	row, ok := t[key]
+	if !ok {
+		row = &sumsRow{sumsKey: key}
+		t[key] = row
+	}
+	return &row.sums
+}
+
+func (t sumsTable) sorted() []*sumsRow {
+	return slices.SortedFunc(maps.Values(t), func(a, b *sumsRow) int { return a.compare(&b.sumsKey) })
+}
+
+func (s *sums) add(r *Record) {
+	input, output := r.tokens()
+	s[sumRequests]++
+	switch r.Code {
+	case codeClientLeft:
+		s[sumCancelled]++
+	case "":
+		s[sumSucceeded]++
+	default:
+		s[sumFailed]++
+	}
+	s[sumInput] += input
+	s[sumCached] += bounded(r.CachedTokens, MaxRecordTokens)
+	s[sumOutput] += output
+	s[sumWritten] += bounded(r.WrittenTokens, MaxRecordTokens)
+	s[sumReasoning] += bounded(r.ReasoningTokens, MaxRecordTokens)
+	s[sumCost] += r.cost()
+	if r.Provider != "" && !r.CostKnown {
+		s[sumUnpriced]++
+	}
+	s[sumLatency] += bounded(r.Latency, maxRecordLatency).Microseconds()
+	if first := r.FirstToken.Microseconds(); first > 0 {
+		s[sumFirstToken] += bounded(r.FirstToken, maxRecordLatency).Microseconds()
+		s[sumFirstTokens]++
+	}
+}
+
+// sumRows is how many rows one statement adds to; most batches have fewer.
+const sumRows = 20
+
+func newSpan(table string, keys int, key string, values func(k *sumsKey, dst []any) []any) *span {
+	s := &span{table: table, key: key, values: values, width: keys + int(numberOfSums)}
+	for n := 1; n <= sumRows; n++ {
+		s.upserts[n] = s.upsert(n)
+	}
+	return s
+}
+
+// upsert is the statement that adds to n rows.
+func (s *span) upsert(n int) string {
+	row := "(?" + strings.Repeat(",?", s.width-1) + ")"
+	added := make([]string, 0, numberOfSums)
+	for _, c := range sumColumns {
+		added = append(added, c+" = "+s.table+"."+c+" + excluded."+c)
+	}
+	return "INSERT INTO " + s.table + " (" + s.key + ", " + strings.Join(sumColumns[:], ", ") + ") VALUES " + row + strings.Repeat(","+row, n-1) +
+		" ON CONFLICT (" + s.key + ") DO UPDATE SET " + strings.Join(added, ", ")
+}
+
+// addSums adds the sums of a batch to the rows that there are. Full statements
+// are prepared once, as those of insertUsage are.
+func (s *Ledger) addSums(c store.Conn, to *span, rows []*sumsRow) error {
+	values := make([]any, 0, min(len(rows), sumRows)*to.width)
+	args := func(part []*sumsRow) []any {
+		values = values[:0]
+		for _, row := range part {
+			values = to.values(&row.sumsKey, values)
+			for _, n := range row.sums {
+				values = append(values, n)
+			}
+		}
+		return values
+	}
+	if len(rows) >= 2*sumRows {
+		full, err := c.Prepare(to.upserts[sumRows])
+		if err != nil {
+			return err
+		}
+		defer full.Close()
+		for ; len(rows) >= sumRows; rows = rows[sumRows:] {
+			if _, err = full.ExecContext(c.Context(), args(rows[:sumRows])...); err != nil {
+				return err
+			}
+		}
+	}
+	for part := range slices.Chunk(rows, sumRows) {
+		if _, err := c.Exec(to.upserts[len(part)], args(part)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

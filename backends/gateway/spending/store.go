@@ -1,0 +1,98 @@
+package spending
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const usageWidth = 3
+
+// insertUsageRows is the statement for n rows.
+func insertUsageRows(n int) string {
+	return `INSERT INTO gateway_usage_records (at, user_id, record) VALUES (?,?,?)` + strings.Repeat(",(?,?,?)", n-1)
+}
+
+// insertUsage writes a batch by statements of many rows: each statement costs
+// more than the row in it, and to parse one of that size more than to run it, so
+// full ones are prepared once.
+func (s *Ledger) insertUsage(c store.Conn, records []Record) error {
+	var rows usageRows
+	if len(records) >= 2*insertRows {
+		full, err := c.Prepare(insertUsageRows(insertRows))
+		if err != nil {
+			return err
+		}
+		defer full.Close()
+		for ; len(records) >= insertRows; records = records[insertRows:] {
+			args, err := rows.args(records[:insertRows])
+			if err != nil {
+				return err
+			}
+			if _, err = full.ExecContext(c.Context(), args...); err != nil {
+				return err
+			}
+		}
+	}
+	for ; len(records) > 0; records = records[min(len(records), insertRows):] {
+		part := records[:min(len(records), insertRows)]
+		args, err := rows.args(part)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Exec(insertUsageRows(len(part)), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usageRows makes the arguments of one statement after the other in the same
+// memory.
+type usageRows struct {
+	values []any
+	packed []byte
+	ends   []int // of each row in packed
+}
+
+func (u *usageRows) args(records []Record) ([]any, error) {
+	u.values, u.packed, u.ends = slices.Grow(u.values[:0], len(records)*usageWidth), u.packed[:0], u.ends[:0]
+	for i := range records {
+		var err error
+		if u.packed, err = appendPacked(u.packed, &records[i]); err != nil {
+			return nil, err
+		}
+		u.ends = append(u.ends, len(u.packed))
+	}
+	text, begin := string(u.packed), 0 // one copy for all rows
+	for i, end := range u.ends {
+		u.values = append(u.values, schema.Micros(records[i].At), records[i].UserID, text[begin:end])
+		begin = end
+	}
+	return u.values, nil
+}
+
+// Recent lists a user's requests, newest first, at most limit (1..500) of them
+// before the request with id before (0: from the newest).
+func (s *Ledger) Recent(ctx context.Context, userID string, before int64, limit int) ([]Record, error) {
+	if !schema.StorableID(userID) {
+		return nil, nil
+	}
+	if before <= 0 {
+		before = 1<<63 - 1
+	}
+	return read(ctx, s, func(row store.Row) (Record, error) {
+		var id, at int64
+		var user, packed string
+		if err := row.Scan(&id, &at, &user, &packed); err != nil {
+			return Record{}, err
+		}
+		r, err := parsePacked(packed)
+		r.ID, r.At, r.UserID = id, schema.Moment(at), user
+		return r, err
+	}, `SELECT id, at, user_id, record FROM gateway_usage_records WHERE user_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+		userID, before, min(max(limit, 1), 500))
+}

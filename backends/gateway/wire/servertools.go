@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// ServerTools lists the tools that a request asks its provider to run, each once, by the names that
+// vendors give them ("web_search", "code_execution", "mcp"): without dates and the word preview. What
+// it does not know counts as one, since only tools that a client runs are known to be harmless. A
+// model that searches by itself, without a tool in the request, is not seen. The body is a JSON object.
+func ServerTools(api API, body []byte) (tools []string, err error) {
+	s := jsontext.NewScanner(body)
+	f := serverTools{api: api}
+	err = s.Object(func(key []byte) error {
+		switch name, kind := string(key), s.Kind(); {
+		case kind == jsontext.Null:
+		case name == "tools" && kind == jsontext.Array:
+			return f.tools(&s)
+		case api == APIChat && (name == "web_search_options" || name == "search_parameters"):
+			f.add("web_search")
+		case api == APIChat && name == "plugins":
+			f.add("plugins")
+		case api == APIMessages && name == "mcp_servers":
+			return f.servers(&s, kind)
+		case api == APIResponses && name == "input" && kind == jsontext.Array:
+			return s.Array(func(int) error { return f.item(&s) })
+		}
+		return s.Skip()
+	})
+	return f.found, err
+}
+
+type serverTools struct {
+	api   API
+	found []string
+}
+
+func (f *serverTools) add(name string) {
+	if !slices.Contains(f.found, name) {
+		f.found = append(f.found, name)
+	}
+}
+
+// servers reads mcp_servers, of which an empty list asks for nothing.
+func (f *serverTools) servers(s *jsontext.Scanner, kind jsontext.Kind) error {
+	if kind != jsontext.Array {
+		return s.Skip()
+	}
+	return s.Array(func(int) error {
+		f.add("mcp")
+		return s.Skip()
+	})
+}
+
+// item reads an item of the Responses API, which may bring tools.
+func (f *serverTools) item(s *jsontext.Scanner) error {
+	if s.Kind() != jsontext.Object {
+		return s.Skip()
+	}
+	return s.Object(func(key []byte) error {
+		if kind := s.Kind(); string(key) == "tools" && kind == jsontext.Array {
+			return f.tools(s)
+		}
+		return s.Skip()
+	})
+}
+
+func (f *serverTools) tools(s *jsontext.Scanner) error {
+	return s.Array(func(int) error {
+		if s.Kind() != jsontext.Object {
+			return s.Skip()
+		}
+		return f.tool(s)
+	})
+}
+
+// tool reads one tool. Each of several members with the same name counts: readers differ in
+// which of them they take.
+func (f *serverTools) tool(s *jsontext.Scanner) error {
+	var kinds []string
+	var byClient, inContainer bool
+	err := s.Object(func(key []byte) error {
+		kind := s.Kind()
+		switch name := string(key); {
+		case name == "type" && kind == jsontext.String:
+			text, err := s.Unquoted()
+			kinds = append(kinds, text)
+			return err
+		case name == "execution" && kind == jsontext.String:
+			text, err := s.Unquoted()
+			byClient = text == "client"
+			return err
+		case name == "environment" && kind == jsontext.Object:
+			return s.Object(func(key []byte) error {
+				if kind := s.Kind(); string(key) != "type" || kind != jsontext.String {
+					return s.Skip()
+				}
+				text, err := s.Unquoted()
+				inContainer = inContainer || strings.HasPrefix(text, "container")
+				return err
+			})
+		}
+		return s.Skip()
+	})
+	for _, kind := range kinds {
+		switch {
+		case f.clientRun(kind):
+		case f.api == APIResponses && kind == "shell" && !inContainer, f.api == APIResponses && kind == "tool_search" && byClient:
+		default:
+			f.add(undated(kind))
+		}
+	}
+	return err
+}
+
+// clientRun reports whether the client runs the tools of a kind.
+func (f *serverTools) clientRun(kind string) bool {
+	switch kind {
+	case "", "custom":
+		return true
+	case "function":
+		return f.api != APIMessages
+	case "namespace", "local_shell", "apply_patch", "computer", "computer_use_preview":
+		return f.api == APIResponses
+	}
+	if f.api != APIMessages {
+		return false
+	}
+	for _, prefix := range [...]string{"bash_", "text_editor_", "memory_", "computer_"} {
+		if strings.HasPrefix(kind, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// undated returns the kind of a tool without the date behind it.
+func undated(kind string) string {
+	for {
+		name, last, ok := cutLast(kind)
+		if !ok || strings.Trim(last, "0123456789") != "" && last != "preview" {
+			return kind
+		}
+		kind = name
+	}
+}
+
+// cutLast cuts a name at its last underscore.
+func cutLast(name string) (before, after string, ok bool) {
+	at := strings.LastIndexByte(name, '_')
+	if at <= 0 {
+		return name, "", false
+	}
+	return name[:at], name[at+1:], true
+}

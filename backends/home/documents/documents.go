@@ -1,0 +1,304 @@
+// Package documents shows a folder of Markdown as pages, with their headings, the links between them, and a search over
+// all of their text. The documents are the program's own: nobody else has written them.
+package documents
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	table "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// Options of a library.
+type Options struct {
+	// Files are the documents (.md) and images, by their paths.
+	Files fs.FS
+	// Base is the path of the pages, without a slash at the end. That of README.md is Base itself, that of
+	// how-to/budgets.md Base/how-to/budgets.
+	Base string
+	// Folders are the titles of folders, in the order in which they are shown. Documents of other folders, and those of
+	// the root, come behind them.
+	Folders []Folder
+}
+
+// Folder is a folder with its title.
+type Folder struct{ Name, Title string }
+
+// Library is all documents. It is safe for concurrent use.
+type Library struct {
+	options Options
+	pages   map[string]*Page // by name
+	groups  []Group
+	index   *index
+}
+
+// Group is the documents of a folder.
+type Group struct {
+	Title string
+	Pages []*Page
+}
+
+// Page is one document.
+type Page struct {
+	Name     string // the path of its file without .md
+	Title    string
+	URL      string
+	HTML     template.HTML
+	Headings []Heading // those of the second and third level
+
+	sections []section
+}
+
+// Heading is a place on a page.
+type Heading struct {
+	Level    int
+	ID, Text string
+}
+
+// section is a heading with the text below it until the next one.
+type section struct {
+	page *Page
+	id   string // of the heading; empty: the top of the page
+	head string
+	text string
+}
+
+// New reads all documents. The error names the file.
+func New(o Options) (*Library, error) {
+	l := &Library{options: o, pages: make(map[string]*Page)}
+	err := fs.WalkDir(o.Files, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(file) != ".md" {
+			return err
+		}
+		source, err := fs.ReadFile(o.Files, file)
+		if err != nil {
+			return err
+		}
+		page, err := l.render(strings.TrimSuffix(file, ".md"), source)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		l.pages[page.Name] = page
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.arrange()
+	l.index = newIndex(l.pages)
+	return l, nil
+}
+
+// arrange makes the groups.
+func (l *Library) arrange() {
+	folders := slices.Clone(l.options.Folders)
+	for _, page := range l.pages {
+		folder := path.Dir(page.Name)
+		if folder != "." && !slices.ContainsFunc(folders, func(f Folder) bool { return f.Name == folder }) {
+			folders = append(folders, Folder{folder, folder})
+		}
+	}
+	folders = append(folders, Folder{".", "More"})
+	for _, folder := range folders {
+		group := Group{Title: folder.Title}
+		for _, page := range l.pages {
+			if path.Dir(page.Name) == folder.Name && page.Name != indexName {
+				group.Pages = append(group.Pages, page)
+			}
+		}
+		slices.SortFunc(group.Pages, func(p, q *Page) int { return strings.Compare(strings.ToLower(p.Title), strings.ToLower(q.Title)) })
+		if len(group.Pages) > 0 {
+			l.groups = append(l.groups, group)
+		}
+	}
+}
+
+// indexName is the name of the first page.
+const indexName = "README"
+
+// Groups are the documents by their folders.
+func (l *Library) Groups() []Group { return l.groups }
+
+// Page returns a document by the path behind Base; nil where there is none.
+func (l *Library) Page(at string) *Page {
+	if at == "" {
+		return l.pages[indexName]
+	}
+	if at == indexName {
+		return nil
+	}
+	return l.pages[at]
+}
+
+// Image returns a picture of the documents.
+func (l *Library) Image(at string) (picture []byte, ok bool) {
+	if path.Ext(at) != ".svg" || !fs.ValidPath(at) {
+		return nil, false
+	}
+	picture, err := fs.ReadFile(l.options.Files, at)
+	return picture, err == nil
+}
+
+// urlOf returns the address of a document.
+func (l *Library) urlOf(name string) string {
+	if name == indexName {
+		return l.options.Base
+	}
+	return l.options.Base + "/" + name
+}
+
+// markdown reads documents, in which HTML is not shown.
+var markdown = goldmark.New(
+	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+	goldmark.WithRendererOptions(withOwnHTML()),
+)
+
+// render makes a page of a document.
+func (l *Library) render(name string, source []byte) (*Page, error) {
+	page := &Page{Name: name, Title: name, URL: l.urlOf(name)}
+	context := parser.NewContext(parser.WithIDs(make(anchors)))
+	tree := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(context))
+	now := &section{page: page}
+	var words strings.Builder
+	end := func() {
+		now.text = strings.Join(strings.Fields(words.String()), " ")
+		page.sections = append(page.sections, *now)
+		words.Reset()
+	}
+	err := ast.Walk(tree, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			if node.Type() == ast.TypeBlock {
+				words.WriteByte(' ')
+			}
+			return ast.WalkContinue, nil
+		}
+		switch node := node.(type) {
+		case *ast.Heading:
+			id, _ := node.AttributeString("id")
+			anchor, _ := id.([]byte)
+			title := plain(node, source)
+			if node.Level == 1 && len(page.sections) == 0 && now.head == "" {
+				page.Title, now.head = title, title
+				return ast.WalkSkipChildren, nil
+			}
+			end()
+			now = &section{page: page, id: string(anchor), head: title}
+			if node.Level == 2 || node.Level == 3 {
+				page.Headings = append(page.Headings, Heading{node.Level, string(anchor), title})
+			}
+			return ast.WalkSkipChildren, nil
+		case *ast.Link:
+			to, ok := l.target(name, string(node.Destination))
+			node.Destination = []byte(to)
+			if !ok {
+				node.SetAttributeString("class", []byte("elsewhere"))
+			}
+		case *table.Table:
+			node.SetAttributeString(captionName, []byte(now.head))
+		case *ast.Image:
+			node.Destination = []byte(l.image(name, string(node.Destination)))
+		default:
+			written(&words, node, source)
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	end()
+	unlink(tree)
+	var out bytes.Buffer
+	if err := markdown.Renderer().Render(&out, source, tree); err != nil {
+		return nil, err
+	}
+	page.HTML = template.HTML(out.String()) //nolint:gosec // the documents are the program's own
+	return page, nil
+}
+
+// target returns where a link of a document leads. ok is false for a file of the repository that is no document.
+func (l *Library) target(from, link string) (to string, ok bool) {
+	u, err := url.Parse(link)
+	if err != nil || u.Scheme != "" || u.Host != "" {
+		return link, err == nil
+	}
+	if u.Path == "" {
+		return link, true
+	}
+	file := path.Join(path.Dir(from), u.Path)
+	name, isDocument := strings.CutSuffix(file, ".md")
+	if _, err := fs.Stat(l.options.Files, file); !isDocument || err != nil {
+		return file, false
+	}
+	u.Path = l.urlOf(name)
+	return u.String(), true
+}
+
+// image returns the address of a picture.
+func (l *Library) image(from, link string) string {
+	return l.options.Base + "/" + path.Join(path.Dir(from), link)
+}
+
+// unlink puts the text of a link in its place where it leads to a file of the repository that is no document.
+func unlink(tree ast.Node) {
+	var links []*ast.Link
+	_ = ast.Walk(tree, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
+		if link, ok := node.(*ast.Link); ok && entering {
+			if _, elsewhere := link.AttributeString("class"); elsewhere {
+				links = append(links, link)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, link := range links {
+		parent := link.Parent()
+		for child := link.FirstChild(); child != nil; child = link.FirstChild() {
+			parent.InsertBefore(parent, link, child)
+		}
+		parent.RemoveChild(parent, link)
+	}
+}
+
+// plain is the text of a heading or of another node with texts inside.
+func plain(node ast.Node, source []byte) string {
+	var words strings.Builder
+	_ = ast.Walk(node, func(inner ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			written(&words, inner, source)
+		}
+		return ast.WalkContinue, nil
+	})
+	return words.String()
+}
+
+// written adds the text of a node without children.
+func written(words *strings.Builder, node ast.Node, source []byte) {
+	switch node := node.(type) {
+	case *ast.Text:
+		words.Write(node.Segment.Value(source))
+		if node.SoftLineBreak() || node.HardLineBreak() {
+			words.WriteByte(' ')
+		}
+	case *ast.String:
+		words.Write(node.Value)
+	case *ast.AutoLink:
+		words.Write(node.Label(source))
+	case *ast.FencedCodeBlock, *ast.CodeBlock:
+		lines := node.Lines()
+		for i := range lines.Len() {
+			line := lines.At(i)
+			words.Write(line.Value(source))
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package home
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/session"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// SchemaName is the name of the home page among services.
+const SchemaName = "home"
+
+// Schema is the table of who is signed in.
+func Schema() store.Schema { return store.Embedded(SchemaName, migrations) }
+
+const (
+	// sessionIdle ends a session that nobody uses, sessionWhole one however much it is used: the groups of a person
+	// are asked for at a sign-in alone.
+	sessionIdle, sessionWhole = 8 * time.Hour, 24 * time.Hour
+	// sessionsMost is how many a person may have.
+	sessionsMost = 20
+	// nameMost bounds the name of a person, in characters.
+	nameMost = 80
+)
+
+// kept is where sessions are. Their users are issuer and subject.
+var kept = session.Store[string]{
+	Table: "home_sessions", Idle: sessionIdle, Whole: sessionWhole, Every: time.Minute, Most: sessionsMost, More: "name, administrator",
+}
+
+// Session is a browser in which somebody has signed in.
+type Session struct {
+	Person        string // issuer and subject
+	Name          string
+	Administrator bool
+}
+
+// sessions are who is signed in.
+type sessions struct {
+	db  *store.DB
+	now func() time.Time
+}
+
+// personOf is what a person is known by.
+func personOf(issuer, subject string) string { return issuer + "\n" + subject }
+
+// begin signs a person in, and returns the cookie of the session. The session of the former cookie ends.
+func (s sessions) begin(ctx context.Context, p *oidclogin.Person, former string) (cookie string, err error) {
+	name := p.Email
+	if len(p.Names) > 0 {
+		name = p.Names[0]
+	}
+	if letters := []rune(name); len(letters) > nameMost {
+		name = string(letters[:nameMost])
+	}
+	administrator := 0
+	if slices.Contains(p.Groups, AdministratorGroup) {
+		administrator = 1
+	}
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		if err := kept.End(c, former); err != nil {
+			return err
+		}
+		now := s.now()
+		_, err := c.Exec("DELETE FROM home_sessions WHERE id IN (SELECT id FROM home_sessions WHERE created_at < ? ORDER BY created_at LIMIT 100)", now.Add(-sessionWhole).UnixMicro())
+		if err != nil {
+			return err
+		}
+		if cookie, err = kept.Begin(c, personOf(p.Issuer, p.Subject), now); err != nil {
+			return err
+		}
+		_, err = c.Exec("UPDATE home_sessions SET name = ?, administrator = ? WHERE secret_hash = ?", name, administrator, secret.Hash(cookie))
+		return err
+	})
+	return cookie, err
+}
+
+// find returns the session of a cookie; nil where it is of none.
+func (s sessions) find(ctx context.Context, cookie string) (*Session, error) {
+	if cookie == "" {
+		return nil, nil
+	}
+	var found session.Session[string]
+	by := new(Session)
+	err := s.db.Read(ctx, func(c store.Conn) (err error) {
+		found, err = kept.Find(c, cookie, s.now(), &by.Name, &by.Administrator)
+		return err
+	})
+	if errors.Is(err, session.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	by.Person = found.User
+	if kept.Due(found, s.now()) {
+		err = s.db.Write(ctx, func(c store.Conn) error { return kept.Renew(c, found.ID, s.now()) })
+	}
+	return by, err
+}
+
+// end ends the session of a cookie.
+func (s sessions) end(ctx context.Context, cookie string) error {
+	return s.db.Write(ctx, func(c store.Conn) error { return kept.End(c, cookie) })
+}
+
+// EndSessions ends all sessions of a person who has signed out at another service.
+func (s *Site) EndSessions(ctx context.Context, issuer, subject string) error {
+	return s.DB.Write(ctx, func(c store.Conn) error { return kept.EndAll(c, personOf(issuer, subject)) })
+}

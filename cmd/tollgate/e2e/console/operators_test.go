@@ -1,0 +1,29 @@
+package console
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// TestOperators has an operator, an auditor and a member use the console: the cases of
+// testdata/npm/operators.mjs run in a headless Chromium.
+func TestOperators(t *testing.T) {
+	t.Parallel()
+	up := e2e.NewUpstream(t)
+	catalog := "\t\tcatalog {\n\t\t\tprovider openai {\n\t\t\t\tbase_url " + up.URL + "/v1\n\t\t\t\tapi_key sk-operator-0123456789\n\t\t\t}\n\t\t}"
+	g := e2e.NewGateway(t, catalog, "\ttollgate gateway\n",
+		"\ttollgate gateway {\n\t\toperators {\n\t\t\tuser boss\n\t\t}\n\t\tauditors {\n\t\t\tuser olga\n\t\t}\n\t}\n")
+	tokens := make(map[string]string)
+	for _, user := range []string{"ada", "boss", "ivy", "olga"} {
+		tokens[user] = strings.TrimSpace(g.Tool("keychain", "token", user))
+	}
+	text, err := json.Marshal(tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e2e.RunBrowser(t, "operators.mjs", "TOLLGATE_URL="+g.Base, "TOLLGATE_TOKENS="+string(text))
+	g.Stop()
+}

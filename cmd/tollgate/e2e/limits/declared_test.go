@@ -1,0 +1,65 @@
+package limits
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// TestDeclared: what a file says binds people while the server runs, a second gateway gets the
+// same of it, and what is taken out of it binds no more.
+func TestDeclared(t *testing.T) {
+	t.Parallel()
+	c := newCompany(t, "")
+	key := gjson.Get(c.as("ada")("POST", "/users/init", "", 201).Body, "key.key").Str
+	c.passes(key)
+	write := func(n *e2e.Node, text string) {
+		t.Helper()
+		if err := os.WriteFile(n.Path("teams.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// becomes waits until the server acts on what another process has changed.
+	becomes := func(what string, r refusal) {
+		t.Helper()
+		e2e.Eventually(t, e2e.WaitLimit, what, func() error { return r.of(c.ask(key, model)) })
+	}
+	write(c.Node, "teams:\n- name: Research\n  limits: {allowed_models: [groq/*]}\n  members: [ada]\n")
+	if said := c.Tool("keychain", "apply", "-f", "teams.yaml", "--dry-run"); !strings.Contains(said, "+ team Research: member ada: member") {
+		t.Errorf("a dry run: %s", said)
+	}
+	c.passes(key)
+	c.Tool("keychain", "apply", "-f", "teams.yaml")
+	becomes("the team's models bind", refusal{http.StatusForbidden, "the models that the operator allows its team"})
+	audit := c.operator("GET", "/operator/audit", "", 200).Body
+	for _, action := range []string{"team.created", "team.limited", "member.set"} {
+		if entry := gjson.Get(audit, `data.#(action=="`+action+`").actor`).Str; entry != "command" {
+			t.Errorf("%s was done by %q: %s", action, entry, audit)
+		}
+	}
+
+	exported := c.Tool("keychain", "export")
+	other := newCompany(t, "")
+	write(other.Node, exported)
+	other.Tool("keychain", "apply", "-f", "teams.yaml")
+	if got := other.Tool("keychain", "export"); got != exported {
+		t.Errorf("of another gateway the export is\n%s\nwant\n%s", got, exported)
+	}
+	if said := other.Tool("keychain", "apply", "-f", "teams.yaml", "--prune", "--json"); !gjson.Get(said, "changes").IsArray() || gjson.Get(said, "changes.#").Int() != 0 {
+		t.Errorf("applied again: %s", said)
+	}
+
+	write(c.Node, "users: [{id: ada, suspended: true}]")
+	c.Tool("keychain", "apply", "-f", "teams.yaml")
+	becomes("ada is suspended", refusal{http.StatusUnauthorized, "the gateway key is not valid"})
+	write(c.Node, "users: [{id: ada, suspended: false}]")
+	if said := c.Tool("keychain", "apply", "-f", "teams.yaml", "--prune"); !strings.Contains(said, "- team Research") {
+		t.Errorf("with prune: %s", said)
+	}
+	e2e.Eventually(t, e2e.WaitLimit, "nothing binds", func() error { return refusal{http.StatusOK, ""}.of(c.ask(key, model)) })
+}

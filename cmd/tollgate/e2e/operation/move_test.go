@@ -1,0 +1,315 @@
+package operation
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// moved is a node with every service, whose database is moved.
+type moved struct {
+	*services
+	dsn     string
+	headers map[string][]string
+}
+
+// newMoved makes the node and fills every service.
+func newMoved(t *testing.T) *moved {
+	t.Helper()
+	up := e2e.NewUpstream(t)
+	m := &moved{services: newServices(t, "", "database sqlite data/tollgate.db\nallow_networks 127.0.0.0/8"), dsn: testenv.Postgres(t).DSN()}
+	m.headers = m.offline()
+	m.Env = append(m.Env, "TOLLGATE_DSN="+m.dsn)
+	m.Tool("answer", "sample", "documents")
+	m.Tool("answer", "ingest", "documents/corpus")
+	if err := os.MkdirAll(m.Path("reports"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if err := os.WriteFile(m.Path("reports", fmt.Sprint(i, ".json")), e2e.AgentRunAt("a.example.com", i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Tool("events", "generate", "--nodes", "20", "--runs", "5", "reports")
+	m.Tool("authserver", "user", "add", "ann@example.com", "--name", "Ann", "--generate")
+	site := `{"auth":"jwt","content":"read","jwtSecret":"` + strings.Repeat("secret", 8) + `"}`
+	if err := os.WriteFile(m.Path("site", "config.json"), []byte(site), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.begin()
+	maps.Copy(m.headers, m.credentials())
+	m.Tool("keychain", "models", "add", "own/large", "--user", "ada", "--base-url", up.Base(), "--model", "large", "--tier", "high")
+	m.Tool("keychain", "teams", "add", "Research")
+	m.Tool("keychain", "teams", "join", "Research", "ada")
+	m.Tool("keychain", "teams", "limit", "Research", "--usd-per-month", "50")
+	m.Tool("keychain", "organisation", "limit", "--rate-limit", "1000")
+	for range 3 {
+		e2e.Eventually(t, e2e.WaitLimit, "the model is known", func() error {
+			a := e2e.Do(t, e2e.Client, http.MethodPost, m.base["gateway"]+"/v1/chat/completions", "", e2e.Prompt("own/large", false), m.headers["gateway"]...)
+			if a.Status != http.StatusOK {
+				return fmt.Errorf("%d %s", a.Status, a.Body)
+			}
+			return nil
+		})
+	}
+	a := e2e.Do(t, e2e.Client, http.MethodPost, m.base["authserver"]+"/oauth/register", "", `{"client_name":"App","redirect_uris":["https://app.example.com/back"]}`, "Content-Type", "application/json")
+	if a.Status != http.StatusCreated && a.Status != http.StatusForbidden && a.Status != http.StatusUnauthorized {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	password := strings.TrimSpace(m.Tool("cms", "user", "password", "ann", "--generate"))
+	a = e2e.Do(t, e2e.Client, http.MethodPost, m.base["cms"]+"/api/auth", "", fmt.Sprintf(`{"username":"ann","password":%q}`, password), "Content-Type", "application/json")
+	m.headers["cms"] = []string{"Authorization", "Bearer " + gjson.Get(a.Body, "jwt").Str}
+	m.sends()
+	m.Stop()
+	return m
+}
+
+// sends has a report acknowledged that may be in no table yet in which queries look.
+func (m *moved) sends() {
+	m.T.Helper()
+	a := e2e.Do(m.T, e2e.Client, http.MethodPost, m.base["events"]+e2e.Submission, "", string(e2e.AgentRunAt("late.example.com", 50)), "Content-Type", "application/json")
+	if a.Status != http.StatusOK {
+		m.T.Fatalf("%d %s", a.Status, a.Body)
+	}
+}
+
+// on has the node serve a database.
+func (m *moved) on(database string) {
+	m.T.Helper()
+	text, err := os.ReadFile(m.Path("Caddyfile"))
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	m.Configure(regexp.MustCompile(`(?m)^database .*$`).ReplaceAllLiteralString(string(text), "database "+database))
+}
+
+// volatile is what a service makes anew for each answer.
+var volatile = regexp.MustCompile(`"(id|created|elapsed_ms|request_id|trace_id|last_used_at|expires_at)":("[^"]*"|[0-9.]+)`)
+
+// answers are what the services tell of what they keep, by what was asked.
+func (m *moved) answers() map[string]string {
+	m.T.Helper()
+	m.begin()
+	all := make(map[string]string)
+	ask := func(as, method, address, body string) {
+		m.T.Helper()
+		var headers []string
+		if as != "" {
+			headers = m.headers[as]
+		}
+		if body != "" {
+			headers = append(slices.Clone(headers), "Content-Type", "application/json")
+		}
+		a := e2e.Do(m.T, e2e.Client, method, address, "", body, headers...)
+		if a.Status != http.StatusOK || len(a.Body) < 20 {
+			m.T.Errorf("%s %s: %d %s %v", method, address, a.Status, a.Body, a.Err)
+		}
+		if strings.HasPrefix(address, m.base["events"]) {
+			a.Body = unordered(m.T, a.Body)
+		}
+		all[method+" "+address+" "+body] = a.Body
+	}
+	board := m.base["board"] + "/api/v1"
+	for _, path := range []string{"/forums", "/forums/4/threads", "/threads/1/posts", "/search?q=the", "/search?q=board", "/me", "/notifications"} {
+		ask("board", http.MethodGet, board+path, "")
+	}
+	for _, path := range []string{`reports?query=["extract",["hash","certname","status","receive_time","configuration_version"]]`, "events?limit=500&order_by=[{%22field%22:%22timestamp%22}]", "nodes", "environments", "event-counts?summarize_by=certname", "aggregate-event-counts?summarize_by=resource"} {
+		ask("", http.MethodGet, m.base["events"]+"/store/query/v4/"+path, "")
+	}
+	for _, path := range []string{"/keychain-keys", "/models", "/usage/recent", "/preferences", "/usage?group=model"} {
+		ask("gateway, a user", http.MethodGet, m.base["gateway"]+"/users/ada"+path, "")
+	}
+	ask("gateway", http.MethodGet, m.base["gateway"]+"/v1/models", "")
+	ask("answer", http.MethodPost, m.base["answer"]+"/v1/answer", `{"query":"What was the revenue of Halden Instruments in fiscal 2023?"}`)
+	for _, words := range []string{"home", "nothing"} {
+		ask("cms", http.MethodGet, m.base["cms"]+"/api/content/pages?selector=title~="+words, "")
+	}
+	ask("", http.MethodGet, m.base["authserver"]+"/.well-known/jwks.json", "")
+	for _, command := range []string{"answer corpus list --json", "answer corpus stats --json", "cms export -", "cms user list", "authserver user list", "keychain teams limit Research", "keychain organisation limit"} {
+		all[command] = m.Tool(strings.Fields(command)...)
+	}
+	m.Stop()
+	for asked, answer := range all {
+		all[asked] = volatile.ReplaceAllString(answer, "")
+	}
+	return all
+}
+
+// unordered is a list of JSON in an order and a spelling that engines do not differ in.
+func unordered(t *testing.T, body string) string {
+	t.Helper()
+	var list []any
+	if err := json.Unmarshal([]byte(body), &list); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	lines := make([]string, len(list))
+	for i, one := range list {
+		text, err := json.Marshal(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines[i] = string(text)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func (m *moved) same(what string, got, want map[string]string) {
+	m.T.Helper()
+	for asked, answer := range want {
+		if got[asked] != answer {
+			m.T.Errorf("%s: %s\n%s\nwant\n%s", what, asked, got[asked], answer)
+		}
+	}
+}
+
+// report is what a move tells.
+type report struct {
+	Resumed bool
+	Tables  []struct {
+		Name, Digest string
+		Rows         int
+	}
+}
+
+func (m *moved) move(args ...string) (r report) {
+	m.T.Helper()
+	if err := json.Unmarshal([]byte(m.Tool(append(append([]string{"move"}, args...), "--json")...)), &r); err != nil {
+		m.T.Fatal(err)
+	}
+	return r
+}
+
+// settled returns the answers once two in a row are the same: reports and indexes are worked on
+// behind the requests that brought them.
+func (m *moved) settled() (answers map[string]string) {
+	m.T.Helper()
+	e2e.Eventually(m.T, e2e.WaitLimit, "the services have done what they were given", func() error {
+		before := answers
+		if answers = m.answers(); !maps.Equal(before, answers) {
+			return errors.New("the answers still change")
+		}
+		return nil
+	})
+	return answers
+}
+
+// TestMove: what every service keeps is the same on SQLite, moved to PostgreSQL, and moved
+// back, and each answers as before; a process that is killed in the midst loses nothing.
+func TestMove(t *testing.T) {
+	t.Parallel()
+	m := newMoved(t)
+	before := m.settled()
+
+	m.Start()
+	if said := refused(m.Node, "move", "--to", "{env.TOLLGATE_DSN}"); !strings.Contains(said, "stop the server first") {
+		t.Errorf("while a server runs: %s", said)
+	}
+	m.Stop()
+	if said := refused(m.Node, "move", "--to", "data/other.db"); !strings.Contains(said, "a database is sqlite:<file> or postgres://") {
+		t.Errorf("to nothing: %s", said)
+	}
+	killed := false
+	for pause := 300 * time.Millisecond; !killed && pause < 5*time.Second; pause += 100 * time.Millisecond {
+		killed = m.killed(pause, "move", "--to", "{env.TOLLGATE_DSN}")
+	}
+	there := m.move("--to", "{env.TOLLGATE_DSN}")
+	if !killed || !there.Resumed {
+		t.Errorf("killed in the midst: %v, and has gone on: %v", killed, there.Resumed)
+	}
+	filled := 0
+	for _, table := range there.Tables {
+		if table.Rows > 0 {
+			filled++
+		}
+	}
+	if filled < 60 {
+		t.Errorf("%d of %d tables had rows", filled, len(there.Tables))
+	}
+	back := m.move("--from", "{env.TOLLGATE_DSN}", "--to", "sqlite:data/back.db")
+	if !slices.Equal(back.Tables, there.Tables) {
+		t.Errorf("%+v\nwant\n%+v", back.Tables, there.Tables)
+	}
+	m.on("postgres {env.TOLLGATE_DSN}")
+	m.same("postgres", m.answers(), before)
+	m.on("sqlite data/back.db")
+	m.same("back on sqlite", m.answers(), before)
+}
+
+// killed runs a command and kills it after a while; it reports whether it ran until then and
+// had begun.
+func (m *moved) killed(after time.Duration, args ...string) bool {
+	m.T.Helper()
+	ctx, cancel := context.WithTimeout(m.T.Context(), after)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, e2e.Binary, args...)
+	cmd.Dir, cmd.Env = m.Dir, m.Env
+	out, err := cmd.CombinedOutput()
+	if err == nil || ctx.Err() == nil {
+		m.T.Fatalf("it has ended before it was killed: %v\n%s", err, out)
+	}
+	conn, err := sql.Open("pgx", m.dsn)
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	defer conn.Close()
+	var done bool
+	err = conn.QueryRowContext(m.T.Context(), `SELECT to_regclass('tollgate_moving') IS NOT NULL`).Scan(&done)
+	if err == nil && done {
+		err = conn.QueryRowContext(m.T.Context(), `SELECT EXISTS (SELECT 1 FROM tollgate_moving WHERE value LIKE '%"done":true%')`).Scan(&done)
+	}
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	return done
+}
+
+// TestMoveEarlier: a database that an earlier release has filled is of use on the other
+// engine: members sign in, keys and tokens work, secrets open, threads, usage and reports
+// are there and new ones are stored.
+func TestMoveEarlier(t *testing.T) {
+	t.Parallel()
+	for from, to := range map[string]string{"sqlite": "postgres", "postgres": "sqlite"} {
+		t.Run("from "+from, func(t *testing.T) {
+			t.Parallel()
+			up := e2e.NewUpstream(t)
+			first, second := newEarlier(t, from, up), newEarlier(t, to, up)
+			first.load("testdata/upgrade/" + from + ".sql")
+			if err := first.db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			target := "sqlite:" + second.Path("data", "tollgate.db")
+			if to == "postgres" {
+				target = "{env.TARGET}"
+				i := slices.IndexFunc(second.Env, func(v string) bool { return strings.HasPrefix(v, "TOLLGATE_DSN=") })
+				first.Env = append(first.Env, "TARGET="+strings.TrimPrefix(second.Env[i], "TOLLGATE_DSN="))
+			}
+			if said := first.Tool("move", "--to", target); !strings.Contains(said, "board_posts") || !strings.Contains(said, "equal") {
+				t.Errorf("it tells\n%s", said)
+			}
+			second.noted = first.noted
+			second.Start()
+			second.serving()
+			second.lookAtBoard()
+			second.lookAtGateway(up)
+			second.lookAtEvents()
+			second.Stop()
+		})
+	}
+}

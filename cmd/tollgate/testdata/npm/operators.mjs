@@ -1,0 +1,286 @@
+// The pages of operators in a browser; the cases of one gateway follow one another.
+import assert from 'node:assert/strict';
+import { defects, faint, inBrowser } from './browser.mjs';
+
+const url = process.env.TOLLGATE_URL;
+const tokens = JSON.parse(process.env.TOLLGATE_TOKENS);
+const pages = ['spending', 'people', 'invitations', 'teams', 'organisation', 'alerts', 'audit'];
+
+const button = (scope, name) => scope.getByRole('button', { name, exact: true });
+const panel = (tab, name) => tab.getByRole('region', { name, exact: true });
+const dialog = (tab) => tab.getByRole('dialog');
+const idle = (tab) => tab.waitForFunction(() => !document.querySelector('[aria-busy=true], .loading, .boot, button.working'));
+
+async function signIn(tab, who) {
+  await tab.goto(`${url}/console/`);
+  await tab.getByLabel('User token').fill(tokens[who]);
+  await button(tab, 'Sign in with a token').click();
+  await tab.locator('nav').waitFor({ state: 'attached' });
+  await tab.getByRole('heading', { name: 'Overview' }).waitFor();
+  await idle(tab);
+  if (await dialog(tab).count()) await button(dialog(tab), 'I have copied it').click(); // a first key
+}
+
+async function go(tab, path, heading) {
+  await tab.goto(`${url}/console/#/${path}`);
+  await tab.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor();
+  await idle(tab);
+}
+
+// api asks the gateway itself, to see what the console has done.
+async function api(method, path, who, body) {
+  const answer = await fetch(`${url}/${path}`, { method, headers: { Authorization: `Bearer ${tokens[who]}` }, body: body && JSON.stringify(body) });
+  const text = await answer.text();
+  return { status: answer.status, ...(text ? JSON.parse(text) : {}) };
+}
+
+async function ask(key) {
+  const answer = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST', headers: { Authorization: `Bearer ${key}` }, body: JSON.stringify({ model: 'openai/gpt-5.4-nano', messages: [{ role: 'user', content: 'Hi' }] }),
+  });
+  return { status: answer.status, ...await answer.json() };
+}
+
+let key = ''; // of ada
+
+inBrowser('a member has no pages of operators', {}, async (tab) => {
+  key = (await api('POST', 'users/init', 'ada')).key.key;
+  await signIn(tab, 'ada');
+  assert.equal(await tab.locator('nav').getByText('Operators').count(), 0);
+  for (const name of ['Spending', 'People', 'Teams', 'Organisation', 'Audit log']) assert.equal(await tab.locator('nav').getByRole('link', { name, exact: true }).count(), 0, name);
+  for (const path of pages) { // typed in, they are not there
+    await tab.goto(`${url}/console/#/${path}`);
+    await idle(tab);
+    assert.equal(await tab.locator('main table').count(), 0, path);
+    assert.equal((await api('GET', path === 'people' ? 'operator/users' : path === 'organisation' ? 'operator/organisation/limits' : `operator/${path}`, 'ada')).status, 403, path);
+  }
+});
+
+inBrowser('an operator makes a team, adds a member and limits it', {}, async (tab) => {
+  await signIn(tab, 'boss');
+  await tab.locator('nav').getByText('Operators').waitFor();
+  await tab.locator('nav').getByRole('link', { name: 'Teams', exact: true }).click();
+  await tab.getByText('There is no team yet.').waitFor();
+  await button(tab, 'Make a team').click();
+  await dialog(tab).getByLabel('Name').fill('team_red');
+  await button(dialog(tab), 'Save').click();
+  await dialog(tab).locator('.problem', { hasText: 'must not begin' }).waitFor();
+  await dialog(tab).getByLabel('Name').fill('<b>red</b>');
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Save').click();
+  await tab.getByRole('heading', { level: 1, name: '<b>red</b>' }).waitFor();
+  await tab.getByText('Nobody is in this team.').waitFor();
+
+  await button(tab, 'Add a member').click();
+  await dialog(tab).getByLabel('User', { exact: true }).fill('nobody');
+  await button(dialog(tab), 'Add').click();
+  await dialog(tab).locator('.problem:not(:empty)').first().waitFor();
+  await dialog(tab).getByLabel('User', { exact: true }).fill('ada');
+  await dialog(tab).getByLabel('Role').selectOption('admin');
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Add').click();
+  await tab.getByRole('row', { name: /ada.*administrator.*yes/s }).waitFor();
+
+  const limits = panel(tab, 'Limits on the team');
+  await limits.getByText('No limits.').waitFor();
+  await button(limits, 'Change').click();
+  await dialog(tab).getByLabel('Requests a minute').fill('0');
+  await button(dialog(tab), 'Save').click();
+  await dialog(tab).locator('.problem', { hasText: 'whole number' }).waitFor();
+  await dialog(tab).getByLabel('Requests a minute').fill('500');
+  await dialog(tab).getByLabel('Requests at once').fill('20');
+  await dialog(tab).getByLabel('US dollars a month').fill('12.5');
+  await dialog(tab).getByLabel('Tokens in total').fill('1000000');
+  await dialog(tab).getByLabel('Allowed models').fill('openai/*\ngroq/*');
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Save').click();
+  for (const text of ['500 requests a minute', '20 requests at once', '$12.50 a month', '1,000,000 tokens in total', 'only openai/*, groq/*']) await limits.getByText(text, { exact: true }).waitFor();
+  const [team] = (await api('GET', 'operator/teams', 'boss')).data;
+  const stored = await api('GET', `operator/teams/${team.id}/limits`, 'boss');
+  assert.deepEqual([team.name, team.members, stored.rate_limit_per_minute, stored.parallel_requests, stored.budgets.usd_per_month, stored.budgets.tokens_total, stored.allowed_models],
+    ['<b>red</b>', 1, 500, 20, 12.5, 1000000, ['openai/*', 'groq/*']]);
+
+  await button(limits, 'Change').click(); // what is emptied is without limit
+  for (const name of ['Requests at once', 'Tokens in total', 'Allowed models']) await dialog(tab).getByLabel(name).fill('');
+  await button(dialog(tab), 'Save').click();
+  await limits.getByText('20 requests at once').waitFor({ state: 'detached' });
+  assert.deepEqual(await limits.getByRole('listitem').allInnerTexts(), ['500 requests a minute', '$12.50 a month']);
+});
+
+inBrowser('an operator sees what is spent', {}, async (tab) => {
+  assert.equal((await ask(key)).status, 200);
+  for (let lines = []; !lines.length;) { // requests are written behind the answers
+    ({ data: lines } = await api('GET', 'operator/spending?by=team', 'boss'));
+    await new Promise((resolve) => { setTimeout(resolve, 50); });
+  }
+  await signIn(tab, 'boss');
+  await go(tab, 'spending', 'Spending');
+  await tab.getByRole('table', { name: 'Spending by team' }).getByRole('row', { name: /<b>red<\/b>/ }).waitFor();
+  await tab.getByRole('table', { name: 'Spending by model' }).getByRole('row', { name: /openai\/gpt-5\.4-nano/ }).waitFor();
+  const [file] = await Promise.all([tab.waitForEvent('download'), button(tab, 'Download spending by day, team and model as CSV').click()]);
+  assert.equal(file.suggestedFilename(), 'spending.csv');
+  await go(tab, 'teams', 'Teams');
+  await tab.getByRole('link', { name: '<b>red</b>' }).click();
+  await panel(tab, 'Spending').getByRole('row', { name: /openai\/gpt-5\.4-nano/ }).waitFor();
+});
+
+inBrowser('an operator limits, suspends and resumes a user', {}, async (tab) => {
+  await signIn(tab, 'boss');
+  await go(tab, 'people', 'People');
+  await tab.getByLabel('Find').fill('AD');
+  await button(tab, 'Show').click();
+  await tab.getByRole('row', { name: /boss/ }).waitFor({ state: 'detached' });
+  await tab.getByRole('link', { name: 'ada', exact: true }).first().click();
+  await tab.getByRole('heading', { level: 1, name: 'ada' }).waitFor();
+  await panel(tab, 'User').getByText('<b>red</b>').waitFor();
+
+  const limits = panel(tab, 'Limits on the user');
+  await button(limits, 'Change').click();
+  await dialog(tab).getByLabel('Tokens a day').fill('1');
+  await button(dialog(tab), 'Save').click();
+  await limits.getByText('1 tokens a day').waitFor();
+  const spent = await ask(key);
+  assert.deepEqual([spent.status, spent.error.message.includes('the user of the gateway key has spent the budget tokens_per_day')], [402, true], JSON.stringify(spent));
+
+  await button(tab, 'Suspend').click();
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Cancel').click();
+  await dialog(tab).waitFor({ state: 'detached' });
+  assert.equal((await ask(key)).status, 402);
+  await button(tab, 'Suspend').click();
+  await button(dialog(tab), 'Suspend').click();
+  await panel(tab, 'User').getByText('suspended').waitFor();
+  assert.equal((await ask(key)).status, 401);
+  assert.equal((await api('GET', 'users/ada/keychain-keys', 'ada')).status, 403);
+  await button(tab, 'Resume').click();
+  await panel(tab, 'User').getByText('active').waitFor();
+  assert.equal((await ask(key)).status, 402);
+
+  await button(tab, 'Make a key').click();
+  await dialog(tab).getByLabel('Label').fill('for ada');
+  await button(dialog(tab), 'Make').click();
+  await dialog(tab).getByRole('heading', { name: 'The new gateway key' }).waitFor();
+  assert.match(await dialog(tab).getByLabel('Gateway key').inputValue(), /^ak-/);
+  await button(dialog(tab), 'I have copied it').click();
+  await tab.getByRole('row', { name: /for ada/ }).getByRole('button', { name: /Revoke/ }).click();
+  await button(dialog(tab), 'Revoke').click();
+  await tab.getByRole('row', { name: /for ada.*revoked/s }).waitFor();
+});
+
+inBrowser('an operator raises a limit for a time, and ends that', {}, async (tab) => {
+  await signIn(tab, 'boss');
+  await go(tab, 'people/ada', 'ada');
+  const limits = panel(tab, 'Limits on the user');
+  await button(limits, 'Raise for a time').click();
+  await dialog(tab).getByLabel('Tokens a day').fill('100000');
+  await button(dialog(tab), 'Save').click();
+  await dialog(tab).locator('.problem', { hasText: 'Give a time' }).waitFor();
+  await dialog(tab).getByLabel('Until').fill('2026-01-01T10:00');
+  await button(dialog(tab), 'Save').click();
+  await dialog(tab).locator('.problem', { hasText: 'within the next' }).waitFor();
+  await dialog(tab).getByLabel('Until').fill(new Date(Date.now() + 7 * 86400000).toISOString().slice(0, 16));
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Save').click();
+  await limits.getByText('100,000 tokens a day').waitFor();
+  await limits.getByText('1 tokens a day', { exact: true }).waitFor();
+  assert.equal((await ask(key)).status, 200);
+  await button(limits, 'End the raise').click();
+  await limits.getByText('100,000 tokens a day').waitFor({ state: 'detached' });
+  assert.equal((await ask(key)).status, 402);
+});
+
+inBrowser('a member sees what is left of the budgets that bind them', {}, async (tab) => {
+  await signIn(tab, 'ada');
+  const budgets = panel(tab, 'Budgets');
+  await budgets.getByRole('row', { name: /all your keys.*1 tokens a day.*0 tokens/s }).waitFor();
+  await budgets.getByRole('row', { name: /your team.*\$12\.50 a month/s }).waitFor();
+  assert.deepEqual(await defects(tab), []);
+});
+
+inBrowser('a team has keys of its own', {}, async (tab) => {
+  const [team] = (await api('GET', 'operator/teams', 'boss')).data;
+  await signIn(tab, 'boss');
+  await go(tab, `teams/${team.id}`, team.name);
+  const keys = panel(tab, 'Keys of the team');
+  await keys.getByText('There is no gateway key.').waitFor();
+  await button(keys, 'Make a key').click();
+  await dialog(tab).getByLabel('Label').fill('ci');
+  await button(dialog(tab), 'Make').click();
+  await dialog(tab).getByRole('heading', { name: 'The new gateway key' }).waitFor();
+  const ofTeam = await dialog(tab).getByLabel('Gateway key').inputValue();
+  await button(dialog(tab), 'I have copied it').click();
+  assert.equal((await ask(ofTeam)).status, 200);
+  await keys.getByRole('row', { name: /ci/ }).getByRole('button', { name: 'Revoke' }).click();
+  await button(dialog(tab), 'Revoke').click();
+  await keys.getByRole('row', { name: /ci.*revoked/s }).waitFor();
+  assert.equal((await ask(ofTeam)).status, 401);
+});
+
+inBrowser('who is invited signs in by the link', {}, async (tab) => {
+  const [team] = (await api('GET', 'operator/teams', 'boss')).data;
+  await signIn(tab, 'boss');
+  await go(tab, 'invitations', 'Invitations');
+  await tab.getByText('There is no invitation.').waitFor();
+  await button(tab, 'Invite somebody').click();
+  await dialog(tab).getByLabel('Mail address').fill('nobody');
+  await button(dialog(tab), 'Invite').click();
+  await dialog(tab).locator('.problem:not(:empty)').first().waitFor();
+  await dialog(tab).getByLabel('Mail address').fill('ivy@example.com');
+  await dialog(tab).getByLabel('Team', { exact: true }).selectOption(team.id);
+  assert.deepEqual(await defects(tab), []);
+  await button(dialog(tab), 'Invite').click();
+  await dialog(tab).getByRole('heading', { name: 'The invitation' }).waitFor();
+  const link = await dialog(tab).getByLabel('Link').inputValue();
+  assert.ok(link.startsWith(`${url}/console/#invitation=`), link);
+  await button(dialog(tab), 'I have copied it').click();
+  await tab.getByRole('row', { name: /ivy@example\.com.*open/s }).waitFor();
+
+  await tab.evaluate(() => sessionStorage.clear()); // as somebody else
+  await tab.goto('about:blank');
+  await tab.goto(link);
+  await tab.getByLabel('User token').fill(tokens.ivy);
+  assert.equal(await tab.evaluate(() => location.hash), '');
+  await button(tab, 'Sign in with a token').click();
+  await dialog(tab).getByRole('heading', { name: 'Your first gateway key' }).waitFor();
+  await button(dialog(tab), 'I have copied it').click();
+  assert.deepEqual((await api('GET', 'operator/self', 'ivy')).teams.map((t) => t.id), [team.id]);
+  const [invitation] = (await api('GET', 'operator/invitations', 'boss')).data;
+  assert.equal(invitation.accepted_by, 'ivy');
+});
+
+inBrowser('the audit log has who changed what', {}, async (tab) => {
+  await signIn(tab, 'boss');
+  await go(tab, 'audit', 'Audit log');
+  for (const action of ['team created', 'member set', 'team limited', 'user limited', 'user suspended', 'user resumed']) await tab.getByRole('row', { name: new RegExp(`boss.*${action}`, 's') }).first().waitFor();
+  await tab.getByRole('row', { name: /team limited.*500 requests a minute.*\$12\.50 a month.*only openai\/\*, groq\/\*/s }).waitFor();
+  await tab.getByRole('row', { name: /user suspended/ }).getByRole('link', { name: 'ada' }).click();
+  await tab.getByRole('heading', { level: 1, name: 'ada' }).waitFor();
+});
+
+inBrowser('an auditor sees everything and changes nothing', {}, async (tab) => {
+  await signIn(tab, 'olga');
+  for (const [path, heading] of [['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['teams', 'Teams'], ['organisation', 'Organisation'], ['alerts', 'Alerts'], ['audit', 'Audit log']]) {
+    await go(tab, path, heading);
+    for (const name of ['Make a user', 'Make a team', 'Make a key', 'Change', 'Suspend', 'Remove', 'Revoke']) assert.equal(await button(tab, name).count(), 0, `${path}: ${name}`);
+  }
+  assert.equal((await api('PUT', 'operator/organisation/limits', 'olga', {})).status, 403);
+});
+
+for (const colorScheme of ['light', 'dark']) {
+  inBrowser(`the pages of operators are named, labelled and readable: ${colorScheme}`, { colorScheme }, async (tab) => {
+    const [team] = (await api('GET', 'operator/teams', 'boss')).data;
+    await signIn(tab, 'boss');
+    const names = [['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['invitations', 'Invitations'], ['teams', 'Teams'], [`teams/${team.id}`, team.name], ['organisation', 'Organisation'], ['alerts', 'Alerts'], ['audit', 'Audit log']];
+    for (const [path, heading] of names) {
+      await go(tab, path, heading);
+      assert.deepEqual(await defects(tab), [], path);
+      assert.deepEqual(await faint(tab), [], path);
+      assert.equal(await tab.locator('nav [aria-current=page]').count(), 1, path);
+    }
+    await tab.setViewportSize({ width: 360, height: 740 });
+    for (const [path, heading] of names) {
+      await go(tab, path, heading);
+      assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${path} is too wide`);
+    }
+  });
+}

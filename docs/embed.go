@@ -1,0 +1,9 @@
+// Package docs holds the documents, which the program has with it.
+package docs
+
+import "embed"
+
+// Files are the documents by their paths in this folder, as they are in the repository.
+//
+//go:embed *.md concepts how-to images reference tutorials
+var Files embed.FS

@@ -1,0 +1,189 @@
+package look
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Brand says how an operator names and colours the pages. Its zero value is the product's own.
+type Brand struct {
+	// Name stands in the bar, in titles and in mails. Default: Tollgate.
+	Name string
+	// Logo is a picture, SVG or PNG, that takes the place of the product's own. It is shown 28
+	// pixels high.
+	Logo []byte
+	// Accent and AccentDark colour links, buttons and marks on light and on dark ground, as CSS
+	// writes a colour: #0b6159. Default: the product's green; with Accent alone, AccentDark is a
+	// lighter shade of it.
+	Accent, AccentDark string
+	// Footer is plain text at the end of every page. Default: none.
+	Footer string
+	// CSS is put behind the product's sheet. Default: none.
+	CSS []byte
+}
+
+// The files of a brand, as pages name them.
+const (
+	brandSheet = "brand.css"
+	brandSVG   = "brand.svg"
+	brandPNG   = "brand.png"
+)
+
+const (
+	maxName   = 60
+	maxFooter = 500
+	maxLogo   = 64 << 10
+	maxCSS    = 64 << 10
+)
+
+// Called returns the name of the product as pages and mails say it. A nil brand is the product's own.
+func (b *Brand) Called() string {
+	if b == nil {
+		return "Tollgate"
+	}
+	return cmp.Or(b.Name, "Tollgate")
+}
+
+// Validate returns an error that says what is wrong with the brand: a colour that nobody could read,
+// a logo that is no picture, or what is too large.
+func (b Brand) Validate() error {
+	switch {
+	case len(b.Name) > maxName:
+		return fmt.Errorf("the name has %d bytes, and at most %d fit into the bar", len(b.Name), maxName)
+	case len(b.Footer) > maxFooter:
+		return fmt.Errorf("the footer has %d bytes, and may have %d", len(b.Footer), maxFooter)
+	case len(b.CSS) > maxCSS:
+		return fmt.Errorf("the style has %d bytes, and may have %d", len(b.CSS), maxCSS)
+	case len(b.Logo) > maxLogo:
+		return fmt.Errorf("the logo has %d bytes, and may have %d", len(b.Logo), maxLogo)
+	}
+	if len(b.Logo) > 0 {
+		if err := checkPicture(b.Logo); err != nil {
+			return fmt.Errorf("the logo: %w", err)
+		}
+	}
+	for _, on := range []struct {
+		what, accent, advice string
+		grounds              theme
+	}{{"accent", b.Accent, "darker", light}, {"accent for dark ground", b.AccentDark, "lighter", dark}} {
+		if on.accent == "" {
+			continue
+		}
+		c, err := parseColour(on.accent)
+		if err != nil {
+			return fmt.Errorf("the %s: %w", on.what, err)
+		}
+		if has := on.grounds.readable(c); has < enough {
+			return fmt.Errorf("the %s %s has a contrast of %.1f with what it is written on, and %.1f is needed: take a %s colour", on.what, on.accent, has, enough, on.advice)
+		}
+	}
+	return nil
+}
+
+// isPNG reports whether a picture is a PNG, and not an SVG.
+func isPNG(picture []byte) bool { return bytes.HasPrefix(picture, []byte("\x89PNG\r\n")) }
+
+// checkPicture returns an error where a picture is neither a PNG nor an SVG.
+func checkPicture(picture []byte) error {
+	if isPNG(picture) {
+		_, err := png.DecodeConfig(bytes.NewReader(picture))
+		return err
+	}
+	root := ""
+	for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) && root == "svg" {
+			return nil
+		}
+		if err != nil {
+			return errors.New("it is neither an SVG nor a PNG")
+		}
+		if e, ok := token.(xml.StartElement); ok && root == "" {
+			root = e.Name.Local
+		}
+	}
+}
+
+// logo returns the name of the file of the logo, empty where the product's own is shown.
+func (b *Brand) logo() string {
+	switch {
+	case b == nil || len(b.Logo) == 0:
+		return ""
+	case isPNG(b.Logo):
+		return brandPNG
+	}
+	return brandSVG
+}
+
+// Names returns the names of the files of a brand: its sheet and its logo, as far as it has them.
+func (b *Brand) Names() (sheet, logo string) {
+	if len(b.Sheet()) > 0 {
+		sheet = brandSheet
+	}
+	return sheet, b.logo()
+}
+
+// Sheet returns the style that comes behind the sheet of every page. There may be none.
+func (b *Brand) Sheet() []byte {
+	if b == nil {
+		return nil
+	}
+	var text bytes.Buffer
+	if c, err := parseColour(b.Accent); err == nil {
+		fmt.Fprintf(&text, ":root { --accent: %s; --on-accent: %s; }\n", c, c.on())
+		fmt.Fprintf(&text, "@media (prefers-color-scheme: dark) { :root { --accent: %s; --on-accent: %s; } }\n", dark.lighten(c), dark.lighten(c).on())
+	}
+	if c, err := parseColour(b.AccentDark); err == nil {
+		fmt.Fprintf(&text, "@media (prefers-color-scheme: dark) { :root { --accent: %s; --on-accent: %s; } }\n", c, c.on())
+	}
+	text.Write(b.CSS)
+	return text.Bytes()
+}
+
+// File is one of a brand.
+type File struct {
+	Type string // as Content-Type has it
+	Text []byte // nil where there is no such file
+}
+
+// FilePolicy is the Content-Security-Policy of the files of a brand: a script in a picture does not run.
+const FilePolicy = "default-src 'none'; sandbox"
+
+// File returns a file of the brand. There may be none of that name.
+func (b *Brand) File(name string) File {
+	switch {
+	case name == brandSheet && len(b.Sheet()) > 0:
+		return File{"text/css; charset=utf-8", b.Sheet()}
+	case name != "" && name == b.logo() && name == brandPNG:
+		return File{"image/png", b.Logo}
+	case name != "" && name == b.logo():
+		return File{"image/svg+xml", b.Logo}
+	}
+	return File{}
+}
+
+// Has reports whether the brand has a file.
+func (b *Brand) Has(name string) bool { return b.File(name).Text != nil }
+
+// Version returns the version of a file that the brand has.
+func (b *Brand) Version(name string) string { return Version(b.File(name).Text) }
+
+// Serve answers a GET or HEAD with a file that the brand has.
+func (b *Brand) Serve(w http.ResponseWriter, r *http.Request, name string) {
+	file := b.File(name)
+	header := w.Header()
+	header.Set("Content-Security-Policy", FilePolicy)
+	header.Set("Content-Type", file.Type)
+	header.Set("Cache-Control", "no-cache")
+	header.Set("ETag", `"`+Version(file.Text)+`"`)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(file.Text))
+}

@@ -1,0 +1,95 @@
+package look
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// enough is the contrast that WCAG 2.2 AA asks of text.
+const enough = 4.5
+
+// colour is one of sRGB.
+type colour [3]uint8
+
+// parseColour reads #rgb or #rrggbb.
+func parseColour(text string) (c colour, err error) {
+	digits, ok := strings.CutPrefix(text, "#")
+	if len(digits) == 3 {
+		digits = string([]byte{digits[0], digits[0], digits[1], digits[1], digits[2], digits[2]})
+	}
+	if bytes, err := hex.DecodeString(digits); ok && err == nil && len(bytes) == 3 {
+		return colour(bytes), nil
+	}
+	return c, fmt.Errorf("%q is no colour such as #0b6159", text)
+}
+
+// String returns the colour as CSS has it.
+func (c colour) String() string { return "#" + hex.EncodeToString(c[:]) }
+
+// mix returns the colour with a share of another one, from 0 to 1.
+func (c colour) mix(other colour, share float64) (mixed colour) {
+	for i := range c {
+		mixed[i] = uint8(math.Round(float64(c[i])*(1-share) + float64(other[i])*share))
+	}
+	return mixed
+}
+
+// luminance returns how light a colour is, as WCAG defines it.
+func (c colour) luminance() float64 {
+	var linear [3]float64
+	for i, part := range c {
+		if v := float64(part) / 255; v <= 0.04045 {
+			linear[i] = v / 12.92
+		} else {
+			linear[i] = math.Pow((v+0.055)/1.055, 2.4)
+		}
+	}
+	return 0.2126*linear[0] + 0.7152*linear[1] + 0.0722*linear[2]
+}
+
+// contrast returns that of two colours, from 1 to 21.
+func contrast(a, b colour) float64 {
+	x, y := a.luminance(), b.luminance()
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+// on returns the colour of a text on this one: white or nearly black.
+func (c colour) on() colour {
+	white, black := colour{255, 255, 255}, colour{6, 16, 15}
+	if contrast(c, white) >= contrast(c, black) {
+		return white
+	}
+	return black
+}
+
+// theme is what accents are written on, as the sheet has it.
+type theme struct{ ground, surface, sunk colour }
+
+var (
+	light = theme{colour{0xf6, 0xf7, 0xf6}, colour{0xff, 0xff, 0xff}, colour{0xf0, 0xf2, 0xf1}}
+	dark  = theme{colour{0x12, 0x15, 0x16}, colour{0x1a, 0x1e, 0x20}, colour{0x14, 0x18, 0x1a}}
+)
+
+// softShare is how much of the accent is in its soft shade.
+const softShare = 0.12
+
+// readable returns the least contrast of an accent with what it is written on.
+func (t theme) readable(c colour) float64 {
+	least := contrast(c, c.on())
+	for _, ground := range []colour{t.ground, t.surface, t.sunk, t.surface.mix(c, softShare)} {
+		least = min(least, contrast(c, ground))
+	}
+	return least
+}
+
+// lighten returns the darkest shade of a colour that can be read in the theme.
+func (t theme) lighten(c colour) colour {
+	for share := 0.0; share < 1; share += 0.02 {
+		if shade := c.mix(colour{255, 255, 255}, share); t.readable(shade) >= enough {
+			return shade
+		}
+	}
+	return colour{255, 255, 255}
+}

@@ -1,0 +1,334 @@
+package move
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// targetDB is the database that is filled: on SQLite a file beside the place of the one that
+// it becomes.
+func (m *mover) targetDB() (*store.DB, error) {
+	file := m.To.File()
+	if file == "" {
+		return m.To, nil
+	}
+	return store.NewSQLite(store.SQLiteOptions{Path: file + store.MovingEnding}, m.Logger)
+}
+
+// latest are the versions that the schemas of the source have on an engine.
+func (m *mover) latest(d store.Dialect) (map[string]int64, error) {
+	versions := make(map[string]int64)
+	for _, s := range m.schemas {
+		latest, err := s.Latest(d)
+		if err != nil {
+			return nil, err
+		}
+		versions[s.Name] = latest
+	}
+	return versions, nil
+}
+
+// connect opens the connection to the target.
+func (m *mover) connect(ctx context.Context, db *store.DB) error {
+	conn, end, err := db.Alone(ctx)
+	if err != nil {
+		return err
+	}
+	m.to = &side{db: db, conn: conn, end: end}
+	m.ends = append(m.ends, end)
+	return nil
+}
+
+// openTarget makes the tables of the target where it is empty. One that has a part of this
+// move is gone on with.
+func (m *mover) openTarget(ctx context.Context) error {
+	open := m.openPostgresTarget
+	if m.To.Dialect() == store.SQLite {
+		open = m.openSQLiteTarget
+	}
+	if err := open(ctx); err != nil {
+		return fmt.Errorf("target: %w", err)
+	}
+	return nil
+}
+
+// mark makes the table that tells how far the move is.
+func (m *mover) mark(ctx context.Context) error {
+	err := m.to.exec(ctx, "CREATE TABLE "+store.MovingTable+" (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)")
+	if err != nil {
+		return err
+	}
+	return m.set(ctx, "from", m.source())
+}
+
+// source names the database that is moved.
+func (m *mover) source() string {
+	if file := m.From.File(); file != "" {
+		return file
+	}
+	return m.From.Dialect().String()
+}
+
+// state is how far a table is.
+type state struct {
+	Done bool `json:"done"`
+	// After is the key of the last row that is there.
+	After cursor `json:"after,omitempty"`
+	Rows  int64  `json:"rows"`
+	// Oldest and Newest are the least and the greatest number by which rows are divided.
+	Oldest int64 `json:"oldest,omitempty"`
+	Newest int64 `json:"newest,omitempty"`
+}
+
+// set notes something in the table of the mark.
+func (m *mover) set(ctx context.Context, name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return m.to.exec(ctx, "INSERT INTO "+store.MovingTable+" (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, string(text))
+}
+
+// noted reads it; found is false where nothing is noted.
+func (m *mover) noted(ctx context.Context, name string, into any) (found bool, err error) {
+	var text string
+	err = m.to.row(ctx, "SELECT value FROM "+store.MovingTable+" WHERE name = ?", name).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), into)
+	}
+	return err == nil, err
+}
+
+// The names of what is noted beside the tables.
+const (
+	notedKeys  = "foreign keys"
+	notedTable = "table "
+)
+
+func (m *mover) keys(ctx context.Context) (keys []constraint, err error) {
+	_, err = m.noted(ctx, notedKeys, &keys)
+	return keys, err
+}
+
+// begin empties the tables of what migrations have put there, and takes away what would
+// refuse rows that come in any order. In a move that goes on it reads how far it is.
+func (m *mover) begin(ctx context.Context) error {
+	if m.To.Dialect() == store.SQLite {
+		var there bool
+		if err := m.to.row(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)", store.MovingTable).Scan(&there); err != nil {
+			return err
+		}
+		if !there {
+			if err := m.to.within(ctx, func() error { return m.mark(ctx) }); err != nil {
+				return fmt.Errorf("target: %w", err)
+			}
+		}
+	}
+	var from string
+	if _, err := m.noted(ctx, "from", &from); err != nil {
+		return fmt.Errorf("target: %w", err)
+	}
+	if from != m.source() {
+		return fmt.Errorf("target: a move of another database, %s, into it has not ended: begin anew with an empty database", from)
+	}
+	var keys []constraint
+	begun, err := m.noted(ctx, notedKeys, &keys)
+	if err == nil && !begun {
+		err = m.to.within(ctx, func() error { return m.clear(ctx) })
+	}
+	if err != nil {
+		return fmt.Errorf("target: %w", err)
+	}
+	for _, p := range m.plans {
+		found, err := m.noted(ctx, notedTable+p.name, &p.state)
+		if err != nil {
+			return p.wrap(err)
+		}
+		if begun && !found { // a newer program may have made the table since, with rows in it
+			if err := m.restart(ctx, p); err != nil {
+				return p.wrap(err)
+			}
+		}
+		p.earlier = found && (p.state.Done || p.state.Rows > 0)
+		m.resumed = m.resumed || p.earlier
+	}
+	return nil
+}
+
+// clear makes the target ready for the first row.
+func (m *mover) clear(ctx context.Context) (err error) {
+	keys := []constraint{}
+	if m.To.Dialect() == store.Postgres {
+		if keys, err = m.to.dropKeys(ctx); err != nil {
+			return err
+		}
+	}
+	for _, p := range m.plans {
+		if err := m.to.exec(ctx, "DELETE FROM "+p.name); err != nil {
+			return p.wrap(err)
+		}
+	}
+	return m.set(ctx, notedKeys, append([]constraint{}, keys...))
+}
+
+// copy copies what is not there yet.
+func (m *mover) copy(ctx context.Context) error {
+	for _, p := range m.plans {
+		if err := m.copyTable(ctx, p); err != nil {
+			return p.wrap(err)
+		}
+	}
+	return nil
+}
+
+// copyTable copies a table, or the rest of it, a batch of rows in each transaction.
+func (m *mover) copyTable(ctx context.Context, p *plan) error {
+	if p.state.Done {
+		m.progress(p.state.Rows)
+		return nil
+	}
+	if len(p.key) == 0 && p.state.Rows > 0 { // nothing tells which rows are there
+		if err := m.restart(ctx, p); err != nil {
+			return err
+		}
+	}
+	if p.divided >= 0 && p.state.Rows == 0 {
+		column := p.columns[p.divided]
+		if err := m.from.row(ctx, "SELECT COALESCE(min("+column+"), 0), COALESCE(max("+column+"), 0) FROM "+p.name).Scan(&p.state.Oldest, &p.state.Newest); err != nil {
+			return err
+		}
+	}
+	m.progress(p.state.Rows)
+	var batch [][]any
+	size := 0
+	flush := func(done bool) error {
+		next := p.state
+		next.Done = done
+		next.Rows += int64(len(batch))
+		if n := len(batch); n > 0 && len(p.key) > 0 {
+			next.After = nil
+			for _, at := range p.key {
+				next.After = append(next.After, batch[n-1][at])
+			}
+		}
+		err := m.to.within(ctx, func() error {
+			if len(batch) > 0 {
+				if err := m.to.insert(ctx, p, batch); err != nil {
+					return err
+				}
+			}
+			return m.set(ctx, notedTable+p.name, next)
+		})
+		if err != nil {
+			return err
+		}
+		p.state = next
+		m.progress(int64(len(batch)))
+		batch, size = batch[:0], 0
+		return nil
+	}
+	err := m.from.read(ctx, p, p.state.After, true, func(row []any) error {
+		p.here.add(row)
+		batch = append(batch, slices.Clone(row))
+		if size += len(p.here.buf); len(batch) >= m.batch || size >= batchBytes {
+			return flush(false)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return flush(true)
+}
+
+// restart has a table copied from its begin.
+func (m *mover) restart(ctx context.Context, p *plan) error {
+	p.state, p.here, p.earlier = state{}, sum{}, false
+	return m.to.within(ctx, func() error {
+		if err := m.to.exec(ctx, "DELETE FROM "+p.name); err != nil {
+			return err
+		}
+		return m.set(ctx, notedTable+p.name, p.state)
+	})
+}
+
+func (s *side) insert(ctx context.Context, p *plan, rows [][]any) error {
+	if s.dialect() == store.Postgres {
+		return s.insertPostgres(ctx, p, rows)
+	}
+	return s.insertSQLite(ctx, p, rows)
+}
+
+// compare reads what is in the target now, and holds it to the source. A table of which a
+// run before this one has copied a part, and that is not equal, as the source was changed
+// between the two, is copied anew.
+func (m *mover) compare(ctx context.Context) error {
+	for _, p := range m.plans {
+		if p.earlier {
+			p.here = sum{}
+			if err := m.from.sum(ctx, p, &p.here, func(int64) {}); err != nil {
+				return p.wrap(err)
+			}
+		}
+		if err := m.to.sum(ctx, p, &p.there, m.progress); err != nil {
+			return p.wrap(err)
+		}
+		if !p.here.equal(&p.there) && p.earlier {
+			m.Logger.Info("copying a table anew, which was changed since a part of it was copied", zap.String("table", p.name))
+			err := m.restart(ctx, p)
+			if err == nil {
+				m.total += 2 * p.rows
+				err = m.copyTable(ctx, p)
+			}
+			if err == nil {
+				p.there = sum{}
+				err = m.to.sum(ctx, p, &p.there, m.progress)
+			}
+			if err != nil {
+				return p.wrap(err)
+			}
+		}
+		if !p.here.equal(&p.there) {
+			return fmt.Errorf("table %s is not equal: %d rows with the digest %x in the source, %d with %x in the target",
+				p.name, p.here.rows, p.here.digest(), p.there.rows, p.there.digest())
+		}
+	}
+	return nil
+}
+
+// stepRows is how many rows are read between two notes of the progress.
+const stepRows = 1000
+
+// sum reads a whole table.
+func (s *side) sum(ctx context.Context, p *plan, into *sum, step func(rows int64)) error {
+	err := s.read(ctx, p, nil, false, func(row []any) error {
+		if into.add(row); into.rows%stepRows == 0 {
+			step(stepRows)
+		}
+		return nil
+	})
+	step(into.rows % stepRows)
+	return err
+}
+
+func (m *mover) finish(ctx context.Context) error {
+	finish := m.finishPostgres
+	if m.To.Dialect() == store.SQLite {
+		finish = m.finishSQLite
+	}
+	if err := finish(ctx); err != nil {
+		return fmt.Errorf("target: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// column is one of a table.
+type column struct {
+	name string
+	typ  string // as the engine names it, in lower case
+	// derived: the database makes its value of others.
+	derived bool
+	// words: an index of words.
+	words bool
+}
+
+// table is one of a database, as the database describes it.
+type table struct {
+	name    string
+	columns []column
+	key     []string // of the primary key; nil: it has none
+	// identity is the column whose numbers the database gives; empty: there is none. SQLite
+	// is not asked: the other engine tells.
+	identity string
+	// divided is the column by which the table is divided; empty: it is not.
+	divided string
+}
+
+func (t *table) column(name string) *column {
+	i := slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &t.columns[i]
+}
+
+// words reports whether the table is an index of words.
+func (t *table) words() bool {
+	return slices.ContainsFunc(t.columns, func(c column) bool { return c.words })
+}
+
+// plan is how one table is copied.
+type plan struct {
+	name     string
+	columns  []string
+	kinds    []kind
+	key      []int // which of the columns are the primary key of the source
+	identity string
+	divided  int // which of the columns; -1: none
+	schema   *store.Schema
+	rows     int64 // of the source, when it began
+
+	state       state
+	earlier     bool // a run before this one has copied a part of it
+	here, there sum  // of the source and the target
+}
+
+func (p *plan) list() string { return strings.Join(p.columns, ", ") }
+
+func (p *plan) wrap(err error) error {
+	if err != nil {
+		return fmt.Errorf("table %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// plan finds out what there is to copy. Nothing is changed before it is known that all of
+// it can be.
+func (m *mover) plan(ctx context.Context) error {
+	from, err := m.from.tables(ctx, m.schemas)
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	to, err := m.to.tables(ctx, m.schemas)
+	if err != nil {
+		return fmt.Errorf("target: %w", err)
+	}
+	postgres := to
+	if m.From.Dialect() == store.Postgres {
+		postgres = from
+	}
+	schemas := make(map[string]*store.Schema)
+	for i := range m.schemas {
+		names, err := m.schemas[i].Tables(store.Postgres)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			schemas[name] = &m.schemas[i]
+		}
+	}
+	for name, t := range postgres {
+		if s := schemas[name]; t.words() && (s == nil || s.Reindex == nil) {
+			return fmt.Errorf("table %s is an index of words, and nothing is known that would make it anew", name)
+		}
+	}
+	for name, t := range from {
+		other := to[name]
+		if other == nil {
+			if !t.words() {
+				err = m.from.empty(ctx, name)
+			}
+		} else {
+			var p *plan
+			if p, err = planOf(t, other, m.From.Dialect()); err == nil {
+				p.schema = schemas[name]
+				m.plans = append(m.plans, p)
+				if p.divided >= 0 && (p.schema == nil || p.schema.Partition == nil) {
+					err = fmt.Errorf("table %s has partitions, and nothing is known of them", name)
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(m.plans, func(a, b *plan) int { return strings.Compare(a.name, b.name) })
+	return m.count(ctx)
+}
+
+// empty refuses a table that the target does not have, and that has rows.
+func (s *side) empty(ctx context.Context, name string) error {
+	var n int64
+	if err := s.row(ctx, "SELECT count(*) FROM "+name).Scan(&n); err != nil {
+		return fmt.Errorf("table %s: %w", name, err)
+	}
+	if n > 0 {
+		return fmt.Errorf("table %s has %d rows, and there is no such table on the other engine: nothing was copied", name, n)
+	}
+	return nil
+}
+
+// planOf compares the tables of both sides.
+func planOf(from, to *table, d store.Dialect) (*plan, error) {
+	p := &plan{name: from.name, divided: -1}
+	postgres := to
+	if d == store.Postgres {
+		postgres = from
+	}
+	p.identity = postgres.identity
+	for _, c := range to.columns {
+		if c.derived || c.words {
+			continue
+		}
+		if other := from.column(c.name); other == nil || other.derived {
+			return nil, fmt.Errorf("table %s: the column %s is on the target alone", from.name, c.name)
+		}
+		kind, err := kindOf(postgres.column(c.name).typ)
+		if err != nil {
+			return nil, fmt.Errorf("table %s: the column %s %w", from.name, c.name, err)
+		}
+		if c.name == to.divided {
+			p.divided = len(p.columns)
+		}
+		p.columns, p.kinds = append(p.columns, c.name), append(p.kinds, kind)
+	}
+	for _, c := range from.columns {
+		if !c.derived && !c.words && to.column(c.name) == nil {
+			return nil, fmt.Errorf("table %s: the column %s is on the source alone", from.name, c.name)
+		}
+	}
+	for _, name := range from.key {
+		i := slices.Index(p.columns, name)
+		if i < 0 { // of a column that is not copied: it goes without
+			p.key = nil
+			break
+		}
+		p.key = append(p.key, i)
+	}
+	return p, nil
+}

@@ -1,0 +1,143 @@
+package move
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// side is one of the two databases, on a connection of its own.
+type side struct {
+	db   *store.DB
+	conn *sql.Conn
+	end  func()
+}
+
+func (s *side) dialect() store.Dialect { return s.db.Dialect() }
+
+func (s *side) exec(ctx context.Context, statement string, args ...any) error {
+	_, err := s.conn.ExecContext(ctx, s.db.Rebind(statement), args...)
+	return err
+}
+
+func (s *side) row(ctx context.Context, query string, args ...any) *sql.Row {
+	return s.conn.QueryRowContext(ctx, s.db.Rebind(query), args...)
+}
+
+// all calls scan for each row of a query.
+func (s *side) all(ctx context.Context, query string, args []any, scan func(r store.Row) error) error {
+	return each(ctx, s.conn, s.db.Rebind(query), args, scan)
+}
+
+func each(ctx context.Context, conn *sql.Conn, query string, args []any, scan func(r store.Row) error) error {
+	rows, err := conn.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// versionsOf are those of the schemas in a database.
+func versionsOf(ctx context.Context, d store.Dialect, conn *sql.Conn) (map[string]int64, error) {
+	return store.Versions(d, func(query string, scan func(r store.Row) error) error {
+		return each(ctx, conn, query, nil, scan)
+	})
+}
+
+// within runs do in a transaction.
+func (s *side) within(ctx context.Context, do func() error) error {
+	begin := "BEGIN"
+	if s.dialect() == store.SQLite {
+		begin = "BEGIN IMMEDIATE"
+	}
+	if err := s.exec(ctx, begin); err != nil {
+		return err
+	}
+	err := do()
+	if err == nil {
+		err = s.exec(ctx, "COMMIT")
+	}
+	if err != nil {
+		_ = s.exec(context.WithoutCancel(ctx), "ROLLBACK") // fails where the connection is gone, which err tells
+	}
+	return err
+}
+
+// tables are those of schemas in the database.
+func (s *side) tables(ctx context.Context, schemas []store.Schema) (map[string]*table, error) {
+	names := make(map[string]bool)
+	for _, schema := range schemas {
+		made, err := schema.Tables(s.dialect())
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range made {
+			names[name] = true
+		}
+	}
+	if s.dialect() == store.Postgres {
+		return s.postgresTables(ctx, names)
+	}
+	return s.sqliteTables(ctx)
+}
+
+// read calls do for the rows of a table, those behind a key where one is given, in the
+// order of the key where it is asked for. The row is good until do returns.
+func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do func(row []any) error) error {
+	query := "SELECT " + p.list() + " FROM " + p.name
+	var args []any
+	if ordered && len(p.key) > 0 {
+		names := make([]string, len(p.key))
+		for i, at := range p.key {
+			names[i] = p.columns[at]
+		}
+		key := strings.Join(names, ", ")
+		if after != nil {
+			query += " WHERE (" + key + ") > (" + strings.TrimSuffix(strings.Repeat("?, ", len(names)), ", ") + ")"
+			for _, v := range after {
+				if s.dialect() == store.SQLite {
+					v = forSQLite(v)
+				}
+				args = append(args, v)
+			}
+		}
+		query += " ORDER BY " + key
+	}
+	read, into := make([]any, len(p.columns)), make([]any, len(p.columns))
+	for i := range read {
+		into[i] = &read[i]
+	}
+	row := make([]any, len(p.columns))
+	return s.all(ctx, query, args, func(r store.Row) (err error) {
+		if err := r.Scan(into...); err != nil {
+			return err
+		}
+		for i, v := range read {
+			if row[i], err = p.kinds[i].value(v); err != nil {
+				return fmt.Errorf("the column %s %w; the row is %s", p.columns[i], err, p.named(read))
+			}
+		}
+		return do(row)
+	})
+}
+
+// named tells which row it is.
+func (p *plan) named(read []any) string {
+	parts := make([]string, 0, len(p.key))
+	for _, i := range p.key {
+		parts = append(parts, fmt.Sprintf("%s = %.100q", p.columns[i], fmt.Sprint(read[i])))
+	}
+	if len(parts) == 0 {
+		return "one of a table without a key"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,207 @@
+package move
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// sqliteTables are all of the file but those of SQLite, of versions and of moves. A table of
+// FTS5 has no columns here.
+func (s *side) sqliteTables(ctx context.Context) (map[string]*table, error) {
+	all := make(map[string]*table)
+	err := s.all(ctx, "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual') AND substr(name, 1, 7) NOT IN ('sqlite_', 'schema_') AND name <> ?",
+		[]any{store.MovingTable}, func(r store.Row) error {
+			var name, kind string
+			if err := r.Scan(&name, &kind); err != nil {
+				return err
+			}
+			if kind == "table" { // what a virtual one has is in others
+				all[name] = &table{name: name}
+			}
+			return nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range all {
+		keys := make(map[int]string)
+		err := s.all(ctx, "SELECT name, lower(type), hidden, pk FROM pragma_table_xinfo(?)", []any{t.name}, func(r store.Row) error {
+			var c column
+			var hidden, key int
+			if err := r.Scan(&c.name, &c.typ, &hidden, &key); err != nil {
+				return err
+			}
+			c.derived = hidden > 1
+			if key > 0 {
+				keys[key] = c.name
+			}
+			t.columns = append(t.columns, c)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("table %s: %w", t.name, err)
+		}
+		for i := 1; i <= len(keys); i++ {
+			t.key = append(t.key, keys[i])
+		}
+	}
+	return all, nil
+}
+
+// lastSQLite is the greatest number that was given to a row.
+func (s *side) lastSQLite(ctx context.Context, p *plan) (last int64, err error) {
+	if err := s.row(ctx, "SELECT COALESCE(max("+p.identity+"), 0) FROM "+p.name).Scan(&last); err != nil {
+		return 0, err
+	}
+	counted, err := s.counts(ctx, p.name)
+	if err != nil || !counted {
+		return last, err
+	}
+	var given int64
+	if err := s.row(ctx, "SELECT COALESCE(max(seq), 0) FROM sqlite_sequence WHERE name = ?", p.name).Scan(&given); err != nil {
+		return 0, err
+	}
+	return max(last, given), nil
+}
+
+// counts reports whether a table never gives a number twice.
+func (s *side) counts(ctx context.Context, name string) (bool, error) {
+	var made string
+	err := s.row(ctx, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", name).Scan(&made)
+	return strings.Contains(strings.ToUpper(made), "AUTOINCREMENT"), err
+}
+
+// setLastSQLite has the numbers of rows go on behind one.
+func (s *side) setLastSQLite(ctx context.Context, p *plan, last int64) error {
+	counted, err := s.counts(ctx, p.name)
+	if err != nil || !counted {
+		return err
+	}
+	if err := s.exec(ctx, "INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)", p.name, p.name); err != nil {
+		return err
+	}
+	return s.exec(ctx, "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", last, p.name)
+}
+
+// insertion is the statement that adds a row on SQLite, with names of the schema alone.
+func (p *plan) insertion() string {
+	return "INSERT INTO " + p.name + " (" + p.list() + ") VALUES (" + strings.TrimSuffix(strings.Repeat("?, ", len(p.columns)), ", ") + ")"
+}
+
+// insertSQLite adds rows in the transaction that is open.
+func (s *side) insertSQLite(ctx context.Context, p *plan, rows [][]any) error {
+	insert, err := s.conn.PrepareContext(ctx, p.insertion())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = insert.Close() }()
+	args := make([]any, len(p.columns))
+	for _, row := range rows {
+		for i, v := range row {
+			args[i] = forSQLite(v)
+		}
+		if _, err := insert.ExecContext(ctx, args...); err != nil {
+			return fmt.Errorf("%w; the row is %s", err, p.named(row))
+		}
+	}
+	return nil
+}
+
+// checkKeys looks whether each row that another one refers to is there.
+func (s *side) checkKeys(ctx context.Context) error {
+	var from, to string
+	err := s.row(ctx, `SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1`).Scan(&from, &to)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("a row of %s refers to one of %s that is not there", from, to)
+}
+
+// openSQLiteTarget makes the file that becomes the database.
+func (m *mover) openSQLiteTarget(ctx context.Context) error {
+	if _, err := os.Lstat(m.To.File()); err == nil {
+		return fmt.Errorf("%s is there already: nothing is overwritten", m.To.File())
+	}
+	db, err := m.targetDB()
+	if err != nil {
+		return err
+	}
+	versions, err := m.latest(store.SQLite)
+	if err == nil {
+		err = db.MigrateTo(ctx, m.schemas, versions)
+	}
+	if err != nil {
+		return fmt.Errorf("making the tables: %w", err)
+	}
+	return m.connect(ctx, db)
+}
+
+// finishSQLite gives the file its name.
+func (m *mover) finishSQLite(ctx context.Context) error {
+	if err := m.to.checkKeys(ctx); err != nil {
+		return err
+	}
+	err := m.to.within(ctx, func() error {
+		for _, p := range m.plans {
+			if p.identity == "" {
+				continue
+			}
+			last, err := m.from.lastPostgres(ctx, p)
+			if err == nil {
+				err = m.to.setLastSQLite(ctx, p, last)
+			}
+			if err != nil {
+				return p.wrap(err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.to.exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		return err
+	}
+	beside := m.to.db.File()
+	m.to.end()
+	for _, ending := range []string{"-wal", "-shm", "-journal"} {
+		if info, err := os.Stat(beside + ending); err == nil && info.Size() > 0 && ending != "-shm" {
+			return fmt.Errorf("%s%s is left: another process has the new file open", beside, ending)
+		}
+	}
+	if err := os.Rename(beside, m.To.File()); err != nil {
+		return err
+	}
+	if err := syncFolder(filepath.Dir(m.To.File())); err != nil {
+		return err
+	}
+	for _, ending := range []string{"-wal", "-shm", ".migrate.lock"} {
+		_ = os.Remove(beside + ending)
+	}
+	conn, end, err := m.To.Alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	_, err = conn.ExecContext(ctx, "DROP TABLE "+store.MovingTable)
+	return err
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

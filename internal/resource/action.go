@@ -1,0 +1,208 @@
+package resource
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// Action is what can be done with rows of a list that are ticked, with one row, or with what a form is about.
+type Action[C Caller] struct {
+	// Name is the word of the form for it.
+	Name string
+	// Label is on the button, and Done says what the rows were then, such as deleted.
+	Label, Done string
+	Danger      bool
+	// Confirm is a question that is asked before it is done; empty where it is done at once, and Ask has nothing either.
+	Confirm string
+	// Ask are inputs of the page that asks.
+	Ask []Input[C]
+	// Each puts a button into each row of a list too.
+	Each bool
+	// Do does it with the row of an id, or with what the form of this page is about. A refusal is told beside its name.
+	Do func(c C, id string) error
+	// Make takes the place of Do in what makes a secret, such as a password, which is shown once; so it is done with one
+	// row at a time.
+	Make func(c C, id string) (secret string, err error)
+	// To is where the page of a form leads then. Default: the same page.
+	To string
+}
+
+// button is what the templates show of an action.
+type button struct {
+	Name, Label, Of string
+	Danger          bool
+}
+
+// confirmPage asks whether something shall be done.
+type confirmPage struct {
+	Head
+	Here     string
+	Question string
+	Names    []string
+	Rows     []string // as they were ticked
+	Ask      []input
+	Button   button
+}
+
+// chosenRow is one that an action is for.
+type chosenRow struct{ id, name string }
+
+func rowOf(value string) chosenRow {
+	id, name, _ := strings.Cut(value, " ")
+	if name == "" {
+		name = id
+	}
+	return chosenRow{id, pages.Valid(name)}
+}
+
+// find returns the action of a name.
+func find[C Caller](actions []Action[C], name string) *Action[C] {
+	i := slices.IndexFunc(actions, func(a Action[C]) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &actions[i]
+}
+
+// act does what a button of the list asks for.
+func (l *List[C, R]) act(c C) error {
+	p := c.Common()
+	name, values := p.Form.Text("do"), p.Form.Values("row")
+	if one := p.Form.Text("one"); one != "" {
+		var value string
+		name, value, _ = strings.Cut(one, " ")
+		values = []string{value}
+	}
+	a, here := find(l.Actions, name), l.here(p)
+	switch {
+	case a == nil || a.Make != nil && len(values) > 1 || len(values) > maxTicked:
+		return unknown()
+	case len(values) == 0:
+		return p.Redirect(here, "Nothing was ticked.")
+	}
+	rows := make([]chosenRow, len(values))
+	for i, value := range values {
+		rows[i] = rowOf(value)
+	}
+	if a.asks(p) {
+		return a.confirm(c, nil, l.Head, here, rows, values)
+	}
+	if a.Make != nil {
+		return a.reveal(c, rows[0], here)
+	}
+	done, refused, err := a.over(c, rows)
+	if err != nil {
+		return err
+	}
+	if len(refused) == 0 {
+		return p.Redirect(here, l.sentence(a, rows, done))
+	}
+	if len(a.Ask) > 0 && done == 0 && len(rows) == 1 { // what was typed may be at fault
+		return a.confirm(c, refused[0].err, l.Head, here, rows, values)
+	}
+	refusal := &apierror.Error{Status: http.StatusConflict, Code: "conflict"}
+	ticked := make([]string, len(refused))
+	for i, one := range refused {
+		ticked[i] = one.id
+		refusal.Details = append(refusal.Details, apierror.Detail{Message: one.name + ": " + one.reason()})
+	}
+	return l.show(c, refusal, l.sentence(a, rows, done), ticked...)
+}
+
+// refusedRow is one that an action was refused for.
+type refusedRow struct {
+	chosenRow
+	err error
+}
+
+func (r refusedRow) reason() string {
+	e, _ := apierror.From(r.err)
+	if len(e.Details) > 0 && e.Details[0].Message != "" {
+		return e.Details[0].Message
+	}
+	return e.Message
+}
+
+// over does it with one row after the other. The error is a failure, which is no matter of a row.
+func (a *Action[C]) over(c C, rows []chosenRow) (done int, refused []refusedRow, err error) {
+	for _, r := range rows {
+		err := a.Do(c, r.id)
+		if e, ok := apierror.From(err); err != nil && (!ok || e.Status >= http.StatusInternalServerError) {
+			return done, refused, err
+		}
+		if err != nil {
+			refused = append(refused, refusedRow{r, err})
+			continue
+		}
+		done++
+	}
+	return done, refused, nil
+}
+
+// sentence says what was done.
+func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
+	was := map[bool]string{true: " was ", false: " were "}[done == 1] + a.Done + "."
+	switch {
+	case len(rows) == 1 && done == 1:
+		return rows[0].name + was
+	case done < len(rows):
+		return strconv.Itoa(done) + " of " + pages.Plural(int64(len(rows)), l.Nouns[0], l.Nouns[1]) + was
+	}
+	return pages.Plural(int64(done), l.Nouns[0], l.Nouns[1]) + was
+}
+
+// asks reports whether the page that asks comes first.
+func (a *Action[C]) asks(p *pages.Call) bool {
+	return (a.Confirm != "" || len(a.Ask) > 0) && !p.Form.Flag("sure")
+}
+
+// confirm asks for the rows on a page of here, with what was typed where it was refused.
+func (a *Action[C]) confirm(c C, refusal error, top Head, here string, rows []chosenRow, values []string) error {
+	p, label := c.Common(), strings.TrimSuffix(a.Label, "…")
+	d := &confirmPage{
+		Head: Head{Title: label, Tabs: top.Tabs.At(path(p))}, Here: here, Question: a.Confirm, Rows: values,
+		Button: button{Name: a.Name, Label: label, Danger: a.Danger},
+	}
+	for _, r := range rows {
+		d.Names = append(d.Names, r.name)
+	}
+	if len(rows) == 1 {
+		d.Title += " " + rows[0].name
+	}
+	for i := range a.Ask {
+		value := a.Ask[i].Value
+		if p.Form.Has(a.Ask[i].Name) {
+			value = p.Form.Text(a.Ask[i].Name)
+		}
+		v, err := a.Ask[i].view(c, "", "text", value)
+		if err != nil {
+			return err
+		}
+		d.Ask = append(d.Ask, v)
+	}
+	return p.ShowForm(refusal, "resource_confirm", d.Title, d)
+}
+
+// reveal makes a secret and shows it once.
+func (a *Action[C]) reveal(c C, r chosenRow, to string) error {
+	secret, err := a.Make(c, r.id)
+	if err != nil {
+		return err
+	}
+	return reveal(c.Common(), a.Label+" of "+r.name, secret, to)
+}
+
+// secretPage shows a secret.
+type secretPage struct {
+	Head
+	Secret, To string
+}
+
+func reveal(p *pages.Call, title, secret, to string) error {
+	return p.Show("resource_secret", title, &secretPage{Head{Title: title}, secret, to})
+}

@@ -1,0 +1,367 @@
+package resource
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// Form describes a page that shows and changes one T.
+type Form[C Caller, T any] struct {
+	// Path is that of the page of something that is there, a pattern of pages.Page, and New that of a new one. Either
+	// may be empty.
+	Path, New string
+	Head
+	// About changes the head for a call, above all its title.
+	About func(C, *T, *Head) error
+	Admit func(C) error
+	// Load returns what the page is about; of a new one what it begins with.
+	Load   func(C) (*T, error)
+	Fields []Field[C, T]
+	// Save saves what was typed, and says where to go on. Problems of its error that are named as a field stand beside it.
+	Save func(C, *T) (Done, error)
+	// Submit is on the button. Default: Save.
+	Submit string
+	// Version is the one that the form is made of; the service compares it by Call.Match. Nil: the last one to save wins.
+	Version func(*T) string
+	// Actions are further buttons, of something that is there. Name is what it is called in their sentences.
+	Actions []Action[C]
+	Name    func(*T) string
+	// Offers reports whether the page has an action. Default: all.
+	Offers func(c C, t *T, action string) bool
+	// Facts are shown above the form.
+	Facts func(C, *T) []Fact
+	// Below are tables below it.
+	Below func(C, *T) ([]Part, error)
+}
+
+// Fact is what is known of something.
+type Fact struct {
+	Label string
+	Cell
+}
+
+// One returns the row of a list that a form is about, for Form.Load; where there is none, the page is not there.
+func One[R any](list []R, err error, is func(R) bool) (row R, _ error) {
+	if err != nil {
+		return row, err
+	}
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return list[i], nil
+	}
+	return row, pages.NotFound()
+}
+
+// Done is what a form leads to.
+type Done struct {
+	To     string // a path of the site. Default: the same page
+	Notice string // Default: Saved.
+	Secret string // shown once, under Notice as its title, before it goes on
+}
+
+// Field is one of a form. One of Text, Number, Flag and List points to its place in T.
+type Field[C Caller, T any] struct {
+	Name, Label, Help string
+	// Section is a heading that stands before it.
+	Section string
+	Text    func(*T) *string
+	Number  func(*T) *int64 // of one that is not Required 0 is shown as empty
+	Flag    func(*T) *bool
+	// List is what is ticked of Options, or without them a text of a word a line.
+	List func(*T) *[]string
+	// Options makes a text or a number a select.
+	Options func(C, *T) ([]Choice, error)
+	// Type is that of the element of a text: email, url, date, number, password. A password is never shown again.
+	Type         string
+	Autocomplete string // Default: new-password of a password, off of others
+	Lines        int    // of a text that has several
+	Placeholder  string
+	Required     bool
+	Min, Max     int64 // of a number; Max of a text in characters
+	// Hide reports whether the form has no such field.
+	Hide func(C, *T) bool
+}
+
+// Pages returns the rows of a table.
+func (f *Form[C, T]) Pages() (list []pages.Page[C]) {
+	for _, path := range []string{f.New, f.Path} {
+		if path != "" {
+			list = append(list,
+				pages.Page[C]{Method: http.MethodGet, Path: path, Admit: f.Admit, Serve: f.open},
+				pages.Page[C]{Method: http.MethodPost, Path: path, Admit: f.Admit, Serve: func(c C) error {
+					return f.change(c, path == f.New)
+				}})
+		}
+	}
+	return list
+}
+
+// formPage is what the template shows.
+type formPage struct {
+	Head
+	pages.Edit
+	Here    string
+	Facts   []Fact
+	Fields  []input
+	Submit  string
+	Buttons []button
+	Below   []Part
+}
+
+func (f *Form[C, T]) open(c C) error {
+	t, err := f.Load(c)
+	if err != nil {
+		return err
+	}
+	return f.show(c, nil, t, false)
+}
+
+// show shows the form; typed says that its fields are those that were sent.
+func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
+	p := c.Common()
+	d := &formPage{Head: f.Head, Here: p.Here(), Submit: f.Submit}
+	if d.Submit == "" {
+		d.Submit = "Save"
+	}
+	d.Tabs = d.Tabs.At(path(p))
+	if f.About != nil {
+		if err := f.About(c, t, &d.Head); err != nil {
+			return err
+		}
+	}
+	if f.Version != nil {
+		d.Edit, refusal = p.Edit(refusal, func() (string, any, error) {
+			if !typed {
+				return f.Version(t), nil, nil
+			}
+			now, err := f.Load(c)
+			if err != nil {
+				return "", nil, err
+			}
+			differing, err := f.differing(c, now, t)
+			return f.Version(now), differing, err
+		})
+	}
+	if d.Fields, err = f.inputs(c, t); err != nil {
+		return err
+	}
+	for i := range d.Fields {
+		if v := &d.Fields[i]; typed && (v.Kind == "text" || v.Kind == "area" || v.Kind == "number") && v.Type != "password" {
+			v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // also what could not be read
+		}
+	}
+	if f.Facts != nil {
+		d.Facts = f.Facts(c, t)
+	}
+	for _, a := range f.Actions {
+		if f.offers(c, t, a.Name) {
+			d.Buttons = append(d.Buttons, button{Name: a.Name, Label: a.Label, Danger: a.Danger})
+		}
+	}
+	if f.Below != nil {
+		if d.Below, err = f.Below(c, t); err != nil {
+			return err
+		}
+	}
+	return p.ShowForm(refusal, "resource_form", d.Title, d)
+}
+
+func (f *Form[C, T]) offers(c C, t *T, action string) bool {
+	return f.Offers == nil || f.Offers(c, t, action)
+}
+
+// change saves the form, or does what another button of it asks for.
+func (f *Form[C, T]) change(c C, fresh bool) error {
+	p := c.Common()
+	t, err := f.Load(c)
+	if err != nil {
+		return err
+	}
+	if name := p.Form.Text("do"); name != "" {
+		return f.act(c, t, find(f.Actions, name), fresh)
+	}
+	if f.Save == nil {
+		return unknown()
+	}
+	done := Done{}
+	err = f.read(c, t)
+	if err == nil {
+		done, err = f.Save(c, t)
+	}
+	if err != nil {
+		return f.show(c, err, t, true)
+	}
+	if done.To == "" {
+		done.To = p.Here()
+	}
+	if done.Secret != "" {
+		return reveal(p, done.Notice, done.Secret, done.To)
+	}
+	if done.Notice == "" {
+		done.Notice = "Saved."
+	}
+	return p.Redirect(done.To, done.Notice)
+}
+
+func (f *Form[C, T]) act(c C, t *T, a *Action[C], fresh bool) error {
+	if a == nil || fresh {
+		return unknown()
+	}
+	p, r, to := c.Common(), chosenRow{name: f.Name(t)}, a.To
+	if to == "" {
+		to = p.Here()
+	}
+	if a.asks(p) {
+		return a.confirm(c, nil, f.Head, p.Here(), []chosenRow{r}, nil)
+	}
+	if a.Make != nil {
+		return a.reveal(c, r, to)
+	}
+	if err := a.Do(c, ""); err != nil {
+		if len(a.Ask) > 0 {
+			return a.confirm(c, err, f.Head, p.Here(), []chosenRow{r}, nil)
+		}
+		return f.show(c, err, t, false)
+	}
+	return p.Redirect(to, r.name+" was "+a.Done+".")
+}
+
+// read puts what was sent into t. Its error names the fields that cannot be read.
+func (f *Form[C, T]) read(c C, t *T) error {
+	form := &c.Common().Form
+	refusal := apierror.New(http.StatusUnprocessableEntity, "validation_failed", "the form has mistakes")
+	for i := range f.Fields {
+		field := &f.Fields[i]
+		boxes := field.Flag != nil || field.List != nil && field.Options != nil // which are not sent where none is ticked
+		if field.Hide != nil && field.Hide(c, t) || !form.Has(field.Name) && !boxes {
+			continue
+		}
+		text := strings.ReplaceAll(form.Text(field.Name), "\r\n", "\n")
+		switch {
+		case field.Text != nil && field.Type == "password":
+			*field.Text(t) = text
+		case field.Text != nil:
+			*field.Text(t) = strings.TrimSpace(text)
+		case field.Flag != nil:
+			*field.Flag(t) = form.Flag(field.Name)
+		case field.List != nil && field.Options != nil:
+			*field.List(t) = slices.Clone(form.Values(field.Name))
+		case field.List != nil:
+			*field.List(t) = words(text)
+		case field.Number != nil:
+			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+			if err != nil && strings.TrimSpace(text) != "" {
+				fault := apierror.Detail{Field: field.Name, Reason: "form", Message: "this is no whole number"}
+				refusal.Details = append(refusal.Details, fault)
+			}
+			*field.Number(t) = n
+		}
+	}
+	if len(refusal.Details) > 0 {
+		return refusal
+	}
+	return nil
+}
+
+// words returns the lines of a text that hold something.
+func words(text string) (list []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// inputs returns the fields as they are shown.
+func (f *Form[C, T]) inputs(c C, t *T) ([]input, error) {
+	list := make([]input, 0, len(f.Fields))
+	for i := range f.Fields {
+		field := &f.Fields[i]
+		if field.Hide != nil && field.Hide(c, t) {
+			continue
+		}
+		v := input{
+			ID: field.Name, Name: field.Name, Label: field.Label, Help: field.Help, Section: field.Section, Type: field.Type,
+			Kind: "text", Placeholder: field.Placeholder, Autocomplete: field.Autocomplete,
+			Required: field.Required, Min: field.Min, Max: field.Max, Rows: field.Lines,
+		}
+		var values []string
+		switch {
+		case field.Text != nil:
+			if values = []string{*field.Text(t)}; v.Type == "number" {
+				v.Kind = v.Type
+			}
+		case field.Number != nil:
+			v.Kind, values = "number", []string{strconv.FormatInt(*field.Number(t), 10)}
+			if *field.Number(t) == 0 && !field.Required && field.Options == nil {
+				values = nil
+			}
+		case field.Flag != nil:
+			v.Kind, v.On = "flag", *field.Flag(t)
+		case field.List != nil:
+			v.Kind, values = "boxes", *field.List(t)
+		}
+		switch {
+		case field.Options != nil:
+			options, err := field.Options(c, t)
+			if err != nil {
+				return nil, err
+			}
+			if v.Options = chosen(options, values...); v.Kind != "boxes" {
+				v.Kind = "select"
+			}
+		case field.List != nil:
+			v.Kind, v.Rows, values = "area", max(v.Rows, 4), []string{strings.Join(values, "\n")}
+		case v.Rows > 0:
+			v.Kind = "area"
+		}
+		if len(values) == 1 && v.Type != "password" {
+			v.Value = values[0]
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// difference is where what is there and what was typed are not the same.
+type difference struct{ What, From, To string }
+
+func (f *Form[C, T]) differing(c C, now, typed *T) (list []difference, err error) {
+	from, err := f.inputs(c, now)
+	if err != nil {
+		return nil, err
+	}
+	to, err := f.inputs(c, typed)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range from {
+		i := slices.IndexFunc(to, func(other input) bool { return other.Name == v.Name })
+		if i >= 0 && v.told() != to[i].told() {
+			list = append(list, difference{v.Label, v.told(), to[i].told()})
+		}
+	}
+	return list, nil
+}
+
+// told returns the value of an input in words.
+func (i input) told() string {
+	switch i.Kind {
+	case "flag":
+		return map[bool]string{true: "yes", false: "no"}[i.On]
+	case "select", "boxes":
+		var labels []string
+		for _, choice := range i.Options {
+			if choice.On {
+				labels = append(labels, choice.Label)
+			}
+		}
+		return strings.Join(labels, ", ")
+	}
+	return i.Value
+}

@@ -1,0 +1,40 @@
+package resource
+
+import "github.com/tollgate-gateway/tollgate/internal/instant"
+
+// Change is an entry of a history.
+type Change struct {
+	At     instant.Moment
+	Who    string // empty: nobody who is known
+	What   string // the name of what was done
+	Where  Cell
+	Detail string
+}
+
+// History returns the list of who changed what: changes newest first, as the service has noted them, with filters of
+// who (a name) and what (one of actions).
+func History[C Caller](
+	path string, top Head, actions []string, changes func(C, Query) ([]Change, string, error),
+) List[C, Change] {
+	dash := func(cell Cell) Cell {
+		if cell.Plain() == "" {
+			return Text("–")
+		}
+		return cell
+	}
+	return List[C, Change]{
+		Path: path, Head: top, Nouns: [2]string{"entry", "entries"}, Rows: changes,
+		Empty: "Nothing was changed yet that you may see.",
+		Columns: []Column[Change]{
+			{Label: "When", Time: func(e Change) instant.Moment { return e.At }},
+			{Label: "Who", Show: func(e Change) Cell { return dash(Text(e.Who)) }},
+			{Label: "What", Code: func(e Change) string { return e.What }},
+			{Label: "Where", Show: func(e Change) Cell { return dash(e.Where) }},
+			{Label: "Detail", Show: func(e Change) Cell { return dash(Text(e.Detail)) }},
+		},
+		Filters: []Input[C]{
+			{Name: "actor", Label: "Who", Max: 254},
+			{Name: "action", Label: "What", Options: func(C) ([]Choice, error) { return All(Words(actions...)...), nil }},
+		},
+	}
+}

@@ -1,0 +1,291 @@
+package resource
+
+import (
+	"cmp"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/spreadsheet"
+)
+
+const (
+	// rowsPerPage is how many rows a page shows, and rowsPerRead how many are read at once for a file.
+	rowsPerPage, rowsPerRead = 50, 500
+	// maxFile bounds the rows of a file, and maxTicked those of an action.
+	maxFile, maxTicked = 100_000, 500
+)
+
+// List describes a page that lists rows of a type R.
+type List[C Caller, R any] struct {
+	// Path is that of the page, a pattern of pages.Page.
+	Path string
+	Head
+	// About changes the head for a call: what is listed, and what the caller may do there.
+	About func(C, *Head) error
+	// Admit is the rule of who may open the page. Default: that of the site.
+	Admit func(C) error
+	// Nouns are what one row and several are called in sentences.
+	Nouns [2]string
+	// Empty is what a list without rows says: what there would be, and what to do first.
+	Empty   string
+	Columns []Column[R]
+	Filters []Input[C]
+	// Search is the path of another list that the filters lead to, which has the same ones. Default: this list.
+	Search string
+	// Fixed reports whether the filters leave the list in one order alone, since another one with them has no index.
+	Fixed func(Query) bool
+	// Rows returns a page of the list, and the cursor of the next one; empty where this is the last one.
+	Rows func(C, Query) ([]R, string, error)
+	// ID identifies a row for an action, and Name is what it is called. An id has no space.
+	ID, Name func(R) string
+	Actions  []Action[C]
+	// Offers reports whether a row has the button of an action that stands in each. Default: all have.
+	Offers func(c C, r R, action string) bool
+	// CSV is the name of the file that the list can be downloaded as; empty: it cannot.
+	CSV string
+}
+
+// Whole returns the Rows of a list that is read whole, since a service bounds it.
+func Whole[C Caller, R any](rows func(C) ([]R, error)) func(C, Query) ([]R, string, error) {
+	return func(c C, _ Query) ([]R, string, error) {
+		list, err := rows(c)
+		return list, "", err
+	}
+}
+
+// Query is what is asked of a list.
+type Query struct {
+	*pages.Fields        // the filters, by their names
+	Sort          string // the word of a column; empty where no column has one, or the order is fixed
+	After         string // the cursor that was returned for this page; empty: the first one
+	Limit         int
+}
+
+// Pages returns the rows of a table.
+func (l *List[C, R]) Pages() []pages.Page[C] {
+	list := []pages.Page[C]{{Method: http.MethodGet, Path: l.Path, Admit: l.Admit, Serve: func(c C) error {
+		if l.CSV != "" && c.Common().Query.Text("format") == "csv" {
+			return l.download(c)
+		}
+		return l.show(c, nil, "")
+	}}}
+	if len(l.Actions) > 0 {
+		list = append(list, pages.Page[C]{Method: http.MethodPost, Path: l.Path, Admit: l.Admit, Serve: l.act})
+	}
+	return list
+}
+
+// query reads the address.
+func (l *List[C, R]) query(p *pages.Call, limit int) Query {
+	q := Query{Fields: &p.Query, After: p.Query.Text("after"), Limit: limit}
+	if l.Fixed != nil && l.Fixed(q) {
+		return q
+	}
+	for _, column := range l.Columns {
+		if column.Sort != "" && (q.Sort == "" || column.Sort == p.Query.Text("sort")) {
+			q.Sort = column.Sort
+		}
+	}
+	return q
+}
+
+// parameters returns the filters and the order that the address has.
+func (l *List[C, R]) parameters(p *pages.Call) (parameters url.Values, filtered bool) {
+	parameters = make(url.Values)
+	for _, filter := range l.Filters {
+		if value := p.Query.Text(filter.Name); value != "" {
+			parameters.Set(filter.Name, value)
+			filtered = true
+		}
+	}
+	if sort := p.Query.Text("sort"); sort != "" {
+		parameters.Set("sort", sort)
+	}
+	return parameters, filtered
+}
+
+// here returns the address of this page of the list.
+func (l *List[C, R]) here(p *pages.Call) string {
+	parameters, _ := l.parameters(p)
+	if after := p.Query.Text("after"); after != "" {
+		parameters.Set("after", after)
+	}
+	return address(path(p), parameters)
+}
+
+// listPage is what the template shows.
+type listPage struct {
+	Head
+	Path, Here, Search       string
+	Result                   string // of an action that went well for some rows alone
+	Filters                  []input
+	Filtered                 bool
+	Table                    table
+	Buttons                  []button
+	Empty                    string
+	First, Next, Noun, Files string
+}
+
+// show shows a page of the list; after an action with its refusals and its result.
+func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) error {
+	p := c.Common()
+	q := l.query(p, rowsPerPage)
+	rows, next, err := l.Rows(c, q)
+	if err = errors.Join(p.Query.Err(), err); err != nil {
+		e, ok := apierror.From(err)
+		if !ok || len(l.Filters) == 0 || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
+			return err
+		}
+		rows, next, refusal = nil, "", err // a filter that cannot be read is told above the list
+	}
+	at := path(p)
+	parameters, filtered := l.parameters(p)
+	if len(rows) == 0 && q.After != "" && refusal == nil {
+		return p.Redirect(address(at, parameters), "")
+	}
+	d := &listPage{
+		Head: l.Head, Path: at, Here: l.here(p), Search: cmp.Or(l.Search, at),
+		Result: result, Filtered: filtered, Empty: l.Empty, Noun: l.Nouns[1],
+	}
+	d.Tabs = d.Tabs.At(at)
+	if filtered {
+		d.Empty = "No " + l.Nouns[0] + " is found by these filters."
+	}
+	if l.About != nil {
+		if err := l.About(c, &d.Head); err != nil {
+			return err
+		}
+	}
+	if d.Filters, err = l.filters(c, q); err != nil {
+		return err
+	}
+	with := func(name, value string) string {
+		changed := url.Values{name: {value}}
+		for key, values := range parameters {
+			if key != name {
+				changed[key] = values
+			}
+		}
+		return address(at, changed)
+	}
+	if q.After != "" {
+		d.First = address(at, parameters)
+	}
+	if next != "" {
+		d.Next = with("after", next)
+	}
+	if l.CSV != "" && len(rows) > 0 {
+		d.Files = with("format", "csv")
+	}
+	d.Table = table{Caption: d.Title}
+	for _, column := range l.Columns {
+		h := head{Label: column.Label}
+		if column.Sort != "" && q.Sort != "" {
+			h.Path = with("sort", column.Sort)
+		}
+		if column.Sort != "" && column.Sort == q.Sort {
+			h.Sorted = map[bool]string{false: "ascending", true: "descending"}[column.Down]
+		}
+		d.Table.Heads = append(d.Table.Heads, h)
+	}
+	l.fill(c, d, rows, ticked)
+	return p.ShowForm(refusal, "resource_list", d.Title, d)
+}
+
+// fill puts the rows into the table, with what can be done with them.
+func (l *List[C, R]) fill(c C, d *listPage, rows []R, ticked []string) {
+	for i := range l.Actions {
+		if a := &l.Actions[i]; a.Make == nil && len(rows) > 0 {
+			d.Buttons = append(d.Buttons, button{Name: a.Name, Label: a.Label, Danger: a.Danger})
+		}
+	}
+	d.Table.Ticks = len(d.Buttons) > 0
+	for _, r := range rows {
+		shown := row{Cells: cells(l.Columns, r)}
+		if len(l.Actions) > 0 {
+			shown.Name = l.Name(r)
+			shown.Value = l.ID(r) + " " + shown.Name
+			shown.On = slices.Contains(ticked, l.ID(r))
+		}
+		for i := range l.Actions {
+			if a := &l.Actions[i]; a.Each && (l.Offers == nil || l.Offers(c, r, a.Name)) {
+				one := button{Name: a.Name + " " + shown.Value, Label: a.Label, Of: shown.Name, Danger: a.Danger}
+				shown.Buttons = append(shown.Buttons, one)
+				d.Table.Buttons = true
+			}
+		}
+		d.Table.Rows = append(d.Table.Rows, shown)
+	}
+}
+
+// filters returns the inputs of the filters, and of the order where there are several.
+func (l *List[C, R]) filters(c C, q Query) (list []input, err error) {
+	for i := range l.Filters {
+		v, err := l.Filters[i].view(c, "filter-", "search", q.Text(l.Filters[i].Name))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	order := input{ID: "filter-sort", Name: "sort", Label: "Sort by", Kind: "select"}
+	for _, column := range l.Columns {
+		if column.Sort != "" && q.Sort != "" {
+			order.Options = append(order.Options, Choice{Value: column.Sort, Label: column.Label, On: column.Sort == q.Sort})
+		}
+	}
+	if len(order.Options) > 1 {
+		list = append(list, order)
+	}
+	return list, nil
+}
+
+// download sends the rows that the filters leave, a read after the other, so that no list is held whole. One that has
+// more rows than a file takes says so in its last row. An error in the midst breaks the connection, so that nobody takes
+// a part for the whole.
+func (l *List[C, R]) download(c C) error {
+	p := c.Common()
+	q := l.query(p, rowsPerRead)
+	rows, next, err := l.Rows(c, q)
+	if err = errors.Join(p.Query.Err(), err); err != nil {
+		return err
+	}
+	p.W.Header().Set("Content-Type", spreadsheet.Type)
+	p.W.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": l.CSV}))
+	if p.R.Method == http.MethodHead {
+		return nil
+	}
+	w := spreadsheet.NewWriter(p.W)
+	line := make([]string, len(l.Columns))
+	for i, column := range l.Columns {
+		line[i] = column.Label
+	}
+	err = w.Write(line)
+	for written := 0; err == nil; {
+		for _, r := range rows {
+			for i, column := range l.Columns {
+				line[i] = column.cell(r).Plain()
+			}
+			err = errors.Join(err, w.Write(line))
+		}
+		err = errors.Join(err, w.Flush())
+		written += len(rows)
+		if err != nil || next == "" {
+			break
+		}
+		if written >= maxFile {
+			err = errors.Join(w.Write([]string{"There are more " + l.Nouns[1] + ": narrow the filters."}), w.Flush())
+			break
+		}
+		q.After = next
+		rows, next, err = l.Rows(c, q)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+// Package spreadsheet writes rows as CSV (RFC 4180) for programs that people open tables with. A cell that such a
+// program would take for a formula gets an apostrophe in front, so that a name or a text that somebody else has written
+// runs nothing.
+package spreadsheet
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Type is the media type of what a Writer writes, with the names of the columns in its first row.
+const Type = "text/csv; charset=utf-8; header=present"
+
+// Writer writes rows.
+type Writer struct{ csv *csv.Writer }
+
+// NewWriter returns a Writer that writes to w.
+func NewWriter(w io.Writer) *Writer {
+	c := csv.NewWriter(w)
+	c.UseCRLF = true
+	return &Writer{c}
+}
+
+// Write writes a row. It may stay in a buffer until Flush.
+func (w *Writer) Write(row []string) error {
+	safe := make([]string, len(row))
+	for i, cell := range row {
+		safe[i] = Safe(cell)
+	}
+	return w.csv.Write(safe)
+}
+
+// Flush writes what is in the buffer, and returns the first error of the writer below.
+func (w *Writer) Flush() error {
+	w.csv.Flush()
+	return w.csv.Error()
+}
+
+// Safe returns a cell that no program takes for a formula: one that begins with =, +, -, @, a tab or a carriage return
+// gets an apostrophe in front, but for a negative number.
+func Safe(cell string) string {
+	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return cell
+	}
+	if _, err := strconv.ParseFloat(cell, 64); err == nil && cell[0] == '-' {
+		return cell
+	}
+	return "'" + cell
+}

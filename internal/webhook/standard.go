@@ -1,0 +1,54 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The headers of the Standard Webhooks specification (standardwebhooks.com), version 1.
+const (
+	StandardID        = "Webhook-Id"
+	StandardTimestamp = "Webhook-Timestamp"
+	StandardSignature = "Webhook-Signature"
+)
+
+// Bounds of the bytes of a secret, as Standard Webhooks has them.
+const (
+	standardSecretLeast = 24
+	standardSecretMost  = 64
+)
+
+// ParseStandardSecret reads a secret of Standard Webhooks: whsec_ and 24 to 64 bytes in base64.
+func ParseStandardSecret(text string) ([]byte, error) {
+	encoded, ok := strings.CutPrefix(text, secretPrefix)
+	if !ok {
+		return nil, errors.New("a secret begins with " + secretPrefix)
+	}
+	secret, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, errors.New("behind " + secretPrefix + " a secret is in base64")
+	}
+	if len(secret) < standardSecretLeast || len(secret) > standardSecretMost {
+		return nil, errors.New("a secret has 24 to 64 bytes")
+	}
+	return secret, nil
+}
+
+// StandardHeader returns the headers of a message of Standard Webhooks. The id is the same in
+// all attempts of a message, and has no dot in it.
+func StandardHeader(secret []byte, id string, at time.Time, body string) http.Header {
+	timestamp := strconv.FormatInt(at.Unix(), 10)
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(id + "." + timestamp + "." + body))
+	header := make(http.Header, 5)
+	header.Set(StandardID, id)
+	header.Set(StandardTimestamp, timestamp)
+	header.Set(StandardSignature, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	return header
+}

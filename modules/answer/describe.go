@@ -1,0 +1,171 @@
+package answer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+// described is what was made of a document, in the answers.
+type described struct {
+	shownDocument
+	Form      string       `json:"form"`
+	Issuer    string       `json:"issuer"`
+	Ticker    string       `json:"ticker"`
+	CIK       string       `json:"cik"`
+	Published string       `json:"published"` // a day; empty: unknown
+	Copies    []string     `json:"copies"`
+	Pages     int          `json:"pages"`
+	Tables    int          `json:"tables"`
+	Tokens    int          `json:"tokens"`
+	Facts     []shownFacts `json:"facts"`
+	Prices    int          `json:"prices"`
+	// EmptyPages are pages without text, the first hundred of them; Missing primary statements of
+	// which there are no facts.
+	EmptyPages     []int              `json:"empty_pages"`
+	EmptyPageCount int                `json:"empty_page_count"`
+	Missing        []kernel.Statement `json:"missing_statements"`
+}
+
+type shownFacts struct {
+	Statement kernel.Statement `json:"statement"` // empty: of none
+	Origin    corpus.Origin    `json:"origin"`
+	Facts     int              `json:"facts"`
+}
+
+func describedOf(d corpus.Description) described {
+	shown := described{
+		shownDocument: shownDocumentOf(d.Document), Form: d.Form, Issuer: d.Company.Name, Ticker: d.Company.Ticker, CIK: d.Company.CIK, Copies: cli.List(d.Copies),
+		Pages: d.Pages, Tables: d.Tables, Tokens: d.Tokens, Prices: d.Prices, EmptyPages: cli.List(d.Empty), EmptyPageCount: d.EmptyPages, Missing: cli.List(d.Missing),
+		Facts: make([]shownFacts, len(d.Facts)),
+	}
+	if !d.Published.IsZero() {
+		shown.Published = d.Published.Format("2006-01-02")
+	}
+	for i, f := range d.Facts {
+		shown.Facts[i] = shownFacts(f)
+	}
+	return shown
+}
+
+// facts counts those of an origin; empty: all of them.
+func (d *described) facts(origin corpus.Origin) (n int) {
+	for _, f := range d.Facts {
+		if origin == "" || f.Origin == origin {
+			n += f.Facts
+		}
+	}
+	return n
+}
+
+// unread tells what could not be read, as far as it is known.
+func (d *described) unread() string {
+	var parts []string
+	if d.EmptyPageCount > 0 {
+		pages := make([]string, 0, 10)
+		for _, p := range d.EmptyPages[:min(len(d.EmptyPages), 10)] {
+			pages = append(pages, strconv.Itoa(p))
+		}
+		if len(pages) < d.EmptyPageCount {
+			pages = append(pages, "…")
+		}
+		parts = append(parts, fmt.Sprintf("%d pages without text: %s", d.EmptyPageCount, strings.Join(pages, ", ")))
+	}
+	for _, s := range d.Missing {
+		parts = append(parts, "no statement "+string(s))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func showCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "show <url>", Args: cobra.ExactArgs(1),
+		Short: "Shows what was made of a document",
+		Long: `
+Tells whose document it is, of which form and period, how many pages, passages and
+tables it has, how many facts of each statement were read, and from what: tags that
+the issuer set (inline XBRL, company facts), primary statements, or other tables. What
+could not be read is told as far as it is known: pages without text, and primary
+statements of which a report has no facts.
+`,
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			found, err := s.Corpus.Describe(s.Ctx, args[0])
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			d := describedOf(found)
+			return s.Table(d, d.rows)
+		}),
+	}
+}
+
+// rows writes a line for each thing that is known, whole.
+func (d *described) rows(w io.Writer) {
+	line := func(name, value string) {
+		if value != "" {
+			_, _ = fmt.Fprintf(w, "%s\t%s\n", name, cli.Plain(value)) // nobody to tell when there is no output
+		}
+	}
+	line("title", d.Title)
+	line("url", d.URL)
+	for _, at := range d.Copies {
+		line("also at", at)
+	}
+	line("kind", d.Kind)
+	line("issuer", d.Issuer)
+	line("ticker", d.Ticker)
+	line("cik", d.CIK)
+	line("form", d.Form)
+	line("period", d.Period)
+	line("published", d.Published)
+	line("pages", strconv.Itoa(d.Pages))
+	line("passages", strconv.Itoa(d.Passages))
+	line("tables", strconv.Itoa(d.Tables))
+	for _, f := range d.Facts {
+		line("facts, "+cmp.Or(string(f.Statement), "other"), fmt.Sprintf("%d from %s", f.Facts, f.Origin))
+	}
+	if d.Prices > 0 {
+		line("prices", strconv.Itoa(d.Prices))
+	}
+	line("not read", d.unread())
+}
+
+// mostReported bounds the documents of an ingest that are reported on.
+const mostReported = 10_000
+
+// report describes the documents of an ingest, but those that others have replaced meanwhile.
+func (s *session) report(urls []string, total *ingested) error {
+	total.Reports = []described{}
+	for _, url := range urls {
+		d, err := s.Corpus.Describe(s.Ctx, url)
+		if errors.Is(err, corpus.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", url, err)
+		}
+		total.Reports = append(total.Reports, describedOf(d))
+	}
+	return nil
+}
+
+func reportRows(w io.Writer, reports []described) {
+	if len(reports) == 0 {
+		return
+	}
+	cli.Row(w, "ISSUER", "FORM", "PERIOD", "PAGES", "PASSAGES", "TABLES", "TAGGED", "STATED", "OTHER", "NOT READ", "URL")
+	for i := range reports {
+		d := &reports[i]
+		cli.Row(w, cli.Cell(d.Issuer), cli.Cell(d.Form), cli.Cell(d.Period), d.Pages, d.Passages, d.Tables,
+			d.facts(corpus.FromTags), d.facts(corpus.FromStatements), d.facts(corpus.FromTables), cli.Cell(d.unread()), cli.Cell(d.URL))
+	}
+}

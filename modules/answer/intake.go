@@ -1,0 +1,172 @@
+package answer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer"
+	"github.com/tollgate-gateway/tollgate/backends/answer/intake"
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
+)
+
+// Watch is a folder whose files, and those of the folders below it, are taken in when they
+// appear and when they change, as `tollgate answer ingest` does. A file is read once it has
+// not changed from one look to the next.
+type Watch struct {
+	// Folder is its path, from the working directory on.
+	Folder string `json:"folder,omitempty"`
+
+	// Every is the time between looks, from 1s to 24h. Default: 30s.
+	Every caddy.Duration `json:"every,omitempty"`
+
+	// Remove takes the documents of a file that is gone out of the corpus. Default: they stay.
+	Remove bool `json:"remove,omitempty"`
+}
+
+// Fetch is a file with an address a line, and comments behind #, whose documents are taken in.
+type Fetch struct {
+	// File is its path, from the working directory on. It may change at any time.
+	File string `json:"file,omitempty"`
+
+	// Every is how long after it was fetched an address is asked again, from 1m to a year.
+	// Default: 24h.
+	Every caddy.Duration `json:"every,omitempty"`
+}
+
+const (
+	watchEvery = caddy.Duration(30 * time.Second)
+	fetchEvery = caddy.Duration(24 * time.Hour)
+)
+
+// unmarshalWatch reads
+//
+//	watch <folder> {
+//		every <duration>
+//		remove
+//	}
+func (h *Handler) unmarshalWatch(d *caddyfile.Dispenser) error {
+	h.Watch = new(Watch)
+	if !d.AllArgs(&h.Watch.Folder) {
+		return d.ArgErr()
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		switch option := d.Val(); option {
+		case "every":
+			if err := every(d, &h.Watch.Every); err != nil {
+				return err
+			}
+		case "remove":
+			if h.Watch.Remove {
+				return d.Errf("remove is given twice")
+			}
+			if h.Watch.Remove = true; d.NextArg() {
+				return d.ArgErr()
+			}
+		default:
+			return directive.NoOption(d, "watch has no option %q; there are: every, remove", option)
+		}
+	}
+	return nil
+}
+
+// unmarshalFetch reads
+//
+//	fetch <file> {
+//		every <duration>
+//	}
+func (h *Handler) unmarshalFetch(d *caddyfile.Dispenser) error {
+	h.Fetch = new(Fetch)
+	if !d.AllArgs(&h.Fetch.File) {
+		return d.ArgErr()
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		if option := d.Val(); option != "every" {
+			return directive.NoOption(d, "fetch has no option %q; there is: every", option)
+		}
+		if err := every(d, &h.Fetch.Every); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func every(d *caddyfile.Dispenser, into *caddy.Duration) error {
+	if *into != 0 {
+		return d.Errf("every is given twice")
+	}
+	var text string
+	if !d.AllArgs(&text) {
+		return d.ArgErr()
+	}
+	lasts, err := caddy.ParseDuration(text)
+	if err != nil || lasts <= 0 {
+		return d.Errf("every: %q is not a duration", text)
+	}
+	*into = caddy.Duration(lasts)
+	return nil
+}
+
+func (h *Handler) validateIntake() error {
+	if w := h.Watch; w != nil {
+		if w.Folder == "" {
+			return errors.New("watch: folder is missing")
+		}
+		if w.Every != 0 && (w.Every < caddy.Duration(time.Second) || w.Every > fetchEvery) {
+			return errors.New("watch: every must be from 1s to 24h")
+		}
+	}
+	if f := h.Fetch; f != nil {
+		if f.File == "" {
+			return errors.New("fetch: file is missing")
+		}
+		if f.Every != 0 && (f.Every < caddy.Duration(time.Minute) || f.Every > 365*fetchEvery) {
+			return errors.New("fetch: every must be from 1m to a year")
+		}
+	}
+	return nil
+}
+
+// provisionWatch returns the folder that is watched; nil: there is none. Nothing is looked at.
+func (h *Handler) provisionWatch() (*answer.Watch, error) {
+	if h.Watch == nil {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	path, err := place("watch", h.Watch.Folder)
+	if err != nil {
+		return nil, err
+	}
+	return &answer.Watch{Path: path, Every: time.Duration(cmp.Or(h.Watch.Every, watchEvery)), Remove: h.Watch.Remove}, nil
+}
+
+// provisionFetch returns the list of addresses; nil: there is none. Nothing is read.
+func (h *Handler) provisionFetch() (*answer.Fetch, error) {
+	if h.Fetch == nil {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	path, err := place("fetch", h.Fetch.File)
+	if err != nil {
+		return nil, err
+	}
+	return &answer.Fetch{
+		Path: path, Every: time.Duration(cmp.Or(h.Fetch.Every, fetchEvery)), Client: outbound.NewClient(h.app.AllowedNetworks(), intake.FetchTimeout),
+	}, nil
+}
+
+// place returns the absolute path of an option, with its placeholders replaced.
+func place(option, path string) (string, error) {
+	if err := resolve(option, &path); err != nil {
+		return "", err
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", option, err)
+	}
+	return path, nil
+}

@@ -1,0 +1,17 @@
+package cascade
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
+)
+
+// ChargeSome is one run of the job that charges batches.
+func ChargeSome(ctx context.Context, app *gateway.App, before time.Time) {
+	h := &Handler{app: app, options: cascade.Options{}.WithDefaults(), logger: zap.NewNop()}
+	h.chargeSome(ctx, before)
+}

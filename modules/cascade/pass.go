@@ -1,0 +1,363 @@
+package cascade
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/passthrough"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
+	"github.com/tollgate-gateway/tollgate/modules/body"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
+)
+
+// passing is a request to an endpoint that nothing is translated for.
+type passing struct {
+	*Handler
+	endpoint *passthrough.Endpoint
+	id       string
+	kept     *gateway.Gateway
+	catalog  *catalog.Catalog
+	ask      *cascade.Request
+	share    memory.Share
+}
+
+// learnTime is how long the database has to keep what an answer says of objects.
+const learnTime = 10 * time.Second
+
+// pass answers at an endpoint that nothing is translated for.
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.Endpoint, id string) error {
+	defer h.app.Acquire()()
+	started := time.Now()
+	kept, identity, err := h.client(r)
+	if err != nil {
+		return err
+	}
+	p := &passing{
+		Handler: h, endpoint: e, id: id, kept: kept, catalog: h.app.Catalog(), ask: newRequest(r, kept, identity),
+		share: h.app.MemoryBudget().Share(identity.UserID),
+	}
+	defer p.share.Free()
+	defer p.ask.Release()
+	if p.ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
+		return statusError(gateway.Unavailable(err))
+	}
+	if e.List { // it asks a provider for each row, so it counts like any other request
+		admission, err := h.admit(r, kept, identity)
+		if err != nil {
+			return err
+		}
+		defer h.done(r, admission, 0)
+		return statusError(gateway.Unavailable(p.list(w, r)))
+	}
+	if e.Input != "" && (identity.Restricted() || identity.RestrictsTools()) {
+		return refuse(http.StatusForbidden, "permission_denied",
+			"this key is bound to certain models or tools, and a batch names its own in a file: use a key without allowed_models and allowed_tools")
+	}
+	if err = p.prepare(w, r); err != nil {
+		return statusError(gateway.Unavailable(err))
+	}
+	admission, err := h.admit(r, kept, identity)
+	if err != nil {
+		return err
+	}
+	engine := h.engine(kept)
+	traced := traceOf(r)
+	if traced != nil {
+		engine.Observe = traced.attempt
+	}
+	var used int64
+	defer func() { h.done(r, admission, used) }()
+	result, err := engine.Answer(r.Context(), w, p.ask)
+	used = account(r, p.ask, kept, result, traced, started)
+	if p.ask.Forward.Broken {
+		panic(http.ErrAbortHandler) // else the client would take the part for the whole
+	}
+	return statusError(err)
+}
+
+// prepare reads the request and says where it goes.
+func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
+	e := p.endpoint
+	f := &cascade.Forward{Surface: e.Surface, Method: e.Method, Endpoint: e.Name, Path: e.Below(p.id)}
+	p.ask.Forward = f
+	label := []byte("{}")
+	file, spoken := "", int64(0)
+	switch e.Body {
+	case passthrough.NoBody:
+	case passthrough.JSONBody:
+		text, lease, err := body.Read(w, r, p.app.MemoryBudget(), p.ask.User)
+		if err != nil {
+			return err
+		}
+		lease.Keep()
+		p.ask.Lease = lease
+		object, err := passthrough.ReadObject(text)
+		if err != nil {
+			return err
+		}
+		label = text
+		f.Model, f.ContentType = object.Model, "application/json"
+		f.Body = object.For
+		if e.Name == "audio/speech" {
+			spoken = object.Characters
+		}
+		if e.Input != "" {
+			if file = object.Text(e.Input); file == "" {
+				return apierror.New(http.StatusBadRequest, "invalid_value", "%s must name a file", e.Input).With(e.Input)
+			}
+		}
+	case passthrough.FormBody:
+		if r.Header.Get("Content-Encoding") != "" {
+			return apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "a form must not be packed: leave Content-Encoding away")
+		}
+		form, err := passthrough.ReadForm(r.Context(), r.Header.Get("Content-Type"), inbound.Default.Long(w, r), e.Limit, e.NeedsModel(), &p.share)
+		if err != nil {
+			return err
+		}
+		f.Model, f.ContentType = form.Model, form.ContentType()
+		f.Body, f.Once, f.Refused = form.For, form.Once, form.Refused
+	}
+	if err := p.ask.Label(r.Header, label); err != nil {
+		return err
+	}
+	if e.NeedsModel() {
+		f.Answered = func(_ *keychain.Candidate, _ *keychain.Key, _ int, tail []byte) (wire.Usage, error) {
+			if usage := passthrough.Usage(tail); usage.Known || spoken == 0 {
+				return usage, nil
+			}
+			return passthrough.Spoken(spoken), nil
+		}
+		return nil
+	}
+	if open := f.Body; open != nil { // it has no model
+		f.Body = func(string) (passthrough.Reader, int64, error) { return open("") }
+	}
+	return p.pin(r, file)
+}
+
+// pin chooses the provider and the key of a request about objects: those of the object, of the file
+// that it names, or of the provider that the client names, else the first that keeps such.
+func (p *passing) pin(r *http.Request, file string) error {
+	e, f := p.endpoint, p.ask.Forward
+	kind, id := e.Object, p.id
+	if file != "" {
+		kind, id = keychain.ObjectFile, file
+	}
+	var object keychain.Object
+	if id != "" {
+		var err error
+		if object, err = p.kept.Keychain.FindObject(r.Context(), p.ask.User, p.ask.TeamID, kind, id); err != nil {
+			return err
+		}
+		if f.Pinned = p.candidate(object.Provider, object.ProviderKey); f.Pinned == nil {
+			return apierror.New(http.StatusNotFound, "not_found", "the provider key that the %s was made with serves you no longer", kind)
+		}
+	} else if f.Pinned = p.keeper(r.Header.Get("X-Gateway-Provider")); f.Pinned == nil {
+		return apierror.New(http.StatusNotFound, "no_models_available",
+			"no provider with a key that serves you keeps %s; the header x-gateway-provider names one", e.Surface)
+	}
+	if e.IsContent() {
+		return nil
+	}
+	f.Held = true
+	f.Answered = func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), learnTime) // the object is there, whether the client is or not
+		defer cancel()
+		return wire.Usage{}, p.learn(ctx, c, key, &object, answer)
+	}
+	return nil
+}
+
+// candidate is a provider that is asked through one of its keys alone; an empty key means any. It is
+// nil where there is no such key.
+func (p *passing) candidate(provider, key string) *keychain.Candidate {
+	c := p.ask.Account.CandidateFor(p.catalog, p.ask.TeamID, provider, p.endpoint.Name)
+	if c == nil || !c.Provider.Serves(p.endpoint.Name) {
+		return nil
+	}
+	c.Model.Price.Known = true // it costs nothing by itself
+	if key != "" {
+		c.Keys = slices.DeleteFunc(c.Keys, func(k keychain.Key) bool { return k.PublicID() != key })
+	}
+	if len(c.Keys) == 0 {
+		return nil
+	}
+	return c
+}
+
+// keeper is the provider for a new object.
+func (p *passing) keeper(named string) *keychain.Candidate {
+	if named != "" {
+		return p.candidate(named, "")
+	}
+	for _, provider := range p.catalog.Providers() {
+		if c := p.candidate(provider.Code, ""); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// learn keeps what a provider's answer says of objects: those that it made, and those that are gone or
+// done.
+func (p *passing) learn(ctx context.Context, c *keychain.Candidate, key *keychain.Key, known *keychain.Object, answer []byte) error {
+	e, service := p.endpoint, p.kept.Keychain
+	if e.Deletes {
+		return service.ForgetObject(ctx, known)
+	}
+	said := gjson.ParseBytes(answer)
+	keep := func(kind, id string) error {
+		if id == "" || kind != e.Object && e.Object != keychain.ObjectBatch {
+			return nil
+		}
+		return service.KeepObject(ctx, &keychain.Object{
+			ID: id, Kind: kind, UserID: p.ask.User, TeamID: p.ask.TeamID, KeyID: p.ask.KeyID, Provider: c.Provider.Code, ProviderKey: key.PublicID(),
+		})
+	}
+	if p.id == "" {
+		if err := keep(e.Object, said.Get("id").Str); err != nil {
+			return err
+		}
+	}
+	if e.Object != keychain.ObjectBatch {
+		return nil
+	}
+	for _, member := range [...]string{"output_file_id", "error_file_id"} {
+		if err := keep(keychain.ObjectFile, said.Get(member).Str); err != nil {
+			return err
+		}
+	}
+	if p.id == "" || known.Charged || !passthrough.Done(said.Get("status").Str) {
+		return nil
+	}
+	first, err := service.ChargeObject(ctx, known)
+	if err == nil && first {
+		p.kept.Usage.Add(passthrough.Charge(p.catalog, known, answer, time.Now()))
+	}
+	return err
+}
+
+// fetch asks for the description of an object as its owner would. It returns nil where the provider
+// does not have it.
+func (p *passing) fetch(ctx context.Context, o *keychain.Object) []byte {
+	row, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Surface+"/"+o.ID)
+	if row == nil {
+		return nil
+	}
+	one := *p
+	ask := *p.ask
+	one.endpoint, one.id, one.ask = row, o.ID, &ask
+	c := one.candidate(o.Provider, o.ProviderKey)
+	if c == nil {
+		return nil
+	}
+	ask.Forward = &cascade.Forward{
+		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(o.ID), Pinned: c, Held: true,
+		Answered: func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
+			return wire.Usage{}, one.learn(ctx, c, key, o, answer)
+		},
+	}
+	w := &answerWriter{header: make(http.Header)}
+	if _, err := p.engine(p.kept).Answer(ctx, w, &ask); err != nil || !gjson.ValidBytes(w.body.Bytes()) {
+		return nil
+	}
+	return w.body.Bytes()
+}
+
+// listed is how many objects a page has: each is asked for at its provider, which lists those of
+// everybody who shares the key.
+const listed = 20
+
+// list answers with a page of the objects of the user and team.
+func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
+	page, err := p.kept.Keychain.Objects(r.Context(), p.ask.User, p.ask.TeamID, p.endpoint.Object, r.URL.Query().Get("after"), listed+1)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Object  string            `json:"object"`
+		Data    []json.RawMessage `json:"data"`
+		FirstID *string           `json:"first_id"`
+		LastID  *string           `json:"last_id"`
+		HasMore bool              `json:"has_more"`
+	}{Object: "list", Data: []json.RawMessage{}, HasMore: len(page) > listed}
+	page = page[:min(len(page), listed)]
+	for i := range page {
+		if text := p.fetch(r.Context(), &page[i]); text != nil {
+			answer.Data = append(answer.Data, text)
+		}
+		if err := r.Context().Err(); err != nil {
+			return err
+		}
+	}
+	if len(page) > 0 {
+		answer.FirstID, answer.LastID = &page[0].ID, &page[len(page)-1].ID
+	}
+	return writeJSON(w, answer)
+}
+
+// Of the job that charges batches that nobody has asked for again.
+const (
+	chargeEvery = time.Minute
+	chargeRows  = 20
+)
+
+// chargeBatches charges batches that are done, until the context ends.
+func (h *Handler) chargeBatches(ctx context.Context) {
+	ticker := time.NewTicker(chargeEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		h.chargeSome(ctx, time.Now().Add(-chargeEvery))
+	}
+}
+
+// chargeSome asks for batches that nobody has asked for since a time, and charges those that are done.
+func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
+	defer h.app.Acquire()()
+	kept, err := h.app.Gateway()
+	if err != nil {
+		return
+	}
+	objects, err := kept.Keychain.UnchargedObjects(ctx, before, chargeRows)
+	if err != nil {
+		return // the database is told of elsewhere
+	}
+	row, _, _ := passthrough.Find(http.MethodGet, "/batches")
+	for i := range objects {
+		o := &objects[i]
+		account, err := kept.Keychain.Account(ctx, o.UserID)
+		if err != nil {
+			return
+		}
+		p := &passing{Handler: h, endpoint: row, kept: kept, catalog: h.app.Catalog(), ask: &cascade.Request{
+			ID: wire.NewID("req_"), User: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Account: account,
+		}}
+		p.fetch(ctx, o)
+	}
+}
+
+// passed finds the endpoint of a path.
+func passed(method, path string) (e *passthrough.Endpoint, id, allow string) {
+	below, ok := strings.CutPrefix(path, "/v1")
+	if !ok {
+		return nil, "", ""
+	}
+	return passthrough.Find(method, below)
+}

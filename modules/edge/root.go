@@ -1,0 +1,55 @@
+package edge
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// unhandledVar is the request variable that Caddy sets to true when a request has passed every handler and none has
+// answered it. Caddy then sends an empty 200.
+const unhandledVar = "unhandled"
+
+// homeVar is the request variable that Home sets.
+const homeVar = "tollgate.home"
+
+// Unhandled reports, after the next handlers have run, whether the request has passed all of them unanswered and
+// nobody before them will answer it.
+func Unhandled(ctx context.Context) bool {
+	waiting, _ := caddyhttp.GetVar(ctx, homeVar).(bool)
+	return unhandled(ctx) && !waiting
+}
+
+func unhandled(ctx context.Context) bool {
+	passed, _ := caddyhttp.GetVar(ctx, unhandledVar).(bool)
+	return passed
+}
+
+// Root answers a request for the root of a site for a service whose pages are below the root: it leads to them where
+// no handler behind the service answers, and no home page before it does. The address is relative, for proxies that
+// take a part of the path away.
+func Root(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, to string) error {
+	if err := next.ServeHTTP(w, r); err != nil || !Unhandled(r.Context()) {
+		return err
+	}
+	caddyhttp.SetVar(r.Context(), unhandledVar, nil)
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusTemporaryRedirect)
+	return nil
+}
+
+// Home serves a request for the root of a site by home where no next handler answers it. Until then Unhandled is false,
+// so that services leave the root to the home page.
+func Home(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, home http.Handler) error {
+	ctx := r.Context()
+	caddyhttp.SetVar(ctx, homeVar, true)
+	err := next.ServeHTTP(w, r)
+	caddyhttp.SetVar(ctx, homeVar, nil)
+	if err != nil || !unhandled(ctx) {
+		return err
+	}
+	caddyhttp.SetVar(ctx, unhandledVar, nil)
+	home.ServeHTTP(w, r)
+	return nil
+}

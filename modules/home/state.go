@@ -1,0 +1,97 @@
+package home
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddytls"
+
+	"github.com/tollgate-gateway/tollgate/backends/home"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
+)
+
+// sizeTime is how long a database may take to tell its size.
+const sizeTime = 2 * time.Second
+
+// state is how the process is, for administrators.
+func state(ctx context.Context, app *tollgate.App) home.State {
+	s := home.State{Version: tollgate.Version()}
+	s.Started, s.Loaded = app.Began()
+	if last, ok := app.LastBackup(); ok {
+		s.Backup = &home.Backup{At: last.At, Folder: last.Folder}
+	}
+	engines := make(map[string]string)
+	for _, d := range app.ServedDatabases() {
+		shown := database(ctx, d)
+		s.Databases = append(s.Databases, shown)
+		for _, service := range d.Services {
+			engines[service] = shown.Engine
+		}
+	}
+	hosts := make(map[string]bool)
+	for _, m := range app.AllServices() {
+		one := home.ServiceState{Title: m.Title, Faults: faults(ctx, app, m.Service), Database: engines[m.Service]}
+		for _, a := range m.Addresses {
+			if text := a.String(); !slices.Contains(one.Addresses, text) {
+				one.Addresses = append(one.Addresses, text)
+			}
+			if a.Scheme == "https" && a.Host != "" {
+				hosts[a.Host] = true
+			}
+		}
+		s.Services = append(s.Services, one)
+	}
+	s.Certificates = certificates(slices.Sorted(maps.Keys(hosts)))
+	return s
+}
+
+// faults are those of the parts that a service needs.
+func faults(ctx context.Context, app *tollgate.App, service string) (all []home.Fault) {
+	parts := app.Parts(ctx, service)
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		if err := parts[part]; err != nil {
+			all = append(all, home.Fault{Part: part, Reason: err.Error()})
+		}
+	}
+	return all
+}
+
+// database shows a database.
+func database(ctx context.Context, d tollgate.ServedDatabase) home.Database {
+	shown := home.Database{Engine: "PostgreSQL", Place: "on a server", Services: d.Services}
+	if d.DB.Dialect() == store.SQLite {
+		shown.Engine, shown.Place = "SQLite", filepath.Base(d.DB.File())
+	}
+	ctx, cancel := context.WithTimeout(ctx, sizeTime)
+	defer cancel()
+	var err error
+	if shown.Size, err = d.DB.Size(ctx); err != nil {
+		shown.Size, shown.Reason = -1, err.Error()
+	}
+	return shown
+}
+
+// certificates are those that the process has for hosts, the first that ends first.
+func certificates(hosts []string) (all []home.Certificate) {
+	seen := make(map[string]bool)
+	for _, host := range hosts {
+		for _, c := range caddytls.AllMatchingCertificates(host) {
+			if c.Leaf == nil || seen[c.Hash()] {
+				continue
+			}
+			seen[c.Hash()] = true
+			all = append(all, home.Certificate{
+				Names: c.Names, Ends: c.Leaf.NotAfter,
+				Issuer: cmp.Or(c.Leaf.Issuer.CommonName, strings.Join(c.Leaf.Issuer.Organization, ", ")),
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b home.Certificate) int { return a.Ends.Compare(b.Ends) })
+	return all
+}

@@ -1,0 +1,51 @@
+package keychain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+func alertsCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "alerts [--limit <n>]",
+		Short: "Lists what somebody was told of, newest first",
+		Args:  cobra.NoArgs,
+	}
+	limit := cmd.Flags().Int("limit", 20, "How many, from 1 to 500")
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
+		if *limit < 1 || *limit > 500 {
+			return fmt.Errorf("--limit must be from 1 to 500")
+		}
+		list, err := s.Alerts(s.Ctx, *limit)
+		if err != nil {
+			return err
+		}
+		return s.Table(cli.List(list), func(w io.Writer) { showAlerts(w, list) })
+	})
+	return cmd
+}
+
+func showAlerts(w io.Writer, list []alerts.Sent) {
+	cli.Row(w, "AT", "ON", "HOLDER", "BUDGET", "PERCENT", "SPENT", "OF", "TOLD")
+	for i := range list {
+		a := &list[i]
+		holder, percent, spent, amount := a.Holder, "", "", ""
+		if a.Name != "" {
+			holder = a.Name
+		}
+		if a.Kind == alerts.KindBudget {
+			percent, spent, amount = fmt.Sprint(a.Threshold), fmt.Sprint(a.Spent), fmt.Sprint(a.Amount)
+		}
+		told := make([]string, 0, len(a.Messages))
+		for _, m := range a.Messages {
+			told = append(told, m.Target+" "+m.State)
+		}
+		cli.Row(w, when(&a.At), a.On, holder, a.Budget, percent, spent, amount, strings.Join(told, ", "))
+	}
+}

@@ -1,0 +1,72 @@
+package keychain
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDeclaredByCommand: a file is applied from a file and from standard input, told line by
+// line, and comes out of the export as it went in.
+func TestDeclaredByCommand(t *testing.T) {
+	l, _ := sqliteLine(t)
+	file := filepath.Join(t.TempDir(), "teams.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const teams = "teams:\n  - name: Red\n    limits:\n      usd_per_month: 50\n      allowed_models:\n        - openai/*\n    members:\n      - user: alice\n        role: admin\n        default: true\nusers: []\n"
+	write(teams)
+	const lines = "+ user alice\n+ team Red\n~ team Red: limits: usd_per_month none -> 50, allowed_models none -> [\"openai/*\"]\n+ team Red: member alice: admin, default team\n"
+	out, notes := l.run("apply", "-f", file, "--dry-run")
+	if out != lines || !strings.Contains(notes, "4 changes would be made. Nothing was changed.") {
+		t.Errorf("a dry run: %s, notes %s", out, notes)
+	}
+	out, notes = l.run("apply", "-f", file)
+	if out != lines || !strings.Contains(notes, "4 changes were made.") {
+		t.Errorf("the first time: %s, notes %s", out, notes)
+	}
+	if out, notes = l.run("apply", "-f", file); out != "" || !strings.Contains(notes, "Nothing changes: all is as the file says.") {
+		t.Errorf("the second time: %s, notes %s", out, notes)
+	}
+	if out, _ = l.run("export"); out != teams {
+		t.Errorf("the export is\n%s\nwant\n%s", out, teams)
+	}
+	if out, _ = l.run("teams", "limit", "Red"); !strings.Contains(out, "50 USD/month, only openai/*") {
+		t.Errorf("the team is limited to %s", out)
+	}
+
+	out, _ = l.run("export", "--json")
+	if !json.Valid([]byte(out)) || !strings.Contains(out, `"usd_per_month": 50`) {
+		t.Errorf("as JSON: %s", out)
+	}
+	l.stdin = out
+	var answer struct {
+		DryRun  bool `json:"dry_run"`
+		Changes []struct{ Change, What, How string }
+	}
+	out, _ = l.run("apply", "-f", "-", "--prune", "--json")
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || answer.Changes == nil || len(answer.Changes) > 0 {
+		t.Errorf("its own export: %s, error %v", out, err)
+	}
+	l.stdin = "teams: []"
+	out, _ = l.run("apply", "-f", "-", "--prune", "--dry-run", "--json")
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || !answer.DryRun || len(answer.Changes) != 1 || answer.Changes[0].Change != "remove" || answer.Changes[0].What != "team Red" {
+		t.Errorf("without teams: %s, error %v", out, err)
+	}
+
+	write("teams:\n- name: Red\n  color: blue\n- nam: x\n")
+	l.fails("line 3: a team has no field \"color\"", "apply", "-f", file)
+	l.fails("line 4: a team needs a name", "apply", "-f", file)
+	write("teams:\n- name: Blue\n- name: Red\n  limits: {allowed_models: [openai/gpt-nothing]}\n")
+	l.fails("line 4: team Red: allowed_models[0] names the unknown model \"openai/gpt-nothing\"; nothing was changed", "apply", "-f", file)
+	if out, _ = l.run("teams", "list"); strings.Contains(out, "Blue") {
+		t.Errorf("a part of a refused file is there: %s", out)
+	}
+	l.fails("no such file", "apply", "-f", file+"none")
+	l.fails(`required flag(s) "file"`, "apply")
+}

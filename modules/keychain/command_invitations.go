@@ -1,0 +1,101 @@
+package keychain
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/management"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+// invite makes an invitation and prints its link.
+func invite(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "invite <mail address> --at <base address> [--team <team>] [--role admin] [--expires <when>]",
+		Short: "Makes an invitation and prints its link, this once",
+		Long: `
+Makes an invitation and prints its link, this once. Whoever signs in by it is let
+in, whatever new_users says; it works once. Where the identity provider confirms a
+mail address, it must be that of the invitation.
+`,
+		Args: cobra.ExactArgs(1),
+	}
+	in, base, team, expires := keychain.Invitation{}, "", "", ""
+	cmd.Flags().StringVar(&base, "at", "", "Where the gateway is, such as https://llm.example.com (required)")
+	cmd.Flags().StringVar(&team, "team", "", "The team that the person is added to, by name or id (default: as the rules of sign-in say)")
+	cmd.Flags().StringVar(&in.Role, "role", "", "Role in the team: member (default) or admin")
+	cmd.Flags().StringVar(&expires, "expires", "", "When it ends, such as 2027-01-31 or 14d (default: 7d, at most 90d)")
+	cli.Required(cmd, "at")
+	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+		if u, err := url.Parse(base); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Path != "" && u.Path != "/" {
+			return errors.New("--at must be an address such as https://llm.example.com")
+		}
+		in.Email = args[0]
+		if expires != "" {
+			at, err := parseEnd(expires, time.Now())
+			if err != nil {
+				return err
+			}
+			in.ExpiresAt = at
+		}
+		if team != "" {
+			found, err := s.Team(s.Ctx, team)
+			if err != nil {
+				return err
+			}
+			in.TeamID = found.ID
+		}
+		made, token, err := s.Invite(s.Ctx, in)
+		if err != nil {
+			return err
+		}
+		link := management.InvitationLink(base, token)
+		return s.Table(struct {
+			keychain.Invitation
+			Link string `json:"link"`
+		}{made, link}, func(w io.Writer) { _, _ = fmt.Fprintln(w, link) })
+	}))
+	return cmd
+}
+
+// invitations lists what has become of invitations.
+func invitations(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "invitations", Short: "Lists the invitations, accepted ones too", Args: cobra.NoArgs,
+		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
+			list, err := all(func(after string) ([]keychain.Invitation, error) { return s.Invitations(s.Ctx, after, pageRows) },
+				func(in keychain.Invitation) string { return in.ID })
+			if err != nil {
+				return err
+			}
+			return s.Table(cli.List(list), func(w io.Writer) {
+				cli.Row(w, "ID", "MAIL ADDRESS", "TEAM", "ROLE", "EXPIRES", "ACCEPTED", "BY")
+				for i := range list {
+					in := &list[i]
+					cli.Row(w, in.ID, in.Email, in.TeamID, in.Role, when(&in.ExpiresAt), when(in.AcceptedAt), in.AcceptedBy)
+				}
+			})
+		}),
+	}
+}
+
+// withdraw removes an invitation.
+func withdraw(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "withdraw <invitation id>", Short: "Removes an invitation; whoever has accepted it stays", Args: cobra.ExactArgs(1),
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			if err := s.Withdraw(s.Ctx, args[0]); err != nil {
+				return err
+			}
+			return s.Table(map[string]string{"id": args[0]}, func(w io.Writer) {
+				_, _ = fmt.Fprintf(w, "The invitation %s is withdrawn.\n", cli.Cell(args[0]))
+			})
+		}),
+	}
+}

@@ -1,0 +1,153 @@
+package keychain
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+// limited is whom a command limits.
+type limited struct {
+	on, id string
+	name   string // for people
+}
+
+// limitCommand completes a command that shows and changes the limits which the operator
+// imposes on a holder, whom find returns.
+func limitCommand(o *options, cmd *cobra.Command, find func(s *session, args []string) (limited, error)) *cobra.Command {
+	flags := newLimitFlags(cmd.Flags())
+	unlimited := cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
+	lift := cmd.Flags().Bool("lift", false, "Lifts all limits that are imposed")
+	until := cmd.Flags().String("until", "", "Imposes the other flags for a time, until then, such as 2027-01-31 or 7d, in place of the limits of the same names; none ends that")
+	cmd.MarkFlagsMutuallyExclusive("lift", "until")
+	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
+	for _, name := range append(limitFlagNames, "no-rate-limit") {
+		cmd.MarkFlagsMutuallyExclusive("lift", name)
+	}
+	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
+		holder, err := find(s, args)
+		if err != nil {
+			return err
+		}
+		if *until != "" {
+			if err := s.raise(holder, flags, *until); err != nil {
+				return err
+			}
+		}
+		limits, err := s.ImposedLimits(s.Ctx, holder.on, holder.id)
+		if err == nil && *until == "" && slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed) {
+			var change keychain.KeyChange
+			if change, err = flags.change(limits); err != nil {
+				return err
+			}
+			change.ClearRateLimit, change.Catalog = *unlimited, s.catalog
+			if *lift {
+				change = keychain.KeyChange{
+					ClearRateLimit: true, ClearExpiry: true, AllowedModels: new([]string), AllowedTools: new([]string), Budgets: new(keychain.Budgets),
+					TokensPerMinute: new(*int64), ParallelRequests: new(*int64),
+				}
+			}
+			limits, err = s.Impose(s.Ctx, holder.on, holder.id, change)
+		}
+		if err != nil {
+			return err
+		}
+		raise, err := s.RaiseOf(s.Ctx, holder.on, holder.id)
+		if err != nil {
+			return err
+		}
+		return s.Table(struct {
+			On     string `json:"on"`
+			ID     string `json:"id"`
+			UserID string `json:"user_id,omitempty"`
+			keychain.Limits
+			Raise *keychain.Raise `json:"raise,omitempty"`
+		}{holder.on, holder.id, s.user, limits, raise}, func(w io.Writer) {
+			cli.Row(w, "Imposed on the "+holder.name+":", cmp.Or(limitsText(&limits), "none"))
+			if raise != nil {
+				cli.Row(w, "Until "+when(&raise.Until)+":", limitsText(&raise.Limits))
+			}
+		})
+	})
+	return cmd
+}
+
+// raise imposes the limits of the flags until then, or ends what it did.
+func (s *session) raise(holder limited, flags *keyFlags, until string) error {
+	if until == none {
+		return s.SetRaise(s.Ctx, holder.on, holder.id, nil, nil)
+	}
+	end, err := parseEnd(until, time.Now())
+	if err != nil {
+		return err
+	}
+	options, err := flags.options()
+	if err != nil {
+		return err
+	}
+	raise := &keychain.Raise{Until: end, Limits: keychain.Limits{
+		RateLimitPerMinute: options.RateLimitPerMinute, ExpiresAt: options.ExpiresAt, AllowedModels: options.AllowedModels, AllowedTools: options.AllowedTools,
+		Budgets: options.Budgets, Rates: options.Rates,
+	}}
+	return s.SetRaise(s.Ctx, holder.on, holder.id, raise, s.catalog)
+}
+
+// limitFlagsUsage stands for the flags of newLimitFlags in a line of usage.
+const limitFlagsUsage = "[--rate-limit <n> | --no-rate-limit] [--expires <when>] [--allow <model>,…] [--usd-per-month <amount>] … [--until <when>] | --lift"
+
+func limitUser(o *options) *cobra.Command {
+	return limitCommand(o, &cobra.Command{
+		Use:   "limit <user> " + limitFlagsUsage,
+		Short: "Imposes limits on a user, which all their keys share; without flags it shows them",
+		Long: `
+Imposes limits on a user. All keys of theirs share them, those that they make
+later too, and the user cannot change them. What no flag names stays; --lift
+takes all of them away; --until changes them for a time. Without flags it shows
+what there is.
+`,
+		Args: cobra.ExactArgs(1),
+	}, func(s *session, args []string) (limited, error) {
+		s.user = args[0]
+		user, err := s.UserBy(s.Ctx, args[0])
+		s.user = cmp.Or(user.ID, s.user)
+		return limited{keychain.OnUser, user.ID, "user " + user.ID}, err
+	})
+}
+
+func limitTeam(o *options) *cobra.Command {
+	return limitCommand(o, &cobra.Command{
+		Use:   "limit <team> " + limitFlagsUsage,
+		Short: "Imposes limits on a team, which all its members share; without flags it shows them",
+		Long: `
+Imposes limits on a team: on all requests that count for it together. No member
+can change them. What no flag names stays; --lift takes all of them away.
+Without flags it shows what there is.
+`,
+		Args: cobra.ExactArgs(1),
+	}, func(s *session, args []string) (limited, error) {
+		team, err := s.Team(s.Ctx, args[0])
+		return limited{keychain.OnTeam, team.ID, "team " + team.Name}, err
+	})
+}
+
+func organisationCommands(o *options) *cobra.Command {
+	limit := limitCommand(o, &cobra.Command{
+		Use:   "limit " + limitFlagsUsage,
+		Short: "Imposes limits on all users together; without flags it shows them",
+		Long: `
+Imposes limits on the organisation: on all requests to the gateway together.
+What no flag names stays; --lift takes all of them away. Without flags it shows
+what there is.
+`,
+		Args: cobra.NoArgs,
+	}, func(*session, []string) (limited, error) {
+		return limited{keychain.OnOrganisation, keychain.Organisation, "organisation"}, nil
+	})
+	return cli.Group(&cobra.Command{Use: "organisation", Short: "Limits all users together"}, limit)
+}

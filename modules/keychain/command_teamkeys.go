@@ -1,0 +1,62 @@
+package keychain
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+// teamKeys lists, makes and revokes the gateway keys that belong to a team.
+func teamKeys(o *options) []*cobra.Command {
+	list := &cobra.Command{
+		Use: "keys <team>", Short: "Lists the gateway keys that belong to a team and to no person", Args: cobra.ExactArgs(1),
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			team, err := s.Team(s.Ctx, args[0])
+			if err != nil {
+				return err
+			}
+			keys, err := s.Keys(s.Ctx, team.ID)
+			if err != nil {
+				return err
+			}
+			return s.Table(cli.List(keys), func(w io.Writer) { showKeys(w, keys...) })
+		}),
+	}
+	create := &cobra.Command{
+		Use:   "create-key <team> [--label <text>] [--rate-limit <n>] [--expires <when>] [--allow <model>,…] [--usd-per-day <amount>] …",
+		Short: "Makes a gateway key that belongs to a team and prints it, this once",
+		Long: `
+Makes a gateway key for the services of a team and prints it, this once. It belongs
+to the team and to no person: what asks with it counts for the team, and goes on
+whoever leaves. It ends with the team.
+`,
+		Args: cobra.ExactArgs(1),
+	}
+	flags := newLimitFlags(create.Flags())
+	create.Flags().StringVar(&flags.label, "label", "", "What the key is for")
+	create.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+		options, err := flags.options()
+		if err != nil {
+			return err
+		}
+		team, err := s.Team(s.Ctx, args[0])
+		if err != nil {
+			return err
+		}
+		options.Catalog = s.catalog
+		key, err := s.CreateTeamKey(s.Ctx, team.ID, options)
+		if err != nil {
+			return err
+		}
+		return s.Table(key, func(w io.Writer) { showNewKey(w, key) })
+	}))
+	revoke := o.teamCommand("revoke-key <team> <key id>", "Ends a gateway key of a team for good", 2,
+		func(s *session, team keychain.Team, args []string) (done string, err error) {
+			return fmt.Sprintf("Revoked %s. A running server refuses it within five seconds.", args[1]), s.RevokeKey(s.Ctx, team.ID, args[1])
+		})
+	return []*cobra.Command{list, create, revoke}
+}

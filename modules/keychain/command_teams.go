@@ -1,0 +1,247 @@
+package keychain
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/modules/cli"
+)
+
+// pageRows is how many rows of a list are read at a time.
+const pageRows = 500
+
+func teamCommands(o *options) *cobra.Command {
+	add := &cobra.Command{
+		Use:   "add <name>",
+		Short: "Makes a team",
+		Args:  cobra.ExactArgs(1),
+		RunE: o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+			team, err := s.AddTeam(s.Ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return s.Table(team, func(w io.Writer) { showTeams(w, team) })
+		})),
+	}
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "Lists the teams",
+		Args:  cobra.NoArgs,
+		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
+			teams, err := all(func(after string) ([]keychain.Team, error) { return s.Teams(s.Ctx, after, pageRows) },
+				func(t keychain.Team) string { return t.Name })
+			if err != nil {
+				return err
+			}
+			if len(teams) == 0 {
+				s.Note("There are no teams yet; make one with: tollgate keychain teams add <name>")
+			}
+			return s.Table(cli.List(teams), func(w io.Writer) { showTeams(w, teams...) })
+		}),
+	}
+	rename := o.teamCommand("rename <team> <new name>", "Gives a team another name", 2,
+		func(s *session, team keychain.Team, args []string) (done string, err error) {
+			return "The team " + team.Name + " is called " + args[1] + " now.", s.RenameTeam(s.Ctx, team.ID, args[1])
+		})
+	remove := o.teamCommand("remove <team>", "Removes a team and its limits; its members and what it spent stay", 1,
+		func(s *session, team keychain.Team, _ []string) (done string, err error) {
+			return "The team " + team.Name + " is removed.", s.RemoveTeam(s.Ctx, team.ID)
+		})
+	return cli.Group(&cobra.Command{Use: "teams", Short: "Makes, lists and limits teams, says who is in them, and makes keys for them"},
+		append([]*cobra.Command{add, list, rename, remove, members(o), join(o), leave(o), limitTeam(o), spendingCommand(o)}, teamKeys(o)...)...)
+}
+
+// teamCommand makes a subcommand of a function that changes the team which the first
+// argument names, and says what is done.
+func (o *options) teamCommand(use, short string, args int, change func(s *session, team keychain.Team, args []string) (done string, err error),
+) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(args),
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			team, err := s.Team(s.Ctx, args[0])
+			if err != nil {
+				return err
+			}
+			done, err := change(s, team, args)
+			if err != nil {
+				return err
+			}
+			return s.Table(map[string]string{"team_id": team.ID}, func(w io.Writer) { _, _ = fmt.Fprintln(w, cli.Cell(done)) })
+		}),
+	}
+}
+
+func members(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "members <team>", Short: "Lists who is in a team", Args: cobra.ExactArgs(1),
+		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
+			team, err := s.Team(s.Ctx, args[0])
+			if err != nil {
+				return err
+			}
+			list, err := all(func(after string) ([]keychain.Member, error) { return s.Members(s.Ctx, team.ID, after, pageRows) },
+				func(m keychain.Member) string { return m.UserID })
+			if err != nil {
+				return err
+			}
+			return s.Table(cli.List(list), func(w io.Writer) {
+				cli.Row(w, "USER", "MAIL ADDRESS", "NAME", "ROLE", "DEFAULT TEAM", "SINCE")
+				for _, m := range list {
+					cli.Row(w, m.UserID, m.Email, m.Name, m.Role, cli.Yes(m.Default), when(&m.AddedAt))
+				}
+			})
+		}),
+	}
+}
+
+func join(o *options) *cobra.Command {
+	var member keychain.Membership
+	cmd := o.teamCommand("join <team> <user>", "Adds a user to a team, or changes how they are in it", 2,
+		func(s *session, team keychain.Team, args []string) (done string, err error) {
+			user, err := s.member(args[1])
+			if err != nil {
+				return "", err
+			}
+			return user + " is in the team " + team.Name + ".", s.SetMember(s.Ctx, team.ID, user, member)
+		})
+	cmd.Flags().StringVar(&member.Role, "role", "", "admin: adds and removes members and sees what the team spends; member (default: as it is, and member for someone new)")
+	cmd.Flags().BoolVar(&member.Default, "default", false, "Make it the team that the user's keys count for unless they were made for another")
+	return cmd
+}
+
+func leave(o *options) *cobra.Command {
+	return o.teamCommand("leave <team> <user>", "Takes a user out of a team; their keys count for their default team then", 2,
+		func(s *session, team keychain.Team, args []string) (done string, err error) {
+			user, err := s.member(args[1])
+			if err != nil {
+				return "", err
+			}
+			return user + " is not in the team " + team.Name + " any more.", s.RemoveMember(s.Ctx, team.ID, user, true)
+		})
+}
+
+// member returns the id of the user who is named by id or mail address.
+func (s *session) member(name string) (string, error) {
+	s.user = name
+	user, err := s.UserBy(s.Ctx, name)
+	return user.ID, err
+}
+
+func spendingCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "report [--from <day>] [--to <day>] [--by <group>,…] [--compare]",
+		Short: "Sums up what all users asked for and spent, by team, user, tag …",
+		Args:  cobra.NoArgs,
+	}
+	period := newPeriodFlags(cmd.Flags())
+	by := cmd.Flags().StringSlice("by", nil, "What to sum by: organisation, team, user, key, provider, model, tag, end_user, day, hour (default: team,model)")
+	compare := cmd.Flags().Bool("compare", false, "Adds what was spent in the time before that is as long")
+	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
+		q := spending.Query{By: *by, Compare: *compare}
+		if err := period.read(&q.From, &q.To); err != nil {
+			return err
+		}
+		lines, err := s.spending.Spending(s.Ctx, q)
+		if err != nil {
+			return err
+		}
+		return s.Table(cli.List(lines), func(w io.Writer) {
+			showSpending(w, &q, lines)
+		})
+	})
+	return cmd
+}
+
+// showSpending writes the columns that a query has.
+func showSpending(w io.Writer, q *spending.Query, lines []spending.Line) {
+	type column struct {
+		title string
+		there bool
+		cell  func(l *spending.Line) any
+	}
+	by := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(q.By, name) })
+	}
+	whole := len(q.By) == 0 // team and model
+	columns := []column{
+		{"DAY", by("day"), func(l *spending.Line) any { return l.Day }},
+		{"HOUR", by("hour"), func(l *spending.Line) any { return when(l.Hour) }},
+		{"TEAM", whole || by("team"), func(l *spending.Line) any { return teamName(l) }},
+		{"USER", by("user"), func(l *spending.Line) any { return deref(l.UserID) }},
+		{"KEY", by("key"), func(l *spending.Line) any { return deref(l.KeyID) }},
+		{"TAG", by("tag"), func(l *spending.Line) any { return deref(l.Tag) }},
+		{"END USER", by("end_user"), func(l *spending.Line) any { return deref(l.EndUser) }},
+		{"PROVIDER", whole || by("provider", "model"), func(l *spending.Line) any { return deref(l.Provider) }},
+		{"MODEL", whole || by("model"), func(l *spending.Line) any { return deref(l.Model) }},
+		{"REQUESTS", true, func(l *spending.Line) any { return l.Requests }},
+		{"SUCCEEDED", true, func(l *spending.Line) any { return l.Succeeded }},
+		{"FAILED", true, func(l *spending.Line) any { return l.Failed }},
+		{"TOKENS IN", true, func(l *spending.Line) any { return l.InputTokens }},
+		{"CACHED", true, func(l *spending.Line) any { return l.CachedTokens }},
+		{"WRITTEN", true, func(l *spending.Line) any { return l.WrittenTokens }},
+		{"OUT", true, func(l *spending.Line) any { return l.OutputTokens }},
+		{"REASONING", true, func(l *spending.Line) any { return l.ReasoningTokens }},
+		{"USD", true, func(l *spending.Line) any { return l.CostUSD }},
+		{"BEFORE", q.Compare, func(l *spending.Line) any { return l.Before.CostUSD }},
+		{"USD/1M", true, func(l *spending.Line) any {
+			if l.USDPerMillion == nil {
+				return ""
+			}
+			return *l.USDPerMillion
+		}},
+		{"UNPRICED", true, func(l *spending.Line) any { return l.UnpricedRequests }},
+	}
+	columns = slices.DeleteFunc(columns, func(c column) bool { return !c.there })
+	row := func(cell func(c *column) any) {
+		cells := make([]any, len(columns))
+		for i := range columns {
+			cells[i] = cell(&columns[i])
+		}
+		cli.Row(w, cells...)
+	}
+	row(func(c *column) any { return c.title })
+	for i := range lines {
+		row(func(c *column) any { return c.cell(&lines[i]) })
+	}
+}
+
+// teamName names the team of a line: one that was removed by its id.
+func teamName(l *spending.Line) string {
+	if name := deref(l.Team); name != "" {
+		return name
+	}
+	return deref(l.TeamID)
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+func showTeams(w io.Writer, teams ...keychain.Team) {
+	cli.Row(w, "TEAM", "ID", "MEMBERS", "CREATED")
+	for _, t := range teams {
+		cli.Row(w, t.Name, t.ID, t.Members, when(&t.CreatedAt))
+	}
+}
+
+// all reads a list that is read by pages of pageRows, behind the key of the last row.
+func all[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
+	for after := ""; ; after = key(list[len(list)-1]) {
+		rows, err := page(after)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, rows...)
+		if len(rows) < pageRows {
+			return list, nil
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package keychain
+
+import (
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/management"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
+)
+
+// People names users, for what they may do.
+type People struct {
+	// Users are ids, or mail addresses that the identity provider has confirmed.
+	Users []string `json:"users,omitempty"`
+
+	// Claims have values by the name of a claim of the token, which is one of them or a list
+	// with one, such as groups: llm-admins.
+	Claims map[string][]string `json:"claims,omitempty"`
+}
+
+// who returns the option as the management takes it. A nil receiver names nobody.
+func (p *People) who() management.Who {
+	if p == nil {
+		return management.Who{}
+	}
+	return management.Who{Users: p.Users, Claims: p.Claims}
+}
+
+// unmarshal reads operators or auditors from their Caddyfile form.
+func (p *People) unmarshal(d *caddyfile.Dispenser) error {
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for d.NextBlock(1) {
+		switch option := d.Val(); option {
+		case "user":
+			users := d.RemainingArgs()
+			if len(users) == 0 {
+				return d.ArgErr()
+			}
+			p.Users = append(p.Users, users...)
+		case "claim":
+			words := d.RemainingArgs()
+			if len(words) < 2 {
+				return d.ArgErr()
+			}
+			if p.Claims == nil {
+				p.Claims = make(map[string][]string)
+			}
+			p.Claims[words[0]] = append(p.Claims[words[0]], words[1:]...)
+		default:
+			return directive.NoOption(d, "unknown option %q; there are: user, claim", option)
+		}
+	}
+	if len(p.Users) == 0 && len(p.Claims) == 0 {
+		return d.Err("this names nobody: give user <id> or claim <name> <value>")
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package keychain
+
+import (
+	"errors"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/management"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
+)
+
+// TeamRule puts people into a team when they sign in, and takes them out of it again at a
+// sign-in at which it does not fit any more. It has a claim or a domain.
+type TeamRule struct {
+	// Claim is the name of a claim of the token, which is a text or a list of texts.
+	Claim string `json:"claim,omitempty"`
+
+	// Value is what the claim must be, or have in its list. Default: people are put into those
+	// teams that are called as one of the values, where there are such.
+	Value string `json:"value,omitempty"`
+
+	// Domain is that of the mail address which the identity provider has confirmed.
+	Domain string `json:"domain,omitempty"`
+
+	// Team is the name of the team, which is made where there is none. A rule of a claim without a
+	// value has none.
+	Team string `json:"team,omitempty"`
+}
+
+// rule returns the option as the management takes it.
+func (r *TeamRule) rule() (management.TeamRule, error) {
+	switch {
+	case (r.Claim == "") == (r.Domain == ""):
+		return management.TeamRule{}, errors.New("a rule has either a claim or a domain")
+	case r.Value != "" && r.Claim == "":
+		return management.TeamRule{}, errors.New("a value is for a claim")
+	case (r.Team == "") != (r.Claim != "" && r.Value == ""):
+		return management.TeamRule{}, errors.New("a rule names a team, but for one of all values of a claim")
+	case r.Team == "":
+		return management.TeamRule{Claim: r.Claim}, nil
+	}
+	return management.TeamRule{Claim: r.Claim, Value: r.Value, Domain: r.Domain, Team: r.Team}, keychain.CheckTeamName(r.Team)
+}
+
+// unmarshalTeams reads teams from its Caddyfile form.
+func unmarshalTeams(d *caddyfile.Dispenser) (rules []TeamRule, err error) {
+	if d.NextArg() {
+		return nil, d.ArgErr()
+	}
+	for d.NextBlock(1) {
+		option, args := d.Val(), d.RemainingArgs()
+		switch {
+		case option == "claim" && len(args) == 1:
+			rules = append(rules, TeamRule{Claim: args[0]})
+		case option == "claim" && len(args) == 3:
+			rules = append(rules, TeamRule{Claim: args[0], Value: args[1], Team: args[2]})
+		case option == "domain" && len(args) == 2:
+			rules = append(rules, TeamRule{Domain: args[0], Team: args[1]})
+		case option == "claim":
+			return nil, d.Err("claim has a name, and perhaps a value and a team")
+		case option == "domain":
+			return nil, d.Err("domain has a domain and a team")
+		default:
+			return nil, directive.NoOption(d, "unknown option %q; there are: claim, domain", option)
+		}
+	}
+	if len(rules) == 0 {
+		return nil, d.Err("there is no rule: give claim <name> [<value> <team>] or domain <domain> <team>")
+	}
+	return rules, nil
+}

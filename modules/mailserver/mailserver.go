@@ -1,0 +1,97 @@
+// Package mailserver is the option mail of services that send mails.
+package mailserver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/internal/mail"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
+)
+
+// Server says which server sends mails on.
+type Server struct {
+	// URL of the server: smtp://host:port, which needs STARTTLS but on this
+	// machine, or smtps://host:port. Default: mails are only logged.
+	URL string `json:"url,omitempty"`
+
+	// From is the sender, such as: Board <board@example.com>.
+	From string `json:"from,omitempty"`
+
+	// User and Password, where the server asks for them.
+	User     string `json:"user,omitempty"`
+	Password string `json:"password,omitempty"`
+}
+
+// log is what the Caddyfile says for mails that are only logged.
+const log = "log"
+
+// Unmarshal reads the option mail. Syntax:
+//
+//	mail log
+//	mail smtp[s]://<host>[:<port>] {
+//		from     <address>
+//		user     <name>
+//		password <secret>
+//	}
+func Unmarshal(d *caddyfile.Dispenser) (*Server, error) {
+	s := new(Server)
+	if !d.AllArgs(&s.URL) {
+		return nil, d.ArgErr()
+	}
+	if s.URL == log {
+		s.URL = ""
+	}
+	options := map[string]*string{"from": &s.From, "user": &s.User, "password": &s.Password}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		name := d.Val()
+		into := options[name]
+		if into == nil {
+			return nil, directive.NoOption(d, "mail: unknown option %q; there are: from, user, password", name)
+		}
+		if *into != "" {
+			return nil, d.Errf("%s is given twice", name)
+		}
+		if !d.AllArgs(into) {
+			return nil, d.ArgErr()
+		}
+	}
+	return s, nil
+}
+
+// Sends reports whether mails are sent, and not only logged. A nil receiver sends none.
+func (s *Server) Sends() bool { return s != nil && s.URL != "" }
+
+// Validate checks what needs no placeholder. A nil receiver is an option that is not given.
+func (s *Server) Validate() error {
+	switch {
+	case !s.Sends():
+		if s != nil && cmp.Or(s.From, s.User, s.Password) != "" {
+			return errors.New("mail: from, user and password are for a server")
+		}
+	case s.From == "":
+		return errors.New("mail: from is missing, such as: Board <board@example.com>")
+	case strings.Contains(s.URL, "@"):
+		return errors.New("mail: user and password are options of their own")
+	}
+	return nil
+}
+
+// SMTP returns the options of the server, with the placeholders replaced. Sender is the name of the
+// sender where From has none.
+func (s *Server) SMTP(sender string) (mail.SMTPOptions, error) {
+	o := mail.SMTPOptions{URL: s.URL, From: s.From, User: s.User, Password: s.Password}
+	for option, text := range map[string]*string{"mail": &o.URL, "from": &o.From, "user": &o.User, "password": &o.Password} {
+		var err error
+		if *text, err = placeholder.Resolve(*text); err != nil {
+			return o, fmt.Errorf("mail: %s: %w", option, err)
+		}
+	}
+	o.Sender = sender
+	return o, nil
+}

@@ -1,0 +1,131 @@
+package tollgate
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/tollgate-gateway/tollgate/internal/look"
+	"github.com/tollgate-gateway/tollgate/modules/directive"
+	"github.com/tollgate-gateway/tollgate/modules/placeholder"
+)
+
+// Brand says how the pages and mails of all services look. {env.*} and {file.*} are resolved in all of it.
+type Brand struct {
+	// Name stands in the bar of pages, in their titles and in mails. Default: Tollgate. A service with a name of its
+	// own keeps it.
+	Name string `json:"name,omitempty"`
+
+	// Logo is a file with a picture, SVG or PNG, that takes the place of the product's. Default: none.
+	Logo string `json:"logo,omitempty"`
+
+	// Accent colours links, buttons and marks on light ground, AccentDark on dark ground, as #0b6159. Default: the
+	// product's green; AccentDark: Accent.
+	Accent     string `json:"accent,omitempty"`
+	AccentDark string `json:"accent_dark,omitempty"`
+
+	// Footer is text at the end of every page and mail. Default: none.
+	Footer string `json:"footer,omitempty"`
+
+	// CSS is a file with rules that come behind those of the product. Default: none.
+	CSS string `json:"css,omitempty"`
+}
+
+// maxBrandFile bounds a logo or a sheet, in bytes.
+const maxBrandFile = 64 << 10
+
+// brandOption reads the option brand.
+func (a *App) brandOption(d *caddyfile.Dispenser) error {
+	if a.Brand != nil {
+		return d.Err("brand is given twice")
+	}
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	b := new(Brand)
+	seen := make(map[string]bool)
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		option := d.Val()
+		args := d.RemainingArgs()
+		if seen[option] {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		text, ok := map[string]*string{"name": &b.Name, "logo": &b.Logo, "accent": &b.Accent, "footer": &b.Footer, "css": &b.CSS}[option]
+		switch {
+		case !ok:
+			return directive.NoOption(d, "brand has no option %q; there are: name, logo, accent, footer, css", option)
+		case option == "accent" && len(args) == 0:
+			return d.Err(`accent needs a colour in quotes, such as "#0b6159": # alone begins a comment`)
+		case option == "accent" && len(args) == 2:
+			b.AccentDark = args[1]
+		case len(args) != 1:
+			return d.ArgErr()
+		}
+		if *text = args[0]; option == "logo" || option == "css" {
+			*text = directive.Beside(d, args[0])
+		}
+	}
+	a.Brand = b
+	return nil
+}
+
+// load reads the files. A nil Brand is that of the product.
+func (b *Brand) load() (*look.Brand, error) {
+	if b == nil {
+		return nil, nil
+	}
+	resolved := *b
+	for _, text := range []*string{&resolved.Name, &resolved.Logo, &resolved.Accent, &resolved.AccentDark, &resolved.Footer, &resolved.CSS} {
+		var err error
+		if *text, err = placeholder.Resolve(*text); err != nil {
+			return nil, err
+		}
+	}
+	made := &look.Brand{Name: resolved.Name, Accent: resolved.Accent, AccentDark: resolved.AccentDark, Footer: resolved.Footer}
+	for option, text := range map[string]string{"name": made.Name, "footer": made.Footer} {
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			return nil, fmt.Errorf("%s: must be one line of text", option)
+		}
+	}
+	var err error
+	if made.Logo, err = brandFile(resolved.Logo); err != nil {
+		return nil, fmt.Errorf("logo: %w", err)
+	}
+	if made.CSS, err = brandFile(resolved.CSS); err != nil {
+		return nil, fmt.Errorf("css: %w", err)
+	}
+	if err := made.Validate(); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// brandFile reads a file; there may be none.
+func brandFile(name string) ([]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxBrandFile+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxBrandFile:
+		return nil, fmt.Errorf("%s has more than %d KiB", name, maxBrandFile>>10)
+	case len(text) == 0:
+		return nil, fmt.Errorf("%s is empty", name)
+	}
+	return text, nil
+}
+
+// BrandOfPages returns the brand of the operator; nil where the pages are the product's own.
+func (a *App) BrandOfPages() *look.Brand { return a.brand }

@@ -1,0 +1,73 @@
+package tollgate
+
+import (
+	"image"
+	"image/png"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBrand checks that the brand is read with its files, and that what is wrong is named.
+func TestBrand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("TOLLGATE_TEST_NAME", "Example")
+	var picture strings.Builder
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"logo.svg": "<?xml version=\"1.0\"?><!-- ours --><svg xmlns=\"http://www.w3.org/2000/svg\"/>", "logo.png": picture.String(), "logo.gif": "GIF89a",
+		"page.html": "<html></html>", "more.css": "h1 { color: red }", "empty.css": "", "large.css": strings.Repeat("/* much */", 7000),
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made, err := (&Brand{Name: "{env.TOLLGATE_TEST_NAME}", Logo: "logo.svg", Accent: "#0b6159", AccentDark: "#7fd", Footer: "Imprint", CSS: "more.css"}).load()
+	if err != nil || made.Name != "Example" || !strings.Contains(string(made.Logo), "<svg") || made.Accent != "#0b6159" || made.AccentDark != "#7fd" || made.Footer != "Imprint" || string(made.CSS) != "h1 { color: red }" {
+		t.Errorf("made %+v, %v", made, err)
+	}
+	if made, err := (*Brand)(nil).load(); made != nil || err != nil {
+		t.Errorf("no brand is %v, %v", made, err)
+	}
+	if _, err := (&Brand{Logo: "logo.png"}).load(); err != nil {
+		t.Error(err)
+	}
+	for tells, b := range map[string]Brand{
+		"the name has 61 bytes":       {Name: strings.Repeat("n", 61)},
+		"name: must be one line":      {Name: "a\nb"},
+		"the footer has 501 bytes":    {Footer: strings.Repeat("n", 501)},
+		`the accent: "red"`:           {Accent: "red"},
+		`dark ground: "#12345"`:       {Accent: "#0b6159", AccentDark: "#12345"},
+		"logo: open gone.svg":         {Logo: "gone.svg"},
+		"the logo: it is neither":     {Logo: "logo.gif"},
+		"logo: it is neither an SVG ": {Logo: "page.html"},
+		"css: empty.css is empty":     {CSS: "empty.css"},
+		"css: large.css has more":     {CSS: "large.css"},
+		"variable TOLLGATE_TEST_NO ":  {Name: "{env.TOLLGATE_TEST_NO}"},
+	} {
+		if _, err := b.load(); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(tells)) {
+			t.Errorf("%s: %v", tells, err)
+		}
+	}
+}
+
+// TestBackupNote checks that the note of a backup is found again, by another app too.
+func TestBackupNote(t *testing.T) {
+	t.Chdir(t.TempDir())
+	app := provision(t, "{}")
+	if _, ok := app.LastBackup(); ok {
+		t.Error("there is a backup")
+	}
+	for _, folder := range []string{"/backups/1", "/backups/2"} {
+		if err := app.NoteBackup(Backup{At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Folder: folder}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, ok := provision(t, "{}").LastBackup()
+	if !ok || b.Folder != "/backups/2" || b.At.Year() != 2026 {
+		t.Errorf("the note is %+v, %t", b, ok)
+	}
+}

@@ -1,0 +1,40 @@
+package tollgate
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/tollgate-gateway/tollgate/internal/look"
+)
+
+// Newest is the app of the newest configuration that has started, for what outlives configurations.
+type Newest struct{ app atomic.Pointer[App] }
+
+// Follow makes an app the newest one when it starts. A module calls it while it is provisioned.
+func (n *Newest) Follow(a *App) {
+	a.OnStart(func() error {
+		n.app.Store(a)
+		return nil
+	})
+}
+
+// App returns the newest app, nil before one has started.
+func (n *Newest) App() *App { return n.app.Load() }
+
+// SignedOut is that of the newest app.
+func (n *Newest) SignedOut(ctx context.Context, service, issuer, subject string) {
+	if app := n.app.Load(); app != nil {
+		app.SignedOut(ctx, service, issuer, subject)
+	}
+}
+
+// Bar is that of the newest app for the pages of a service.
+func (n *Newest) Bar(service string) func(*http.Request) look.Bar {
+	return func(r *http.Request) look.Bar {
+		if app := n.app.Load(); app != nil {
+			return app.Bar(service)(r)
+		}
+		return look.Bar{Current: service}
+	}
+}

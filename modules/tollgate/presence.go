@@ -1,0 +1,319 @@
+package tollgate
+
+import (
+	"cmp"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
+
+	"github.com/tollgate-gateway/tollgate/internal/look"
+	"github.com/tollgate-gateway/tollgate/internal/loopback"
+	"github.com/tollgate-gateway/tollgate/internal/origin"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
+)
+
+// Presence is what a handler tells of its service to those who look for one.
+type Presence struct {
+	Service string // its name, as in the configuration
+	Title   string // for people, such as Forum
+	Summary string // one line, what it is
+	Path    string // of its first page for people; empty: it has none
+	API     string // path of the reference of its API; empty: there is none
+	// Visible reports whether who asks may know of the service. Default: everybody may.
+	Visible func(*http.Request) bool
+}
+
+// Present is a handler that is a service.
+type Present interface{ Presence() Presence }
+
+// Mounted is a service of the process, and where it is.
+type Mounted struct {
+	Presence
+	Addresses []Address // where the handlers are that told the same
+}
+
+// Address is where a handler is, as the configuration says it.
+type Address struct {
+	Scheme string
+	Host   string // of the site; empty: any. It may begin with *.
+	Port   string // empty: that of the scheme
+	Prefix string // what handle_path and the like take from the path before the handler sees it
+	Here   bool   // the server listens for this machine alone, or the host is a name of this machine
+	paths  caddyhttp.MatchPath
+}
+
+// String returns the address as a browser shows it, without a path.
+func (a Address) String() string {
+	host := cmp.Or(a.Host, "*")
+	if a.Port != "" {
+		host = net.JoinHostPort(host, a.Port)
+	} else if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return a.Scheme + "://" + host + a.Prefix
+}
+
+// from returns what stands before a path of the handler in a link on a page that a request asks for: nothing but the
+// prefix on the same site. ok is false where the one who asks cannot get there.
+func (a Address) from(r *http.Request) (base string, near int, ok bool) {
+	name, port := splitHost(r.Host)
+	scheme := origin.Scheme(r)
+	if port == defaultPort(scheme) {
+		port = ""
+	}
+	switch {
+	case a.covers(name) && a.Scheme == scheme && a.Port == port:
+		return a.Prefix, 0, true
+	case a.Here && !loopback.Direct(r, edge.Address(r)):
+		return "", 0, false
+	case strings.HasPrefix(a.Host, "*."):
+		return "", 0, false
+	}
+	there := a
+	there.Host = cmp.Or(a.Host, name)
+	near = 2
+	if a.Scheme == "https" {
+		near = 1
+	}
+	return there.String(), near, true
+}
+
+// covers reports whether a site with the host of the address answers to a name.
+func (a Address) covers(name string) bool {
+	if rest, wild := strings.CutPrefix(a.Host, "*."); wild {
+		_, parent, ok := strings.Cut(name, ".")
+		return ok && strings.EqualFold(parent, rest)
+	}
+	return a.Host == "" || strings.EqualFold(a.Host, name)
+}
+
+// has reports whether the matchers before the handler let a path pass.
+func (a Address) has(path string) bool {
+	return len(a.paths) == 0 || slices.ContainsFunc(a.paths, func(pattern string) bool {
+		if prefix, open := strings.CutSuffix(pattern, "*"); open {
+			return strings.HasPrefix(a.Prefix+path, prefix)
+		}
+		return pattern == a.Prefix+path
+	})
+}
+
+// URL returns the address of a path of the service for who asks: a path on the same site, and else a whole address.
+// It is empty where there is no such path or who asks cannot get there.
+func (m *Mounted) URL(r *http.Request, path string) string {
+	found, nearest := "", 0
+	for _, a := range m.Addresses {
+		if path == "" || !a.has(path) {
+			continue
+		}
+		if base, near, ok := a.from(r); ok && (found == "" || near < nearest) {
+			found, nearest = base+path, near
+		}
+	}
+	return found
+}
+
+// Services returns the services of the process that who asks may know of. Those of the home page are the first.
+func (a *App) Services(r *http.Request) []*Mounted {
+	return slices.DeleteFunc(a.AllServices(), func(m *Mounted) bool { return m.Visible != nil && !m.Visible(r) })
+}
+
+// AllServices returns the services of the process, for administrators.
+func (a *App) AllServices() []*Mounted {
+	if all := a.mounted.Load(); all != nil {
+		return slices.Clone(*all)
+	}
+	return nil
+}
+
+// Bar returns what the bar at the top of the pages of a service shows.
+func (a *App) Bar(service string) func(*http.Request) look.Bar {
+	return func(r *http.Request) look.Bar {
+		bar := look.Bar{Brand: a.BrandOfPages(), Current: service}
+		for _, m := range a.Services(r) {
+			if to := m.URL(r, m.Path); to != "" {
+				bar.Services = append(bar.Services, look.Service{Name: m.Service, Title: m.Title, URL: to})
+			}
+		}
+		return bar
+	}
+}
+
+// findServices walks the servers of the configuration. It is called when all apps are provisioned.
+func (a *App) findServices() {
+	loaded, err := a.ctx.AppIfConfigured("http")
+	servers, ok := loaded.(*caddyhttp.App)
+	if err != nil || !ok { // it has no servers
+		return
+	}
+	var all []*Mounted
+	for _, name := range slices.Sorted(maps.Keys(servers.Servers)) {
+		server := servers.Servers[name]
+		w := &walk{server: server, all: &all}
+		for _, at := range listening(servers, server) {
+			w.routes(server.Routes, at, 0)
+		}
+	}
+	slices.SortStableFunc(all, func(m, n *Mounted) int {
+		return cmp.Or(boolCompare(n.Service == homeService, m.Service == homeService), cmp.Compare(m.Title, n.Title))
+	})
+	a.mounted.Store(&all)
+}
+
+// homeService is the name of the service whose page shows the others.
+const homeService = "home"
+
+func boolCompare(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case x:
+		return 1
+	}
+	return -1
+}
+
+// listening are the addresses of a server without a host.
+func listening(app *caddyhttp.App, server *caddyhttp.Server) (all []Address) {
+	plain := cmp.Or(app.HTTPPort, caddyhttp.DefaultHTTPPort)
+	for _, text := range server.Listen {
+		at, err := caddy.ParseNetworkAddress(text)
+		if err != nil || at.IsUnixNetwork() || at.IsFdNetwork() { // whose clients have no address of it
+			continue
+		}
+		a := Address{Scheme: "http", Here: ofMachine(at.Host)}
+		if len(server.TLSConnPolicies) > 0 && int(at.StartPort) != plain {
+			a.Scheme = "https"
+		}
+		if a.Port = strconv.FormatUint(uint64(at.StartPort), 10); a.Port == defaultPort(a.Scheme) {
+			a.Port = ""
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// splitHost splits a host into its name and port, which may be empty.
+func splitHost(host string) (name, port string) {
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		return name, port
+	}
+	return strings.Trim(host, "[]"), ""
+}
+
+// ofMachine reports whether a host is a name or an address of this machine alone.
+func ofMachine(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") || ip != nil && ip.IsLoopback()
+}
+
+// walk goes through the routes of a server.
+type walk struct {
+	server *caddyhttp.Server
+	all    *[]*Mounted
+}
+
+// maxDepth bounds how deep routes are in each other: a named route may invoke itself.
+const maxDepth = 50
+
+func (w *walk) routes(routes caddyhttp.RouteList, at Address, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	for _, route := range routes {
+		if len(route.MatcherSets) == 0 { // what it strips from the path, later routes do not see either
+			at = w.handlers(route.Handlers, at, depth)
+			continue
+		}
+		for _, at := range narrowed(at, route.MatcherSets) {
+			w.handlers(route.Handlers, at, depth)
+		}
+	}
+}
+
+// handlers goes through the handlers of a route, and returns the address of what comes behind them.
+func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, at Address, depth int) Address {
+	for _, handler := range handlers {
+		switch handler := handler.(type) {
+		case *caddyhttp.Subroute:
+			w.routes(handler.Routes, at, depth+1)
+		case *caddyhttp.Invoke:
+			if named := w.server.NamedRoutes[handler.Name]; named != nil {
+				w.routes(caddyhttp.RouteList{*named}, at, depth+1)
+			}
+		case *rewrite.Rewrite:
+			if strip := handler.StripPathPrefix; strip != "" && !strings.Contains(strip, "{") {
+				at.Prefix += "/" + strings.Trim(strip, "/")
+			}
+		case Present:
+			w.add(handler.Presence(), at)
+		}
+	}
+	return at
+}
+
+// narrowed are the addresses that sets of matchers leave of one.
+func narrowed(at Address, sets caddyhttp.MatcherSets) []Address {
+	all := make([]Address, 0, len(sets))
+	for _, set := range sets {
+		one := at
+		hosts := []string{at.Host}
+		for _, matcher := range set {
+			switch matcher := matcher.(type) {
+			case caddyhttp.MatchHost:
+				hosts = known(matcher)
+			case *caddyhttp.MatchHost:
+				hosts = known(*matcher)
+			case caddyhttp.MatchPath:
+				one.paths = matcher
+			case *caddyhttp.MatchPath:
+				one.paths = *matcher
+			}
+		}
+		for _, host := range hosts {
+			of := one
+			of.Host, of.Here = host, at.Here || ofMachine(host)
+			all = append(all, of)
+		}
+	}
+	return all
+}
+
+// known are hosts with the values of their placeholders. A host that only a request tells has no address.
+func known(hosts []string) (all []string) {
+	for _, host := range hosts {
+		if host = caddy.NewReplacer().ReplaceKnown(host, ""); !strings.Contains(host, "{") && host != "" {
+			all = append(all, host)
+		}
+	}
+	return all
+}
+
+// add adds a handler to the service that it is of.
+func (w *walk) add(p Presence, at Address) {
+	i := slices.IndexFunc(*w.all, func(m *Mounted) bool {
+		return m.Service == p.Service && m.Title == p.Title && m.Path == p.Path && m.API == p.API && (m.Visible == nil) == (p.Visible == nil)
+	})
+	if i < 0 {
+		*w.all = append(*w.all, &Mounted{Presence: p, Addresses: []Address{at}})
+		return
+	}
+	m := (*w.all)[i]
+	if before := m.Visible; before != nil {
+		m.Visible = func(r *http.Request) bool { return before(r) || p.Visible(r) }
+	}
+	m.Addresses = append(m.Addresses, at)
+}

@@ -1,0 +1,69 @@
+package tollgate
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// began is when the process did.
+var began = time.Now()
+
+// Began returns when the process began, and when the configuration was loaded.
+func (a *App) Began() (process, configuration time.Time) { return began, a.loaded }
+
+// ServedDatabase is a database that services of the configuration use.
+type ServedDatabase struct {
+	DB       *store.DB
+	Services []string // sorted
+}
+
+// ServedDatabases returns the databases of all services, those with more services first.
+func (a *App) ServedDatabases() (all []ServedDatabase) {
+	for _, service := range slices.Sorted(maps.Keys(a.served)) {
+		i := slices.IndexFunc(all, func(s ServedDatabase) bool { return s.DB == a.served[service] })
+		if i < 0 {
+			all = append(all, ServedDatabase{DB: a.served[service]})
+			i = len(all) - 1
+		}
+		all[i].Services = append(all[i].Services, service)
+	}
+	slices.SortStableFunc(all, func(s, t ServedDatabase) int { return len(t.Services) - len(s.Services) })
+	return all
+}
+
+// backupFile has the note of the last backup, in the folder for files of the keyring.
+const backupFile = "last-backup.json"
+
+// Backup is the note of a backup.
+type Backup struct {
+	At     time.Time `json:"at"` // what was acknowledged before is in it
+	Folder string    `json:"folder"`
+}
+
+// NoteBackup notes that a backup was made on this machine.
+func (a *App) NoteBackup(b Backup) error {
+	text, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(a.dir, 0o700); err != nil {
+		return err
+	}
+	file := filepath.Join(a.dir, backupFile)
+	if err := os.WriteFile(file+".new", append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// LastBackup returns the note of the last backup; ok is false where there is none.
+func (a *App) LastBackup() (b Backup, ok bool) {
+	text, err := os.ReadFile(filepath.Join(a.dir, backupFile))
+	return b, err == nil && json.Unmarshal(text, &b) == nil
+}
