@@ -26,6 +26,10 @@ export CGO_ENABLED := 0
 # of the tests' time in it, and has nothing to find there.
 UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false
 
+# The end-to-end tests start gateways, databases and browsers, so that one package of them is enough
+# for a machine at a time.
+RACE := CGO_ENABLED=1 go test -race $(UNWATCHED) -vet=off -timeout 20m
+
 .PHONY: deps build test lint bench fuzz run xcaddy package check clean fmt
 .DEFAULT_GOAL := build
 
@@ -38,7 +42,10 @@ build: ## bin/tollgate, one static binary
 	go build -ldflags "$(LDFLAGS)" -o bin/tollgate ./cmd/tollgate
 
 test: deps lint build ## everything: unit, adapt tables, integration, end to end with bin/tollgate; go vet is a part of lint
-	CGO_ENABLED=1 go test -race $(UNWATCHED) -vet=off -timeout 20m ./...
+	status=0; \
+	$(RACE) $$(go list ./... | grep -v /e2e) || status=1; \
+	$(RACE) -p 1 ./cmd/tollgate/e2e/... || status=1; \
+	exit $$status
 
 lint: $(TOOLS) ## the rules of .golangci.yml, formatting and import arrows among them
 	$(LINT) run ./...

@@ -127,7 +127,7 @@ func seed(ctx context.Context, dir string) (key string, err error) {
 		return "", fmt.Errorf("adding the provider key: %w", err)
 	}
 	limit := int64(plenty)
-	made, err := service.CreateKey(ctx, user, keychain.KeyOptions{RateLimitPerMinute: &limit})
+	made, err := service.CreateKey(ctx, user, keychain.KeyOptions{Limits: keychain.Limits{RateLimitPerMinute: &limit}})
 	if err != nil {
 		return "", fmt.Errorf("making the gateway key: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,10 +125,11 @@ func decode(text []byte, into any) error {
 		}
 		return nil
 	case errors.As(err, &kind):
-		if kind.Field == "" {
+		member := memberPath(kind.Field)
+		if member == "" {
 			return refuse(http.StatusBadRequest, "invalid_value", "", "the body must be a JSON object")
 		}
-		return refuse(http.StatusBadRequest, "invalid_value", kind.Field, kind.Field+" "+mismatch(kind))
+		return refuse(http.StatusBadRequest, "invalid_value", member, member+" "+mismatch(kind))
 	case errors.As(err, &syntax):
 		return refuse(http.StatusBadRequest, "invalid_json", "", "the body is not JSON: "+syntax.Error()+" at byte "+strconv.FormatInt(syntax.Offset, 10))
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -138,6 +140,13 @@ func decode(text []byte, into any) error {
 		return refuse(http.StatusBadRequest, "unknown_parameter", Quote(name), "there is no member "+Quote(name)+" here")
 	}
 	return refuse(http.StatusBadRequest, "invalid_value", "", "the body has a value that cannot be read: "+Quote(err.Error()))
+}
+
+// memberPath returns the path of a member of the body. It leaves out the names of embedded
+// structs, which encoding/json has among those of the members; no member begins with a capital.
+func memberPath(field string) string {
+	path := strings.Split(field, ".")
+	return strings.Join(slices.DeleteFunc(path, func(name string) bool { return name != "" && name[0] >= 'A' && name[0] <= 'Z' }), ".")
 }
 
 // mismatch tells what a member must be. The error of a number that does not fit has

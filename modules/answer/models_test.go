@@ -329,7 +329,7 @@ func TestCascadeKey(t *testing.T) { //nolint:paralleltest // Caddy runs one conf
 	s := newSite(t, provider("openai", up), "model cascade {\n key gw_unknown\n }")
 	s.answered(http.StatusServiceUnavailable, "ServiceUnavailable")
 	most := int64(440)
-	key := s.user("treasury", keychain.KeyOptions{Budgets: keychain.Budgets{TokensPerDay: &most}}, "openai")
+	key := s.user("treasury", keychain.KeyOptions{Limits: keychain.Limits{Budgets: keychain.Budgets{TokensPerDay: &most}}}, "openai")
 	if err := s.load(models, provider("openai", up), "model cascade {\n key "+key+"\n }"); err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestCascadeKey(t *testing.T) { //nolint:paralleltest // Caddy runs one conf
 	if got := s.used("treasury"); got.Requests != 4 || up.asked.Load() != 4 {
 		t.Errorf("%+v of %d", got, up.asked.Load())
 	}
-	other := s.user("treasury", keychain.KeyOptions{AllowedModels: []string{"groq/*"}})
+	other := s.user("treasury", keychain.KeyOptions{Limits: keychain.Limits{AllowedModels: []string{"groq/*"}}})
 	if err := s.load(models, provider("openai", up), "model cascade {\n key "+other+"\n }"); err != nil {
 		t.Fatal(err)
 	}

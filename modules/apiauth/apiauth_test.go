@@ -211,7 +211,7 @@ func TestPlaceholders(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := int64(60)
-	limited, err := s.service.CreateKey(t.Context(), "alice", keychain.KeyOptions{Label: "my {env.HOME}", RateLimitPerMinute: &limit})
+	limited, err := s.service.CreateKey(t.Context(), "alice", keychain.KeyOptions{Label: "my {env.HOME}", Limits: keychain.Limits{RateLimitPerMinute: &limit}})
 	if err != nil {
 		t.Fatal(err)
 	}

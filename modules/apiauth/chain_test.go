@@ -31,7 +31,7 @@ func BenchmarkChain(b *testing.B) {
 		b.Fatal(err)
 	}
 	limit := int64(1_000_000_000)
-	key, err = s.service.CreateKey(b.Context(), "alice", keychain.KeyOptions{Label: "bench", RateLimitPerMinute: &limit})
+	key, err = s.service.CreateKey(b.Context(), "alice", keychain.KeyOptions{Label: "bench", Limits: keychain.Limits{RateLimitPerMinute: &limit}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestCountingRefuses(t *testing.T) { //nolint:paralleltest // Caddy runs one
 		if _, _, _, err := kept.Keychain.InitUser(t.Context(), user); err != nil {
 			t.Fatal(err)
 		}
-		key, err := kept.Keychain.CreateKey(t.Context(), user, keychain.KeyOptions{AllowedModels: allowed})
+		key, err := kept.Keychain.CreateKey(t.Context(), user, keychain.KeyOptions{Limits: keychain.Limits{AllowedModels: allowed}})
 		if err != nil {
 			t.Fatal(err)
 		}

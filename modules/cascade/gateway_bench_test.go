@@ -62,7 +62,7 @@ func BenchmarkGateway(b *testing.B) {
 		b.Fatal(err)
 	}
 	limit := int64(1_000_000_000)
-	key, err := service.CreateKey(b.Context(), "bench", keychain.KeyOptions{RateLimitPerMinute: &limit})
+	key, err := service.CreateKey(b.Context(), "bench", keychain.KeyOptions{Limits: keychain.Limits{RateLimitPerMinute: &limit}})
 	if err != nil {
 		b.Fatal(err)
 	}

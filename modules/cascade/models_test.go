@@ -36,7 +36,7 @@ func TestModelOfEachName(t *testing.T) { //nolint:paralleltest // Caddy runs one
 			t.Fatal(err)
 		}
 	}
-	key, err := kept.Keychain.CreateKey(t.Context(), "alice", keychain.KeyOptions{AllowedModels: []string{"openai/*"}})
+	key, err := kept.Keychain.CreateKey(t.Context(), "alice", keychain.KeyOptions{Limits: keychain.Limits{AllowedModels: []string{"openai/*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

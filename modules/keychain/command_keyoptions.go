@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,79 +96,86 @@ var keyLimitFlagNames = func() []string {
 	return names
 }()
 
-// change is what the flags that were given say. Budgets and rates that no flag names stay as
-// they are in now.
-func (f *keyFlags) change(now keychain.Limits) (change keychain.KeyChange, err error) {
+// change returns the change that the flags make which were given. Limits that no flag names stay
+// as they are.
+func (f *keyFlags) change() (change keychain.KeyChange, err error) {
 	change.Impose = !f.own
 	if f.set.Changed("label") {
 		change.Label = &f.label
-	}
-	if f.set.Changed("rate-limit") {
-		change.RateLimitPerMinute = &f.rateLimit
 	}
 	if f.set.Changed("effort-mode") {
 		mode := keychain.EffortMode(f.mode)
 		change.EffortMode = &mode
 	}
-	if f.set.Changed("allow") {
-		models := f.allow
-		if len(models) == 1 && models[0] == none {
-			models = nil
-		}
-		change.AllowedModels = &models
-	}
-	if f.set.Changed("tools") {
-		tools := f.tools
-		if len(tools) == 1 && tools[0] == "all" {
-			tools = nil
-		}
-		change.AllowedTools = &tools
-	}
-	if f.set.Changed("expires") {
-		if change.ClearExpiry = f.expires == none; !change.ClearExpiry {
-			at, err := parseEnd(f.expires, time.Now())
-			if err != nil {
-				return change, err
-			}
-			change.ExpiresAt = &at
-		}
-	}
-	if f.set.Changed("tokens-per-minute") {
-		change.TokensPerMinute = new(*int64)
-	}
-	if f.set.Changed("parallel") {
-		change.ParallelRequests = new(*int64)
-	}
-	if err := errors.Join(setBudget(f.set, "tokens-per-minute", f.tokens, change.TokensPerMinute, parseTokens),
-		setBudget(f.set, "parallel", f.number, change.ParallelRequests, parseWhole)); err != nil {
-		return change, err
-	}
-	if !f.changesBudgets() {
-		return change, nil
-	}
-	budgets := now.Budgets
-	change.Budgets = &budgets
-	for i, b := range budgetFlags {
-		var err error
-		if b.tokens != nil {
-			err = setBudget(f.set, b.name, f.budgets[i], b.tokens(&budgets), parseTokens)
-		} else {
-			err = setBudget(f.set, b.name, f.budgets[i], b.usd(&budgets), spending.ParseUSD)
-		}
-		if err != nil {
-			return change, err
-		}
-	}
-	return change, nil
+	change.Limits, err = f.edit(time.Now())
+	return change, err
 }
 
-func (f *keyFlags) changesBudgets() bool {
-	for _, b := range budgetFlags {
-		if f.set.Changed(b.name) {
-			return true
+// edit returns how the flags that were given change limits. An end that is so long from now is
+// one from that time.
+func (f *keyFlags) edit(now time.Time) (func(*keychain.Limits), error) {
+	given, err := f.read(now)
+	return func(l *keychain.Limits) {
+		if f.set.Changed("rate-limit") || f.set.Changed("no-rate-limit") {
+			l.RateLimitPerMinute = given.RateLimitPerMinute
+		}
+		if f.set.Changed("expires") {
+			l.ExpiresAt = given.ExpiresAt
+		}
+		if f.set.Changed("allow") {
+			l.AllowedModels = given.AllowedModels
+		}
+		if f.set.Changed("tools") {
+			l.AllowedTools = given.AllowedTools
+		}
+		if f.set.Changed("tokens-per-minute") {
+			l.TokensPerMinute = given.TokensPerMinute
+		}
+		if f.set.Changed("parallel") {
+			l.ParallelRequests = given.ParallelRequests
+		}
+		for _, b := range budgetFlags {
+			switch {
+			case !f.set.Changed(b.name):
+			case b.tokens != nil:
+				*b.tokens(&l.Budgets) = *b.tokens(&given.Budgets)
+			default:
+				*b.usd(&l.Budgets) = *b.usd(&given.Budgets)
+			}
+		}
+	}, err
+}
+
+// read returns the limits that the flags name, alone.
+func (f *keyFlags) read(now time.Time) (l keychain.Limits, err error) {
+	if f.set.Changed("rate-limit") {
+		l.RateLimitPerMinute = &f.rateLimit
+	}
+	if f.set.Changed("expires") && f.expires != none {
+		at, err := parseEnd(f.expires, now)
+		if err != nil {
+			return l, err
+		}
+		l.ExpiresAt = &at
+	}
+	if l.AllowedModels = f.allow; slices.Equal(f.allow, []string{none}) {
+		l.AllowedModels = nil
+	}
+	if l.AllowedTools = f.tools; slices.Equal(f.tools, []string{"all"}) {
+		l.AllowedTools = nil
+	}
+	failed := []error{
+		setBudget(f.set, "tokens-per-minute", f.tokens, &l.TokensPerMinute, parseTokens),
+		setBudget(f.set, "parallel", f.number, &l.ParallelRequests, parseWhole),
+	}
+	for i, b := range budgetFlags {
+		if b.tokens != nil {
+			failed = append(failed, setBudget(f.set, b.name, f.budgets[i], b.tokens(&l.Budgets), parseTokens))
+		} else {
+			failed = append(failed, setBudget(f.set, b.name, f.budgets[i], b.usd(&l.Budgets), spending.ParseUSD))
 		}
 	}
-	return false
+	return l, errors.Join(failed...)
 }
 
 func setBudget[T any](set *pflag.FlagSet, name, text string, into **T, parse func(string) (T, error)) error {
@@ -205,32 +213,10 @@ func parseEnd(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is neither a time such as 2027-01-31 or 2027-01-31T18:00:00Z nor a duration such as 90d", text)
 }
 
-// options are those of a new key.
+// options returns those of a new key.
 func (f *keyFlags) options() (keychain.KeyOptions, error) {
-	change, err := f.change(keychain.Limits{})
-	if err != nil {
-		return keychain.KeyOptions{}, err
-	}
-	options := keychain.KeyOptions{
-		Label: f.label, RateLimitPerMinute: change.RateLimitPerMinute, ExpiresAt: change.ExpiresAt,
-		EffortMode: keychain.EffortMode(f.mode), Impose: change.Impose,
-	}
-	if change.AllowedModels != nil {
-		options.AllowedModels = *change.AllowedModels
-	}
-	if change.AllowedTools != nil {
-		options.AllowedTools = *change.AllowedTools
-	}
-	if change.Budgets != nil {
-		options.Budgets = *change.Budgets
-	}
-	if change.TokensPerMinute != nil {
-		options.Rates.TokensPerMinute = *change.TokensPerMinute
-	}
-	if change.ParallelRequests != nil {
-		options.Rates.ParallelRequests = *change.ParallelRequests
-	}
-	return options, nil
+	limits, err := f.read(time.Now())
+	return keychain.KeyOptions{Label: f.label, Limits: limits, EffortMode: keychain.EffortMode(f.mode), Impose: !f.own}, err
 }
 
 // showOptions writes the limits that a key has.

@@ -178,7 +178,7 @@ are the user's own. To bind all keys of a user: tollgate keychain users limit.
 // firstKey makes the user. Their first key, which comes with them, is the one
 // that was asked for: nobody would ever see another one.
 func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keychain.NewKey, error) {
-	change, err := flags.change(keychain.Limits{})
+	change, err := flags.change()
 	if err != nil {
 		return nil, err
 	}
@@ -211,19 +211,15 @@ With --own they are the user's own.
 		Args: cobra.ExactArgs(1),
 	}
 	flags := newKeyFlags(cmd.Flags())
-	unlimited := cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
+	cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
 	cmd.MarkFlagsOneRequired(append(limitFlagNames, "label", "effort-mode", "no-rate-limit")...)
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
-		now, err := s.limitsOf(args[0], flags)
+		change, err := flags.change()
 		if err != nil {
 			return err
 		}
-		change, err := flags.change(now)
-		if err != nil {
-			return err
-		}
-		change.ClearRateLimit, change.Catalog = *unlimited, s.catalog
+		change.Catalog = s.catalog
 		key, err := s.UpdateKey(s.Ctx, s.user, args[0], change)
 		if err != nil {
 			return err
@@ -231,30 +227,6 @@ With --own they are the user's own.
 		return s.Table(key, func(w io.Writer) { showKeys(w, *key) })
 	})
 	return cmd
-}
-
-// limitsOf returns the limits that a key has, its own or imposed ones, of which flags change
-// some.
-func (s *session) limitsOf(keyID string, flags *keyFlags) (keychain.Limits, error) {
-	keys, err := s.Keys(s.Ctx, s.user)
-	if err != nil {
-		return keychain.Limits{}, err
-	}
-	for i := range keys {
-		k := &keys[i]
-		if k.ID != keyID {
-			continue
-		}
-		if flags.own {
-			return k.Limits, nil
-		}
-		for j := range k.Imposed {
-			if k.Imposed[j].On == keychain.OnKey {
-				return k.Imposed[j].Limits, nil
-			}
-		}
-	}
-	return keychain.Limits{}, nil // the update will say that there is no such key
 }
 
 func showNewKey(w io.Writer, key *keychain.NewKey) {

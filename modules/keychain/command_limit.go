@@ -22,7 +22,7 @@ type limited struct {
 // imposes on a holder, whom find returns.
 func limitCommand(o *options, cmd *cobra.Command, find func(s *session, args []string) (limited, error)) *cobra.Command {
 	flags := newLimitFlags(cmd.Flags())
-	unlimited := cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
+	cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
 	lift := cmd.Flags().Bool("lift", false, "Lifts all limits that are imposed")
 	until := cmd.Flags().String("until", "", "Imposes the other flags for a time, until then, such as 2027-01-31 or 7d, in place of the limits of the same names; none ends that")
 	cmd.MarkFlagsMutuallyExclusive("lift", "until")
@@ -43,15 +43,12 @@ func limitCommand(o *options, cmd *cobra.Command, find func(s *session, args []s
 		limits, err := s.ImposedLimits(s.Ctx, holder.on, holder.id)
 		if err == nil && *until == "" && slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed) {
 			var change keychain.KeyChange
-			if change, err = flags.change(limits); err != nil {
+			if change, err = flags.change(); err != nil {
 				return err
 			}
-			change.ClearRateLimit, change.Catalog = *unlimited, s.catalog
+			change.Catalog = s.catalog
 			if *lift {
-				change = keychain.KeyChange{
-					ClearRateLimit: true, ClearExpiry: true, AllowedModels: new([]string), AllowedTools: new([]string), Budgets: new(keychain.Budgets),
-					TokensPerMinute: new(*int64), ParallelRequests: new(*int64),
-				}
+				change.Limits = func(l *keychain.Limits) { *l = keychain.Limits{} }
 			}
 			limits, err = s.Impose(s.Ctx, holder.on, holder.id, change)
 		}
@@ -87,15 +84,11 @@ func (s *session) raise(holder limited, flags *keyFlags, until string) error {
 	if err != nil {
 		return err
 	}
-	options, err := flags.options()
+	limits, err := flags.read(time.Now())
 	if err != nil {
 		return err
 	}
-	raise := &keychain.Raise{Until: end, Limits: keychain.Limits{
-		RateLimitPerMinute: options.RateLimitPerMinute, ExpiresAt: options.ExpiresAt, AllowedModels: options.AllowedModels, AllowedTools: options.AllowedTools,
-		Budgets: options.Budgets, Rates: options.Rates,
-	}}
-	return s.SetRaise(s.Ctx, holder.on, holder.id, raise, s.catalog)
+	return s.SetRaise(s.Ctx, holder.on, holder.id, &keychain.Raise{Until: end, Limits: limits}, s.catalog)
 }
 
 // limitFlagsUsage stands for the flags of newLimitFlags in a line of usage.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -96,7 +97,7 @@ limits away. Without flags it shows what there is.
 		Args: cobra.ExactArgs(1),
 	}
 	flags := newKeyLimitFlags(cmd.Flags())
-	unlimited := cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
+	cmd.Flags().Bool("no-rate-limit", false, "Lifts the limit of requests a minute")
 	lift := cmd.Flags().Bool("lift", false, "Lifts all limits")
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
 	names := append(slices.Clone(keyLimitFlagNames), "no-rate-limit")
@@ -114,17 +115,17 @@ limits away. Without flags it shows what there is.
 		}
 		key := keys[at]
 		if slices.ContainsFunc(append(names, "lift"), cmd.Flags().Changed) {
-			limits := key.Limits
-			change, err := flags.change(keychain.Limits{Budgets: limits.Budgets})
-			switch {
-			case err != nil:
+			edit, err := flags.edit(time.Now())
+			if err != nil {
 				return err
-			case *lift:
-				limits = keychain.KeyLimits{}
-			default:
-				limits = limitedBy(limits, &change, *unlimited)
 			}
-			if key, err = s.LimitKey(s.Ctx, owner, args[0], limits); err != nil {
+			limits := limitsOf(&key)
+			if edit(&limits); *lift {
+				limits = keychain.Limits{}
+			}
+			if key, err = s.LimitKey(s.Ctx, owner, args[0], keychain.KeyLimits{
+				RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets,
+			}); err != nil {
 				return err
 			}
 		}
@@ -215,25 +216,16 @@ func showProviderKeys(w io.Writer, keys ...keychain.ProviderKey) {
 	}
 }
 
-// limitedBy returns the limits of a provider key as a change leaves them.
-func limitedBy(limits keychain.KeyLimits, change *keychain.KeyChange, unlimited bool) keychain.KeyLimits {
-	if change.RateLimitPerMinute != nil || unlimited {
-		limits.RateLimitPerMinute = change.RateLimitPerMinute
-	}
-	if change.ExpiresAt != nil || change.ClearExpiry {
-		limits.ExpiresAt = change.ExpiresAt
-	}
-	if change.Budgets != nil {
-		limits.Budgets = *change.Budgets
-	}
-	return limits
+// limitsOf returns the limits of a provider key among those that a gateway key can have.
+func limitsOf(k *keychain.OwnedKey) keychain.Limits {
+	return keychain.Limits{RateLimitPerMinute: k.Limits.RateLimitPerMinute, ExpiresAt: k.Limits.ExpiresAt, Budgets: k.Limits.Budgets}
 }
 
 func showOwnedKeys(w io.Writer, keys ...keychain.OwnedKey) {
 	cli.Row(w, "KEY ID", "PROVIDER", "LABEL", "KEY", "CREATED", "USD TODAY", "THIS MONTH", "LIMITS")
 	for i := range keys {
 		k := &keys[i]
-		l := keychain.Limits{RateLimitPerMinute: k.Limits.RateLimitPerMinute, ExpiresAt: k.Limits.ExpiresAt, Budgets: k.Limits.Budgets}
+		l := limitsOf(k)
 		cli.Row(w, k.ID, k.Provider, k.Label, k.Masked, when(&k.CreatedAt), k.Today.USD, k.Month.USD, limitsText(&l))
 	}
 }

@@ -100,7 +100,7 @@ func (p *place) user(id string) (key string) {
 // limit imposes budgets.
 func (p *place) limit(on, holder string, b keychain.Budgets) {
 	p.t.Helper()
-	if _, err := p.Impose(p.t.Context(), on, holder, keychain.KeyChange{Budgets: &b}); err != nil {
+	if _, err := p.Impose(p.t.Context(), on, holder, keychain.KeyChange{Limits: func(l *keychain.Limits) { l.Budgets = b }}); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -165,7 +165,7 @@ func TestThresholds(t *testing.T) {
 		p.limit(keychain.OnUser, "ada", keychain.Budgets{TokensPerDay: new(int64(1000)), USDPerMonth: usd(100)})
 		p.limit(keychain.OnTeam, red.ID, keychain.Budgets{TokensPerWeek: new(int64(2000))})
 		p.limit(keychain.OnOrganisation, keychain.Organisation, keychain.Budgets{TokensTotal: new(int64(10_000))})
-		made, err := p.CreateKey(t.Context(), "ada", keychain.KeyOptions{Impose: true, Budgets: keychain.Budgets{TokensPerMonth: new(int64(100))}})
+		made, err := p.CreateKey(t.Context(), "ada", keychain.KeyOptions{Limits: keychain.Limits{Budgets: keychain.Budgets{TokensPerMonth: new(int64(100))}}, Impose: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -243,7 +243,7 @@ func TestChangesAreHeard(t *testing.T) {
 		seen func() bool
 	}{
 		{"a key's options", func() error {
-			_, err := here.UpdateKey(t.Context(), "alice", first.ID, KeyChange{RateLimitPerMinute: &limit})
+			_, err := here.UpdateKey(t.Context(), "alice", first.ID, KeyChange{Limits: func(l *Limits) { l.RateLimitPerMinute = &limit }})
 			return err
 		}, func() bool {
 			id, err := there.Authenticate(t.Context(), first.Key)

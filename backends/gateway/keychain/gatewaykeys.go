@@ -103,7 +103,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 	}
 	row, plain := s.newKey(userID, false, options)
 	hash := hashKey(plain) // it may have been asked for before it was made
-	limits := options.limits()
+	limits := row.Limits
 	var made *GatewayKey
 	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {
 		if err := s.requireUser(c, userID); err != nil {
@@ -164,7 +164,8 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	if err := change.check(s.now()); err != nil {
 		return nil, err
 	}
-	allowed, unknown, err := s.namedModels(ctx, userID, &change)
+	allowed := change.allowedModels()
+	unknown, err := s.unknownModels(ctx, change.Catalog, userID, allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +223,7 @@ func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, 
 	if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
 		return err
 	}
-	limits.apply(change)
+	limits.edit(change.Limits)
 	return s.impose(c, OnKey, key.limitedBy, &limits)
 }
 

@@ -99,7 +99,7 @@ func TestKeyLifecycle(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		primary := n.user(t, "alice")
-		made, err := n.CreateKey(t.Context(), "alice", KeyOptions{Label: "ci", RateLimitPerMinute: new(int64(60))})
+		made, err := n.CreateKey(t.Context(), "alice", KeyOptions{Label: "ci", Limits: Limits{RateLimitPerMinute: new(int64(60))}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,15 +119,15 @@ func TestKeyLifecycle(t *testing.T) {
 		if id, err = n.Authenticate(t.Context(), made.Key); err != nil || id.Label != "build" || id.EffortMode != EffortMax {
 			t.Errorf("identity %+v, error %v", id, err)
 		}
-		if changed, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{ClearRateLimit: true}); err != nil || changed.RateLimitPerMinute != nil || changed.Label != "build" {
+		if changed, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Limits: func(l *Limits) { l.RateLimitPerMinute = nil }}); err != nil || changed.RateLimitPerMinute != nil || changed.Label != "build" {
 			t.Errorf("unlimited %+v, error %v", changed, err)
 		}
-		if _, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{RateLimitPerMinute: new(int64(1))}); err != nil {
+		if _, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Limits: func(l *Limits) { l.RateLimitPerMinute = new(int64(1)) }}); err != nil {
 			t.Error(err)
 		}
 
 		// The primary key is replaced; what it was set to goes over.
-		if _, err := n.UpdateKey(t.Context(), "alice", primary.ID, KeyChange{Label: new("mine"), RateLimitPerMinute: new(int64(7)), EffortMode: new(EffortModelWins)}); err != nil {
+		if _, err := n.UpdateKey(t.Context(), "alice", primary.ID, KeyChange{Label: new("mine"), EffortMode: new(EffortModelWins), Limits: func(l *Limits) { l.RateLimitPerMinute = new(int64(7)) }}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := n.Authenticate(t.Context(), primary.Key); err != nil {
@@ -184,7 +184,7 @@ func TestKeyRefusals(t *testing.T) {
 		ctx := t.Context()
 		long := strings.Repeat("x", 101)
 		create := func(user, label string, limit *int64) error {
-			_, err := n.CreateKey(ctx, user, KeyOptions{Label: label, RateLimitPerMinute: limit})
+			_, err := n.CreateKey(ctx, user, KeyOptions{Label: label, Limits: Limits{RateLimitPerMinute: limit}})
 			return err
 		}
 		update := func(user, id string, change KeyChange) error {
@@ -205,8 +205,7 @@ func TestKeyRefusals(t *testing.T) {
 			"nobody creates":       {create("nobody", "", nil), 404, ""},
 			"nobody rotates":       {rotate, 404, ""},
 			"change label":         {update("alice", key.ID, KeyChange{Label: &long}), 400, "label"},
-			"change limit":         {update("alice", key.ID, KeyChange{RateLimitPerMinute: new(int64(0))}), 400, "rate_limit_per_minute"},
-			"both":                 {update("alice", key.ID, KeyChange{RateLimitPerMinute: new(int64(1)), ClearRateLimit: true}), 400, "clear_rate_limit"},
+			"change limit":         {update("alice", key.ID, KeyChange{Limits: func(l *Limits) { l.RateLimitPerMinute = new(int64(0)) }}), 400, "rate_limit_per_minute"},
 			"mode":                 {update("alice", key.ID, KeyChange{EffortMode: new(EffortMode("most"))}), 400, "effort_mode"},
 			"unknown key":          {update("alice", "gk_x", KeyChange{Label: new("x")}), 404, ""},
 			"another's key":        {update("bob", key.ID, KeyChange{Label: new("x")}), 404, ""},

@@ -161,7 +161,8 @@ func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChang
 	if on == OnUser {
 		user = holder
 	}
-	allowed, unknown, err := s.namedModels(ctx, user, &change)
+	allowed := change.allowedModels()
+	unknown, err := s.unknownModels(ctx, change.Catalog, user, allowed)
 	if err != nil {
 		return Limits{}, err
 	}
@@ -175,7 +176,7 @@ func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChang
 		if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
 			return err
 		}
-		limits.apply(&change)
+		limits.edit(change.Limits)
 		if err := s.impose(c, on, holder, &limits); err != nil {
 			return err
 		}
@@ -184,21 +185,10 @@ func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChang
 	return limits, err
 }
 
-// change returns the change that replaces all limits of a holder by l.
-func (l *Limits) change() KeyChange {
-	return KeyChange{
-		RateLimitPerMinute: l.RateLimitPerMinute, ClearRateLimit: l.RateLimitPerMinute == nil,
-		ExpiresAt: l.ExpiresAt, ClearExpiry: l.ExpiresAt == nil, AllowedModels: &l.AllowedModels, AllowedTools: &l.AllowedTools, Budgets: &l.Budgets,
-		TokensPerMinute: &l.TokensPerMinute, ParallelRequests: &l.ParallelRequests,
-	}
-}
-
 // SetLimits replaces all limits of a holder, as Impose changes them. Names of models that
 // neither the catalog nor the limits have that there are now are refused.
 func (s *Service) SetLimits(ctx context.Context, on, holder string, limits Limits, cat *catalog.Catalog) (Limits, error) {
-	change := limits.change()
-	change.Catalog = cat
-	return s.Impose(ctx, on, holder, change)
+	return s.Impose(ctx, on, holder, KeyChange{Limits: func(l *Limits) { *l = limits }, Catalog: cat})
 }
 
 // requireHolder returns an error where there is no such user or team.
@@ -214,13 +204,6 @@ func (s *Service) requireHolder(c store.Conn, on, holder string) error {
 	default:
 		return fmt.Errorf("there are no limits on a %s", on)
 	}
-}
-
-// apply changes limits as a change says.
-func (l *Limits) apply(change *KeyChange) {
-	options := l.options()
-	options.apply(change)
-	*l = options.limits()
 }
 
 // limitedBy returns the holder of the imposed limits that a key comes under which its user

@@ -15,13 +15,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
+// limitsTo returns the edit that replaces all limits.
+func limitsTo(limits Limits) func(*Limits) { return func(l *Limits) { *l = limits } }
+
 // tight returns limits of every kind, and a change that imposes them.
 func tight(now time.Time) (Limits, KeyChange) {
 	rate, usd, tokens, end := int64(5), spending.MicroUSD(1_000_000), int64(1000), now.Add(time.Hour).UTC().Truncate(time.Microsecond)
 	l := Limits{
 		RateLimitPerMinute: &rate, ExpiresAt: &end, AllowedModels: []string{"alpha/*"}, Budgets: Budgets{USDPerDay: &usd, TokensPerMonth: &tokens},
 	}
-	return l, KeyChange{RateLimitPerMinute: &rate, ExpiresAt: &end, AllowedModels: &l.AllowedModels, Budgets: &l.Budgets, Impose: true}
+	return l, KeyChange{Impose: true, Limits: limitsTo(l)}
 }
 
 // TestNothingLiftsImposedLimits has users try everything that they can do against limits
@@ -30,9 +33,9 @@ func TestNothingLiftsImposedLimits(t *testing.T) {
 	t.Parallel()
 	wide := func() KeyOptions {
 		rate, usd, tokens, end := int64(1_000_000), spending.MicroUSD(1_000_000_000), int64(1_000_000_000), start.AddDate(50, 0, 0)
-		return KeyOptions{RateLimitPerMinute: &rate, ExpiresAt: &end, AllowedModels: []string{"*"}, Budgets: Budgets{
+		return KeyOptions{Limits: Limits{RateLimitPerMinute: &rate, ExpiresAt: &end, AllowedModels: []string{"*"}, Budgets: Budgets{
 			USDPerDay: &usd, USDPerMonth: &usd, TokensPerDay: &tokens, TokensPerMonth: &tokens,
-		}}
+		}}}
 	}
 	must := func(t *testing.T, key *NewKey, err error) string {
 		t.Helper()
@@ -44,14 +47,11 @@ func TestNothingLiftsImposedLimits(t *testing.T) {
 	// A trick returns the keys that the user has got by it.
 	tricks := map[string]func(t *testing.T, n *node, user string, key *NewKey) []string{
 		"null for all": func(t *testing.T, n *node, user string, key *NewKey) []string {
-			_, err := n.UpdateKey(t.Context(), user, key.ID, KeyChange{ClearRateLimit: true, ClearExpiry: true, AllowedModels: new([]string), Budgets: new(Budgets)})
+			_, err := n.UpdateKey(t.Context(), user, key.ID, KeyChange{Limits: limitsTo(Limits{})})
 			return []string{must(t, key, err)}
 		},
 		"wider ones": func(t *testing.T, n *node, user string, key *NewKey) []string {
-			o := wide()
-			_, err := n.UpdateKey(t.Context(), user, key.ID, KeyChange{
-				RateLimitPerMinute: o.RateLimitPerMinute, ExpiresAt: o.ExpiresAt, AllowedModels: &o.AllowedModels, Budgets: &o.Budgets,
-			})
+			_, err := n.UpdateKey(t.Context(), user, key.ID, KeyChange{Limits: limitsTo(wide().Limits)})
 			return []string{must(t, key, err)}
 		},
 		"a second key": func(t *testing.T, n *node, user string, key *NewKey) []string {
@@ -230,7 +230,7 @@ func TestOwnLimitsBesideImposedOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		rate, models := int64(2), []string{"alpha/small"}
-		got, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{RateLimitPerMinute: &rate, AllowedModels: &models})
+		got, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Limits: limitsTo(Limits{RateLimitPerMinute: &rate, AllowedModels: models})})
 		if err != nil || *got.RateLimitPerMinute != 2 || !reflect.DeepEqual(got.Imposed, []Imposed{{On: OnKey, Holder: key.ID, By: ByOperator, Limits: limits}}) {
 			t.Fatalf("%+v, error %v", got, err)
 		}
@@ -238,9 +238,8 @@ func TestOwnLimitsBesideImposedOnes(t *testing.T) {
 		if *id.RateLimit() != 2 || id.Forbids(&Candidate{Entry: "alpha/small"}) != "" || id.Forbids(&Candidate{Entry: "alpha/large"}) != "the key's allowed_models" {
 			t.Errorf("%+v", id)
 		}
-		if got, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{
-			ClearRateLimit: true, ClearExpiry: true, AllowedModels: new([]string), Budgets: new(Budgets), Impose: true,
-		}); err != nil || *got.RateLimitPerMinute != 2 || len(got.Imposed) != 0 {
+		got, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Impose: true, Limits: limitsTo(Limits{})})
+		if err != nil || *got.RateLimitPerMinute != 2 || len(got.Imposed) != 0 {
 			t.Errorf("after the operator has lifted all: %+v, error %v", got, err)
 		}
 	})
@@ -252,8 +251,8 @@ func TestKeysBesideAFreeOne(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		first := n.user(t, "alice")
-		_, change := tight(n.now())
-		ci, err := n.CreateKey(t.Context(), "alice", KeyOptions{AllowedModels: *change.AllowedModels, Impose: true})
+		limits, _ := tight(n.now())
+		ci, err := n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{AllowedModels: limits.AllowedModels}, Impose: true})
 		if err != nil || len(ci.Imposed) != 1 || ci.AllowedModels != nil {
 			t.Fatalf("%+v, error %v", ci, err)
 		}
@@ -279,8 +278,9 @@ func TestImposedEnd(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		key := n.user(t, "alice")
-		_, change := tight(n.now())
-		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{ExpiresAt: change.ExpiresAt, Impose: true}); err != nil {
+		limits, _ := tight(n.now())
+		end := KeyChange{Impose: true, Limits: func(l *Limits) { l.ExpiresAt = limits.ExpiresAt }}
+		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, end); err != nil {
 			t.Fatal(err)
 		}
 		n.clock.Offset.Add(int64(2 * time.Hour))

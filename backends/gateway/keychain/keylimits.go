@@ -65,8 +65,7 @@ func (s *Service) owned(ctx context.Context, row *providerKeyRow) (OwnedKey, err
 func (s *Service) LimitKey(ctx context.Context, owner Owner, id string, limits KeyLimits) (OwnedKey, error) {
 	all := Limits{RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets}
 	all.tidy()
-	change := all.change()
-	if err := change.check(s.now()); err != nil {
+	if err := all.check(s.now()); err != nil {
 		return OwnedKey{}, err
 	}
 	var row providerKeyRow

@@ -13,27 +13,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// KeyOptions are what a new key is made with; the zero value has no limits.
+// KeyOptions are what a new gateway key is made with. The zero value has no limits.
 type KeyOptions struct {
-	Label              string
-	RateLimitPerMinute *int64
-	ExpiresAt          *time.Time
-	// AllowedModels are as a GatewayKey has them; nil: all.
-	AllowedModels []string
-	Budgets       Budgets
-	Rates         Rates
-	// AllowedTools are as a GatewayKey has them; nil: all.
-	AllowedTools []string
-	// EffortMode; empty: EffortOverride.
+	Label string
+	// Limits are the user's own, unless Impose is set.
+	Limits
+	// EffortMode is EffortOverride where it is empty.
 	EffortMode EffortMode
 	// TeamID is the team that the key is made for, in which its user is. Empty means the
 	// user's default team, whichever that is when the key is used.
 	TeamID string
-	// Catalog, with the user's own models, has what AllowedModels may name; nil:
-	// they may name any.
+	// Catalog has, with the user's own models, what AllowedModels may name. Nil means that
+	// they may name any model.
 	Catalog *catalog.Catalog
-	// Impose is set by the operator alone: the limits among the options are imposed,
-	// instead of being the user's own. A key without any then has none imposed.
+	// Impose is set by the operator alone. The limits are then imposed instead of being the
+	// user's own, and a key without any then has none imposed.
 	Impose bool
 }
 
@@ -47,22 +41,7 @@ func (o *KeyOptions) check(now time.Time) error {
 	if err := checkText("label", o.Label, 0, 100); err != nil {
 		return err
 	}
-	if err := checkLimit(o.RateLimitPerMinute); err != nil {
-		return err
-	}
-	if err := checkExpiry(o.ExpiresAt, now); err != nil {
-		return err
-	}
-	if err := checkAllowedModels(o.AllowedModels); err != nil {
-		return err
-	}
-	if err := checkAllowedTools(o.AllowedTools); err != nil {
-		return err
-	}
-	if err := o.Budgets.check(); err != nil {
-		return err
-	}
-	if err := o.Rates.check(); err != nil {
+	if err := o.Limits.check(now); err != nil {
 		return err
 	}
 	return checkEffortMode(o.EffortMode)
@@ -143,16 +122,6 @@ func (s *Service) unknownModels(ctx context.Context, cat *catalog.Catalog, userI
 	}), err
 }
 
-// namedModels returns the allowed models that a change sets, and which of them are unknown.
-func (s *Service) namedModels(ctx context.Context, userID string, change *KeyChange,
-) (allowed, unknown []string, err error) {
-	if change.AllowedModels == nil {
-		return nil, nil, nil
-	}
-	unknown, err = s.unknownModels(ctx, change.Catalog, userID, *change.AllowedModels)
-	return *change.AllowedModels, unknown, err
-}
-
 // refuseUnknown names the first of the patterns that is unknown and not allowed
 // already.
 func refuseUnknown(patterns, unknown, already []string) error {
@@ -171,12 +140,9 @@ const (
 	StatusRevoked = "revoked"
 )
 
-// options are what a key goes on with when its text is replaced.
+// options returns what the key goes on with when its text is replaced.
 func (k *GatewayKey) options() KeyOptions {
-	return KeyOptions{
-		Label: k.Label, RateLimitPerMinute: k.RateLimitPerMinute, ExpiresAt: k.ExpiresAt,
-		AllowedModels: k.AllowedModels, AllowedTools: k.AllowedTools, Budgets: k.Budgets, Rates: k.Rates, EffortMode: k.EffortMode,
-	}
+	return KeyOptions{Label: k.Label, Limits: k.Limits, EffortMode: k.EffortMode}
 }
 
 // end returns when the key ends, by its own limits or by imposed ones; nil: never.
@@ -195,77 +161,50 @@ func (k *GatewayKey) judge(now time.Time) {
 	}
 }
 
-// KeyChange is an update of a key; nil fields stay.
+// KeyChange is an update of a gateway key. What is nil stays as it is.
 type KeyChange struct {
-	Label              *string
-	RateLimitPerMinute *int64
-	// ClearRateLimit makes the key unlimited.
-	ClearRateLimit bool
-	ExpiresAt      *time.Time
-	// ClearExpiry makes the key last.
-	ClearExpiry bool
-	// AllowedModels; of nil: all.
-	AllowedModels *[]string
-	// AllowedTools; of nil: all.
-	AllowedTools *[]string
-	// Budgets replaces all of them.
-	Budgets *Budgets
-	// TokensPerMinute and ParallelRequests replace those of Rates. A pointer to nil takes a limit away.
-	TokensPerMinute, ParallelRequests **int64
-
+	Label      *string
 	EffortMode *EffortMode
+	// Limits edits the limits that there are. It must do the same each time it is called.
+	Limits func(*Limits)
 	// Catalog is that of KeyOptions. What the key allows already is not looked up.
 	Catalog *catalog.Catalog
-	// Impose is set by the operator alone: the imposed limits are changed, instead of
-	// the user's own.
+	// Impose is set by the operator alone. The imposed limits are then changed instead of the
+	// user's own.
 	Impose bool
 }
 
+// check returns an error where what the change sets is out of bounds.
 func (c *KeyChange) check(now time.Time) error {
-	if c.RateLimitPerMinute != nil && c.ClearRateLimit {
-		return invalid("clear_rate_limit", "clear_rate_limit and rate_limit_per_minute exclude each other")
-	}
-	if c.ExpiresAt != nil && c.ClearExpiry {
-		return invalid("clear_expiry", "clear_expiry and expires_at exclude each other")
-	}
 	changed := KeyOptions{EffortMode: EffortOverride}
 	changed.apply(c)
 	return changed.check(now)
 }
 
+// allowedModels returns the allowed models that the change sets, if any.
+func (c *KeyChange) allowedModels() []string {
+	var options KeyOptions
+	options.apply(c)
+	return options.AllowedModels
+}
+
+// apply changes options as c says.
 func (o *KeyOptions) apply(c *KeyChange) {
 	if c.Label != nil {
 		o.Label = *c.Label
 	}
-	if c.RateLimitPerMinute != nil || c.ClearRateLimit {
-		o.RateLimitPerMinute = c.RateLimitPerMinute
-	}
-	if c.ExpiresAt != nil || c.ClearExpiry {
-		o.ExpiresAt = c.ExpiresAt
-	}
-	if c.AllowedModels != nil {
-		o.AllowedModels = *c.AllowedModels
-	}
-	if c.AllowedTools != nil {
-		o.AllowedTools = *c.AllowedTools
-	}
-	if c.Budgets != nil {
-		o.Budgets = *c.Budgets
-	}
-	if c.TokensPerMinute != nil {
-		o.Rates.TokensPerMinute = *c.TokensPerMinute
-	}
-	if c.ParallelRequests != nil {
-		o.Rates.ParallelRequests = *c.ParallelRequests
-	}
 	if c.EffortMode != nil {
 		o.EffortMode = *c.EffortMode
+	}
+	if c.Limits != nil {
+		c.Limits(&o.Limits)
 	}
 }
 
 // set gives a key its options.
 func (k *GatewayKey) set(o KeyOptions, now time.Time) {
-	k.Label, k.EffortMode, k.Limits = o.Label, o.EffortMode, o.limits()
+	k.Label, k.EffortMode, k.Limits = o.Label, o.EffortMode, o.Limits
+	k.tidy()
 	k.judge(now)
 }
 

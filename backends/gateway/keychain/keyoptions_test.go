@@ -16,14 +16,14 @@ import (
 )
 
 func fullOptions() KeyOptions {
-	return KeyOptions{
-		Label: "ci", RateLimitPerMinute: new(int64(60)), ExpiresAt: new(start.Add(time.Hour)), AllowedModels: []string{"alpha/*", "beta/mid"},
+	limits := Limits{
+		RateLimitPerMinute: new(int64(60)), ExpiresAt: new(start.Add(time.Hour)), AllowedModels: []string{"alpha/*", "beta/mid"},
 		Budgets: Budgets{
 			TokensPerDay: new(int64(1)), TokensPerMonth: new(int64(maxBudgetTokens)),
 			USDPerDay: new(spending.MicroUSD(1)), USDPerMonth: new(spending.MicroUSD(spending.MaxUSD * spending.MicrosPerUSD)),
 		},
-		EffortMode: EffortMax,
 	}
+	return KeyOptions{Label: "ci", Limits: limits, EffortMode: EffortMax}
 }
 
 // TestKeyOptions makes a key with all options, reads it back in every way there
@@ -57,9 +57,9 @@ func TestKeyOptions(t *testing.T) {
 			t.Errorf("changed %+v, error %v", changed, err)
 		}
 		changed, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{
-			ClearExpiry: true, ClearRateLimit: true, AllowedModels: new([]string(nil)), Budgets: &Budgets{TokensPerDay: new(int64(5))}, EffortMode: new(EffortOverride),
+			EffortMode: new(EffortOverride), Limits: limitsTo(Limits{Budgets: Budgets{TokensPerDay: new(int64(5))}}),
 		})
-		open := KeyOptions{Label: "build", Budgets: Budgets{TokensPerDay: new(int64(5))}, EffortMode: EffortOverride}
+		open := KeyOptions{Label: "build", Limits: Limits{Budgets: Budgets{TokensPerDay: new(int64(5))}}, EffortMode: EffortOverride}
 		if err != nil || !reflect.DeepEqual(changed.options(), open) {
 			t.Errorf("opened %+v, error %v", changed, err)
 		}
@@ -70,8 +70,7 @@ func TestKeyOptions(t *testing.T) {
 		// The primary key hands its options on.
 		change := fullOptions()
 		_, err = n.UpdateKey(t.Context(), "alice", first.ID, KeyChange{
-			Label: &change.Label, RateLimitPerMinute: change.RateLimitPerMinute, ExpiresAt: change.ExpiresAt,
-			AllowedModels: &change.AllowedModels, Budgets: &change.Budgets, EffortMode: &change.EffortMode,
+			Label: &change.Label, EffortMode: &change.EffortMode, Limits: limitsTo(change.Limits),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +96,7 @@ func TestExpiry(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		n.user(t, "alice")
-		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{ExpiresAt: new(start.Add(time.Minute))})
+		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{ExpiresAt: new(start.Add(time.Minute))}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +114,7 @@ func TestExpiry(t *testing.T) {
 		}
 		n.keys.Del(hashKey(key.Key))
 		wantUnknownKey(t, n, key.Key)
-		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{ExpiresAt: new(start.Add(time.Hour))}); err != nil {
+		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Limits: func(l *Limits) { l.ExpiresAt = new(start.Add(time.Hour)) }}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
@@ -129,38 +128,33 @@ func TestKeyOptionRefusals(t *testing.T) {
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice")
 	for param, options := range map[string]KeyOptions{
-		"expires_at":               {ExpiresAt: new(start)},
-		"allowed_models":           {AllowedModels: make([]string, 101)},
-		"allowed_models[0]":        {AllowedModels: []string{""}},
-		"allowed_models[1]":        {AllowedModels: []string{"a/b", strings.Repeat("x", 200) + "/"}},
-		"allowed_models[2]":        {AllowedModels: []string{"a/*", "*", "model"}},
-		"allowed_models[3]":        {AllowedModels: []string{"a/*", "*", "ab*", "a*b/c"}},
-		"budgets.tokens_per_day":   {Budgets: Budgets{TokensPerDay: new(int64(0))}},
-		"budgets.tokens_per_month": {Budgets: Budgets{TokensPerMonth: new(int64(maxBudgetTokens + 1))}},
-		"budgets.usd_per_day":      {Budgets: Budgets{USDPerDay: new(spending.MicroUSD(0))}},
-		"budgets.usd_per_month":    {Budgets: Budgets{USDPerMonth: new(spending.MicroUSD(-1))}},
+		"expires_at":               {Limits: Limits{ExpiresAt: new(start)}},
+		"allowed_models":           {Limits: Limits{AllowedModels: make([]string, 101)}},
+		"allowed_models[0]":        {Limits: Limits{AllowedModels: []string{""}}},
+		"allowed_models[1]":        {Limits: Limits{AllowedModels: []string{"a/b", strings.Repeat("x", 200) + "/"}}},
+		"allowed_models[2]":        {Limits: Limits{AllowedModels: []string{"a/*", "*", "model"}}},
+		"allowed_models[3]":        {Limits: Limits{AllowedModels: []string{"a/*", "*", "ab*", "a*b/c"}}},
+		"budgets.tokens_per_day":   {Limits: Limits{Budgets: Budgets{TokensPerDay: new(int64(0))}}},
+		"budgets.tokens_per_month": {Limits: Limits{Budgets: Budgets{TokensPerMonth: new(int64(maxBudgetTokens + 1))}}},
+		"budgets.usd_per_day":      {Limits: Limits{Budgets: Budgets{USDPerDay: new(spending.MicroUSD(0))}}},
+		"budgets.usd_per_month":    {Limits: Limits{Budgets: Budgets{USDPerMonth: new(spending.MicroUSD(-1))}}},
 		"effort_mode":              {EffortMode: "most"},
 	} {
 		_, err := n.CreateKey(t.Context(), "alice", options)
 		wantRefusal(t, err, 400, "invalid_value", param)
-		change := KeyChange{ExpiresAt: options.ExpiresAt, Budgets: &options.Budgets}
-		if options.AllowedModels != nil {
-			change.AllowedModels = &options.AllowedModels
-		}
+		change := KeyChange{Limits: limitsTo(options.Limits)}
 		if options.EffortMode != "" {
 			change.EffortMode = &options.EffortMode
 		}
 		_, err = n.UpdateKey(t.Context(), "alice", key.ID, change)
 		wantRefusal(t, err, 400, "invalid_value", param)
 	}
-	_, err := n.CreateKey(t.Context(), "alice", KeyOptions{AllowedModels: []string{}})
+	_, err := n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{AllowedModels: []string{}}})
 	wantRefusal(t, err, 400, "invalid_value", "allowed_models")
-	_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{AllowedModels: &[]string{}})
+	_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Limits: func(l *Limits) { l.AllowedModels = []string{} }})
 	wantRefusal(t, err, 400, "invalid_value", "allowed_models")
-	_, err = n.CreateKey(t.Context(), "alice", KeyOptions{ExpiresAt: new(start.AddDate(9000, 0, 0))})
+	_, err = n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{ExpiresAt: new(start.AddDate(9000, 0, 0))}})
 	wantRefusal(t, err, 400, "invalid_value", "expires_at")
-	_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{ExpiresAt: new(start.Add(time.Hour)), ClearExpiry: true})
-	wantRefusal(t, err, 400, "invalid_value", "clear_expiry")
 	keys, err := n.Keys(t.Context(), "alice")
 	if err != nil || len(keys) != 1 || !reflect.DeepEqual(keys[0].options(), primaryOptions) {
 		t.Errorf("after all that: %+v, error %v", keys, err)
@@ -227,7 +221,7 @@ func TestMicroUSD(t *testing.T) {
 func TestKeyJSON(t *testing.T) {
 	t.Parallel()
 	k := GatewayKey{ID: "gk_1", UserID: "alice", CreatedAt: start, Imposed: []Imposed{}}
-	k.set(KeyOptions{Budgets: Budgets{USDPerDay: new(spending.MicroUSD(2_500_000))}, EffortMode: EffortOverride, AllowedModels: []string{}}, start)
+	k.set(KeyOptions{Limits: Limits{Budgets: Budgets{USDPerDay: new(spending.MicroUSD(2_500_000))}, AllowedModels: []string{}}, EffortMode: EffortOverride}, start)
 	got, err := json.Marshal(k)
 	want := `{"id":"gk_1","user_id":"alice","label":"","masked":"","is_primary":false,"status":"active","revoked":false,"rate_limit_per_minute":null,` +
 		`"expires_at":null,"allowed_models":null,"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":2.5,"usd_per_month":null},` +
@@ -316,27 +310,27 @@ func TestUnknownModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		known := []string{"alpha/large", "gamma/by/name", "own/one", "nobody/*", "own/t*"}
-		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{AllowedModels: known, Catalog: cat})
+		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{AllowedModels: known}, Catalog: cat})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"nope/x", "alpha/larg", "own/two", "gamma/by"} {
-			_, err = n.CreateKey(t.Context(), "alice", KeyOptions{AllowedModels: []string{"own/one", name}, Catalog: cat})
+			_, err = n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{AllowedModels: []string{"own/one", name}}, Catalog: cat})
 			wantRefusal(t, err, 400, "invalid_value", "allowed_models[1]")
-			_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{AllowedModels: &[]string{name}, Catalog: cat})
+			_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Catalog: cat, Limits: func(l *Limits) { l.AllowedModels = []string{name} }})
 			wantRefusal(t, err, 400, "invalid_value", "allowed_models[0]")
 		}
 		// What was there is no obstacle to another change.
 		if err := n.RemoveModel(t.Context(), "alice", "own/one"); err != nil {
 			t.Fatal(err)
 		}
-		changed, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{AllowedModels: &known, Catalog: cat})
+		changed, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Catalog: cat, Limits: func(l *Limits) { l.AllowedModels = known }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		equal(t, changed.AllowedModels, known)
 		var all []string
-		if changed, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{AllowedModels: &all, Catalog: cat}); err != nil || changed.AllowedModels != nil {
+		if changed, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Catalog: cat, Limits: func(l *Limits) { l.AllowedModels = all }}); err != nil || changed.AllowedModels != nil {
 			t.Errorf("%+v, error %v", changed, err)
 		}
 	})

@@ -13,7 +13,7 @@ func TestExpiredKeyIsTold(t *testing.T) {
 		n := p.start(t)
 		n.user(t, "alice")
 		end := n.now().Add(time.Hour)
-		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{ExpiresAt: &end})
+		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{ExpiresAt: &end}})
 		if err != nil {
 			t.Fatal(err)
 		}

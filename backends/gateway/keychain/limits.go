@@ -74,21 +74,32 @@ func (l *Limits) tidy() {
 	}
 }
 
-// options returns limits as options of a key, which a KeyChange can be applied to.
-func (l *Limits) options() KeyOptions {
-	return KeyOptions{
-		RateLimitPerMinute: l.RateLimitPerMinute, ExpiresAt: l.ExpiresAt, AllowedModels: l.AllowedModels, Budgets: l.Budgets,
-		Rates: l.Rates, AllowedTools: l.AllowedTools, EffortMode: EffortOverride,
+// check returns an error where a limit is out of bounds or ends in the past.
+func (l *Limits) check(now time.Time) error {
+	if err := checkLimit(l.RateLimitPerMinute); err != nil {
+		return err
 	}
+	if err := checkExpiry(l.ExpiresAt, now); err != nil {
+		return err
+	}
+	if err := checkAllowedModels(l.AllowedModels); err != nil {
+		return err
+	}
+	if err := checkAllowedTools(l.AllowedTools); err != nil {
+		return err
+	}
+	if err := l.Budgets.check(); err != nil {
+		return err
+	}
+	return l.Rates.check()
 }
 
-// limits returns the limits among the options of a key.
-func (o *KeyOptions) limits() Limits {
-	l := Limits{
-		RateLimitPerMinute: o.RateLimitPerMinute, ExpiresAt: o.ExpiresAt, AllowedModels: o.AllowedModels, Budgets: o.Budgets, Rates: o.Rates, AllowedTools: o.AllowedTools,
+// edit changes the limits by a function, which may be nil, and tidies them.
+func (l *Limits) edit(change func(*Limits)) {
+	if change != nil {
+		change(l)
 	}
 	l.tidy()
-	return l
 }
 
 // What imposed limits are on.

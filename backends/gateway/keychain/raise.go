@@ -117,13 +117,12 @@ func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise,
 		case !raise.Until.After(now) || raise.Until.After(now.Add(maxRaise)):
 			return invalid("until", "until must be a time within the next %d days", int(maxRaise.Hours()/24))
 		}
-		change := raise.Limits.change()
-		change.Catalog = cat
-		if err := change.check(now); err != nil {
+		if err := raise.Limits.check(now); err != nil {
 			return err
 		}
 		var err error
-		if allowed, unknown, err = s.namedModels(ctx, "", &change); err != nil {
+		allowed = raise.Limits.AllowedModels
+		if unknown, err = s.unknownModels(ctx, cat, "", allowed); err != nil {
 			return err
 		}
 		stored, err := json.Marshal(raise.Limits)

@@ -29,8 +29,7 @@ func (n *NewUsers) Check() error {
 			return err
 		}
 	}
-	options := n.Limits.options()
-	return options.check(time.Time{})
+	return n.Limits.check(time.Time{})
 }
 
 // Arrival is somebody who signs in.

@@ -239,7 +239,7 @@ func TestTeamKeys(t *testing.T) {
 		rate := int64(60)
 		var key *NewKey
 		for range 2 {
-			if key, err = n.CreateTeamKey(t.Context(), red.ID, KeyOptions{Label: "ci", RateLimitPerMinute: &rate}); err != nil {
+			if key, err = n.CreateTeamKey(t.Context(), red.ID, KeyOptions{Label: "ci", Limits: Limits{RateLimitPerMinute: &rate}}); err != nil {
 				t.Fatal(err)
 			}
 		}

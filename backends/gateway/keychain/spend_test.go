@@ -20,7 +20,7 @@ import (
 // budgetKey makes a key with budgets and authenticates it.
 func (n *node) budgetKey(tb testing.TB, b Budgets) *Identity {
 	tb.Helper()
-	key, err := n.CreateKey(tb.Context(), "alice", KeyOptions{Budgets: b})
+	key, err := n.CreateKey(tb.Context(), "alice", KeyOptions{Limits: Limits{Budgets: b}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func BenchmarkAdmit(b *testing.B) {
 		USDPerDay: new(spending.MicroUSD(spending.MaxUSD)), USDPerMonth: new(spending.MicroUSD(spending.MaxUSD)),
 	}
 	impose := func(on, holder string) {
-		if _, err := n.Impose(b.Context(), on, holder, KeyChange{Budgets: &one}); err != nil {
+		if _, err := n.Impose(b.Context(), on, holder, KeyChange{Limits: func(l *Limits) { l.Budgets = one }}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -339,7 +339,7 @@ func BenchmarkAdmit(b *testing.B) {
 	}{{name: "none"}, {name: "one", own: one}, {name: "four", own: four}, {name: "key, user, team and organisation", own: one, imposed: true}} {
 		text := n.user(b, c.name).Key
 		if !c.own.none() {
-			key, err := n.CreateKey(b.Context(), c.name, KeyOptions{Budgets: c.own})
+			key, err := n.CreateKey(b.Context(), c.name, KeyOptions{Limits: Limits{Budgets: c.own}})
 			if err != nil {
 				b.Fatal(err)
 			}

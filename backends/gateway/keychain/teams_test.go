@@ -109,10 +109,10 @@ func TestTeamBudget(t *testing.T) {
 			ids[user] = &Identity{UserID: user, KeyID: key.ID}
 			ids[key.Key] = ids[user]
 		}
-		if _, err := n.Impose(t.Context(), OnTeam, team.ID, KeyChange{Budgets: &Budgets{TokensPerMonth: new(int64(100))}}); err != nil {
+		if _, err := n.Impose(t.Context(), OnTeam, team.ID, KeyChange{Limits: func(l *Limits) { l.Budgets = Budgets{TokensPerMonth: new(int64(100))} }}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.Impose(t.Context(), OnOrganisation, Organisation, KeyChange{Budgets: &Budgets{USDTotal: new(spending.MicroUSD(3000))}}); err != nil {
+		if _, err := n.Impose(t.Context(), OnOrganisation, Organisation, KeyChange{Limits: func(l *Limits) { l.Budgets = Budgets{USDTotal: new(spending.MicroUSD(3000))} }}); err != nil {
 			t.Fatal(err)
 		}
 		for key := range ids {

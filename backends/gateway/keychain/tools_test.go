@@ -47,7 +47,7 @@ func TestAllowedToolsAreKept(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		n.user(t, "alice")
-		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{AllowedTools: []string{"web_search"}})
+		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{AllowedTools: []string{"web_search"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestAllowedToolsAreKept(t *testing.T) {
 		if got := allowed(); got != "web_search; user none" {
 			t.Errorf("allowed is %q", got)
 		}
-		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{AllowedTools: new([]string)}); err != nil {
+		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Limits: func(l *Limits) { l.AllowedTools = nil }}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := n.SetLimits(t.Context(), OnUser, "alice", Limits{}, nil); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
@@ -49,15 +50,10 @@ func (s *Service) listKeys(c *rest.Call, user string) (any, error) {
 
 // keyInput is the body of a new key; all of it may be left away.
 type keyInput struct {
-	Label              string              `json:"label"`
-	RateLimitPerMinute *int64              `json:"rate_limit_per_minute"`
-	ExpiresAt          *time.Time          `json:"expires_at"`
-	AllowedModels      []string            `json:"allowed_models"`
-	Budgets            keychain.Budgets    `json:"budgets"`
-	EffortMode         keychain.EffortMode `json:"effort_mode"`
-	AllowedTools       []string            `json:"allowed_tools"`
-	TeamID             string              `json:"team_id"`
-	keychain.Rates
+	Label      string              `json:"label"`
+	EffortMode keychain.EffortMode `json:"effort_mode"`
+	TeamID     string              `json:"team_id"`
+	keychain.Limits
 }
 
 func (s *Service) createKey(c *rest.Call, user string) (any, error) {
@@ -73,8 +69,7 @@ func (s *Service) keyOptions(c *rest.Call) (keychain.KeyOptions, error) {
 	var in keyInput
 	err := c.DecodeIfAny(&in)
 	return keychain.KeyOptions{
-		Label: in.Label, RateLimitPerMinute: in.RateLimitPerMinute, ExpiresAt: in.ExpiresAt,
-		AllowedModels: in.AllowedModels, AllowedTools: in.AllowedTools, Budgets: in.Budgets, EffortMode: in.EffortMode, TeamID: in.TeamID, Rates: in.Rates, Catalog: s.Catalog(),
+		Label: in.Label, Limits: in.Limits, EffortMode: in.EffortMode, TeamID: in.TeamID, Catalog: s.Catalog(),
 	}, err
 }
 
@@ -113,20 +108,46 @@ func (m *member[T]) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// orZero is nil for a member that is left away, and the zero value for null.
-func (m *member[T]) orZero() *T {
-	if m.null {
-		return new(T)
+// set gives a limit the value of the member. Null takes the limit away, and a member that is
+// left away changes nothing.
+func (m *member[T]) set(limit **T) {
+	if m.value != nil || m.null {
+		*limit = m.value
 	}
-	return m.value
 }
 
-// orStay is nil for a member that is left away, and else points to its value, which is nil for null.
-func (m *member[T]) orStay() **T {
-	if m.value == nil && !m.null {
-		return nil
+// setValue is set for a limit whose zero value means that there is none.
+func (m *member[T]) setValue(limit *T) {
+	if m.null {
+		*limit = *new(T)
+	} else if m.value != nil {
+		*limit = *m.value
 	}
-	return &m.value
+}
+
+// edit changes limits as the body says.
+func (in *keyChange) edit(limits *keychain.Limits) {
+	in.RateLimitPerMinute.set(&limits.RateLimitPerMinute)
+	in.ExpiresAt.set(&limits.ExpiresAt)
+	in.TokensPerMinute.set(&limits.TokensPerMinute)
+	in.ParallelRequests.set(&limits.ParallelRequests)
+	in.AllowedModels.setValue(&limits.AllowedModels)
+	in.AllowedTools.setValue(&limits.AllowedTools)
+	in.Budgets.setValue(&limits.Budgets)
+}
+
+// clear makes null of the members that clear_rate_limit and clear_expiry say so of. It is an
+// error where such a member has a value, too.
+func (in *keyChange) clear() error {
+	if in.ClearRateLimit && in.RateLimitPerMinute.value != nil {
+		return apierror.New(http.StatusBadRequest, "invalid_value", "clear_rate_limit and rate_limit_per_minute exclude each other").With("clear_rate_limit")
+	}
+	if in.ClearExpiry && in.ExpiresAt.value != nil {
+		return apierror.New(http.StatusBadRequest, "invalid_value", "clear_expiry and expires_at exclude each other").With("clear_expiry")
+	}
+	in.RateLimitPerMinute.null = in.RateLimitPerMinute.null || in.ClearRateLimit
+	in.ExpiresAt.null = in.ExpiresAt.null || in.ClearExpiry
+	return nil
 }
 
 func (s *Service) updateKey(c *rest.Call) (any, error) {
@@ -134,14 +155,12 @@ func (s *Service) updateKey(c *rest.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	key, err := s.Keychain.UpdateKey(c.R.Context(), c.User(), c.Path("key_id"), keychain.KeyChange{
-		Label:              in.Label,
-		RateLimitPerMinute: in.RateLimitPerMinute.value, ClearRateLimit: in.ClearRateLimit || in.RateLimitPerMinute.null,
-		ExpiresAt: in.ExpiresAt.value, ClearExpiry: in.ClearExpiry || in.ExpiresAt.null,
-		AllowedModels: in.AllowedModels.orZero(), AllowedTools: in.AllowedTools.orZero(), Budgets: in.Budgets.orZero(), EffortMode: in.EffortMode, Catalog: s.Catalog(),
-		TokensPerMinute: in.TokensPerMinute.orStay(), ParallelRequests: in.ParallelRequests.orStay(),
+	if err := in.clear(); err != nil {
+		return nil, err
+	}
+	return s.Keychain.UpdateKey(c.R.Context(), c.User(), c.Path("key_id"), keychain.KeyChange{
+		Label: in.Label, EffortMode: in.EffortMode, Limits: in.edit, Catalog: s.Catalog(),
 	})
-	return key, err
 }
 
 func (s *Service) revokeKey(c *rest.Call) (any, error) {

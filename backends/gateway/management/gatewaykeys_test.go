@@ -148,7 +148,7 @@ func TestKeyBodiesRefused(t *testing.T) {
 func TestUserRoutesLiftNothing(t *testing.T) {
 	t.Parallel()
 	usd, models := spending.MicroUSD(1_000_000), []string{"openai/*"}
-	change := keychain.KeyChange{Budgets: &keychain.Budgets{USDPerDay: &usd}, AllowedModels: &models, Impose: true}
+	change := keychain.KeyChange{Impose: true, Limits: func(l *keychain.Limits) { l.Budgets = keychain.Budgets{USDPerDay: &usd}; l.AllowedModels = models }}
 	const nulls = `{"label":"mine","budgets":null,"allowed_models":null,"rate_limit_per_minute":null,"expires_at":null}`
 	const wide = `{"budgets":{"usd_per_day":1000000},"allowed_models":["*"],"rate_limit_per_minute":1000000000,"expires_at":"2200-01-01T00:00:00Z"}`
 	for on, impose := range map[string]func(s *Service, keyID string) error{

@@ -37,7 +37,7 @@ func TestLeavingIsCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.UpdateKey(t.Context(), "ada", made[0].ID, keychain.KeyChange{Budgets: &keychain.Budgets{TokensPerDay: new(int64(100))}}); err != nil {
+	if _, err := g.UpdateKey(t.Context(), "ada", made[0].ID, keychain.KeyChange{Limits: func(l *keychain.Limits) { l.Budgets = keychain.Budgets{TokensPerDay: new(int64(100))} }}); err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("word ", 1000)

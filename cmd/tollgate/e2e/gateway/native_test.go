@@ -253,7 +253,7 @@ func TestErrorsOnSurfaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := g.UpdateKey(t.Context(), name, made[0].ID, keychain.KeyChange{RateLimitPerMinute: &once}); err != nil {
+			if _, err := g.UpdateKey(t.Context(), name, made[0].ID, keychain.KeyChange{Limits: func(l *keychain.Limits) { l.RateLimitPerMinute = &once }}); err != nil {
 				t.Fatal(err)
 			}
 			e2e.AwayFromMinuteEnd()

@@ -25,7 +25,7 @@ func TestNodeClients(t *testing.T) {
 				t.Fatal(err)
 			}
 			once := int64(1)
-			limited, err := g.CreateKey(t.Context(), "nora", keychain.KeyOptions{Label: "limited", RateLimitPerMinute: &once})
+			limited, err := g.CreateKey(t.Context(), "nora", keychain.KeyOptions{Label: "limited", Limits: keychain.Limits{RateLimitPerMinute: &once}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -194,7 +194,7 @@ func TestPassThrough(t *testing.T) {
 		if _, _, _, err := g.InitUser(t.Context(), u.name); err != nil {
 			t.Fatal(err)
 		}
-		key, err := g.CreateKey(t.Context(), u.name, keychain.KeyOptions{AllowedModels: u.allowed})
+		key, err := g.CreateKey(t.Context(), u.name, keychain.KeyOptions{Limits: keychain.Limits{AllowedModels: u.allowed}})
 		if err != nil {
 			t.Fatal(err)
 		}

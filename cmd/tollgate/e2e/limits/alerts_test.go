@@ -77,7 +77,7 @@ func TestAlerts(t *testing.T) {
 			"\t\talerts {\n\t\t\tthresholds 50 100\n\t\t\twebhook "+hook.URL+"/secret-path {env.ALERT_SECRET}\n\t\t}\n\t}\n"))
 	}
 	key := e2e.AddUser(t, service, "ada", up, "scripted")
-	if _, err := service.Impose(t.Context(), keychain.OnUser, "ada", keychain.KeyChange{Budgets: &keychain.Budgets{TokensPerMonth: new(int64(1))}}); err != nil {
+	if _, err := service.Impose(t.Context(), keychain.OnUser, "ada", keychain.KeyChange{Limits: func(l *keychain.Limits) { l.Budgets = keychain.Budgets{TokensPerMonth: new(int64(1))} }}); err != nil {
 		t.Fatal(err)
 	}
 	start := func() {

@@ -64,8 +64,8 @@ func TestAtOnce(t *testing.T) {
 			allowed int
 			text    string
 		}{
-			{"parallel", keychain.KeyChange{ParallelRequests: new(new(int64(parallel)))}, parallel, h.subject + " has 7 requests under way"},
-			{"minute", keychain.KeyChange{RateLimitPerMinute: new(int64(rate))}, rate, `"` + h.budget + `"`},
+			{"parallel", keychain.KeyChange{Limits: func(l *keychain.Limits) { l.ParallelRequests = new(int64(parallel)) }}, parallel, h.subject + " has 7 requests under way"},
+			{"minute", keychain.KeyChange{Limits: func(l *keychain.Limits) { l.RateLimitPerMinute = new(int64(rate)) }}, rate, `"` + h.budget + `"`},
 		} {
 			// Nobody has met their limits yet, so no node remembers others.
 			user := h.name + "-" + k.name

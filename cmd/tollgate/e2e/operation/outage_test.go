@@ -150,7 +150,7 @@ func TestCountersOutage(t *testing.T) {
 	g.Service = e2e.OpenKeychain(t, db, e2e.Master(t))
 	unlimited := g.User("ada", up, e2e.Script("text", "ok"))
 	limit := int64(100_000)
-	key, err := g.CreateKey(t.Context(), "ada", keychain.KeyOptions{Label: "limited", RateLimitPerMinute: &limit})
+	key, err := g.CreateKey(t.Context(), "ada", keychain.KeyOptions{Label: "limited", Limits: keychain.Limits{RateLimitPerMinute: &limit}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestTwoNodes(t *testing.T) {
 	service := e2e.Administration(t, pg.DSN())
 	e2e.AddUser(t, service, "ada", up, e2e.Script("text", "ok"))
 	limit := int64(60)
-	key, err := service.CreateKey(t.Context(), "ada", keychain.KeyOptions{Label: "shared", RateLimitPerMinute: &limit})
+	key, err := service.CreateKey(t.Context(), "ada", keychain.KeyOptions{Label: "shared", Limits: keychain.Limits{RateLimitPerMinute: &limit}})
 	if err != nil {
 		t.Fatal(err)
 	}

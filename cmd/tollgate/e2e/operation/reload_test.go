@@ -34,7 +34,7 @@ func TestReload(t *testing.T) {
 	g := e2e.NewGateway(t, "")
 	key := g.User("ada", up, long, e2e.Script("text", "short"))
 	limit := int64(10)
-	limited, err := g.CreateKey(t.Context(), "ada", keychain.KeyOptions{Label: "limited", RateLimitPerMinute: &limit})
+	limited, err := g.CreateKey(t.Context(), "ada", keychain.KeyOptions{Label: "limited", Limits: keychain.Limits{RateLimitPerMinute: &limit}})
 	if err != nil {
 		t.Fatal(err)
 	}
