@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/account"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/admin"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
@@ -158,8 +159,11 @@ func (s *Server) wire() error {
 	if err != nil {
 		return err
 	}
+	accounts := &account.Accounts{
+		Server: k, Users: r.users, Login: r.login, Consents: r.consents, Tokens: r.tokens, Catalog: r.catalog, Feed: r.audit,
+	}
 	if r.pages, err = web.New(k, web.Options{
-		Login: r.login, Factors: r.factors, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
+		Login: r.login, Factors: r.factors, Accounts: accounts, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
 		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure, NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream,
 		Brand: s.brand(), Bar: s.bar, SignedOut: s.tellSignedOut(),
 	}); err != nil {

@@ -38,6 +38,11 @@ func (v *View) When(at any) template.HTML {
 	switch t := at.(type) {
 	case int64:
 		return moment(t, v.Zone())
+	case time.Time:
+		if t.IsZero() {
+			return moment(0, v.Zone())
+		}
+		return moment(t.UnixMicro(), v.Zone())
 	case interface{ Time() time.Time }:
 		return moment(t.Time().UnixMicro(), v.Zone())
 	}

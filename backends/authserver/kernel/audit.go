@@ -16,11 +16,25 @@ type Event struct {
 	Detail []string
 }
 
-type addressKey struct{}
+type (
+	addressKey struct{}
+	agentKey   struct{}
+)
 
 // From is a context of what an address asks for.
 func From(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, addressKey{}, address)
+}
+
+// FromBrowser is From with the User-Agent of a browser.
+func FromBrowser(ctx context.Context, address, agent string) context.Context {
+	return context.WithValue(From(ctx, address), agentKey{}, agent)
+}
+
+// AgentOf returns the User-Agent of FromBrowser. It is empty where that is not known.
+func AgentOf(ctx context.Context) string {
+	agent, _ := ctx.Value(agentKey{}).(string)
+	return agent
 }
 
 // AddressOf is where what is done in a context came from; empty: it is not known.

@@ -247,7 +247,8 @@ func (l *Login) begin(ctx context.Context, u *users.User, former string, at time
 		if text, err = l.sessions.Begin(c, u.ID, now); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE authserver_sessions SET confirmed_at = ?, methods = ? WHERE secret_hash = ?", at.UnixMicro(), strings.Join(methods, " "), secret.Hash(text))
+		_, err = c.Exec("UPDATE authserver_sessions SET confirmed_at = ?, methods = ?, address = ?, agent = ? WHERE secret_hash = ?",
+			at.UnixMicro(), strings.Join(methods, " "), kernel.AddressOf(ctx), agent(ctx), secret.Hash(text))
 		return err
 	})
 	if err != nil {

@@ -211,6 +211,39 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 	return len(ids), err
 }
 
+// clientsMost bounds how many clients of one user are listed.
+const clientsMost = 1000
+
+// ClientsOf lists the clients that have tokens of a user which neither have expired nor been
+// revoked, by their ids.
+func (t *Tokens) ClientsOf(ctx context.Context, user string) (ids []string, err error) {
+	err = t.Read(ctx, func(c store.Conn) error {
+		ids, err = store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
+			"SELECT DISTINCT client_id FROM authserver_families WHERE user_id = ? AND revoked_at = 0 AND expires_at > ? ORDER BY client_id LIMIT ?",
+			user, t.Micros(), clientsMost)
+		return err
+	})
+	return ids, err
+}
+
+// RevokeUserClient revokes the families of tokens that a client has for a user.
+func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) error {
+	until := t.Now().Add(t.options.LongestLife)
+	var ids []string
+	err := t.Write(ctx, func(c store.Conn) (err error) {
+		if _, err := c.Exec("DELETE FROM authserver_codes WHERE user_id = ? AND client_id = ? AND spent_at = 0", user, client); err != nil {
+			return err
+		}
+		ids, err = t.revokeFamilies(c, until, "user", "user_id = ? AND client_id = ?", []any{user, client}, nil)
+		return err
+	})
+	t.told(until, ids...)
+	if err == nil {
+		t.countRevoked("user", len(ids))
+	}
+	return err
+}
+
 // EndConsent revokes what was issued for a user to a client and rests on a consent, in a
 // transaction of another room, and returns what Ended is to be told after it.
 func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string) (families []string, err error) {

@@ -246,8 +246,8 @@ type Change struct {
 	May func(u *User) error
 }
 
-// Update changes a user. A new password ends all sessions, since one of them may be of
-// who had the old one.
+// Update changes a user. A new password ends all sessions and what was issued, since some of it
+// may be in the hands of somebody who had the old one.
 func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*User, error) {
 	before, err := s.Find(ctx, id)
 	if err != nil {
@@ -302,7 +302,7 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*U
 		if _, err := c.Exec("UPDATE authserver_users SET password = ? WHERE id = ?", hash, id); err != nil {
 			return err
 		}
-		return endSessions(c, id)
+		return s.end(c, id)
 	})
 	if err != nil {
 		return nil, err

@@ -161,7 +161,7 @@ func TestUsers(t *testing.T) {
 				t.Errorf("%s of nobody: %v", what, err)
 			}
 		}
-		if want := []string{ann.ID, ann.ID, bob.ID}; !slices.Equal(p.gone, want) {
+		if want := []string{ann.ID, ann.ID, ann.ID, bob.ID}; !slices.Equal(p.gone, want) {
 			t.Errorf("gone are %q, want %q", p.gone, want)
 		}
 		want := []string{"user.created admin", "user.created admin", "user.updated admin", "user.updated admin", "user.disabled admin", "user.enabled admin", "user.force_logout admin", "user.deleted admin"}

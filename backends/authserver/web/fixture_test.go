@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/account"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
@@ -20,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/documents"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
@@ -98,7 +101,7 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 	s.clients = clients.New(k.Server, clients.Options{Hasher: quick, Documents: documents.New(k.Server, documents.Options{})})
 	s.catalog = resources.New(k.Server, resources.Options{Own: openid.Names()})
 	s.consents = &consent.Consents{Server: k.Server}
-	o.web.Login = s.login
+	o.web.Login, o.web.Users = s.login, s.users
 	s.openid = &openid.OpenID{
 		Server: k.Server, Users: s.users, Clients: s.clients,
 		Keys: keys.New(k.Server, keys.Options{Store: keys.Files{Folder: t.TempDir()}, Algorithm: keys.ES256, Retain: time.Hour}),
@@ -108,6 +111,9 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 		User: func(context.Context, string) (tokens.User, error) { return tokens.User{Active: true}, nil },
 	})
 	o.web.Authorize = &authorize.Authorize{Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: s.tokens, Own: openid.Scopes, Hinted: s.openid.Hinted, SecondFactor: o.required}
+	o.web.Accounts = &account.Accounts{
+		Server: k.Server, Users: s.users, Login: s.login, Consents: s.consents, Tokens: s.tokens, Catalog: s.catalog, Feed: s.feed(),
+	}
 	s.devices = &device.Devices{Server: k.Server, Authorize: o.web.Authorize}
 	o.web.OpenID, o.web.Device = s.openid, s.devices
 	if o.web.SessionCookie == "" {
@@ -255,6 +261,37 @@ func (s *site) signedIn() *browser {
 	b := s.browser()
 	b.signIn(b.get("/login")).leads(s.t, "/")
 	return b
+}
+
+// signedInAs is a browser in which a new user is.
+func (s *site) signedInAs(email string) *browser {
+	s.t.Helper()
+	if _, err := s.users.Create(s.t.Context(), users.New{Email: email, Password: annPass}, "admin"); err != nil {
+		s.t.Fatal(err)
+	}
+	b := s.browser()
+	b.tries(email, annPass).leads(s.t, "/")
+	return b
+}
+
+// sessions lists those of a user.
+func (s *site) sessions(user string) []login.Browser {
+	s.t.Helper()
+	list, err := s.login.Browsers(s.t.Context(), user)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return list
+}
+
+// feed is the audit feed of the site, to which the kernel writes, too, from now on.
+func (s *site) feed() *audit.Feed {
+	feed, noted := audit.New(s.Server), s.Audit
+	s.Audit = func(ctx context.Context, e kernel.Event) {
+		noted(ctx, e)
+		feed.Add(ctx, e)
+	}
+	return feed
 }
 
 // allows goes from a request to the code: by the login, if need be, and the consent.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/account"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
@@ -41,6 +42,7 @@ var own = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver",
 type Options struct {
 	Login     *login.Login
 	Factors   *factors.Factors
+	Accounts  *account.Accounts
 	Authorize *authorize.Authorize
 	OpenID    *openid.OpenID
 	Device    *device.Devices
@@ -120,8 +122,14 @@ const (
 	post = http.MethodPost
 )
 
+// route is a page.
+type route = pages.Page[*call]
+
 // routes are all pages.
-var routes = []pages.Page[*call]{
+var routes = slices.Concat(signInRoutes, accountRoutes)
+
+// signInRoutes are the pages of signing in and of what applications ask for.
+var signInRoutes = []route{
 	{Method: get, Path: "/{$}", Serve: (*call).home},
 	{Method: get, Path: "/login", Serve: (*call).askLogin},
 	{Method: post, Path: "/login", Serve: (*call).login, Else: (*call).loginMeanwhile},
@@ -174,7 +182,7 @@ type frame struct {
 
 // begin finds who asks.
 func (w *web) begin(p *pages.Call) (*call, error) {
-	p.R = p.R.WithContext(kernel.From(p.Context(), w.Address(p.R)))
+	p.R = p.R.WithContext(kernel.FromBrowser(p.Context(), w.Address(p.R), p.R.UserAgent()))
 	c := &call{Call: p, web: w, session: w.Login.Resume(p.Context(), p.Session())}
 	f := new(frame)
 	if c.session != nil {
@@ -214,6 +222,8 @@ var samples = map[string]any{
 	"login":         &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample", Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example", Meanwhile: "bob@example.com"},
 	"second":        &secondForm{&loginForm{Redirect: "/", Application: "Sample"}, "waiting", &factors.Challenge{Options: "{}", Signed: "challenge"}, true},
 	"security":      &security{Redirect: "/consent", Factors: []*factors.Factor{{ID: "id", Kind: factors.App, Name: "Telephone"}}, Left: 10, Apps: true, Passkeys: true, Required: true},
+	"account":       sampleAccount,
+	"password":      &passwordForm{"ann@example.com"},
 	"app":           &appForm{&factors.Draft{Secret: "ABCD EFGH", QR: factors.QR{Size: 9, Path: "M4 4h1v1h-1z"}, Signed: "draft"}, "/consent", "Telephone"},
 	"passkey":       &passkeyForm{&factors.Challenge{Options: "{}", Signed: "challenge"}, "/consent", "Telephone"},
 	"recovery":      &recoveryCodes{[]string{"abcd-efgh-ijkl-mnop"}, "/consent"},

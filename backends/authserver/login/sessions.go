@@ -1,0 +1,92 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// agentMost bounds how much of a User-Agent is kept, in characters.
+const agentMost = 300
+
+// agent returns the User-Agent of a request as it is stored.
+func agent(ctx context.Context) string {
+	agent := text.Storable(kernel.AgentOf(ctx))
+	return text.Short(strings.Join(strings.Fields(agent), " "), agentMost)
+}
+
+// Browser is a session as its user sees it among all of theirs.
+type Browser struct {
+	ID         int64
+	Agent      string // the User-Agent; empty: it is not known
+	Address    string // where the sign-in came from; empty: it is not known
+	SignedInAt time.Time
+}
+
+// Browsers lists where a user is signed in, the latest first.
+func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err error) {
+	since := l.Now().Add(-l.options.MaxAge).UnixMicro()
+	err = l.Read(ctx, func(c store.Conn) error {
+		list, err = store.List(c, func(r store.Row) (b Browser, err error) {
+			var at int64
+			err = r.Scan(&b.ID, &b.Agent, &b.Address, &at)
+			b.SignedInAt = time.UnixMicro(at)
+			return b, err
+		}, `SELECT id, agent, address, created_at FROM authserver_sessions WHERE user_id = ? AND created_at > ? ORDER BY id DESC LIMIT ?`,
+			user, since, sessionsMost)
+		return err
+	})
+	return list, err
+}
+
+// EndBrowser ends one session of a user. It is no error if the user has no such session, which
+// may have ended meanwhile.
+func (l *Login) EndBrowser(ctx context.Context, user string, id int64) error {
+	return l.endBrowsers(ctx, user, "id = ?", id)
+}
+
+// EndOtherBrowsers ends all sessions of a user but one.
+func (l *Login) EndOtherBrowsers(ctx context.Context, user string, but int64) error {
+	return l.endBrowsers(ctx, user, "id <> ?", but)
+}
+
+func (l *Login) endBrowsers(ctx context.Context, user, which string, id int64) error {
+	var n int64
+	err := l.Write(ctx, func(c store.Conn) (err error) {
+		n, err = c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND "+which, user, id)
+		return err
+	})
+	if err == nil && n > 0 {
+		l.Audit(ctx, kernel.Event{Action: "user.logout", Actor: user, Detail: []string{"reason", "ended by the user"}})
+	}
+	return err
+}
+
+// Confirm checks the password of somebody who is signed in, behind the lockout of sign-ins. A
+// wrong one is refused with 422, and with 429 after too many.
+func (l *Login) Confirm(ctx context.Context, u *users.User, pass, address string) error {
+	key := l.key(u.Email, address)
+	if wait := l.Lockout.Locked(key); wait > 0 {
+		return l.locked(wait)
+	}
+	found, err := l.users.Verify(ctx, u.Email, pass)
+	if err == nil && found.ID != u.ID {
+		err = users.ErrCredentials
+	}
+	if errors.Is(err, users.ErrCredentials) {
+		return l.failed(ctx, key, u.Email, address)
+	}
+	return err
+}
+
+// Restart begins a new session in the browser of one that has ended with all others of its user,
+// as a new password has them end. It returns the cookie.
+func (l *Login) Restart(ctx context.Context, u *users.User, s *Session) (cookie string, err error) {
+	return l.begin(ctx, u, "", l.Now(), s.Methods...)
+}

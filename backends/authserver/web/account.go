@@ -1,0 +1,168 @@
+package web
+
+import (
+	"net/url"
+	"strconv"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/account"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+)
+
+// accountPath is where somebody looks after their account.
+const accountPath = "/account"
+
+// accountPage is what somebody sees of their account.
+type accountPage struct {
+	User         *users.User
+	Local        bool // they have a password here
+	Browsers     []browser
+	Applications []account.Application
+	Activity     []audit.Record
+}
+
+// browser is a session among those of the user.
+type browser struct {
+	login.Browser
+	Name string // such as Firefox on Linux
+	This bool   // it is the one that asks
+}
+
+// signedIn sends a guest to the login, and from there back to a page of the account. done reports
+// that the answer is given.
+func (c *call) signedIn() (done bool, err error) {
+	if c.session == nil || c.session.ID == 0 { // without a database there is nothing to show
+		return true, c.leave(c.At("/login?" + url.Values{"redirect": {accountPath}}.Encode()))
+	}
+	return false, nil
+}
+
+func (c *call) account() error {
+	if done, err := c.signedIn(); done {
+		return err
+	}
+	page, err := c.accountPage()
+	if err != nil {
+		return err
+	}
+	return c.Show("account", "Your account", page)
+}
+
+func (c *call) accountPage() (*accountPage, error) {
+	ctx, user := c.Context(), c.session.User
+	page := &accountPage{User: user, Local: user.Provider == users.Local}
+	sessions, err := c.Login.Browsers(ctx, user.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sessions {
+		page.Browsers = append(page.Browsers, browser{s, browserName(s.Agent), s.ID == c.session.ID})
+	}
+	if page.Applications, err = c.Accounts.Applications(ctx, user.ID); err != nil {
+		return nil, err
+	}
+	page.Activity, err = c.Accounts.Activity(ctx, user.ID)
+	return page, err
+}
+
+// toAccount leads to the account from a form that was made for another person than the one who is
+// signed in now.
+func (c *call) toAccount() error { return c.leave(c.At(accountPath)) }
+
+func (c *call) rename() error {
+	if done, err := c.signedIn(); done {
+		return err
+	}
+	typed := c.Form.Text("name")
+	name := typed // which Update changes
+	_, err := c.Users.Update(c.Context(), c.session.User.ID, users.Change{Name: &name}, c.session.User.ID)
+	if err != nil {
+		page, old := c.accountPage()
+		if old != nil {
+			return old
+		}
+		changed := *page.User
+		changed.Name, page.User = typed, &changed
+		return c.ShowForm(err, "account", "Your account", page)
+	}
+	return c.Redirect(accountPath, "Your name is changed.")
+}
+
+func (c *call) endBrowser() error {
+	if done, err := c.signedIn(); done {
+		return err
+	}
+	id, err := strconv.ParseInt(c.Form.Text("id"), 10, 64)
+	if err != nil {
+		return c.toAccount()
+	}
+	return c.Then(c.Login.EndBrowser(c.Context(), c.session.User.ID, id), accountPath, "The session is ended.")
+}
+
+func (c *call) endOtherBrowsers() error {
+	if done, err := c.signedIn(); done {
+		return err
+	}
+	return c.Then(c.Login.EndOtherBrowsers(c.Context(), c.session.User.ID, c.session.ID), accountPath, "All other sessions are ended.")
+}
+
+func (c *call) withdraw() error {
+	if done, err := c.signedIn(); done {
+		return err
+	}
+	err := c.Accounts.Withdraw(c.Context(), c.session.User.ID, c.Form.Text("client"))
+	return c.Then(err, accountPath, "The application may do nothing for you any more.")
+}
+
+// passwordForm asks for a new password.
+type passwordForm struct {
+	Email string // for the browser's password manager
+}
+
+func (c *call) askPassword() error {
+	if done, err := c.signedIn(); done {
+		return err
+	}
+	if c.session.User.Provider != users.Local {
+		return c.toAccount()
+	}
+	return c.Show("password", "Change your password", &passwordForm{c.session.User.Email})
+}
+
+func (c *call) password() error {
+	if done, err := c.signedIn(); done {
+		return err
+	}
+	cookie, err := c.Accounts.SetPassword(c.Context(), c.session, c.Form.Text("present"), c.Form.Text("password"), c.Address(c.R))
+	if err != nil {
+		return c.ShowForm(err, "password", "Change your password", &passwordForm{c.session.User.Email})
+	}
+	c.SignIn(cookie, c.Login.MaxAge())
+	return c.leave(c.At(accountPath))
+}
+
+// accountRoutes are the pages of the account.
+var accountRoutes = []route{
+	{Method: get, Path: accountPath, Serve: (*call).account},
+	{Method: post, Path: accountPath + "/name", Serve: (*call).rename, Else: (*call).toAccount},
+	{Method: post, Path: accountPath + "/sessions/end", Serve: (*call).endBrowser, Else: (*call).toAccount},
+	{Method: post, Path: accountPath + "/sessions/others", Serve: (*call).endOtherBrowsers, Else: (*call).toAccount},
+	{Method: post, Path: accountPath + "/applications/withdraw", Serve: (*call).withdraw, Else: (*call).toAccount},
+	{Method: get, Path: accountPath + "/password", Serve: (*call).askPassword},
+	{Method: post, Path: accountPath + "/password", Serve: (*call).password, Else: (*call).toAccount},
+}
+
+// sampleAccount is data by which a brand is tried.
+var sampleAccount = &accountPage{
+	User: &users.User{Email: "ann@example.com", EmailVerified: true, Name: "Ann"}, Local: true,
+	Browsers: []browser{
+		{login.Browser{ID: 1}, "Firefox on Linux", true},
+		{login.Browser{ID: 2, Address: "192.0.2.1"}, "Safari on iPhone", false},
+	},
+	Applications: []account.Application{{Client: "sample", Name: "Sample", Access: []account.Access{
+		{Resource: "Files", Scopes: []resources.Scope{{Name: "read", Description: "See your files"}, {Name: "write"}}},
+	}}},
+	Activity: []audit.Record{{Action: "user.login", Address: "192.0.2.1"}},
+}

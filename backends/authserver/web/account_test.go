@@ -1,0 +1,120 @@
+package web_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+)
+
+// TestAccountIsForWhoIsSignedIn sends guests to the login, and from there back.
+func TestAccountIsForWhoIsSignedIn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.browser()
+	for _, path := range []string{"/account", "/account/password"} {
+		if to := b.get(path).leads(t, "/login?"); to != "/login?redirect=%2Faccount" {
+			t.Errorf("%s leads to %s", path, to)
+		}
+	}
+}
+
+// TestSessionsOfAccount has somebody see their browsers and end one, and then all others.
+func TestSessionsOfAccount(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		here, phone, office := s.signedIn(), s.signedIn(), s.signedIn()
+		page := here.get("/account").is(t, http.StatusOK, "Where you are signed in", "this browser", "End all other sessions")
+		if n := strings.Count(page.Text, `action="/account/sessions/end"`); n != 2 {
+			t.Errorf("%d sessions can be ended, want 2", n)
+		}
+		form := page.formTo(t, "/account/sessions/end", "id")
+		here.post("/account/sessions/end", form).leads(t, "/account")
+		here.get("/account").is(t, http.StatusOK, "The session is ended.")
+		here.post("/account/sessions/end", form).leads(t, "/account") // it has ended already
+		if !here.in() || phone.in() == office.in() {
+			t.Error("not one other session has ended")
+		}
+		page = here.get("/account")
+		here.post("/account/sessions/others", page.formTo(t, "/account/sessions/others", "")).leads(t, "/account")
+		if !here.in() || phone.in() || office.in() {
+			t.Error("not all other sessions have ended")
+		}
+	})
+}
+
+// TestSessionsOfOthers has nobody end the session of somebody else.
+func TestSessionsOfOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	ann := s.signedIn()
+	ann.signedIn() // so that there is a form
+	form := ann.get("/account").formTo(t, "/account/sessions/end", "id")
+	bob := s.signedInAs("bob@example.com")
+	mine := bob.get("/account").is(t, http.StatusOK)
+	form.Set("csrf_token", mine.formTo(t, "/account/name", "").Get("csrf_token"))
+	bob.post("/account/sessions/end", form).leads(t, "/account")
+	if n := len(ann.sessions(s.ann.ID)); n != 2 {
+		t.Errorf("Ann has %d sessions, want 2", n)
+	}
+}
+
+// TestApplicationsOfAccount withdraws what an application may do, which ends its tokens.
+func TestApplicationsOfAccount(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		b := s.signedIn()
+		b.get("/account").is(t, http.StatusOK, "No application may act for you")
+		b.allows(s.request("resource", files)).code(t)
+		page := b.get("/account").is(t, http.StatusOK, "The App", "Files: Read your files")
+		b.post("/account/applications/withdraw", page.formTo(t, "/account/applications/withdraw", s.app.ID)).leads(t, "/account")
+		b.get("/account").is(t, http.StatusOK, "The application may do nothing for you any more.", "No application may act for you")
+		b.get("/oauth/authorize?"+s.request("resource", files).Encode()).leads(t, "/consent")
+	})
+}
+
+// TestPasswordOfAccount changes a password, which ends all other sessions.
+func TestPasswordOfAccount(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		const next = "four words are long"
+		here, phone := s.signedIn(), s.signedIn()
+		form := here.get("/account/password").is(t, http.StatusOK, "Change your password").Fields()
+		here.post("/account/password", with(form, "present", "a wrong one", "password", next)).is(t, http.StatusUnprocessableEntity, "wrong")
+		here.post("/account/password", with(form, "present", annPass, "password", "short")).is(t, http.StatusUnprocessableEntity, "8 characters")
+		here.post("/account/password", with(form, "present", annPass, "password", next)).leads(t, "/account")
+		if !here.in() || phone.in() {
+			t.Error("this browser is signed out, or the other one is not")
+		}
+		other := s.browser()
+		other.tries(annMail, annPass).is(t, http.StatusUnprocessableEntity)
+		other.tries(annMail, next).leads(t, "/")
+	})
+}
+
+// TestPresentPasswordIsBehindTheLockout counts wrong present passwords as failed sign-ins.
+func TestPresentPasswordIsBehindTheLockout(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	form := with(b.get("/account/password").Fields(), "password", "four words are long")
+	for range 3 {
+		b.post("/account/password", with(form, "present", "a wrong one")).is(t, http.StatusUnprocessableEntity)
+	}
+	b.post("/account/password", with(form, "present", annPass)).is(t, http.StatusTooManyRequests)
+	s.Clock.Pass(16 * time.Minute)
+	b.post("/account/password", with(form, "present", annPass)).leads(t, "/account")
+}
+
+// TestNameOfAccount changes the name, and shows what is wrong with one that cannot be.
+func TestNameOfAccount(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	form := b.get("/account").formTo(t, "/account/name", "")
+	b.post("/account/name", with(form, "name", strings.Repeat("n", 201))).is(t, http.StatusUnprocessableEntity, "at most 200 characters", "nnnn")
+	b.post("/account/name", with(form, "name", "Ann Other")).leads(t, "/account")
+	b.get("/account").is(t, http.StatusOK, `value="Ann Other"`, "Your name is changed.", "Changed the account")
+}
