@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -29,6 +30,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/look"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -68,6 +70,8 @@ type Options struct {
 	// Passwords hashes those of users and the secrets of clients. Default: see
 	// password.Hasher.
 	Passwords password.Hasher
+	// Mail sends mails. Default: the server of mail.url, if there is one.
+	Mail mail.Transport
 	// Networks are those that addresses which others set may lead to, beside public ones.
 	Networks []netip.Prefix
 	// Version is what the administration API tells.
@@ -94,6 +98,7 @@ type Server struct {
 	signedOut func(ctx context.Context, issuer, subject string)
 
 	passwords password.Hasher
+	mail      mail.Transport // nil: nobody is mailed
 
 	rooms         rooms
 	public, admin *site
@@ -132,6 +137,12 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("authserver: neither session.secret nor a key")
 	}
 	s := &Server{config: o.Config, stopping: o.Stopping, observe: o.Observe, lockout: o.Lockout, passwords: o.Passwords, networks: slices.Concat(o.Networks, o.Config.Networks()), version: cmp.Or(o.Version, "unknown"), begun: o.Now(), bar: o.Bar, signedOut: o.SignedOut}
+	if s.mail = o.Mail; s.mail == nil && s.config.Mail.URL != "" {
+		var err error
+		if s.mail, err = smtp(&s.config.Mail); err != nil {
+			return nil, fmt.Errorf("mail: %w", err)
+		}
+	}
 	s.kernel = &kernel.Server{
 		DB: o.DB, Logger: o.Logger, Now: o.Now, Issuer: o.Config.Server.Issuer, Counters: o.Counters, Address: o.Address, Key: key, Meter: o.Meter, Tracer: o.Tracer, Trace: o.Trace, Span: o.Span,
 	}
@@ -141,6 +152,11 @@ func New(o Options) (*Server, error) {
 		s.kernel.Counters = s.once
 	}
 	return s, s.wire()
+}
+
+// smtp is the server that sends mails on.
+func smtp(c *config.Mail) (*mail.SMTP, error) {
+	return mail.NewSMTP(mail.SMTPOptions{URL: c.URL, From: c.From, Sender: "Accounts", User: c.User, Password: c.Password})
 }
 
 // NewLockout is a lockout that may outlive a server, whose configuration it is of.
@@ -248,6 +264,7 @@ func (s *Server) Close() {
 	}
 	s.kernel.Close()
 	s.rooms.tokens.Close()
+	s.rooms.users.Leaked.Close()
 }
 
 // peer is the address of the connection.

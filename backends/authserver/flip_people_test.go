@@ -1,18 +1,25 @@
 package authserver_test
 
 import (
+	"crypto/sha1" //nolint:gosec // the lists have it
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // signsIn signs Ann in, and returns the cookie of the session.
@@ -154,12 +161,105 @@ var flipsOfPeople = map[string]flip{
 		return drain()
 	}},
 
+	"mail.url": {Other: "smtp://127.0.0.1:9", With: settings{"mail.from": "a@example.com"}, Want: [2]string{"404", "200"}, See: func(t *testing.T, s settings) string {
+		if s["mail.url"] == "" {
+			s["mail.from"] = ""
+		}
+		return newLab(t, s).status(http.MethodGet, "/forgot", "")
+	}},
+	"mail.from": {First: "a@example.com", Other: "b@example.com", Want: [2]string{"a@example.com", "b@example.com"}, See: func(t *testing.T, s settings) string {
+		return mailed(t, s).From
+	}},
+	"mail.user":     {Other: "desk", With: settings{"mail.password": "a secret"}, Want: [2]string{"refused", ""}, See: mailSignsIn},
+	"mail.password": {Other: "a secret", With: settings{"mail.user": "desk"}, Want: [2]string{"refused", ""}, See: mailSignsIn},
+	"accounts.registration": {Other: "open", With: settings{"mail.url": "smtp://127.0.0.1:9", "mail.from": "a@example.com"}, Want: [2]string{"404", "200"}, See: func(t *testing.T, s settings) string {
+		return newLab(t, s).status(http.MethodGet, "/register", "")
+	}},
+	"accounts.registration_domains": {
+		Other: `["example.org"]`, With: settings{"mail.url": "smtp://127.0.0.1:9", "mail.from": "a@example.com", "accounts.registration": "open"},
+		Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
+			l := newLab(t, s)
+			return strconv.FormatBool(strings.Contains(l.sends("/register", url.Values{"email": {"new@example.com"}}), "A mail is on its way"))
+		},
+	},
+	"accounts.deletion_grace": {Other: "336h", Want: [2]string{"404", "200"}, See: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		l.signsIn()
+		status, _ := l.page("/account/delete")
+		return status
+	}},
+	"accounts.password_length": {Other: "12", Want: [2]string{"8", "12"}, See: func(t *testing.T, s settings) string {
+		l := newLab(t, s)
+		l.signsIn()
+		_, text := l.page("/account/password")
+		return regexp.MustCompile(`minlength="(\d+)"`).FindStringSubmatch(text)[1]
+	}},
+	"accounts.leaked_passwords": {Other: "$DIR/leaked", Want: [2]string{"true", "false"}, See: func(t *testing.T, s settings) string {
+		if s["accounts.leaked_passwords"] != "" {
+			s["accounts.leaked_passwords"] = filepath.Join(t.TempDir(), "leaked")
+			if err := os.WriteFile(s["accounts.leaked_passwords"], fmt.Appendf(nil, "%X:2\n", sha1.Sum([]byte("a leaked one"))), 0o600); err != nil { //nolint:gosec // see above
+				t.Fatal(err)
+			}
+		}
+		l := newLab(t, s)
+		w := l.ask(http.MethodPost, "/admin/users", `{"email":"new@example.com","password":"a leaked one"}`)
+		return strconv.FormatBool(w.Code == http.StatusCreated)
+	}},
+
 	"pages.folder": {Other: "$DIR", Want: [2]string{"false", "true"}, See: func(t *testing.T, s settings) string {
 		if s["pages.folder"] != "" {
 			s["pages.folder"] = brandFolder(t)
 		}
 		return strconv.FormatBool(strings.Contains(newLab(t, s).ask(http.MethodGet, "/", "").Body.String(), "Our house"))
 	}},
+}
+
+// mailed is the mail that somebody has sent who has forgotten the password.
+func mailed(t *testing.T, s settings) testenv.Mail {
+	t.Helper()
+	server := testenv.SMTP(t)
+	s["mail.url"] = "smtp://" + server.Address
+	l := newLab(t, s)
+	l.sends("/forgot", url.Values{"email": {"ann@example.com"}})
+	<-server.Arrived()
+	return server.Take()[0]
+}
+
+// mailSignsIn is what becomes of a server that signs in at the mail server, where only one of the two is known.
+func mailSignsIn(t *testing.T, s settings) string {
+	t.Helper()
+	s["mail.url"], s["mail.from"] = "smtp://127.0.0.1:9", "a@example.com"
+	text := s.Text(t)
+	cfg, err := config.Parse([]byte(text), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if authserver.Try(cfg) != nil { // one of the two alone
+		return "refused"
+	}
+	return ""
+}
+
+// sends fills in the form of a page and returns the answer.
+func (l *lab) sends(path string, fields url.Values) string {
+	l.t.Helper()
+	_, text := l.page(path)
+	fields.Set("csrf_token", regexp.MustCompile(`name="csrf_token" value="([^"]+)"`).FindStringSubmatch(text)[1])
+	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.url+path, strings.NewReader(fields.Encode()))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := l.people.Do(r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(raw)
 }
 
 // brandFolder is one with a page of its own.

@@ -41,6 +41,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -121,7 +122,12 @@ func (s *Server) wire() error {
 	}
 	r.keys = keys.New(k, keys.Options{Store: held, Algorithm: c.Signing.Algorithm, Retain: retain})
 
-	r.users = &users.Users{Server: k, Passwords: s.passwords}
+	r.users = &users.Users{Server: k, Passwords: s.passwords, Length: c.Accounts.PasswordLength}
+	if c.Accounts.LeakedPasswords != "" {
+		if r.users.Leaked, err = password.OpenLeaked(c.Accounts.LeakedPasswords); err != nil {
+			return fmt.Errorf("accounts.leaked_passwords: %w", err)
+		}
+	}
 	if c.DPoP.Enabled {
 		r.proofs = proofs.New(k, proofs.Options{Lifetime: c.DPoP.ProofLifetime, NonceLife: c.DPoP.NonceTTL, RequireNonce: c.DPoP.RequireNonce})
 	}
@@ -161,6 +167,8 @@ func (s *Server) wire() error {
 	}
 	accounts := &account.Accounts{
 		Server: k, Users: r.users, Login: r.login, Consents: r.consents, Tokens: r.tokens, Catalog: r.catalog, Feed: r.audit,
+		Mail: s.mail, Site: s.host(), Grace: c.Accounts.DeletionGrace,
+		Registration: account.Registration{Open: c.Accounts.Registration == config.RegistrationOpen, Domains: c.Accounts.RegistrationDomains},
 	}
 	if r.pages, err = web.New(k, web.Options{
 		Login: r.login, Factors: r.factors, Accounts: accounts, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
@@ -174,7 +182,7 @@ func (s *Server) wire() error {
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})
-	s.jobs = slices.Concat(s.jobs, r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(), s.ownJobs())
+	s.jobs = slices.Concat(s.jobs, accounts.Jobs(), r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(), s.ownJobs())
 	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.protocol.Share(r.openid.Routes()))
 	s.public.mount = path
 	if c.RateLimit.Enabled {
@@ -265,6 +273,15 @@ func (s *Server) issuerPath() string {
 		return ""
 	}
 	return strings.TrimSuffix(issuer.Path, "/")
+}
+
+// host is that of the issuer, by which mails call the server.
+func (s *Server) host() string {
+	issuer, err := url.Parse(s.kernel.Issuer)
+	if err != nil {
+		return s.kernel.Issuer
+	}
+	return issuer.Host
 }
 
 // brand is the folder of templates; nil: there is none.

@@ -13,9 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// Accounts are those of all users. All fields are required.
+// Accounts are those of all users.
 type Accounts struct {
 	*kernel.Server
 	Users    *users.Users
@@ -24,6 +25,15 @@ type Accounts struct {
 	Tokens   *tokens.Tokens
 	Catalog  *resources.Catalog
 	Feed     *audit.Feed
+	// Mail sends mails. Nil means that none are sent, and that nothing is there which needs them.
+	Mail mail.Transport
+	// Site is what mails call the server, such as its host.
+	Site string
+	// Grace is how long an account is kept whose user has deleted it. Zero means that users
+	// cannot delete their accounts.
+	Grace time.Duration
+	// Registration says who may make an account. Default: nobody.
+	Registration Registration
 }
 
 const (
@@ -54,4 +64,16 @@ func (a *Accounts) SetPassword(ctx context.Context, s *login.Session, present, n
 		return "", err
 	}
 	return a.Login.Restart(ctx, u, s)
+}
+
+// Delete plans the deletion of the account of a user who is signed in, after the time of grace. All
+// sessions and what was issued end now. Who has a password here proves it with 422 and 429 as for
+// SetPassword.
+func (a *Accounts) Delete(ctx context.Context, u *users.User, present, address string) error {
+	if u.Provider == users.Local {
+		if err := a.Login.Confirm(ctx, u, present, address); err != nil {
+			return err
+		}
+	}
+	return a.Users.PlanDeletion(ctx, u.ID, a.Now().Add(a.Grace))
 }

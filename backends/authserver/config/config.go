@@ -32,6 +32,8 @@ type Config struct {
 	Connect           Connect
 	XAA               XAA
 	Pages             Pages
+	Mail              Mail
+	Accounts          Accounts
 	Counters          Counters
 
 	// ClientSecretPepper is what client secrets are hashed with (HMAC-SHA256); empty:
@@ -331,6 +333,30 @@ type Pages struct {
 	// Folder has templates that stand in for the built-in ones; empty: none.
 	Folder string
 }
+
+// Mail is the server that sends mails to people.
+type Mail struct {
+	URL      string // smtp:// or smtps://; empty: no mails are sent
+	From     string
+	User     string
+	Password string
+}
+
+// Accounts is what people may do with their accounts by themselves.
+type Accounts struct {
+	// Registration is RegistrationOff or RegistrationOpen.
+	Registration        string
+	RegistrationDomains []string      // in lower case; empty: all
+	DeletionGrace       time.Duration // 0: users cannot delete their accounts
+	PasswordLength      int           // characters that a new password has at least
+	LeakedPasswords     string        // a file of hashes; empty: none
+}
+
+// The values of Accounts.Registration.
+const (
+	RegistrationOff  = "off"
+	RegistrationOpen = "open"
+)
 
 // Counters is what nodes count together, such as assertions that are good once.
 type Counters struct {

@@ -239,7 +239,7 @@ func TestSecrets(t *testing.T) {
 			secrets = append(secrets, k.Name)
 		}
 	}
-	if len(secrets) != 8 {
+	if len(secrets) != 9 {
 		t.Errorf("secrets: %q", secrets)
 	}
 	_, err := Parse([]byte("data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}\nstorage: {driver: postgres}\n"), environment(vars))

@@ -572,6 +572,44 @@ var keys = []Key{
 	},
 
 	{
+		Name: "mail.from", Own: true, at: func(c *Config) any { return &c.Mail.From }, check: required(mailing, sender),
+		Rule: "who mails are from, such as `Accounts <accounts@example.com>`",
+	},
+	{
+		Name: "mail.password", Own: true, Secret: true, at: func(c *Config) any { return &c.Mail.Password },
+		Rule: "password at the mail server, if it asks for one",
+	},
+	{
+		Name: "mail.url", Own: true, at: func(c *Config) any { return &c.Mail.URL }, check: mailServer,
+		Rule: "the server that sends mails on: `smtp://host:port`, which needs STARTTLS unless it is this machine, or `smtps://host:port`; without one nobody is mailed, and the pages that need mail are not there",
+	},
+	{
+		Name: "mail.user", Own: true, at: func(c *Config) any { return &c.Mail.User },
+		Rule: "name at the mail server, if it asks for one",
+	},
+
+	{
+		Name: "accounts.deletion_grace", Own: true, at: func(c *Config) any { return &c.Accounts.DeletionGrace }, check: notNegative,
+		Rule: "how long an account is kept whose user has deleted it, such as `336h`: until then they can keep it; 0 means that users cannot delete their accounts",
+	},
+	{
+		Name: "accounts.leaked_passwords", Own: true, at: func(c *Config) any { return &c.Accounts.LeakedPasswords },
+		Rule: "file of passwords that are refused because they have been leaked: their SHA-1 hashes in ascending order, one on each line, as Have I Been Pwned publishes them; it is searched where it is and not read into memory",
+	},
+	{
+		Name: "accounts.password_length", Default: "8", Own: true, at: func(c *Config) any { return &c.Accounts.PasswordLength }, check: between(8, 64),
+		Rule: "characters that a new password has at least",
+	},
+	{
+		Name: "accounts.registration", Default: "off", Own: true, at: func(c *Config) any { return &c.Accounts.Registration }, check: all(oneOf(RegistrationOff, RegistrationOpen), registration),
+		Rule: "`off`: the operator makes or invites each user; `open`: whoever confirms a mail address may have an account, which needs `mail.url`",
+	},
+	{
+		Name: "accounts.registration_domains", Own: true, at: func(c *Config) any { return &c.Accounts.RegistrationDomains }, check: mailDomains,
+		Rule: "domains that the mail addresses of those who register must have; empty means all",
+	},
+
+	{
 		Name: "counters.redis_env", Own: true, at: func(c *Config) any { return &c.Counters.Redis },
 		Rule: "name of the env var holding the URL of the Redis or Valkey in which nodes count together what is good once; read by the adapter alone, and without it PostgreSQL keeps that, and on SQLite the memory of the process",
 	},

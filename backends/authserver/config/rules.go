@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -34,6 +35,8 @@ var (
 	public      = condition{"server.issuer is not localhost", func(c *Config) bool { return c.issuer != nil && !c.Localhost() }}
 	publicAdmin = condition{"admin is enabled and server.issuer is not localhost", func(c *Config) bool { return c.Admin.Enabled && public.holds(c) }}
 	upstream    = condition{"oidc is enabled", func(c *Config) bool { return c.OIDC.Enabled }}
+
+	mailing = condition{"mail.url is set", func(c *Config) bool { return c.Mail.URL != "" }}
 
 	pushedLogs    = condition{"observability.logging.outputs.otel is on", func(c *Config) bool { return c.Observability.Logging.Outputs.OTel }}
 	pushedMetrics = condition{"observability.metrics.provider is otel or both", func(c *Config) bool {
@@ -209,6 +212,48 @@ func address(_ *Config, value any) string {
 	text := *value.(*string)
 	if _, ok := absolute(text); text != "" && !ok {
 		return fmt.Sprintf("%q is not an http or https URL", text)
+	}
+	return ""
+}
+
+// mailServer is where mails are sent on. It must not hold a password, which the log would show.
+func mailServer(c *Config, value any) string {
+	text := *value.(*string)
+	if text == "" {
+		if c.Mail.From+c.Mail.User+c.Mail.Password != "" {
+			return "is missing, while another key of mail is set"
+		}
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return "must be smtp://host:port or smtps://host:port; user and password are keys of their own"
+	}
+	return ""
+}
+
+func sender(_ *Config, value any) string {
+	if text := *value.(*string); text != "" {
+		if _, err := mail.ParseAddress(text); err != nil {
+			return fmt.Sprintf("%q is not an address such as Accounts <accounts@example.com>", text)
+		}
+	}
+	return ""
+}
+
+// registration needs mails.
+func registration(c *Config, value any) string {
+	if *value.(*string) == RegistrationOpen && c.Mail.URL == "" {
+		return "needs mail.url: whoever registers has to confirm their mail address"
+	}
+	return ""
+}
+
+func mailDomains(_ *Config, value any) string {
+	for _, text := range *value.(*[]string) {
+		if text != strings.ToLower(text) || !strings.Contains(text, ".") || strings.ContainsAny(text, "@/: ") {
+			return fmt.Sprintf("%q is not a domain in lower case, such as example.com", text)
+		}
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package users
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// rules are those of new passwords.
-var rules = password.Rules{Least: 8, Most: 256}
+const (
+	passwordLeast = 8   // characters of a new password, where Users.Length says nothing
+	passwordMost  = 256 // characters
+)
+
+// PasswordLength returns how many characters a new password must have at least.
+func (s *Users) PasswordLength() int { return cmp.Or(s.Length, passwordLeast) }
+
+// rules returns those of new passwords.
+func (s *Users) rules() password.Rules {
+	return password.Rules{Least: s.PasswordLength(), Most: passwordMost}
+}
 
 // ErrCredentials is the one answer to a user that there is not, to a wrong password and
 // to a user who is disabled.
@@ -19,13 +30,21 @@ var ErrCredentials = errors.New("the mail address or the password is wrong")
 
 // hash hashes a new password, if it is one that may be.
 func (s *Users) hash(ctx context.Context, pass, email, name string) (string, error) {
+	rules := s.rules()
 	switch err := rules.Check(pass, email, name); {
 	case errors.Is(err, password.ErrShort):
-		return "", invalid("password", fmt.Sprintf("the password must have %d characters or more", rules.Least))
+		return "", Invalid("password", fmt.Sprintf("the password must have %d characters or more", rules.Least))
 	case errors.Is(err, password.ErrLong):
-		return "", invalid("password", fmt.Sprintf("the password must have at most %d characters", rules.Most))
+		return "", Invalid("password", fmt.Sprintf("the password must have at most %d characters", rules.Most))
 	case err != nil:
-		return "", invalid("password", err.Error())
+		return "", Invalid("password", err.Error())
+	}
+	leaked, err := s.Leaked.Has(pass)
+	if err != nil {
+		return "", err
+	}
+	if leaked {
+		return "", Invalid("password", "this password has been leaked somewhere, so that others try it; choose another one")
 	}
 	return s.Passwords.Hash(ctx, pass)
 }
@@ -52,7 +71,7 @@ func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rules.Long(pass) { // no hash is of it, but it costs the same
+	if s.rules().Long(pass) { // no hash is of it, but it costs the same
 		pass, stored = "", ""
 	}
 	good, err := s.Passwords.Verify(ctx, stored, pass)

@@ -98,7 +98,7 @@ func (p *Person) groups() []string {
 
 // linked is the user with the address of a person who comes for the first time.
 func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err error) {
-	email, err := address(p.Email)
+	email, err := Address(p.Email)
 	if err != nil {
 		return nil, "", errNoAddress
 	}
@@ -114,8 +114,11 @@ func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err erro
 		return nil, "", errAddressTaken
 	}
 	now := s.Micros()
-	n, err := c.Exec("UPDATE authserver_users SET provider = ?, issuer = ?, subject = ?, email_verified = 1, updated_at = ? WHERE id = ? AND password = '' AND subject = ''",
-		Upstream, text.Storable(p.Issuer), text.Storable(p.Subject), now, u.ID)
+	if u.Status == Pending { // the other server has confirmed the address, as a link would have
+		u.Status = Active
+	}
+	n, err := c.Exec("UPDATE authserver_users SET provider = ?, issuer = ?, subject = ?, email_verified = 1, status = ?, updated_at = ? WHERE id = ? AND password = '' AND subject = ''",
+		Upstream, text.Storable(p.Issuer), text.Storable(p.Subject), u.Status, now, u.ID)
 	if err == nil && n == 0 {
 		err = errAddressTaken
 	}

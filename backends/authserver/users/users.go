@@ -62,6 +62,10 @@ type Users struct {
 	*kernel.Server
 	// Passwords hashes new ones.
 	Passwords password.Hasher
+	// Length is how many characters new passwords must have. Default: 8.
+	Length int
+	// Leaked has passwords that everybody knows, which are refused. Default: none are known.
+	Leaked *password.Leaked
 	// Gone is called, in the transaction, with a user who is disabled, deleted or signed
 	// out everywhere: what was issued is to end. Sessions end by themselves.
 	Gone []func(c store.Conn, user string) error
@@ -200,7 +204,7 @@ func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
 		u.Role = RoleUser
 	}
 	var err error
-	if u.Email, err = address(n.Email); err != nil {
+	if u.Email, err = Address(n.Email); err != nil {
 		return nil, err
 	}
 	if u.Name, err = name(n.Name); err != nil {
@@ -212,9 +216,9 @@ func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
 	hash := n.Hash
 	switch {
 	case n.Hash != "" && n.Password != "":
-		return nil, invalid("password", "there is a password and the hash of one; give one of them")
+		return nil, Invalid("password", "there is a password and the hash of one; give one of them")
 	case n.Hash != "" && !password.Imported(n.Hash) && !strings.HasPrefix(n.Hash, "$argon2id$"):
-		return nil, invalid("password", "the hash must be one of argon2id, or of bcrypt with a cost from 10 to 16")
+		return nil, Invalid("password", "the hash must be one of argon2id, or of bcrypt with a cost from 10 to 16")
 	case n.Password != "":
 		if hash, err = s.hash(ctx, n.Password, u.Email, u.Name); err != nil {
 			return nil, err
@@ -254,7 +258,7 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*U
 		return nil, err
 	}
 	if ch.Email != nil {
-		if *ch.Email, err = address(*ch.Email); err != nil {
+		if *ch.Email, err = Address(*ch.Email); err != nil {
 			return nil, err
 		}
 	}
@@ -427,23 +431,25 @@ func (s *Users) note(ctx context.Context, action, by, id string) {
 // check refuses what no user has.
 func (u *User) check() error {
 	if u.Role != RoleUser && u.Role != RoleAdmin {
-		return invalid("role", "the role must be user or admin")
+		return Invalid("role", "the role must be user or admin")
 	}
 	if len(u.Groups) > groupMost {
-		return invalid("groups", "there are too many groups")
+		return Invalid("groups", "there are too many groups")
 	}
 	for _, group := range u.Groups {
 		if group == "" || len([]rune(group)) > groupMost || !text.IsLine(group) {
-			return invalid("groups", "a group must be one line of at most 100 characters")
+			return Invalid("groups", "a group must be one line of at most 100 characters")
 		}
 	}
 	return nil
 }
 
-func address(typed string) (string, error) {
+// Address returns a mail address in the form in which it is stored. The error is 422 where it is
+// none.
+func Address(typed string) (string, error) {
 	email, err := mailaddress.Parse(typed)
 	if err != nil {
-		return "", invalid("email", "this must be a mail address such as name@example.com")
+		return "", Invalid("email", "this must be a mail address such as name@example.com")
 	}
 	return email, nil
 }
@@ -451,7 +457,7 @@ func address(typed string) (string, error) {
 func name(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
 	if len([]rune(name)) > nameMost || !text.IsLine(name) {
-		return "", invalid("name", "the name must be one line of at most 200 characters")
+		return "", Invalid("name", "the name must be one line of at most 200 characters")
 	}
 	return name, nil
 }
@@ -463,7 +469,8 @@ func taken(err error) error {
 	return err
 }
 
-func invalid(field, message string) error {
+// Invalid is the refusal of a field of a form, with 422.
+func Invalid(field, message string) error {
 	return &apierror.Error{
 		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: field, Message: message,
 		Details: []apierror.Detail{{Field: field, Reason: "invalid", Message: message}},

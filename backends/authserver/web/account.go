@@ -3,6 +3,7 @@ package web
 import (
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/account"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
@@ -18,6 +19,10 @@ const accountPath = "/account"
 type accountPage struct {
 	User         *users.User
 	Local        bool // they have a password here
+	Mails        bool
+	Deletes      bool      // it can be deleted
+	DeletedAt    time.Time // when it is; zero: it stays
+	Move         string    // the address that they want to have
 	Browsers     []browser
 	Applications []account.Application
 	Activity     []audit.Record
@@ -52,7 +57,7 @@ func (c *call) account() error {
 
 func (c *call) accountPage() (*accountPage, error) {
 	ctx, user := c.Context(), c.session.User
-	page := &accountPage{User: user, Local: user.Provider == users.Local}
+	page := &accountPage{Deletes: c.Accounts.Grace > 0, User: user, Local: user.Provider == users.Local, Mails: c.mails() && user.Provider == users.Local}
 	sessions, err := c.Login.Browsers(ctx, user.ID)
 	if err != nil {
 		return nil, err
@@ -61,6 +66,9 @@ func (c *call) accountPage() (*accountPage, error) {
 		page.Browsers = append(page.Browsers, browser{s, browserName(s.Agent), s.ID == c.session.ID})
 	}
 	if page.Applications, err = c.Accounts.Applications(ctx, user.ID); err != nil {
+		return nil, err
+	}
+	if page.DeletedAt, err = c.Users.DeletionOf(ctx, user.ID); err != nil {
 		return nil, err
 	}
 	page.Activity, err = c.Accounts.Activity(ctx, user.ID)
@@ -150,6 +158,9 @@ var accountRoutes = []route{
 	{Method: post, Path: accountPath + "/sessions/end", Serve: (*call).endBrowser, Else: (*call).toAccount},
 	{Method: post, Path: accountPath + "/sessions/others", Serve: (*call).endOtherBrowsers, Else: (*call).toAccount},
 	{Method: post, Path: accountPath + "/applications/withdraw", Serve: (*call).withdraw, Else: (*call).toAccount},
+	{Method: get, Path: accountPath + "/delete", Serve: (*call).askDeletion},
+	{Method: post, Path: accountPath + "/delete", Serve: (*call).deleteAccount, Else: (*call).toAccount},
+	{Method: post, Path: accountPath + "/keep", Serve: (*call).keepAccount, Else: (*call).toAccount},
 	{Method: get, Path: accountPath + "/password", Serve: (*call).askPassword},
 	{Method: post, Path: accountPath + "/password", Serve: (*call).password, Else: (*call).toAccount},
 }

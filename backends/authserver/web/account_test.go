@@ -118,3 +118,37 @@ func TestNameOfAccount(t *testing.T) {
 	b.post("/account/name", with(form, "name", "Ann Other")).leads(t, "/account")
 	b.get("/account").is(t, http.StatusOK, `value="Ann Other"`, "Your name is changed.", "Changed the account")
 }
+
+// TestDeletionOfAccount deletes an account after the time of grace, unless its user keeps it.
+func TestDeletionOfAccount(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		s.signedIn().get("/account/delete").is(t, http.StatusNotFound)
+		s.accounts.Grace = 48 * time.Hour
+		b, phone := s.signedIn(), s.signedIn()
+		deletes := func() {
+			t.Helper()
+			form := b.get("/account/delete").is(t, http.StatusOK, "Delete your account").Fields()
+			b.post("/account/delete", with(form, "present", "a wrong one")).is(t, http.StatusUnprocessableEntity)
+			b.post("/account/delete", with(form, "present", annPass)).leads(t, "/login")
+		}
+		deletes()
+		if b.in() || phone.in() {
+			t.Error("somebody is signed in still")
+		}
+		b.tries(annMail, annPass).leads(t, "/")
+		page := b.get("/account").is(t, http.StatusOK, "Your account is deleted")
+		b.post("/account/keep", page.formTo(t, "/account/keep", "")).leads(t, "/account")
+		s.Clock.Pass(49 * time.Hour)
+		if n, err := s.users.SweepDeleted(t.Context()); n != 0 || err != nil {
+			t.Errorf("%d are deleted who stay, error %v", n, err)
+		}
+		b.tries(annMail, annPass).leads(t, "/")
+		deletes()
+		s.Clock.Pass(49 * time.Hour)
+		if n, err := s.users.SweepDeleted(t.Context()); n != 1 || err != nil {
+			t.Errorf("%d are deleted, error %v", n, err)
+		}
+		b.tries(annMail, annPass).is(t, http.StatusUnprocessableEntity)
+	})
+}

@@ -48,6 +48,7 @@ type site struct {
 	tokens   *tokens.Tokens
 	openid   *openid.OpenID
 	devices  *device.Devices
+	accounts *account.Accounts
 	ann      *users.User
 	app      *clients.Client
 }
@@ -111,9 +112,10 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 		User: func(context.Context, string) (tokens.User, error) { return tokens.User{Active: true}, nil },
 	})
 	o.web.Authorize = &authorize.Authorize{Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: s.tokens, Own: openid.Scopes, Hinted: s.openid.Hinted, SecondFactor: o.required}
-	o.web.Accounts = &account.Accounts{
-		Server: k.Server, Users: s.users, Login: s.login, Consents: s.consents, Tokens: s.tokens, Catalog: s.catalog, Feed: s.feed(),
+	s.accounts = &account.Accounts{
+		Server: k.Server, Users: s.users, Login: s.login, Consents: s.consents, Tokens: s.tokens, Catalog: s.catalog, Feed: s.feed(), Site: "as.example",
 	}
+	o.web.Accounts = s.accounts
 	s.devices = &device.Devices{Server: k.Server, Authorize: o.web.Authorize}
 	o.web.OpenID, o.web.Device = s.openid, s.devices
 	if o.web.SessionCookie == "" {
@@ -263,12 +265,20 @@ func (s *site) signedIn() *browser {
 	return b
 }
 
+// user makes one with Ann's password.
+func (s *site) user(email string) *users.User {
+	s.t.Helper()
+	u, err := s.users.Create(s.t.Context(), users.New{Email: email, Password: annPass}, "admin")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return u
+}
+
 // signedInAs is a browser in which a new user is.
 func (s *site) signedInAs(email string) *browser {
 	s.t.Helper()
-	if _, err := s.users.Create(s.t.Context(), users.New{Email: email, Password: annPass}, "admin"); err != nil {
-		s.t.Fatal(err)
-	}
+	s.user(email)
 	b := s.browser()
 	b.tries(email, annPass).leads(s.t, "/")
 	return b

@@ -29,11 +29,19 @@ type loginForm struct {
 	Meanwhile string
 	// Upstream leads to another provider that is called UpstreamName; empty: there is none.
 	Upstream, UpstreamName string
+	// Forgot and Register lead to where mails are asked for; empty: there are none.
+	Forgot, Register string
 }
 
 // loginForm leads back to a path.
 func (c *call) loginForm(fields *pages.Fields) *loginForm {
 	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, fields.Text("redirect")), NoPassword: c.NoPassword, Again: fields.Flag("again")}
+	if c.forgets() {
+		form.Forgot = c.At(forgotPath)
+	}
+	if c.registers() {
+		form.Register = c.At(registerPath)
+	}
 	if form.Upstream = c.upstreamLink(form); form.Upstream != "" {
 		form.UpstreamName = c.Upstream.Name
 	}
@@ -65,6 +73,9 @@ func (c *call) allow(r *authorize.Request) {
 
 func (c *call) askLogin() error {
 	form := c.loginForm(&c.Query)
+	if form.Email == "" {
+		form.Email = c.Query.Text("email")
+	}
 	if c.session != nil && !form.Again {
 		return c.leave(c.At(form.Redirect))
 	}
@@ -140,7 +151,7 @@ func (c *call) end() error {
 	}
 	c.SignOut()
 	former := c.session
-	c.session, c.Call.Site = nil, new(frame)
+	c.session, c.Call.Site = nil, c.frame()
 	if former != nil && c.SignedOut != nil {
 		c.SignedOut(c.Context(), former.User.ID)
 	}

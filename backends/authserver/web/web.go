@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/account"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
@@ -126,7 +127,7 @@ const (
 type route = pages.Page[*call]
 
 // routes are all pages.
-var routes = slices.Concat(signInRoutes, accountRoutes)
+var routes = slices.Concat(signInRoutes, accountRoutes, linkRoutes)
 
 // signInRoutes are the pages of signing in and of what applications ask for.
 var signInRoutes = []route{
@@ -177,14 +178,15 @@ type call struct {
 
 // frame is what is around a page: .Site of templates.
 type frame struct {
-	User string // how who is signed in is called; empty: a guest
+	User           string // how who is signed in is called; empty: a guest
+	PasswordLength int    // that a new password must have at least, in characters
 }
 
 // begin finds who asks.
 func (w *web) begin(p *pages.Call) (*call, error) {
 	p.R = p.R.WithContext(kernel.FromBrowser(p.Context(), w.Address(p.R), p.R.UserAgent()))
 	c := &call{Call: p, web: w, session: w.Login.Resume(p.Context(), p.Session())}
-	f := new(frame)
+	f := w.frame()
 	if c.session != nil {
 		c.SignedIn(c.session.User.ID)
 		f.User = cmp.Or(c.session.User.Email, "your account") // the database may not answer
@@ -192,6 +194,9 @@ func (w *web) begin(p *pages.Call) (*call, error) {
 	c.Name, c.Call.Site = w.Name, f
 	return c, nil
 }
+
+// frame returns that of a guest.
+func (w *web) frame() *frame { return &frame{PasswordLength: w.Users.PasswordLength()} }
 
 // home tells who is signed in.
 func (c *call) home() error { return c.Show("home", "", nil) }
@@ -224,6 +229,11 @@ var samples = map[string]any{
 	"security":      &security{Redirect: "/consent", Factors: []*factors.Factor{{ID: "id", Kind: factors.App, Name: "Telephone"}}, Left: 10, Apps: true, Passkeys: true, Required: true},
 	"account":       sampleAccount,
 	"password":      &passwordForm{"ann@example.com"},
+	"forgot":        &mailForm{Email: "ann@example.com"},
+	"register":      &mailForm{Email: "ann@example.com", Name: "Ann"},
+	"choose":        &chooseForm{"link", "ann@example.com", "Ann", true},
+	"address":       &addressForm{"link", "ann@example.com"},
+	"deletion":      &deletionForm{time.Unix(1e9, 0), "ann@example.com", true},
 	"app":           &appForm{&factors.Draft{Secret: "ABCD EFGH", QR: factors.QR{Size: 9, Path: "M4 4h1v1h-1z"}, Signed: "draft"}, "/consent", "Telephone"},
 	"passkey":       &passkeyForm{&factors.Challenge{Options: "{}", Signed: "challenge"}, "/consent", "Telephone"},
 	"recovery":      &recoveryCodes{[]string{"abcd-efgh-ijkl-mnop"}, "/consent"},

@@ -1,0 +1,70 @@
+package account
+
+import (
+	"net/url"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/mail"
+)
+
+// The pages that links lead to.
+const (
+	// ChoosePath asks for a password.
+	ChoosePath = "/choose-password"
+	// AddressPath makes an address that of the user.
+	AddressPath = "/confirm-address"
+)
+
+// address returns the address that a link of a kind leads to.
+func (a *Accounts) address(kind, secret string) string {
+	path := ChoosePath
+	if kind == LinkAddress {
+		path = AddressPath
+	}
+	return a.Issuer + path + "?" + url.Values{"link": {secret}}.Encode()
+}
+
+// letterText is what a mail of a kind says.
+type letterText struct{ subject, before, after string }
+
+var letterTexts = map[string]letterText{
+	LinkReset: {
+		"Choose a new password", "Somebody, probably you, asked for a new password for your account. Choose it here:",
+		"If that was not you, do nothing: your password stays as it is.",
+	},
+	LinkJoin: {
+		"Finish your registration", "You have registered with this address. Choose a password here, and your account is made:",
+		"If that was not you, do nothing: no account is made.",
+	},
+	LinkInvite: {
+		"You are invited", "You are invited to have an account. Choose a password here, and it is made:",
+		"If you do not want it, do nothing.",
+	},
+	LinkAddress: {
+		"Confirm your mail address", "Confirm here that this is to be the mail address of your account:",
+		"If you did not ask for that, do nothing: the address stays as it is.",
+	},
+	noticeKnown: {
+		"You have an account already", "Somebody, probably you, has registered with your address. You have an account already: sign in with it, or choose a new password on the page of signing in.",
+		"If that was not you, there is nothing to do.",
+	},
+	noticeMoved: {
+		"Your mail address was changed", "Your account has another mail address now, and mails go there.",
+		"If that was not you, tell the operator at once.",
+	},
+}
+
+// compose writes the mail of a link; secret is empty in a notice.
+func (a *Accounts) compose(kind, secret string, ends time.Time) *mail.Message {
+	words := letterTexts[kind]
+	text := words.before + "\n\n"
+	if secret != "" {
+		text += a.address(kind, secret) + "\n\nThe link works once, until " + ends.UTC().Format("2 January 2006, 15:04 MST") + ".\n\n"
+	}
+	return &mail.Message{
+		Subject: words.subject + " – " + a.Site, Text: text + words.after + "\n\n" + a.Site + "\n" + a.Issuer + "\n",
+		About: []zap.Field{zap.String("kind", kind)},
+	}
+}

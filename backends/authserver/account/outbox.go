@@ -1,0 +1,106 @@
+package account
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
+	"github.com/tollgate-gateway/tollgate/internal/maillink"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// lease is how long a node has a mail for itself: more than sending it can take.
+const lease = 40 * time.Second
+
+// Send sends the mails that are due, and returns how many went out.
+func (a *Accounts) Send(ctx context.Context) (int, error) {
+	if a.Mail == nil {
+		return 0, nil
+	}
+	return mail.Send(ctx, outbox{a}, a.Mail, a.Logger())
+}
+
+// outbox implements mail.Outbox.
+type outbox struct{ *Accounts }
+
+// Due implements mail.Outbox.
+func (o outbox) Due(ctx context.Context, most int) (due []mail.Due, err error) {
+	now := o.Micros()
+	err = o.Read(ctx, func(c store.Conn) error {
+		ids, err := store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
+			"SELECT id FROM authserver_links WHERE due_at <= ? AND leased_until <= ? AND expires_at > ? ORDER BY due_at, id LIMIT ?", now, now, now, most)
+		for _, id := range ids {
+			due = append(due, letter{o.Accounts, id, 0})
+		}
+		return err
+	})
+	return due, err
+}
+
+// letter implements mail.Due and mail.Claimed.
+type letter struct {
+	*Accounts
+	id, attempts int64
+}
+
+// Claim implements mail.Due. The attempt counts even if this process ends in it.
+func (l letter) Claim(ctx context.Context) (mail.Claimed, error) {
+	now := l.Micros()
+	err := l.Write(ctx, func(c store.Conn) error {
+		return c.Row("UPDATE authserver_links SET leased_until = ?, attempts = attempts + 1 WHERE id = ? AND due_at <= ? AND leased_until <= ? RETURNING attempts",
+			l.Now().Add(lease).UnixMicro(), l.id, now, now).Scan(&l.attempts)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // another node was faster
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Message implements mail.Claimed. A mail that is sent again has another secret.
+func (l letter) Message() (m *mail.Message, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lease)
+	defer cancel()
+	err = l.Write(ctx, func(c store.Conn) error {
+		found, secret, ends, err := links.Mail(c, l.id, l.Now())
+		if errors.Is(err, maillink.ErrGone) { // nobody waits for it any more
+			m = nil
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		m = l.compose(found.Kind, secret, ends)
+		m.ID, m.Email = found.Kind+"."+strconv.FormatInt(l.id, 10)+"."+strconv.FormatInt(l.attempts, 10), found.Email
+		return nil
+	})
+	return m, err
+}
+
+// Over implements mail.Claimed.
+func (l letter) Over(ctx context.Context, _ error) error {
+	return l.set(ctx, "due_at = NULL")
+}
+
+// Failed implements mail.Claimed. A mail is tried again until its link ends.
+func (l letter) Failed(ctx context.Context, _ error) (again bool, err error) {
+	return true, l.set(ctx, "due_at = ?", l.Now().Add(jobs.Backoff(l.attempts)).UnixMicro())
+}
+
+// Hold implements mail.Claimed. The attempt does not count.
+func (l letter) Hold(ctx context.Context, wait time.Duration) error {
+	return l.set(ctx, "attempts = attempts - 1, due_at = ?", l.Now().Add(wait).UnixMicro())
+}
+
+func (l letter) set(ctx context.Context, what string, args ...any) error {
+	return l.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE authserver_links SET leased_until = 0, "+what+" WHERE id = ?", append(args, l.id)...)
+		return err
+	})
+}

@@ -1,0 +1,35 @@
+package account
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+)
+
+// Registration says who may make an account by themselves.
+type Registration struct {
+	// Open lets people register. Default: the operator makes or invites each user.
+	Open bool
+	// Domains are those that their mail addresses must have, in lower case. Default: all.
+	Domains []string
+}
+
+// admits refuses who may not register.
+func (r *Registration) admits(email string) error {
+	if !r.Open {
+		return apierror.New(http.StatusForbidden, "forbidden", "nobody can register here; ask the operator for an account")
+	}
+	email, err := users.Address(email)
+	if err != nil {
+		return err
+	}
+	_, domain, _ := strings.Cut(mailaddress.Key(email), "@")
+	if len(r.Domains) > 0 && !slices.Contains(r.Domains, domain) {
+		return users.Invalid("email", "the mail address must end in @"+strings.Join(r.Domains, " or @"))
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package users
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// PlanDeletion notes that a user wants their account deleted at a time. All sessions and what was
+// issued end now.
+func (s *Users) PlanDeletion(ctx context.Context, id string, at time.Time) error {
+	err := s.setDeletion(ctx, id, at.UnixMicro(), s.end)
+	if err == nil {
+		s.note(ctx, "user.deletion_planned", id, id)
+	}
+	return err
+}
+
+// CancelDeletion notes that a user wants to stay.
+func (s *Users) CancelDeletion(ctx context.Context, id string) error {
+	err := s.setDeletion(ctx, id, nil, nil)
+	if err == nil {
+		s.note(ctx, "user.deletion_cancelled", id, id)
+	}
+	return err
+}
+
+func (s *Users) setDeletion(ctx context.Context, id string, at any, then func(c store.Conn, id string) error) error {
+	return s.Change(ctx, Topic, id, func(c store.Conn) error {
+		n, err := c.Exec("UPDATE authserver_users SET delete_at = ? WHERE id = ?", at, id)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errNone()
+		}
+		if then == nil {
+			return nil
+		}
+		return then(c, id)
+	})
+}
+
+// DeletionOf returns when the account of a user is deleted. It is zero where the user stays.
+func (s *Users) DeletionOf(ctx context.Context, id string) (at time.Time, err error) {
+	var micros sql.NullInt64
+	err = s.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT delete_at FROM authserver_users WHERE id = ?", id).Scan(&micros)
+	})
+	if micros.Valid {
+		at = time.UnixMicro(micros.Int64)
+	}
+	return at, err
+}
+
+// deletionsMost bounds how many accounts one run deletes.
+const deletionsMost = 1000
+
+// SweepDeleted deletes the accounts whose time has come, and returns how many.
+func (s *Users) SweepDeleted(ctx context.Context) (n int, err error) {
+	var ids []string
+	err = s.Read(ctx, func(c store.Conn) error {
+		ids, err = store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
+			"SELECT id FROM authserver_users WHERE delete_at <= ? LIMIT ?", s.Micros(), deletionsMost)
+		return err
+	})
+	for _, id := range ids {
+		if err == nil {
+			if err = s.Delete(ctx, id, id); IsNone(err) { // another node was faster
+				err = nil
+				continue
+			}
+			n++
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,58 @@
+package web
+
+import (
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// deletionForm asks whether somebody wants their account deleted.
+type deletionForm struct {
+	At    time.Time // when that would be
+	Email string
+	Local bool // they have a password here
+}
+
+// deletion returns the form for who is signed in. done reports that the answer is given.
+func (c *call) deletion() (form *deletionForm, done bool, err error) {
+	if done, err := c.signedIn(); done {
+		return nil, true, err
+	}
+	if c.Accounts.Grace == 0 {
+		return nil, true, pages.NotFound()
+	}
+	user := c.session.User
+	return &deletionForm{c.Now().Add(c.Accounts.Grace), user.Email, user.Provider == users.Local}, false, nil
+}
+
+const deletionTitle = "Delete your account"
+
+func (c *call) askDeletion() error {
+	form, done, err := c.deletion()
+	if done {
+		return err
+	}
+	return c.Show("deletion", deletionTitle, form)
+}
+
+func (c *call) deleteAccount() error {
+	form, done, err := c.deletion()
+	if done {
+		return err
+	}
+	if err := c.Accounts.Delete(c.Context(), c.session.User, c.Form.Text("present"), c.Address(c.R)); err != nil {
+		return c.ShowForm(err, "deletion", deletionTitle, form)
+	}
+	if err := c.end(); err != nil {
+		return err
+	}
+	return c.Redirect("/login", "Your account will be deleted. To keep it, sign in until then.")
+}
+
+func (c *call) keepAccount() error {
+	if done, err := c.signedIn(); done {
+		return err
+	}
+	return c.Then(c.Users.CancelDeletion(c.Context(), c.session.User.ID), accountPath, "Your account stays.")
+}

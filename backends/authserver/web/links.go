@@ -1,0 +1,161 @@
+package web
+
+import (
+	"net/url"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/account"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// The pages that need mail are not there without it.
+
+// mailForm asks for a mail address.
+type mailForm struct {
+	Email, Name string
+	Sent        bool // the mail is on its way, if there is one
+}
+
+// mails reports whether mails are sent.
+func (c *call) mails() bool { return c.Accounts != nil && c.Accounts.Mail != nil }
+
+// registers reports whether people may register.
+func (c *call) registers() bool { return c.mails() && c.Accounts.Registration.Open && !c.NoPassword }
+
+// forgets reports whether people may have a link mailed with which they choose another password.
+func (c *call) forgets() bool { return c.mails() && !c.NoPassword }
+
+const (
+	forgotPath   = "/forgot"
+	registerPath = "/register"
+)
+
+func (c *call) askForgot() error {
+	if !c.forgets() {
+		return pages.NotFound()
+	}
+	return c.Show("forgot", "Forgotten password", &mailForm{Email: c.Query.Text("email")})
+}
+
+func (c *call) forgot() error {
+	if !c.forgets() {
+		return pages.NotFound()
+	}
+	form := &mailForm{Email: c.Form.Text("email")}
+	if err := c.Accounts.Forgot(c.Context(), form.Email, c.Address(c.R)); err != nil {
+		return c.ShowForm(err, "forgot", "Forgotten password", form)
+	}
+	form.Sent = true
+	return c.Show("forgot", "Forgotten password", form)
+}
+
+func (c *call) askRegister() error {
+	if !c.registers() {
+		return pages.NotFound()
+	}
+	return c.Show("register", "Create an account", new(mailForm))
+}
+
+func (c *call) register() error {
+	if !c.registers() {
+		return pages.NotFound()
+	}
+	form := &mailForm{Email: c.Form.Text("email"), Name: c.Form.Text("name")}
+	if err := c.Accounts.Register(c.Context(), form.Email, form.Name, c.Address(c.R)); err != nil {
+		return c.ShowForm(err, "register", "Create an account", form)
+	}
+	form.Sent = true
+	return c.Show("register", "Create an account", form)
+}
+
+// chooseForm asks for a password behind a link.
+type chooseForm struct {
+	Link, Email, Name string
+	New               bool // it makes an account
+}
+
+// choosingLink returns what the link of a page is for.
+func (c *call) choosingLink(fields *pages.Fields) (*chooseForm, error) {
+	secret := fields.Text("link")
+	l, err := c.Accounts.Look(c.Context(), secret, account.LinkReset, account.LinkJoin, account.LinkInvite)
+	if err != nil {
+		return nil, err
+	}
+	return &chooseForm{Link: secret, Email: l.Email, Name: l.User.Name, New: l.Kind != account.LinkReset}, nil
+}
+
+func (c *call) askChoose() error {
+	form, err := c.choosingLink(&c.Query)
+	if err != nil {
+		return err
+	}
+	return c.Show("choose", chooseTitle, form)
+}
+
+const chooseTitle = "Choose a password"
+
+func (c *call) choose() error {
+	form, err := c.choosingLink(&c.Form)
+	if err != nil {
+		return err
+	}
+	name := c.Form.Text("name")
+	form.Name = name
+	user, err := c.Accounts.Choose(c.Context(), form.Link, c.Form.Text("password"), &name)
+	if err != nil {
+		return c.ShowForm(err, "choose", chooseTitle, form)
+	}
+	notice := "Your password is changed. Sign in with it."
+	if form.New {
+		notice = "Your account is made. Sign in with your password."
+	}
+	return c.Redirect("/login?"+url.Values{"email": {user.Email}}.Encode(), notice)
+}
+
+// addressForm makes a mail address that of the account.
+type addressForm struct{ Link, Email string }
+
+func (c *call) askAddress() error {
+	secret := c.Query.Text("link")
+	l, err := c.Accounts.Look(c.Context(), secret, account.LinkAddress)
+	if err != nil {
+		return err
+	}
+	return c.Show("address", "Confirm your mail address", &addressForm{secret, l.Email})
+}
+
+func (c *call) confirmAddress() error {
+	return c.Then(c.Accounts.SetAddress(c.Context(), c.Form.Text("link")), accountPath, "Your mail address is changed.")
+}
+
+// moveAddress has a link mailed to the address that somebody wants to have.
+func (c *call) moveAddress() error {
+	if done, err := c.signedIn(); done {
+		return err
+	}
+	if !c.mails() {
+		return pages.NotFound()
+	}
+	email := c.Form.Text("email")
+	if err := c.Accounts.AskAddress(c.Context(), c.session.User, email, c.Address(c.R)); err != nil {
+		page, old := c.accountPage()
+		if old != nil {
+			return old
+		}
+		page.Move = email
+		return c.ShowForm(err, "account", "Your account", page)
+	}
+	return c.Redirect(accountPath, "A mail is on its way to "+email+". Open the link in it, and the address is yours.")
+}
+
+// linkRoutes are the pages that mails lead to, and those on which mails are asked for.
+var linkRoutes = []route{
+	{Method: get, Path: forgotPath, Serve: (*call).askForgot},
+	{Method: post, Path: forgotPath, Serve: (*call).forgot},
+	{Method: get, Path: registerPath, Serve: (*call).askRegister},
+	{Method: post, Path: registerPath, Serve: (*call).register},
+	{Method: get, Path: account.ChoosePath, Serve: (*call).askChoose},
+	{Method: post, Path: account.ChoosePath, Serve: (*call).choose},
+	{Method: get, Path: account.AddressPath, Serve: (*call).askAddress},
+	{Method: post, Path: account.AddressPath, Serve: (*call).confirmAddress},
+	{Method: post, Path: accountPath + "/address", Serve: (*call).moveAddress, Else: (*call).toAccount},
+}

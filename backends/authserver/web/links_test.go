@@ -1,0 +1,278 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/mail"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// mailing is a site that sends mails, and lets people register.
+type mailing struct {
+	*site
+	smtp *testenv.SMTPServer
+}
+
+func newMailing(t *testing.T, k authtest.Kernel) *mailing {
+	t.Helper()
+	m := &mailing{newSite(t, k, settings{}), testenv.SMTP(t)}
+	transport, err := mail.NewSMTP(mail.SMTPOptions{URL: "smtp://" + m.smtp.Address, From: "Accounts <accounts@example.com>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.accounts.Mail, m.accounts.Registration.Open = transport, true
+	return m
+}
+
+// mails sends what is due and returns it.
+func (m *mailing) mails() []testenv.Mail {
+	m.t.Helper()
+	if _, err := m.accounts.Send(m.t.Context()); err != nil {
+		m.t.Fatal(err)
+	}
+	list := m.smtp.Take()
+	for i := range list { // quoted-printable
+		list[i].Data = strings.NewReplacer("=\n", "", "=3D", "=").Replace(list[i].Data)
+	}
+	return list
+}
+
+var linkIn = regexp.MustCompile(regexp.QuoteMeta(authtest.Issuer) + `(/\S+)`)
+
+// link is that of the one mail that is sent now, which goes to an address.
+func (m *mailing) link(to string) string {
+	m.t.Helper()
+	list := m.mails()
+	if len(list) != 1 || list[0].To != to {
+		m.t.Fatalf("the mails are %+v, want one to %s", list, to)
+	}
+	found := linkIn.FindStringSubmatch(list[0].Data)
+	if found == nil {
+		m.t.Fatalf("there is no link in %s", list[0].Data)
+	}
+	return found[1]
+}
+
+const chosen = "four words are long"
+
+// TestForgottenPassword has somebody choose another password by a link, which works once, and
+// ends their sessions.
+func TestForgottenPassword(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		m := newMailing(t, k)
+		phone, b := m.signedIn(), m.browser()
+		b.get("/login").is(t, http.StatusOK, `href="/forgot"`)
+		form := b.get("/forgot").is(t, http.StatusOK)
+		b.post("/forgot", with(form.Fields(), "email", " ANN@example.com")).is(t, http.StatusOK, "a mail with a link is on its way")
+		link := m.link(annMail)
+
+		b.get(link).is(t, http.StatusOK) // a program that looks at mails
+		form = b.get(link).is(t, http.StatusOK, "Choose a password", annMail)
+		b.post("/choose-password", with(form.Fields(), "password", "short")).is(t, http.StatusUnprocessableEntity, "8 characters")
+		to := b.post("/choose-password", with(form.Fields(), "password", chosen)).leads(t, "/login")
+		b.get(to).is(t, http.StatusOK, "Your password is changed.", `value="ann@example.com"`)
+		if phone.in() || b.in() {
+			t.Error("somebody is signed in still, or already")
+		}
+		b.post("/choose-password", with(form.Fields(), "password", "yet another one")).is(t, http.StatusGone)
+		b.get(link).is(t, http.StatusGone)
+		b.tries(annMail, chosen).leads(t, "/")
+	})
+}
+
+// TestForgottenPasswordTellsNothing gives the same answer for an address that nobody has, and
+// mails nobody.
+func TestForgottenPasswordTellsNothing(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t, authtest.SQLite(t))
+	if _, err := m.users.Disable(t.Context(), m.user("out@example.com").ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	b := m.browser()
+	text := regexp.MustCompile(`(?s)<main.*</main>`)
+	answers := make([]string, 0, 3)
+	for _, email := range []string{annMail, "nobody@example.com", "out@example.com"} {
+		p := b.post("/forgot", with(b.get("/forgot").Fields(), "email", email)).is(t, http.StatusOK)
+		answers = append(answers, strings.ReplaceAll(text.FindString(p.Text), email, ""))
+	}
+	if answers[0] != answers[1] || answers[0] != answers[2] {
+		t.Errorf("the answers differ: %q", answers)
+	}
+	if list := m.mails(); len(list) != 1 {
+		t.Errorf("%d mails, want 1", len(list))
+	}
+}
+
+// TestLinksAreLimited bounds the mails to an address and those that a client asks for.
+func TestLinksAreLimited(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t, authtest.SQLite(t))
+	b := m.browser()
+	ask := func(email string) page { return b.post("/forgot", with(b.get("/forgot").Fields(), "email", email)) }
+	for range 3 {
+		ask(annMail).is(t, http.StatusOK)
+	}
+	ask(annMail).is(t, http.StatusTooManyRequests, "Too many mails")
+	for range 17 {
+		ask("a"+time.Now().String()+"@example.com").is(t, http.StatusOK)
+	}
+	ask("other@example.com").is(t, http.StatusTooManyRequests)
+	m.Clock.Pass(time.Hour)
+	ask(annMail).is(t, http.StatusOK)
+}
+
+// TestRegistration makes an account by the link that is mailed to its address.
+func TestRegistration(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		m := newMailing(t, k)
+		b := m.browser()
+		b.get("/login").is(t, http.StatusOK, `href="/register"`)
+		form := b.get("/register").is(t, http.StatusOK, "Create an account")
+		b.post("/register", with(form.Fields(), "email", "no address")).is(t, http.StatusUnprocessableEntity, "name@example.com")
+		b.post("/register", with(form.Fields(), "email", "New@example.com", "name", "Newman")).is(t, http.StatusOK, "A mail is on its way")
+		b.tries("new@example.com", "").is(t, http.StatusUnprocessableEntity)
+		first := m.link("New@example.com")
+
+		// Somebody else registers with the address, too: the newest name counts, and both links go to it.
+		other := m.browser()
+		other.post("/register", with(other.get("/register").Fields(), "email", "new@example.com", "name", "Eve")).is(t, http.StatusOK)
+		second := m.link("New@example.com")
+		form = b.get(first).is(t, http.StatusOK, "the new account", `value="Newman"`)
+		b.post("/choose-password", with(form.Fields(), "password", "new@example.com")).is(t, http.StatusUnprocessableEntity)
+		b.get(b.post("/choose-password", with(form.Fields(), "password", chosen, "name", "New")).leads(t, "/login")).is(t, http.StatusOK, "Your account is made.")
+		b.tries("new@example.com", chosen).leads(t, "/")
+		other.get(second).is(t, http.StatusGone)
+		u, err := m.users.FindEmail(t.Context(), "new@example.com")
+		if err != nil || !u.Active() || !u.EmailVerified || u.Name != "New" {
+			t.Errorf("%+v, error %v", u, err)
+		}
+	})
+}
+
+// TestRegistrationWithAKnownAddress tells the user of the address alone.
+func TestRegistrationWithAKnownAddress(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t, authtest.SQLite(t))
+	b := m.browser()
+	b.post("/register", with(b.get("/register").Fields(), "email", annMail, "name", "Eve")).is(t, http.StatusOK, "A mail is on its way")
+	list := m.mails()
+	if len(list) != 1 || list[0].To != annMail || !strings.Contains(list[0].Data, "You have an account already") || strings.Contains(list[0].Data, "?link=") {
+		t.Errorf("%+v", list)
+	}
+	if u, err := m.users.FindEmail(t.Context(), annMail); err != nil || u.Name != "Ann" || !u.Active() {
+		t.Errorf("%+v, error %v", u, err)
+	}
+}
+
+// TestRegistrationOfADomain refuses addresses of others.
+func TestRegistrationOfADomain(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t, authtest.SQLite(t))
+	m.accounts.Registration.Domains = []string{"example.org"}
+	b := m.browser()
+	for email, status := range map[string]int{
+		"a@example.com": http.StatusUnprocessableEntity, "a@sub.example.org": http.StatusUnprocessableEntity, "a@Example.ORG": http.StatusOK,
+	} {
+		b.post("/register", with(b.get("/register").Fields(), "email", email)).is(t, status)
+	}
+}
+
+// TestPendingUsersEnd forgets who has not opened the link.
+func TestPendingUsersEnd(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		m := newMailing(t, k)
+		b := m.browser()
+		b.post("/register", with(b.get("/register").Fields(), "email", "new@example.com")).is(t, http.StatusOK)
+		link := m.link("new@example.com")
+		if n, err := m.accounts.Sweep(t.Context()); n != 0 || err != nil {
+			t.Errorf("%d are swept, error %v", n, err)
+		}
+		m.Clock.Pass(25 * time.Hour)
+		b.get(link).is(t, http.StatusGone)
+		if n, err := m.accounts.Sweep(t.Context()); n != 2 || err != nil { // the link and the user
+			t.Errorf("%d are swept, error %v", n, err)
+		}
+		if _, err := m.users.FindEmail(t.Context(), "new@example.com"); !users.IsNone(err) {
+			t.Errorf("the user is there, error %v", err)
+		}
+	})
+}
+
+// TestChangeOfAddress needs the link that is mailed to the new address, and tells the former one.
+func TestChangeOfAddress(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		m := newMailing(t, k)
+		b := m.signedIn()
+		change := func(email string) page {
+			return b.post("/account/address", with(b.get("/account").formTo(t, "/account/address", ""), "email", email))
+		}
+		change("no address").is(t, http.StatusUnprocessableEntity, "name@example.com")
+		change("ann@example.org").leads(t, "/account")
+		link := m.link("ann@example.org")
+		m.browser().get(link).is(t, http.StatusOK, "ann@example.org")
+		if u, err := m.users.Find(t.Context(), m.ann.ID); err != nil || u.Email != annMail {
+			t.Errorf("the address is %s already, error %v", u.Email, err)
+		}
+		form := b.get(link)
+		b.post("/confirm-address", form.Fields()).leads(t, "/account")
+		b.get("/account").is(t, http.StatusOK, "ann@example.org", "confirmed")
+		if list := m.mails(); len(list) != 1 || list[0].To != annMail || !strings.Contains(list[0].Data, "has another mail address") {
+			t.Errorf("the former address is told %+v", list)
+		}
+		b.get(link).is(t, http.StatusGone)
+
+		m.user("bob@example.com")
+		change("bob@example.com").leads(t, "/account") // whether somebody has it is not told here
+		form = b.get(m.link("bob@example.com"))
+		b.post("/confirm-address", form.Fields()).is(t, http.StatusConflict)
+	})
+}
+
+// TestInvitation lets somebody choose a password by a link that the operator hands over.
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		m := newMailing(t, k)
+		_, address, err := m.accounts.Invite(t.Context(), "new@example.com", "New", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list := m.mails(); len(list) != 0 {
+			t.Errorf("mailed as well: %+v", list)
+		}
+		if _, _, err := m.accounts.Invite(t.Context(), annMail, "", true); err == nil {
+			t.Error("who has an account is invited")
+		}
+		b := m.browser()
+		m.Clock.Pass(6 * 24 * time.Hour)
+		form := b.get(strings.TrimPrefix(address, authtest.Issuer)).is(t, http.StatusOK, "the new account")
+		b.post("/choose-password", with(form.Fields(), "password", chosen)).leads(t, "/login")
+		b.tries("new@example.com", chosen).leads(t, "/")
+	})
+}
+
+// TestMailPagesNeedMail has none of the pages without a mail server.
+func TestMailPagesNeedMail(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{})
+	b := s.signedIn()
+	for _, path := range []string{"/forgot", "/register"} {
+		b.get(path).is(t, http.StatusNotFound)
+		b.post(path, with(b.get("/account/password").Fields(), "email", annMail)).is(t, http.StatusNotFound)
+	}
+	if text := b.get("/login?again=1").Text; strings.Contains(text, "/forgot") || strings.Contains(text, "/register") {
+		t.Error("the page of signing in leads to them")
+	}
+	b.get("/choose-password?"+url.Values{"link": {"x"}}.Encode()).is(t, http.StatusGone)
+}

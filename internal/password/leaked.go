@@ -1,0 +1,147 @@
+package password
+
+import (
+	"bytes"
+	"crypto/sha1" //nolint:gosec // the lists that are published have it
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Leaked is a list of passwords that are known to have been leaked, as a file of their SHA-1
+// hashes: one in 40 hexadecimal digits on each line, in ascending order, with a colon and a count
+// behind or nothing. That is the form in which Have I Been Pwned publishes them, ordered by hash.
+// The file is searched where it is and not read into memory. It is safe for concurrent use.
+type Leaked struct {
+	file *os.File
+	size int64
+	name string
+}
+
+// Close closes the file. A nil receiver has none.
+func (l *Leaked) Close() {
+	if l != nil {
+		_ = l.file.Close() // it was only read
+	}
+}
+
+// hashDigits is how long a hash is.
+const hashDigits = 2 * sha1.Size
+
+// lineMost bounds a line, in bytes.
+const lineMost = 80
+
+// OpenLeaked opens a list. It looks at the first line, and at the order of the first two.
+func OpenLeaked(name string) (*Leaked, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	l := &Leaked{file: file, name: name}
+	if err := l.check(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return l, nil
+}
+
+// check looks at the beginning of the list.
+func (l *Leaked) check() error {
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	l.size = info.Size()
+	first, next, err := l.line(0)
+	if err != nil || next >= l.size {
+		return err
+	}
+	second, _, err := l.line(next)
+	if err == nil && second <= first {
+		err = l.fault("its lines are not in ascending order")
+	}
+	return err
+}
+
+func (l *Leaked) fault(what string) error {
+	return fmt.Errorf("%s is no list of leaked passwords, SHA-1 hashes in ascending order with one on each line: %s", l.name, what)
+}
+
+// line returns the hash of the line that begins at a place, in capitals, and where the next one
+// begins.
+func (l *Leaked) line(at int64) (hash string, next int64, err error) {
+	var buffer [lineMost]byte
+	n, err := l.file.ReadAt(buffer[:], at)
+	if err != nil && err != io.EOF {
+		return "", 0, err
+	}
+	text := buffer[:n]
+	length := bytes.IndexByte(text, '\n')
+	next = at + int64(length) + 1
+	if length < 0 {
+		length, next = n, l.size
+	}
+	if length < hashDigits || n == lineMost && next == l.size {
+		return "", 0, l.fault("a line is no hash")
+	}
+	hash = strings.ToUpper(string(text[:hashDigits]))
+	if _, err := hex.DecodeString(hash); err != nil {
+		return "", 0, l.fault("a line is no hash")
+	}
+	return hash, next, nil
+}
+
+// begin returns where the first line begins that begins at a place or behind it, which may be the
+// end of the file.
+func (l *Leaked) begin(at int64) (int64, error) {
+	if at == 0 {
+		return 0, nil
+	}
+	var buffer [lineMost]byte
+	n, err := l.file.ReadAt(buffer[:], at-1)
+	if err != nil && err != io.EOF {
+		return 0, err
+	}
+	end := bytes.IndexByte(buffer[:n], '\n')
+	if end < 0 {
+		if n == lineMost {
+			return 0, l.fault("a line is too long")
+		}
+		return l.size, nil
+	}
+	return at + int64(end), nil
+}
+
+// Has reports whether a password is on the list. A nil receiver has none.
+func (l *Leaked) Has(password string) (bool, error) {
+	if l == nil {
+		return false, nil
+	}
+	sum := sha1.Sum([]byte(password)) //nolint:gosec // see above
+	want := strings.ToUpper(hex.EncodeToString(sum[:]))
+	for low, high := int64(0), l.size; low < high; {
+		middle := low + (high-low)/2
+		at, err := l.begin(middle)
+		if err != nil {
+			return false, err
+		}
+		if at >= high {
+			high = middle
+			continue
+		}
+		hash, next, err := l.line(at)
+		switch {
+		case err != nil:
+			return false, err
+		case hash == want:
+			return true, nil
+		case hash < want:
+			low = next
+		default:
+			high = middle
+		}
+	}
+	return false, nil
+}
