@@ -88,12 +88,10 @@ func resealBy(s *session, keys *config.Config, before int) (done encryption.Rese
 	})
 }
 
-// sealers are the keys of all servers of the configuration that seal something, each once;
-// where none does, those of the first. Two that would undo what the other does are an error.
-func sealers(s *session) (list []*config.Config, err error) {
-	var first *config.Config
+// configured lists the keys of all servers of the configuration, each once. There is at least one.
+func configured(s *session) (list []*config.Config, names map[*config.Config]string, err error) {
 	known := make(map[[32]byte]bool)
-	names := make(map[*config.Config]string)
+	names = make(map[*config.Config]string)
 	err = s.App.Handlers(serviceName, func(handler json.RawMessage) error {
 		var h Handler
 		if err := json.Unmarshal(handler, &h); err != nil {
@@ -104,27 +102,35 @@ func sealers(s *session) (list []*config.Config, err error) {
 			return err
 		}
 		known[keys.Digest()], names[keys] = true, cmp.Or(h.Config, "the environment")
-		if first == nil {
-			first = keys
-		}
-		if keys.DataEncryption.Driver == "" {
-			return nil
-		}
-		for _, other := range list {
-			if !keys.SealsAs(other) {
-				return fmt.Errorf("%s and %s seal what is in one database with different keys: give both the same", names[other], names[keys])
-			}
-		}
 		list = append(list, keys)
 		return nil
 	})
-	switch {
-	case err != nil:
+	if err == nil && len(list) == 0 {
+		err = errors.New("the configuration has no authorization server")
+	}
+	return list, names, err
+}
+
+// sealers lists the keys of all servers of the configuration that seal something, or those of the
+// first where none does. Two that would undo what the other does are an error.
+func sealers(s *session) (list []*config.Config, err error) {
+	all, names, err := configured(s)
+	if err != nil {
 		return nil, err
-	case first == nil:
-		return nil, errors.New("the configuration has no authorization server")
-	case len(list) == 0:
-		return []*config.Config{first}, nil
+	}
+	for _, keys := range all {
+		if keys.DataEncryption.Driver == "" {
+			continue
+		}
+		for _, other := range list {
+			if !keys.SealsAs(other) {
+				return nil, fmt.Errorf("%s and %s seal what is in one database with different keys: give both the same", names[other], names[keys])
+			}
+		}
+		list = append(list, keys)
+	}
+	if len(list) == 0 {
+		list = all[:1]
 	}
 	return list, nil
 }

@@ -23,7 +23,7 @@ const operator = "admin"
 
 func userCommand(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the people who sign in"},
-		userAddCommand(o), userListCommand(o), userPasswordCommand(o), userResetCommand(o),
+		userAddCommand(o), userInviteCommand(o), userListCommand(o), userPasswordCommand(o), userResetCommand(o),
 		userStatusCommand(o, "disable", "Keeps a user out: sessions, codes and tokens end", (*people).Disable),
 		userStatusCommand(o, "enable", "Lets a user in again; what has ended stays so", (*people).Enable))
 }

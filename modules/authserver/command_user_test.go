@@ -128,3 +128,24 @@ func TestUserCommands(t *testing.T) { //nolint:paralleltest // see above
 		}
 	}
 }
+
+// TestInvite prints a link, or has it mailed where there is a mail server.
+func TestInvite(t *testing.T) {
+	t.Parallel()
+	run, _ := userLine(t)
+	if _, _, err := run("", "user", "invite", "ann@example.com"); err == nil || !strings.Contains(err.Error(), "--link") {
+		t.Errorf("without a mail server: %v", err)
+	}
+	out, _, err := run("", "user", "invite", "ann@example.com", "--name", "Ann", "--link")
+	if err != nil || !strings.HasPrefix(out, "http://localhost:9000/choose-password?link=") {
+		t.Errorf("%q, error %v", out, err)
+	}
+	out, _, err = run("", "user", "list", "--json")
+	var list struct{ Users []shownUser }
+	if err != nil || json.Unmarshal([]byte(out), &list) != nil || len(list.Users) != 1 || list.Users[0].Status != "pending" || list.Users[0].Name != "Ann" {
+		t.Errorf("%s, error %v", out, err)
+	}
+	if _, _, err := run("", "user", "invite", "no address", "--link"); err == nil {
+		t.Error("no address is invited")
+	}
+}

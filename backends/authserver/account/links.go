@@ -59,7 +59,7 @@ var (
 // errMany refuses to mail another link for a time.
 func errMany(wait time.Duration) error {
 	return &apierror.Error{
-		Status: http.StatusTooManyRequests, Code: "slow_down", RetryAfter: wait,
+		Status: http.StatusTooManyRequests, Code: "too_many_mails", RetryAfter: wait,
 		Message: "too many mails were asked for; wait before you ask for another one",
 	}
 }

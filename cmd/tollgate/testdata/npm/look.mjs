@@ -135,6 +135,7 @@ family('signing in', null, [
     await button(main(tab), 'Sign in').click();
     await button(main(tab), 'Allow').waitFor();
   }],
+  ['signin-account', `${url.authserver}/account`], ['signin-password', `${url.authserver}/account/password`],
   ['signin-security', `${url.authserver}/security`], ['signin-app', `${url.authserver}/security/app`], ['signin-device', `${url.authserver}/device`],
 ]);
 

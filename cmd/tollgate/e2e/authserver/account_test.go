@@ -1,0 +1,59 @@
+package authserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// accountKeys are those of a server at which people register and delete their accounts.
+const accountKeys = `
+server: {issuer: 'ISSUER'}
+mail: {url: 'smtp://MAIL', from: 'Accounts <accounts@example.com>'}
+accounts: {registration: open, deletion_grace: 336h}
+`
+
+// TestAccount walks from registration to deletion: the case of testdata/npm/authserver_account.mjs
+// in a headless Chromium without script.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	server := testenv.SMTP(t)
+	issuer := "http://localhost:" + e2e.FreePort(t)
+	n := e2e.NewNode(t, `{
+	admin unix/data/admin.sock
+	persist_config off
+	storage file_system data/caddy
+	tollgate {
+		database sqlite data/tollgate.db
+	}
+}
+`+issuer+" {\n\ttollgate authserver {\n\t\tconfig config.yaml\n\t}\n}\n")
+	n.WriteKeys(strings.NewReplacer("ISSUER", issuer, "MAIL", server.Address).Replace(accountKeys))
+	n.Start()
+	e2e.AnswersWith(t, issuer+"/readyz", http.StatusOK)
+
+	// GET answers with the next mails, as soon as there are any.
+	mails := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-server.Arrived():
+			_ = json.NewEncoder(w).Encode(server.Take())
+		case <-time.After(time.Minute):
+			http.Error(w, "no mail came", http.StatusGatewayTimeout)
+		case <-r.Context().Done():
+		}
+	}))
+	defer mails.Close()
+	e2e.RunBrowserBeside(t, "authserver_account.mjs", "ISSUER="+issuer, "MAILS_URL="+mails.URL)
+	n.Stop()
+	for _, secret := range []string{"newman@example", "link=", "correct horse", "battery staple"} {
+		if strings.Contains(n.Logs.String(), secret) {
+			t.Errorf("%s is in the log", secret)
+		}
+	}
+}
