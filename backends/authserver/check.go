@@ -14,6 +14,12 @@ func (s *Server) CheckToken(ctx context.Context, token string) (claims map[strin
 		return nil, time.Time{}, false, err
 	}
 	claims = map[string]any{"iss": c.Issuer, "sub": c.Subject, "aud": []string(c.Audience), "client_id": c.Client, "scope": c.Scope, "jti": c.ID}
+	if c.AuthTime != 0 {
+		claims["auth_time"] = c.AuthTime
+	}
+	if c.ACR != "" {
+		claims["acr"] = c.ACR
+	}
 	if c.Agent != "" {
 		claims["agent_id"] = c.Agent
 	}

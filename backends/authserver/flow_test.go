@@ -220,6 +220,10 @@ func TestClients(t *testing.T) {
 		if err := id.VerifyAccessToken(token.AccessToken); err != nil || id.Subject != l.ann.ID || id.Nonce != "n0" {
 			t.Errorf("%+v: %v", id, err)
 		}
+		var class struct{ ACR string }
+		if err := id.Claims(&class); err != nil || class.ACR != "1" {
+			t.Errorf("acr is %q: %v", class.ACR, err)
+		}
 		info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 		if err != nil || info.Subject != l.ann.ID || info.Email != "ann@example.com" || !info.EmailVerified {
 			t.Errorf("%+v: %v", info, err)

@@ -2,6 +2,7 @@ package apiauth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -64,7 +65,10 @@ var accessTypes = []string{"at+jwt"}
 //	{http.auth.user.scope}         what the token is for
 //	{http.auth.user.claim.<name>}  any other claim that is a string
 //
-// Errors: 401 invalid_token, 403 insufficient_scope, both with the challenge of RFC 6750;
+// A route that needs a stronger or a newer sign-in says so by acr and max_age; the client is told
+// to ask for it (RFC 9470).
+//
+// Errors: 401 invalid_token, 401 insufficient_user_authentication, 403 insufficient_scope, both with the challenge of RFC 6750;
 // 401 invalid_dpop_proof with that of RFC 9449; 503 while the token cannot be checked.
 type OAuth struct {
 	// Issuer is the authorization server: exactly the claim iss. Required.
@@ -76,6 +80,13 @@ type OAuth struct {
 
 	// Scopes that the token must have, all of them. Default: none.
 	Scopes []string `json:"scopes,omitempty"`
+
+	// ACR are the authentication context classes of which the token must have one (RFC 9470), such
+	// as 2 of this product's authorization server for two factors. Default: none is asked for.
+	ACR []string `json:"acr,omitempty"`
+
+	// MaxAge is how long ago the person may have signed in (RFC 9470). Default: any time.
+	MaxAge caddy.Duration `json:"max_age,omitempty"`
 
 	// JWKSURL is where the keys are. Default: what
 	// <issuer>/.well-known/openid-configuration says.
@@ -208,6 +219,14 @@ func (o *OAuth) check() error {
 			return fmt.Errorf("the algorithm %q cannot be used with public keys; there are: %s", algorithm, strings.Join(publicAlgorithms, " "))
 		}
 	}
+	if o.MaxAge < 0 {
+		return errors.New("max_age must not be negative")
+	}
+	for _, class := range o.ACR {
+		if class == "" || strings.ContainsFunc(class, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+			return fmt.Errorf("%q is not an authentication context class", class)
+		}
+	}
 	for _, scope := range o.Scopes {
 		if strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) || scope == "" {
 			return fmt.Errorf("%q is not a scope", scope)
@@ -271,8 +290,43 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 		o.resource.challenge(w, "insufficient_scope", text)
 		return caddyauth.User{}, false, apierror.New(http.StatusForbidden, "insufficient_scope", "%s", text)
 	}
+	if text := o.insufficient(known); text != "" {
+		o.resource.challenge(w, insufficientAuthentication, text)
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, insufficientAuthentication, "%s", text)
+	}
 	caddyhttp.SetVar(r.Context(), userVar, known.subject)
 	return known.user, true, nil
+}
+
+// insufficientAuthentication is the error of RFC 9470 section 3.
+const insufficientAuthentication = "insufficient_user_authentication"
+
+// insufficient says why a sign-in is not strong or new enough, and is empty where it is.
+func (o *OAuth) insufficient(known *granted) string {
+	switch acr, _ := known.subject.Claims["acr"].(string); {
+	case len(o.ACR) > 0 && !slices.Contains(o.ACR, acr):
+		return "a stronger sign-in is needed here"
+	case o.MaxAge > 0 && time.Since(signedInAt(known.subject.Claims["auth_time"])) > time.Duration(o.MaxAge):
+		return "a newer sign-in is needed here"
+	}
+	return ""
+}
+
+// signedInAt returns the time of the claim auth_time. It is zero where there is none.
+func signedInAt(claim any) time.Time {
+	switch seconds := claim.(type) {
+	case float64:
+		return time.Unix(int64(seconds), 0)
+	case int64:
+		return time.Unix(seconds, 0)
+	case json.Number:
+		n, err := seconds.Int64()
+		if err != nil {
+			return time.Time{}
+		}
+		return time.Unix(n, 0)
+	}
+	return time.Time{}
 }
 
 // granted is who a good token names, and what it lacks.

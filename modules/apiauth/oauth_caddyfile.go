@@ -15,6 +15,8 @@ import (
 //		issuer            <url>
 //		audience          <uri>...
 //		scope             <scope>...
+//		acr               <class>...
+//		max_age           <duration>
 //		jwks_url          <url>
 //		introspection {
 //			url           <url>
@@ -34,7 +36,7 @@ func (o *OAuth) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	texts := map[string]*string{"issuer": &o.Issuer, "jwks_url": &o.JWKSURL, "resource_metadata": &o.ResourceMetadata, "resource_name": &o.ResourceName}
-	lists := map[string]*[]string{"audience": &o.Audiences, "scope": &o.Scopes, "algorithms": &o.Algorithms, "typ": &o.Types}
+	lists := map[string]*[]string{"audience": &o.Audiences, "scope": &o.Scopes, "acr": &o.ACR, "algorithms": &o.Algorithms, "typ": &o.Types}
 	seen := make(map[string]bool)
 	for d.NextBlock(0) {
 		option := d.Val()
@@ -56,11 +58,13 @@ func (o *OAuth) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 		case option == "leeway":
 			o.Leeway, err = unmarshalTime(d, time.Second, maxLeeway)
+		case option == "max_age":
+			o.MaxAge, err = unmarshalTime(d, time.Second, 365*24*time.Hour)
 		case option == "introspection":
 			o.Introspection = new(Introspection)
 			err = o.Introspection.unmarshal(d)
 		default:
-			err = directive.NoOption(d, "unknown option %q; there are: issuer, audience, scope, jwks_url, introspection, algorithms, typ, leeway, resource_metadata, resource_name", option)
+			err = directive.NoOption(d, "unknown option %q; there are: issuer, audience, scope, acr, max_age, jwks_url, introspection, algorithms, typ, leeway, resource_metadata, resource_name", option)
 		}
 		if err != nil {
 			return err

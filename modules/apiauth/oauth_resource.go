@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/dpop"
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
@@ -21,12 +23,13 @@ type resource struct {
 	paths    []string // at which it is served here; none: it is elsewhere
 	document []byte
 	scope    string // of a challenge
+	stronger string // what a challenge says of the sign-in that is needed (RFC 9470)
 	origin   string // of the first audience; empty: it is no URL of the web
 }
 
 // newResource makes what clients are told by the settings.
 func newResource(o *OAuth) (*resource, error) {
-	res := &resource{scope: strings.Join(o.Scopes, " "), origin: originOf(o.Audiences[0])}
+	res := &resource{scope: strings.Join(o.Scopes, " "), stronger: stronger(o), origin: originOf(o.Audiences[0])}
 	if o.ResourceMetadata == "off" {
 		return res, nil
 	}
@@ -55,12 +58,28 @@ func newResource(o *OAuth) (*resource, error) {
 	return res, err
 }
 
+// stronger returns the parameters of a challenge for a stronger or newer sign-in (RFC 9470 section
+// 3).
+func stronger(o *OAuth) string {
+	var words []string
+	if len(o.ACR) > 0 {
+		words = append(words, `acr_values="`+strings.Join(o.ACR, " ")+`"`)
+	}
+	if o.MaxAge > 0 {
+		words = append(words, `max_age="`+strconv.FormatInt(int64(time.Duration(o.MaxAge)/time.Second), 10)+`"`)
+	}
+	return strings.Join(words, ", ")
+}
+
 // challenge says what is missing (RFC 6750 section 3, RFC 9728 section 5.1). The error
 // and its description are ASCII without quotes.
 func (res *resource) challenge(w http.ResponseWriter, code, description string) {
 	var words []string
 	if code != "" {
 		words = append(words, `error="`+code+`"`, `error_description="`+description+`"`)
+	}
+	if code == insufficientAuthentication {
+		words = append(words, res.stronger)
 	}
 	if res.scope != "" && code != "invalid_token" {
 		words = append(words, `scope="`+res.scope+`"`)

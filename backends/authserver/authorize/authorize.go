@@ -117,10 +117,15 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 	if err != nil || !signedIn {
 		return SignIn, "", err
 	}
-	if s.SecondFactor && !by.Two() {
-		if r.Silent {
-			return 0, "", s.refusal(r, kernel.Refuse(interactionRequired, "a second factor is needed"))
-		}
+	switch {
+	case r.Two && len(by.Methods) == 0:
+		return 0, "", s.refusal(r, kernel.Refuse(unmetAuthentication, "the person signs in at another server, which does not tell of a second factor"))
+	case !s.Needs(r, by):
+	case r.Silent && r.Two:
+		return 0, "", s.refusal(r, kernel.Refuse(unmetAuthentication, "the person has not proved a second factor"))
+	case r.Silent:
+		return 0, "", s.refusal(r, kernel.Refuse(interactionRequired, "a second factor is needed"))
+	default:
 		return Prove, "", nil
 	}
 	if r.Ask {
@@ -148,6 +153,12 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 		return 0, "", s.refusal(r, kernel.Refuse(consentRequired, "the person has not granted this yet"))
 	}
 	return Consent, "", nil
+}
+
+// Needs reports whether who is signed in has to prove a second factor for a request, which they have
+// not proved yet.
+func (s *Authorize) Needs(r *Request, by *login.Session) bool {
+	return (s.SecondFactor || r.Two) && !by.Two()
 }
 
 // SignedIn reports whether who is signed in (nil: nobody) is as a request asks for; false: they

@@ -47,7 +47,7 @@ func (s *Authorize) Push(ctx context.Context, client *clients.Client, values url
 // parameters are those that count.
 var parameters = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "resource", "response_mode", "code_challenge", "code_challenge_method", "nonce", "login_hint", "id_token_hint",
-	"dpop_jkt", "prompt", "max_age",
+	"dpop_jkt", "prompt", "max_age", "acr_values",
 }
 
 // counting are the parameters that count of a request that is good. Public clients, which

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -24,6 +25,7 @@ const (
 	loginRequired             = "login_required"
 	consentRequired           = "consent_required"
 	interactionRequired       = "interaction_required"
+	unmetAuthentication       = "unmet_authentication_requirements" // OpenID Connect Core Unmet Authentication Requirements 1.0
 	maxState                  = 2048
 	maxNonce                  = 2048
 	maxHint                   = 254
@@ -54,6 +56,8 @@ type Request struct {
 	// SignedInSince is when the login must have been at the earliest, in Unix
 	// microseconds (prompt=login, max_age).
 	SignedInSince int64 `json:"since,omitempty"`
+	// Two asks for two factors (acr_values); see tokens.TwoFactors.
+	Two bool `json:"two,omitempty"`
 	// At is when it came, in Unix microseconds.
 	At int64 `json:"at"`
 }
@@ -208,6 +212,7 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 	if err := r.prompt(a); err != nil {
 		return err
 	}
+	r.acr(a.one("acr_values"))
 	return s.scope(ctx, r, client, a)
 }
 
@@ -262,6 +267,17 @@ func (r *Request) prompt(a asked) error {
 		r.SignedInSince = max(r.SignedInSince, since)
 	}
 	return nil
+}
+
+// acr reads how the person has to sign in: by the first class that is known here among those that
+// the client names in the order of its preference (OpenID Connect Core 3.1.2.1, RFC 9470).
+func (r *Request) acr(values string) {
+	for _, class := range strings.Fields(values) {
+		if slices.Contains(tokens.Classes(), class) {
+			r.Two = class == tokens.TwoFactors
+			return
+		}
+	}
 }
 
 // scope finds what the request is for.

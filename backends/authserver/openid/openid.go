@@ -65,8 +65,9 @@ func (s *OpenID) Metadata() map[string]any {
 		"userinfo_endpoint":    s.Issuer + UserInfoPath,
 		"end_session_endpoint": s.Issuer + LogoutPath,
 		"claims_supported": []string{
-			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "amr", "nonce", "at_hash", "name", "preferred_username", "updated_at", "email", "email_verified", "groups",
+			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "acr", "amr", "nonce", "at_hash", "name", "preferred_username", "updated_at", "email", "email_verified", "groups",
 		},
+		"acr_values_supported":        tokens.Classes(),
 		"claim_types_supported":       []string{"normal"},
 		"prompt_values_supported":     []string{"none", "login", "consent"},
 		"claims_parameter_supported":  false,
@@ -111,6 +112,7 @@ type claims struct {
 	Expires  int64  `json:"exp"`
 	IssuedAt int64  `json:"iat"`
 	AuthTime int64  `json:"auth_time,omitempty"`
+	ACR      string `json:"acr,omitempty"`
 	// Methods are of OpenID Connect Core 1.0 section 2, in the words of RFC 8176.
 	Methods []string `json:"amr,omitempty"`
 	Nonce   string   `json:"nonce,omitempty"`
@@ -126,7 +128,7 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 	now := s.Now()
 	raw, err := json.Marshal(claims{
 		Person: person(u, g.Scope), Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
-		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), Methods: g.Methods, Nonce: g.Nonce, Token: half(accessToken),
+		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), ACR: tokens.ClassOf(g.Methods), Methods: g.Methods, Nonce: g.Nonce, Token: half(accessToken),
 	})
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)

@@ -54,6 +54,7 @@ type Claims struct {
 	Client   string   `json:"client_id"`
 	Scope    string   `json:"scope"`
 	AuthTime int64    `json:"auth_time"` // 0: no person signed in
+	ACR      string   `json:"acr"`       // see ClassOf; empty: not known
 	Confirm  struct {
 		JKT string `json:"jkt"`
 	} `json:"cnf"`
@@ -111,6 +112,9 @@ func (c *Claims) append(out []byte) []byte {
 	}
 	if c.AuthTime != 0 {
 		out = strconv.AppendInt(append(out, `,"auth_time":`...), c.AuthTime, 10)
+	}
+	if c.ACR != "" {
+		out = jsontext.AppendQuoted(append(out, `,"acr":`...), c.ACR)
 	}
 	if len(c.RestsOn) > 0 {
 		out = appendList(append(out, `,"rests_on":`...), c.RestsOn)
@@ -183,6 +187,7 @@ type Order struct {
 	Resources []*resources.Resource
 	Family    string // empty: none
 	AuthTime  time.Time
+	ACR       string // the claim acr; empty: none
 	JKT       string
 	Act       json.RawMessage // the claim act; empty: none
 	Chain     []string        // the claim agent_chain; empty: none
@@ -201,6 +206,7 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 		Issuer: t.Issuer, Subject: o.Subject, Expires: now.Add(o.Life).Unix(), IssuedAt: now.Unix(), ID: newJTI(o.Family, now),
 		Client: o.Client.ID, Scope: strings.Join(o.Scope, " "),
 	}
+	c.ACR = o.ACR
 	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn, c.Machine = o.JKT, o.Act, o.Chain, o.restsOn, o.machine && o.Subject != o.Client.ID
 	if !o.machine && o.consentClient != o.Client.ID {
 		c.Consented = o.consentClient
@@ -350,6 +356,12 @@ func (c *Claims) appendIntrospection(out []byte, username string) []byte {
 		out = append(out, `,"token_type":"DPoP"`...)
 	} else {
 		out = append(out, `,"token_type":"Bearer"`...)
+	}
+	if c.AuthTime != 0 { // RFC 9470 section 6.2
+		out = strconv.AppendInt(append(out, `,"auth_time":`...), c.AuthTime, 10)
+	}
+	if c.ACR != "" {
+		out = jsontext.AppendQuoted(append(out, `,"acr":`...), c.ACR)
 	}
 	out = c.appendMore(out)
 	if username != "" {

@@ -352,7 +352,7 @@ func standing(c store.Conn, consents []string) error {
 // begin makes the first tokens of a family, which is not stored yet.
 func (t *Tokens) begin(ctx context.Context, c *clients.Client, id string, g Grant, of []*resources.Resource, jkt string) (Answer, *family, Issuance, error) {
 	answer, issued, err := t.make(ctx, Order{
-		Client: c, Subject: g.User, Scope: g.Scope, Resources: of, Family: id, AuthTime: g.AuthTime, JKT: jkt, Life: t.options.AccessLife,
+		Client: c, Subject: g.User, Scope: g.Scope, Resources: of, Family: id, AuthTime: g.AuthTime, ACR: ClassOf(g.Methods), JKT: jkt, Life: t.options.AccessLife,
 	})
 	if err != nil {
 		return answer, nil, issued, err

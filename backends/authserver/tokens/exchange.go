@@ -36,7 +36,7 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 	o.Family, o.parent, o.consentClient = from.Family(), from.ID, from.Root()
 	o.machine = from.Machine || from.Subject == from.Client
 	if from.AuthTime != 0 {
-		o.AuthTime = time.Unix(from.AuthTime, 0)
+		o.AuthTime, o.ACR = time.Unix(from.AuthTime, 0), from.ACR
 	}
 	answer, issued, err := t.make(ctx, o)
 	if err != nil {

@@ -192,7 +192,7 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 		return Answer{}, err
 	}
 	answer, issued, err := t.make(ctx, Order{
-		Client: r.Client, Subject: f.User, Scope: scope, Resources: of, Family: f.id, AuthTime: f.AuthTime, JKT: r.JKT, Life: t.options.AccessLife,
+		Client: r.Client, Subject: f.User, Scope: scope, Resources: of, Family: f.id, AuthTime: f.AuthTime, ACR: ClassOf(f.Methods), JKT: r.JKT, Life: t.options.AccessLife,
 	})
 	if err != nil {
 		return Answer{}, err

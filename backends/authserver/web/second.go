@@ -67,10 +67,10 @@ func (c *call) secondMeanwhile() error {
 // againFirst is the address of the form for the second factor without one who waits.
 func (c *call) againFirst() error { return c.leave(c.At("/login")) }
 
-// proves leads who has to set up a second factor first to where they can; done: it did. Who
-// has one, and signed in before it was there, signs in once more.
-func (c *call) proves(back string) (done bool, err error) {
-	if !c.Authorize.SecondFactor || c.session == nil || c.session.Two() {
+// proves leads who needs a second factor that they have not proved to where they can; done: it
+// did. Who has one signs in once more, and who has none sets one up.
+func (c *call) proves(needs bool, back string) (done bool, err error) {
+	if !needs {
 		return false, nil
 	}
 	list, err := c.Factors.Of(c.Context(), c.session.User.ID)
@@ -83,4 +83,9 @@ func (c *call) proves(back string) (done bool, err error) {
 		return true, c.leave(c.At("/login?" + to.Encode()))
 	}
 	return true, c.leave(c.At(securityPath + "?" + to.Encode()))
+}
+
+// needsFactor reports whether who is signed in has to prove a second factor whatever they do.
+func (c *call) needsFactor() bool {
+	return c.Authorize.SecondFactor && c.session != nil && !c.session.Two()
 }

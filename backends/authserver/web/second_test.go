@@ -365,3 +365,30 @@ func TestParallelGuessesBehindSecondFactor(t *testing.T) {
 		t.Errorf("waits: %v, error %v", got.waiting != "", got.err)
 	}
 }
+
+// TestStepUp has a client ask for two factors (acr_values): who has none sets one up, and who has
+// proved none signs in once more.
+func TestStepUp(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		b, before := s.signedIn(), s.signedIn()
+		ask := func(pairs ...string) page { return b.get("/oauth/authorize?" + s.request(pairs...).Encode()) }
+		ask("acr_values", "1").leads(t, "/consent")
+		ask("acr_values", "gold").leads(t, "/consent")
+		ask("acr_values", "2", "prompt", "none").refused(t, "unmet_authentication_requirements")
+		consent := ask("acr_values", "gold 2 1").leads(t, "/consent?")
+		to := b.get(consent).leads(t, "/security?redirect=")
+		b.get(to).is(t, http.StatusOK, "Set up a second factor to go on", "The application asks for it")
+		_, query, _ := strings.Cut(to, "?")
+		secret, _ := b.setsUpApp("/security/app?" + query)
+		form := b.get(consent).is(t, http.StatusOK, "The App")
+		b.post("/consent", with(form.Fields(), "action", "allow")).code(t)
+
+		// A session from before it was there is not enough.
+		again := before.get("/oauth/authorize?"+s.request("acr_values", "2").Encode()).leads(t, "/consent?")
+		again = before.get(again).leads(t, "/login?again=1&redirect=")
+		s.Clock.Pass(30 * time.Second)
+		step := before.post("/login", with(before.get(again).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "Two-step verification")
+		before.get(before.types(step, s.code(secret)).leads(t, "/consent?")).leads(t, "https://app.example/cb?")
+	})
+}

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
@@ -17,6 +18,7 @@ type security struct {
 	Apps      bool  // can be set up
 	Passkeys  bool
 	Required  bool // one has to be there
+	Wanted    bool // what they go on to needs one
 	Elsewhere bool // they sign in at another provider
 }
 
@@ -77,6 +79,7 @@ func (c *call) security() error {
 	}
 	return c.Show("security", "Sign-in and security", &security{
 		Redirect: c.onward(), Factors: list, Left: left, Apps: c.Factors.Apps(), Passkeys: c.Factors.Passkeys(), Required: c.Authorize.SecondFactor,
+		Wanted: strings.HasPrefix(c.onward(), "/consent?"),
 	})
 }
 
