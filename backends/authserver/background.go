@@ -91,7 +91,7 @@ func (s *Server) seedClients() ([]*clients.Client, error) {
 	for i, c := range s.config.Clients {
 		made, err := s.rooms.clients.Client(&clients.Registration{
 			Name: c.Name, Redirects: c.Redirects, Grants: c.Grants, Responses: c.Responses, AuthMethod: c.AuthMethod, Agent: c.Agent, AgentText: c.AgentText,
-			Metadata: clients.Metadata{JWKS: c.JWKS, Logout: c.Logout, FirstParty: c.FirstParty},
+			Metadata: clients.Metadata{JWKS: c.JWKS, Logout: c.Logout, BackchannelLogout: c.Told, FirstParty: c.FirstParty},
 		}, clients.Admin)
 		if err == nil {
 			made.Scope, err = resources.ParseScope(c.Scope)

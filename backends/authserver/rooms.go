@@ -41,6 +41,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -131,7 +132,10 @@ func (s *Server) wire() error {
 	if c.DPoP.Enabled {
 		r.proofs = proofs.New(k, proofs.Options{Lifetime: c.DPoP.ProofLifetime, NonceLife: c.DPoP.NonceTTL, RequireNonce: c.DPoP.RequireNonce})
 	}
-	r.openid = &openid.OpenID{Server: k, Users: r.users, Clients: r.clients, Keys: r.keys, Proofs: r.proofs}
+	r.openid = &openid.OpenID{
+		Server: k, Users: r.users, Clients: r.clients, Keys: r.keys, Proofs: r.proofs,
+		HTTP: outbound.NewClient(s.networks, openid.LogoutTimeout), SessionLife: c.Session.MaxAge,
+	}
 	r.tokens = tokens.New(k, tokens.Options{
 		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, User: s.tokenUser, IDToken: r.openid.IDToken,
 		CodeLife: c.OAuth.CodeExpiry, AccessLife: c.DCR.DefaultTokenExpiry, RefreshLife: c.DCR.DefaultRefreshExpiry,
@@ -182,7 +186,7 @@ func (s *Server) wire() error {
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})
-	s.jobs = slices.Concat(s.jobs, accounts.Jobs(), r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(), s.ownJobs())
+	s.jobs = slices.Concat(s.jobs, accounts.Jobs(), r.openid.Jobs(), r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(), s.ownJobs())
 	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.protocol.Share(r.openid.Routes()))
 	s.public.mount = path
 	if c.RateLimit.Enabled {

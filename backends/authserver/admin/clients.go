@@ -27,6 +27,7 @@ type client struct {
 	JWKS    clients.RawJSON `json:"jwks,omitempty"`
 	JWKSURI string          `json:"jwks_uri,omitempty"`
 	Logout  []string        `json:"post_logout_redirect_uris,omitempty"`
+	Told    string          `json:"backchannel_logout_uri,omitempty"`
 
 	Status     string `json:"status"`
 	Source     string `json:"registration_source"`
@@ -103,7 +104,7 @@ func (a *API) client(c *call) (any, error) {
 // tellWhole is one that is read alone.
 func tellWhole(c *clients.Client) client {
 	told := tellClient(c)
-	told.JWKS, told.JWKSURI, told.Logout = c.Metadata.JWKS, c.Metadata.JWKSURI, c.Metadata.Logout
+	told.JWKS, told.JWKSURI, told.Logout, told.Told = c.Metadata.JWKS, c.Metadata.JWKSURI, c.Metadata.Logout, c.Metadata.BackchannelLogout
 	return told
 }
 
@@ -120,6 +121,7 @@ func (a *API) createClient(c *call) (any, error) {
 		JWKS       clients.RawJSON `json:"jwks"`
 		JWKSURI    string          `json:"jwks_uri"`
 		Logout     []string        `json:"post_logout_redirect_uris"`
+		Told       string          `json:"backchannel_logout_uri"`
 		FirstParty bool            `json:"first_party"`
 	}
 	if err := c.Decode(&body); err != nil {
@@ -127,7 +129,7 @@ func (a *API) createClient(c *call) (any, error) {
 	}
 	one, err := a.Clients.Client(&clients.Registration{
 		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses, AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
-		Metadata: clients.Metadata{JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout, FirstParty: body.FirstParty},
+		Metadata: clients.Metadata{JWKS: body.JWKS, JWKSURI: body.JWKSURI, Logout: body.Logout, BackchannelLogout: body.Told, FirstParty: body.FirstParty},
 	}, clients.Admin)
 	if err == nil {
 		one.Scope, err = resources.ParseScope(body.Scope)
@@ -154,6 +156,7 @@ func (a *API) patchClient(c *call) (any, error) {
 		Redirects  *[]string `json:"redirect_uris"`
 		Grants     *[]string `json:"grant_types"`
 		Scope      *string   `json:"scope"`
+		Told       *string   `json:"backchannel_logout_uri"`
 		FirstParty *bool     `json:"first_party"`
 	}
 	if err := c.Decode(&body); err != nil {
@@ -167,7 +170,7 @@ func (a *API) patchClient(c *call) (any, error) {
 		if err := may(one); err != nil {
 			return err
 		}
-		if one.Source == clients.Document && (body.Name != nil || body.Redirects != nil || body.Grants != nil) {
+		if one.Source == clients.Document && (body.Name != nil || body.Redirects != nil || body.Grants != nil || body.Told != nil) {
 			return apierror.New(http.StatusConflict, "in_document", "this is said by the metadata document of the client; scope alone is set here")
 		}
 		if body.Name != nil {
@@ -181,6 +184,9 @@ func (a *API) patchClient(c *call) (any, error) {
 			if one.Responses = nil; one.May(clients.GrantCode) {
 				one.Responses = []string{"code"}
 			}
+		}
+		if body.Told != nil {
+			one.Metadata.BackchannelLogout = *body.Told
 		}
 		if body.FirstParty != nil {
 			if *body.FirstParty && one.SelfDeclared() {

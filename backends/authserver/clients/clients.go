@@ -104,6 +104,11 @@ type Metadata struct {
 	DPoP bool `json:"dpop_bound_access_tokens,omitempty"`
 	// Logout is where a browser may go after RP-initiated logout.
 	Logout []string `json:"post_logout_redirect_uris,omitempty"`
+	// BackchannelLogout is where the client is told of sessions that end (OpenID Connect
+	// Back-Channel Logout 1.0 section 2.2), and BackchannelSession asks for the claim sid, which
+	// is always there.
+	BackchannelLogout  string `json:"backchannel_logout_uri,omitempty"`
+	BackchannelSession bool   `json:"backchannel_logout_session_required,omitempty"`
 	// FirstParty marks an application of the operator's own. Clients drops it from what an
 	// application says of itself; read it by Client.FirstParty.
 	FirstParty bool `json:"first_party,omitempty"`

@@ -190,6 +190,9 @@ func (m *Metadata) check(c *Client) error {
 	if err := checkRedirects("post_logout_redirect_uris", m.Logout); err != nil {
 		return err
 	}
+	if m.BackchannelLogout != "" && (len(m.BackchannelLogout) > maxURI || (jwks.Address{JWKS: m.BackchannelLogout}).Check() != nil) {
+		return refuse("backchannel_logout_uri", "must begin with https://, or with http:// on this machine, and have at most 2048 characters")
+	}
 	if string(m.JWKS) == "null" {
 		m.JWKS = nil
 	}

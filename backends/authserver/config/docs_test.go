@@ -74,6 +74,7 @@ of the file does not change what is there. They have no secret: clients that hav
 | ` + "`client_id`" + ` | unique: letters, digits, points, hyphens, underscores |
 | ` + "`client_name`" + ` | what people read |
 | ` + "`redirect_uris`, `post_logout_redirect_uris`" + ` | where browsers may be sent |
+| ` + "`backchannel_logout_uri`" + ` | where the client is told when a session ends |
 | ` + "`grant_types`, `response_types`" + ` | default: ` + "`authorization_code`, `code`" + ` |
 | ` + "`token_endpoint_auth_method`" + ` | ` + "`none`" + ` (default) or ` + "`private_key_jwt`, with `jwks`" + ` |
 | ` + "`scope`" + ` | what it may ask for at most; default: what the resources declare |

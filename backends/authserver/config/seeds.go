@@ -26,6 +26,7 @@ type Client struct {
 	Scope      string          `json:"scope,omitempty"`
 	JWKS       json.RawMessage `json:"jwks,omitempty"`
 	Logout     []string        `json:"post_logout_redirect_uris,omitempty"`
+	Told       string          `json:"backchannel_logout_uri,omitempty"`
 	FirstParty bool            `json:"first_party,omitempty"`
 	Agent      bool            `json:"agent,omitempty"`
 	AgentText  string          `json:"agent_description,omitempty"`

@@ -26,10 +26,11 @@ type Type int
 const (
 	AccessToken Type = iota // at+jwt, RFC 9068 section 2.1
 	Plain                   // JWT, of ID tokens
+	LogoutToken             // logout+jwt, OpenID Connect Back-Channel Logout 1.0 section 2.4
 	types
 )
 
-var typeNames = [types]string{"at+jwt", "JWT"}
+var typeNames = [types]string{"at+jwt", "JWT", "logout+jwt"}
 
 // key is one that signs or verifies.
 type key struct {

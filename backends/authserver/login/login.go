@@ -239,13 +239,13 @@ func (l *Login) begin(ctx context.Context, u *users.User, former string, at time
 		if err != nil {
 			return err
 		}
-		if old, ok := l.open(former); ok {
-			if err := l.sessions.End(c, old.text); err != nil {
-				return err
-			}
-		}
 		if text, err = l.sessions.Begin(c, u.ID, now); err != nil {
 			return err
+		}
+		if old, ok := l.open(former); ok {
+			if err := l.replace(c, u.ID, old.text, text); err != nil {
+				return err
+			}
 		}
 		_, err = c.Exec("UPDATE authserver_sessions SET confirmed_at = ?, methods = ?, address = ?, agent = ? WHERE secret_hash = ?",
 			at.UnixMicro(), strings.Join(methods, " "), kernel.AddressOf(ctx), agent(ctx), secret.Hash(text))
@@ -256,6 +256,19 @@ func (l *Login) begin(ctx context.Context, u *users.User, former string, at time
 	}
 	payload := binary.BigEndian.AppendUint64([]byte(text), uint64(now.UnixMicro()))
 	return l.Signer("session").Sign(append(payload, u.ID...)), nil
+}
+
+// replace ends a session in whose browser another one has begun. Clients that are told when the
+// session of a user ends go over to the one that the same user has begun: they have signed in once
+// more, and not out.
+func (l *Login) replace(c store.Conn, user, old, begun string) error {
+	_, err := c.Exec(`UPDATE authserver_session_clients SET session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ?)
+		WHERE session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ? AND user_id = ?)`,
+		secret.Hash(begun), secret.Hash(old), user)
+	if err != nil {
+		return err
+	}
+	return l.sessions.End(c, old)
 }
 
 // opened is what a cookie holds: the secret of the session and, for when the database

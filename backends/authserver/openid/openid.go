@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -57,6 +58,10 @@ type OpenID struct {
 	Tokens *tokens.Tokens
 	// Proofs looks at the proofs of bound tokens; nil: none is good.
 	Proofs *proofs.Proofs
+	// HTTP sends logout tokens to the addresses of clients; see outbound.NewClient.
+	HTTP *http.Client
+	// SessionLife is how long a session lasts that nobody ends. Zero means that none ends by itself.
+	SessionLife time.Duration
 }
 
 // Metadata is what discovery tells of the layer (OpenID Connect Discovery 1.0 section 3).
@@ -65,13 +70,15 @@ func (s *OpenID) Metadata() map[string]any {
 		"userinfo_endpoint":    s.Issuer + UserInfoPath,
 		"end_session_endpoint": s.Issuer + LogoutPath,
 		"claims_supported": []string{
-			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "acr", "amr", "nonce", "at_hash", "name", "preferred_username", "updated_at", "email", "email_verified", "groups",
+			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "acr", "amr", "nonce", "sid", "at_hash", "name", "preferred_username", "updated_at", "email", "email_verified", "groups",
 		},
-		"acr_values_supported":        tokens.Classes(),
-		"claim_types_supported":       []string{"normal"},
-		"prompt_values_supported":     []string{"none", "login", "consent"},
-		"claims_parameter_supported":  false,
-		"request_parameter_supported": false,
+		"acr_values_supported":                 tokens.Classes(),
+		"backchannel_logout_supported":         true,
+		"backchannel_logout_session_supported": true,
+		"claim_types_supported":                []string{"normal"},
+		"prompt_values_supported":              []string{"none", "login", "consent"},
+		"claims_parameter_supported":           false,
+		"request_parameter_supported":          false,
 		// Its default is true.
 		"request_uri_parameter_supported": false,
 	}
@@ -116,6 +123,7 @@ type claims struct {
 	// Methods are of OpenID Connect Core 1.0 section 2, in the words of RFC 8176.
 	Methods []string `json:"amr,omitempty"`
 	Nonce   string   `json:"nonce,omitempty"`
+	Session string   `json:"sid,omitempty"` // see OpenID.joins
 	Token   string   `json:"at_hash,omitempty"`
 }
 
@@ -125,9 +133,14 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
+	sid, err := s.joins(ctx, g.Client, g.Session)
+	if err != nil {
+		return "", fmt.Errorf("making an ID token: %w", err)
+	}
 	now := s.Now()
 	raw, err := json.Marshal(claims{
-		Person: person(u, g.Scope), Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
+		Session: sid,
+		Person:  person(u, g.Scope), Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
 		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), ACR: tokens.ClassOf(g.Methods), Methods: g.Methods, Nonce: g.Nonce, Token: half(accessToken),
 	})
 	if err != nil {

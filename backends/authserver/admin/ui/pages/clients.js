@@ -66,6 +66,7 @@ function edit(client, then) {
   const scope = h('input', { value: client?.scope ?? '', autocomplete: 'off', spellcheck: 'false' });
   const keys = h('textarea.code', { rows: 4, spellcheck: 'false' });
   const back = area([], 2);
+  const told = h('input', { type: 'url', value: client?.backchannel_logout_uri ?? '', autocomplete: 'off', spellcheck: 'false' });
   const agent = select([['', 'No'], ['true', 'Yes']], '');
   const purpose = h('input', { autocomplete: 'off', maxlength: 255 });
   dialog(client ? `Edit ${client.name || client.id}` : 'Create a client', (close) => form([
@@ -74,6 +75,7 @@ function edit(client, then) {
     field('Redirect URIs', redirects, { name: 'redirect_uris', wide: true, hint: 'One a line, whole. Needed for authorization_code.' }),
     field('Grants', allowed, { name: 'grant_types', wide: true, hint: `One a line, of: ${grants.join(', ')}.` }),
     field('Scope ceiling', scope, { name: 'scope', wide: true, hint: 'The most it may ask for, between blanks. Empty: what its resources have.' }),
+    field('Told of sign-outs at', told, { name: 'backchannel_logout_uri', wide: true, hint: 'Where the application is told when a session ends (back-channel logout). Empty: nowhere.' }),
     ...(client ? [] : [
       field('Public keys', keys, { name: 'jwks', wide: true, hint: 'For a signed assertion: the address of its JSON Web Key Set, or the set itself.' }),
       field('Addresses after sign-out', back, { name: 'post_logout_redirect_uris', wide: true, hint: 'One a line. Where a browser may be sent when its user has signed out.' }),
@@ -87,6 +89,7 @@ function edit(client, then) {
     const unknown = lines(allowed).find((g) => !grants.includes(g));
     if (unknown) throw mistake('grant_types', `There is no grant ${unknown}.`);
     const values = { client_name: name.value.trim(), redirect_uris: lines(redirects), grant_types: lines(allowed), scope: words(scope).join(' ') };
+    if (told.value.trim() !== (client?.backchannel_logout_uri ?? '')) values.backchannel_logout_uri = told.value.trim();
     if (!client) {
       values.token_endpoint_auth_method = method.value;
       if (values.grant_types.includes('authorization_code')) values.response_types = ['code'];
@@ -94,9 +97,9 @@ function edit(client, then) {
       if (lines(back).length) values.post_logout_redirect_uris = lines(back);
       if (agent.value) Object.assign(values, { agent: true, agent_description: purpose.value.trim() });
     }
-    const told = client ? await call('PATCH', at('clients', client.id), { body: values, of: client }) : await call('POST', 'clients', { body: values });
+    const answer = client ? await call('PATCH', at('clients', client.id), { body: values, of: client }) : await call('POST', 'clients', { body: values });
     close();
-    await then(told);
+    await then(answer);
   }));
 }
 
@@ -148,6 +151,7 @@ function one({ body, actions, heading, id, signal }) {
         ['Grants', c.grant_types.join(', '), true], ['Redirect URIs', c.redirect_uris.map((u) => h('div', null, code(u))), true],
         ['Public keys', c.jwks_uri ? code(c.jwks_uri) : c.jwks && h('details', null, h('summary', null, `${c.jwks.keys?.length ?? 0} of its own`), h('pre.code', null, JSON.stringify(c.jwks, null, 2))), true],
         ['Addresses after sign-out', c.post_logout_redirect_uris?.map((u) => h('div', null, code(u))), true],
+        ['Told of sign-outs at', c.backchannel_logout_uri && code(c.backchannel_logout_uri), true],
         ['Scope ceiling', c.scope || 'none: whatever its resources have', true], ['First party', c.first_party && 'yes: people are not asked what it may do'], ['Agent', c.agent && (c.agent_description || 'yes')],
       ])),
     ].filter(Boolean);

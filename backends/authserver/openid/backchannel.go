@@ -1,0 +1,236 @@
+package openid
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
+	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Back-channel logout (OpenID Connect Back-Channel Logout 1.0): a client that has registered a
+// backchannel_logout_uri and got an ID token in a session is told when that session ends, whoever
+// ends it. A row notes the client with the session; the database takes the session off the row when
+// it removes the session, and rows without a session are what is to be told.
+
+// LogoutTimeout bounds how long a client may take to answer a logout token.
+const LogoutTimeout = 10 * time.Second
+
+const (
+	logoutEvent   = "http://schemas.openid.net/event/backchannel-logout"
+	logoutLife    = 2 * time.Minute  // of a logout token
+	logoutLease   = 30 * time.Second // more than an attempt can take
+	logoutEvery   = 2 * time.Second
+	logoutsMost   = 200 // in one run
+	logoutsAtOnce = 8
+	// attemptsMost is how often a client is told that does not answer: with the pauses of
+	// jobs.Backoff for about a day.
+	attemptsMost = 30
+)
+
+// sid is the claim of that name of a session: it names the session to clients, and tells nothing
+// else.
+func (s *OpenID) sid(session int64) string {
+	return s.Signer("sid").Sign(nil, strconv.FormatInt(session, 10))
+}
+
+// joins notes that a client got an ID token in a session and returns the claim sid, where the client
+// is told when the session ends. It is empty for other clients, and where the session has ended.
+// Somebody who signs in once more in the same browser has another session, and the client its sid of
+// before.
+func (s *OpenID) joins(ctx context.Context, client string, session int64) (sid string, err error) {
+	if session == 0 {
+		return "", nil
+	}
+	c, err := s.Clients.Find(ctx, client)
+	if errors.Is(err, clients.ErrUnknown) || err == nil && c.Metadata.BackchannelLogout == "" {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	err = s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		return c.Row(`INSERT INTO authserver_session_clients (session_id, client_id, user_id, sid, began_at)
+			SELECT s.id, CAST(? AS TEXT), s.user_id, CAST(? AS TEXT), s.created_at FROM authserver_sessions s WHERE s.id = ?
+			ON CONFLICT (session_id, client_id) DO UPDATE SET began_at = excluded.began_at RETURNING sid`,
+			client, s.sid(session), session).Scan(&sid)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return sid, err
+}
+
+// Jobs are the work in the background.
+func (s *OpenID) Jobs() []jobs.Job {
+	return []jobs.Job{{Name: "logouts", Every: logoutEvery, Run: s.TellLogouts}}
+}
+
+// TellLogouts tells clients of sessions that have ended, and returns how many were told.
+func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
+	now := s.Micros()
+	var ids []int64
+	err := s.Read(ctx, func(c store.Conn) (err error) {
+		ids, err = store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
+			"SELECT id FROM authserver_session_clients WHERE session_id IS NULL AND due_at <= ? AND leased_until <= ? ORDER BY due_at, id LIMIT ?",
+			now, now, logoutsMost)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	var told atomic.Int64
+	var mu sync.Mutex
+	var errs []error
+	places := make(chan struct{}, logoutsAtOnce)
+	var running sync.WaitGroup
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			break
+		}
+		places <- struct{}{}
+		running.Go(func() {
+			defer func() { <-places }()
+			done, err := s.tellLogout(ctx, id)
+			if done {
+				told.Add(1)
+			}
+			if err != nil {
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	return int(told.Load()), errors.Join(errs...)
+}
+
+// ended is a session that has ended, for a client.
+type ended struct {
+	id, began, attempts int64
+	client, user, sid   string
+}
+
+// tellLogout tells one client. done reports that it knows.
+func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error) {
+	e := ended{id: id}
+	now := s.Now()
+	err = s.Write(ctx, func(c store.Conn) error {
+		return c.Row(`UPDATE authserver_session_clients SET leased_until = ?, attempts = attempts + 1
+			WHERE id = ? AND due_at <= ? AND leased_until <= ? RETURNING client_id, user_id, sid, began_at, attempts`,
+			now.Add(logoutLease).UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&e.client, &e.user, &e.sid, &e.began, &e.attempts)
+	})
+	if errors.Is(err, sql.ErrNoRows) { // another node was faster
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	settle, cancel := jobs.Settling(ctx)
+	defer cancel()
+	client, err := s.Clients.Find(ctx, e.client)
+	switch {
+	case errors.Is(err, clients.ErrUnknown), err == nil && client.Metadata.BackchannelLogout == "":
+		return false, s.forget(settle, e)
+	case err != nil:
+		return false, err
+	case e.attempts == 1 && s.SessionLife > 0 && now.Sub(time.UnixMicro(e.began)) >= s.SessionLife:
+		// It has ended by itself, which is no logout: the client's own session may last longer.
+		return false, s.forget(settle, e)
+	}
+	err = s.post(ctx, client.Metadata.BackchannelLogout, e)
+	if err == nil {
+		s.Audit(ctx, kernel.Event{Action: "client.logout_told", Actor: e.user, Client: e.client})
+		return true, s.forget(settle, e)
+	}
+	final := errors.Is(err, errRefused) || e.attempts >= attemptsMost
+	s.Logger().Warn("a client was not told of a logout", zap.String("client", e.client), zap.Bool("again", !final), zap.Error(err))
+	if final {
+		s.Audit(ctx, kernel.Event{Action: "client.logout_failed", Actor: e.user, Client: e.client, Detail: []string{"reason", err.Error()}})
+		return false, s.forget(settle, e)
+	}
+	return false, s.Write(settle, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE authserver_session_clients SET leased_until = 0, due_at = ? WHERE id = ?", s.Now().Add(jobs.Backoff(e.attempts)).UnixMicro(), e.id)
+		return err
+	})
+}
+
+func (s *OpenID) forget(ctx context.Context, e ended) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("DELETE FROM authserver_session_clients WHERE id = ?", e.id)
+		return err
+	})
+}
+
+// errRefused is of an answer that another attempt would not change.
+var errRefused = errors.New("the client refuses")
+
+// post sends a logout token to a client (section 2.5).
+func (s *OpenID) post(ctx context.Context, to string, e ended) error {
+	token, err := s.logoutToken(ctx, e)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, LogoutTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(url.Values{"logout_token": {token}}.Encode()))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRefused, err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := s.HTTP.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, _ = io.CopyN(io.Discard, response.Body, 1<<10) // its text says nothing to us
+	switch status := response.StatusCode; {
+	case status >= 200 && status <= 299:
+		return nil
+	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
+		return fmt.Errorf("it answered %d", status)
+	default:
+		return fmt.Errorf("%w: it answered %d", errRefused, status)
+	}
+}
+
+// logoutClaims are those of a logout token (section 2.4).
+type logoutClaims struct {
+	Issuer   string         `json:"iss"`
+	Subject  string         `json:"sub"`
+	Audience string         `json:"aud"`
+	IssuedAt int64          `json:"iat"`
+	Expires  int64          `json:"exp"`
+	ID       string         `json:"jti"`
+	Session  string         `json:"sid"`
+	Events   map[string]any `json:"events"`
+}
+
+func (s *OpenID) logoutToken(ctx context.Context, e ended) (string, error) {
+	now := s.Now()
+	raw, err := json.Marshal(logoutClaims{
+		Issuer: s.Issuer, Subject: e.user, Audience: e.client, IssuedAt: now.Unix(), Expires: now.Add(logoutLife).Unix(),
+		ID: kernel.NewID(), Session: e.sid, Events: map[string]any{logoutEvent: struct{}{}},
+	})
+	if err != nil {
+		return "", err
+	}
+	return s.Keys.Sign(ctx, keys.LogoutToken, raw)
+}
