@@ -272,7 +272,7 @@ func (r *Request) prompt(a asked) error {
 // acr reads how the person has to sign in: by the first class that is known here among those that
 // the client names in the order of its preference (OpenID Connect Core 3.1.2.1, RFC 9470).
 func (r *Request) acr(values string) {
-	for _, class := range strings.FieldsSeq(values) {
+	for class := range strings.FieldsSeq(values) {
 		if slices.Contains(tokens.Classes(), class) {
 			r.Two = class == tokens.TwoFactors
 			return
