@@ -2,7 +2,8 @@
 # Installs what the tests run and this machine lacks: a PostgreSQL server, a
 # Redis or Valkey server, a C compiler for the race detector, curl, Node.js with
 # npm, Python, the browser Chromium, the agent Puppet with the client of its
-# store, and the library by which dashboards ask that store.
+# store, the library by which dashboards ask that store, and Apache with the
+# module by which people sign in there.
 # It only looks for programs, so that what was installed by other means counts
 # too, and it calls apt-get only when something is missing.
 set -eu
@@ -12,6 +13,7 @@ compiles() { has gcc && echo '#include <stdlib.h>' | gcc -E -x c - >/dev/null 2>
 has_postgres() { has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }
 has_redis() { has redis-server || has valkey-server; }
 has_dashboards() { [ -d /usr/lib/python3/dist-packages/pypuppetdb ]; }
+has_openidc() { [ -e /usr/lib/apache2/modules/mod_auth_openidc.so ]; }
 has_terminus() { [ -e /usr/lib/ruby/vendor_ruby/puppet/reports/puppetdb.rb ]; }
 
 # missing prints the Debian packages of what is not there, in one line.
@@ -25,6 +27,7 @@ missing() {
 	has npm || printf 'npm '
 	has puppet || printf 'puppet-agent '
 	has_terminus || printf 'puppet-terminus-puppetdb '
+	has_openidc || printf 'libapache2-mod-auth-openidc '
 	has_dashboards || printf 'python3-pypuppetdb '
 	has chromium-headless-shell || has chromium || has chromium-browser || has google-chrome || printf 'chromium-headless-shell '
 }

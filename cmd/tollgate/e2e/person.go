@@ -35,6 +35,11 @@ func NewPerson(t *testing.T, mail, password, back string) *Person {
 	return p
 }
 
+// Browser returns the person's browser for a site.
+func (p *Person) Browser(site string) *pagestest.Browser {
+	return &pagestest.Browser{T: p.t, URL: site, Always: make(http.Header), Client: p.Client}
+}
+
 // Approve goes the whole way from an authorization request: sign in, allow. It returns
 // where it ends, which has a code.
 func (p *Person) Approve(authorize string) *url.URL {
@@ -43,7 +48,7 @@ func (p *Person) Approve(authorize string) *url.URL {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	b := &pagestest.Browser{T: p.t, URL: at.Scheme + "://" + at.Host, Always: make(http.Header), Client: p.Client}
+	b := p.Browser(at.Scheme + "://" + at.Host)
 	page := b.Get(authorize)
 	for page.StatusCode == http.StatusOK {
 		fields := page.Fields()
