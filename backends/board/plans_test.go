@@ -93,7 +93,7 @@ func (s *site) plan(statement string) (string, error) {
 	for i := range args {
 		args[i] = "1" // either engine makes a number of it where it needs one
 	}
-	plan, err := storetest.Plan(s.t, s.service.DB, true, statement, args...)
+	plan, err := storetest.Plan(s.t, s.service.kernel.DB, true, statement, args...)
 	lines := strings.SplitAfter(plan, "\n")
 	for i, line := range lines {
 		// To look into the index of words counts as a scan of it.

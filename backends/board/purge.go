@@ -34,21 +34,21 @@ var purges = []struct {
 // Purge ends what is old: keys of repeated requests, marks of what was read, flood
 // buckets of forums that are full, notifications, deliveries, mails, members who never confirmed. It tells how much.
 func (s *Service) Purge(ctx context.Context) (n int64, err error) {
-	if n, err = posts.Requests.Purge(ctx, s.DB, s.Now(), kernel.PurgeBatch); err != nil {
+	if n, err = posts.Requests.Purge(ctx, s.kernel.DB, s.kernel.Now(), kernel.PurgeBatch); err != nil {
 		return n, kernel.Unavailable(err)
 	}
 	for _, p := range purges {
-		ended, err := s.DB.Purge(ctx, kernel.PurgeBatch, p.sql, s.Now().Add(-p.keep).UnixMicro())
+		ended, err := s.kernel.DB.Purge(ctx, kernel.PurgeBatch, p.sql, s.kernel.Now().Add(-p.keep).UnixMicro())
 		n += ended
 		if err != nil {
 			return n, kernel.Unavailable(err)
 		}
 	}
-	told, err := s.Hooks.Purge(ctx)
+	told, err := s.kernel.Hooks.Purge(ctx)
 	n += told
 	if err != nil {
 		return n, kernel.Unavailable(err)
 	}
-	gone, err := s.PurgeUnconfirmed(ctx)
+	gone, err := s.Accounts.PurgeUnconfirmed(ctx)
 	return n + gone, err
 }

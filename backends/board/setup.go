@@ -21,13 +21,13 @@ import (
 // category and a forum in it) and returns the secret that signs cursors. It
 // changes nothing that is there.
 func (s *Service) setup(ctx context.Context) (secret string, err error) {
-	if err := s.Read(ctx, func(c store.Conn) (err error) {
+	if err := s.kernel.Read(ctx, func(c store.Conn) (err error) {
 		secret, err = kernel.StoredSetting(c, kernel.SettingSecret)
 		return err
 	}); err != nil || secret != "" {
 		return secret, err
 	}
-	err = s.Write(ctx, func(c store.Conn) (err error) {
+	err = s.kernel.Write(ctx, func(c store.Conn) (err error) {
 		if secret, err = kernel.StoredSetting(c, kernel.SettingSecret); err != nil || secret != "" {
 			return err
 		}
@@ -73,11 +73,11 @@ func (s *Service) Init(ctx context.Context, name, email string) (once string, er
 		return "", err
 	}
 	generated := password.Generate()
-	hash, err := s.Options.Passwords.Hash(ctx, generated)
+	hash, err := s.kernel.Options.Passwords.Hash(ctx, generated)
 	if err != nil {
 		return "", err
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
+	err = s.kernel.Write(ctx, func(c store.Conn) error {
 		once = ""
 		var admins int
 		err := c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id WHERE g.name = 'administrators'").Scan(&admins)
@@ -85,7 +85,7 @@ func (s *Service) Init(ctx context.Context, name, email string) (once string, er
 			return err
 		}
 		once = generated
-		return accounts.AddUser(c, accounts.NewUser{Name: name, Email: address, Password: hash, Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.Moment()})
+		return accounts.AddUser(c, accounts.NewUser{Name: name, Email: address, Password: hash, Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.kernel.Moment()})
 	})
 	return once, err
 }
@@ -95,5 +95,5 @@ func (s *Service) Seed(ctx context.Context, from io.Reader, o seed.Options) (tok
 	if _, err := s.setup(ctx); err != nil {
 		return nil, err
 	}
-	return s.LoadFixture(ctx, from, o)
+	return s.seeds.LoadFixture(ctx, from, o)
 }

@@ -29,7 +29,7 @@ func TestWordsAreFolded(t *testing.T) {
 			t.Fatal("no words are listed")
 		}
 		for range posts.WordsToFold {
-			s.service.CountWords()
+			s.service.Posts.CountWords()
 		}
 		for deadline := time.Now().Add(2 * time.Minute); listed() != 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {

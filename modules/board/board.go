@@ -135,9 +135,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 				return err
 			}
 			options.OIDCLabel = h.OIDC.Called()
-			h.app.OnSignOut(serviceName, h.service.EndSessions)
+			h.app.OnSignOut(serviceName, h.service.Accounts.EndSessions)
 		}
-		h.site = web.New(h.service, options, ctx.Logger())
+		h.site = h.service.Pages(options, ctx.Logger())
 	}
 	return h.work(ctx, shared)
 }
@@ -221,9 +221,9 @@ func (h *Handler) actor(r *http.Request) (*rights.Actor, error) {
 		return nil, err
 	}
 	if actor, ok := Actor(r.Context()); ok {
-		return h.service.Adopt(r.Context(), actor)
+		return h.service.Rights.Adopt(r.Context(), actor)
 	}
-	return h.service.Guest(r.Context())
+	return h.service.Rights.Guest(r.Context())
 }
 
 // httpError gives an error its status.

@@ -119,7 +119,7 @@ func issueCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		token, err := s.IssueToken(s.Ctx, accounts.TokenRequest{User: *user, Name: *label, Scopes: *scopes, Days: days})
+		token, err := s.Accounts.IssueToken(s.Ctx, accounts.TokenRequest{User: *user, Name: *label, Scopes: *scopes, Days: days})
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func revokeCommand(o *options) *cobra.Command {
 		Use: "revoke <token>", Args: cobra.ExactArgs(1),
 		Short: "Revokes a token, by its text or by its first part brd_pat_…",
 		RunE: o.run(func(s *session, args []string) error {
-			if err := s.RevokeToken(s.Ctx, args[0]); err != nil {
+			if err := s.Accounts.RevokeToken(s.Ctx, args[0]); err != nil {
 				return errors.New("there is no such token that is good")
 			}
 			return answer(s.Session, map[string]any{"revoked": true}, "", "The token is revoked.")

@@ -63,7 +63,7 @@ func (h *Handler) work(ctx caddy.Context, shared *node) error {
 		mailer.Transport = smtp
 	}
 	deliverer := webhook.NewSender(h.app.AllowedNetworks(), logger)
-	c.work = &jobs.Work{Service: h.service, Webhooks: deliverer, Mail: mailer, Logger: logger}
+	c.work = h.service.Work(deliverer, mailer, logger)
 	h.stopWork = func() {
 		shared.worker.leave(c)
 		deliverer.Close()

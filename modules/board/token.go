@@ -124,13 +124,13 @@ func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*rights.Actor,
 			w.Header().Set("WWW-Authenticate", `Bearer realm="board"`)
 			return nil, apierror.New(http.StatusUnauthorized, "unauthenticated", "this needs a token: send it as Authorization: Bearer brd_pat_…")
 		}
-		return t.service.Guest(r.Context())
+		return t.service.Rights.Guest(r.Context())
 	}
 	scheme, text, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
 	if !strings.EqualFold(scheme, "Bearer") || len(values) > 1 {
 		text = ""
 	}
-	actor, err := t.service.Authenticate(r.Context(), strings.TrimSpace(text))
+	actor, err := t.service.Accounts.Authenticate(r.Context(), strings.TrimSpace(text))
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="board", error="invalid_token"`)
 		return nil, t.charge(w, r, err)

@@ -154,7 +154,7 @@ func (s *Service) IssueOwnToken(ctx context.Context, a *rights.Actor, r TokenReq
 		if token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
 			return err
 		}
-		return s.Used(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
+		return s.rights.Used(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
 	})
 	return token, err
 }

@@ -111,7 +111,7 @@ type Confirmed struct {
 // ConfirmEmail makes the address of a link that of its member, and lets in a
 // member who has registered with it.
 func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirmed, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return done, err
 	}

@@ -34,7 +34,7 @@ type Registered struct {
 // once the link that goes there was opened, and the answer is the same where
 // somebody has it: that member is told by mail.
 func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return done, err
 	}

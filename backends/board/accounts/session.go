@@ -41,7 +41,7 @@ func (n *Session) Fresh(now time.Time) bool {
 // is the guest, and the session is nil.
 func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Session, error) {
 	if secret.Hash(cookie) == "" {
-		a, err := s.Guest(ctx)
+		a, err := s.rights.Guest(ctx)
 		return a, nil, err
 	}
 	now := s.Now()
@@ -59,7 +59,7 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 		return rights.LoadGroups(c, user)
 	})
 	if errors.Is(err, session.ErrNone) || errors.Is(err, sql.ErrNoRows) {
-		a, err := s.Guest(ctx)
+		a, err := s.rights.Guest(ctx)
 		return a, nil, err
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 			s.Logger.Warn("session not prolonged", zap.Error(err)) // reading goes on
 		}
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -31,7 +31,7 @@ import (
 // Of the managed groups the member is in those that the provider names, and in no others, but for the last
 // administrator.
 func (s *Service) SignOn(ctx context.Context, p *oidclogin.Person, managed []string, former string) (cookie string, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -240,7 +240,7 @@ func (s *Service) leaveGroup(c store.Conn, access *rights.Access, user int64, g 
 	if _, err := c.Exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", user, g.id); err != nil || !g.administer {
 		return err
 	}
-	if has, err := s.HasAdministrator(c); err != nil || has {
+	if has, err := s.rights.HasAdministrator(c); err != nil || has {
 		return err
 	}
 	if err := enterGroup(c, user, g); err != nil {
@@ -252,5 +252,5 @@ func (s *Service) leaveGroup(c store.Conn, access *rights.Access, user int64, g 
 	}
 	s.Logger.Warn("single sign-on would leave the board without an administrator: the member stays in the group", zap.String("member", name), zap.String("group", g.name))
 	nobody := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
-	return s.Note(c, nobody, "member.groups", kernel.JoinDetail(kernel.Brief(name), "stays in "+kernel.Brief(g.name)+" as the last administrator, against single sign-on"))
+	return s.rights.Note(c, nobody, "member.groups", kernel.JoinDetail(kernel.Brief(name), "stays in "+kernel.Brief(g.name)+" as the last administrator, against single sign-on"))
 }

@@ -127,7 +127,7 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 	if !ok {
 		return nil, errToken("not the form of a token")
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -61,11 +61,11 @@ type ForumRow struct {
 
 // ForumTree lists all forums, depth first.
 func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumRow, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		rows := make(map[int64]ForumRow)
 		err := c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := content.ScanCounted(r)
@@ -94,7 +94,7 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 
 // ForumByID reads a forum as administrators see it.
 func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f ForumRow, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		found, err := content.ReadForum(c, id)
 		if err == nil {
 			f = rowOf(found)
@@ -208,7 +208,7 @@ func forumSlug(c store.Conn, title string) (string, error) {
 // CreateForum adds a forum behind its siblings.
 func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
 	invalidSpec := spec.check()
-	err = s.Administer(ctx, a, func(c store.Conn) error {
+	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
 			return err
@@ -231,7 +231,7 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 		if id, err = content.AddForum(c, f); err != nil {
 			return err
 		}
-		return s.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
+		return s.rights.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
 	})
 	return id, err
 }
@@ -252,7 +252,7 @@ func (f *ForumSpec) forum() content.Forum {
 // that one, and all below it comes along.
 func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec ForumSpec, match rest.Match) error {
 	invalidSpec := spec.check()
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		old, err := content.ReadForum(c, id)
 		if err != nil {
 			return err
@@ -288,7 +288,7 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 		if err != nil {
 			return err
 		}
-		return s.NoteIn(c, a, "forum.edit", id, posts.InLog(before.Differences(&spec)))
+		return s.rights.NoteIn(c, a, "forum.edit", id, posts.InLog(before.Differences(&spec)))
 	})
 }
 
@@ -366,7 +366,7 @@ func (f *ForumSpec) Differences(to *ForumSpec) []posts.Difference {
 
 // ShiftForum moves a forum one place up (-1) or down (1) among its siblings.
 func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by int) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, id)
 		if err != nil {
 			return err
@@ -392,13 +392,13 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by 
 				return err
 			}
 		}
-		return s.NoteIn(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
+		return s.rights.NoteIn(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
 	})
 }
 
 // DeleteForum removes a forum that holds nothing.
 func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, id)
 		if err != nil {
 			return err
@@ -423,6 +423,6 @@ func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) er
 		if _, err := c.Exec("DELETE FROM board_forums WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.NoteIn(c, a, "forum.delete", id, kernel.Brief(f.Title))
+		return s.rights.NoteIn(c, a, "forum.delete", id, kernel.Brief(f.Title))
 	})
 }

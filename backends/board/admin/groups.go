@@ -65,7 +65,7 @@ type GroupRow struct {
 
 // Groups lists the groups.
 func (s *Service) Groups(ctx context.Context, a *rights.Actor) (list []GroupRow, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All(groupRows+" ORDER BY id", nil, func(r store.Row) error {
 			g, err := scanGroup(r)
@@ -106,7 +106,7 @@ func (g *GroupSpec) check(kind string) error {
 
 // CreateGroup adds a group of the board's own.
 func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSpec) (id int64, err error) {
-	err = s.Administer(ctx, a, func(c store.Conn) error {
+	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_groups").Scan(&count); err != nil {
 			return err
@@ -125,7 +125,7 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 		if err != nil {
 			return err
 		}
-		return s.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
+		return s.rights.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
 	})
 	return id, err
 }
@@ -143,7 +143,7 @@ func groupNameFree(c store.Conn, name string, but int64) error {
 
 // EditGroup changes a group. Those that a board begins with keep their names.
 func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec GroupSpec, match rest.Match) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		g, err := groupByID(c, id)
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 		if err != nil {
 			return err
 		}
-		return s.Note(c, a, "group.edit", g.changes(&spec))
+		return s.rights.Note(c, a, "group.edit", g.changes(&spec))
 	})
 }
 
@@ -204,7 +204,7 @@ func maskChange(from, to rights.Mask) string {
 
 // DeleteGroup removes a group of the board's own, with all that refers to it.
 func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		g, err := groupByID(c, id)
 		if err != nil {
 			return err
@@ -220,6 +220,6 @@ func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) er
 		if _, err := c.Exec("DELETE FROM board_groups WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.Note(c, a, "group.delete", kernel.Brief(g.Name))
+		return s.rights.Note(c, a, "group.delete", kernel.Brief(g.Name))
 	})
 }

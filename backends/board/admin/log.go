@@ -55,7 +55,7 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 	case q.Forum != 0 && a.MayAdminister():
 		forums = []any{q.Forum}
 	case !a.MayAdminister():
-		ids, err := s.Moderated(ctx, a, q.Forum)
+		ids, err := s.posts.Moderated(ctx, a, q.Forum)
 		if err != nil {
 			return nil, 0, err
 		}

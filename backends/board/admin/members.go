@@ -73,7 +73,7 @@ type MemberQuery struct {
 
 // FindMembers lists members. Those of a group that not everybody is in come in the order in which they joined.
 func (s *Service) FindMembers(ctx context.Context, a *rights.Actor, q MemberQuery) (list []MemberRow, next string, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list, next = nil, ""
 		if column := memberOrders[q.Sort]; column != "" && q.Name == "" && q.Group == 0 {
 			list, next, err = membersBy(c, column, q)
@@ -182,7 +182,7 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 
 // MemberByID reads a member as administrators see it.
 func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (m MemberRow, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		m, err = memberByID(c, id)
 		return err
 	})
@@ -202,7 +202,7 @@ func memberByID(c store.Conn, id int64) (MemberRow, error) {
 
 // changeMember runs a change of a member that is not deleted.
 func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, action string, fn func(c store.Conn, m *MemberRow) (detail string, err error)) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		m, err := memberByID(c, id)
 		if err != nil {
 			return err
@@ -214,7 +214,7 @@ func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, a
 		if err != nil {
 			return err
 		}
-		return s.Note(c, a, action, kernel.JoinDetail(kernel.Brief(m.Name), detail))
+		return s.rights.Note(c, a, action, kernel.JoinDetail(kernel.Brief(m.Name), detail))
 	})
 }
 
@@ -228,7 +228,7 @@ func (s *Service) ApproveMember(ctx context.Context, a *rights.Actor, id int64) 
 		if _, err := c.Exec("UPDATE board_users SET state = 'active' WHERE id = ?", id); err != nil || m.State == "awaiting" {
 			return "", err
 		}
-		return "mail address not confirmed", s.EmitRegistered(c, id)
+		return "mail address not confirmed", s.accounts.EmitRegistered(c, id)
 	})
 }
 
@@ -361,7 +361,7 @@ func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, grou
 // ResetPassword gives a member a password to be told once, and signs the member
 // out everywhere.
 func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) (once string, err error) {
-	if err := s.Administrator(a); err != nil {
+	if err := s.rights.Administrator(a); err != nil {
 		return "", err
 	}
 	once = password.Generate()
@@ -429,7 +429,7 @@ func (s *Service) Tokens(ctx context.Context, a *rights.Actor, user string, befo
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list, next = nil, 0
 		where, args := "t.id < ?", []any{before}
 		if user != "" {
@@ -455,17 +455,17 @@ func (s *Service) Tokens(ctx context.Context, a *rights.Actor, user string, befo
 // IssueTokenFor makes a token of any member, and returns its text, which is not
 // kept.
 func (s *Service) IssueTokenFor(ctx context.Context, a *rights.Actor, r accounts.TokenRequest) (token string, err error) {
-	if err := s.Administrator(a); err != nil {
+	if err := s.rights.Administrator(a); err != nil {
 		return "", err
 	}
 	if err := accounts.CheckToken(r); err != nil {
 		return "", err
 	}
-	err = s.Administer(ctx, a, func(c store.Conn) error {
-		if token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
+	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
+		if token, err = s.accounts.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
 			return err
 		}
-		return s.Note(c, a, "token.issue", kernel.Brief(r.User)+": "+kernel.Brief(r.Name)+", "+strings.Join(rights.ScopesOf(r.Scopes), " "))
+		return s.rights.Note(c, a, "token.issue", kernel.Brief(r.User)+": "+kernel.Brief(r.Name)+", "+strings.Join(rights.ScopesOf(r.Scopes), " "))
 	})
 	return token, err
 }
@@ -473,7 +473,7 @@ func (s *Service) IssueTokenFor(ctx context.Context, a *rights.Actor, r accounts
 // RevokeTokenFor ends a token of any member.
 func (s *Service) RevokeTokenFor(ctx context.Context, a *rights.Actor, id int64) error {
 	var lookup string
-	err := s.Administer(ctx, a, func(c store.Conn) error {
+	err := s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var user, name string
 		err := c.Row("SELECT t.lookup, t.name, u.username FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.id = ? AND t.revoked_at IS NULL", id).
 			Scan(&lookup, &name, &user)
@@ -483,9 +483,9 @@ func (s *Service) RevokeTokenFor(ctx context.Context, a *rights.Actor, id int64)
 		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.Moment(), id); err != nil {
 			return err
 		}
-		return s.Note(c, a, "token.revoke", kernel.Brief(user)+": "+kernel.Brief(name))
+		return s.rights.Note(c, a, "token.revoke", kernel.Brief(user)+": "+kernel.Brief(name))
 	})
-	s.ForgetTokens(lookup)
+	s.accounts.ForgetTokens(lookup)
 	return err
 }
 
@@ -498,7 +498,7 @@ const maxClashes = 500
 
 // NameClashes lists members whose names look like another's.
 func (s *Service) NameClashes(ctx context.Context, a *rights.Actor) (list []NameClash, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All("SELECT DISTINCT u.id, u.username, u.state, u.joined_at, o.id, o.username, o.state, o.joined_at FROM board_names n JOIN board_users u ON u.id = n.user_id"+
 			" JOIN board_names h ON h.skeleton = n.skeleton AND h.clashes = 0 JOIN board_users o ON o.id = h.user_id"+

@@ -41,7 +41,7 @@ const ModeratorMask = rights.ModeratorMask &^ rights.RegisteredMask & forumMask
 
 // Moderators lists the moderators of all forums.
 func (s *Service) Moderators(ctx context.Context, a *rights.Actor) (list []Moderator, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All(moderatorRows+" ORDER BY f.path, m.id", nil, func(r store.Row) error {
 			m, err := scanModerator(r)
@@ -62,7 +62,7 @@ func scanModerator(r store.Row) (m Moderator, err error) {
 // SetModerator gives a member, by name, or a group rights in a forum; who has
 // some there gets these instead.
 func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, m.Forum)
 		if kernel.NotFoundErr(err) {
 			return kernel.Invalid("forum", "unknown", "there is no such forum")
@@ -95,7 +95,7 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 		if m.Cascades {
 			detail += ", in the forums below too"
 		}
-		return s.NoteIn(c, a, "moderator.set", f.ID, detail)
+		return s.rights.NoteIn(c, a, "moderator.set", f.ID, detail)
 	})
 }
 
@@ -118,7 +118,7 @@ func (m *Moderator) find(c store.Conn) (err error) {
 
 // RemoveModerator takes the rights of an entry away.
 func (s *Service) RemoveModerator(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		m, err := scanModerator(c.Row(moderatorRows+" WHERE m.id = ?", id))
 		if err != nil {
 			return kernel.OrNotFound(err)
@@ -126,6 +126,6 @@ func (s *Service) RemoveModerator(ctx context.Context, a *rights.Actor, id int64
 		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.NoteIn(c, a, "moderator.remove", m.Forum, kernel.Brief(m.Name()))
+		return s.rights.NoteIn(c, a, "moderator.remove", m.Forum, kernel.Brief(m.Name()))
 	})
 }

@@ -31,7 +31,7 @@ func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (col
 	if err != nil {
 		return nil, err
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func OverridesTag(by map[int64]Override) string { return kernel.Tag(by) }
 // are not in by keep what they have. match is asked for the OverridesTag of these
 // groups.
 func (s *Service) SetOverrides(ctx context.Context, a *rights.Actor, forum int64, by map[int64]Override, match rest.Match) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		if _, err := content.ReadForum(c, forum); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64,
 			detail = append(detail, right.Name+" "+after)
 		}
 	}
-	return s.NoteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
+	return s.rights.NoteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
 }
 
 // Word is what the override says of a right.

@@ -43,11 +43,11 @@ const recordPosts = 100
 
 // QueuePage is Queue with what a page shows.
 func (s *Service) QueuePage(ctx context.Context, a *rights.Actor, forum, after int64, limit int) (items []QueueItem, next int64, err error) {
-	held, next, err := s.Queue(ctx, a, forum, after, limit)
+	held, next, err := s.posts.Queue(ctx, a, forum, after, limit)
 	if err != nil {
 		return nil, 0, err
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -146,7 +146,7 @@ func (s *Service) ReportForums(ctx context.Context, a *rights.Actor) ([]ForumCou
 }
 
 func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement string) (list []ForumCount, err error) {
-	forums, err := s.Forums(ctx, a)
+	forums, err := s.posts.Forums(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -180,9 +180,9 @@ func (s *Service) SettleAll(ctx context.Context, a *rights.Actor, ids []int64, a
 	if len(ids) > MaxSettled {
 		return n, kernel.Invalid("post", "too_many", "at most 100 posts at once")
 	}
-	settle := s.Reject
+	settle := s.posts.Reject
 	if approve {
-		settle = s.Approve
+		settle = s.posts.Approve
 	}
 	for _, id := range ids {
 		_, err := settle(ctx, a, id, posts.Decision{Reason: reason, Seen: seen[id]})

@@ -34,11 +34,11 @@ type ReportEntry struct {
 // Reports lists open reports by post, oldest first, of one forum or (0) of all in
 // which the actor may approve.
 func (s *Service) Reports(ctx context.Context, a *rights.Actor, in, after int64, limit int) (list []ReportedPost, next int64, err error) {
-	forums, err := s.Moderated(ctx, a, in)
+	forums, err := s.posts.Moderated(ctx, a, in)
 	if err != nil {
 		return nil, 0, err
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -122,7 +122,7 @@ func (s *Service) closeReports(c store.Conn, a *rights.Actor, post int64, note s
 	if n == 0 {
 		return kernel.Conflict("there is no open report of this post")
 	}
-	return s.Logged(c, a, "report.close", rights.ContentApprove, forum, thread, post, note)
+	return s.rights.Logged(c, a, "report.close", rights.ContentApprove, forum, thread, post, note)
 }
 
 // DeleteReported deletes a reported post and closes its reports, both or neither.
@@ -132,7 +132,7 @@ func (s *Service) DeleteReported(ctx context.Context, a *rights.Actor, post int6
 		if err != nil {
 			return err
 		}
-		if _, err := s.DeleteBy(c, a, t.ID, post, nil); err != nil {
+		if _, err := s.posts.DeleteBy(c, a, t.ID, post, nil); err != nil {
 			return err
 		}
 		return s.closeReports(c, a, post, note)

@@ -14,7 +14,7 @@ import (
 // ChangeSettings sets what values has, by the names of AllSettings, and leaves
 // the rest. All of it is refused when something is wrong.
 func (s *Service) ChangeSettings(ctx context.Context, a *rights.Actor, values map[string]string, match rest.Match) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		before, err := kernel.LoadSettings(c, kernel.DefaultSettings(s.Options))
 		if err != nil {
 			return err
@@ -77,5 +77,5 @@ func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *ke
 	if len(changes) == 0 {
 		return nil
 	}
-	return s.Note(c, a, "settings.change", strings.Join(changes, "; "))
+	return s.rights.Note(c, a, "settings.change", strings.Join(changes, "; "))
 }

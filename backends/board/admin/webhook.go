@@ -16,7 +16,7 @@ import (
 // Webhooks lists the webhooks. Each sees all of its topics, whatever the forum: an
 // administrator has made it.
 func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []webhook.Webhook, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list, err = s.Hooks.List(c)
 		return err
 	})
@@ -33,14 +33,14 @@ func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address strin
 	if err != nil {
 		return 0, "", err
 	}
-	if err := s.Administrator(a); err != nil {
+	if err := s.rights.Administrator(a); err != nil {
 		return 0, "", err
 	}
 	secret, sealed, err := s.Hooks.NewSecret(ctx, address)
 	if err != nil {
 		return 0, "", err
 	}
-	err = s.Administer(ctx, a, func(c store.Conn) error {
+	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
 		id, err = s.Hooks.Add(c, address, topics, sealed, a.User.Name)
 		if errors.Is(err, webhook.ErrMany) {
 			return kernel.Conflict("there are 20 webhooks already, delete one first")
@@ -48,7 +48,7 @@ func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address strin
 		if err != nil {
 			return err
 		}
-		return s.Note(c, a, "webhook.add", host(address)+": "+strings.Join(topics, " "))
+		return s.rights.Note(c, a, "webhook.add", host(address)+": "+strings.Join(topics, " "))
 	})
 	return id, secret, err
 }
@@ -69,7 +69,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, a *rights.Actor, id int64) 
 // RotateWebhook gives a webhook a new secret, which counts at once.
 func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) (secret string, err error) {
 	var address string
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		address, err = s.Hooks.Address(c, id)
 		return kernel.OrNotFound(err)
 	})
@@ -95,7 +95,7 @@ func (s *Service) TestWebhook(ctx context.Context, a *rights.Actor, id int64) er
 }
 
 func (s *Service) changeWebhook(ctx context.Context, a *rights.Actor, id int64, action, detail string, fn func(c store.Conn) error) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		address, err := s.Hooks.Lock(c, id)
 		if err != nil {
 			return kernel.OrNotFound(err)
@@ -103,13 +103,13 @@ func (s *Service) changeWebhook(ctx context.Context, a *rights.Actor, id int64, 
 		if err := fn(c); err != nil {
 			return err
 		}
-		return s.Note(c, a, action, kernel.JoinDetail(host(address), detail))
+		return s.rights.Note(c, a, action, kernel.JoinDetail(host(address), detail))
 	})
 }
 
 // Deliveries lists the last deliveries of a webhook, newest first.
 func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, limit int) (list []webhook.Delivery, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list, err = s.Hooks.Deliveries(c, id, min(max(limit, 1), kernel.PageMost))
 		return err
 	})

@@ -25,7 +25,7 @@ type PrefixRow struct {
 
 // Prefixes lists the prefixes by position.
 func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) (list []PrefixRow, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		err := c.All("SELECT id, label, position FROM board_prefixes ORDER BY position, id", nil, func(r store.Row) error {
 			var p PrefixRow
@@ -54,7 +54,7 @@ func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) (list []PrefixR
 
 // SetPrefix adds a prefix (id 0) or changes one.
 func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		p.Label = text.Normal(p.Label)
 		switch n := utf8.RuneCountInString(p.Label); {
 		case n < 1 || n > 30 || !text.IsLine(p.Label):
@@ -92,7 +92,7 @@ func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) e
 		if err := offer(c, p); err != nil {
 			return err
 		}
-		return s.Note(c, a, action, kernel.Brief(p.Label)+" in "+kernel.Itoa(int64(len(p.Forums)))+" forums")
+		return s.rights.Note(c, a, action, kernel.Brief(p.Label)+" in "+kernel.Itoa(int64(len(p.Forums)))+" forums")
 	})
 }
 
@@ -115,7 +115,7 @@ func offer(c store.Conn, p PrefixRow) error {
 
 // DeletePrefix removes a prefix; threads lose it.
 func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var label string
 		if err := c.Row("SELECT label FROM board_prefixes WHERE id = ?", id).Scan(&label); err != nil {
 			return kernel.OrNotFound(err)
@@ -127,7 +127,7 @@ func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) e
 				return err
 			}
 		}
-		return s.Note(c, a, "prefix.delete", kernel.Brief(label))
+		return s.rights.Note(c, a, "prefix.delete", kernel.Brief(label))
 	})
 }
 
@@ -141,7 +141,7 @@ type WordFilter struct {
 
 // WordFilters lists the word filter.
 func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) (list []WordFilter, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All("SELECT id, pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r store.Row) error {
 			var f WordFilter
@@ -157,7 +157,7 @@ func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) (list []Word
 
 // AddWordFilter adds a word, which counts for what is written from then on.
 func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilter) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f.Pattern, f.Replacement = text.Normal(f.Pattern), text.Normal(f.Replacement)
 		switch n := utf8.RuneCountInString(f.Pattern); {
 		case n < 2 || n > 100 || !text.IsLine(f.Pattern):
@@ -184,13 +184,13 @@ func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilt
 		if _, err := c.Exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES (?, ?, ?)", f.Pattern, f.Replacement, action); err != nil {
 			return err
 		}
-		return s.Note(c, a, "filter.add", detail)
+		return s.rights.Note(c, a, "filter.add", detail)
 	})
 }
 
 // DeleteWordFilter removes a word.
 func (s *Service) DeleteWordFilter(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var pattern string
 		if err := c.Row("SELECT pattern FROM board_word_filters WHERE id = ?", id).Scan(&pattern); err != nil {
 			return kernel.OrNotFound(err)
@@ -198,6 +198,6 @@ func (s *Service) DeleteWordFilter(ctx context.Context, a *rights.Actor, id int6
 		if _, err := c.Exec("DELETE FROM board_word_filters WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.Note(c, a, "filter.delete", kernel.Brief(pattern))
+		return s.rights.Note(c, a, "filter.delete", kernel.Brief(pattern))
 	})
 }

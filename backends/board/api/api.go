@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -22,7 +24,19 @@ const (
 )
 
 // service is the board that is served.
-type service struct{ *admin.Service }
+type service struct {
+	kernel      *kernel.Board
+	attachments *attachments.Service
+	posts       *posts.Service
+	accounts    *accounts.Service
+}
+
+// Options are the rooms of a board that its API serves. All are required.
+type Options struct {
+	Attachments *attachments.Service
+	Posts       *posts.Service
+	Accounts    *accounts.Service
+}
 
 // API serves the JSON API of a board.
 type API struct {
@@ -69,7 +83,7 @@ func (s *service) admit(c *rest.Call, route *rest.Route) error {
 	if a.Token != nil && !a.Token.Has(route.Scope) {
 		return apierror.New(http.StatusForbidden, "missing_scope", "this needs a token with the scope %s", route.Scope)
 	}
-	if err := a.CheckBlocked(s.Moment()); err != nil {
+	if err := a.CheckBlocked(s.kernel.Moment()); err != nil {
 		return err
 	}
 	if err := a.CheckOffline(); err != nil {
@@ -117,12 +131,12 @@ func with(h handler) func(c *rest.Call) (any, error) {
 }
 
 func (s *service) locate(c *rest.Call, path string) {
-	c.W.Header().Set("Location", s.Options.BaseURL+kernel.Mount+path)
+	c.W.Header().Set("Location", s.kernel.Options.BaseURL+kernel.Mount+path)
 }
 
 // New returns the API of a board.
-func New(board *admin.Service) *API {
-	s := &service{board}
+func New(board *kernel.Board, o Options) *API {
+	s := &service{kernel: board, attachments: o.Attachments, posts: o.Posts, accounts: o.Accounts}
 	api := &API{service: s, Router: rest.NewRouter(kernel.Mount, s.routes())}
 	api.Router.Admit = s.admit
 	return api

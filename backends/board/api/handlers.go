@@ -34,7 +34,7 @@ func (s *service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
 }
 
 func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
-	list, err := s.Forums(c.R.Context(), a)
+	list, err := s.posts.Forums(c.R.Context(), a)
 	if err == nil {
 		c.Tell(kernel.Tag(list))
 	}
@@ -57,7 +57,7 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.Threads(c.R.Context(), a, forum, strings.Join(after, ""), most)
+	list, next, err := s.posts.Threads(c.R.Context(), a, forum, strings.Join(after, ""), most)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (s *service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.StartThread(c.R.Context(), a, forum, request, once)
+	done, err := s.posts.StartThread(c.R.Context(), a, forum, request, once)
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +107,13 @@ func (s *service) thread(c *rest.Call, a *rights.Actor) (content.ThreadInfo, err
 	if err := in.finish(); err != nil {
 		return content.ThreadInfo{}, err
 	}
-	return s.Thread(c.R.Context(), a, id)
+	return s.posts.Thread(c.R.Context(), a, id)
 }
 
 func (s *service) getThread(c *rest.Call, a *rights.Actor) (any, error) {
 	view, err := s.thread(c, a)
 	if err == nil {
-		s.CountView(view.ID)
+		s.posts.CountView(view.ID)
 	}
 	return envelope{view}, err
 }
@@ -131,7 +131,7 @@ func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, more, err := s.Posts(c.R.Context(), a, thread, after, most)
+	list, more, err := s.posts.Posts(c.R.Context(), a, thread, after, most)
 	page := PostPage{Data: list}
 	if more {
 		page.NextAfterID = &list[len(list)-1].ID
@@ -153,7 +153,7 @@ func (s *service) postReply(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.Reply(c.R.Context(), a, thread, request, once)
+	done, err := s.posts.Reply(c.R.Context(), a, thread, request, once)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (s *service) patchPost(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.Edit(c.R.Context(), a, thread, id, edit)
+	done, err := s.posts.Edit(c.R.Context(), a, thread, id, edit)
 	if err == nil {
 		c.Tell(done.Tag)
 	}
@@ -198,7 +198,7 @@ func (s *service) getPost(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	view, err := s.PostInfo(c.R.Context(), a, thread, id)
+	view, err := s.posts.PostInfo(c.R.Context(), a, thread, id)
 	if err == nil {
 		c.Tell(view.Tag())
 	}
@@ -220,7 +220,7 @@ func (s *service) getRevisions(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, err := s.Revisions(c.R.Context(), a, thread, id, 0, kernel.PageMost)
+	list, err := s.posts.Revisions(c.R.Context(), a, thread, id, 0, kernel.PageMost)
 	return envelope{each(list, viewRevision)}, err
 }
 
@@ -246,7 +246,7 @@ func (s *service) deletePost(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	changed, err := s.Delete(c.R.Context(), a, thread, id, match)
+	changed, err := s.posts.Delete(c.R.Context(), a, thread, id, match)
 	return envelope{Removed{id, thread, changed}}, err
 }
 
@@ -259,7 +259,7 @@ func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	if err := s.Change(c.R.Context(), a, id, change); err != nil {
+	if err := s.posts.Change(c.R.Context(), a, id, change); err != nil {
 		return nil, err
 	}
 	view, err := s.thread(c, a)
@@ -283,7 +283,7 @@ func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.Subscribe(c.R.Context(), a, id, mode)
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.posts.Subscribe(c.R.Context(), a, id, mode)
 }
 
 func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error) {
@@ -292,7 +292,7 @@ func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error)
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.Unsubscribe(c.R.Context(), a, id)
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.posts.Unsubscribe(c.R.Context(), a, id)
 }
 
 // ViewSubscription is the subscription as clients see it.
@@ -301,7 +301,7 @@ func ViewSubscription(sub posts.Subscription) SubscriptionInfo {
 }
 
 func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
-	list, err := s.Subscriptions(c.R.Context(), a)
+	list, err := s.posts.Subscriptions(c.R.Context(), a)
 	return envelope{each(list, ViewSubscription)}, err
 }
 
@@ -334,7 +334,7 @@ func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.Notifications(c.R.Context(), a, after, most)
+	list, next, err := s.posts.Notifications(c.R.Context(), a, after, most)
 	return page{each(list, ViewNotification), kernel.OrNull(next)}, err
 }
 
@@ -344,7 +344,7 @@ func (s *service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) 
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	n, err := s.ReadNotifications(c.R.Context(), a, upTo)
+	n, err := s.posts.ReadNotifications(c.R.Context(), a, upTo)
 	return envelope{map[string]int64{"read": n}}, err
 }
 
@@ -354,7 +354,7 @@ func (s *service) readThread(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.MarkRead(c.R.Context(), a, id, post)
+	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.posts.MarkRead(c.R.Context(), a, id, post)
 }
 
 // postReset answers the same whether anybody has the address.
@@ -364,12 +364,12 @@ func (s *service) postReset(c *rest.Call, _ *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return nil, s.AskReset(c.R.Context(), email, s.Address(c.R))
+	return nil, s.accounts.AskReset(c.R.Context(), email, s.kernel.Address(c.R))
 }
 
 // postConfirmation mails the link once more that confirms the owner's address.
 func (s *service) postConfirmation(c *rest.Call, a *rights.Actor) (any, error) {
-	return nil, s.AskEmailAgain(c.R.Context(), a, s.Address(c.R))
+	return nil, s.accounts.AskEmailAgain(c.R.Context(), a, s.kernel.Address(c.R))
 }
 
 // MemberInfo is a member as others see it.
@@ -393,7 +393,7 @@ func (s *service) getMember(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	u, err := s.Profile(c.R.Context(), a, id)
+	u, err := s.accounts.Profile(c.R.Context(), a, id)
 	if err != nil {
 		return nil, err
 	}
@@ -419,7 +419,7 @@ func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.Search(c.R.Context(), a, posts.SearchQuery{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
+	list, next, err := s.posts.Search(c.R.Context(), a, posts.SearchQuery{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
 	return page{each(list, ViewFound), kernel.OrNull(next)}, err
 }
 
@@ -429,7 +429,7 @@ func (s *service) postReport(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	report, err := s.Report(c.R.Context(), a, id, reason)
+	report, err := s.posts.Report(c.R.Context(), a, id, reason)
 	return envelope{map[string]int64{"id": report, "postId": id}}, err
 }
 
@@ -453,15 +453,17 @@ func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.Queue(c.R.Context(), a, forum, after, most)
+	list, next, err := s.posts.Queue(c.R.Context(), a, forum, after, most)
 	return page{each(list, viewHeld), kernel.OrNull(next)}, err
 }
 
 func (s *service) approve(c *rest.Call, a *rights.Actor) (any, error) {
-	return s.decide(c, a, s.Approve)
+	return s.decide(c, a, s.posts.Approve)
 }
 
-func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) { return s.decide(c, a, s.Reject) }
+func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) {
+	return s.decide(c, a, s.posts.Reject)
+}
 
 // decision settles a held post.
 type decision = func(ctx context.Context, a *rights.Actor, id int64, d posts.Decision) (posts.Settled, error)
@@ -485,6 +487,6 @@ func (s *service) restore(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.Restore(c.R.Context(), a, id)
+	done, err := s.posts.Restore(c.R.Context(), a, id)
 	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
 }

@@ -8,7 +8,11 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
@@ -25,9 +29,17 @@ const (
 	JobSearch      = "search"
 )
 
-// Work is what is worked on, and with what.
+// Work is what is worked on, and with what. All fields are required.
 type Work struct {
-	Service *board.Service
+	Attachments *attachments.Service
+	Posts       *posts.Service
+	Accounts    *accounts.Service
+	Mails       *mails.Service
+	Admin       *admin.Service
+	// Ready prepares the board before its first piece of work.
+	Ready func(ctx context.Context) error
+	// Purge ends what is old, and returns how much that was.
+	Purge func(ctx context.Context) (int64, error)
 	// Webhooks delivers to the addresses of webhooks.
 	Webhooks *webhook.Sender
 	// Mail sends mails.
@@ -44,26 +56,26 @@ func List(current func() *Work) []jobs.Job {
 			if w == nil {
 				return 0, jobs.ErrNotNow
 			}
-			if err := w.Service.Ready(ctx); err != nil {
+			if err := w.Ready(ctx); err != nil {
 				return 0, err
 			}
 			return run(ctx, w)
 		}}
 	}
 	return []jobs.Job{
-		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Service.Deliver(ctx, w.Webhooks) }),
-		job(JobMail, 5*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Mail.Send(ctx, w.Service) }),
+		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Admin.Deliver(ctx, w.Webhooks) }),
+		job(JobMail, 5*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Mail.Send(ctx, w.Mails) }),
 		job(JobPurge, time.Hour, func(ctx context.Context, w *Work) (int, error) {
-			n, err := w.Service.Purge(ctx)
+			n, err := w.Purge(ctx)
 			return int(n), err
 		}),
-		job(JobAttachments, 6*time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Service.SweepAttachments(ctx) }),
-		job(JobImages, time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Service.StripAttachments(ctx) }),
+		job(JobAttachments, 6*time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Attachments.SweepAttachments(ctx) }),
+		job(JobImages, time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Attachments.StripAttachments(ctx) }),
 		job(JobArchive, 24*time.Hour, func(ctx context.Context, w *Work) (int, error) {
-			n, err := w.Service.Archive(ctx)
+			n, err := w.Posts.Archive(ctx)
 			return int(n), err
 		}),
-		job(JobNames, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Service.FillNames(ctx) }),
-		job(JobSearch, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Service.IndexPosts(ctx) }),
+		job(JobNames, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Accounts.FillNames(ctx) }),
+		job(JobSearch, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Posts.IndexPosts(ctx) }),
 	}
 }

@@ -26,7 +26,7 @@ func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int
 		case !slices.Contains(posts.Modes, mode):
 			return kernel.Invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
 		}
-		return s.Follow(c, a, "forum", f.ID, mode)
+		return s.posts.Follow(c, a, "forum", f.ID, mode)
 	})
 }
 

@@ -121,7 +121,7 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 // composeMail fills in what the member may see. A member who may not use the board
 // is sent nothing.
 func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
-	a, err := s.Member(ctx, m.User)
+	a, err := s.rights.Member(ctx, m.User)
 	if kernel.NotFoundErr(err) {
 		return nil
 	}

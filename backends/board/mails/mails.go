@@ -2,10 +2,26 @@
 // in digests, and links.
 package mails
 
-import "github.com/tollgate-gateway/tollgate/backends/board/accounts"
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+)
 
 // Service is the mails of a board.
-type Service struct{ *accounts.Service }
+type Service struct {
+	*kernel.Board
+	rights *rights.Service
+	posts  *posts.Service
+}
+
+// Options are what the mails of a board need of other rooms. All are required.
+type Options struct {
+	Rights *rights.Service
+	Posts  *posts.Service
+}
 
 // New returns the mails of a board.
-func New(members *accounts.Service) *Service { return &Service{members} }
+func New(board *kernel.Board, o Options) *Service {
+	return &Service{Board: board, rights: o.Rights, posts: o.Posts}
+}

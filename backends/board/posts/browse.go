@@ -53,7 +53,7 @@ func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, erro
 
 // tree adds what is new to a list of forums.
 func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ const maxSticky = 50
 
 // Sticky lists the sticky threads of a forum.
 func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list []content.ThreadInfo, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 // Recent lists the threads with the newest posts that the actor sees, of one
 // forum or (0) of all, each with its first post.
 func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most int) (threads []content.ThreadInfo, first []content.PostInfo, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

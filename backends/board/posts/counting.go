@@ -68,16 +68,16 @@ func (v *viewCounter) giveBack(by map[int64]int64) {
 }
 
 // CountView counts that a thread was read.
-func (s *Service) CountView(thread int64) { s.views.add(thread) }
+func (s *Service) CountView(thread int64) { s.state.views.add(thread) }
 
 // ViewsFull tells when there are many views to write.
-func (s *Service) ViewsFull() <-chan struct{} { return s.views.full() }
+func (s *Service) ViewsFull() <-chan struct{} { return s.state.views.full() }
 
 // TakeViews returns the views that are to be written, by thread, and forgets them.
-func (s *Service) TakeViews() map[int64]int64 { return s.views.take() }
+func (s *Service) TakeViews() map[int64]int64 { return s.state.views.take() }
 
 // ReturnViews returns views that could not be written.
-func (s *Service) ReturnViews(by map[int64]int64) { s.views.giveBack(by) }
+func (s *Service) ReturnViews(by map[int64]int64) { s.state.views.giveBack(by) }
 
 // WriteViews writes views, in order, so that two nodes do not lock each other out.
 func WriteViews(c store.Conn, by map[int64]int64) error {

@@ -139,9 +139,9 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 		if !staff && s.windowPassed(a, p, now) {
 			right |= rights.EditWindowBypass
 		}
-		err = s.Used(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
+		err = s.rights.Used(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
 	} else {
-		err = s.Logged(c, a, "post.edit", right, t.Forum, t.ID, p.ID, reason)
+		err = s.rights.Logged(c, a, "post.edit", right, t.Forum, t.ID, p.ID, reason)
 	}
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64
 	if err != nil || settled {
 		return err
 	}
-	if err := s.Keep(ctx, f); err != nil {
+	if err := s.attachments.Keep(ctx, f); err != nil {
 		return err
 	}
 	return s.Write(ctx, func(c store.Conn) error {

@@ -88,7 +88,7 @@ func (s *Service) Attach(ctx context.Context, a *rights.Actor, thread, post int6
 	if err != nil {
 		return nil, err
 	}
-	received, err := s.Receive(a, name, content)
+	received, err := s.attachments.Receive(a, name, content)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (s *Service) Attach(ctx context.Context, a *rights.Actor, thread, post int6
 	if err := s.reserve(ctx, a, f); err != nil {
 		return nil, err
 	}
-	if err := s.Keep(ctx, received); err != nil {
+	if err := s.attachments.Keep(ctx, received); err != nil {
 		return nil, err
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
@@ -194,7 +194,7 @@ func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, l
 func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name string) error {
 	t, p := at.thread, at.post
 	if !a.Owns(p.Author) {
-		if err := s.Logged(c, a, action, rights.PostEditOthers, t.Forum, t.ID, p.ID, name); err != nil {
+		if err := s.rights.Logged(c, a, action, rights.PostEditOthers, t.Forum, t.ID, p.ID, name); err != nil {
 			return err
 		}
 	}

@@ -143,7 +143,7 @@ const (
 // seeing are the followers of a held thread who see it nevertheless.
 func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 	to := audience{some: true}
-	access := s.LastAccess()
+	access := s.rights.LastAccess()
 	if access == nil {
 		return to, nil
 	}

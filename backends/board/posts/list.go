@@ -219,7 +219,7 @@ func (s *Service) posts(c store.Conn, a *rights.Actor, t *content.Thread, after 
 
 // Forums lists the forums that the actor sees, depth first.
 func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]content.ForumInfo, error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (s *Service) DeleteBy(c store.Conn, a *rights.Actor, inThread, id int64, ma
 	if err := match.Check(content.ViewPost(p).Tag()); err != nil {
 		return false, err
 	}
-	if err := s.Logged(c, a, "post.delete", right, t.Forum, t.ID, p.ID, ""); err != nil {
+	if err := s.rights.Logged(c, a, "post.delete", right, t.Forum, t.ID, p.ID, ""); err != nil {
 		return false, err
 	}
 	return true, s.settle(c, t, p, rights.Deleted, "")
@@ -214,7 +214,7 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 		if err := d.holds(c, t, p); err != nil {
 			return err
 		}
-		if err := s.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
+		if err := s.rights.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
 			return err
 		}
 		if from == rights.Deleted {
@@ -380,7 +380,7 @@ type ThreadChange struct {
 
 // Change changes a thread.
 func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change ThreadChange) error {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return err
 	}
@@ -474,7 +474,7 @@ func (s *Service) change(c store.Conn, a *rights.Actor, access *rights.Access, f
 		if flag.to == nil {
 			continue
 		}
-		if err := s.Logged(c, a, flag.action, flag.right, t.Forum, t.ID, 0, kernel.Itoa(int64(kernel.Bool(*flag.to)))); err != nil {
+		if err := s.rights.Logged(c, a, flag.action, flag.right, t.Forum, t.ID, 0, kernel.Itoa(int64(kernel.Bool(*flag.to)))); err != nil {
 			return err
 		}
 		if _, err := c.Exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?", kernel.Bool(*flag.to), t.ID); err != nil {
@@ -484,7 +484,7 @@ func (s *Service) change(c store.Conn, a *rights.Actor, access *rights.Access, f
 	if target == nil {
 		return nil
 	}
-	if err := s.Logged(c, a, "thread.move", rights.ThreadMove, t.Forum, t.ID, 0, "to forum "+kernel.Itoa(target.ID)); err != nil {
+	if err := s.rights.Logged(c, a, "thread.move", rights.ThreadMove, t.Forum, t.ID, 0, "to forum "+kernel.Itoa(target.ID)); err != nil {
 		return err
 	}
 	return move(c, t, target.ID)
@@ -508,7 +508,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	if !a.Owns(t.Author) {
 		detail = "was: " + t.Title
 	}
-	if err := s.Logged(c, a, "thread.edit", rights.ThreadEditTitle, t.Forum, t.ID, 0, detail); err != nil {
+	if err := s.rights.Logged(c, a, "thread.edit", rights.ThreadEditTitle, t.Forum, t.ID, 0, detail); err != nil {
 		return err
 	}
 	if _, err := c.Exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, kernel.Slug(title), t.ID); err != nil {
@@ -567,7 +567,7 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 // Moderated are the forums whose queue, reports and log the actor may see: one,
 // or (0) all in which it may approve.
 func (s *Service) Moderated(ctx context.Context, a *rights.Actor, in int64) (forums []int64, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
 func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, request NewThread, once Once) (Posted, error) {
 	given, titleErr := a.Rights.Settings.CheckTitle(request.Title)
 	body := compose(a, request.Message)
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return Posted{}, err
 	}
@@ -111,7 +111,7 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 		if !f.Open || !f.AllowThreads {
 			w.rights |= rights.LockBypass
 		}
-		if err := s.Used(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
+		if err := s.rights.Used(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
 			return done, err
 		}
 		return Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
@@ -145,7 +145,7 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request 
 		if !f.Open || !f.AllowReplies || t.Locked {
 			w.rights |= rights.LockBypass
 		}
-		if err := s.Used(c, a, "reply.post", w.rights, f.ID, t.ID, p); err != nil {
+		if err := s.rights.Used(c, a, "reply.post", w.rights, f.ID, t.ID, p); err != nil {
 			return done, err
 		}
 		return Posted{Thread: t.ID, Post: p, Visibility: w.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)

@@ -2,12 +2,26 @@
 // and the files at them, moderation, search, and who follows what.
 package posts
 
-import "github.com/tollgate-gateway/tollgate/backends/board/attachments"
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+)
 
 // Service is the posts of a board.
 type Service struct {
-	*attachments.Service
-	*State
+	*kernel.Board
+	rights      *rights.Service
+	attachments *attachments.Service
+	state       *State
+}
+
+// Options are what the posts of a board need of other rooms. All are required.
+type Options struct {
+	Rights      *rights.Service
+	Attachments *attachments.Service
+	// State is shared by all boards on one database.
+	State *State
 }
 
 // State is what the posts of all boards on one database have in memory.
@@ -20,4 +34,6 @@ type State struct {
 func NewState() *State { return &State{words: newWordCounter()} }
 
 // New returns the posts of a board.
-func New(files *attachments.Service, state *State) *Service { return &Service{files, state} }
+func New(board *kernel.Board, o Options) *Service {
+	return &Service{Board: board, rights: o.Rights, attachments: o.Attachments, state: o.State}
+}

@@ -47,7 +47,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	if err != nil {
 		return nil, err
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n 
 
 // Thread reads a thread.
 func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view content.ThreadInfo, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return view, err
 	}
@@ -282,7 +282,7 @@ func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread
 }
 
 func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), most int) (place Place, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return place, err
 	}
@@ -319,7 +319,7 @@ func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (
 
 // Post reads a post of a thread, with what the actor may do to it.
 func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view PostView, info content.ThreadInfo, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return view, info, err
 	}

@@ -67,25 +67,25 @@ type wordsTurn struct{}
 
 // FoldWords empties the list of words of new posts where it has become long.
 func (s *Service) FoldWords(ctx context.Context) error {
-	if s.DB.Dialect() == store.SQLite || s.words.posts.Load() < WordsToFold { // FTS5 folds a part with each post
+	if s.DB.Dialect() == store.SQLite || s.state.words.posts.Load() < WordsToFold { // FTS5 folds a part with each post
 		return nil
 	}
-	if err := s.words.quiet(ctx); err != nil {
+	if err := s.state.words.quiet(ctx); err != nil {
 		return err
 	}
-	n := s.words.posts.Swap(0)
+	n := s.state.words.posts.Swap(0)
 	err := s.Write(store.InTurn(store.Hastily(store.ReadCommitted(ctx)), wordsTurn{}), func(c store.Conn) error {
 		_, err := c.Exec("SELECT gin_clean_pending_list('board_search_words')")
 		return err
 	})
 	if err != nil {
-		s.words.posts.Add(n)
+		s.state.words.posts.Add(n)
 	}
 	return err
 }
 
 // WordsReady tells when there are words to fold.
-func (s *Service) WordsReady() <-chan struct{} { return s.words.ready }
+func (s *Service) WordsReady() <-chan struct{} { return s.state.words.ready }
 
 // CountWords counts a post with words that are to be folded.
-func (s *Service) CountWords() { s.words.add() }
+func (s *Service) CountWords() { s.state.words.add() }

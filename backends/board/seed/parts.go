@@ -199,7 +199,7 @@ func (sd *seeder) token(c store.Conn, t SeedToken) error {
 			return errors.New("there is no such scope")
 		}
 	}
-	text, err := sd.service.Issue(c, accounts.TokenRequest{User: t.User, Days: t.Days}, t.Name, scopes)
+	text, err := sd.service.accounts.Issue(c, accounts.TokenRequest{User: t.User, Days: t.Days}, t.Name, scopes)
 	sd.made = append(sd.made, MadeToken{t.User, t.Name, text})
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -24,7 +24,10 @@ const (
 )
 
 // Service loads fixtures.
-type Service struct{ *admin.Service }
+type Service struct {
+	*kernel.Board
+	accounts *accounts.Service
+}
 
 // Options are what who loads a fixture wants to be told. All functions are called by the
 // goroutine that loads it.
@@ -39,7 +42,9 @@ type Options struct {
 }
 
 // New returns what loads fixtures into a board.
-func New(board *admin.Service) *Service { return &Service{board} }
+func New(board *kernel.Board, members *accounts.Service) *Service {
+	return &Service{Board: board, accounts: members}
+}
 
 // LoadFixture loads a fixture, see Fixture, for demos and to move a forum here. It
 // reads as a stream: a fixture may be larger than memory. What it returns are the

@@ -26,7 +26,7 @@ var webhookList = resource.List[*call, webhook.Webhook]{
 		}},
 		{Label: "Switched off", Text: func(w webhook.Webhook) string { return w.DisabledReason }},
 	},
-	Rows: resource.Whole(func(c *call) ([]webhook.Webhook, error) { return c.service.Webhooks(c.Context(), c.actor) }),
+	Rows: resource.Whole(func(c *call) ([]webhook.Webhook, error) { return c.Admin.Webhooks(c.Context(), c.actor) }),
 	ID:   func(w webhook.Webhook) string { return itoa(w.ID) }, Name: func(w webhook.Webhook) string { return w.URL },
 	Actions: webhookActions[:4],
 }
@@ -34,25 +34,25 @@ var webhookList = resource.List[*call, webhook.Webhook]{
 // webhookActions are those of a webhook, the first four of the list too.
 var webhookActions = []resource.Action[*call]{
 	{Name: "test", Label: "Send a test", Done: "sent a test", Do: func(c *call, id string) error {
-		return c.service.TestWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
+		return c.Admin.TestWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
 	}},
 	{Name: "on", Label: "Switch on", Done: "switched on", Do: func(c *call, id string) error {
-		return c.service.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), true)
+		return c.Admin.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), true)
 	}},
 	{Name: "off", Label: "Switch off", Done: "switched off", Do: func(c *call, id string) error {
-		return c.service.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), false)
+		return c.Admin.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), false)
 	}},
 	{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/webhooks",
 		Confirm: "They go with their deliveries.",
 		Do: func(c *call, id string) error {
-			return c.service.DeleteWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
+			return c.Admin.DeleteWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
 		},
 	},
 	{
 		Name: "rotate", Label: "New secret", Confirm: "What is sent from now on is signed with the new one.",
 		Make: func(c *call, _ string) (string, error) {
-			return c.service.RotateWebhook(c.Context(), c.actor, c.ID("webhookId"))
+			return c.Admin.RotateWebhook(c.Context(), c.actor, c.ID("webhookId"))
 		},
 	},
 }
@@ -74,7 +74,7 @@ var newWebhook = resource.Form[*call, webhook.Webhook]{
 		},
 	},
 	Save: func(c *call, w *webhook.Webhook) (resource.Done, error) {
-		id, secret, err := c.service.AddWebhook(c.Context(), c.actor, w.URL, w.Topics)
+		id, secret, err := c.Admin.AddWebhook(c.Context(), c.actor, w.URL, w.Topics)
 		return resource.Done{To: webhookAt(id), Notice: "The secret that signs what is sent", Secret: secret}, err
 	},
 }
@@ -110,7 +110,7 @@ var webhookForm = resource.Form[*call, webhook.Webhook]{
 		return nil
 	},
 	Load: func(c *call) (*webhook.Webhook, error) {
-		list, err := c.service.Webhooks(c.Context(), c.actor)
+		list, err := c.Admin.Webhooks(c.Context(), c.actor)
 		w, err := resource.One(list, err, func(w webhook.Webhook) bool { return w.ID == c.ID("webhookId") })
 		return &w, err
 	},
@@ -132,7 +132,7 @@ var webhookForm = resource.Form[*call, webhook.Webhook]{
 		return action != "on" && action != "off" || (action == "off") == w.Enabled
 	},
 	Below: func(c *call, w *webhook.Webhook) ([]resource.Part, error) {
-		list, err := c.service.Deliveries(c.Context(), c.actor, w.ID, deliveriesShown)
+		list, err := c.Admin.Deliveries(c.Context(), c.actor, w.ID, deliveriesShown)
 		return []resource.Part{deliveries.Of(list)}, err
 	},
 }

@@ -71,7 +71,7 @@ func (c *call) receive(e *enclosed) error {
 		if err != nil {
 			return err
 		}
-		received, err := c.service.Receive(c.actor, header.Filename, file)
+		received, err := c.Attachments.Receive(c.actor, header.Filename, file)
 		_ = file.Close() // it was only read
 		if refusal, ok := apierror.From(err); ok && refusal.Status < http.StatusInternalServerError {
 			return fileProblem("The file "+pages.Valid(header.Filename)+": ", refusal.Message)
@@ -103,7 +103,7 @@ func (e *enclosed) close() {
 
 // placed serves a file at a post by its name, as texts have it.
 func (c *call) placed() error {
-	f, err := c.service.PlacedFile(c.Context(), c.actor, c.ID("postId"), c.R.PathValue("name"))
+	f, err := c.Posts.PlacedFile(c.Context(), c.actor, c.ID("postId"), c.R.PathValue("name"))
 	if err != nil {
 		return err
 	}

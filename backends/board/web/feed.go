@@ -55,7 +55,7 @@ func (c *call) boardFeed() error {
 
 func (c *call) forumFeed() error {
 	id := c.ID("forumId")
-	f, _, _, err := c.service.Forum(c.Context(), c.actor, id)
+	f, _, _, err := c.Posts.Forum(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (c *call) feed(in int64, self, page, title string) error {
 	if c.options.MembersOnly {
 		return pages.NotFound()
 	}
-	threads, first, err := c.service.Recent(c.Context(), c.actor, in, feedEntries)
+	threads, first, err := c.Posts.Recent(c.Context(), c.actor, in, feedEntries)
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
 		return pages.NotFound()
 	}

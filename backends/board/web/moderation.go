@@ -106,11 +106,11 @@ var heldBecause = map[string]string{
 }
 
 func (c *call) queue() error {
-	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.service.QueueForums(c.Context(), c.actor) })
+	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.Admin.QueueForums(c.Context(), c.actor) })
 	if err != nil {
 		return err
 	}
-	items, next, err := c.service.QueuePage(c.Context(), c.actor, list.Forum, list.After, queuePerPage)
+	items, next, err := c.Admin.QueuePage(c.Context(), c.actor, list.Forum, list.After, queuePerPage)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (c *call) settle() error {
 	if decision != "approve" && decision != "reject" {
 		return apierror.New(http.StatusBadRequest, "bad_request", "This is neither approve nor reject.")
 	}
-	n, err := c.service.SettleAll(c.Context(), c.actor, ids, decision == "approve", c.Form.Text("reason"), c.seen())
+	n, err := c.Admin.SettleAll(c.Context(), c.actor, ids, decision == "approve", c.Form.Text("reason"), c.seen())
 	if err != nil {
 		return err
 	}
@@ -188,11 +188,11 @@ type reportItem struct {
 }
 
 func (c *call) reports() error {
-	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.service.ReportForums(c.Context(), c.actor) })
+	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.Admin.ReportForums(c.Context(), c.actor) })
 	if err != nil {
 		return err
 	}
-	items, next, err := c.service.Reports(c.Context(), c.actor, list.Forum, list.After, queuePerPage)
+	items, next, err := c.Admin.Reports(c.Context(), c.actor, list.Forum, list.After, queuePerPage)
 	if err != nil {
 		return err
 	}
@@ -220,9 +220,9 @@ func (c *call) closeReport() error {
 		return err
 	}
 	if c.Form.Text("do") == "delete" {
-		return c.Then(c.service.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), back, "The post is deleted and the report closed.")
+		return c.Then(c.Admin.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), back, "The post is deleted and the report closed.")
 	}
-	return c.Then(c.service.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back, "The report is closed.")
+	return c.Then(c.Admin.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back, "The report is closed.")
 }
 
 // logList is who has done what on the board.
@@ -235,7 +235,7 @@ var logList = func() resource.List[*call, resource.Change] {
 
 func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
 	entries, next, err := cursor(q, func(before int64) ([]admin.LogEntry, int64, error) {
-		return c.service.Log(c.Context(), c.actor, admin.LogQuery{Actor: q.Text("actor"), Action: q.Text("action"), Forum: q.Number("forum"), Before: before, Limit: q.Limit})
+		return c.Admin.Log(c.Context(), c.actor, admin.LogQuery{Actor: q.Text("actor"), Action: q.Text("action"), Forum: q.Number("forum"), Before: before, Limit: q.Limit})
 	})
 	changes := make([]resource.Change, len(entries))
 	for i, e := range entries {
@@ -249,7 +249,7 @@ func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
 // logForums are the forums whose entries the caller sees.
 func (c *call) logForums() ([]resource.Choice, error) {
 	list := resource.All()
-	forums, err := c.service.Forums(c.Context(), c.actor)
+	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	for _, f := range forums {
 		if c.actor.MayAdminister() || c.actor.MayIn(f.ID, rights.ContentApprove) {
 			list = append(list, resource.Choice{Value: itoa(f.ID), Label: indented(f.Title, f.Depth)})

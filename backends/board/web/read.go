@@ -21,7 +21,7 @@ const (
 type indexPage struct{ Forums []posts.ForumEntry }
 
 func (c *call) index() error {
-	tree, err := c.service.Tree(c.Context(), c.actor)
+	tree, err := c.Posts.Tree(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c *call) forum() error {
 	id := c.ID("forumId")
 	var page forumPage
 	var err error
-	if page.ForumEntry, page.Above, page.Below, err = c.service.Forum(c.Context(), c.actor, id); err != nil {
+	if page.ForumEntry, page.Above, page.Below, err = c.Posts.Forum(c.Context(), c.actor, id); err != nil {
 		return err
 	}
 	if page.Type == "link" && page.LinkURL != nil {
@@ -58,16 +58,16 @@ func (c *call) forum() error {
 	after := c.Query.Text("after")
 	page.First = after == ""
 	if page.Type == "forum" {
-		if page.Threads, page.Older, err = c.service.Threads(c.Context(), c.actor, id, after, threadsPerPage); err != nil {
+		if page.Threads, page.Older, err = c.Posts.Threads(c.Context(), c.actor, id, after, threadsPerPage); err != nil {
 			return err
 		}
 		if page.First {
-			if page.Sticky, err = c.service.Sticky(c.Context(), c.actor, id); err != nil {
+			if page.Sticky, err = c.Posts.Sticky(c.Context(), c.actor, id); err != nil {
 				return err
 			}
 		}
 		page.Threads = slices.DeleteFunc(page.Threads, func(t content.ThreadInfo) bool { return t.IsSticky })
-		if page.Mode, page.MayFollow, err = c.service.ForumSubscription(c.Context(), c.actor, id); err != nil {
+		if page.Mode, page.MayFollow, err = c.Mails.ForumSubscription(c.Context(), c.actor, id); err != nil {
 			return err
 		}
 	}
@@ -80,11 +80,11 @@ func (c *call) forum() error {
 
 func (c *call) readForum() error {
 	id := c.ID("forumId")
-	return c.Then(c.service.MarkForumRead(c.Context(), c.actor, id), "/forums/"+itoa(id), "All threads here are marked as read.")
+	return c.Then(c.Posts.MarkForumRead(c.Context(), c.actor, id), "/forums/"+itoa(id), "All threads here are marked as read.")
 }
 
 func (c *call) readAll() error {
-	return c.Then(c.service.MarkForumRead(c.Context(), c.actor, 0), "/", "All forums are marked as read.")
+	return c.Then(c.Posts.MarkForumRead(c.Context(), c.actor, 0), "/", "All forums are marked as read.")
 }
 
 func (c *call) thread() error {
@@ -96,7 +96,7 @@ func (c *call) thread() error {
 	if post != 0 {
 		return c.toPost(post)
 	}
-	reading, err := c.service.ReadThread(c.Context(), c.actor, id, after, postsPerPage)
+	reading, err := c.Posts.ReadThread(c.Context(), c.actor, id, after, postsPerPage)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *call) thread() error {
 		return c.Redirect("/threads/"+itoa(id)+"/last", "")
 	}
 	if last := lastOf(reading.Posts); c.actor.User != nil && (last > reading.LastRead || reading.Told) {
-		if err := c.service.MarkRead(c.Context(), c.actor, id, last); err != nil {
+		if err := c.Posts.MarkRead(c.Context(), c.actor, id, last); err != nil {
 			return err
 		}
 	}
@@ -135,21 +135,21 @@ func (c *call) toPlace(p posts.Place, err error) error {
 }
 
 func (c *call) toPost(id int64) error {
-	return c.toPlace(c.service.PlaceOf(c.Context(), c.actor, id, postsPerPage))
+	return c.toPlace(c.Posts.PlaceOf(c.Context(), c.actor, id, postsPerPage))
 }
 
 func (c *call) permalink() error { return c.toPost(c.ID("postId")) }
 
 func (c *call) firstUnread() error {
-	return c.toPlace(c.service.FirstUnread(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
+	return c.toPlace(c.Posts.FirstUnread(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
 }
 
 func (c *call) lastPage() error {
-	return c.toPlace(c.service.LastPlace(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
+	return c.toPlace(c.Posts.LastPlace(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
 }
 
 func (c *call) member() error {
-	user, err := c.service.Profile(c.Context(), c.actor, c.ID("userId"))
+	user, err := c.Accounts.Profile(c.Context(), c.actor, c.ID("userId"))
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ type searchPage struct {
 }
 
 func (c *call) search() error {
-	forums, err := c.service.Forums(c.Context(), c.actor)
+	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (c *call) search() error {
 	if !page.Asked {
 		return c.Show("search", "Search", page)
 	}
-	found, next, err := c.service.Search(c.Context(), c.actor, posts.SearchQuery{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
+	found, next, err := c.Posts.Search(c.Context(), c.actor, posts.SearchQuery{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
 	for _, f := range found {
 		page.Found = append(page.Found, api.ViewFound(f))
 	}

@@ -39,7 +39,7 @@ func (c *call) signOn() error {
 	if err != nil {
 		return err
 	}
-	cookie, err := c.service.SignOn(c.Context(), person, c.options.OIDC.Managed(), c.Session())
+	cookie, err := c.Accounts.SignOn(c.Context(), person, c.options.OIDC.Managed(), c.Session())
 	if err != nil {
 		return err
 	}

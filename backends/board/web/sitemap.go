@@ -27,7 +27,7 @@ var forRobots = []string{
 }
 
 // open reports whether there is something for everybody to read.
-func (c *call) open() bool { return !c.options.MembersOnly && c.service.Listed(c.actor) }
+func (c *call) open() bool { return !c.options.MembersOnly && c.Posts.Listed(c.actor) }
 
 // robots keeps search engines to what there is to read; a board that guests do not read keeps them out.
 func (c *call) robots() error {
@@ -59,7 +59,7 @@ func (c *call) sitemap() error {
 	if !c.open() {
 		return pages.NotFound()
 	}
-	parts, err := c.service.SitemapParts(c.Context())
+	parts, err := c.Posts.SitemapParts(c.Context())
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *call) sitemap() error {
 		return &apierror.Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: "Too many sitemaps are read at this moment.", RetryAfter: time.Second}
 	}
 	return c.writeSitemap(sitemap.Pages, func(w *sitemap.Writer) error {
-		return c.service.SitemapThreads(c.Context(), c.actor, part, func(t posts.ListedThread) {
+		return c.Posts.SitemapThreads(c.Context(), c.actor, part, func(t posts.ListedThread) {
 			w.Add(base+pages.Slugged("/threads/", t.ID, t.Slug), t.Changed)
 		})
 	})
@@ -94,7 +94,7 @@ func (c *call) sitemap() error {
 
 // forumsOfSitemap has the first page and those of forums, which lead to the threads.
 func (c *call) forumsOfSitemap(base string) error {
-	forums, err := c.service.Forums(c.Context(), c.actor)
+	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}

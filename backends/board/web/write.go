@@ -23,7 +23,7 @@ type threadForm struct {
 
 func (c *call) threadForm() (*threadForm, error) {
 	id := c.ID("forumId")
-	f, above, _, err := c.service.Forum(c.Context(), c.actor, id)
+	f, above, _, err := c.Posts.Forum(c.Context(), c.actor, id)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (c *call) newThread() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.MayStart(c.Context(), c.actor, form.Forum.ID); err != nil {
+	if err := c.Posts.MayStart(c.Context(), c.actor, form.Forum.ID); err != nil {
 		return err
 	}
 	form.Subscribe = true
@@ -48,7 +48,7 @@ func (c *call) startThread() error {
 		return err
 	}
 	defer form.close()
-	if err := c.readEnclosed(&form.enclosed, c.service.MayStart(c.Context(), c.actor, form.Forum.ID)); err != nil {
+	if err := c.readEnclosed(&form.enclosed, c.Posts.MayStart(c.Context(), c.actor, form.Forum.ID)); err != nil {
 		return err
 	}
 	form.Title, form.Text, form.Subscribe = c.Form.Text("title"), c.Form.Text("message"), c.Form.Flag("subscribe")
@@ -57,13 +57,13 @@ func (c *call) startThread() error {
 		return err
 	}
 	if c.Previews() {
-		form.Preview, err = c.service.Preview(c.actor, form.Text, 0)
+		form.Preview, err = c.Posts.Preview(c.actor, form.Text, 0)
 		return c.ShowForm(err, "thread_new", "New thread", form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "thread_new", "New thread", form)
 	}
-	done, err := c.service.StartThread(c.Context(), c.actor, form.Forum.ID, posts.NewThread{
+	done, err := c.Posts.StartThread(c.Context(), c.actor, form.Forum.ID, posts.NewThread{
 		Title: form.Title, Message: form.Text, Prefix: form.Prefix, Subscribe: form.Subscribe, Files: form.received,
 	}, c.once(form.Title, form.Text))
 	if err != nil {
@@ -100,7 +100,7 @@ type replyForm struct {
 
 // replyForm finds the thread, which the actor sees; MayAnswer tells the rest.
 func (c *call) replyForm() (*replyForm, error) {
-	thread, err := c.service.Thread(c.Context(), c.actor, c.ID("threadId"))
+	thread, err := c.Posts.Thread(c.Context(), c.actor, c.ID("threadId"))
 	return &replyForm{Thread: thread, Subscribe: thread.IsSubscribed != nil && *thread.IsSubscribed, enclosed: c.enclosed(thread.ForumID)}, err
 }
 
@@ -109,7 +109,7 @@ func (c *call) newReply() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.MayAnswer(c.Context(), c.actor, form.Thread.ID); err != nil {
+	if err := c.Posts.MayAnswer(c.Context(), c.actor, form.Thread.ID); err != nil {
 		return err
 	}
 	quoted := c.Query.Number("quote")
@@ -117,11 +117,11 @@ func (c *call) newReply() error {
 		return err
 	}
 	if quoted != 0 {
-		post, _, err := c.service.Post(c.Context(), c.actor, form.Thread.ID, quoted)
+		post, _, err := c.Posts.Post(c.Context(), c.actor, form.Thread.ID, quoted)
 		if err != nil {
 			return err
 		}
-		files, err := c.service.Attachments(c.Context(), c.actor, form.Thread.ID, quoted)
+		files, err := c.Posts.Attachments(c.Context(), c.actor, form.Thread.ID, quoted)
 		if err != nil {
 			return err
 		}
@@ -136,18 +136,18 @@ func (c *call) reply() error {
 		return err
 	}
 	defer form.close()
-	if err := c.readEnclosed(&form.enclosed, c.service.MayAnswer(c.Context(), c.actor, form.Thread.ID)); err != nil {
+	if err := c.readEnclosed(&form.enclosed, c.Posts.MayAnswer(c.Context(), c.actor, form.Thread.ID)); err != nil {
 		return err
 	}
 	form.Text, form.Subscribe = c.Form.Text("message"), c.Form.Flag("subscribe")
 	if c.Previews() {
-		form.Preview, err = c.service.Preview(c.actor, form.Text, 0)
+		form.Preview, err = c.Posts.Preview(c.actor, form.Text, 0)
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
-	done, err := c.service.Reply(c.Context(), c.actor, form.Thread.ID, posts.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
+	done, err := c.Posts.Reply(c.Context(), c.actor, form.Thread.ID, posts.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
 	if err != nil {
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
@@ -167,7 +167,7 @@ type editForm struct {
 
 // post finds the post of the path.
 func (c *call) post() (posts.PostView, content.ThreadInfo, error) {
-	return c.service.Post(c.Context(), c.actor, c.ID("threadId"), c.ID("postId"))
+	return c.Posts.Post(c.Context(), c.actor, c.ID("threadId"), c.ID("postId"))
 }
 
 func (c *call) editPost() error {
@@ -175,7 +175,7 @@ func (c *call) editPost() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.MayEditPost(c.Context(), c.actor, thread.ID, post.ID); err != nil {
+	if err := c.Posts.MayEditPost(c.Context(), c.actor, thread.ID, post.ID); err != nil {
 		return err
 	}
 	return c.Show("edit", "Edit", &editForm{Post: post, Thread: thread, Text: post.Message, Version: post.Tag()})
@@ -188,10 +188,10 @@ func (c *call) savePost() error {
 	}
 	form := &editForm{Post: post, Thread: thread, Text: c.Form.Text("message"), Reason: c.Form.Text("reason"), Version: c.Form.Text("version")}
 	if c.Previews() {
-		form.Preview, err = c.service.Preview(c.actor, form.Text, post.ID)
+		form.Preview, err = c.Posts.Preview(c.actor, form.Text, post.ID)
 		return c.ShowForm(err, "edit", "Edit", form)
 	}
-	done, err := c.service.Edit(c.Context(), c.actor, thread.ID, post.ID, posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
+	done, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID, posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
 	if refusal, is := pages.Changed(err); is {
 		if form.Post, form.Thread, err = c.post(); err != nil {
 			return err
@@ -235,7 +235,7 @@ func (c *call) history() error {
 	if before != 0 { // what came of the first edit of the page is the text before that one
 		before, most = before+1, editsPerPage+1
 	}
-	list, err := c.service.Revisions(c.Context(), c.actor, thread.ID, post.ID, before, most)
+	list, err := c.Posts.Revisions(c.Context(), c.actor, thread.ID, post.ID, before, most)
 	if err != nil {
 		return err
 	}
@@ -273,10 +273,10 @@ func (c *call) deletePost() error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.service.Delete(c.Context(), c.actor, thread.ID, post.ID, nil); err != nil {
+	if _, err := c.Posts.Delete(c.Context(), c.actor, thread.ID, post.ID, nil); err != nil {
 		return c.ShowForm(err, "delete", "Delete", postPage{Post: post, Thread: thread})
 	}
-	_, err = c.service.Thread(c.Context(), c.actor, thread.ID)
+	_, err = c.Posts.Thread(c.Context(), c.actor, thread.ID)
 	if err != nil { // it went with its first post
 		return c.Redirect("/forums/"+itoa(thread.ForumID), "The thread is deleted.")
 	}
@@ -285,12 +285,12 @@ func (c *call) deletePost() error {
 
 func (c *call) restorePost() error {
 	id := c.ID("postId")
-	_, err := c.service.Restore(c.Context(), c.actor, id)
+	_, err := c.Posts.Restore(c.Context(), c.actor, id)
 	return c.Then(err, "/posts/"+itoa(id), "The post is back.")
 }
 
 func (c *call) askReport() error {
-	post, thread, err := c.service.PostByID(c.Context(), c.actor, c.ID("postId"))
+	post, thread, err := c.Posts.PostByID(c.Context(), c.actor, c.ID("postId"))
 	if err != nil {
 		return err
 	}
@@ -299,12 +299,12 @@ func (c *call) askReport() error {
 
 func (c *call) report() error {
 	id := c.ID("postId")
-	post, thread, err := c.service.PostByID(c.Context(), c.actor, id)
+	post, thread, err := c.Posts.PostByID(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
 	page := postPage{Post: post, Thread: thread, Reason: c.Form.Text("reason")}
-	if _, err := c.service.Report(c.Context(), c.actor, id, page.Reason); err != nil {
+	if _, err := c.Posts.Report(c.Context(), c.actor, id, page.Reason); err != nil {
 		return c.ShowForm(err, "report", "Report", page)
 	}
 	return c.Redirect("/posts/"+itoa(id), "Thank you. The moderators will look at it.")
@@ -320,7 +320,7 @@ type manageForm struct {
 }
 
 func (c *call) manageForm() (*manageForm, error) {
-	reading, err := c.service.ReadThread(c.Context(), c.actor, c.ID("threadId"), 0, 1)
+	reading, err := c.Posts.ReadThread(c.Context(), c.actor, c.ID("threadId"), 0, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (c *call) manageForm() (*manageForm, error) {
 	if reading.Thread.Prefix != nil {
 		form.Prefix = reading.Thread.Prefix.ID
 	}
-	form.Forums, err = c.service.Forums(c.Context(), c.actor)
+	form.Forums, err = c.Posts.Forums(c.Context(), c.actor)
 	return form, err
 }
 
@@ -372,7 +372,7 @@ func (c *call) change() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if err := c.service.Change(c.Context(), c.actor, form.Thread.ID, change); err != nil {
+	if err := c.Posts.Change(c.Context(), c.actor, form.Thread.ID, change); err != nil {
 		return c.ShowForm(err, "manage", "Manage thread", form)
 	}
 	return c.Redirect("/threads/"+itoa(form.Thread.ID), notice)
@@ -382,9 +382,9 @@ func (c *call) subscribe() error {
 	id := c.ID("threadId")
 	return c.follow("/threads/"+itoa(id), "You follow this thread.", "You do not follow this thread any more.", func(mode string) error {
 		if mode == "off" {
-			return c.service.Unsubscribe(c.Context(), c.actor, id)
+			return c.Posts.Unsubscribe(c.Context(), c.actor, id)
 		}
-		return c.service.Subscribe(c.Context(), c.actor, id, mode)
+		return c.Posts.Subscribe(c.Context(), c.actor, id, mode)
 	})
 }
 
