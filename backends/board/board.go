@@ -25,9 +25,9 @@ import (
 // flushEvery is how often what is counted in memory is written.
 const flushEvery = time.Minute
 
-// Service is a board: its rooms, and what they have in common. Web pages and the API call
+// Server is a board: its rooms, and what they have in common. Web pages and the API call
 // the same methods of the rooms.
-type Service struct {
+type Server struct {
 	Rights      *rights.Service
 	Attachments *attachments.Service
 	Posts       *posts.Service
@@ -36,27 +36,27 @@ type Service struct {
 	Admin       *admin.Service
 
 	seeds  *seed.Service
-	kernel *kernel.Board
+	kernel *kernel.Server
 	shared *shared
 }
 
 // New returns a board on a database with its schema. It touches nothing yet.
-func New(db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Service {
+func New(db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Server {
 	return wire(newShared(now), db, options, logger, now)
 }
 
 // With returns the same board with other options. Closing one closes all.
-func (s *Service) With(options kernel.Options) *Service {
+func (s *Server) With(options kernel.Options) *Server {
 	return wire(s.shared, s.kernel.DB, options, s.kernel.Logger, s.kernel.Now)
 }
 
 // Key returns the secret of the board, which signs cursors, forms and links. There is one once
 // the board is ready.
-func (s *Service) Key() []byte { return s.kernel.Key() }
+func (s *Server) Key() []byte { return s.kernel.Key() }
 
 // Ready makes sure that the board has what it starts with; the first call
 // prepares an empty database.
-func (s *Service) Ready(ctx context.Context) error {
+func (s *Server) Ready(ctx context.Context) error {
 	if s.shared.secret.Load() != nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (s *Service) Ready(ctx context.Context) error {
 }
 
 // background is the work of each process for itself.
-func (s *Service) background() *jobs.Runner {
+func (s *Server) background() *jobs.Runner {
 	return jobs.New(jobs.Options{Logger: func() *zap.Logger { return s.kernel.Logger }, Jobs: []jobs.Job{
 		{Name: "flush", Every: flushEvery, Wake: s.Posts.ViewsFull(), Run: func(ctx context.Context) (int, error) { return 0, s.Flush(ctx) }},
 		{Name: "words", Every: flushEvery, Wake: s.Posts.WordsReady(), Run: func(ctx context.Context) (int, error) { return 0, s.Posts.FoldWords(ctx) }},
@@ -93,7 +93,7 @@ func (s *Service) background() *jobs.Runner {
 
 // Close ends the work in the background and writes what is left. The database must
 // still be open.
-func (s *Service) Close() {
+func (s *Server) Close() {
 	s.shared.prepare.Lock()
 	end := s.shared.end
 	s.shared.end = func() {} // nothing begins any more
@@ -112,7 +112,7 @@ func (s *Service) Close() {
 // Flush writes what was counted in memory: views, uses of tokens, and what
 // administrators looked at. What another one has begun to write is written, too, when
 // it returns.
-func (s *Service) Flush(ctx context.Context) error {
+func (s *Server) Flush(ctx context.Context) error {
 	if err := s.shared.flushes.Acquire(ctx, 1); err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 // site is a board with its API, as behind api_errors.
 type site struct {
 	t       *testing.T
-	service *Service
+	service *Server
 	api     *api.API
 	clock   *clock
 	// validator holds every answer to the served document; nil on PostgreSQL.
@@ -115,7 +115,7 @@ var validators struct {
 	by map[string]validator.Validator
 }
 
-func documented(service *Service) (validator.Validator, error) {
+func documented(service *Server) (validator.Validator, error) {
 	text, err := service.API().OpenAPI()
 	if err != nil {
 		return nil, err

@@ -140,7 +140,7 @@ func TestFillNames(t *testing.T) {
 		t.Cleanup(other.Close)
 		var wg sync.WaitGroup
 		done := make([]int, 2)
-		for i, node := range []*Service{s.service, other} {
+		for i, node := range []*Server{s.service, other} {
 			wg.Go(func() {
 				var err error
 				if done[i], err = node.Accounts.FillNames(ctx); err != nil {

@@ -33,7 +33,7 @@ var purges = []struct {
 
 // Purge ends what is old: keys of repeated requests, marks of what was read, flood
 // buckets of forums that are full, notifications, deliveries, mails, members who never confirmed. It tells how much.
-func (s *Service) Purge(ctx context.Context) (n int64, err error) {
+func (s *Server) Purge(ctx context.Context) (n int64, err error) {
 	if n, err = posts.Requests.Purge(ctx, s.kernel.DB, s.kernel.Now(), kernel.PurgeBatch); err != nil {
 		return n, kernel.Unavailable(err)
 	}

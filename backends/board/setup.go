@@ -20,7 +20,7 @@ import (
 // setup gives an empty database what a board starts with (the groups, a
 // category and a forum in it) and returns the secret that signs cursors. It
 // changes nothing that is there.
-func (s *Service) setup(ctx context.Context) (secret string, err error) {
+func (s *Server) setup(ctx context.Context) (secret string, err error) {
 	if err := s.kernel.Read(ctx, func(c store.Conn) (err error) {
 		secret, err = kernel.StoredSetting(c, kernel.SettingSecret)
 		return err
@@ -64,7 +64,7 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 
 // Init makes the administrator and returns a password to show once. A board
 // that has one stays as it is; the password is empty then.
-func (s *Service) Init(ctx context.Context, name, email string) (once string, err error) {
+func (s *Server) Init(ctx context.Context, name, email string) (once string, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return "", err
 	}
@@ -91,7 +91,7 @@ func (s *Service) Init(ctx context.Context, name, email string) (once string, er
 }
 
 // Seed loads a fixture into a board, which may be empty: see LoadFixture.
-func (s *Service) Seed(ctx context.Context, from io.Reader, o seed.Options) (tokens []seed.MadeToken, err error) {
+func (s *Server) Seed(ctx context.Context, from io.Reader, o seed.Options) (tokens []seed.MadeToken, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return nil, err
 	}

@@ -44,15 +44,15 @@ func newShared(now func() time.Time) *shared {
 }
 
 // wire makes the rooms of a board. Each stands on the kernel and is given the rooms below it.
-func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Service {
+func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Server {
 	if options.Realm == "" {
 		options.Realm = "board"
 	}
-	k := &kernel.Board{DB: db, Logger: logger, Now: now, Options: options}
+	k := &kernel.Server{DB: db, Logger: logger, Now: now, Options: options}
 	k.Key = func() []byte { return *common.secret.Load() }
 	k.Hooks = posts.NewHooks(k)
 
-	s := &Service{kernel: k, shared: common}
+	s := &Server{kernel: k, shared: common}
 	s.Rights = rights.New(k, common.looks)
 	s.Attachments = attachments.New(k, common.strips)
 	s.Posts = posts.New(k, posts.Options{Rights: s.Rights, Attachments: s.Attachments, State: common.posts})
@@ -64,14 +64,14 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 }
 
 // Pages returns the board as pages for people.
-func (s *Service) Pages(options web.Options, logger *zap.Logger) http.Handler {
+func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, web.Rooms{
 		Rights: s.Rights, Attachments: s.Attachments, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready,
 	}, options, logger)
 }
 
 // Work returns what the jobs of the board work on, webhooks being delivered and mails sent as told.
-func (s *Service) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap.Logger) *jobs.Work {
+func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap.Logger) *jobs.Work {
 	return &jobs.Work{
 		Attachments: s.Attachments, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready, Purge: s.Purge,
 		Webhooks: webhooks, Mail: mailer, Logger: logger,
@@ -79,6 +79,6 @@ func (s *Service) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *za
 }
 
 // API returns the board as a JSON API.
-func (s *Service) API() *api.API {
+func (s *Server) API() *api.API {
 	return api.New(s.kernel, api.Options{Attachments: s.Attachments, Posts: s.Posts, Accounts: s.Accounts})
 }

@@ -36,13 +36,13 @@ const (
 // boardClient asks a board without a network.
 type boardClient struct {
 	forum   *forum.Forum
-	service *board.Service
+	service *board.Server
 	api     *api.API
 	tokens  []string // of the writers
 	random  *rand.Rand
 }
 
-func newBoardClient(ctx context.Context, f *forum.Forum, service *board.Service) (*boardClient, error) {
+func newBoardClient(ctx context.Context, f *forum.Forum, service *board.Server) (*boardClient, error) {
 	c := &boardClient{forum: f, service: service, api: service.API(), random: rand.New(rand.NewPCG(3, 5))} //nolint:gosec // G404: not a secret
 	for w := range boardWriters {
 		token, err := service.Accounts.IssueToken(ctx, accounts.TokenRequest{User: forum.Member(int64(w) + 1), Name: "bench", Scopes: rights.Scopes, Days: 1})

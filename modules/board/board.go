@@ -81,7 +81,7 @@ type Handler struct {
 	Attachments string `json:"attachments,omitempty"`
 
 	app     *tollgate.App
-	service *board.Service
+	service *board.Server
 	api     *api.API
 	site    http.Handler // nil: no pages
 
@@ -95,7 +95,7 @@ var nodes = caddy.NewUsagePool()
 
 // node is the board on one database.
 type node struct {
-	service *board.Service
+	service *board.Server
 	worker  worker
 }
 

@@ -49,7 +49,7 @@ func commands(root *cobra.Command) {
 // session is the open board with what a subcommand needs to answer.
 type session struct {
 	*cli.Session
-	*board.Service
+	*board.Server
 }
 
 // run makes a subcommand of a function that works on the open board.

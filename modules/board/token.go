@@ -46,7 +46,7 @@ type Token struct {
 	BadToken *Charge `json:"bad_token,omitempty"`
 
 	app     *tollgate.App
-	service *board.Service
+	service *board.Server
 	api     *api.API
 }
 

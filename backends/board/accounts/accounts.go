@@ -9,7 +9,7 @@ import (
 
 // Service is the accounts of a board.
 type Service struct {
-	*kernel.Board
+	*kernel.Server
 	rights *rights.Service
 	tokens *Tokens
 }
@@ -22,6 +22,6 @@ type Options struct {
 }
 
 // New returns the accounts of a board.
-func New(board *kernel.Board, o Options) *Service {
-	return &Service{Board: board, rights: o.Rights, tokens: o.Tokens}
+func New(board *kernel.Server, o Options) *Service {
+	return &Service{Server: board, rights: o.Rights, tokens: o.Tokens}
 }

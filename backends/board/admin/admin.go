@@ -11,7 +11,7 @@ import (
 
 // Service is the administration of a board.
 type Service struct {
-	*kernel.Board
+	*kernel.Server
 	rights   *rights.Service
 	posts    *posts.Service
 	accounts *accounts.Service
@@ -25,6 +25,6 @@ type Options struct {
 }
 
 // New returns the administration of a board.
-func New(board *kernel.Board, o Options) *Service {
-	return &Service{Board: board, rights: o.Rights, posts: o.Posts, accounts: o.Accounts}
+func New(board *kernel.Server, o Options) *Service {
+	return &Service{Server: board, rights: o.Rights, posts: o.Posts, accounts: o.Accounts}
 }

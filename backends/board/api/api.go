@@ -25,7 +25,7 @@ const (
 
 // service is the board that is served.
 type service struct {
-	kernel      *kernel.Board
+	kernel      *kernel.Server
 	attachments *attachments.Service
 	posts       *posts.Service
 	accounts    *accounts.Service
@@ -135,7 +135,7 @@ func (s *service) locate(c *rest.Call, path string) {
 }
 
 // New returns the API of a board.
-func New(board *kernel.Board, o Options) *API {
+func New(board *kernel.Server, o Options) *API {
 	s := &service{kernel: board, attachments: o.Attachments, posts: o.Posts, accounts: o.Accounts}
 	api := &API{service: s, Router: rest.NewRouter(kernel.Mount, s.routes())}
 	api.Router.Admit = s.admit

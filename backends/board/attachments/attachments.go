@@ -26,7 +26,7 @@ const (
 
 // Service is the attachments of a board.
 type Service struct {
-	*kernel.Board
+	*kernel.Server
 	files  *blob.Store
 	strips *semaphore.Weighted
 }
@@ -37,8 +37,8 @@ func NewStrips() *semaphore.Weighted { return semaphore.NewWeighted(2) }
 
 // New returns the attachments of a board. Their content is stored in the folder of its
 // options, or in the database where there is none. All boards on one database share strips.
-func New(board *kernel.Board, strips *semaphore.Weighted) *Service {
-	s := &Service{Board: board, strips: strips}
+func New(board *kernel.Server, strips *semaphore.Weighted) *Service {
+	s := &Service{Server: board, strips: strips}
 	s.files = blob.New(s.DB, blob.Options{
 		Folder: s.Options.Attachments, Table: "board_contents", Now: func() time.Time { return s.Now() },
 		Uses: []blob.Use{{Table: "board_attachments", Column: "sha256", Where: "removed_at IS NULL"}},

@@ -24,7 +24,7 @@ import (
 type site struct {
 	t       *testing.T
 	db      *store.DB
-	service *board.Service
+	service *board.Server
 	tokens  map[string]string
 	ahead   atomic.Int64 // how far the clock is ahead
 }
@@ -61,7 +61,7 @@ func newSite(t *testing.T, db *store.DB) *site {
 }
 
 // node is one more board on the same database.
-func (s *site) node() *board.Service {
+func (s *site) node() *board.Server {
 	s.t.Helper()
 	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
 	if err != nil {

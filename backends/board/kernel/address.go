@@ -6,10 +6,10 @@ import (
 )
 
 // Address is the client's of a request, an IPv6 one as its network.
-func (b *Board) Address(r *http.Request) string {
+func (s *Server) Address(r *http.Request) string {
 	text := r.RemoteAddr
-	if b.Options.Address != nil {
-		text = b.Options.Address(r)
+	if s.Options.Address != nil {
+		text = s.Options.Address(r)
 	}
 	ip, err := netip.ParseAddr(text)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Service is the mails of a board.
 type Service struct {
-	*kernel.Board
+	*kernel.Server
 	rights *rights.Service
 	posts  *posts.Service
 }
@@ -22,6 +22,6 @@ type Options struct {
 }
 
 // New returns the mails of a board.
-func New(board *kernel.Board, o Options) *Service {
-	return &Service{Board: board, rights: o.Rights, posts: o.Posts}
+func New(board *kernel.Server, o Options) *Service {
+	return &Service{Server: board, rights: o.Rights, posts: o.Posts}
 }

@@ -97,7 +97,7 @@ func (s *Service) emitSettled(c store.Conn, t *content.Thread, p *content.Post, 
 const MaxWebhooks = 20
 
 // NewHooks are the webhooks of a board.
-func NewHooks(b *kernel.Board) *webhook.Hooks {
+func NewHooks(b *kernel.Server) *webhook.Hooks {
 	return webhook.New(webhook.Options{
 		DB: b.DB, Prefix: "board", Headers: "X-Board", Agent: "Tollgate-Board", Topics: Topics, Most: MaxWebhooks,
 		Keyring: func() (keyring.Keyring, error) { return keyringOf(b) }, Now: func() time.Time { return b.Now() },
@@ -105,7 +105,7 @@ func NewHooks(b *kernel.Board) *webhook.Hooks {
 }
 
 // keyringOf is what encrypts secrets; nil: there is none.
-func keyringOf(b *kernel.Board) (keyring.Keyring, error) {
+func keyringOf(b *kernel.Server) (keyring.Keyring, error) {
 	if b.Options.Keyring == nil {
 		return nil, nil //nolint:nilnil // a board need not have one
 	}

@@ -10,7 +10,7 @@ import (
 
 // Service is the posts of a board.
 type Service struct {
-	*kernel.Board
+	*kernel.Server
 	rights      *rights.Service
 	attachments *attachments.Service
 	state       *State
@@ -34,6 +34,6 @@ type State struct {
 func NewState() *State { return &State{words: newWordCounter()} }
 
 // New returns the posts of a board.
-func New(board *kernel.Board, o Options) *Service {
-	return &Service{Board: board, rights: o.Rights, attachments: o.Attachments, state: o.State}
+func New(board *kernel.Server, o Options) *Service {
+	return &Service{Server: board, rights: o.Rights, attachments: o.Attachments, state: o.State}
 }

@@ -25,7 +25,7 @@ const (
 
 // Service loads fixtures.
 type Service struct {
-	*kernel.Board
+	*kernel.Server
 	accounts *accounts.Service
 }
 
@@ -42,8 +42,8 @@ type Options struct {
 }
 
 // New returns what loads fixtures into a board.
-func New(board *kernel.Board, members *accounts.Service) *Service {
-	return &Service{Board: board, accounts: members}
+func New(board *kernel.Server, members *accounts.Service) *Service {
+	return &Service{Server: board, accounts: members}
 }
 
 // LoadFixture loads a fixture, see Fixture, for demos and to move a forum here. It

@@ -100,7 +100,7 @@ const fixture = `{
 type site struct {
 	t       *testing.T
 	db      *store.DB
-	service *board.Service
+	service *board.Server
 	clock   *clock
 	server  *httptest.Server
 	noMails atomic.Bool

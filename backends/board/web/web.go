@@ -89,7 +89,7 @@ type Rooms struct {
 }
 
 // New returns the pages of a board.
-func New(board *kernel.Board, rooms Rooms, options Options, logger *zap.Logger) http.Handler {
+func New(board *kernel.Server, rooms Rooms, options Options, logger *zap.Logger) http.Handler {
 	options.sitemaps = make(chan struct{}, sitemapsAtOnce)
 	return pages.New(pages.Options[*call]{
 		Look: shown(), Table: routes, Admit: members, Signer: rooms.Accounts.Forms, Called: "the board",
@@ -112,7 +112,7 @@ func ErrorPage(e *apierror.Error) (http.Header, []byte) { return shown().ErrorPa
 type call struct {
 	*pages.Call
 	*Rooms
-	kernel  *kernel.Board
+	kernel  *kernel.Server
 	options *Options
 	actor   *rights.Actor
 	session *accounts.Session // nil: a guest

@@ -42,8 +42,8 @@ type Options struct {
 	Address func(*http.Request) string
 }
 
-// Board is what all rooms of a board stand on.
-type Board struct {
+// Server is what all rooms of a board stand on.
+type Server struct {
 	DB      *store.DB
 	Logger  *zap.Logger
 	Now     func() time.Time
@@ -55,24 +55,24 @@ type Board struct {
 }
 
 // Signer signs what the board hands out under a label.
-func (b *Board) Signer(label string) signed.Signer {
-	return signed.Signer{Key: b.Key(), Label: label}
+func (s *Server) Signer(label string) signed.Signer {
+	return signed.Signer{Key: s.Key(), Label: label}
 }
 
 // Read runs fn on the readers of the database.
-func (b *Board) Read(ctx context.Context, fn func(c store.Conn) error) error {
-	return Unavailable(b.DB.Read(ctx, fn))
+func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
+	return Unavailable(s.DB.Read(ctx, fn))
 }
 
 // ReadBriefly runs fn so for a few statements that find few rows by an index.
-func (b *Board) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
-	return Unavailable(b.DB.ReadBriefly(ctx, fn))
+func (s *Server) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
+	return Unavailable(s.DB.ReadBriefly(ctx, fn))
 }
 
 // Write runs fn in a transaction.
-func (b *Board) Write(ctx context.Context, fn func(c store.Conn) error) error {
-	return Unavailable(b.DB.Write(ctx, fn))
+func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
+	return Unavailable(s.DB.Write(ctx, fn))
 }
 
 // Moment is now, as it is stored.
-func (b *Board) Moment() Moment { return MomentOf(b.Now()) }
+func (s *Server) Moment() Moment { return MomentOf(s.Now()) }
