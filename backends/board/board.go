@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -30,6 +31,7 @@ const flushEvery = time.Minute
 type Server struct {
 	Rights      *rights.Service
 	Attachments *attachments.Service
+	Search      *search.Service
 	Posts       *posts.Service
 	Accounts    *accounts.Service
 	Mails       *mails.Service
@@ -87,7 +89,7 @@ func (s *Server) Ready(ctx context.Context) error {
 func (s *Server) background() *jobs.Runner {
 	return jobs.New(jobs.Options{Logger: func() *zap.Logger { return s.kernel.Logger }, Jobs: []jobs.Job{
 		{Name: "flush", Every: flushEvery, Wake: s.Posts.ViewsFull(), Run: func(ctx context.Context) (int, error) { return 0, s.Flush(ctx) }},
-		{Name: "words", Every: flushEvery, Wake: s.Posts.WordsReady(), Run: func(ctx context.Context) (int, error) { return 0, s.Posts.FoldWords(ctx) }},
+		{Name: "words", Every: flushEvery, Wake: s.Search.WordsReady(), Run: func(ctx context.Context) (int, error) { return 0, s.Search.FoldWords(ctx) }},
 	}})
 }
 

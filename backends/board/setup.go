@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -35,7 +35,7 @@ func (s *Server) setup(ctx context.Context) (secret string, err error) {
 		_, _ = rand.Read(raw) // never fails
 		secret = hex.EncodeToString(raw)
 		_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?), (?, ?), (?, ?)",
-			kernel.SettingSecret, secret, accounts.SettingNames, accounts.NamesAll, posts.SettingIndexed, posts.IndexedAll)
+			kernel.SettingSecret, secret, accounts.SettingNames, accounts.NamesAll, search.SettingIndexed, search.IndexedAll)
 		if err != nil {
 			return err
 		}

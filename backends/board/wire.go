@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -26,7 +27,8 @@ import (
 
 // shared is what all services on one database have in common, whatever their options.
 type shared struct {
-	posts   *posts.State
+	words   *search.Words
+	views   *posts.Views
 	strips  *semaphore.Weighted // bounds how many images are rewritten at once
 	tokens  *accounts.Tokens
 	looks   *rights.LookLog
@@ -38,7 +40,7 @@ type shared struct {
 
 func newShared(now func() time.Time) *shared {
 	return &shared{
-		posts: posts.NewState(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(), looks: rights.NewLookLog(now),
+		words: search.NewWords(), views: posts.NewViews(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(), looks: rights.NewLookLog(now),
 		flushes: semaphore.NewWeighted(1),
 	}
 }
@@ -55,7 +57,8 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	s := &Server{kernel: k, shared: common}
 	s.Rights = rights.New(k, common.looks)
 	s.Attachments = attachments.New(k, common.strips)
-	s.Posts = posts.New(k, posts.Options{Rights: s.Rights, Attachments: s.Attachments, State: common.posts})
+	s.Search = search.New(k, common.words)
+	s.Posts = posts.New(k, posts.Options{Rights: s.Rights, Attachments: s.Attachments, Search: s.Search, Views: common.views})
 	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
 	s.Mails = mails.New(k, mails.Options{Rights: s.Rights, Posts: s.Posts})
 	s.Admin = admin.New(k, admin.Options{Rights: s.Rights, Posts: s.Posts, Accounts: s.Accounts})
@@ -66,19 +69,19 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 // Pages returns the board as pages for people.
 func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, web.Rooms{
-		Rights: s.Rights, Attachments: s.Attachments, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready,
+		Rights: s.Rights, Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready,
 	}, options, logger)
 }
 
 // Work returns what the jobs of the board work on, webhooks being delivered and mails sent as told.
 func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap.Logger) *jobs.Work {
 	return &jobs.Work{
-		Attachments: s.Attachments, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready, Purge: s.Purge,
+		Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready, Purge: s.Purge,
 		Webhooks: webhooks, Mail: mailer, Logger: logger,
 	}
 }
 
 // API returns the board as a JSON API.
 func (s *Server) API() *api.API {
-	return api.New(s.kernel, api.Options{Attachments: s.Attachments, Posts: s.Posts, Accounts: s.Accounts})
+	return api.New(s.kernel, api.Options{Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts})
 }

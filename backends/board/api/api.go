@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -27,6 +28,7 @@ const (
 type service struct {
 	kernel      *kernel.Server
 	attachments *attachments.Service
+	search      *search.Service
 	posts       *posts.Service
 	accounts    *accounts.Service
 }
@@ -34,6 +36,7 @@ type service struct {
 // Options are the rooms of a board that its API serves. All are required.
 type Options struct {
 	Attachments *attachments.Service
+	Search      *search.Service
 	Posts       *posts.Service
 	Accounts    *accounts.Service
 }
@@ -136,7 +139,7 @@ func (s *service) locate(c *rest.Call, path string) {
 
 // New returns the API of a board.
 func New(board *kernel.Server, o Options) *API {
-	s := &service{kernel: board, attachments: o.Attachments, posts: o.Posts, accounts: o.Accounts}
+	s := &service{kernel: board, attachments: o.Attachments, search: o.Search, posts: o.Posts, accounts: o.Accounts}
 	api := &API{service: s, Router: rest.NewRouter(kernel.Mount, s.routes())}
 	api.Router.Admit = s.admit
 	return api

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -408,7 +409,7 @@ type FoundInfo struct {
 }
 
 // ViewFound is the post as clients see it.
-func ViewFound(f posts.Found) FoundInfo {
+func ViewFound(f search.Found) FoundInfo {
 	return FoundInfo{f.Thread.Title, f.Thread.Forum, content.ViewPost(f.Post)}
 }
 
@@ -419,7 +420,7 @@ func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.posts.Search(c.R.Context(), a, posts.SearchQuery{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
+	list, next, err := s.search.Find(c.R.Context(), a, search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
 	return page{each(list, ViewFound), kernel.OrNull(next)}, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
@@ -32,6 +33,7 @@ const (
 // Work is what is worked on, and with what. All fields are required.
 type Work struct {
 	Attachments *attachments.Service
+	Search      *search.Service
 	Posts       *posts.Service
 	Accounts    *accounts.Service
 	Mails       *mails.Service
@@ -76,6 +78,6 @@ func List(current func() *Work) []jobs.Job {
 			return int(n), err
 		}),
 		job(JobNames, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Accounts.FillNames(ctx) }),
-		job(JobSearch, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Posts.IndexPosts(ctx) }),
+		job(JobSearch, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Search.IndexPosts(ctx) }),
 	}
 }

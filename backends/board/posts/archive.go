@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -57,7 +58,7 @@ func ArchiveCandidates(d store.Dialect) string {
 	if d == store.SQLite {
 		from += " INDEXED BY board_post_ids_deleted"
 	}
-	return "SELECT thread_id FROM " + from + " WHERE visibility = 2 AND created_at < ? GROUP BY thread_id HAVING count(*) > ? ORDER BY thread_id" + limitSQL(d)
+	return "SELECT thread_id FROM " + from + " WHERE visibility = 2 AND created_at < ? GROUP BY thread_id HAVING count(*) > ? ORDER BY thread_id" + content.Limit(d)
 }
 
 // archiveThread walks a thread for its long runs of hidden posts.
@@ -77,7 +78,7 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 		var page []seen
 		err := s.Read(ctx, func(c store.Conn) error {
 			page = page[:0]
-			return c.All("SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+limitSQL(c.Dialect()), []any{thread, after, archiveLooked}, func(r store.Row) error {
+			return c.All("SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+content.Limit(c.Dialect()), []any{thread, after, archiveLooked}, func(r store.Row) error {
 				var p seen
 				err := r.Scan(&p.id, &p.visibility)
 				page = append(page, p)
@@ -115,7 +116,7 @@ func (s *Service) archivePosts(ctx context.Context, thread, from, to int64, befo
 		var n int64
 		err := s.Write(ctx, func(c store.Conn) (err error) {
 			ids = ids[:0]
-			err = c.All("SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+limitSQL(c.Dialect()), []any{thread, from, to, before, archiveBatch}, func(r store.Row) error {
+			err = c.All("SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+content.Limit(c.Dialect()), []any{thread, from, to, before, archiveBatch}, func(r store.Row) error {
 				var id int64
 				err := r.Scan(&id)
 				ids = append(ids, id)

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -128,7 +129,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	if err != nil {
 		return err
 	}
-	if err := index(c, p.ID, p.Number == 1, t.Title, w.text); err != nil {
+	if err := search.Index(c, p.ID, p.Number == 1, t.Title, w.text); err != nil {
 		return err
 	}
 	if a.Owns(p.Author) {

@@ -13,85 +13,78 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// listing is a statement of a list. Each names its index on SQLite, so that
-// statistics cannot change the plan; PostgreSQL has no such words.
-type listing struct {
-	columns, from, index, where, order string
-}
-
-// SQL is the statement on an engine.
-func (l listing) SQL(d store.Dialect) string {
-	from := l.from
-	if d == store.SQLite && l.index != "" {
-		from += " INDEXED BY " + l.index
-	}
-	return "SELECT " + l.columns + " FROM " + from + " WHERE " + l.where + " ORDER BY " + l.order + limitSQL(d)
-}
-
-// limitSQL is LIMIT with a placeholder. SQLite plans a statement anew each time
-// that its bare limit is bound, which costs more than to run it; a sum it does
-// not look into.
-func limitSQL(d store.Dialect) string {
-	if d == store.SQLite {
-		return " LIMIT ? + 0"
-	}
-	return " LIMIT ?"
-}
-
 const (
 	threadOrder = "t.last_post_at DESC, t.id DESC"
 	threadAfter = " AND (t.last_post_at, t.id) < (?, ?)"
 )
 
 // threadsOfForum has the arguments forum, time, id, limit.
-func threadsOfForum(shows string) listing {
+func threadsOfForum(shows string) content.Listing {
 	index := "board_threads_forum_all"
 	if shows == "= 0" {
 		index = "board_threads_forum_visible"
 	}
-	return listing{content.ThreadColumns, "board_threads t", index, "t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
+	return content.Listing{
+		Columns: content.ThreadColumns, From: "board_threads t", Index: index,
+		Where: "t.forum_id = ? AND t.visibility " + shows + threadAfter, Order: threadOrder,
+	}
 }
 
 // threadsOfAuthor has the arguments author, forum, time, id, limit.
-func threadsOfAuthor(shows string) listing {
+func threadsOfAuthor(shows string) content.Listing {
 	index := "board_threads_author"
 	if shows == "= 1" {
 		index = "board_threads_held_author"
 	}
-	return listing{content.ThreadColumns, "board_threads t", index, "t.author_id = ? AND t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
+	return content.Listing{
+		Columns: content.ThreadColumns, From: "board_threads t", Index: index,
+		Where: "t.author_id = ? AND t.forum_id = ? AND t.visibility " + shows + threadAfter, Order: threadOrder,
+	}
 }
 
 // stickyThreads has the arguments forum, limit.
-func stickyThreads(shows string) listing {
-	return listing{content.ThreadColumns, "board_threads t", "board_threads_sticky", "t.forum_id = ? AND t.is_sticky = 1 AND t.visibility " + shows, threadOrder}
+func stickyThreads(shows string) content.Listing {
+	return content.Listing{
+		Columns: content.ThreadColumns, From: "board_threads t", Index: "board_threads_sticky",
+		Where: "t.forum_id = ? AND t.is_sticky = 1 AND t.visibility " + shows, Order: threadOrder,
+	}
 }
 
 // postsOfThread has the arguments thread, id, limit. The primary key is the order.
-func postsOfThread(shows string) listing {
-	return listing{content.PostColumns, "board_posts p", "", "p.thread_id = ? AND p.id > ? AND p.visibility " + shows, "p.id"}
+func postsOfThread(shows string) content.Listing {
+	return content.Listing{
+		Columns: content.PostColumns, From: "board_posts p",
+		Where: "p.thread_id = ? AND p.id > ? AND p.visibility " + shows, Order: "p.id",
+	}
 }
 
 // heldPosts has the arguments author, thread, id, limit.
-func heldPosts() listing {
-	return listing{"i.id", "board_post_ids i", "board_post_ids_held_author", "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id > ?", "i.id"}
+func heldPosts() content.Listing {
+	return content.Listing{
+		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
+		Where: "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id > ?", Order: "i.id",
+	}
 }
 
 // queueOfForum has the arguments forum, id, limit.
-func queueOfForum() listing {
-	return listing{"i.id, i.thread_id, COALESCE(i.held_reason, '')", "board_post_ids i", "board_post_ids_held", "i.forum_id = ? AND i.visibility = 1 AND i.id > ?", "i.id"}
+func queueOfForum() content.Listing {
+	return content.Listing{
+		Columns: "i.id, i.thread_id, COALESCE(i.held_reason, '')", From: "board_post_ids i", Index: "board_post_ids_held",
+		Where: "i.forum_id = ? AND i.visibility = 1 AND i.id > ?", Order: "i.id",
+	}
 }
 
 // notificationsOf has the arguments user, id, limit.
-func notificationsOf() listing {
-	return listing{
-		"n.id, n.kind, n.thread_id, n.post_id, n.actor_name, n.created_at, COALESCE(n.read_at, 0)",
-		"board_notifications n", "board_notifications_user", "n.user_id = ? AND n.id < ?", "n.id DESC",
+func notificationsOf() content.Listing {
+	return content.Listing{
+		Columns: "n.id, n.kind, n.thread_id, n.post_id, n.actor_name, n.created_at, COALESCE(n.read_at, 0)", From: "board_notifications n", Index: "board_notifications_user",
+		Where: "n.user_id = ? AND n.id < ?", Order: "n.id DESC",
 	}
 }
 
 // every statement of a list, for the test of their plans.
-func EveryListing() map[string]listing {
-	all := map[string]listing{
+func EveryListing() map[string]content.Listing {
+	all := map[string]content.Listing{
 		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
 		"held posts of an author":                  heldPosts(),
 		"held posts of an author, backwards":       heldBefore(),

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -218,7 +219,7 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 			return err
 		}
 		if from == rights.Deleted {
-			if err := index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil { // the archive may be older than its words
+			if err := search.Index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil { // the archive may be older than its words
 				return err
 			}
 		}
@@ -519,7 +520,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	if err != nil {
 		return err
 	}
-	if err := index(c, p.ID, true, title, p.Message); err != nil {
+	if err := search.Index(c, p.ID, true, title, p.Message); err != nil {
 		return err
 	}
 	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) || a.Rights.Access.Words.Holds(title)) {

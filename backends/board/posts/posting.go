@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/idempotency"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -346,10 +347,10 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *content.Thread, w wri
 		return 0, err
 	}
 	starts := t.Next == 1
-	if err := index(c, id, starts, t.Title, w.text); err != nil {
+	if err := search.Index(c, id, starts, t.Title, w.text); err != nil {
 		return 0, err
 	}
-	s.CountWords()
+	s.search.CountWords()
 	shown := int64(kernel.Bool(w.visibility == rights.Visible))
 	switch {
 	case starts:

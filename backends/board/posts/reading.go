@@ -142,13 +142,19 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 }
 
 // postsBefore has the arguments thread, id, limit: the primary key backwards.
-func postsBefore(shows string) listing {
-	return listing{"p.id", "board_posts p", "", "p.thread_id = ? AND p.id < ? AND p.visibility " + shows, "p.id DESC"}
+func postsBefore(shows string) content.Listing {
+	return content.Listing{
+		Columns: "p.id", From: "board_posts p",
+		Where: "p.thread_id = ? AND p.id < ? AND p.visibility " + shows, Order: "p.id DESC",
+	}
 }
 
 // heldBefore has the arguments author, thread, id, limit.
-func heldBefore() listing {
-	return listing{"i.id", "board_post_ids i", "board_post_ids_held_author", "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id < ?", "i.id DESC"}
+func heldBefore() content.Listing {
+	return content.Listing{
+		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
+		Where: "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id < ?", Order: "i.id DESC",
+	}
 }
 
 // stepBack finds what a page begins after that has n posts before a post; nil:
@@ -242,8 +248,11 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, mo
 const unreadPosts = 1000
 
 // newestPosts has the arguments thread, id, limit: the primary key backwards.
-func newestPosts() listing {
-	return listing{"p.id, p.created_at", "board_posts p", "", "p.thread_id = ? AND p.id > ?", "p.id DESC"}
+func newestPosts() content.Listing {
+	return content.Listing{
+		Columns: "p.id, p.created_at", From: "board_posts p",
+		Where: "p.thread_id = ? AND p.id > ?", Order: "p.id DESC",
+	}
 }
 
 // lastSeen is the last post of a thread that is not new to the member: it was read, its forum

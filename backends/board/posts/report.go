@@ -14,10 +14,10 @@ import (
 )
 
 // OpenReports has the arguments forum, id, limit.
-func OpenReports() listing {
-	return listing{
-		"r.id, r.post_id, r.forum_id, (SELECT u.username FROM board_users u WHERE u.id = r.user_id), r.reason, r.created_at",
-		"board_reports r", "board_reports_open", "r.forum_id = ? AND r.closed_at IS NULL AND r.id > ?", "r.id",
+func OpenReports() content.Listing {
+	return content.Listing{
+		Columns: "r.id, r.post_id, r.forum_id, (SELECT u.username FROM board_users u WHERE u.id = r.user_id), r.reason, r.created_at", From: "board_reports r", Index: "board_reports_open",
+		Where: "r.forum_id = ? AND r.closed_at IS NULL AND r.id > ?", Order: "r.id",
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -238,7 +239,7 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 		idRows   = bulk{"INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES ", placeholders(7), nil}
 		postRows = bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at," +
 			" edited_at, edited_by, edit_reason, edit_count) VALUES ", placeholders(15), nil}
-		words = bulk{posts.IndexRows(c.Dialect()) + "VALUES ", posts.IndexRow(c.Dialect()), nil}
+		words = bulk{search.IndexRows(c.Dialect()) + "VALUES ", search.IndexRow(c.Dialect()), nil}
 	)
 	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
 	for i := range list {
@@ -271,7 +272,7 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			idRows.add(ids[n], row.ID, in, kernel.Null(by.id), p.visibility, held, p.at)
 			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version, p.hash, p.at,
 				instant(p.EditedAt), word(p.EditedBy, by.name, edits == 1), word(p.EditReason, "", p.EditReason != ""), edits)
-			words.add(posts.IndexValues(c.Dialect(), ids[n], title, p.Message)...)
+			words.add(search.IndexValues(c.Dialect(), ids[n], title, p.Message)...)
 		}
 		ids = ids[len(t.posts):]
 		counts.forum(&row)

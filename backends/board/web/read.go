@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -180,7 +181,7 @@ func (c *call) search() error {
 	if !page.Asked {
 		return c.Show("search", "Search", page)
 	}
-	found, next, err := c.Posts.Search(c.Context(), c.actor, posts.SearchQuery{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
+	found, next, err := c.Search.Find(c.Context(), c.actor, search.Query{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
 	for _, f := range found {
 		page.Found = append(page.Found, api.ViewFound(f))
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
@@ -80,6 +81,7 @@ type Options struct {
 type Rooms struct {
 	Rights      *rights.Service
 	Attachments *attachments.Service
+	Search      *search.Service
 	Posts       *posts.Service
 	Accounts    *accounts.Service
 	Mails       *mails.Service

@@ -1,8 +1,9 @@
-package posts
+package search
 
 import (
 	"math"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -60,8 +61,11 @@ func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
 
 // WordsOfIndex has the arguments words, id, limit. The index of SQLite gives the
 // posts in their order, however many there are.
-func WordsOfIndex() listing {
-	return listing{"w.rowid", "board_search w", "", "w.board_search MATCH ? AND w.rowid < ?", "w.rowid DESC"}
+func WordsOfIndex() content.Listing {
+	return content.Listing{
+		Columns: "w.rowid", From: "board_search w",
+		Where: "w.board_search MATCH ? AND w.rowid < ?", Order: "w.rowid DESC",
+	}
 }
 
 // The index of PostgreSQL gives all posts with the words, in no order, and the

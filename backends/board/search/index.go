@@ -1,4 +1,4 @@
-package posts
+package search
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -16,8 +17,9 @@ import (
 // PostgreSQL takes node.js for a host, leaves out what looks like a tag and knows -5 as
 // another word than 5, and neither finds a word of a language without spaces.
 
-// index makes a post findable.
-func index(c store.Conn, id int64, starts bool, title, message string) error {
+// Index makes a post findable, or what was changed of it. The title counts for the post that
+// starts a thread.
+func Index(c store.Conn, id int64, starts bool, title, message string) error {
 	if !starts {
 		title = ""
 	}
@@ -107,9 +109,9 @@ func vectorOf(texts ...string) string {
 // lexeme quotes a word, of letters, digits and marks.
 func lexeme(word string) string { return "'" + word + "'" }
 
-// query are the words of a search: phrases, of one word each but where there are no
-// spaces between words.
-func query(s string) (phrases [][]string) {
+// phrasesOf returns the words of a search as phrases. Each has one word, except where there
+// are no spaces between words.
+func phrasesOf(s string) (phrases [][]string) {
 	for _, term := range text.Terms(s) {
 		if last := len(phrases) - 1; term.Behind && last >= 0 {
 			phrases[last] = append(phrases[last], term.Text)
@@ -199,7 +201,7 @@ func indexPosts(c store.Conn) (n int, err error) {
 	}
 	var batch []written
 	err = c.All("SELECT i.id, COALESCE(p.number, 0), t.title, COALESCE(p.message, '') FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id"+
-		" LEFT JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id"+limitSQL(c.Dialect()), []any{last, indexedBatch}, func(r store.Row) error {
+		" LEFT JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id"+content.Limit(c.Dialect()), []any{last, indexedBatch}, func(r store.Row) error {
 		var p written
 		err := r.Scan(&p.id, &p.number, &p.title, &p.message)
 		batch = append(batch, p)
@@ -218,7 +220,7 @@ func indexPosts(c store.Conn) (n int, err error) {
 		if p.number == 0 || c.Dialect() == store.SQLite && text.IsASCII(p.title) && text.IsASCII(p.message) { // its index has split that alike
 			continue
 		}
-		if err := index(c, p.id, p.number == 1, p.title, p.message); err != nil {
+		if err := Index(c, p.id, p.number == 1, p.title, p.message); err != nil {
 			return 0, err
 		}
 		n++

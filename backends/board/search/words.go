@@ -1,4 +1,4 @@
-package posts
+package search
 
 import (
 	"context"
@@ -24,17 +24,16 @@ const (
 	wordsQuiet = 100 * time.Millisecond
 )
 
-// wordCounter tells when there is something to fold.
-type wordCounter struct {
-	posts *atomic.Int64 // since words were folded
+// Words counts the posts whose words are to be folded. All boards on one database share one.
+type Words struct {
+	posts atomic.Int64 // written since words were folded
 	ready chan struct{}
 }
 
-func newWordCounter() wordCounter {
-	return wordCounter{new(atomic.Int64), make(chan struct{}, 1)}
-}
+// NewWords returns a count of none.
+func NewWords() *Words { return &Words{ready: make(chan struct{}, 1)} }
 
-func (w wordCounter) add() {
+func (w *Words) add() {
 	if w.posts.Add(1) != WordsToFold {
 		return
 	}
@@ -45,7 +44,7 @@ func (w wordCounter) add() {
 }
 
 // quiet waits until nobody writes, or too much has been written to wait for that.
-func (w wordCounter) quiet(ctx context.Context) error {
+func (w *Words) quiet(ctx context.Context) error {
 	for before := w.posts.Load(); before < wordsMost; {
 		select {
 		case <-time.After(wordsQuiet):
@@ -67,25 +66,25 @@ type wordsTurn struct{}
 
 // FoldWords empties the list of words of new posts where it has become long.
 func (s *Service) FoldWords(ctx context.Context) error {
-	if s.DB.Dialect() == store.SQLite || s.state.words.posts.Load() < WordsToFold { // FTS5 folds a part with each post
+	if s.DB.Dialect() == store.SQLite || s.words.posts.Load() < WordsToFold { // FTS5 folds a part with each post
 		return nil
 	}
-	if err := s.state.words.quiet(ctx); err != nil {
+	if err := s.words.quiet(ctx); err != nil {
 		return err
 	}
-	n := s.state.words.posts.Swap(0)
+	n := s.words.posts.Swap(0)
 	err := s.Write(store.InTurn(store.Hastily(store.ReadCommitted(ctx)), wordsTurn{}), func(c store.Conn) error {
 		_, err := c.Exec("SELECT gin_clean_pending_list('board_search_words')")
 		return err
 	})
 	if err != nil {
-		s.state.words.posts.Add(n)
+		s.words.posts.Add(n)
 	}
 	return err
 }
 
 // WordsReady tells when there are words to fold.
-func (s *Service) WordsReady() <-chan struct{} { return s.state.words.ready }
+func (s *Service) WordsReady() <-chan struct{} { return s.words.ready }
 
 // CountWords counts a post with words that are to be folded.
-func (s *Service) CountWords() { s.state.words.add() }
+func (s *Service) CountWords() { s.words.add() }
