@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
@@ -31,6 +32,7 @@ const flushEvery = time.Minute
 type Server struct {
 	Rights      *rights.Service
 	Attachments *attachments.Service
+	Following   *following.Service
 	Search      *search.Service
 	Posts       *posts.Service
 	Accounts    *accounts.Service

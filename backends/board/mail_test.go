@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
@@ -70,7 +71,7 @@ func TestMail(t *testing.T) {
 		if len(s.mails()) != 0 {
 			t.Error("nothing is due yet")
 		}
-		s.clock.advance(posts.InstantDelay)
+		s.clock.advance(following.InstantDelay)
 		list := s.mails()
 		m := list["alice instant"]
 		if len(list) != 1 || m == nil || m.Email != "alice@example.com" || len(m.Threads) != 1 || m.Threads[0].Count != 2 || m.Threads[0].Posts[0].ID != one || m.Threads[0].Posts[0].Author != "bob" {
@@ -103,7 +104,7 @@ func TestMail(t *testing.T) {
 		} {
 			post := reply("bob", "News to be "+what)
 			hide(post)
-			s.clock.advance(posts.InstantDelay)
+			s.clock.advance(following.InstantDelay)
 			if list := s.mails(); len(list) != 0 {
 				t.Errorf("%s: %+v", what, list["alice instant"])
 			}
@@ -113,7 +114,7 @@ func TestMail(t *testing.T) {
 			follow("alice", "instant")
 		}
 		reply("bob", "Now all is well")
-		s.clock.advance(posts.InstantDelay)
+		s.clock.advance(following.InstantDelay)
 		if list = s.mails(); len(list) != 1 {
 			t.Errorf("%+v", list)
 		}
@@ -129,17 +130,17 @@ func TestMailOfForum(t *testing.T) {
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com' WHERE username = 'alice'")
 		ctx, alice, held := t.Context(), s.actor("alice"), s.forum("held")
 		for forum, mode := range map[string]string{"staff": "instant", "root": "instant", "public": "always"} {
-			if err := s.service.Mails.SubscribeForum(ctx, alice, s.forum(forum), mode); err == nil {
+			if err := s.service.Following.SubscribeForum(ctx, alice, s.forum(forum), mode); err == nil {
 				t.Errorf("%s by %s", forum, mode)
 			}
 		}
-		if err := s.service.Mails.SubscribeForum(ctx, s.actor(""), held, "instant"); err == nil {
+		if err := s.service.Following.SubscribeForum(ctx, s.actor(""), held, "instant"); err == nil {
 			t.Error("a guest follows")
 		}
-		if err := s.service.Mails.SubscribeForum(ctx, alice, held, "instant"); err != nil {
+		if err := s.service.Following.SubscribeForum(ctx, alice, held, "instant"); err != nil {
 			t.Fatal(err)
 		}
-		if mode, may, err := s.service.Mails.ForumSubscription(ctx, alice, held); mode != "instant" || !may || err != nil {
+		if mode, may, err := s.service.Following.ForumSubscription(ctx, alice, held); mode != "instant" || !may || err != nil {
 			t.Error(mode, may, err)
 		}
 		made := data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", held), `{"title":"Held at first","message":"To be approved"}`).want(201))
@@ -164,16 +165,16 @@ func TestMailOfForum(t *testing.T) {
 		if err := s.service.Mails.EndUnsubscription(ctx, u); err != nil {
 			t.Fatal(err)
 		}
-		if mode, _, err := s.service.Mails.ForumSubscription(ctx, alice, held); mode != "none" || err != nil {
+		if mode, _, err := s.service.Following.ForumSubscription(ctx, alice, held); mode != "none" || err != nil {
 			t.Error(mode, err)
 		}
-		if list, err := s.service.Mails.FollowedForums(ctx, alice); err != nil || len(list) != 1 || list[0].Slug != "held" {
+		if list, err := s.service.Following.FollowedForums(ctx, alice); err != nil || len(list) != 1 || list[0].Slug != "held" {
 			t.Errorf("%+v %v", list, err)
 		}
-		if err := s.service.Mails.UnsubscribeForum(ctx, alice, held); err != nil {
+		if err := s.service.Following.UnsubscribeForum(ctx, alice, held); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := s.service.Mails.FollowedForums(ctx, alice); err != nil || len(list) != 0 {
+		if list, err := s.service.Following.FollowedForums(ctx, alice); err != nil || len(list) != 0 {
 			t.Errorf("%+v %v", list, err)
 		}
 	})
@@ -333,7 +334,7 @@ func (s digest) follow(thread int64, mode string) {
 
 func (s digest) followForum(mode string) {
 	s.t.Helper()
-	must(s.t, s.service.Mails.SubscribeForum(s.t.Context(), s.actor("alice"), s.forum("public"), mode))
+	must(s.t, s.service.Following.SubscribeForum(s.t.Context(), s.actor("alice"), s.forum("public"), mode))
 }
 
 func (s digest) start(message string) (thread int64) {
@@ -560,7 +561,7 @@ func TestReadingIsTold(t *testing.T) {
 		}
 		unseen := func(want int) {
 			t.Helper()
-			if n, err := s.service.Posts.Unseen(t.Context(), s.actor("alice")); err != nil || n != want {
+			if n, err := s.service.Following.Unseen(t.Context(), s.actor("alice")); err != nil || n != want {
 				t.Errorf("%d are new, %v, want %d", n, err, want)
 			}
 		}
@@ -631,7 +632,7 @@ func TestMailDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := posts.MailDue(test.mode, now).UTC().Format(time.RFC3339); got != test.want {
+		if got := following.MailDue(test.mode, now).UTC().Format(time.RFC3339); got != test.want {
 			t.Errorf("%s at %s: %s, want %s", test.mode, test.now, got, test.want)
 		}
 	}

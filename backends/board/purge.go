@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 )
@@ -26,7 +27,7 @@ var purges = []struct {
 	{accounts.SessionIdle, "DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions WHERE seen_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_attempts WHERE key IN (SELECT key FROM board_attempts WHERE ends_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_forum_floods WHERE (user_id, forum_id) IN (SELECT user_id, forum_id FROM board_forum_floods WHERE full_at <= ? LIMIT ?)"},
-	{posts.KeepNotifications, "DELETE FROM board_notifications WHERE id IN (SELECT id FROM board_notifications WHERE created_at <= ? LIMIT ?)"},
+	{following.KeepNotifications, "DELETE FROM board_notifications WHERE id IN (SELECT id FROM board_notifications WHERE created_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_links WHERE id IN (SELECT id FROM board_links WHERE expires_at <= ? LIMIT ?)"},
 	{keepMails, "DELETE FROM board_mails WHERE id IN (SELECT id FROM board_mails WHERE due_at <= ? LIMIT ?)"},
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
@@ -57,10 +58,11 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	s := &Server{kernel: k, shared: common}
 	s.Rights = rights.New(k, common.looks)
 	s.Attachments = attachments.New(k, common.strips)
+	s.Following = following.New(k, s.Rights)
 	s.Search = search.New(k, common.words)
-	s.Posts = posts.New(k, posts.Options{Rights: s.Rights, Attachments: s.Attachments, Search: s.Search, Views: common.views})
+	s.Posts = posts.New(k, posts.Options{Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Views: common.views})
 	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
-	s.Mails = mails.New(k, mails.Options{Rights: s.Rights, Posts: s.Posts})
+	s.Mails = mails.New(k, s.Rights)
 	s.Admin = admin.New(k, admin.Options{Rights: s.Rights, Posts: s.Posts, Accounts: s.Accounts})
 	s.seeds = seed.New(k, s.Accounts)
 	return s
@@ -69,7 +71,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 // Pages returns the board as pages for people.
 func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, web.Rooms{
-		Rights: s.Rights, Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready,
+		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready,
 	}, options, logger)
 }
 
@@ -83,5 +85,5 @@ func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap
 
 // API returns the board as a JSON API.
 func (s *Server) API() *api.API {
-	return api.New(s.kernel, api.Options{Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts})
+	return api.New(s.kernel, api.Options{Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -28,6 +29,7 @@ const (
 type service struct {
 	kernel      *kernel.Server
 	attachments *attachments.Service
+	following   *following.Service
 	search      *search.Service
 	posts       *posts.Service
 	accounts    *accounts.Service
@@ -36,6 +38,7 @@ type service struct {
 // Options are the rooms of a board that its API serves. All are required.
 type Options struct {
 	Attachments *attachments.Service
+	Following   *following.Service
 	Search      *search.Service
 	Posts       *posts.Service
 	Accounts    *accounts.Service
@@ -139,7 +142,7 @@ func (s *service) locate(c *rest.Call, path string) {
 
 // New returns the API of a board.
 func New(board *kernel.Server, o Options) *API {
-	s := &service{kernel: board, attachments: o.Attachments, search: o.Search, posts: o.Posts, accounts: o.Accounts}
+	s := &service{kernel: board, attachments: o.Attachments, following: o.Following, search: o.Search, posts: o.Posts, accounts: o.Accounts}
 	api := &API{service: s, Router: rest.NewRouter(kernel.Mount, s.routes())}
 	api.Router.Admit = s.admit
 	return api

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -284,7 +285,7 @@ func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.posts.Subscribe(c.R.Context(), a, id, mode)
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.following.Subscribe(c.R.Context(), a, id, mode)
 }
 
 func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error) {
@@ -293,16 +294,16 @@ func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error)
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.posts.Unsubscribe(c.R.Context(), a, id)
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.following.Unsubscribe(c.R.Context(), a, id)
 }
 
 // ViewSubscription is the subscription as clients see it.
-func ViewSubscription(sub posts.Subscription) SubscriptionInfo {
+func ViewSubscription(sub following.Subscription) SubscriptionInfo {
 	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.OrNull(sub.CreatedAt)}
 }
 
 func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
-	list, err := s.posts.Subscriptions(c.R.Context(), a)
+	list, err := s.following.Subscriptions(c.R.Context(), a)
 	return envelope{each(list, ViewSubscription)}, err
 }
 
@@ -319,7 +320,7 @@ type NotificationInfo struct {
 }
 
 // ViewNotification is the notification as clients see it.
-func ViewNotification(n posts.Notification) NotificationInfo {
+func ViewNotification(n following.Notification) NotificationInfo {
 	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, n.Created, kernel.OrNull(n.Read)}
 }
 
@@ -335,7 +336,7 @@ func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.posts.Notifications(c.R.Context(), a, after, most)
+	list, next, err := s.following.Notifications(c.R.Context(), a, after, most)
 	return page{each(list, ViewNotification), kernel.OrNull(next)}, err
 }
 
@@ -345,7 +346,7 @@ func (s *service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) 
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	n, err := s.posts.ReadNotifications(c.R.Context(), a, upTo)
+	n, err := s.following.ReadNotifications(c.R.Context(), a, upTo)
 	return envelope{map[string]int64{"read": n}}, err
 }
 
@@ -355,7 +356,7 @@ func (s *service) readThread(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.posts.MarkRead(c.R.Context(), a, id, post)
+	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.following.MarkRead(c.R.Context(), a, id, post)
 }
 
 // postReset answers the same whether anybody has the address.

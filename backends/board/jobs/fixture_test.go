@@ -96,7 +96,7 @@ func (s *site) reply(message string) posts.Posted {
 func (s *site) follow(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
-		if err := s.service.Posts.Subscribe(s.t.Context(), s.as(name), 1, "instant"); err != nil {
+		if err := s.service.Following.Subscribe(s.t.Context(), s.as(name), 1, "instant"); err != nil {
 			s.t.Fatal(err)
 		}
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = ? WHERE username = ?", name+"@example.com", name)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/maillink"
@@ -220,7 +220,7 @@ func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailR
 }
 
 func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err error) {
-	return posts.Subscribed(c, a.ID(), m.source, m.target)
+	return following.Subscribed(c, a.ID(), m.source, m.target)
 }
 
 // lateMost bounds how many posts that were held are told of in one mail.
@@ -243,7 +243,7 @@ func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 // meanwhile, or were held until then, stay for the next one. Where one of these is
 // in the midst of what was sent, all of that stays: rather told twice than never.
 func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
-	due := posts.MailDue(m.Mode, s.Now()).UnixMicro()
+	due := following.MailDue(m.Mode, s.Now()).UnixMicro()
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
 			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND first_post_id = ? AND last_post_id = ? AND created_at = ?", r.id, r.first, r.last, r.created)

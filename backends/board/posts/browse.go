@@ -2,7 +2,6 @@ package posts
 
 import (
 	"context"
-	"maps"
 	"math"
 	"slices"
 
@@ -202,56 +201,6 @@ func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list [
 		return err
 	})
 	return list, err
-}
-
-// MarkForumRead notes that the actor has read a forum until now; 0: all.
-func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, in int64) error {
-	if a.User == nil || in != 0 && !a.In(in).Visible {
-		return kernel.NotFound()
-	}
-	forums := []int64{in}
-	if in == 0 {
-		forums = forums[:0]
-		for _, id := range slices.Sorted(maps.Keys(a.Rights.Forums)) {
-			if a.In(id).Visible {
-				forums = append(forums, id)
-			}
-		}
-	}
-	return s.Write(ctx, func(c store.Conn) error {
-		for _, id := range forums {
-			_, err := c.Exec("INSERT INTO board_forum_reads (user_id, forum_id, read_at) VALUES (?, ?, ?)"+
-				" ON CONFLICT (user_id, forum_id) DO UPDATE SET read_at = excluded.read_at", a.ID(), id, s.Moment())
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// maxUnseen is how many notifications are looked at to count them.
-const maxUnseen = 99
-
-// Unseen counts the notifications that the actor has not read and may still see.
-func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error) {
-	if a.User == nil {
-		return 0, nil
-	}
-	err = s.Read(ctx, func(c store.Conn) error {
-		n = 0
-		return c.All("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility FROM"+
-			" (SELECT post_id, thread_id, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
-			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = w.thread_id WHERE w.read_at IS NULL", []any{a.ID(), maxUnseen}, func(r store.Row) error {
-			var forum, owner, thread, author, post int64
-			err := r.Scan(&forum, &owner, &thread, &author, &post)
-			if a.Sees(forum, owner, owner, thread) && a.Sees(forum, owner, author, post) {
-				n++
-			}
-			return err
-		})
-	})
-	return n, err
 }
 
 // Recent lists the threads with the newest posts that the actor sees, of one

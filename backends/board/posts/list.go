@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -74,15 +75,7 @@ func queueOfForum() content.Listing {
 	}
 }
 
-// notificationsOf has the arguments user, id, limit.
-func notificationsOf() content.Listing {
-	return content.Listing{
-		Columns: "n.id, n.kind, n.thread_id, n.post_id, n.actor_name, n.created_at, COALESCE(n.read_at, 0)", From: "board_notifications n", Index: "board_notifications_user",
-		Where: "n.user_id = ? AND n.id < ?", Order: "n.id DESC",
-	}
-}
-
-// every statement of a list, for the test of their plans.
+// EveryListing returns every statement of a list, for the test of their plans.
 func EveryListing() map[string]content.Listing {
 	all := map[string]content.Listing{
 		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
@@ -91,7 +84,7 @@ func EveryListing() map[string]content.Listing {
 		"newest posts of a thread":                 newestPosts(),
 		"queue":                                    queueOfForum(),
 		"open reports":                             OpenReports(),
-		"notifications":                            notificationsOf(),
+		"notifications":                            following.NotificationsOf(),
 		"sticky threads":                           stickyThreads("= 0"),
 		"threads of the sitemap":                   sitemapThreads(),
 	}

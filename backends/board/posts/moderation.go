@@ -269,42 +269,18 @@ const heldByEdit = "edit"
 // approved tells of what was withheld.
 func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, held string) error {
 	if held == heldByEdit {
-		if err := s.mailLater(c, t, p); err != nil {
+		if err := s.following.MailLater(c, t, p); err != nil {
 			return err
 		}
 	} else {
-		if err := s.notify(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID, p.Number == 1); err != nil {
+		if err := s.following.Notify(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID, p.Number == 1); err != nil {
 			return err
 		}
 	}
 	if p.Number > 1 {
 		return nil
 	}
-	return s.catchUp(c, t)
-}
-
-// mailLater mails of a post that an edit held after its followers were told, but before they
-// were mailed: the mail went out without it.
-func (s *Service) mailLater(c store.Conn, t *content.Thread, p *content.Post) error {
-	var edited kernel.Moment
-	err := c.Row("SELECT COALESCE(max(edited_at), 0) FROM board_post_revisions WHERE post_id = ?", p.ID).Scan(&edited)
-	if err != nil {
-		return err
-	}
-	to := audience{}
-	for _, mode := range Modes {
-		if mailed(mode) && edited > 0 && edited < kernel.MomentOf(MailDue(mode, p.Created.Time())) {
-			to.modes = append(to.modes, mode)
-		}
-	}
-	if len(to.modes) == 0 {
-		return nil
-	}
-	a := &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}
-	if err := s.queueMail(c, a, t.ID, p.ID, "thread", t.ID, to); err != nil || p.Number > 1 {
-		return err
-	}
-	return s.queueMail(c, a, t.ID, p.ID, "forum", t.Forum, to)
+	return s.following.CatchUp(c, t)
 }
 
 // Held is a post of the queue.

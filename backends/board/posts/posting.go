@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -370,7 +371,7 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *content.Thread, w wri
 		}
 	}
 	if shown == 1 && w.followed {
-		if err := s.notify(c, a, t, id, starts); err != nil {
+		if err := s.following.Notify(c, a, t, id, starts); err != nil {
 			return 0, err
 		}
 	}
@@ -398,11 +399,11 @@ func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnc
 // author's own post as read, and last counts the post in the forum.
 func (s *Service) conclude(c store.Conn, a *rights.Actor, t *content.Thread, post int64, w writing, subscribe bool) error {
 	if subscribe && a.Has(t.Forum, rights.ForumSubscribe) {
-		if err := s.subscribe(c, a, t.ID, "instant"); err != nil {
+		if err := s.following.Follow(c, a, following.Thread, t.ID, "instant"); err != nil {
 			return err
 		}
 	}
-	if err := s.markRead(c, a, t.ID, post); err != nil || w.visibility != rights.Visible || t.Visibility != rights.Visible {
+	if err := s.following.NoteRead(c, a, t.ID, post); err != nil || w.visibility != rights.Visible || t.Visibility != rights.Visible {
 		return err
 	}
 	return content.Count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)

@@ -4,6 +4,7 @@ package posts
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
@@ -14,6 +15,7 @@ type Service struct {
 	*kernel.Server
 	rights      *rights.Service
 	attachments *attachments.Service
+	following   *following.Service
 	search      *search.Service
 	views       *Views
 }
@@ -22,6 +24,7 @@ type Service struct {
 type Options struct {
 	Rights      *rights.Service
 	Attachments *attachments.Service
+	Following   *following.Service
 	Search      *search.Service
 	// Views are shared by all boards on one database.
 	Views *Views
@@ -29,5 +32,5 @@ type Options struct {
 
 // New returns the posts of a board.
 func New(board *kernel.Server, o Options) *Service {
-	return &Service{Server: board, rights: o.Rights, attachments: o.Attachments, search: o.Search, views: o.Views}
+	return &Service{Server: board, rights: o.Rights, attachments: o.Attachments, following: o.Following, search: o.Search, views: o.Views}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -94,12 +95,11 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 			return nil
 		}
 		if len(list) > 0 {
-			err := c.Row("SELECT EXISTS (SELECT 1 FROM board_notifications WHERE "+toldOf+")", a.ID(), maxUnseen, t.ID, list[len(list)-1].ID).Scan(&page.Told)
-			if err != nil {
+			if page.Told, err = following.Told(c, a, t.ID, list[len(list)-1].ID); err != nil {
 				return err
 			}
 		}
-		page.Mode, err = Subscribed(c, a.ID(), "thread", t.ID)
+		page.Mode, err = following.Subscribed(c, a.ID(), following.Thread, t.ID)
 		return err
 	})
 	if err != nil {

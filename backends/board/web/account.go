@@ -5,8 +5,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
-	"github.com/tollgate-gateway/tollgate/backends/board/mails"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
@@ -86,21 +85,21 @@ func (c *call) revokeToken() error {
 // subscriptionsPage are the threads that a member follows.
 type subscriptionsPage struct {
 	List   []api.SubscriptionInfo
-	Forums []mails.FollowedForum
+	Forums []following.FollowedForum
 	Modes  []string
 	Mail   accounts.MailAddress
 }
 
 func (c *call) subscriptions() error {
-	list, err := c.Posts.Subscriptions(c.Context(), c.actor)
+	list, err := c.Following.Subscriptions(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	page := subscriptionsPage{Modes: posts.Modes}
+	page := subscriptionsPage{Modes: following.Modes}
 	if page.Mail, err = c.Accounts.MailAddress(c.Context(), c.actor); err != nil {
 		return err
 	}
-	if page.Forums, err = c.Mails.FollowedForums(c.Context(), c.actor); err != nil {
+	if page.Forums, err = c.Following.FollowedForums(c.Context(), c.actor); err != nil {
 		return err
 	}
 	for _, s := range list {
@@ -121,7 +120,7 @@ func (c *call) notifications() error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	list, next, err := c.Posts.Notifications(c.Context(), c.actor, after, postsPerPage)
+	list, next, err := c.Following.Notifications(c.Context(), c.actor, after, postsPerPage)
 	if err != nil {
 		return err
 	}
@@ -140,6 +139,6 @@ func (c *call) readNotifications() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	_, err := c.Posts.ReadNotifications(c.Context(), c.actor, upTo)
+	_, err := c.Following.ReadNotifications(c.Context(), c.actor, upTo)
 	return c.Then(err, "/account/notifications", "All are marked as read.")
 }

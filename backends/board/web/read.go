@@ -68,7 +68,7 @@ func (c *call) forum() error {
 			}
 		}
 		page.Threads = slices.DeleteFunc(page.Threads, func(t content.ThreadInfo) bool { return t.IsSticky })
-		if page.Mode, page.MayFollow, err = c.Mails.ForumSubscription(c.Context(), c.actor, id); err != nil {
+		if page.Mode, page.MayFollow, err = c.Following.ForumSubscription(c.Context(), c.actor, id); err != nil {
 			return err
 		}
 	}
@@ -81,11 +81,11 @@ func (c *call) forum() error {
 
 func (c *call) readForum() error {
 	id := c.ID("forumId")
-	return c.Then(c.Posts.MarkForumRead(c.Context(), c.actor, id), "/forums/"+itoa(id), "All threads here are marked as read.")
+	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, id), "/forums/"+itoa(id), "All threads here are marked as read.")
 }
 
 func (c *call) readAll() error {
-	return c.Then(c.Posts.MarkForumRead(c.Context(), c.actor, 0), "/", "All forums are marked as read.")
+	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, 0), "/", "All forums are marked as read.")
 }
 
 func (c *call) thread() error {
@@ -105,7 +105,7 @@ func (c *call) thread() error {
 		return c.Redirect("/threads/"+itoa(id)+"/last", "")
 	}
 	if last := lastOf(reading.Posts); c.actor.User != nil && (last > reading.LastRead || reading.Told) {
-		if err := c.Posts.MarkRead(c.Context(), c.actor, id, last); err != nil {
+		if err := c.Following.MarkRead(c.Context(), c.actor, id, last); err != nil {
 			return err
 		}
 	}

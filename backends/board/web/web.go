@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
@@ -81,6 +82,7 @@ type Options struct {
 type Rooms struct {
 	Rights      *rights.Service
 	Attachments *attachments.Service
+	Following   *following.Service
 	Search      *search.Service
 	Posts       *posts.Service
 	Accounts    *accounts.Service
@@ -238,7 +240,7 @@ func (f *frame) Suspended() bool { return f.call.actor.Suspended(f.call.kernel.N
 
 // Unseen is how many notifications were not read.
 func (f *frame) Unseen() (int, error) {
-	return f.call.Posts.Unseen(f.call.Context(), f.call.actor)
+	return f.call.Following.Unseen(f.call.Context(), f.call.actor)
 }
 
 // Joins reports whether who looks may become a member now.

@@ -382,9 +382,9 @@ func (c *call) subscribe() error {
 	id := c.ID("threadId")
 	return c.follow("/threads/"+itoa(id), "You follow this thread.", "You do not follow this thread any more.", func(mode string) error {
 		if mode == "off" {
-			return c.Posts.Unsubscribe(c.Context(), c.actor, id)
+			return c.Following.Unsubscribe(c.Context(), c.actor, id)
 		}
-		return c.Posts.Subscribe(c.Context(), c.actor, id, mode)
+		return c.Following.Subscribe(c.Context(), c.actor, id, mode)
 	})
 }
 

@@ -1,10 +1,10 @@
-package posts
+package following
 
 import (
-	"database/sql"
-	"errors"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -57,15 +57,6 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 // mailed reports whether there are mails in a mode.
 func mailed(mode string) bool { return mode != "" && mode != "none" }
 
-// Subscribed is the mode of a subscription; empty: there is none.
-func Subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
-	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?", user, target, id).Scan(&mode)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return mode, err
-}
-
 // digestHour is when digests are sent, UTC; those of a week on Mondays.
 const digestHour = 6
 
@@ -83,4 +74,28 @@ func MailDue(mode string, now time.Time) time.Time {
 		due = due.AddDate(0, 0, 1)
 	}
 	return due
+}
+
+// MailLater mails of a post that an edit held after its followers were told, but before they
+// were mailed: the mail went out without it.
+func (s *Service) MailLater(c store.Conn, t *content.Thread, p *content.Post) error {
+	var edited kernel.Moment
+	err := c.Row("SELECT COALESCE(max(edited_at), 0) FROM board_post_revisions WHERE post_id = ?", p.ID).Scan(&edited)
+	if err != nil {
+		return err
+	}
+	to := audience{}
+	for _, mode := range Modes {
+		if mailed(mode) && edited > 0 && edited < kernel.MomentOf(MailDue(mode, p.Created.Time())) {
+			to.modes = append(to.modes, mode)
+		}
+	}
+	if len(to.modes) == 0 {
+		return nil
+	}
+	a := &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}
+	if err := s.queueMail(c, a, t.ID, p.ID, "thread", t.ID, to); err != nil || p.Number > 1 {
+		return err
+	}
+	return s.queueMail(c, a, t.ID, p.ID, "forum", t.Forum, to)
 }
