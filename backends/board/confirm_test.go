@@ -12,7 +12,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
@@ -34,7 +33,7 @@ func TestConfirmJoin(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		ctx, b := t.Context(), s.service
-		s.exec("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES ('https://example.com/', ?, '', 'admin', 1)", " "+posts.TopicUserRegistered+" ")
+		s.exec("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES ('https://example.com/', ?, '', 'admin', 1)", " "+kernel.TopicUserRegistered+" ")
 		set := func(name, value string) {
 			s.exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, value)
 		}
@@ -46,7 +45,7 @@ func TestConfirmJoin(t *testing.T) {
 			return done
 		}
 		told := func(name string) int64 {
-			return s.number("SELECT count(*) FROM board_webhook_deliveries WHERE topic = ? AND body LIKE ?", posts.TopicUserRegistered, "%"+name+"%")
+			return s.number("SELECT count(*) FROM board_webhook_deliveries WHERE topic = ? AND body LIKE ?", kernel.TopicUserRegistered, "%"+name+"%")
 		}
 		for _, test := range []struct {
 			name, mode, then, confirm string

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -24,7 +23,7 @@ func TestKeyringOfWebhooks(t *testing.T) {
 		var away error
 		s := newSite(t, db, kernel.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, away }})
 		ctx, ada := t.Context(), s.actor("admin")
-		id, secret, err := s.service.Admin.AddWebhook(ctx, ada, "https://example.com/hook", []string{posts.TopicPostHeld})
+		id, secret, err := s.service.Admin.AddWebhook(ctx, ada, "https://example.com/hook", []string{kernel.TopicPostHeld})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +40,7 @@ func TestKeyringOfWebhooks(t *testing.T) {
 		away = errors.New("another keyring")
 		for what, err := range map[string]error{
 			"add": func() error {
-				_, _, err := s.service.Admin.AddWebhook(ctx, ada, "https://example.com/", posts.Topics)
+				_, _, err := s.service.Admin.AddWebhook(ctx, ada, "https://example.com/", kernel.Topics)
 				return err
 			}(),
 			"rotate":    func() error { _, err := s.service.Admin.RotateWebhook(ctx, ada, id); return err }(),

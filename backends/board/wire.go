@@ -41,26 +41,23 @@ type shared struct {
 
 func newShared(now func() time.Time) *shared {
 	return &shared{
-		words: search.NewWords(), views: posts.NewViews(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(), looks: rights.NewLookLog(now),
-		flushes: semaphore.NewWeighted(1),
+		words: search.NewWords(), views: posts.NewViews(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(),
+		looks: rights.NewLookLog(now), flushes: semaphore.NewWeighted(1),
 	}
 }
 
 // wire makes the rooms of a board. Each stands on the kernel and is given the rooms below it.
 func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Server {
-	if options.Realm == "" {
-		options.Realm = "board"
-	}
-	k := &kernel.Server{DB: db, Logger: logger, Now: now, Options: options}
-	k.Key = func() []byte { return *common.secret.Load() }
-	k.Hooks = posts.NewHooks(k)
+	k := kernel.New(db, options, logger, now, func() []byte { return *common.secret.Load() })
 
 	s := &Server{kernel: k, shared: common}
 	s.Rights = rights.New(k, common.looks)
 	s.Attachments = attachments.New(k, common.strips)
 	s.Following = following.New(k, s.Rights)
 	s.Search = search.New(k, common.words)
-	s.Posts = posts.New(k, posts.Options{Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Views: common.views})
+	s.Posts = posts.New(k, posts.Options{
+		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Views: common.views,
+	})
 	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
 	s.Mails = mails.New(k, s.Rights)
 	s.Admin = admin.New(k, admin.Options{Rights: s.Rights, Posts: s.Posts, Accounts: s.Accounts})
@@ -71,19 +68,22 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 // Pages returns the board as pages for people.
 func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 	return web.New(s.kernel, web.Rooms{
-		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready,
+		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts,
+		Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready,
 	}, options, logger)
 }
 
 // Work returns what the jobs of the board work on, webhooks being delivered and mails sent as told.
 func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap.Logger) *jobs.Work {
 	return &jobs.Work{
-		Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready, Purge: s.Purge,
-		Webhooks: webhooks, Mail: mailer, Logger: logger,
+		Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin,
+		Ready: s.Ready, Purge: s.Purge, Webhooks: webhooks, Mail: mailer, Logger: logger,
 	}
 }
 
 // API returns the board as a JSON API.
 func (s *Server) API() *api.API {
-	return api.New(s.kernel, api.Options{Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts})
+	return api.New(s.kernel, api.Options{
+		Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts,
+	})
 }

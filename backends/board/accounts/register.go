@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
@@ -206,7 +205,7 @@ func (s *Service) EmitRegistered(c store.Conn, user int64) error {
 	if err != nil {
 		return err
 	}
-	return s.Hooks.Emit(c, posts.TopicUserRegistered, e)
+	return s.Hooks.Emit(c, kernel.TopicUserRegistered, e)
 }
 
 type userEvent struct {

@@ -48,9 +48,6 @@ func scanMember(r store.Row) (m MemberRow, err error) {
 	return m, r.Scan(&m.ID, &m.Name, &m.Email, &m.State, &m.BannedUntil, &m.SuspendedUntil, &m.Moderated, &m.Posts, &m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key, &m.EmailConfirmed, &m.EmailAsked)
 }
 
-// States are those of members.
-var States = []string{"active", "unconfirmed", "awaiting", "banned", "deleted"}
-
 // The orders of the list of members. That by names is the first one.
 const (
 	MembersNewest = "joined"
@@ -150,7 +147,7 @@ func (m *MemberRow) place(order string) int64 {
 // membersBy lists members by a column, the greatest first: the first ones of each state, merged, as the index of the
 // column is one of each state.
 func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, next string, err error) {
-	states := States
+	states := rights.States
 	if q.State != "" {
 		states = []string{text.Storable(q.State)}
 	}

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
@@ -39,7 +39,7 @@ func TestDeliver(t *testing.T) {
 			got <- r.Header
 		}))
 		defer to.Close()
-		_, secret, err := s.service.Admin.AddWebhook(t.Context(), s.as("admin"), to.URL, posts.Topics)
+		_, secret, err := s.service.Admin.AddWebhook(t.Context(), s.as("admin"), to.URL, kernel.Topics)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestDeliver(t *testing.T) {
 			}
 		}
 		h := <-got
-		if h.Get("X-Board-Signature") != webhook.Sign([]byte(secret), h.Get("X-Board-Timestamp"), string(body)) || h.Get("X-Board-Topic") != posts.TopicPostCreated ||
+		if h.Get("X-Board-Signature") != webhook.Sign([]byte(secret), h.Get("X-Board-Timestamp"), string(body)) || h.Get("X-Board-Topic") != kernel.TopicPostCreated ||
 			h.Get("X-Board-Delivery") == "" || h.Get("User-Agent") != "Tollgate-Board" || !strings.Contains(string(body), `"threadTitle":"Public thread"`) {
 			t.Errorf("%v %s", h, body)
 		}

@@ -147,7 +147,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	if err != nil {
 		return err
 	}
-	if err := s.Hooks.Emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
+	if err := s.Hooks.Emit(c, kernel.TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
 	if !holds {

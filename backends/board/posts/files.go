@@ -198,7 +198,7 @@ func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name
 			return err
 		}
 	}
-	if err := s.Hooks.Emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
+	if err := s.Hooks.Emit(c, kernel.TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
 	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, false) {

@@ -58,7 +58,7 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 		if err := s.rights.Used(c, a, "report.create", rights.ReportCreate, 0, t.ID, p.ID); err != nil {
 			return err
 		}
-		return s.Hooks.Emit(c, TopicReportCreated, reportEvent{report, t.Forum, t.ID, p.ID, a.ID(), reason})
+		return s.Hooks.Emit(c, kernel.TopicReportCreated, reportEvent{report, t.Forum, t.ID, p.ID, a.ID(), reason})
 	})
 	return report, err
 }

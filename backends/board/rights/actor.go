@@ -23,7 +23,7 @@ type Actor struct {
 type User struct {
 	ID             int64
 	Name           string
-	State          string // active, unconfirmed, awaiting, banned or deleted
+	State          string // one of States
 	BannedUntil    kernel.Moment
 	SuspendedUntil kernel.Moment
 	Moderated      bool
@@ -33,6 +33,9 @@ type User struct {
 	TimeZone       string // its IANA name
 	Groups         []int64
 }
+
+// States are those that a member can be in.
+var States = []string{"active", "unconfirmed", "awaiting", "banned", "deleted"}
 
 // ID is 0 for the guest.
 func (a *Actor) ID() int64 {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
-	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -55,8 +54,8 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	if err := accounts.CheckName(u.Name); err != nil {
 		return err
 	}
-	if u.State != "" && !slices.Contains(admin.States, u.State) {
-		return fmt.Errorf("the state %q of %s is none of %s", u.State, u.Name, strings.Join(admin.States, ", "))
+	if u.State != "" && !slices.Contains(rights.States, u.State) {
+		return fmt.Errorf("the state %q of %s is none of %s", u.State, u.Name, strings.Join(rights.States, ", "))
 	}
 	var id int64
 	err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(u.Name)).Scan(&id)

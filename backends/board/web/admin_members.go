@@ -56,7 +56,7 @@ var memberList = resource.List[*call, admin.MemberRow]{
 	Filters: []resource.Input[*call]{
 		{Name: "name", Label: "Name begins with, or mail address", Max: 254},
 		{Name: "state", Label: "State", Options: func(*call) ([]resource.Choice, error) {
-			return resource.All(capitals(admin.States)...), nil
+			return resource.All(capitals(rights.States)...), nil
 		}},
 		{
 			Name: "group", Label: "Group",

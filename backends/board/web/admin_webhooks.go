@@ -2,7 +2,6 @@ package web
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
@@ -62,7 +61,7 @@ var newWebhook = resource.Form[*call, webhook.Webhook]{
 	Head: resource.Head{
 		Title: "New webhook", Tabs: adminTabs, Above: []resource.Target{{Label: "Webhooks", Path: "/admin/webhooks"}},
 	},
-	Load: func(*call) (*webhook.Webhook, error) { return &webhook.Webhook{Topics: posts.Topics}, nil },
+	Load: func(*call) (*webhook.Webhook, error) { return &webhook.Webhook{Topics: kernel.Topics}, nil },
 	Fields: []resource.Field[*call, webhook.Webhook]{
 		{
 			Name: "url", Label: "Address", Type: "url", Required: true, Max: 2000,
@@ -70,7 +69,7 @@ var newWebhook = resource.Form[*call, webhook.Webhook]{
 		},
 		{
 			Name: "topics", Label: "Topics", List: func(w *webhook.Webhook) *[]string { return &w.Topics },
-			Options: func(*call, *webhook.Webhook) ([]resource.Choice, error) { return resource.Words(posts.Topics...), nil },
+			Options: func(*call, *webhook.Webhook) ([]resource.Choice, error) { return resource.Words(kernel.Topics...), nil },
 		},
 	},
 	Save: func(c *call, w *webhook.Webhook) (resource.Done, error) {
