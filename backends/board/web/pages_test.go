@@ -160,12 +160,12 @@ func (s *site) everyPage() (list []string) {
 			}
 		}
 		for wildcard.MatchString(pages[0]) {
-			var next []string
 			name := wildcard.FindString(pages[0])
 			values := by[name]
 			if values == nil {
 				values = []string{"1", "2", "3"}
 			}
+			next := make([]string, 0, len(pages)*len(values))
 			for _, page := range pages {
 				for _, value := range values {
 					next = append(next, strings.Replace(page, name, value, 1))
