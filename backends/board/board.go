@@ -90,8 +90,16 @@ func (s *Server) Ready(ctx context.Context) error {
 // background is the work of each process for itself.
 func (s *Server) background() *jobs.Runner {
 	return jobs.New(jobs.Options{Logger: func() *zap.Logger { return s.kernel.Logger }, Jobs: []jobs.Job{
-		{Name: "flush", Every: flushEvery, Wake: s.Posts.ViewsFull(), Run: func(ctx context.Context) (int, error) { return 0, s.Flush(ctx) }},
-		{Name: "words", Every: flushEvery, Wake: s.Search.WordsReady(), Run: func(ctx context.Context) (int, error) { return 0, s.Search.FoldWords(ctx) }},
+		{Name: "flush", Every: flushEvery, Wake: s.Posts.ViewsFull(), Run: func(ctx context.Context) (int,
+			error,
+		) {
+			return 0, s.Flush(ctx)
+		}},
+		{Name: "words", Every: flushEvery, Wake: s.Search.WordsReady(), Run: func(ctx context.Context) (int,
+			error,
+		) {
+			return 0, s.Search.FoldWords(ctx)
+		}},
 	}})
 }
 

@@ -22,12 +22,17 @@ var purges = []struct {
 	keep time.Duration
 	sql  string
 }{
-	{keepReads, "DELETE FROM board_thread_reads WHERE (user_id, thread_id) IN (SELECT user_id, thread_id FROM board_thread_reads WHERE read_at <= ? LIMIT ?)"},
-	{keepReads, "DELETE FROM board_forum_reads WHERE (user_id, forum_id) IN (SELECT user_id, forum_id FROM board_forum_reads WHERE read_at <= ? LIMIT ?)"},
-	{accounts.SessionIdle, "DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions WHERE seen_at <= ? LIMIT ?)"},
+	{keepReads, "DELETE FROM board_thread_reads WHERE (user_id, thread_id) IN (SELECT user_id, thread_id" +
+		" FROM board_thread_reads WHERE read_at <= ? LIMIT ?)"},
+	{keepReads, "DELETE FROM board_forum_reads WHERE (user_id, forum_id) IN (SELECT user_id, forum_id" +
+		" FROM board_forum_reads WHERE read_at <= ? LIMIT ?)"},
+	{accounts.SessionIdle, "DELETE FROM board_sessions WHERE id IN (SELECT id FROM board_sessions" +
+		" WHERE seen_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_attempts WHERE key IN (SELECT key FROM board_attempts WHERE ends_at <= ? LIMIT ?)"},
-	{0, "DELETE FROM board_forum_floods WHERE (user_id, forum_id) IN (SELECT user_id, forum_id FROM board_forum_floods WHERE full_at <= ? LIMIT ?)"},
-	{following.KeepNotifications, "DELETE FROM board_notifications WHERE id IN (SELECT id FROM board_notifications WHERE created_at <= ? LIMIT ?)"},
+	{0, "DELETE FROM board_forum_floods WHERE (user_id, forum_id) IN (SELECT user_id, forum_id FROM board_forum_floods" +
+		" WHERE full_at <= ? LIMIT ?)"},
+	{following.KeepNotifications, "DELETE FROM board_notifications WHERE id IN (SELECT id FROM board_notifications" +
+		" WHERE created_at <= ? LIMIT ?)"},
 	{0, "DELETE FROM board_links WHERE id IN (SELECT id FROM board_links WHERE expires_at <= ? LIMIT ?)"},
 	{keepMails, "DELETE FROM board_mails WHERE id IN (SELECT id FROM board_mails WHERE due_at <= ? LIMIT ?)"},
 }

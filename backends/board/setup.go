@@ -45,16 +45,23 @@ func (s *Server) setup(ctx context.Context) (secret string, err error) {
 			{Name: "moderators", Kind: "staff", Allow: rights.ModeratorMask},
 			{Name: "administrators", Kind: "staff", Allow: rights.Everything},
 		} {
-			_, err := c.Exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)", g.Name, g.Kind, g.Allow, g.EditWindow)
+			_, err := c.Exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)",
+				g.Name, g.Kind, g.Allow, g.EditWindow)
 			if err != nil {
 				return err
 			}
 		}
-		category, err := content.AddForum(c, content.Forum{Kind: "category", Title: "General", Slug: "general", Open: true, AllowThreads: true, AllowReplies: true})
+		category, err := content.AddForum(c, content.Forum{
+			Kind: "category", Title: "General", Slug: "general", Open: true,
+			AllowThreads: true, AllowReplies: true,
+		})
 		if err != nil {
 			return err
 		}
-		if _, err := content.AddForum(c, content.Forum{Parent: category, Kind: "forum", Title: "Discussion", Slug: "discussion", Open: true, AllowThreads: true, AllowReplies: true}); err != nil {
+		if _, err := content.AddForum(c, content.Forum{
+			Parent: category, Kind: "forum", Title: "Discussion",
+			Slug: "discussion", Open: true, AllowThreads: true, AllowReplies: true,
+		}); err != nil {
 			return err
 		}
 		return rights.BumpPermissions(c)
@@ -80,12 +87,16 @@ func (s *Server) Init(ctx context.Context, name, email string) (once string, err
 	err = s.kernel.Write(ctx, func(c store.Conn) error {
 		once = ""
 		var admins int
-		err := c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id WHERE g.name = 'administrators'").Scan(&admins)
+		err := c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id" +
+			" WHERE g.name = 'administrators'").Scan(&admins)
 		if err != nil || admins > 0 {
 			return err
 		}
 		once = generated
-		return accounts.AddUser(c, accounts.NewUser{Name: name, Email: address, Password: hash, Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.kernel.Moment()})
+		return accounts.AddUser(c, accounts.NewUser{
+			Name: name, Email: address, Password: hash,
+			Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.kernel.Moment(),
+		})
 	})
 	return once, err
 }

@@ -169,7 +169,8 @@ func (h *Handler) Validate() error {
 			return fmt.Errorf("base_url %q is not an address such as https://forum.example.com", h.BaseURL)
 		}
 		if u.Path != "" && !h.NoPages {
-			return fmt.Errorf("base_url %q has the path %s, but the pages of a board are at the root of a host: take the path away, and give the board a host of its own", h.BaseURL, u.Path)
+			return fmt.Errorf("base_url %q has the path %s, but the pages of a board are at the root of a host: take the path"+
+				" away, and give the board a host of its own", h.BaseURL, u.Path)
 		}
 	}
 	if h.HoldFirst < 0 || h.HoldFirst > 1000 {
@@ -207,7 +208,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
 	p := tollgate.Presence{
-		Service: serviceName, Title: "Forum", Summary: "Discussions by topics, with moderation and a JSON API.", API: kernel.Mount + "/openapi.json",
+		Service: serviceName, Title: "Forum", Summary: "Discussions by topics, with moderation and a JSON API.",
+		API: kernel.Mount + "/openapi.json",
 	}
 	if h.site != nil {
 		p.Path = "/"

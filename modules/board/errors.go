@@ -16,7 +16,10 @@ func init() {
 // all, whose own words are for programs.
 func pageError(e *apierror.Error) (http.Header, []byte) {
 	if e.Status == http.StatusTooManyRequests {
-		e = &apierror.Error{Status: e.Status, RetryAfter: e.RetryAfter, Message: "too many pages were asked for from your address"}
+		e = &apierror.Error{
+			Status: e.Status, RetryAfter: e.RetryAfter,
+			Message: "too many pages were asked for from your address",
+		}
 	}
 	return web.ErrorPage(e)
 }

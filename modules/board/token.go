@@ -122,7 +122,8 @@ func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*rights.Actor,
 	if len(values) == 0 {
 		if !t.Guest || t.api.NeedsToken(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="board"`)
-			return nil, apierror.New(http.StatusUnauthorized, "unauthenticated", "this needs a token: send it as Authorization: Bearer brd_pat_…")
+			return nil, apierror.New(http.StatusUnauthorized, "unauthenticated",
+				"this needs a token: send it as Authorization: Bearer brd_pat_…")
 		}
 		return t.service.Rights.Guest(r.Context())
 	}
@@ -146,7 +147,8 @@ func (t *Token) charge(w http.ResponseWriter, r *http.Request, cause error) erro
 	if c == nil || store == nil {
 		return cause
 	}
-	result, err := store.Take(r.Context(), budget.AddressKey(r.Context(), c.Name, time.Duration(c.Window)), c.Units, c.Limit, time.Duration(c.Window))
+	result, err := store.Take(r.Context(), budget.AddressKey(r.Context(), c.Name, time.Duration(c.Window)), c.Units,
+		c.Limit, time.Duration(c.Window))
 	if err != nil || result.Allowed {
 		return cause // a token that is bad stays refused while nothing can be counted
 	}

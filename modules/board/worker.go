@@ -46,7 +46,10 @@ func (w *worker) join(c *claim) error {
 	}
 	w.claims = append(w.claims, c)
 	if w.end == nil {
-		w.end = background.New(background.Options{Jobs: jobs.List(w.current), Observe: jobMetrics.Observe, Logger: w.logger}).Start()
+		w.end = background.New(background.Options{
+			Jobs: jobs.List(w.current), Observe: jobMetrics.Observe,
+			Logger: w.logger,
+		}).Start()
 	}
 	return nil
 }

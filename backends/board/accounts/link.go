@@ -73,14 +73,18 @@ func errNoMail(instead string) error {
 
 // errLink is the one answer to a secret that opens nothing.
 func errLink() error {
-	return apierror.New(http.StatusGone, "not_found", "this link was used already, is too old, a newer mail has another one, or the account has changed since")
+	return apierror.New(http.StatusGone, "not_found",
+		"this link was used already, is too old, a newer mail has another one, or the account has changed since")
 }
 
 // tryLink counts that somebody asks for a link. Where that is too often it says
 // how long to wait. What a client asks for beyond its own limit is not counted for its
 // network: others there may ask.
 func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Duration, err error) {
-	for _, count := range []attempts.Count{linksBy.Of(address), LinksFrom.Of(formguard.Network(address)), linksTo.Of(mailaddress.Key(email))} {
+	for _, count := range []attempts.Count{
+		linksBy.Of(address), LinksFrom.Of(formguard.Network(address)),
+		linksTo.Of(mailaddress.Key(email)),
+	} {
 		if wait, err = count.Try(c, now); err != nil || wait > 0 {
 			return wait, err
 		}
@@ -94,12 +98,15 @@ func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Dura
 func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ...any) error {
 	now := s.Now()
 	id, err := Links.Ask(c, kind, now.Add(linkLasts(kind)),
-		"SELECT u.id AS user_id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email) AS email FROM board_users u WHERE "+condition, append([]any{email}, args...)...)
+		"SELECT u.id AS user_id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email) AS email FROM board_users u WHERE "+
+			condition, append([]any{email}, args...)...)
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
-		" SELECT user_id, kind, CAST(? AS TEXT), id, 0, 0, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_links WHERE id = ?", LinkSource, now.UnixMicro(), now.UnixMicro(), id)
+	_, err = c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
+		" created_at)"+
+		" SELECT user_id, kind, CAST(? AS TEXT), id, 0, 0, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_links"+
+		" WHERE id = ?", LinkSource, now.UnixMicro(), now.UnixMicro(), id)
 	return err
 }
 

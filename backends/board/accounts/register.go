@@ -109,7 +109,9 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 
 // tryRegister counts that a client registers, a wrong answer, and that a mail is
 // asked for, which nobody does whose name is taken.
-func (s *Service) tryRegister(ctx context.Context, set *kernel.Settings, m NewMember, name, email string, mails bool) error {
+func (s *Service) tryRegister(
+	ctx context.Context, set *kernel.Settings, m NewMember, name, email string, mails bool,
+) error {
 	var wait time.Duration
 	var wrong bool
 	var refusal error // what was counted stays

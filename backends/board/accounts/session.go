@@ -52,7 +52,8 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 		if n.Session, err = sessions.Find(c, cookie, now); err != nil {
 			return err
 		}
-		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_once FROM board_users u WHERE u.id = ? AND u.state <> 'deleted'", n.User), &n.Once)
+		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_once FROM board_users u WHERE u.id = ?"+
+			" AND u.state <> 'deleted'", n.User), &n.Once)
 		if err != nil {
 			return err
 		}

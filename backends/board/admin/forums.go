@@ -109,7 +109,8 @@ func rowOf(f *content.Forum) ForumRow {
 		ID: f.ID, Slug: f.Slug, Depth: f.Depth, Threads: f.Threads, Posts: f.Posts,
 		ForumSpec: ForumSpec{
 			Parent: f.Parent, Type: f.Kind, Title: f.Title, Description: f.Description, LinkURL: f.Link.String, Open: f.Open,
-			AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts,
+			AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads,
+			ModeratePosts:  f.ModeratePosts,
 			RequiresPrefix: f.RequiresPrefix,
 		},
 	}
@@ -176,7 +177,8 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 		if strings.HasPrefix(path+"/", own+"/") {
 			return kernel.Invalid("parent", "cycle", "a forum cannot be below itself")
 		}
-		if err := c.Row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?", own, own+"/%").Scan(&below); err != nil {
+		if err := c.Row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?",
+			own, own+"/%").Scan(&below); err != nil {
 			return err
 		}
 		levels += below
@@ -238,8 +240,10 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 
 func (f *ForumSpec) forum() content.Forum {
 	made := content.Forum{
-		Parent: f.Parent, Kind: f.Type, Title: f.Title, Description: f.Description, Link: sql.NullString{String: f.LinkURL, Valid: f.LinkURL != ""},
-		Open: f.Open, AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts,
+		Parent: f.Parent, Kind: f.Type, Title: f.Title, Description: f.Description,
+		Link: sql.NullString{String: f.LinkURL, Valid: f.LinkURL != ""},
+		Open: f.Open, AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads,
+		ModeratePosts:  f.ModeratePosts,
 		RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords,
 	}
 	if f.FloodSeconds != nil {
@@ -281,10 +285,14 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 			}
 		}
 		f := spec.forum()
-		_, err = c.Exec("UPDATE board_forums SET type = ?, title = ?, description = ?, link_url = ?, is_open = ?, allow_threads = ?, allow_replies = ?,"+
-			" moderate_threads = ?, moderate_posts = ?, requires_prefix = ?, flood_seconds = ?, min_words = ?, max_words = ? WHERE id = ?",
-			f.Kind, f.Title, f.Description, f.Link, kernel.Bool(f.Open), kernel.Bool(f.AllowThreads), kernel.Bool(f.AllowReplies),
-			kernel.Bool(f.ModerateThreads), kernel.Bool(f.ModeratePosts), kernel.Bool(f.RequiresPrefix), f.FloodSeconds, kernel.Null(f.MinWords), kernel.Null(f.MaxWords), id)
+		_, err = c.Exec("UPDATE board_forums"+
+			" SET type = ?, title = ?, description = ?, link_url = ?, is_open = ?, allow_threads = ?, allow_replies = ?,"+
+			" moderate_threads = ?, moderate_posts = ?, requires_prefix = ?, flood_seconds = ?, min_words = ?, max_words = ?"+
+			" WHERE id = ?",
+			f.Kind, f.Title, f.Description, f.Link, kernel.Bool(f.Open), kernel.Bool(f.AllowThreads),
+			kernel.Bool(f.AllowReplies),
+			kernel.Bool(f.ModerateThreads), kernel.Bool(f.ModeratePosts), kernel.Bool(f.RequiresPrefix), f.FloodSeconds,
+			kernel.Null(f.MinWords), kernel.Null(f.MaxWords), id)
 		if err != nil {
 			return err
 		}
@@ -309,7 +317,8 @@ func mayBecome(c store.Conn, id int64, kind string) error {
 // contents tells what a forum holds.
 func contents(c store.Conn, id int64) (threads, children bool, err error) {
 	err = c.Row("SELECT (SELECT count(*) FROM (SELECT 1 FROM board_threads WHERE forum_id = ? LIMIT 1) t) > 0,"+
-		" (SELECT count(*) FROM (SELECT 1 FROM board_forums WHERE parent_id = ? LIMIT 1) f) > 0", id, id).Scan(&threads, &children)
+		" (SELECT count(*) FROM (SELECT 1 FROM board_forums WHERE parent_id = ? LIMIT 1) f) > 0",
+		id, id).Scan(&threads, &children)
 	return threads, children, err
 }
 
@@ -326,14 +335,17 @@ func reparent(c store.Conn, id, parent int64) error {
 	}
 	to := above + "/" + kernel.Itoa(id)
 	var position int64
-	if err := c.Row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?", parent).Scan(&position); err != nil {
+	if err := c.Row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?",
+		parent).Scan(&position); err != nil {
 		return err
 	}
-	if _, err := c.Exec("UPDATE board_forums SET parent_id = ?, position = ? WHERE id = ?", kernel.Null(parent), position, id); err != nil {
+	if _, err := c.Exec("UPDATE board_forums SET parent_id = ?, position = ? WHERE id = ?",
+		kernel.Null(parent), position, id); err != nil {
 		return err
 	}
 	deeper := strings.Count(to, "/") - strings.Count(path, "/")
-	_, err := c.Exec("UPDATE board_forums SET path = ? || substr(path, ?), depth = depth + ? WHERE path = ? OR path LIKE ?",
+	_, err := c.Exec("UPDATE board_forums SET path = ? || substr(path, ?), depth = depth + ? WHERE path = ?"+
+		" OR path LIKE ?",
 		to, len(path)+1, deeper, path, path+"/%")
 	return err
 }
@@ -372,12 +384,13 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by 
 			return err
 		}
 		var siblings []int64
-		err = c.All("SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id", []any{f.Parent}, func(r store.Row) error {
-			var sibling int64
-			err := r.Scan(&sibling)
-			siblings = append(siblings, sibling)
-			return err
-		})
+		err = c.All("SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id",
+			[]any{f.Parent}, func(r store.Row) error {
+				var sibling int64
+				err := r.Scan(&sibling)
+				siblings = append(siblings, sibling)
+				return err
+			})
 		if err != nil {
 			return err
 		}
@@ -412,7 +425,10 @@ func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) er
 		case children:
 			return kernel.Conflict("there are forums below this one: move or delete them first")
 		}
-		for _, table := range []string{"board_forum_overrides", "board_forum_moderators", "board_prefix_forums", "board_forum_reads", "board_member_posts"} {
+		for _, table := range []string{
+			"board_forum_overrides", "board_forum_moderators", "board_prefix_forums",
+			"board_forum_reads", "board_member_posts",
+		} {
 			if _, err := c.Exec("DELETE FROM "+table+" WHERE forum_id = ?", id); err != nil {
 				return err
 			}

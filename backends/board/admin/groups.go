@@ -41,10 +41,16 @@ func (g *GroupSpec) Differences(to *GroupSpec) []posts.Difference {
 		posts.Difference{What: "posts a day", From: kernel.Itoa(g.PostsPerDay), To: kernel.Itoa(to.PostsPerDay)},
 	)
 	for _, right := range Rights() {
-		list = append(list, posts.Difference{What: right.Label, From: yes(g.Allow.Has(right.Mask())), To: yes(to.Allow.Has(right.Mask()))})
+		list = append(list, posts.Difference{
+			What: right.Label, From: yes(g.Allow.Has(right.Mask())),
+			To: yes(to.Allow.Has(right.Mask())),
+		})
 	}
 	for _, right := range Restrictions() {
-		list = append(list, posts.Difference{What: right.Label, From: yes(g.Restrict.Has(right.Mask())), To: yes(to.Restrict.Has(right.Mask()))})
+		list = append(list, posts.Difference{
+			What: right.Label, From: yes(g.Restrict.Has(right.Mask())),
+			To: yes(to.Restrict.Has(right.Mask())),
+		})
 	}
 	return posts.Differences(list)
 }
@@ -76,7 +82,8 @@ func (s *Service) Groups(ctx context.Context, a *rights.Actor) (list []GroupRow,
 	return list, err
 }
 
-const groupRows = "SELECT id, kind, name, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups"
+const groupRows = "SELECT id, kind, name, allow_mask, restrict_mask, edit_window_min, max_posts_per_day" +
+	" FROM board_groups"
 
 func scanGroup(r store.Row) (g GroupRow, err error) {
 	return g, r.Scan(&g.ID, &g.Kind, &g.Name, &g.Allow, &g.Restrict, &g.EditWindow, &g.PostsPerDay)
@@ -120,7 +127,8 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 		if err := groupNameFree(c, spec.Name, 0); err != nil {
 			return err
 		}
-		err := c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) RETURNING id",
+		err := c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day)"+
+			" VALUES (?, 'custom', ?, ?, ?, ?) RETURNING id",
 			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay).Scan(&id)
 		if err != nil {
 			return err
@@ -163,7 +171,8 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 		if err := match.Check(g.Tag()); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE board_groups SET name = ?, allow_mask = ?, restrict_mask = ?, edit_window_min = ?, max_posts_per_day = ? WHERE id = ?",
+		_, err = c.Exec("UPDATE board_groups"+
+			" SET name = ?, allow_mask = ?, restrict_mask = ?, edit_window_min = ?, max_posts_per_day = ? WHERE id = ?",
 			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay, id)
 		if err != nil {
 			return err

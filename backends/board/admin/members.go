@@ -41,11 +41,13 @@ type MemberRow struct {
 // Outside reports whether the member was never let in.
 func (m MemberRow) Outside() bool { return m.State == "awaiting" || m.State == "unconfirmed" }
 
-const memberColumns = "u.id, u.username, u.email, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at," +
+const memberColumns = "u.id, u.username, u.email, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until," +
+	" 0), u.moderated, u.post_count, u.joined_at," +
 	" COALESCE(u.last_active_at, 0), COALESCE(u.last_post_at, 0), u.username_key, u.email_confirmed, u.email_asked"
 
 func scanMember(r store.Row) (m MemberRow, err error) {
-	return m, r.Scan(&m.ID, &m.Name, &m.Email, &m.State, &m.BannedUntil, &m.SuspendedUntil, &m.Moderated, &m.Posts, &m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key, &m.EmailConfirmed, &m.EmailAsked)
+	return m, r.Scan(&m.ID, &m.Name, &m.Email, &m.State, &m.BannedUntil, &m.SuspendedUntil, &m.Moderated, &m.Posts,
+		&m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key, &m.EmailConfirmed, &m.EmailAsked)
 }
 
 // The orders of the list of members. That by names is the first one.
@@ -56,7 +58,10 @@ const (
 )
 
 // memberOrders are the columns of the orders, each of which has an index behind the state.
-var memberOrders = map[string]string{MembersNewest: "u.joined_at", MembersSeen: "COALESCE(u.last_active_at, 0)", MembersPosts: "u.post_count"}
+var memberOrders = map[string]string{
+	MembersNewest: "u.joined_at", MembersSeen: "COALESCE(u.last_active_at, 0)",
+	MembersPosts: "u.post_count",
+}
 
 // MemberQuery is what members are looked for by.
 type MemberQuery struct {
@@ -69,7 +74,9 @@ type MemberQuery struct {
 }
 
 // FindMembers lists members. Those of a group that not everybody is in come in the order in which they joined.
-func (s *Service) FindMembers(ctx context.Context, a *rights.Actor, q MemberQuery) (list []MemberRow, next string, err error) {
+func (s *Service) FindMembers(
+	ctx context.Context, a *rights.Actor, q MemberQuery,
+) (list []MemberRow, next string, err error) {
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list, next = nil, ""
 		if column := memberOrders[q.Sort]; column != "" && q.Name == "" && q.Group == 0 {
@@ -111,11 +118,12 @@ func (s *Service) FindMembers(ctx context.Context, a *rights.Actor, q MemberQuer
 		} else {
 			add("u.username_key > ?", text.Storable(q.After))
 		}
-		err := c.All("SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+order+" LIMIT ?", append(args, q.Limit+1), func(r store.Row) error {
-			m, err := scanMember(r)
-			list = append(list, m)
-			return err
-		})
+		err := c.All("SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+order+" LIMIT ?",
+			append(args, q.Limit+1), func(r store.Row) error {
+				m, err := scanMember(r)
+				list = append(list, m)
+				return err
+			})
 		list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
 			if order == "g.user_id" {
 				return kernel.Itoa(m.ID)
@@ -129,7 +137,8 @@ func (s *Service) FindMembers(ctx context.Context, a *rights.Actor, q MemberQuer
 
 // membersByColumn is the statement for the members of a state behind a place in an order.
 func membersByColumn(column string) string {
-	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column + " < ? OR u.id < ?)" +
+	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column +
+		" < ? OR u.id < ?)" +
 		" ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
 }
 
@@ -173,7 +182,10 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 	slices.SortFunc(list, func(a, b MemberRow) int {
 		return cmp.Or(cmp.Compare(b.place(q.Sort), a.place(q.Sort)), cmp.Compare(b.ID, a.ID))
 	})
-	list, next = store.CutAt(list, q.Limit, func(m MemberRow) string { return kernel.Itoa(m.place(q.Sort)) + "." + kernel.Itoa(m.ID) })
+	list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
+		return kernel.Itoa(m.place(q.Sort)) + "." +
+			kernel.Itoa(m.ID)
+	})
 	return list, next, nil
 }
 
@@ -198,7 +210,9 @@ func memberByID(c store.Conn, id int64) (MemberRow, error) {
 }
 
 // changeMember runs a change of a member that is not deleted.
-func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, action string, fn func(c store.Conn, m *MemberRow) (detail string, err error)) error {
+func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, action string,
+	fn func(c store.Conn, m *MemberRow) (detail string, err error),
+) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		m, err := memberByID(c, id)
 		if err != nil {
@@ -246,7 +260,8 @@ func (s *Service) Ban(ctx context.Context, a *rights.Actor, id int64, until kern
 		if err := s.checkUntil(until); err != nil && until != 0 {
 			return "", err
 		}
-		if _, err := c.Exec("UPDATE board_users SET state = 'banned', banned_until = ? WHERE id = ?", kernel.Null(until), id); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET state = 'banned', banned_until = ? WHERE id = ?",
+			kernel.Null(until), id); err != nil {
 			return "", err
 		}
 		return kernel.JoinDetail(untilText(until), reason), accounts.EndSessions(c, id)
@@ -367,7 +382,8 @@ func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) 
 		return "", err
 	}
 	err = s.changeMember(ctx, a, id, "member.password", func(c store.Conn, _ *MemberRow) (string, error) {
-		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 1 WHERE id = ?", hash, id); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 1 WHERE id = ?",
+			hash, id); err != nil {
 			return "", err
 		}
 		return "", accounts.EndSessions(c, id)
@@ -392,16 +408,20 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 				return "", err
 			}
 		}
-		_, err := c.Exec("UPDATE board_users SET state = 'deleted', username_key = ?, email = '', email_key = NULL, email_confirmed = 0, email_asked = '', password_hash = '', title = '', bio = '', time_zone = 'UTC',"+
+		_, err := c.Exec("UPDATE board_users"+
+			" SET state = 'deleted', username_key = ?, email = '', email_key = NULL, email_confirmed = 0, email_asked = '',"+
+			" password_hash = '', title = '', bio = '', time_zone = 'UTC',"+
 			" last_active_at = NULL, banned_until = NULL, suspended_until = NULL WHERE id = ?", key, id)
 		if err != nil {
 			return "", err
 		}
-		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.Moment(), id); err != nil {
+		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL",
+			s.Moment(), id); err != nil {
 			return "", err
 		}
 		for _, table := range []string{
-			"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads", "board_mails", "board_links",
+			"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads",
+			"board_forum_reads", "board_mails", "board_links",
 			"board_identities", "board_idempotency", "board_forum_floods",
 		} {
 			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id = ?", id); err != nil {
@@ -422,7 +442,9 @@ type TokenRow struct {
 }
 
 // Tokens lists tokens, newest first, also those that ended, of the member of a name or, where it is empty, of all.
-func (s *Service) Tokens(ctx context.Context, a *rights.Actor, user string, before int64, limit int) (list []TokenRow, next int64, err error) {
+func (s *Service) Tokens(
+	ctx context.Context, a *rights.Actor, user string, before int64, limit int,
+) (list []TokenRow, next int64, err error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
@@ -433,16 +455,19 @@ func (s *Service) Tokens(ctx context.Context, a *rights.Actor, user string, befo
 			where += " AND t.user_id = (SELECT id FROM board_users WHERE username_key = ?)"
 			args = append(args, text.Fold(user))
 		}
-		err := c.All("SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0), COALESCE(t.last_used_at, 0), COALESCE(t.revoked_at, 0), t.user_id, u.username"+
-			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+where+" ORDER BY t.id DESC LIMIT ?", append(args, limit+1), func(r store.Row) error {
-			var t TokenRow
-			var scopes string
-			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User, &t.UserName)
-			t.Scopes = rights.ScopesOf(strings.Fields(scopes))
-			t.Expired = t.ExpiresAt != 0 && t.ExpiresAt < s.Moment()
-			list = append(list, t)
-			return err
-		})
+		err := c.All("SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0),"+
+			" COALESCE(t.last_used_at, 0), COALESCE(t.revoked_at, 0), t.user_id, u.username"+
+			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+where+" ORDER BY t.id DESC LIMIT ?",
+			append(args, limit+1), func(r store.Row) error {
+				var t TokenRow
+				var scopes string
+				err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User,
+					&t.UserName)
+				t.Scopes = rights.ScopesOf(strings.Fields(scopes))
+				t.Expired = t.ExpiresAt != 0 && t.ExpiresAt < s.Moment()
+				list = append(list, t)
+				return err
+			})
 		list, next = store.CutAt(list, limit, func(t TokenRow) int64 { return t.ID })
 		return err
 	})
@@ -451,7 +476,9 @@ func (s *Service) Tokens(ctx context.Context, a *rights.Actor, user string, befo
 
 // IssueTokenFor makes a token of any member, and returns its text, which is not
 // kept.
-func (s *Service) IssueTokenFor(ctx context.Context, a *rights.Actor, r accounts.TokenRequest) (token string, err error) {
+func (s *Service) IssueTokenFor(
+	ctx context.Context, a *rights.Actor, r accounts.TokenRequest,
+) (token string, err error) {
 	if err := s.rights.Administrator(a); err != nil {
 		return "", err
 	}
@@ -462,7 +489,8 @@ func (s *Service) IssueTokenFor(ctx context.Context, a *rights.Actor, r accounts
 		if token, err = s.accounts.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, "token.issue", kernel.Brief(r.User)+": "+kernel.Brief(r.Name)+", "+strings.Join(rights.ScopesOf(r.Scopes), " "))
+		return s.rights.Note(c, a, "token.issue", kernel.Brief(r.User)+": "+kernel.Brief(r.Name)+", "+
+			strings.Join(rights.ScopesOf(r.Scopes), " "))
 	})
 	return token, err
 }
@@ -472,7 +500,8 @@ func (s *Service) RevokeTokenFor(ctx context.Context, a *rights.Actor, id int64)
 	var lookup string
 	err := s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var user, name string
-		err := c.Row("SELECT t.lookup, t.name, u.username FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.id = ? AND t.revoked_at IS NULL", id).
+		err := c.Row("SELECT t.lookup, t.name, u.username FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id"+
+			" WHERE t.id = ? AND t.revoked_at IS NULL", id).
 			Scan(&lookup, &name, &user)
 		if err != nil {
 			return kernel.OrNotFound(err)
@@ -497,11 +526,13 @@ const maxClashes = 500
 func (s *Service) NameClashes(ctx context.Context, a *rights.Actor) (list []NameClash, err error) {
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
-		return c.All("SELECT DISTINCT u.id, u.username, u.state, u.joined_at, o.id, o.username, o.state, o.joined_at FROM board_names n JOIN board_users u ON u.id = n.user_id"+
+		return c.All("SELECT DISTINCT u.id, u.username, u.state, u.joined_at, o.id, o.username, o.state, o.joined_at"+
+			" FROM board_names n JOIN board_users u ON u.id = n.user_id"+
 			" JOIN board_names h ON h.skeleton = n.skeleton AND h.clashes = 0 JOIN board_users o ON o.id = h.user_id"+
 			" WHERE n.clashes = 1 ORDER BY o.id, u.id LIMIT ?", []any{maxClashes}, func(r store.Row) error {
 			var clash NameClash
-			err := r.Scan(&clash.Member.ID, &clash.Member.Name, &clash.Member.State, &clash.Member.JoinedAt, &clash.Like.ID, &clash.Like.Name, &clash.Like.State, &clash.Like.JoinedAt)
+			err := r.Scan(&clash.Member.ID, &clash.Member.Name, &clash.Member.State, &clash.Member.JoinedAt, &clash.Like.ID,
+				&clash.Like.Name, &clash.Like.State, &clash.Like.JoinedAt)
 			list = append(list, clash)
 			return err
 		})

@@ -52,8 +52,10 @@ func (s *Service) Moderators(ctx context.Context, a *rights.Actor) (list []Moder
 	return list, err
 }
 
-const moderatorRows = "SELECT m.id, m.forum_id, f.title, COALESCE(m.user_id, 0), COALESCE(u.username, ''), COALESCE(m.group_id, 0), COALESCE(g.name, ''), m.rights_mask, m.cascades" +
-	" FROM board_forum_moderators m JOIN board_forums f ON f.id = m.forum_id LEFT JOIN board_users u ON u.id = m.user_id LEFT JOIN board_groups g ON g.id = m.group_id"
+const moderatorRows = "SELECT m.id, m.forum_id, f.title, COALESCE(m.user_id, 0), COALESCE(u.username, '')," +
+	" COALESCE(m.group_id, 0), COALESCE(g.name, ''), m.rights_mask, m.cascades" +
+	" FROM board_forum_moderators m JOIN board_forums f ON f.id = m.forum_id LEFT JOIN board_users u ON u.id = m.user_id" +
+	" LEFT JOIN board_groups g ON g.id = m.group_id"
 
 func scanModerator(r store.Row) (m Moderator, err error) {
 	return m, r.Scan(&m.ID, &m.Forum, &m.ForumTitle, &m.User, &m.UserName, &m.Group, &m.GroupName, &m.Rights, &m.Cascades)
@@ -76,7 +78,8 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 		if m.Rights == 0 || m.Rights&^forumMask != 0 {
 			return kernel.Invalid("rights", "unknown", "a moderator needs at least one of the rights of forums")
 		}
-		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE forum_id = ? AND COALESCE(user_id, 0) = ? AND COALESCE(group_id, 0) = ?", f.ID, m.User, m.Group); err != nil {
+		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE forum_id = ? AND COALESCE(user_id, 0) = ?"+
+			" AND COALESCE(group_id, 0) = ?", f.ID, m.User, m.Group); err != nil {
 			return err
 		}
 		var count int
@@ -86,7 +89,8 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 		if count >= maxModerators {
 			return kernel.Conflict("a board has at most " + kernel.Itoa(maxModerators) + " entries of moderators; use groups")
 		}
-		_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)",
+		_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades)"+
+			" VALUES (?, ?, ?, ?, ?)",
 			f.ID, kernel.Null(m.User), kernel.Null(m.Group), m.Rights, kernel.Bool(m.Cascades))
 		if err != nil {
 			return err
@@ -108,7 +112,8 @@ func (m *Moderator) find(c store.Conn) (err error) {
 		m.User = 0
 		err = c.Row("SELECT name FROM board_groups WHERE id = ? AND kind <> 'guest'", m.Group).Scan(&m.GroupName)
 	default:
-		err = c.Row("SELECT id, username FROM board_users WHERE username_key = ? AND state <> 'deleted'", text.Fold(m.UserName)).Scan(&m.User, &m.UserName)
+		err = c.Row("SELECT id, username FROM board_users WHERE username_key = ? AND state <> 'deleted'",
+			text.Fold(m.UserName)).Scan(&m.User, &m.UserName)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return kernel.Invalid("user", "unknown", "there is no such member or group")

@@ -21,7 +21,8 @@ func (r Right) Mask() rights.Mask { return 1 << r.Bit }
 
 // Rights are all rights, in the order of the forms.
 func Rights() []Right {
-	const reading, writing, own, moderating, limits, board = "Reading", "Writing", "Own posts", "Moderating", "Passing by limits", "Board"
+	const reading, writing, own, moderating, limits, board = "Reading", "Writing", "Own posts", "Moderating",
+		"Passing by limits", "Board"
 	right := func(section, label, name string) Right {
 		bit := bits.TrailingZeros64(uint64(rights.MaskNames[name]))
 		return Right{bit, name, label, section, forumMask.Has(rights.MaskNames[name])}

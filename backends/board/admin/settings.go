@@ -13,7 +13,9 @@ import (
 
 // ChangeSettings sets what values has, by the names of AllSettings, and leaves
 // the rest. All of it is refused when something is wrong.
-func (s *Service) ChangeSettings(ctx context.Context, a *rights.Actor, values map[string]string, match rest.Match) error {
+func (s *Service) ChangeSettings(
+	ctx context.Context, a *rights.Actor, values map[string]string, match rest.Match,
+) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		before, err := kernel.LoadSettings(c, kernel.DefaultSettings(s.Options))
 		if err != nil {
@@ -68,7 +70,8 @@ func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *ke
 		if to == setting.Value(&defaults) { // so that the configuration goes on to count
 			_, err = c.Exec("DELETE FROM board_settings WHERE name = ?", setting.Name)
 		} else {
-			_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", setting.Name, to)
+			_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE"+
+				" SET value = excluded.value", setting.Name, to)
 		}
 		if err != nil {
 			return err

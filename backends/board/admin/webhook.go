@@ -25,7 +25,9 @@ func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []webhook
 
 // AddWebhook makes a webhook and returns the secret that signs its deliveries,
 // this once.
-func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address string, topics []string) (id int64, secret string, err error) {
+func (s *Service) AddWebhook(
+	ctx context.Context, a *rights.Actor, address string, topics []string,
+) (id int64, secret string, err error) {
 	address, topics, err = s.Hooks.Check(address, topics)
 	if refused, ok := errors.AsType[*webhook.Error](err); ok {
 		return 0, "", kernel.Invalid(refused.Field, refused.Reason, refused.Message)
@@ -56,9 +58,10 @@ func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address strin
 // SetWebhook switches a webhook on or off. What waits for one that is off is
 // sent once it is on again.
 func (s *Service) SetWebhook(ctx context.Context, a *rights.Actor, id int64, enabled bool) error {
-	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled], func(c store.Conn) error {
-		return s.Hooks.Enable(c, id, enabled)
-	})
+	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled],
+		func(c store.Conn) error {
+			return s.Hooks.Enable(c, id, enabled)
+		})
 }
 
 // DeleteWebhook removes a webhook with its deliveries.
@@ -80,7 +83,8 @@ func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) 
 	if err != nil {
 		return "", err
 	}
-	return secret, s.changeWebhook(ctx, a, id, "webhook.rotate", "", func(c store.Conn) error { return s.Hooks.SetSecret(c, id, sealed) })
+	return secret, s.changeWebhook(ctx, a, id, "webhook.rotate", "",
+		func(c store.Conn) error { return s.Hooks.SetSecret(c, id, sealed) })
 }
 
 // TestWebhook sends a webhook a message of no consequence.
@@ -94,7 +98,9 @@ func (s *Service) TestWebhook(ctx context.Context, a *rights.Actor, id int64) er
 	})
 }
 
-func (s *Service) changeWebhook(ctx context.Context, a *rights.Actor, id int64, action, detail string, fn func(c store.Conn) error) error {
+func (s *Service) changeWebhook(
+	ctx context.Context, a *rights.Actor, id int64, action, detail string, fn func(c store.Conn) error,
+) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		address, err := s.Hooks.Lock(c, id)
 		if err != nil {
@@ -108,7 +114,9 @@ func (s *Service) changeWebhook(ctx context.Context, a *rights.Actor, id int64, 
 }
 
 // Deliveries lists the last deliveries of a webhook, newest first.
-func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, limit int) (list []webhook.Delivery, err error) {
+func (s *Service) Deliveries(
+	ctx context.Context, a *rights.Actor, id int64, limit int,
+) (list []webhook.Delivery, err error) {
 	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list, err = s.Hooks.Deliveries(c, id, min(max(limit, 1), kernel.PageMost))
 		return err

@@ -142,7 +142,10 @@ func (s *service) locate(c *rest.Call, path string) {
 
 // New returns the API of a board.
 func New(board *kernel.Server, o Options) *API {
-	s := &service{kernel: board, attachments: o.Attachments, following: o.Following, search: o.Search, posts: o.Posts, accounts: o.Accounts}
+	s := &service{
+		kernel: board, attachments: o.Attachments, following: o.Following, search: o.Search, posts: o.Posts,
+		accounts: o.Accounts,
+	}
 	api := &API{service: s, Router: rest.NewRouter(kernel.Mount, s.routes())}
 	api.Router.Admit = s.admit
 	return api

@@ -88,7 +88,8 @@ type Created struct {
 func (s *service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	request := posts.NewThread{
-		Title: in.Object.Text("title"), Message: in.Object.Text("message"), Prefix: orZero(in.Nullable("prefixId")), Subscribe: orZero(in.Flag("subscribe")),
+		Title: in.Object.Text("title"), Message: in.Object.Text("message"), Prefix: orZero(in.Nullable("prefixId")),
+		Subscribe: orZero(in.Flag("subscribe")),
 	}
 	once, forum := in.once(), in.id("forumId")
 	if err := in.finish(); err != nil {
@@ -255,7 +256,8 @@ func (s *service) deletePost(c *rest.Call, a *rights.Actor) (any, error) {
 func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	change := posts.ThreadChange{
-		Title: in.OptionalText("title"), Prefix: in.Nullable("prefixId"), Locked: in.Flag("isLocked"), Sticky: in.Flag("isSticky"), Forum: in.Integer("forumId"),
+		Title: in.OptionalText("title"), Prefix: in.Nullable("prefixId"), Locked: in.Flag("isLocked"),
+		Sticky: in.Flag("isSticky"), Forum: in.Integer("forumId"),
 	}
 	id := in.id("threadId")
 	if err := in.finish(); err != nil {
@@ -421,7 +423,8 @@ func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.search.Find(c.R.Context(), a, search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
+	list, next, err := s.search.Find(c.R.Context(), a,
+		search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
 	return page{each(list, ViewFound), kernel.OrNull(next)}, err
 }
 

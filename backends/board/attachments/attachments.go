@@ -71,7 +71,9 @@ func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, er
 		}
 	}
 	if f.keepsMetadata() {
-		return nil, apierror.New(http.StatusNotFound, "not_found", "this image is broken, and is not served as it may tell where it was taken; its author can remove it and attach another")
+		return nil, apierror.New(http.StatusNotFound, "not_found",
+			"this image is broken, and is not served as it may tell where it was taken; its author can remove it and attach"+
+				" another")
 	}
 	content, err := s.files.Open(ctx, &f.File)
 	if err != nil {

@@ -28,10 +28,12 @@ func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error)
 		args = append(args, t.ID)
 	}
 	list := "(?" + strings.Repeat(", ?", len(page)-1) + ")"
-	if err := c.All("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+list, args, Into(m.Read)); err != nil {
+	if err := c.All("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+
+		list, args, Into(m.Read)); err != nil {
 		return m, err
 	}
-	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN "+list, args, Into(m.Subscribed)); err != nil {
+	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread'"+
+		" AND mode <> 'none' AND target_id IN "+list, args, Into(m.Subscribed)); err != nil {
 		return m, err
 	}
 	m.ForumRead, err = ForumReads(c, a)

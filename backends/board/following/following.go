@@ -41,7 +41,8 @@ func (s *Service) Follow(c store.Conn, a *rights.Actor, target string, id int64,
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (?, ?, ?, ?, ?)"+
+	_, err = c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at)"+
+		" VALUES (?, ?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), target, id, mode, s.Moment())
 	if err != nil {
 		return err
@@ -72,7 +73,8 @@ func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64
 		if _, err := content.ThreadFor(c, a, thread, ""); err != nil {
 			return err
 		}
-		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?", a.ID(), thread)
+		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?",
+			a.ID(), thread)
 		return err
 	})
 }
@@ -92,14 +94,16 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) (list []Su
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
 		var all []Subscription
-		err := c.All("SELECT "+content.ThreadColumns+", s.mode, s.created_at FROM board_subscriptions s JOIN board_threads t ON t.id = s.target_id"+
-			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?", []any{a.ID(), MaxSubscriptions}, func(r store.Row) error {
-			var sub Subscription
-			t, err := content.ScanThread(content.Tail{Row: r, More: []any{&sub.Mode, &sub.CreatedAt}})
-			sub.Thread = t
-			all = append(all, sub)
-			return err
-		})
+		err := c.All("SELECT "+content.ThreadColumns+", s.mode, s.created_at FROM board_subscriptions s"+
+			" JOIN board_threads t ON t.id = s.target_id"+
+			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?",
+			[]any{a.ID(), MaxSubscriptions}, func(r store.Row) error {
+				var sub Subscription
+				t, err := content.ScanThread(content.Tail{Row: r, More: []any{&sub.Mode, &sub.CreatedAt}})
+				sub.Thread = t
+				all = append(all, sub)
+				return err
+			})
 		for _, sub := range all {
 			if a.Sees(sub.Thread.Forum, sub.Thread.Author, sub.Thread.Author, sub.Thread.Visibility) {
 				list = append(list, sub)
@@ -112,7 +116,8 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) (list []Su
 
 // Subscribed is the mode of a subscription; empty: there is none.
 func Subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
-	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?", user, target, id).Scan(&mode)
+	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?",
+		user, target, id).Scan(&mode)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}

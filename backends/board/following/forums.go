@@ -35,14 +35,17 @@ func (s *Service) UnsubscribeForum(ctx context.Context, a *rights.Actor, forum i
 		if _, err := content.ForumFor(c, a, forum); err != nil {
 			return err
 		}
-		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'forum' AND target_id = ?", a.ID(), forum)
+		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'forum' AND target_id = ?",
+			a.ID(), forum)
 		return err
 	})
 }
 
 // ForumSubscription is the mode in which the actor follows a forum, empty where
 // it does not, and whether it may.
-func (s *Service) ForumSubscription(ctx context.Context, a *rights.Actor, forum int64) (mode string, may bool, err error) {
+func (s *Service) ForumSubscription(
+	ctx context.Context, a *rights.Actor, forum int64,
+) (mode string, may bool, err error) {
 	if a.User == nil {
 		return "", false, nil
 	}
@@ -65,15 +68,17 @@ type FollowedForum struct {
 func (s *Service) FollowedForums(ctx context.Context, a *rights.Actor) (list []FollowedForum, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
-		return c.All("SELECT f.id, f.title, f.slug, s.mode FROM board_subscriptions s JOIN board_forums f ON f.id = s.target_id"+
-			" WHERE s.user_id = ? AND s.target = 'forum' ORDER BY f.title, f.id LIMIT ?", []any{a.ID(), MaxSubscriptions}, func(r store.Row) error {
-			var f FollowedForum
-			err := r.Scan(&f.ID, &f.Title, &f.Slug, &f.Mode)
-			if a.In(f.ID).Visible {
-				list = append(list, f)
-			}
-			return err
-		})
+		return c.All("SELECT f.id, f.title, f.slug, s.mode FROM board_subscriptions s"+
+			" JOIN board_forums f ON f.id = s.target_id"+
+			" WHERE s.user_id = ? AND s.target = 'forum' ORDER BY f.title, f.id LIMIT ?",
+			[]any{a.ID(), MaxSubscriptions}, func(r store.Row) error {
+				var f FollowedForum
+				err := r.Scan(&f.ID, &f.Title, &f.Slug, &f.Mode)
+				if a.In(f.ID).Visible {
+					list = append(list, f)
+				}
+				return err
+			})
 	})
 	return list, err
 }

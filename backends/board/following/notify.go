@@ -63,20 +63,23 @@ func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 		return to, nil
 	}
 	var users []*rights.User
-	err := c.All("SELECT f.user_id, COALESCE(g.group_id, 0) FROM (SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?) f"+
-		" LEFT JOIN board_user_groups g ON g.user_id = f.user_id ORDER BY f.user_id, g.group_id", []any{t.ID, followersSeeing}, func(r store.Row) error {
-		var user, group int64
-		err := r.Scan(&user, &group)
-		if n := len(users); n == 0 || users[n-1].ID != user {
-			users = append(users, &rights.User{ID: user})
-		}
-		if last := users[len(users)-1]; group != 0 {
-			last.Groups = append(last.Groups, group)
-		}
-		return err
-	})
+	err := c.All("SELECT f.user_id, COALESCE(g.group_id, 0) FROM (SELECT user_id FROM board_subscriptions"+
+		" WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?) f"+
+		" LEFT JOIN board_user_groups g ON g.user_id = f.user_id ORDER BY f.user_id, g.group_id",
+		[]any{t.ID, followersSeeing}, func(r store.Row) error {
+			var user, group int64
+			err := r.Scan(&user, &group)
+			if n := len(users); n == 0 || users[n-1].ID != user {
+				users = append(users, &rights.User{ID: user})
+			}
+			if last := users[len(users)-1]; group != 0 {
+				last.Groups = append(last.Groups, group)
+			}
+			return err
+		})
 	for _, u := range users {
-		if f := access.Of(u.ID, u.Groups).Forums[t.Forum]; (&rights.Actor{User: u}).Admits(f.Visible, f.Mask, t.Author, t.Author, t.Visibility) {
+		if f := access.Of(u.ID, u.Groups).Forums[t.Forum]; (&rights.Actor{User: u}).Admits(f.Visible, f.Mask, t.Author,
+			t.Author, t.Visibility) {
 			to.ids = append(to.ids, u.ID)
 		}
 	}
@@ -90,7 +93,8 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 		return nil
 	}
 	var replies []*content.Post
-	err := c.All("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?",
+	err := c.All("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0"+
+		" AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?",
 		[]any{t.ID, s.Now().Add(-KeepNotifications).UnixMicro(), caughtUp}, func(r store.Row) error {
 			p, err := content.ScanPost(r)
 			replies = append(replies, p)
@@ -101,18 +105,21 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	}
 	type pair struct{ user, post int64 }
 	told := make(map[pair]bool)
-	err = c.All("SELECT n.user_id, n.post_id FROM board_subscriptions s JOIN board_notifications n ON n.user_id = s.user_id"+
-		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND n.thread_id = ? AND n.post_id >= ?", []any{t.ID, t.ID, replies[len(replies)-1].ID}, func(r store.Row) error {
-		var p pair
-		err := r.Scan(&p.user, &p.post)
-		told[p] = true
-		return err
-	})
+	err = c.All("SELECT n.user_id, n.post_id FROM board_subscriptions s"+
+		" JOIN board_notifications n ON n.user_id = s.user_id"+
+		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND n.thread_id = ? AND n.post_id >= ?",
+		[]any{t.ID, t.ID, replies[len(replies)-1].ID}, func(r store.Row) error {
+			var p pair
+			err := r.Scan(&p.user, &p.post)
+			told[p] = true
+			return err
+		})
 	if err != nil {
 		return err
 	}
 	since := make(map[int64]kernel.Moment) // when followers began to follow
-	err = c.All("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.ID, followersSeeing}, func(r store.Row) error {
+	err = c.All("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
+		" AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.ID, followersSeeing}, func(r store.Row) error {
 		var user int64
 		var at kernel.Moment
 		err := r.Scan(&user, &at)
@@ -129,19 +136,23 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 				to.ids = append(to.ids, user)
 			}
 		}
-		if err := s.notifyFollowers(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID, "reply", "thread", t.ID, to); err != nil {
+		if err := s.notifyFollowers(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID, "reply",
+			"thread", t.ID, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) notifyFollowers(c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience) error {
+func (s *Service) notifyFollowers(
+	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience,
+) error {
 	if to.some && len(to.ids) == 0 {
 		return nil
 	}
 	err := c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
-		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?"+to.sql(),
+		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ?"+
+		" AND mode <> 'none' AND user_id <> ?"+to.sql(),
 		append([]any{kind, t.ID, post, a.User.Name, s.Moment(), target, id, a.ID()}, to.args()...)...)
 	if err != nil {
 		return err

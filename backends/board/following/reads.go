@@ -15,9 +15,11 @@ import (
 // page does not see there what has come behind it meanwhile.
 func (s *Service) NoteRead(c store.Conn, a *rights.Actor, thread, post int64) error {
 	return c.Later("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
-		" ON CONFLICT (user_id, thread_id) DO UPDATE SET last_read_post_id = CASE WHEN excluded.last_read_post_id > board_thread_reads.last_read_post_id"+
+		" ON CONFLICT (user_id, thread_id) DO UPDATE"+
+		" SET last_read_post_id = CASE WHEN excluded.last_read_post_id > board_thread_reads.last_read_post_id"+
 		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END,"+
-		" read_at = CASE WHEN excluded.last_read_post_id >= board_thread_reads.last_read_post_id THEN excluded.read_at ELSE board_thread_reads.read_at END", a.ID(), thread, post, s.Moment())
+		" read_at = CASE WHEN excluded.last_read_post_id >= board_thread_reads.last_read_post_id THEN excluded.read_at"+
+		" ELSE board_thread_reads.read_at END", a.ID(), thread, post, s.Moment())
 }
 
 // MarkRead notes up to which post the actor has read a thread, and that it has seen what
@@ -34,7 +36,8 @@ func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post in
 		if err := s.NoteRead(c, a, thread, min(post, t.Last)); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE "+toldOf, s.Moment(), a.ID(), maxUnseen, thread, post)
+		_, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE "+toldOf, s.Moment(), a.ID(), maxUnseen, thread,
+			post)
 		return err
 	})
 }

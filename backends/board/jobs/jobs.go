@@ -65,14 +65,26 @@ func List(current func() *Work) []jobs.Job {
 		}}
 	}
 	return []jobs.Job{
-		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Admin.Deliver(ctx, w.Webhooks) }),
+		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int,
+			error,
+		) {
+			return w.Admin.Deliver(ctx, w.Webhooks)
+		}),
 		job(JobMail, 5*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Mail.Send(ctx, w.Mails) }),
 		job(JobPurge, time.Hour, func(ctx context.Context, w *Work) (int, error) {
 			n, err := w.Purge(ctx)
 			return int(n), err
 		}),
-		job(JobAttachments, 6*time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Attachments.SweepAttachments(ctx) }),
-		job(JobImages, time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Attachments.StripAttachments(ctx) }),
+		job(JobAttachments, 6*time.Hour, func(ctx context.Context, w *Work) (int,
+			error,
+		) {
+			return w.Attachments.SweepAttachments(ctx)
+		}),
+		job(JobImages, time.Hour, func(ctx context.Context, w *Work) (int,
+			error,
+		) {
+			return w.Attachments.StripAttachments(ctx)
+		}),
 		job(JobArchive, 24*time.Hour, func(ctx context.Context, w *Work) (int, error) {
 			n, err := w.Posts.Archive(ctx)
 			return int(n), err

@@ -71,7 +71,10 @@ func (l letterData) Open() string {
 func (l letterData) Ends() string { return l.Mailing.Link.Ends.Format("2 January 2006, 15:04 MST") }
 
 // linkPages are where links lead, by their kinds.
-var linkPages = map[string]string{accounts.LinkReset: "/reset?token=", accounts.LinkEmail: "/email?token=", accounts.LinkJoin: "/email?token="}
+var linkPages = map[string]string{
+	accounts.LinkReset: "/reset?token=", accounts.LinkEmail: "/email?token=",
+	accounts.LinkJoin: "/email?token=",
+}
 
 func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing), Footer: m.Footer}
@@ -90,14 +93,20 @@ func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 		return nil, err
 	}
 	return &mail.Message{
-		ID: mailing.Key, Name: mailing.Name, Email: mailing.Email, Subject: data.Subject, Text: plain.String(), HTML: rich.String(),
+		ID: mailing.Key, Name: mailing.Name, Email: mailing.Email, Subject: data.Subject, Text: plain.String(),
+		HTML:        rich.String(),
 		Unsubscribe: data.End,
-		About:       []zap.Field{zap.Int64("member", mailing.User), zap.String("mode", mailing.Mode), zap.Int("threads", len(mailing.Threads)+mailing.More)},
+		About: []zap.Field{zap.Int64("member", mailing.User), zap.String("mode", mailing.Mode), zap.Int("threads",
+			len(mailing.Threads)+mailing.More)},
 	}, nil
 }
 
 // linkSubjects are those of mails with links, by their kinds.
-var linkSubjects = map[string]string{accounts.LinkReset: "A new password", accounts.LinkEmail: "Confirm this mail address", accounts.LinkNotice: "Your mail address", accounts.LinkJoin: "Confirm your mail address", accounts.LinkKnown: "You are a member already"}
+var linkSubjects = map[string]string{
+	accounts.LinkReset: "A new password",
+	accounts.LinkEmail: "Confirm this mail address", accounts.LinkNotice: "Your mail address",
+	accounts.LinkJoin: "Confirm your mail address", accounts.LinkKnown: "You are a member already",
+}
 
 func subject(m *mails.Mailing) string {
 	if m.Link != nil {

@@ -45,7 +45,10 @@ func FieldOf(err error, field string) error {
 		return err
 	}
 	d := e.Details[0]
-	return &apierror.Error{Status: e.Status, Code: e.Code, Message: e.Message, Details: []apierror.Detail{{Field: field, Reason: d.Reason, Message: d.Message}}}
+	return &apierror.Error{
+		Status: e.Status, Code: e.Code, Message: e.Message,
+		Details: []apierror.Detail{{Field: field, Reason: d.Reason, Message: d.Message}},
+	}
 }
 
 // Conflict refuses what does not go with how things are now.

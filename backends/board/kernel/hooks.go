@@ -23,7 +23,8 @@ const (
 
 // Topics are all that a webhook can be told of.
 var Topics = []string{
-	TopicThreadCreated, TopicPostCreated, TopicPostHeld, TopicPostApproved, TopicPostRejected, TopicPostEdited, TopicPostDeleted,
+	TopicThreadCreated, TopicPostCreated, TopicPostHeld, TopicPostApproved, TopicPostRejected, TopicPostEdited,
+	TopicPostDeleted,
 	TopicUserRegistered, TopicReportCreated,
 }
 

@@ -60,7 +60,8 @@ func WithPaths(html string, post int64) string {
 	const src, href = ` src="`, ` href="`
 	const named, byID = scheme + ":", scheme + ":/"
 	path := FilesPath(post)
-	return strings.NewReplacer(src+byID, src+"/attachments/", src+named, src+path, href+byID, href+"/attachments/", href+named, href+path).Replace(html)
+	return strings.NewReplacer(src+byID, src+"/attachments/", src+named, src+path, href+byID, href+"/attachments/",
+		href+named, href+path).Replace(html)
 }
 
 // FilesPath is where the files at a post are, by their names.

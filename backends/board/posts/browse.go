@@ -103,11 +103,12 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 // hasUnread looks through the newest threads of a forum.
 func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kernel.Moment) (bool, error) {
 	var page []*content.Thread
-	err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked}, func(r store.Row) error {
-		t, err := content.ScanThread(r)
-		page = append(page, t)
-		return err
-	})
+	err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked},
+		func(r store.Row) error {
+			t, err := content.ScanThread(r)
+			page = append(page, t)
+			return err
+		})
 	if err != nil {
 		return false, err
 	}
@@ -133,7 +134,9 @@ func threadList(a *rights.Actor, id int64) error {
 
 // Threads lists the threads of a forum, newest activity first, behind a cursor.
 // next is the cursor of the page behind; empty: this is the last.
-func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after string, most int) (list []content.ThreadInfo, next string, err error) {
+func (s *Service) Threads(
+	ctx context.Context, a *rights.Actor, in int64, after string, most int,
+) (list []content.ThreadInfo, next string, err error) {
 	var from Position
 	if after != "" {
 		var ok bool
@@ -160,7 +163,9 @@ func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after 
 	return list, next, err
 }
 
-func (s *Service) viewThreads(c store.Conn, access *rights.Access, a *rights.Actor, page []*content.Thread) ([]content.ThreadInfo, error) {
+func (s *Service) viewThreads(
+	c store.Conn, access *rights.Access, a *rights.Actor, page []*content.Thread,
+) ([]content.ThreadInfo, error) {
 	noted, err := content.MarksOf(c, a, page)
 	if err != nil {
 		return nil, err
@@ -205,7 +210,9 @@ func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list [
 
 // Recent lists the threads with the newest posts that the actor sees, of one
 // forum or (0) of all, each with its first post.
-func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most int) (threads []content.ThreadInfo, first []content.PostInfo, err error) {
+func (s *Service) Recent(
+	ctx context.Context, a *rights.Actor, in int64, most int,
+) (threads []content.ThreadInfo, first []content.PostInfo, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -222,11 +229,12 @@ func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most in
 			if in != 0 && id != in || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
-			err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most}, func(r store.Row) error {
-				t, err := content.ScanThread(r)
-				page = append(page, t)
-				return err
-			})
+			err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most},
+				func(r store.Row) error {
+					t, err := content.ScanThread(r)
+					page = append(page, t)
+					return err
+				})
 			if err != nil {
 				return err
 			}
@@ -242,7 +250,8 @@ func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most in
 			if err != nil {
 				return err
 			}
-			threads, first = append(threads, content.ViewThread(access, a, t, content.Marks{}, now)), append(first, content.ViewPost(p))
+			threads, first = append(threads, content.ViewThread(access, a, t, content.Marks{}, now)),
+				append(first, content.ViewPost(p))
 		}
 		return nil
 	})
@@ -250,7 +259,9 @@ func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most in
 }
 
 // Forum reads a forum with those above and below it.
-func (s *Service) Forum(ctx context.Context, a *rights.Actor, id int64) (f ForumEntry, above []content.ForumInfo, below []ForumEntry, err error) {
+func (s *Service) Forum(
+	ctx context.Context, a *rights.Actor, id int64,
+) (f ForumEntry, above []content.ForumInfo, below []ForumEntry, err error) {
 	list, err := s.Forums(ctx, a)
 	if err != nil {
 		return f, nil, nil, err
@@ -273,7 +284,8 @@ func (s *Service) Forum(ctx context.Context, a *rights.Actor, id int64) (f Forum
 // viewForum is a forum as an actor sees it.
 func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *content.Forum) content.ForumInfo {
 	view := content.ForumInfo{
-		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth, Position: f.Position,
+		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth,
+		Position:    f.Position,
 		Description: f.Description, IsOpen: f.Open, RequiresPrefix: f.RequiresPrefix, Prefixes: []content.PrefixInfo{},
 	}
 	if f.Link.Valid {

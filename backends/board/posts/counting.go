@@ -85,7 +85,8 @@ func (s *Service) ReturnViews(by map[int64]int64) { s.views.giveBack(by) }
 // WriteViews writes views, in order, so that two nodes do not lock each other out.
 func WriteViews(c store.Conn, by map[int64]int64) error {
 	for _, thread := range slices.Sorted(maps.Keys(by)) {
-		if _, err := c.Exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", by[thread], thread); err != nil {
+		if _, err := c.Exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?",
+			by[thread], thread); err != nil {
 			return err
 		}
 	}

@@ -112,7 +112,9 @@ func (p Position) args() (at kernel.Moment, id int64) {
 
 // threads reads a page of a forum: what everyone sees or a moderator sees, and
 // the actor's own held threads.
-func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Position, limit int) (page []*content.Thread, more bool, err error) {
+func (s *Service) threads(
+	c store.Conn, a *rights.Actor, forum int64, after Position, limit int,
+) (page []*content.Thread, more bool, err error) {
 	at, id := after.args()
 	shows, own := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
 	collect := func(r store.Row) error {
@@ -149,7 +151,9 @@ func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Posi
 }
 
 // Posts reads a page of a thread that the actor sees, behind the post after.
-func (s *Service) Posts(ctx context.Context, a *rights.Actor, thread, after int64, limit int) (list []content.PostInfo, more bool, err error) {
+func (s *Service) Posts(
+	ctx context.Context, a *rights.Actor, thread, after int64, limit int,
+) (list []content.PostInfo, more bool, err error) {
 	err = s.ReadBriefly(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
@@ -167,7 +171,9 @@ func (s *Service) Posts(ctx context.Context, a *rights.Actor, thread, after int6
 }
 
 // posts reads a page of a thread, likewise.
-func (s *Service) posts(c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int) (page []*content.Post, more bool, err error) {
+func (s *Service) posts(
+	c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int,
+) (page []*content.Post, more bool, err error) {
 	shows := a.Shows(t.Forum)
 	collect := func(r store.Row) error {
 		p, err := content.ScanPost(r)
@@ -190,7 +196,8 @@ func (s *Service) posts(c store.Conn, a *rights.Actor, t *content.Thread, after 
 			return nil, false, err
 		}
 		for _, id := range held {
-			p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, id))
+			p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
+				" AND p.id = ?", t.ID, id))
 			if err != nil {
 				return nil, false, err
 			}

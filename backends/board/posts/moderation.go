@@ -26,13 +26,16 @@ func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to in
 
 // shift is settle but for what it means to the forum: so many more threads and
 // posts, which the caller counts at the end.
-func (s *Service) shift(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) (threads, posts int64, err error) {
+func (s *Service) shift(
+	c store.Conn, t *content.Thread, p *content.Post, to int64, reason string,
+) (threads, posts int64, err error) {
 	from := p.Visibility
 	if from == to {
 		return 0, 0, nil
 	}
 	shown := int64(kernel.Bool(to == rights.Visible) - kernel.Bool(from == rights.Visible))
-	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", shown, kernel.Null(p.Author)); err != nil {
+	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?",
+		shown, kernel.Null(p.Author)); err != nil {
 		return 0, 0, err
 	}
 	starts := p.Number == 1
@@ -44,11 +47,13 @@ func (s *Service) shift(c store.Conn, t *content.Thread, p *content.Post, to int
 			return 0, 0, err
 		}
 	}
-	if _, err := c.Exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?", to, t.ID, p.ID); err != nil {
+	if _, err := c.Exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?",
+		to, t.ID, p.ID); err != nil {
 		return 0, 0, err
 	}
 	held := sql.NullString{String: reason, Valid: to == rights.Unapproved}
-	if _, err := c.Exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?", to, held, p.ID); err != nil {
+	if _, err := c.Exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?",
+		to, held, p.ID); err != nil {
 		return 0, 0, err
 	}
 	p.Visibility = to
@@ -82,7 +87,8 @@ func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
 // posts more the forum shows.
 func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
 	t.Replies += shown
-	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID); err != nil || t.Visibility != rights.Visible {
+	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID); err != nil ||
+		t.Visibility != rights.Visible {
 		return 0, err
 	}
 	return shown, content.CountPosts(c, p.Author, t.Forum, shown)
@@ -94,20 +100,25 @@ func lastOfThread(c store.Conn, t *content.Thread) error {
 	var id int64
 	var at kernel.Moment
 	var name string
-	err := c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID).Scan(&id, &at, &name)
+	err := c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0"+
+		" ORDER BY p.id DESC LIMIT 1", t.ID).Scan(&id, &at, &name)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? ORDER BY p.id LIMIT 1", t.ID).Scan(&id, &at, &name)
+		err = c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? ORDER BY p.id LIMIT 1",
+			t.ID).Scan(&id, &at, &name)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?", id, at, name, t.ID)
+	_, err = c.Exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?",
+		id, at, name, t.ID)
 	return err
 }
 
 // Delete hides a post; a first post hides its thread. One that is not as match
 // says stays.
-func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
+func (s *Service) Delete(
+	ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match,
+) (changed bool, err error) {
 	err = s.Write(ctx, func(c store.Conn) error {
 		changed, err = s.DeleteBy(c, a, inThread, id, match)
 		return err
@@ -116,7 +127,9 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int6
 }
 
 // DeleteBy is Delete as a part of a transaction.
-func (s *Service) DeleteBy(c store.Conn, a *rights.Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
+func (s *Service) DeleteBy(
+	c store.Conn, a *rights.Actor, inThread, id int64, match rest.Match,
+) (changed bool, err error) {
 	at, err := placeOf(c, a, inThread, id, c.Lock())
 	if err != nil {
 		return false, err
@@ -188,7 +201,9 @@ func (s *Service) Reject(ctx context.Context, a *rights.Actor, id int64, d Decis
 	return s.moderate(ctx, a, id, rights.Unapproved, rights.Deleted, rights.ContentApprove, "post.reject", d)
 }
 
-func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision) (done Settled, err error) {
+func (s *Service) moderate(
+	ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision,
+) (done Settled, err error) {
 	reason, reasonErr := kernel.CheckReason(d.Reason)
 	err = s.Write(ctx, func(c store.Conn) error {
 		if from == rights.Deleted {
@@ -219,7 +234,8 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 			return err
 		}
 		if from == rights.Deleted {
-			if err := search.Index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil { // the archive may be older than its words
+			// the archive may be older than its words
+			if err := search.Index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil {
 				return err
 			}
 		}
@@ -273,7 +289,8 @@ func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, hel
 			return err
 		}
 	} else {
-		if err := s.following.Notify(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID, p.Number == 1); err != nil {
+		if err := s.following.Notify(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID,
+			p.Number == 1); err != nil {
 			return err
 		}
 	}
@@ -297,7 +314,9 @@ type Files []attachments.Attachment
 
 // Queue lists held posts, oldest first, of one forum or (0) of all in which the
 // actor may approve.
-func (s *Service) Queue(ctx context.Context, a *rights.Actor, in, after int64, limit int) (list []Held, next int64, err error) {
+func (s *Service) Queue(
+	ctx context.Context, a *rights.Actor, in, after int64, limit int,
+) (list []Held, next int64, err error) {
 	forums, err := s.Moderated(ctx, a, in)
 	if err != nil {
 		return nil, 0, err
@@ -383,12 +402,15 @@ func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change 
 
 // mayChange checks every part before any is done, and finds the forum that the
 // Thread goes to; nil: it stays.
-func (s *Service) mayChange(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, change ThreadChange) (target *content.Forum, err error) {
+func (s *Service) mayChange(
+	c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, change ThreadChange,
+) (target *content.Forum, err error) {
 	no := func(field string) error {
 		return kernel.Forbidden(field, "no_permission", "you may not change this of the thread")
 	}
 	if change.Title != nil || change.Prefix != nil {
-		owner := a.Owns(t.Author) && a.Has(t.Forum, rights.PostEditOwn) && (!t.Locked && f.Open || a.Has(t.Forum, rights.LockBypass)) &&
+		owner := a.Owns(t.Author) && a.Has(t.Forum, rights.PostEditOwn) && (!t.Locked && f.Open ||
+			a.Has(t.Forum, rights.LockBypass)) &&
 			!s.windowClosed(a, f, &content.Post{Created: t.Created}, s.Moment())
 		if !a.Has(t.Forum, rights.ThreadEditTitle) && !owner {
 			return nil, no("title")
@@ -421,7 +443,9 @@ func (s *Service) mayChange(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	return target, nil
 }
 
-func (s *Service) change(c store.Conn, a *rights.Actor, access *rights.Access, f, target *content.Forum, t *content.Thread, change ThreadChange) error {
+func (s *Service) change(
+	c store.Conn, a *rights.Actor, access *rights.Access, f, target *content.Forum, t *content.Thread, change ThreadChange,
+) error {
 	if change.Title != nil {
 		if err := s.retitle(c, a, f, t, *change.Title); err != nil {
 			return err
@@ -447,21 +471,27 @@ func (s *Service) change(c store.Conn, a *rights.Actor, access *rights.Access, f
 		to             *bool
 		column, action string
 		right          rights.Mask
-	}{{change.Locked, "is_locked", "thread.lock", rights.ThreadLock}, {change.Sticky, "is_sticky", "thread.stick", rights.ThreadStick}} {
+	}{
+		{change.Locked, "is_locked", "thread.lock", rights.ThreadLock},
+		{change.Sticky, "is_sticky", "thread.stick", rights.ThreadStick},
+	} {
 		if flag.to == nil {
 			continue
 		}
-		if err := s.rights.Logged(c, a, flag.action, flag.right, t.Forum, t.ID, 0, kernel.Itoa(int64(kernel.Bool(*flag.to)))); err != nil {
+		if err := s.rights.Logged(c, a, flag.action, flag.right, t.Forum, t.ID, 0,
+			kernel.Itoa(int64(kernel.Bool(*flag.to)))); err != nil {
 			return err
 		}
-		if _, err := c.Exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?", kernel.Bool(*flag.to), t.ID); err != nil {
+		if _, err := c.Exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?",
+			kernel.Bool(*flag.to), t.ID); err != nil {
 			return err
 		}
 	}
 	if target == nil {
 		return nil
 	}
-	if err := s.rights.Logged(c, a, "thread.move", rights.ThreadMove, t.Forum, t.ID, 0, "to forum "+kernel.Itoa(target.ID)); err != nil {
+	if err := s.rights.Logged(c, a, "thread.move", rights.ThreadMove, t.Forum, t.ID, 0, "to forum "+
+		kernel.Itoa(target.ID)); err != nil {
 		return err
 	}
 	return move(c, t, target.ID)
@@ -488,18 +518,21 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	if err := s.rights.Logged(c, a, "thread.edit", rights.ThreadEditTitle, t.Forum, t.ID, 0, detail); err != nil {
 		return err
 	}
-	if _, err := c.Exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, kernel.Slug(title), t.ID); err != nil {
+	if _, err := c.Exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?",
+		title, kernel.Slug(title), t.ID); err != nil {
 		return err
 	}
 	t.Title = title
-	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, t.First))
+	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
+		" AND p.id = ?", t.ID, t.First))
 	if err != nil {
 		return err
 	}
 	if err := search.Index(c, p.ID, true, title, p.Message); err != nil {
 		return err
 	}
-	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) || a.Rights.Access.Words.Holds(title)) {
+	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) ||
+		a.Rights.Access.Words.Holds(title)) {
 		return nil
 	}
 	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
@@ -514,7 +547,8 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 	for _, statement := range []string{
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
-		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)", // for the moderators there
+		// for the moderators there
+		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 	} {
 		if _, err := c.Exec(statement, to, t.ID); err != nil {

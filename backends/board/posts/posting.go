@@ -62,7 +62,9 @@ type Posted struct {
 func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
 
 // StartThread starts a thread in a forum.
-func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, request NewThread, once Once) (Posted, error) {
+func (s *Service) StartThread(
+	ctx context.Context, a *rights.Actor, in int64, request NewThread, once Once,
+) (Posted, error) {
 	given, titleErr := a.Rights.Settings.CheckTitle(request.Title)
 	body := compose(a, request.Message)
 	access, err := s.rights.CurrentAccess(ctx)
@@ -99,9 +101,11 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 			Forum: f.ID, Title: title, Slug: kernel.Slug(title), Author: a.ID(), AuthorName: a.User.Name, Prefix: request.Prefix,
 			Visibility: w.visibility, LastPoster: a.User.Name, Created: w.now, LastAt: w.now, Next: 1,
 		}
-		err = c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility, last_poster_name, created_at, last_post_at)"+
+		err = c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility,"+
+			" last_poster_name, created_at, last_post_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-			t.Forum, t.Title, t.Slug, kernel.Null(t.Author), t.AuthorName, kernel.Null(t.Prefix), t.Visibility, t.LastPoster, t.Created, t.LastAt).Scan(&t.ID)
+			t.Forum, t.Title, t.Slug, kernel.Null(t.Author), t.AuthorName, kernel.Null(t.Prefix), t.Visibility, t.LastPoster,
+			t.Created, t.LastAt).Scan(&t.ID)
 		if err != nil {
 			return done, err
 		}
@@ -116,7 +120,8 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 		if err := s.rights.Used(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
 			return done, err
 		}
-		return Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
+		return Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}, s.conclude(c, a, t, p, w,
+			request.Subscribe)
 	})
 }
 
@@ -295,12 +300,14 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.
 		return kernel.Flooded(free.Sub(now))
 	}
 	if f.FloodSeconds.Int64 > 0 {
-		err := c.Later("INSERT INTO board_forum_floods (user_id, forum_id, full_at) VALUES (?, ?, ?) ON CONFLICT (user_id, forum_id) DO UPDATE SET full_at = excluded.full_at", a.ID(), f.ID, own)
+		err := c.Later("INSERT INTO board_forum_floods (user_id, forum_id, full_at) VALUES (?, ?, ?)"+
+			" ON CONFLICT (user_id, forum_id) DO UPDATE SET full_at = excluded.full_at", a.ID(), f.ID, own)
 		if err != nil {
 			return err
 		}
 	}
-	return c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", full[0], full[1], full[2], a.ID())
+	return c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?",
+		full[0], full[1], full[2], a.ID())
 }
 
 // heldBecause is why a post of an author who does not pass by the queue goes
@@ -334,14 +341,17 @@ func BodyHash(text string) string {
 
 // insert adds a post to its thread, with its files and everything that counts it but
 // the forum.
-func (s *Service) insert(c store.Conn, a *rights.Actor, t *content.Thread, w writing, files []*attachments.Received) (id int64, err error) {
+func (s *Service) insert(
+	c store.Conn, a *rights.Actor, t *content.Thread, w writing, files []*attachments.Received,
+) (id int64, err error) {
 	if id, err = insertID(c, a, t, w, len(files) > 0); err != nil {
 		return 0, err
 	}
 	if err := announce(c, a, t, id, files, w.now); err != nil {
 		return 0, err
 	}
-	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
+	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message,"+
+		" message_html, render_version, body_hash, created_at)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		t.ID, id, t.Next, kernel.Null(a.ID()), a.User.Name, w.visibility, w.text, w.html, markup.Version, w.hash, w.now)
 	if err != nil {
@@ -355,9 +365,11 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *content.Thread, w wri
 	shown := int64(kernel.Bool(w.visibility == rights.Visible))
 	switch {
 	case starts:
-		err = c.Later("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?", id, id, t.ID)
+		err = c.Later("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?",
+			id, id, t.ID)
 	case shown == 1:
-		err = c.Later("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id = ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
+		err = c.Later("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id ="+
+			" ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
 			id, a.User.Name, max(w.now, t.LastAt), t.ID)
 	default:
 		err = c.Later("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.ID)
@@ -379,14 +391,20 @@ func (s *Service) insert(c store.Conn, a *rights.Actor, t *content.Thread, w wri
 	if err := s.emitPosted(c, t, p, w.held); err != nil {
 		return 0, err
 	}
-	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.ID())
+	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?",
+		shown, w.now, a.ID())
 	return id, err
 }
 
 // insertID gives a post its id; at once where rows that refer to it follow.
 func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnce bool) (int64, error) {
-	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
-	values := []any{kernel.Null(w.id), t.ID, t.Forum, kernel.Null(a.ID()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now}
+	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
+		" created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	values := []any{
+		kernel.Null(w.id), t.ID, t.Forum, kernel.Null(a.ID()), w.visibility,
+		sql.NullString{String: w.held, Valid: w.held != ""},
+		w.now,
+	}
 	if w.id != 0 && !atOnce {
 		return w.id, c.Later(statement, values...)
 	}
@@ -397,13 +415,16 @@ func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnc
 
 // conclude ends the transaction of a post: it subscribes the author, marks the
 // author's own post as read, and last counts the post in the forum.
-func (s *Service) conclude(c store.Conn, a *rights.Actor, t *content.Thread, post int64, w writing, subscribe bool) error {
+func (s *Service) conclude(
+	c store.Conn, a *rights.Actor, t *content.Thread, post int64, w writing, subscribe bool,
+) error {
 	if subscribe && a.Has(t.Forum, rights.ForumSubscribe) {
 		if err := s.following.Follow(c, a, following.Thread, t.ID, "instant"); err != nil {
 			return err
 		}
 	}
-	if err := s.following.NoteRead(c, a, t.ID, post); err != nil || w.visibility != rights.Visible || t.Visibility != rights.Visible {
+	if err := s.following.NoteRead(c, a, t.ID, post); err != nil || w.visibility != rights.Visible ||
+		t.Visibility != rights.Visible {
 		return err
 	}
 	return content.Count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)
@@ -418,11 +439,14 @@ type turnOf struct{ thread, author int64 }
 // Its transaction is read committed: it holds the key, then the thread, then the
 // author before it decides by what they are, so no race that counts is lost
 // unnoticed, and none is lost for what happens in other threads.
-func (s *Service) once(ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error)) (done Posted, err error) {
+func (s *Service) once(
+	ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error),
+) (done Posted, err error) {
 	err = s.Write(store.InTurn(store.ReleaseEarly(store.ReadCommitted(ctx)), turn), func(c store.Conn) (err error) {
 		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
 		if errors.Is(err, idempotency.ErrMismatch) {
-			return kernel.Invalid(idempotency.Header, "idempotency_mismatch", "this Idempotency-Key was used for another request")
+			return kernel.Invalid(idempotency.Header, "idempotency_mismatch",
+				"this Idempotency-Key was used for another request")
 		}
 		return err
 	})

@@ -32,5 +32,8 @@ type Options struct {
 
 // New returns the posts of a board.
 func New(board *kernel.Server, o Options) *Service {
-	return &Service{Server: board, rights: o.Rights, attachments: o.Attachments, following: o.Following, search: o.Search, views: o.Views}
+	return &Service{
+		Server: board, rights: o.Rights, attachments: o.Attachments, following: o.Following, search: o.Search,
+		views: o.Views,
+	}
 }

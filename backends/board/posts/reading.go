@@ -109,7 +109,9 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	return page, nil
 }
 
-func (s *Service) viewPostFor(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment) PostView {
+func (s *Service) viewPostFor(
+	a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment,
+) PostView {
 	view := PostView{PostInfo: content.ViewPost(p)}
 	_, editErr := s.mayEdit(a, f, t, p, now)
 	_, deleteErr := mayDelete(a, f, t, p)
@@ -134,7 +136,11 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	for _, part := range []struct {
 		can    *bool
 		change ThreadChange
-	}{{&can.Title, ThreadChange{Title: &title}}, {&can.Lock, ThreadChange{Locked: &yes}}, {&can.Stick, ThreadChange{Sticky: &yes}}} {
+	}{
+		{&can.Title, ThreadChange{Title: &title}},
+		{&can.Lock, ThreadChange{Locked: &yes}},
+		{&can.Stick, ThreadChange{Sticky: &yes}},
+	} {
 		_, err := s.mayChange(c, a, f, t, part.change)
 		*part.can = err == nil
 	}
@@ -214,7 +220,11 @@ type Place struct {
 
 // PlaceOf finds the page of a post, in pages of most posts.
 func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
-	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) { return content.PostByID(c, a, id, "") }, most)
+	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post,
+		error,
+	) {
+		return content.PostByID(c, a, id, "")
+	}, most)
 }
 
 // FirstUnread finds the first post of a thread that is new to the actor, or else
@@ -290,7 +300,9 @@ func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread
 	return t, p, err
 }
 
-func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), most int) (place Place, err error) {
+func (s *Service) place(
+	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), most int,
+) (place Place, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return place, err
@@ -327,7 +339,9 @@ func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (
 }
 
 // Post reads a post of a thread, with what the actor may do to it.
-func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view PostView, info content.ThreadInfo, err error) {
+func (s *Service) Post(
+	ctx context.Context, a *rights.Actor, in, id int64,
+) (view PostView, info content.ThreadInfo, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return view, info, err
@@ -336,7 +350,8 @@ func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view
 		at, err := placeOf(c, a, in, id, "")
 		if err == nil {
 			now := s.Moment()
-			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(access, a, at.thread, content.Marks{}, now)
+			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(access, a, at.thread,
+				content.Marks{}, now)
 		}
 		return err
 	})
@@ -344,7 +359,9 @@ func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view
 }
 
 // PostByID is Post by the id of the post alone.
-func (s *Service) PostByID(ctx context.Context, a *rights.Actor, id int64) (view PostView, info content.ThreadInfo, err error) {
+func (s *Service) PostByID(
+	ctx context.Context, a *rights.Actor, id int64,
+) (view PostView, info content.ThreadInfo, err error) {
 	var in int64
 	err = s.Read(ctx, func(c store.Conn) error {
 		return kernel.OrNotFound(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))

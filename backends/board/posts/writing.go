@@ -70,7 +70,8 @@ func Quote(p content.PostInfo, files []attachments.Attachment) string {
 	for _, f := range slices.Backward(files) { // a name is that of the newest
 		from, to := "](attachment:", "](/attachments/"+kernel.Itoa(f.ID)
 		plain, escaped := from+f.Name, from+url.PathEscape(f.Name)
-		named = append(named, "](<"+strings.TrimPrefix(plain, "](")+">", to, plain+")", to+")", plain+" ", to+" ", escaped+")", to+")", escaped+" ", to+" ")
+		named = append(named, "](<"+strings.TrimPrefix(plain, "](")+">", to, plain+")", to+")", plain+" ", to+" ",
+			escaped+")", to+")", escaped+" ", to+" ")
 	}
 	message := strings.NewReplacer(named...).Replace(p.Message)
 	var b strings.Builder

@@ -137,12 +137,16 @@ func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 }
 
 // UserColumns are what ScanUser reads, of board_users u.
-const UserColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone"
+const UserColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0)," +
+	" u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone"
 
 // ScanUser reads a member, and what the statement has more.
 func ScanUser(r store.Row, more ...any) (*User, error) {
 	u := new(User)
-	return u, r.Scan(append([]any{&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount, &u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone}, more...)...)
+	return u, r.Scan(append([]any{
+		&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount,
+		&u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone,
+	}, more...)...)
 }
 
 // LoadUser reads a member with its groups.
@@ -157,12 +161,13 @@ func LoadUser(c store.Conn, id int64) (*User, error) {
 // LoadGroups adds the member's groups, sorted.
 func LoadGroups(c store.Conn, u *User) error {
 	u.Groups = nil
-	return c.All("SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id", []any{u.ID}, func(r store.Row) error {
-		var id int64
-		err := r.Scan(&id)
-		u.Groups = append(u.Groups, id)
-		return err
-	})
+	return c.All("SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id",
+		[]any{u.ID}, func(r store.Row) error {
+			var id int64
+			err := r.Scan(&id)
+			u.Groups = append(u.Groups, id)
+			return err
+		})
 }
 
 // UserID implements rest.Identity.
@@ -175,11 +180,14 @@ func (a *Actor) UserID() string {
 
 // Logged notes a change by a moderator, and with it the use of a right that the
 // actor has only as an administrator.
-func (s *Service) Logged(c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string) error {
+func (s *Service) Logged(
+	c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string,
+) error {
 	if a.beyond(forum, right) {
 		detail = kernel.JoinDetail(AsAdministrator, detail)
 	}
-	_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?)",
 		kernel.Null(a.ID()), action, kernel.Null(forum), kernel.Null(thread), kernel.Null(post), detail, s.Moment())
 	return err
 }

@@ -69,7 +69,8 @@ func (l *LookLog) GiveBack(fresh map[look]kernel.Moment) {
 
 // WriteLooks writes looks into the log.
 func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
-	order := slices.SortedFunc(maps.Keys(fresh), func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
+	order := slices.SortedFunc(maps.Keys(fresh),
+		func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
 	for _, at := range order {
 		action := "forum.look"
 		if at.forum == 0 {

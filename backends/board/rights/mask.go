@@ -76,17 +76,21 @@ func (m Mask) Has(rights Mask) bool { return m&rights == rights }
 // MaskNames are the words of fixtures and forms.
 var MaskNames = map[string]Mask{
 	"forum.view": ForumView, "thread.view": ThreadView, "thread.viewOthers": ThreadViewOthers, "thread.post": ThreadPost,
-	"reply.post": ReplyPost, "post.editOwn": PostEditOwn, "post.editOthers": PostEditOthers, "post.deleteOwn": PostDeleteOwn,
+	"reply.post": ReplyPost, "post.editOwn": PostEditOwn, "post.editOthers": PostEditOthers,
+	"post.deleteOwn":    PostDeleteOwn,
 	"post.deleteOthers": PostDeleteOthers, "post.restore": PostRestore, "content.viewUnapproved": ContentViewUnapproved,
-	"content.viewDeleted": ContentViewDeleted, "content.approve": ContentApprove, "thread.lock": ThreadLock, "thread.stick": ThreadStick,
-	"thread.move": ThreadMove, "thread.editTitle": ThreadEditTitle, "attachment.upload": AttachmentUpload,
+	"content.viewDeleted": ContentViewDeleted, "content.approve": ContentApprove, "thread.lock": ThreadLock,
+	"thread.stick": ThreadStick,
+	"thread.move":  ThreadMove, "thread.editTitle": ThreadEditTitle, "attachment.upload": AttachmentUpload,
 	"attachment.download": AttachmentDownload, "forum.search": ForumSearch, "forum.subscribe": ForumSubscribe,
 	"board.viewOffline": BoardViewOffline, "flood.bypass": FloodBypass, "moderation.bypass": ModerationBypass,
-	"editWindow.bypass": EditWindowBypass, "memberlist.view": MemberlistView, "profile.view": ProfileView, "token.issue": TokenIssue,
+	"editWindow.bypass": EditWindowBypass, "memberlist.view": MemberlistView, "profile.view": ProfileView,
+	"token.issue":   TokenIssue,
 	"report.create": ReportCreate, "admin.access": AdminAccess, "lock.bypass": LockBypass,
 }
 
 // RestrictNames are the words of restrictions.
 var RestrictNames = map[string]Mask{
-	"thread.needsApproval": ThreadNeedsApproval, "reply.needsApproval": ReplyNeedsApproval, "edit.needsApproval": EditNeedsApproval,
+	"thread.needsApproval": ThreadNeedsApproval, "reply.needsApproval": ReplyNeedsApproval,
+	"edit.needsApproval": EditNeedsApproval,
 }

@@ -24,13 +24,15 @@ func Index(c store.Conn, id int64, starts bool, title, message string) error {
 		title = ""
 	}
 	if c.Dialect() == store.Postgres {
-		return c.Later(IndexRows(store.Postgres)+"VALUES "+IndexRow(store.Postgres)+" ON CONFLICT (post_id) DO UPDATE SET words = excluded.words",
+		return c.Later(IndexRows(store.Postgres)+"VALUES "+IndexRow(store.Postgres)+" ON CONFLICT (post_id) DO UPDATE"+
+			" SET words = excluded.words",
 			IndexValues(store.Postgres, id, title, message)...)
 	}
 	if err := c.Last("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
 		return err
 	}
-	return c.Last(IndexRows(store.SQLite)+"VALUES "+IndexRow(store.SQLite), IndexValues(store.SQLite, id, title, message)...)
+	return c.Last(IndexRows(store.SQLite)+"VALUES "+IndexRow(store.SQLite), IndexValues(store.SQLite, id, title,
+		message)...)
 }
 
 // IndexRows is the statement that makes posts findable, up to its rows.
@@ -163,7 +165,11 @@ func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 		var n int
 		begun := time.Now()
 		var state string
-		if err := s.Read(ctx, func(c store.Conn) (err error) { state, err = kernel.StoredSetting(c, SettingIndexed); return err }); err != nil || state == IndexedAll {
+		if err := s.Read(ctx, func(c store.Conn) (err error) {
+			state, err = kernel.StoredSetting(c,
+				SettingIndexed)
+			return err
+		}); err != nil || state == IndexedAll {
 			return done, err
 		}
 		if err := s.Write(ctx, func(c store.Conn) (err error) { n, err = indexPosts(c); return err }); err != nil {
@@ -184,11 +190,13 @@ func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 // indexPosts does the next batch. Its row of the settings keeps other nodes from doing
 // the same. What is archived is found when it is restored, and indexed then.
 func indexPosts(c store.Conn) (n int, err error) {
-	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING", SettingIndexed); err != nil {
+	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
+		SettingIndexed); err != nil {
 		return 0, err
 	}
 	var state string
-	if err := c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), SettingIndexed).Scan(&state); err != nil || state == IndexedAll {
+	if err := c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), SettingIndexed).Scan(&state); err != nil ||
+		state == IndexedAll {
 		return 0, err
 	}
 	last, err := strconv.ParseInt(state, 10, 64)
@@ -200,8 +208,10 @@ func indexPosts(c store.Conn) (n int, err error) {
 		title, message string
 	}
 	var batch []written
-	err = c.All("SELECT i.id, COALESCE(p.number, 0), t.title, COALESCE(p.message, '') FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id"+
-		" LEFT JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id"+content.Limit(c.Dialect()), []any{last, indexedBatch}, func(r store.Row) error {
+	err = c.All("SELECT i.id, COALESCE(p.number, 0), t.title, COALESCE(p.message, '') FROM board_post_ids i"+
+		" JOIN board_threads t ON t.id = i.thread_id"+
+		" LEFT JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id"+
+		content.Limit(c.Dialect()), []any{last, indexedBatch}, func(r store.Row) error {
 		var p written
 		err := r.Scan(&p.id, &p.number, &p.title, &p.message)
 		batch = append(batch, p)
@@ -217,7 +227,8 @@ func indexPosts(c store.Conn) (n int, err error) {
 			break
 		}
 		next = kernel.Itoa(p.id)
-		if p.number == 0 || c.Dialect() == store.SQLite && text.IsASCII(p.title) && text.IsASCII(p.message) { // its index has split that alike
+		// its index has split that alike
+		if p.number == 0 || c.Dialect() == store.SQLite && text.IsASCII(p.title) && text.IsASCII(p.message) {
 			continue
 		}
 		if err := Index(c, p.id, p.number == 1, p.title, p.message); err != nil {

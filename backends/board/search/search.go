@@ -83,7 +83,8 @@ func searchIDs(c store.Conn, phrases [][]string, filter condition, q Query) (pag
 			return nil, 0, err
 		}
 		if len(with) > 0 {
-			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" + kernel.Marks(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
+			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" +
+				kernel.Marks(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
 			err = c.All(statement, append(with, filter.args...), func(r store.Row) error {
 				var id int64
 				err := r.Scan(&id)
@@ -149,12 +150,15 @@ func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err erro
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	statement := "SELECT " + content.PostColumns + ", " + content.ThreadColumns + " FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id" +
+	statement := "SELECT " + content.PostColumns + ", " + content.ThreadColumns +
+		" FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id" +
+		" JOIN board_threads t ON t.id = i.thread_id" +
 		" WHERE i.id IN (" + kernel.Marks(len(ids)) + ") ORDER BY i.id DESC"
 	err = c.All(statement, ids, func(r store.Row) error {
 		t := new(content.Thread)
 		p, err := content.ScanPost(content.Tail{Row: r, More: []any{t}})
-		if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) && a.Sees(t.Forum, t.Author, p.Author, p.Visibility) {
+		if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) && a.Sees(t.Forum, t.Author, p.Author,
+			p.Visibility) {
 			list = append(list, Found{p, t})
 		}
 		return err

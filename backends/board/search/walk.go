@@ -75,11 +75,13 @@ func WordsOfIndex() content.Listing {
 // subquery with OFFSET 0 or LIMIT is planned without the order of the whole.
 
 // wordsOfWindow has the arguments words, id, id, limit.
-const wordsOfWindow = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? AND s.post_id >= ? OFFSET 0) w" +
+const wordsOfWindow = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s" +
+	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? AND s.post_id >= ? OFFSET 0) w" +
 	" ORDER BY w.post_id DESC LIMIT ?"
 
 // wordsOfAll has the arguments words, id, limit; what is beyond the limit is any.
-const wordsOfAll = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? LIMIT ?) w ORDER BY w.post_id DESC"
+const wordsOfAll = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s" +
+	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? LIMIT ?) w ORDER BY w.post_id DESC"
 
 // nextWindow looks at windows of ids until one has posts with the words.
 func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {

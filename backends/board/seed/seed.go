@@ -63,8 +63,10 @@ func (s *Service) LoadFixture(ctx context.Context, from io.Reader, o Options) (t
 	}
 	digest := sha256.Sum256(head)
 	sd := &seeder{
-		service: s, ctx: ctx, Options: o, lines: &lineReader{from: text}, fixture: hex.EncodeToString(digest[:16]), done: make(map[string]int),
-		users: make(map[string]author), forums: make(map[string]int64), prefixes: make(map[string]int64), tokens: []MadeToken{},
+		service: s, ctx: ctx, Options: o, lines: &lineReader{from: text}, fixture: hex.EncodeToString(digest[:16]),
+		done:  make(map[string]int),
+		users: make(map[string]author), forums: make(map[string]int64), prefixes: make(map[string]int64),
+		tokens: []MadeToken{},
 	}
 	if err := sd.resume(); err != nil {
 		return nil, err
@@ -240,7 +242,8 @@ func (sd *seeder) resume() error {
 
 // note keeps how much of a part is in, in the transaction that adds it.
 func (sd *seeder) note(c store.Conn, part string, done int) error {
-	_, err := c.Exec("INSERT INTO board_seeds (fixture, part, done) VALUES (?, ?, ?) ON CONFLICT (fixture, part) DO UPDATE SET done = excluded.done", sd.fixture, part, done)
+	_, err := c.Exec("INSERT INTO board_seeds (fixture, part, done) VALUES (?, ?, ?) ON CONFLICT (fixture, part)"+
+		" DO UPDATE SET done = excluded.done", sd.fixture, part, done)
 	return err
 }
 

@@ -234,10 +234,16 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 		return err
 	}
 	var (
-		threadRows = bulk{"INSERT INTO board_threads (id, forum_id, title, slug, author_id, author_name, prefix_id, visibility, is_sticky, is_locked, reply_count, view_count," +
-			" first_post_id, last_post_id, last_poster_name, created_at, last_post_at, next_number) VALUES ", placeholders(18), nil}
-		idRows   = bulk{"INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES ", placeholders(7), nil}
-		postRows = bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at," +
+		threadRows = bulk{
+			"INSERT INTO board_threads (id, forum_id, title, slug, author_id, author_name, prefix_id," +
+				" visibility, is_sticky, is_locked, reply_count, view_count," +
+				" first_post_id, last_post_id, last_poster_name, created_at, last_post_at, next_number) VALUES ",
+			placeholders(18), nil,
+		}
+		idRows = bulk{"INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
+			" created_at) VALUES ", placeholders(7), nil}
+		postRows = bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message," +
+			" message_html, render_version, body_hash, created_at," +
 			" edited_at, edited_by, edit_reason, edit_count) VALUES ", placeholders(15), nil}
 		words = bulk{search.IndexRows(c.Dialect()) + "VALUES ", search.IndexRow(c.Dialect()), nil}
 	)
@@ -270,13 +276,15 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			}
 			edits := kernel.Bool(!p.EditedAt.IsZero())
 			idRows.add(ids[n], row.ID, in, kernel.Null(by.id), p.visibility, held, p.at)
-			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version, p.hash, p.at,
+			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version,
+				p.hash, p.at,
 				instant(p.EditedAt), word(p.EditedBy, by.name, edits == 1), word(p.EditReason, "", p.EditReason != ""), edits)
 			words.add(search.IndexValues(c.Dialect(), ids[n], title, p.Message)...)
 		}
 		ids = ids[len(t.posts):]
 		counts.forum(&row)
-		threadRows.add(row.ID, in, t.Title, t.slug, kernel.Null(row.Author), row.AuthorName, kernel.Null(prefix), row.Visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.Replies, t.Views,
+		threadRows.add(row.ID, in, t.Title, t.slug, kernel.Null(row.Author), row.AuthorName, kernel.Null(prefix),
+			row.Visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.Replies, t.Views,
 			row.First, row.Last, row.LastPoster, row.Created, row.LastAt, len(t.posts)+1)
 	}
 	for _, rows := range []*bulk{&threadRows, &idRows, &postRows, &words} {
@@ -336,7 +344,8 @@ func (s seedCounts) forum(t *content.Thread) {
 func (s seedCounts) write(c store.Conn) error {
 	for _, id := range slices.Sorted(maps.Keys(s.forums)) {
 		n := s.forums[id]
-		if _, err := c.Exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", n.threads, n.posts, id); err != nil {
+		if _, err := c.Exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ?"+
+			" WHERE id = ?", n.threads, n.posts, id); err != nil {
 			return err
 		}
 	}
@@ -353,7 +362,8 @@ func (s seedCounts) write(c store.Conn) error {
 		if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", n.posts, id); err != nil {
 			return err
 		}
-		if _, err := c.Exec("UPDATE board_users SET last_post_at = ? WHERE id = ? AND COALESCE(last_post_at, 0) < ?", n.lastAt, id, n.lastAt); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET last_post_at = ? WHERE id = ? AND COALESCE(last_post_at, 0) < ?",
+			n.lastAt, id, n.lastAt); err != nil {
 			return err
 		}
 	}
@@ -364,16 +374,18 @@ func (s seedCounts) write(c store.Conn) error {
 func reserve(c store.Conn, table string, n int) ([]int64, error) {
 	ids := make([]int64, 0, n)
 	if c.Dialect() == store.Postgres {
-		return ids, c.All("SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)", []any{table, n}, func(r store.Row) error {
-			var id int64
-			err := r.Scan(&id)
-			ids = append(ids, id)
-			return err
-		})
+		return ids, c.All("SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)",
+			[]any{table, n}, func(r store.Row) error {
+				var id int64
+				err := r.Scan(&id)
+				ids = append(ids, id)
+				return err
+			})
 	}
 	// There is one writer, and a row with an id of its own moves the sequence on.
 	var last int64
-	if err := c.Row("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)", table).Scan(&last); err != nil {
+	if err := c.Row("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)",
+		table).Scan(&last); err != nil {
 		return nil, err
 	}
 	for i := range n {

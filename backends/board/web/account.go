@@ -10,7 +10,8 @@ import (
 )
 
 func (c *call) account() error {
-	return c.Show("account", "Profile", accounts.Profile{Title: c.actor.User.Title, Bio: c.actor.User.Bio, TimeZone: c.actor.User.TimeZone})
+	return c.Show("account", "Profile",
+		accounts.Profile{Title: c.actor.User.Title, Bio: c.actor.User.Bio, TimeZone: c.actor.User.TimeZone})
 }
 
 func (c *call) saveProfile() error {
@@ -24,7 +25,8 @@ func (c *call) saveProfile() error {
 func (c *call) askPassword() error { return c.Show("password", "Password", nil) }
 
 func (c *call) savePassword() error {
-	cookie, err := c.Accounts.SetPassword(c.Context(), c.actor, c.Form.Text("current"), c.Form.Text("password"), c.address())
+	cookie, err := c.Accounts.SetPassword(c.Context(), c.actor, c.Form.Text("current"), c.Form.Text("password"),
+		c.address())
 	if err != nil {
 		return c.ShowForm(err, "password", "Password", nil)
 	}
@@ -48,7 +50,10 @@ func (p tokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, sc
 
 func (c *call) tokensPage() (tokensPage, error) {
 	list, err := c.Accounts.OwnTokens(c.Context(), c.actor)
-	return tokensPage{Tokens: list, May: c.actor.May(rights.TokenIssue), All: rights.Scopes, Scopes: rights.Scopes, Days: c.actor.Settings().TokenDays}, err
+	return tokensPage{
+		Tokens: list, May: c.actor.May(rights.TokenIssue), All: rights.Scopes, Scopes: rights.Scopes,
+		Days: c.actor.Settings().TokenDays,
+	}, err
 }
 
 func (c *call) tokens() error {
@@ -64,7 +69,10 @@ func (c *call) issueToken() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	request := accounts.TokenRequest{Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"), Days: int(min(days, 1<<20))}
+	request := accounts.TokenRequest{
+		Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"),
+		Days: int(min(days, 1<<20)),
+	}
 	made, refusal := c.Accounts.IssueOwnToken(c.Context(), c.actor, request, c.Form.Text("password"), c.address())
 	page, err := c.tokensPage()
 	if err != nil {
@@ -79,7 +87,8 @@ func (c *call) issueToken() error {
 }
 
 func (c *call) revokeToken() error {
-	return c.Then(c.Accounts.RevokeOwnToken(c.Context(), c.actor, c.ID("tokenId")), "/account/tokens", "The token is revoked.")
+	return c.Then(c.Accounts.RevokeOwnToken(c.Context(), c.actor, c.ID("tokenId")), "/account/tokens",
+		"The token is revoked.")
 }
 
 // subscriptionsPage are the threads that a member follows.

@@ -229,7 +229,10 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 		}
 		row := matrixRow{Right: right}
 		for _, column := range page.Columns {
-			cell := matrixCell{Field: matrixField(column.Group.ID, right.Bit), Group: column.Group.Name, Inherited: column.Inherited.Has(right.Mask())}
+			cell := matrixCell{
+				Field: matrixField(column.Group.ID, right.Bit), Group: column.Group.Name,
+				Inherited: column.Inherited.Has(right.Mask()),
+			}
 			switch {
 			case column.Deny.Has(right.Mask()):
 				cell.State = "deny"

@@ -114,7 +114,8 @@ var webhookForm = resource.Form[*call, webhook.Webhook]{
 		return &w, err
 	},
 	Facts: func(_ *call, w *webhook.Webhook) []resource.Fact {
-		made := resource.Cells(resource.Time(kernel.Moment(w.CreatedAt)), resource.Text("by "+w.CreatedBy).If(w.CreatedBy != ""))
+		made := resource.Cells(resource.Time(kernel.Moment(w.CreatedAt)), resource.Text("by "+
+			w.CreatedBy).If(w.CreatedBy != ""))
 		list := []resource.Fact{
 			{Label: "Address", Cell: resource.Code(w.URL)},
 			{Label: "Topics", Cell: joined(w.Topics)},

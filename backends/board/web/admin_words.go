@@ -88,7 +88,8 @@ var wordList = resource.List[*call, admin.WordFilter]{
 		}},
 	},
 	Rows: resource.Whole(func(c *call) ([]admin.WordFilter, error) { return c.Admin.WordFilters(c.Context(), c.actor) }),
-	ID:   func(f admin.WordFilter) string { return itoa(f.ID) }, Name: func(f admin.WordFilter) string { return f.Pattern },
+	ID:   func(f admin.WordFilter) string { return itoa(f.ID) },
+	Name: func(f admin.WordFilter) string { return f.Pattern },
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true,
 		Do: func(c *call, id string) error {

@@ -59,7 +59,8 @@ func (c *call) forumFeed() error {
 	if err != nil {
 		return err
 	}
-	return c.feed(id, "/forums/"+itoa(id)+"/feed.atom", pages.Slugged("/forums/", id, f.Slug), f.Title+" – "+c.actor.Settings().Name)
+	return c.feed(id, "/forums/"+itoa(id)+"/feed.atom", pages.Slugged("/forums/", id, f.Slug), f.Title+" – "+
+		c.actor.Settings().Name)
 }
 
 // feed writes the threads that guests see, whoever asks: readers of feeds keep
@@ -99,8 +100,10 @@ func (c *call) feed(in int64, self, page, title string) error {
 
 func entryOf(base string, t content.ThreadInfo, first content.PostInfo) feedEntry {
 	return feedEntry{
-		ID: base + "/threads/" + itoa(t.ID), Title: t.Title, Updated: t.LastPostAt, Published: t.CreatedAt, Author: t.AuthorUsername,
-		Link: feedLink{"alternate", "text/html", base + pages.Slugged("/threads/", t.ID, t.Slug)}, Content: feedContent{"html", absolute(base, first.MessageHTML)},
+		ID: base + "/threads/" + itoa(t.ID), Title: t.Title, Updated: t.LastPostAt, Published: t.CreatedAt,
+		Author:  t.AuthorUsername,
+		Link:    feedLink{"alternate", "text/html", base + pages.Slugged("/threads/", t.ID, t.Slug)},
+		Content: feedContent{"html", absolute(base, first.MessageHTML)},
 	}
 }
 

@@ -31,10 +31,11 @@ func (c *call) unsubscribe() error {
 // followForum follows a forum, or ends it.
 func (c *call) followForum() error {
 	id := c.ID("forumId")
-	return c.follow("/forums/"+itoa(id), "You follow this forum: you are told of new threads in it.", "You do not follow this forum any more.", func(mode string) error {
-		if mode == "off" {
-			return c.Following.UnsubscribeForum(c.Context(), c.actor, id)
-		}
-		return c.Following.SubscribeForum(c.Context(), c.actor, id, mode)
-	})
+	return c.follow("/forums/"+itoa(id), "You follow this forum: you are told of new threads in it.",
+		"You do not follow this forum any more.", func(mode string) error {
+			if mode == "off" {
+				return c.Following.UnsubscribeForum(c.Context(), c.actor, id)
+			}
+			return c.Following.SubscribeForum(c.Context(), c.actor, id, mode)
+		})
 }

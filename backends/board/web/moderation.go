@@ -22,7 +22,14 @@ var moderationRoutes = append(logList.Pages(), []page{
 	{Method: post, Path: "/moderation/reports", Serve: (*call).closeReport},
 }...)
 
-var moderationTabs = resource.Tabs{Label: "Moderation", Links: []resource.Target{{Label: "Held posts", Path: "/moderation"}, {Label: "Reports", Path: "/moderation/reports"}, {Label: "Log", Path: "/moderation/log"}}}
+var moderationTabs = resource.Tabs{
+	Label: "Moderation",
+	Links: []resource.Target{
+		{Label: "Held posts", Path: "/moderation"},
+		{Label: "Reports", Path: "/moderation/reports"},
+		{Label: "Log", Path: "/moderation/log"},
+	},
+}
 
 const queuePerPage = 20
 
@@ -153,7 +160,8 @@ func (c *call) settle() error {
 	if err != nil {
 		return err
 	}
-	notice := pages.Plural(int64(n.Done), "post", "posts") + map[string]string{"approve": " approved.", "reject": " rejected."}[decision]
+	notice := pages.Plural(int64(n.Done), "post", "posts") +
+		map[string]string{"approve": " approved.", "reject": " rejected."}[decision]
 	if n.Skipped > 0 {
 		notice += " " + pages.Plural(int64(n.Skipped), "was", "were") + " settled by somebody else."
 	}
@@ -215,19 +223,22 @@ func (c *call) reports() error {
 
 // closeReport ends the reports of a post, and deletes it when that is wanted.
 func (c *call) closeReport() error {
-	post, back := c.Form.Number("post"), listLink("/moderation/reports", c.Form.Number("forum"), c.Form.Number("after"), c.Form.Number("then"))
+	post, back := c.Form.Number("post"), listLink("/moderation/reports", c.Form.Number("forum"), c.Form.Number("after"),
+		c.Form.Number("then"))
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
 	if c.Form.Text("do") == "delete" {
-		return c.Then(c.Admin.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), back, "The post is deleted and the report closed.")
+		return c.Then(c.Admin.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), back,
+			"The post is deleted and the report closed.")
 	}
 	return c.Then(c.Admin.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back, "The report is closed.")
 }
 
 // logList is who has done what on the board.
 var logList = func() resource.List[*call, resource.Change] {
-	list := resource.History("/moderation/log", resource.Head{Title: "Log", Tabs: moderationTabs}, admin.LogActions, (*call).log)
+	list := resource.History("/moderation/log", resource.Head{Title: "Log", Tabs: moderationTabs}, admin.LogActions,
+		(*call).log)
 	list.Filters = append(list.Filters, resource.Input[*call]{Name: "forum", Label: "Forum", Options: (*call).logForums})
 	list.CSV = "log.csv"
 	return list
@@ -235,13 +246,19 @@ var logList = func() resource.List[*call, resource.Change] {
 
 func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
 	entries, next, err := cursor(q, func(before int64) ([]admin.LogEntry, int64, error) {
-		return c.Admin.Log(c.Context(), c.actor, admin.LogQuery{Actor: q.Text("actor"), Action: q.Text("action"), Forum: q.Number("forum"), Before: before, Limit: q.Limit})
+		return c.Admin.Log(c.Context(), c.actor,
+			admin.LogQuery{
+				Actor: q.Text("actor"), Action: q.Text("action"), Forum: q.Number("forum"), Before: before,
+				Limit: q.Limit,
+			})
 	})
 	changes := make([]resource.Change, len(entries))
 	for i, e := range entries {
 		changes[i] = resource.Change{At: e.At, Who: e.ActorName, What: e.Action, Detail: e.Detail, Where: resource.Cells(
-			resource.Link("/forums/"+itoa(e.Forum), e.ForumTitle).If(e.ForumTitle != ""), resource.Text("forum "+itoa(e.Forum)).If(e.ForumTitle == "" && e.Forum != 0),
-			resource.Link("/posts/"+itoa(e.Post), "post").If(e.Post != 0), resource.Link("/threads/"+itoa(e.Thread), "thread").If(e.Post == 0 && e.Thread != 0))}
+			resource.Link("/forums/"+itoa(e.Forum), e.ForumTitle).If(e.ForumTitle != ""), resource.Text("forum "+
+				itoa(e.Forum)).If(e.ForumTitle == "" && e.Forum != 0),
+			resource.Link("/posts/"+itoa(e.Post), "post").If(e.Post != 0), resource.Link("/threads/"+itoa(e.Thread),
+				"thread").If(e.Post == 0 && e.Thread != 0))}
 	}
 	return changes, next, err
 }

@@ -73,7 +73,8 @@ func (c *call) forum() error {
 		}
 	}
 	c.frame.Feed = "/forums/" + itoa(id) + "/feed.atom"
-	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First { // has other threads than the first page
+	// has other threads than the first page
+	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First {
 		c.frame.Place += "?" + url.Values{"after": {after}}.Encode()
 	}
 	return c.Show("forum", page.Title, page)
@@ -81,7 +82,8 @@ func (c *call) forum() error {
 
 func (c *call) readForum() error {
 	id := c.ID("forumId")
-	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, id), "/forums/"+itoa(id), "All threads here are marked as read.")
+	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, id), "/forums/"+
+		itoa(id), "All threads here are marked as read.")
 }
 
 func (c *call) readAll() error {
@@ -172,7 +174,10 @@ func (c *call) search() error {
 	if err != nil {
 		return err
 	}
-	page := searchPage{Query: c.Query.Text("q"), Author: c.Query.Text("author"), Forum: c.Query.Number("forum"), Forums: forums}
+	page := searchPage{
+		Query: c.Query.Text("q"), Author: c.Query.Text("author"), Forum: c.Query.Number("forum"),
+		Forums: forums,
+	}
 	page.Asked = page.Query != ""
 	after := c.Query.Number("after")
 	if err := c.Query.Err(); err != nil {
@@ -181,12 +186,16 @@ func (c *call) search() error {
 	if !page.Asked {
 		return c.Show("search", "Search", page)
 	}
-	found, next, err := c.Search.Find(c.Context(), c.actor, search.Query{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
+	found, next, err := c.Search.Find(c.Context(), c.actor,
+		search.Query{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
 	for _, f := range found {
 		page.Found = append(page.Found, api.ViewFound(f))
 	}
 	if next != 0 {
-		page.Older = "/search?" + url.Values{"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)}, "after": {itoa(next)}}.Encode()
+		page.Older = "/search?" + url.Values{
+			"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)},
+			"after": {itoa(next)},
+		}.Encode()
 	}
 	return c.ShowForm(err, "search", "Search", page)
 }

@@ -77,7 +77,8 @@ func (c *call) showEmail(refusal error) error {
 }
 
 func (c *call) mailEmail() error {
-	if err := c.Accounts.AskEmail(c.Context(), c.actor, c.Form.Text("email"), c.Form.Text("password"), c.address()); err != nil {
+	if err := c.Accounts.AskEmail(c.Context(), c.actor, c.Form.Text("email"), c.Form.Text("password"),
+		c.address()); err != nil {
 		return c.showEmail(err)
 	}
 	return c.Redirect("/account/email", "")

@@ -110,8 +110,9 @@ func (c *call) registerForm() (*registerForm, error) {
 		return nil, apierror.New(http.StatusForbidden, "forbidden", "This board takes no new members.")
 	}
 	return &registerForm{
-		Stamp: c.Accounts.JoinStamp(c.Browser(), c.Form.Text("stamp")), Question: c.actor.Settings().Question, Answer: c.Form.Text("answer"),
-		Name: c.Form.Text("username"), Email: c.Form.Text("email"),
+		Stamp: c.Accounts.JoinStamp(c.Browser(), c.Form.Text("stamp")), Question: c.actor.Settings().Question,
+		Answer: c.Form.Text("answer"),
+		Name:   c.Form.Text("username"), Email: c.Form.Text("email"),
 		Approval: mode == kernel.RegistrationApproval, Confirms: c.Accounts.Mails() && c.actor.Settings().ConfirmMail,
 	}, nil
 }
@@ -132,9 +133,13 @@ func (c *call) register() error {
 	if err != nil {
 		return err
 	}
-	done, err := c.Accounts.Register(c.Context(), accounts.NewMember{Name: form.Name, Email: form.Email, Password: c.Form.Text("password"), Address: c.address(), Form: accounts.JoinForm{
-		Browser: c.Browser(), Stamp: c.Form.Text("stamp"), Trap: c.Form.Text("homepage"), Answer: form.Answer,
-	}})
+	done, err := c.Accounts.Register(c.Context(),
+		accounts.NewMember{
+			Name: form.Name, Email: form.Email, Password: c.Form.Text("password"), Address: c.address(),
+			Form: accounts.JoinForm{
+				Browser: c.Browser(), Stamp: c.Form.Text("stamp"), Trap: c.Form.Text("homepage"), Answer: form.Answer,
+			},
+		})
 	if err != nil {
 		return c.ShowForm(err, "register", "Join", form)
 	}
@@ -146,7 +151,8 @@ func (c *call) register() error {
 	case done.Closed:
 		return c.Redirect("/account/email", "")
 	case done.Asked:
-		return c.Redirect("/", "Welcome! You are signed in. Mails come to you when you have opened the link that is on its way to you.")
+		return c.Redirect("/", "Welcome! You are signed in. Mails come to you when you have opened the link that is on its"+
+			" way to you.")
 	}
 	return c.Redirect("/", "Welcome! You are signed in.")
 }

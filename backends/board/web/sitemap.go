@@ -22,8 +22,10 @@ const sitemapsAtOnce = 2
 // forRobots are the paths, as robots.txt has them (RFC 9309), that are no place to read: they lead to a form,
 // to another page, or are of one member.
 var forRobots = []string{
-	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/members/", "/moderation", "/admin", "/search",
-	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/unread", "/threads/*/last", "/threads/*/posts/", "/posts/*/report",
+	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/members/",
+	"/moderation", "/admin", "/search",
+	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/unread", "/threads/*/last",
+	"/threads/*/posts/", "/posts/*/report",
 }
 
 // open reports whether there is something for everybody to read.
@@ -83,7 +85,10 @@ func (c *call) sitemap() error {
 	case c.options.sitemaps <- struct{}{}:
 		defer func() { <-c.options.sitemaps }()
 	default:
-		return &apierror.Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: "Too many sitemaps are read at this moment.", RetryAfter: time.Second}
+		return &apierror.Error{
+			Status: http.StatusServiceUnavailable, Code: "overloaded",
+			Message: "Too many sitemaps are read at this moment.", RetryAfter: time.Second,
+		}
 	}
 	return c.writeSitemap(sitemap.Pages, func(w *sitemap.Writer) error {
 		return c.Posts.SitemapThreads(c.Context(), c.actor, part, func(t posts.ListedThread) {

@@ -149,7 +149,10 @@ func (c *call) become(cookie string) (err error) {
 	if c.session != nil {
 		c.SignedIn(strconv.FormatInt(c.actor.User.ID, 10))
 	}
-	c.frame = &frame{User: c.actor.User, Settings: c.actor.Settings(), Joining: c.actor.Unconfirmed(), Administers: c.actor.MayAdminister(), call: c}
+	c.frame = &frame{
+		User: c.actor.User, Settings: c.actor.Settings(), Joining: c.actor.Unconfirmed(),
+		Administers: c.actor.MayAdminister(), call: c,
+	}
 	c.Name, c.Zone, c.Site = c.frame.Settings.Name, c.actor.User.Zone(), c.frame
 	return nil
 }

@@ -84,7 +84,8 @@ func heldNotice(held bool) string {
 func postedNotice(done posts.Posted) string {
 	notice := heldNotice(done.Held())
 	if len(done.Missing) > 0 {
-		notice = strings.TrimSpace(notice + " The post is there, but not these files; add them under Files: " + strings.Join(done.Missing, ", "))
+		notice = strings.TrimSpace(notice + " The post is there, but not these files; add them under Files: " +
+			strings.Join(done.Missing, ", "))
 	}
 	return notice
 }
@@ -101,7 +102,10 @@ type replyForm struct {
 // replyForm finds the thread, which the actor sees; MayAnswer tells the rest.
 func (c *call) replyForm() (*replyForm, error) {
 	thread, err := c.Posts.Thread(c.Context(), c.actor, c.ID("threadId"))
-	return &replyForm{Thread: thread, Subscribe: thread.IsSubscribed != nil && *thread.IsSubscribed, enclosed: c.enclosed(thread.ForumID)}, err
+	return &replyForm{
+		Thread: thread, Subscribe: thread.IsSubscribed != nil && *thread.IsSubscribed,
+		enclosed: c.enclosed(thread.ForumID),
+	}, err
 }
 
 func (c *call) newReply() error {
@@ -147,7 +151,8 @@ func (c *call) reply() error {
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
-	done, err := c.Posts.Reply(c.Context(), c.actor, form.Thread.ID, posts.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
+	done, err := c.Posts.Reply(c.Context(), c.actor, form.Thread.ID,
+		posts.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
 	if err != nil {
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
@@ -186,17 +191,22 @@ func (c *call) savePost() error {
 	if err != nil {
 		return err
 	}
-	form := &editForm{Post: post, Thread: thread, Text: c.Form.Text("message"), Reason: c.Form.Text("reason"), Version: c.Form.Text("version")}
+	form := &editForm{
+		Post: post, Thread: thread, Text: c.Form.Text("message"), Reason: c.Form.Text("reason"),
+		Version: c.Form.Text("version"),
+	}
 	if c.Previews() {
 		form.Preview, err = c.Posts.Preview(c.actor, form.Text, post.ID)
 		return c.ShowForm(err, "edit", "Edit", form)
 	}
-	done, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID, posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
+	done, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID,
+		posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
 	if refusal, is := pages.Changed(err); is {
 		if form.Post, form.Thread, err = c.post(); err != nil {
 			return err
 		}
-		form.Version, form.Theirs = form.Post.Tag(), pages.Diff(form.Post.Message, strings.ReplaceAll(form.Text, "\r\n", "\n"))
+		form.Version, form.Theirs = form.Post.Tag(), pages.Diff(form.Post.Message, strings.ReplaceAll(form.Text, "\r\n",
+			"\n"))
 		return c.ShowForm(refusal, "edit", "Edit", form)
 	}
 	if err != nil {
@@ -380,12 +390,13 @@ func (c *call) change() error {
 
 func (c *call) subscribe() error {
 	id := c.ID("threadId")
-	return c.follow("/threads/"+itoa(id), "You follow this thread.", "You do not follow this thread any more.", func(mode string) error {
-		if mode == "off" {
-			return c.Following.Unsubscribe(c.Context(), c.actor, id)
-		}
-		return c.Following.Subscribe(c.Context(), c.actor, id, mode)
-	})
+	return c.follow("/threads/"+itoa(id), "You follow this thread.", "You do not follow this thread any more.",
+		func(mode string) error {
+			if mode == "off" {
+				return c.Following.Unsubscribe(c.Context(), c.actor, id)
+			}
+			return c.Following.Subscribe(c.Context(), c.actor, id, mode)
+		})
 }
 
 // follow changes how somebody is told of what is at a path, and leads there or to
