@@ -1,11 +1,9 @@
 package api
 
 import (
-	"context"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
-	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -270,95 +268,10 @@ func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{view}, err
 }
 
-// SubscriptionInfo is a thread that a member follows.
-type SubscriptionInfo struct {
-	ThreadID  int64          `json:"threadId"`
-	Mode      string         `json:"mode"`
-	Title     *string        `json:"title"`
-	CreatedAt *kernel.Moment `json:"createdAt"`
-}
-
-func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
-	in := bodyIfAny(c)
-	mode, id := "instant", in.id("threadId")
-	if m := in.OptionalText("mode"); m != nil {
-		mode = *m
-	}
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.following.Subscribe(c.R.Context(), a, id, mode)
-}
-
-func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	id := in.id("threadId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.following.Unsubscribe(c.R.Context(), a, id)
-}
-
-// ViewSubscription is the subscription as clients see it.
-func ViewSubscription(sub following.Subscription) SubscriptionInfo {
-	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.OrNull(sub.CreatedAt)}
-}
-
-func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
-	list, err := s.following.Subscriptions(c.R.Context(), a)
-	return envelope{each(list, ViewSubscription)}, err
-}
-
-// NotificationInfo tells a member of a post.
-type NotificationInfo struct {
-	ID            int64          `json:"id"`
-	Kind          string         `json:"kind"`
-	ThreadID      int64          `json:"threadId"`
-	ThreadTitle   string         `json:"threadTitle"`
-	PostID        int64          `json:"postId"`
-	ActorUsername string         `json:"actorUsername"`
-	CreatedAt     kernel.Moment  `json:"createdAt"`
-	ReadAt        *kernel.Moment `json:"readAt"`
-}
-
-// ViewNotification is the notification as clients see it.
-func ViewNotification(n following.Notification) NotificationInfo {
-	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, n.Created, kernel.OrNull(n.Read)}
-}
-
 // page is a list that goes on behind an id.
 type page struct {
 	Data        any    `json:"data"`
 	NextAfterID *int64 `json:"nextAfterId"`
-}
-
-func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	after, most := in.page()
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	list, next, err := s.following.Notifications(c.R.Context(), a, after, most)
-	return page{each(list, ViewNotification), kernel.OrNull(next)}, err
-}
-
-func (s *service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) {
-	in := withBody(c)
-	upTo := in.Required("upTo")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	n, err := s.following.ReadNotifications(c.R.Context(), a, upTo)
-	return envelope{map[string]int64{"read": n}}, err
-}
-
-func (s *service) readThread(c *rest.Call, a *rights.Actor) (any, error) {
-	in := withBody(c)
-	post, id := in.Required("postId"), in.id("threadId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.following.MarkRead(c.R.Context(), a, id, post)
 }
 
 // postReset answers the same whether anybody has the address.
@@ -426,72 +339,4 @@ func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	list, next, err := s.search.Find(c.R.Context(), a,
 		search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
 	return page{each(list, ViewFound), kernel.OrNull(next)}, err
-}
-
-func (s *service) postReport(c *rest.Call, a *rights.Actor) (any, error) {
-	in := withBody(c)
-	reason, id := in.Object.Text("reason"), in.id("postId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	report, err := s.posts.Report(c.R.Context(), a, id, reason)
-	return envelope{map[string]int64{"id": report, "postId": id}}, err
-}
-
-// HeldInfo is a post that waits for approval.
-type HeldInfo struct {
-	Reason      string           `json:"reason"`
-	ThreadTitle string           `json:"threadTitle"`
-	ForumID     int64            `json:"forumId"`
-	Post        content.PostInfo `json:"post"`
-}
-
-// viewHeld is the post as clients see it.
-func viewHeld(h posts.Held) HeldInfo {
-	return HeldInfo{h.Reason, h.Thread.Title, h.Thread.Forum, content.ViewPost(h.Post)}
-}
-
-func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	after, most := in.page()
-	forum := in.number("forum", 1)
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	list, next, err := s.posts.Queue(c.R.Context(), a, forum, after, most)
-	return page{each(list, viewHeld), kernel.OrNull(next)}, err
-}
-
-func (s *service) approve(c *rest.Call, a *rights.Actor) (any, error) {
-	return s.decide(c, a, s.posts.Approve)
-}
-
-func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) {
-	return s.decide(c, a, s.posts.Reject)
-}
-
-// decision settles a held post.
-type decision = func(ctx context.Context, a *rights.Actor, id int64, d posts.Decision) (posts.Settled, error)
-
-func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any, error) {
-	in := bodyIfAny(c)
-	reason, id, match := in.OptionalText("reason"), in.id("postId"), in.match()
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	done, err := decision(c.R.Context(), a, id, posts.Decision{Reason: orZero(reason), Match: match})
-	if err == nil {
-		c.Tell(done.Tag)
-	}
-	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
-}
-
-func (s *service) restore(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	id := in.id("postId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	done, err := s.posts.Restore(c.R.Context(), a, id)
-	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
 }
