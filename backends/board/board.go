@@ -87,7 +87,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	return nil
 }
 
-// background is the work of each process for itself.
+// background returns the work that each process does for itself.
 func (s *Server) background() *jobs.Runner {
 	return jobs.New(jobs.Options{Logger: func() *zap.Logger { return s.kernel.Logger }, Jobs: []jobs.Job{
 		{Name: "flush", Every: flushEvery, Wake: s.Posts.ViewsFull(), Run: func(ctx context.Context) (int,

@@ -10,7 +10,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema is the tables of the board.
+// Schema returns the tables of the board.
 func Schema() store.Schema {
 	s := store.Embedded("board", migrations)
 	s.Reindex = search.Reindex

@@ -236,7 +236,7 @@ func httpError(err error) error {
 	return err
 }
 
-// Actor is who sent a request that passed api_auth board_token; a guest's User is nil.
+// Actor returns who sent a request that passed api_auth board_token. The User of a guest is nil.
 func Actor(ctx context.Context) (*rights.Actor, bool) {
 	actor, ok := caddyhttp.GetVar(ctx, actorVar).(*rights.Actor)
 	return actor, ok

@@ -22,7 +22,7 @@ type MailAddress struct {
 	Asked     string // is to be the address when the link that goes there is opened; empty: none
 }
 
-// MailAddress is that of the actor.
+// MailAddress returns the mail address of the actor.
 func (s *Service) MailAddress(ctx context.Context, a *rights.Actor) (m MailAddress, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		return kernel.OrNotFound(c.Row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?",
@@ -31,8 +31,8 @@ func (s *Service) MailAddress(ctx context.Context, a *rights.Actor) (m MailAddre
 	return m, err
 }
 
-// queueConfirm has a link mailed to what is to be the address of a member. Where
-// somebody else has it nothing is sent, after the same work.
+// queueConfirm queues a mail with a link to what is to be the address of a member. Where somebody else has
+// that address it does the same work and sends nothing.
 func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email string) error {
 	if _, err := c.Exec("UPDATE board_users SET email_asked = ? WHERE id = ?", email, user); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Service) AskEmailAgain(ctx context.Context, a *rights.Actor, address st
 		func(c store.Conn) error { return s.queueConfirm(c, confirmKind(a), a.ID(), email) })
 }
 
-// confirmKind is the kind of link that confirms an address of the actor.
+// confirmKind returns the kind of link that confirms an address of the actor.
 func confirmKind(a *rights.Actor) string {
 	if a.Unconfirmed() {
 		return LinkJoin

@@ -28,8 +28,8 @@ type JoinForm struct {
 	Answer  string // to the question, where there is one
 }
 
-// JoinStamp is the stamp of a form to join for a browser: the former one while it
-// is good, so that a form that is shown once more need not wait.
+// JoinStamp returns the stamp of a form to join, for one browser. It returns the former stamp while that is
+// good, so that a form which is shown once more need not wait again.
 func (s *Service) JoinStamp(browser, former string) string {
 	err := formguard.Check(s.Signer("formguard"), FormToJoin, browser, former, s.Now(), 0, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); err == nil || early {

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// attemptLimit is how often something may be tried within a time.
+// attemptLimit returns a limit of how often something may be tried within a time.
 func attemptLimit(what string, most int64, within time.Duration) attempts.Limit {
 	return attempts.Limit{Table: "board_attempts", What: what, Most: most, Within: within}
 }
@@ -41,7 +41,7 @@ func errWait(wait time.Duration, what string) error {
 	}
 }
 
-// errLogin is the one answer to a wrong name and to a wrong password.
+// errLogin returns the one answer to a wrong name and to a wrong password.
 func errLogin() error {
 	return kernel.Invalid("password", "wrong", "the name or the password is wrong")
 }

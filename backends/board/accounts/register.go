@@ -156,8 +156,8 @@ func nameFree(c store.Conn, name string) error {
 	return nameTaken(c, name)
 }
 
-// queueJoin has the link mailed that lets a new member in, or tells the member who
-// has the address.
+// queueJoin queues a mail with the link that lets a new member in. Where a member has the address already,
+// that member is told instead.
 func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
 	if err := s.queueLink(c, LinkKnown, "", "u.email_key = ?", mailaddress.Key(email)); err != nil {
 		return err

@@ -105,7 +105,7 @@ func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error
 	})
 }
 
-// memberOf is the member that a person is, who may join by it.
+// memberOf returns the id of the member that a person is. Who is none yet may join by it.
 func (s *Service) memberOf(c store.Conn, access *rights.Access, p *oidclogin.Person) (id int64, err error) {
 	err = c.Row("SELECT user_id FROM board_identities WHERE issuer = ? AND subject = ?", p.Issuer, p.Subject).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -166,8 +166,8 @@ func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person,
 	return id, s.EmitRegistered(c, id)
 }
 
-// freeName is what a person can be called: by one of the names at the provider, the one of the address, and else
-// like nobody.
+// freeName returns a name for a person: the first of those at the provider that is free, else that of the
+// address, else one that nobody has.
 func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email string) (string, error) {
 	if err := namesFilled(c); err != nil {
 		return "", err

@@ -87,7 +87,7 @@ func (t *Tokens) touch(id int64, now kernel.Moment) {
 	}
 }
 
-// taken are the uses to be written.
+// taken returns the uses that are to be written, and forgets them.
 func (t *Tokens) taken() map[int64]kernel.Moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +96,7 @@ func (t *Tokens) taken() map[int64]kernel.Moment {
 	return used
 }
 
-// errToken is the one answer to every bad token; cause is for the log.
+// errToken returns the one answer to every bad token. The cause is for the log alone.
 func errToken(cause string) error {
 	return &apierror.Error{
 		Status: http.StatusUnauthorized, Code: "unauthenticated", Cause: errors.New(cause),
@@ -307,7 +307,7 @@ func WriteUses(c store.Conn, by map[int64]kernel.Moment) error {
 	return nil
 }
 
-// ForgetTokens has tokens read anew.
+// ForgetTokens drops tokens from memory, so that they are read anew.
 func (s *Service) ForgetTokens(lookups ...string) { s.tokens.forget(lookups...) }
 
 // CloseTokens ends the cache of tokens.

@@ -40,10 +40,10 @@ type ForumSpec struct {
 	MaxWords        int64  // 0: the board's
 }
 
-// Tag is the version of what is set.
+// Tag returns the version of what is set.
 func (f *ForumSpec) Tag() string { return kernel.Tag(f) }
 
-// NewForumSpec is what a new forum begins with.
+// NewForumSpec returns what the form of a new forum begins with.
 func NewForumSpec() ForumSpec {
 	return ForumSpec{Type: "forum", Open: true, AllowThreads: true, AllowReplies: true}
 }
@@ -191,7 +191,7 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	return nil
 }
 
-// forumSlug is a slug that no other forum has.
+// forumSlug returns a slug that no other forum has.
 func forumSlug(c store.Conn, title string) (string, error) {
 	base := kernel.Slug(title)
 	for n := int64(1); ; n++ {

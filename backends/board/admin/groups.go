@@ -29,7 +29,7 @@ type GroupSpec struct {
 	PostsPerDay int64 // 0: no limit
 }
 
-// Tag is the version of what is set.
+// Tag returns the version of what is set.
 func (g *GroupSpec) Tag() string { return kernel.Tag(g) }
 
 // Differences lists what differs, rights one by one.

@@ -93,7 +93,7 @@ func (s *Service) FindMembers(
 	return list, next, err
 }
 
-// membersByColumn is the statement for the members of a state behind a place in an order.
+// membersByColumn returns the statement for the members of a state behind a place in an order.
 func membersByColumn(column string) string {
 	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column +
 		" < ? OR u.id < ?)" +

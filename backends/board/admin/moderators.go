@@ -28,7 +28,7 @@ type Moderator struct {
 	Cascades   bool // in the forums below too
 }
 
-// Name is whose rights they are.
+// Name returns the name of the member or group whose rights they are.
 func (m Moderator) Name() string {
 	if m.User != 0 {
 		return m.UserName

@@ -25,7 +25,7 @@ type MatrixColumn struct {
 	Override
 }
 
-// Matrix are the rights of every group in a forum.
+// Matrix returns the rights of every group in a forum.
 func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (columns []MatrixColumn, err error) {
 	groups, err := s.Groups(ctx, a)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (col
 	return columns, nil
 }
 
-// OverridesTag is the version of what a forum says of some groups.
+// OverridesTag returns the version of what a forum says of some groups.
 func OverridesTag(by map[int64]Override) string { return kernel.Tag(by) }
 
 // SetOverrides sets what a forum says of the rights of groups; the groups that
@@ -83,7 +83,7 @@ func (s *Service) SetOverrides(
 	})
 }
 
-// overrideOf is what a forum says of a group.
+// overrideOf returns what a forum says of a group.
 func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
 	err = c.Row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?",
 		forum, group).Scan(&o.Allow, &o.Deny)
@@ -128,7 +128,7 @@ func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64,
 	return s.rights.NoteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
 }
 
-// Word is what the override says of a right.
+// Word returns what the override says of a right.
 func (o Override) Word(right rights.Mask) string {
 	switch {
 	case o.Deny.Has(right):

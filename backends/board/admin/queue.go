@@ -41,7 +41,7 @@ type AuthorRecord struct {
 // recordPosts is how many posts an author's record looks at.
 const recordPosts = 100
 
-// QueuePage is Queue with what a page shows.
+// QueuePage returns a page of the queue with what the page shows beside each post.
 func (s *Service) QueuePage(
 	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
 ) (items []QueueItem, next int64, err error) {
@@ -115,7 +115,7 @@ func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err 
 		})
 }
 
-// postBefore is what a post may answer to.
+// postBefore returns the visible post before another one of its thread. It is nil where there is none.
 func postBefore(c store.Conn, t *content.Thread, id int64) (*content.PostInfo, error) {
 	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
 		" AND p.id < ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID, id))

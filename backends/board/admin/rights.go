@@ -16,10 +16,10 @@ type Right struct {
 	InForums bool
 }
 
-// Mask is the right alone.
+// Mask returns the mask of the right alone.
 func (r Right) Mask() rights.Mask { return 1 << r.Bit }
 
-// Rights are all rights, in the order of the forms.
+// Rights returns all rights, in the order of the forms.
 func Rights() []Right {
 	const reading, writing, own, moderating, limits, board = "Reading", "Writing", "Own posts", "Moderating",
 		"Passing by limits", "Board"
@@ -65,7 +65,7 @@ func Rights() []Right {
 // forumMask are the rights that forums may allow or deny.
 const forumMask = rights.ForumSubscribe<<1 - 1 | rights.FloodBypass | rights.ModerationBypass | rights.EditWindowBypass | rights.LockBypass
 
-// Restrictions are the restrictions of groups, by their bits.
+// Restrictions returns the restrictions of groups, by their bits.
 func Restrictions() []Right {
 	return []Right{
 		{Bit: 0, Name: "thread.needsApproval", Label: "New threads wait for approval"},

@@ -129,7 +129,7 @@ func (s *Service) Deliver(ctx context.Context, sender *webhook.Sender) (int, err
 	return s.Hooks.Deliver(ctx, sender)
 }
 
-// host is the part of an address that may be shown: the rest may have a secret.
+// host returns the part of an address that may be shown. The rest may hold a secret.
 func host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -138,7 +138,7 @@ func host(address string) string {
 	return u.Host
 }
 
-// SealedSample is some of the sealed texts in a database.
+// SealedSample returns some of the sealed texts in a database.
 func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
 	return webhook.SealedSample(ctx, db, "board")
 }

@@ -109,7 +109,7 @@ type envelope struct {
 	Data any `json:"data"`
 }
 
-// actor is who sends a request.
+// actor returns who sends a request.
 func actor(c *rest.Call) *rights.Actor { return c.Who.(*rights.Actor) }
 
 // handler answers a request of an actor.
@@ -151,8 +151,8 @@ func New(board *kernel.Server, o Options) *API {
 	return api
 }
 
-// Routes is the table of the API, without its mount.
+// Routes returns the table of the API, without its mount.
 func Routes() []rest.Route { return new(service).routes() }
 
-// OpenAPI is the document of the API, OpenAPI 3.1.
+// OpenAPI returns the document of the API, OpenAPI 3.1.
 func (api *API) OpenAPI() ([]byte, error) { return api.service.openAPI() }

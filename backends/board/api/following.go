@@ -36,7 +36,7 @@ func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error)
 	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.following.Unsubscribe(c.R.Context(), a, id)
 }
 
-// ViewSubscription is the subscription as clients see it.
+// ViewSubscription returns a subscription as clients see it.
 func ViewSubscription(sub following.Subscription) SubscriptionInfo {
 	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.OrNull(sub.CreatedAt)}
 }
@@ -58,7 +58,7 @@ type NotificationInfo struct {
 	ReadAt        *kernel.Moment `json:"readAt"`
 }
 
-// ViewNotification is the notification as clients see it.
+// ViewNotification returns a notification as clients see it.
 func ViewNotification(n following.Notification) NotificationInfo {
 	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, n.Created, kernel.OrNull(n.Read)}
 }

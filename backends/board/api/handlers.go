@@ -64,7 +64,7 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	return rest.Raw{Type: JsonType, Data: threadPage(list, next)}, nil
 }
 
-// threadPage is a ThreadPage as JSON.
+// threadPage returns a ThreadPage as JSON.
 func threadPage(list []content.ThreadInfo, next string) []byte {
 	out := make([]byte, 0, 64+448*len(list)) // few need more
 	out = content.AppendThreads(append(out, `{"data":`...), list)
@@ -185,7 +185,7 @@ func (s *service) patchPost(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{Edited{id, thread, done.Changed, done.Held}}, err
 }
 
-// orZero is what may have been left away.
+// orZero returns a value that may have been left away, or the zero value.
 func orZero[T any](value *T) (zero T) {
 	if value == nil {
 		return zero
@@ -299,7 +299,7 @@ type MemberInfo struct {
 	JoinedAt  kernel.Moment `json:"joinedAt"`
 }
 
-// Member is a member as others see it.
+// Member returns a member as others see it.
 func Member(u *rights.User) MemberInfo {
 	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, u.JoinedAt}
 }
@@ -324,7 +324,7 @@ type FoundInfo struct {
 	Post        content.PostInfo `json:"post"`
 }
 
-// ViewFound is the post as clients see it.
+// ViewFound returns a post that was found as clients see it.
 func ViewFound(f search.Found) FoundInfo {
 	return FoundInfo{f.Thread.Title, f.Thread.Forum, content.ViewPost(f.Post)}
 }

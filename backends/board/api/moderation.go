@@ -28,7 +28,7 @@ type HeldInfo struct {
 	Post        content.PostInfo `json:"post"`
 }
 
-// viewHeld is the post as clients see it.
+// viewHeld returns a held post as clients see it.
 func viewHeld(h posts.Held) HeldInfo {
 	return HeldInfo{h.Reason, h.Thread.Title, h.Thread.Forum, content.ViewPost(h.Post)}
 }

@@ -15,7 +15,7 @@ const Version = "0.37.6"
 //go:embed schemas.json
 var components []byte
 
-// openAPI is the document of the API, OpenAPI 3.1.
+// openAPI returns the document of the API, OpenAPI 3.1.
 func (s *service) openAPI() ([]byte, error) {
 	return rest.Document{
 		Title: "Board", Version: Version, License: "MIT", LicenseID: "MIT", Server: s.kernel.Options.BaseURL + kernel.Mount,

@@ -40,7 +40,7 @@ var (
 	forumParam = rest.Param{Name: "forum", Schema: `{"type":"integer","minimum":1}`, Description: "Only this forum."}
 )
 
-// routes is the table of the API, without Mount.
+// routes returns the table of the API, without Mount.
 func (s *service) routes() []rest.Route {
 	table := []entry{
 		{1, rest.Route{
@@ -244,7 +244,7 @@ type entry struct {
 	route rest.Route
 }
 
-// refusals are the statuses that a route has beside those of every route.
+// refusals returns the statuses that a route has beside those of every route.
 func refusals(r rest.Route) []int {
 	if r.Scope == "" {
 		list := []int{http.StatusUnauthorized, http.StatusInternalServerError} // a bad token is none

@@ -59,12 +59,12 @@ func (m Marks) Unread(t *Thread, now kernel.Moment) bool {
 	return t.Last > m.Read[t.ID] && t.LastAt > m.Since(t.Forum, now)
 }
 
-// Since is when a post of a forum must have been written to be new to the member.
+// Since returns when a post of a forum must have been written to be new to the member.
 func (m Marks) Since(forum int64, now kernel.Moment) kernel.Moment {
 	return max(m.ForumRead[forum], now.Add(-KeepUnread))
 }
 
-// ForumReads are when the actor has marked forums as read.
+// ForumReads returns when the actor has marked forums as read.
 func ForumReads(c store.Conn, a *rights.Actor) (map[int64]kernel.Moment, error) {
 	read := make(map[int64]kernel.Moment)
 	if a.User == nil {

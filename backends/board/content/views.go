@@ -80,7 +80,7 @@ type PostInfo struct {
 	EditCount        int64          `json:"editCount"`
 }
 
-// ViewThread is a thread as an actor sees it.
+// ViewThread returns a thread as an actor sees it.
 func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadInfo {
 	view := ThreadInfo{
 		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.OrNull(t.Author),
@@ -100,10 +100,10 @@ func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now 
 	return view
 }
 
-// Tag is the version of the post: what an edit was made of.
+// Tag returns the version of the post, by which an edit says what it was made of.
 func (p PostInfo) Tag() string { return kernel.Tag(p) }
 
-// ViewPost is a post as clients see it.
+// ViewPost returns a post as clients see it.
 func ViewPost(p *Post) PostInfo {
 	view := PostInfo{
 		ID: p.ID, ThreadID: p.Thread, Number: p.Number, AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.AuthorName,

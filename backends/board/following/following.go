@@ -114,7 +114,7 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) (list []Su
 	return list, err
 }
 
-// Subscribed is the mode of a subscription; empty: there is none.
+// Subscribed returns the mode of a subscription. It is empty where there is none.
 func Subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
 	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?",
 		user, target, id).Scan(&mode)

@@ -41,8 +41,8 @@ func (s *Service) UnsubscribeForum(ctx context.Context, a *rights.Actor, forum i
 	})
 }
 
-// ForumSubscription is the mode in which the actor follows a forum, empty where
-// it does not, and whether it may.
+// ForumSubscription returns the mode in which the actor follows a forum, empty where it does not, and whether
+// it may.
 func (s *Service) ForumSubscription(
 	ctx context.Context, a *rights.Actor, forum int64,
 ) (mode string, may bool, err error) {

@@ -78,7 +78,7 @@ const digestHour = 6
 // InstantDelay is how long an instant mail waits for further posts.
 const InstantDelay = 15 * time.Second
 
-// MailDue is when posts of now are to be mailed in a mode.
+// MailDue returns when posts of now are to be mailed in a mode.
 func MailDue(mode string, now time.Time) time.Time {
 	if mode != "daily" && mode != "weekly" {
 		return now.Add(InstantDelay)

@@ -34,7 +34,7 @@ type audience struct {
 	modes []any // in which they follow; none: all
 }
 
-// sql is a condition on board_subscriptions s, which has the arguments args.
+// sql returns a condition on board_subscriptions s. Its arguments are those of args.
 func (a audience) sql() (condition string) {
 	if a.some {
 		condition = " AND s.user_id IN (" + kernel.Marks(len(a.ids)) + ")"
@@ -55,7 +55,7 @@ const (
 	caughtUp = 100
 )
 
-// seeing are the followers of a held thread who see it nevertheless.
+// seeing returns the followers of a held thread who see it nevertheless.
 func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 	to := audience{some: true}
 	access := s.rights.LastAccess()

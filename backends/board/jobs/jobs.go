@@ -49,8 +49,8 @@ type Work struct {
 	Logger *zap.Logger
 }
 
-// List is the board's jobs. current is asked before each run of one; nil: there is
-// nothing to work with now.
+// List returns the board's jobs. Each asks current before a run what to work with, and does nothing where it
+// returns nil.
 func List(current func() *Work) []jobs.Job {
 	job := func(name string, every time.Duration, run func(ctx context.Context, w *Work) (int, error)) jobs.Job {
 		return jobs.Job{Name: name, Every: every, Run: func(ctx context.Context) (int, error) {

@@ -48,7 +48,7 @@ type letterData struct {
 	Footer  string
 }
 
-// Link is the address of a post.
+// Link returns the address of a post.
 func (l letterData) Link(post int64) string {
 	if l.BaseURL == "" {
 		return ""
@@ -56,10 +56,10 @@ func (l letterData) Link(post int64) string {
 	return l.BaseURL + "/posts/" + strconv.FormatInt(post, 10)
 }
 
-// Rest is how many posts of a thread are not shown.
+// Rest returns how many posts of a thread are not shown.
 func (l letterData) Rest(t mails.MailThread) int64 { return t.Count - int64(len(t.Posts)) }
 
-// Open is the address of the link; empty: there is none.
+// Open returns the address of the link. It is empty where there is none.
 func (l letterData) Open() string {
 	if l.BaseURL == "" || l.Mailing.Link.Secret == "" {
 		return ""
@@ -67,7 +67,7 @@ func (l letterData) Open() string {
 	return l.BaseURL + linkPages[l.Mode] + l.Mailing.Link.Secret
 }
 
-// Ends is when the link ends.
+// Ends returns when the link ends.
 func (l letterData) Ends() string { return l.Mailing.Link.Ends.Format("2 January 2006, 15:04 MST") }
 
 // linkPages are where links lead, by their kinds.

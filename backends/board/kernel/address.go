@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Address is the client's of a request, an IPv6 one as its network.
+// Address returns the address of the client of a request. An IPv6 one is given as its network.
 func (s *Server) Address(r *http.Request) string {
 	text := r.RemoteAddr
 	if s.Options.Address != nil {

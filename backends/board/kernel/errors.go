@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NotFound is one answer for what is not there and what may not be seen.
+// NotFound returns one answer for what is not there and for what may not be seen.
 func NotFound() error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is nothing here that you may see")
 }

@@ -70,7 +70,7 @@ type Settings struct {
 // SeedRules are what fixtures are held to.
 var SeedRules = DefaultSettings(Options{})
 
-// DefaultSettings are those of a board that nobody has changed.
+// DefaultSettings returns the settings of a board that nobody has changed.
 func DefaultSettings(o Options) Settings {
 	return Settings{
 		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true,
@@ -108,7 +108,7 @@ type Setting struct {
 	of func(*Settings) any
 }
 
-// Value is the setting as text; a flag is 1 or empty.
+// Value returns the setting as text. A flag is 1 or empty.
 func (s *Setting) Value(of *Settings) string {
 	switch v := s.of(of).(type) {
 	case *string:
@@ -150,7 +150,7 @@ func (s *Setting) Put(into *Settings, value string) error {
 	return nil
 }
 
-// AllSettings is the table of the settings, in the order of their form.
+// AllSettings returns the table of the settings, in the order of their form.
 func AllSettings() []Setting {
 	const general, joining, texts, newcomers, flood, tokens, files = "Board", "Joining", "Texts", "New members",
 		"Flood control", "Tokens", "Attachments"
@@ -284,10 +284,10 @@ func LoadSettings(c store.Conn, set Settings) (Settings, error) {
 	return set, err
 }
 
-// Tag is the version of the settings.
+// Tag returns the version of the settings.
 func (s *Settings) Tag() string { return Tag(s) }
 
-// Contradictions are values that are right alone but not together.
+// Contradictions returns a refusal of values that are right alone but not together.
 func (s *Settings) Contradictions() (wrong []error) {
 	if s.TitleLeast > s.TitleMost {
 		wrong = append(wrong, Invalid("title_min", "range", "Shortest title: is longer than the longest"))
@@ -301,7 +301,7 @@ func (s *Settings) Contradictions() (wrong []error) {
 	return wrong
 }
 
-// OfflineAnswer is what a closed board says.
+// OfflineAnswer returns what a closed board says.
 func (s *Settings) OfflineAnswer() error {
 	return &apierror.Error{
 		Status: http.StatusServiceUnavailable, Code: "board_offline", RetryAfter: offlineRetry,
@@ -309,7 +309,7 @@ func (s *Settings) OfflineAnswer() error {
 	}
 }
 
-// Every is the limit that admits n events in a time; 0: no limit.
+// Every returns the limit that admits n events in a time. There is no limit where n is 0.
 func Every(n int64, in time.Duration) RateLimit {
 	if n == 0 {
 		return RateLimit{}
@@ -317,7 +317,7 @@ func Every(n int64, in time.Duration) RateLimit {
 	return RateLimit{n, in / time.Duration(n)}
 }
 
-// FloodFor is the limit of posts for a member with so many.
+// FloodFor returns the limit of posts for a member who has written so many.
 func (s *Settings) FloodFor(posts int64) RateLimit {
 	if posts < s.NewMemberPosts {
 		return RateLimit{s.NewFloodPosts, time.Duration(s.NewFloodSeconds) * time.Second}
@@ -325,7 +325,7 @@ func (s *Settings) FloodFor(posts int64) RateLimit {
 	return RateLimit{s.FloodPosts, time.Duration(s.FloodSeconds) * time.Second}
 }
 
-// setting is a value of the table of settings; empty: there is none.
+// StoredSetting reads a value of the table of settings. It is empty where there is none.
 func StoredSetting(c store.Conn, name string) (value string, err error) {
 	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {

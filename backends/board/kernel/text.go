@@ -75,5 +75,5 @@ func CheckReason(reason string) (string, error) {
 	return reason, nil
 }
 
-// Slug is a text as a part of an address.
+// Slug returns a text as a part of an address.
 func Slug(title string) string { return cmp.Or(text.Slug(title, SlugMost), "thread") }

@@ -177,8 +177,8 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	return err
 }
 
-// mailThread is empty where the member may not see the thread, follows it no
-// more, or has read it.
+// mailThread returns what is mailed of a thread. That is nothing where the member may not see the thread,
+// follows it no more, or has read it.
 func (s *Service) mailThread(
 	c store.Conn, a *rights.Actor, mode string, r mailRow, late []any,
 ) (m MailThread, err error) {
@@ -322,8 +322,7 @@ type Unsubscription struct {
 	mode     string
 }
 
-// Target is what is followed no more: thread, forum, or the mode of all mails
-// that end.
+// Target returns what is followed no more: thread, forum, or the mode of all mails that end.
 func (u Unsubscription) Target() string { return u.target + u.mode }
 
 // ReadUnsubscription reads the token of a link.

@@ -52,8 +52,8 @@ func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	return moved, nil
 }
 
-// ArchiveCandidates has the arguments time, posts, limit. It reads an index of
-// the deleted posts and no other.
+// ArchiveCandidates returns the statement that finds threads to archive. It has the arguments time, posts,
+// limit, and reads an index of the deleted posts and no other.
 func ArchiveCandidates(d store.Dialect) string {
 	from := "board_post_ids"
 	if d == store.SQLite {

@@ -20,7 +20,7 @@ type ForumEntry struct {
 	Last   *content.ThreadInfo // the thread with the newest post; nil: none that the actor sees
 }
 
-// forumsAbove are those that a forum lies in, from the root on.
+// forumsAbove returns the forums that a forum lies in, from the root on.
 func forumsAbove(list []content.ForumInfo, id int64) (above []content.ForumInfo) {
 	by := make(map[int64]content.ForumInfo, len(list))
 	for _, f := range list {
@@ -281,7 +281,7 @@ func (s *Service) Forum(
 	return tree[0], forumsAbove(list, id), tree[1:], nil
 }
 
-// viewForum is a forum as an actor sees it.
+// viewForum returns a forum as an actor sees it.
 func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *content.Forum) content.ForumInfo {
 	view := content.ForumInfo{
 		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth,

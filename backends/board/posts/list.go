@@ -19,7 +19,7 @@ const (
 	threadAfter = " AND (t.last_post_at, t.id) < (?, ?)"
 )
 
-// threadsOfForum has the arguments forum, time, id, limit.
+// threadsOfForum lists the threads of a forum. It has the arguments forum, time, id, limit.
 func threadsOfForum(shows string) content.Listing {
 	index := "board_threads_forum_all"
 	if shows == "= 0" {
@@ -31,7 +31,8 @@ func threadsOfForum(shows string) content.Listing {
 	}
 }
 
-// threadsOfAuthor has the arguments author, forum, time, id, limit.
+// threadsOfAuthor lists the threads of an author in a forum. It has the arguments author, forum, time, id,
+// limit.
 func threadsOfAuthor(shows string) content.Listing {
 	index := "board_threads_author"
 	if shows == "= 1" {
@@ -43,7 +44,7 @@ func threadsOfAuthor(shows string) content.Listing {
 	}
 }
 
-// stickyThreads has the arguments forum, limit.
+// stickyThreads lists the sticky threads of a forum. It has the arguments forum, limit.
 func stickyThreads(shows string) content.Listing {
 	return content.Listing{
 		Columns: content.ThreadColumns, From: "board_threads t", Index: "board_threads_sticky",
@@ -51,7 +52,8 @@ func stickyThreads(shows string) content.Listing {
 	}
 }
 
-// postsOfThread has the arguments thread, id, limit. The primary key is the order.
+// postsOfThread lists the posts of a thread. It has the arguments thread, id, limit. The primary key is the
+// order.
 func postsOfThread(shows string) content.Listing {
 	return content.Listing{
 		Columns: content.PostColumns, From: "board_posts p",
@@ -59,7 +61,7 @@ func postsOfThread(shows string) content.Listing {
 	}
 }
 
-// heldPosts has the arguments author, thread, id, limit.
+// heldPosts lists the held posts of an author in a thread. It has the arguments author, thread, id, limit.
 func heldPosts() content.Listing {
 	return content.Listing{
 		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
@@ -67,7 +69,7 @@ func heldPosts() content.Listing {
 	}
 }
 
-// queueOfForum has the arguments forum, id, limit.
+// queueOfForum lists the held posts of a forum. It has the arguments forum, id, limit.
 func queueOfForum() content.Listing {
 	return content.Listing{
 		Columns: "i.id, i.thread_id, COALESCE(i.held_reason, '')", From: "board_post_ids i", Index: "board_post_ids_held",

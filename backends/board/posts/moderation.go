@@ -24,8 +24,8 @@ func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to in
 	return content.Count(c, t.Forum, t.ID, threads, posts)
 }
 
-// shift is settle but for what it means to the forum: so many more threads and
-// posts, which the caller counts at the end.
+// shift does what settle does, except that it does not count it in the forum. It returns how many more
+// threads and posts the forum has, which the caller counts at the end.
 func (s *Service) shift(
 	c store.Conn, t *content.Thread, p *content.Post, to int64, reason string,
 ) (threads, posts int64, err error) {
@@ -126,7 +126,7 @@ func (s *Service) Delete(
 	return changed, err
 }
 
-// DeleteBy is Delete as a part of a transaction.
+// DeleteBy deletes a post as Delete does, as a part of a transaction.
 func (s *Service) DeleteBy(
 	c store.Conn, a *rights.Actor, inThread, id int64, match rest.Match,
 ) (changed bool, err error) {

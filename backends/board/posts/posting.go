@@ -308,8 +308,8 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.
 		full[0], full[1], full[2], a.ID())
 }
 
-// heldBecause is why a post of an author who does not pass by the queue goes
-// there; empty: it does not.
+// heldBecause returns why a post goes into the queue, of an author who does not pass by it. It is empty where
+// the post does not go there.
 func heldBecause(a *rights.Actor, f *content.Forum, w writing, posts int64, starts, bad bool) string {
 	r, set := a.In(f.ID), a.Rights.Settings
 	restricted := rights.ReplyNeedsApproval
@@ -331,7 +331,7 @@ func heldBecause(a *rights.Actor, f *content.Forum, w writing, posts int64, star
 	return ""
 }
 
-// BodyHash is by what the same text is known again.
+// BodyHash returns the hash of a text, by which the same text is known again.
 func BodyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

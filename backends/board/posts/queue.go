@@ -75,8 +75,8 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 	return list, next, nil
 }
 
-// Moderated are the forums whose queue, reports and log the actor may see: one,
-// or (0) all in which it may approve.
+// Moderated returns the forums whose queue, reports and log the actor may see: the one that is asked for, or
+// with 0 all in which it may approve.
 func (s *Service) Moderated(ctx context.Context, a *rights.Actor, in int64) (forums []int64, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {

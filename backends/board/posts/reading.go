@@ -147,7 +147,8 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	return can
 }
 
-// postsBefore has the arguments thread, id, limit: the primary key backwards.
+// postsBefore lists the posts of a thread before one, backwards by the primary key. It has the arguments
+// thread, id, limit.
 func postsBefore(shows string) content.Listing {
 	return content.Listing{
 		Columns: "p.id", From: "board_posts p",
@@ -155,7 +156,8 @@ func postsBefore(shows string) content.Listing {
 	}
 }
 
-// heldBefore has the arguments author, thread, id, limit.
+// heldBefore lists the held posts of an author before one, backwards. It has the arguments author, thread,
+// id, limit.
 func heldBefore() content.Listing {
 	return content.Listing{
 		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
@@ -257,7 +259,8 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, mo
 // that counts as read by its age.
 const unreadPosts = 1000
 
-// newestPosts has the arguments thread, id, limit: the primary key backwards.
+// newestPosts lists the newest posts of a thread, backwards by the primary key. It has the arguments thread,
+// id, limit.
 func newestPosts() content.Listing {
 	return content.Listing{
 		Columns: "p.id, p.created_at", From: "board_posts p",
@@ -265,8 +268,8 @@ func newestPosts() content.Listing {
 	}
 }
 
-// lastSeen is the last post of a thread that is not new to the member: it was read, its forum
-// was marked as read since, or it is too old to be new.
+// lastSeen returns the last post of a thread that is not new to the member: it was read, its forum was marked
+// as read since, or it is too old to be new.
 func lastSeen(c store.Conn, noted content.Marks, t *content.Thread, now kernel.Moment) (id int64, err error) {
 	read := noted.Read[t.ID]
 	err = c.Row("SELECT COALESCE(max(n.id), 0) FROM ("+newestPosts().SQL(c.Dialect())+") n WHERE n.created_at <= ?",
@@ -358,7 +361,7 @@ func (s *Service) Post(
 	return view, info, err
 }
 
-// PostByID is Post by the id of the post alone.
+// PostByID reads a post as Post does, by the id of the post alone.
 func (s *Service) PostByID(
 	ctx context.Context, a *rights.Actor, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {

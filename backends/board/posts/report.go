@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// OpenReports has the arguments forum, id, limit.
+// OpenReports lists the open reports of a forum. It has the arguments forum, id, limit.
 func OpenReports() content.Listing {
 	return content.Listing{
 		Columns: "r.id, r.post_id, r.forum_id, (SELECT u.username FROM board_users u" +

@@ -105,7 +105,8 @@ func BumpPermissions(c store.Conn) error {
 	return err
 }
 
-// access is as of now.
+// CurrentAccess returns the groups, forums, rights and settings of the board as they are now. It reads them
+// anew only after a change.
 func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	var a *Access
 	err := s.ReadBriefly(ctx, func(c store.Conn) error {
@@ -137,7 +138,7 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	return a, err
 }
 
-// LastAccess is as of the last request; nil before the first one.
+// LastAccess returns the access as of the last request. It is nil before the first one.
 func (s *Service) LastAccess() *Access { return s.access.Load() }
 
 func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline bool) (a *Access, err error) {
@@ -332,7 +333,7 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	return r
 }
 
-// longest is the larger of two limits, of which 0 is none.
+// longest returns the larger of two limits, of which 0 is none.
 func longest(a, b int64, first bool) int64 {
 	switch {
 	case first:
@@ -343,7 +344,7 @@ func longest(a, b int64, first bool) int64 {
 	return max(a, b)
 }
 
-// Inherited is the mask of a group in a forum.
+// Inherited returns the mask of a group in a forum.
 func (a *Access) Inherited(forum, group int64, mask Mask) Mask {
 	var line []int64
 	for id := forum; id != 0 && a.Forums[id] != nil; id = a.Forums[id].Parent {

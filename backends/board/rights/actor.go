@@ -37,7 +37,7 @@ type User struct {
 // States are those that a member can be in.
 var States = []string{"active", "unconfirmed", "awaiting", "banned", "deleted"}
 
-// ID is 0 for the guest.
+// ID returns the id of the member. It is 0 for the guest.
 func (a *Actor) ID() int64 {
 	if a.User == nil {
 		return 0
@@ -64,7 +64,7 @@ func (a *Actor) MayAnywhere(right Mask) bool {
 	return false
 }
 
-// In are the rights in a forum.
+// In returns the rights in a forum.
 func (a *Actor) In(forum int64) ForumRights { return a.Rights.Forums[forum] }
 
 // Has reports whether the actor has a right in a forum.
@@ -93,7 +93,7 @@ func (a *Actor) CheckSuspended(now kernel.Moment) error {
 	return nil
 }
 
-// Guest is the actor without a credential.
+// Guest returns the actor without a credential.
 func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
@@ -102,9 +102,8 @@ func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 	return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
 }
 
-// Adopt is an actor that another service on the same board has just found for this
-// request, under the options of this one. What decides on rights was read with it: it
-// is not read again.
+// Adopt takes an actor that another service on the same board has just found for this request, and returns it
+// under the options of this one. What decides on rights was read with it, and is not read again.
 func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 	access := s.LastAccess()
 	if access == nil || access.Version != a.Rights.Access.Version {
@@ -119,7 +118,7 @@ func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 	return &Actor{User: a.User, Token: a.Token, Rights: access.Of(a.User.ID, a.User.Groups)}, nil
 }
 
-// Member is the actor for a member by id, without a token.
+// Member returns the actor for a member by id, without a token.
 func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 	var user *User
 	err := s.Read(ctx, func(c store.Conn) (err error) {
@@ -207,7 +206,7 @@ func ScopesOf(words []string) []string {
 	return kept
 }
 
-// Settings are as of now.
+// Settings returns the settings of the board as they are now.
 func (s *Service) Settings(ctx context.Context) (kernel.Settings, error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
@@ -216,7 +215,7 @@ func (s *Service) Settings(ctx context.Context) (kernel.Settings, error) {
 	return access.Settings, nil
 }
 
-// Settings are those that counted when the actor was found.
+// Settings returns the settings that counted when the actor was found.
 func (a *Actor) Settings() kernel.Settings { return *a.Rights.Settings }
 
 // CheckOffline refuses who may not see a board that is offline.
@@ -247,7 +246,7 @@ func (t *Token) Has(scope string) bool { return slices.Contains(t.Scopes, scope)
 // that was mailed: there is nothing for the actor but the page that mails it again.
 func (a *Actor) Unconfirmed() bool { return a.User != nil && a.User.State == "unconfirmed" }
 
-// Zone is the time zone in which the member sees times; that of guests is UTC.
+// Zone returns the time zone in which the member sees times. That of guests is UTC.
 func (u *User) Zone() *time.Location {
 	if u == nil {
 		return time.UTC

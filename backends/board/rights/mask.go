@@ -64,7 +64,7 @@ const (
 		FloodBypass | ModerationBypass | EditWindowBypass | BoardViewOffline | LockBypass
 )
 
-// Int64 is the mask as the database has it.
+// Int64 returns the mask as the database has it.
 func (m Mask) Int64() int64 { return int64(m) } //nolint:gosec // 42 bits are in use
 
 // Value implements driver.Valuer.

@@ -35,7 +35,7 @@ func Index(c store.Conn, id int64, starts bool, title, message string) error {
 		message)...)
 }
 
-// IndexRows is the statement that makes posts findable, up to its rows.
+// IndexRows returns the statement that makes posts findable, up to its rows.
 func IndexRows(d store.Dialect) string {
 	if d == store.Postgres {
 		return "INSERT INTO board_search (post_id, words) "
@@ -43,7 +43,7 @@ func IndexRows(d store.Dialect) string {
 	return "INSERT INTO board_search (rowid, title, message) "
 }
 
-// IndexRow are the placeholders of one row of it.
+// IndexRow returns the placeholders of one row of IndexRows.
 func IndexRow(d store.Dialect) string {
 	if d == store.Postgres {
 		return "(?, CAST(CAST(? AS TEXT) AS TSVECTOR))"
@@ -51,7 +51,7 @@ func IndexRow(d store.Dialect) string {
 	return "(?, ?, ?)"
 }
 
-// IndexValues are the values for them. The title is that of a post that starts a thread.
+// IndexValues returns the values for IndexRow. The title is that of a post that starts a thread.
 func IndexValues(d store.Dialect, id int64, title, message string) []any {
 	if d == store.Postgres {
 		return []any{id, vectorOf(title, message)}
@@ -59,7 +59,7 @@ func IndexValues(d store.Dialect, id int64, title, message string) []any {
 	return []any{id, spaced(title), spaced(message)}
 }
 
-// spaced are the words of a text with spaces between them.
+// spaced returns the words of a text with spaces between them.
 func spaced(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -78,8 +78,8 @@ const (
 	positionsEach = 255
 )
 
-// vectorOf are the words of texts as PostgreSQL reads a tsvector. Between two texts is a
-// gap: no phrase begins in one and ends in the next.
+// vectorOf returns the words of texts as PostgreSQL reads a tsvector. It leaves a gap between two texts, so
+// that no phrase begins in one and ends in the next.
 func vectorOf(texts ...string) string {
 	var words []string
 	at, position := make(map[string][]int), 0
@@ -124,7 +124,7 @@ func phrasesOf(s string) (phrases [][]string) {
 	return phrases
 }
 
-// queryOf is a query as the index of an engine reads it.
+// queryOf returns a query as the index of an engine reads it.
 func queryOf(d store.Dialect, phrases [][]string) string {
 	all := make([]string, len(phrases))
 	for i, words := range phrases {

@@ -112,7 +112,7 @@ type condition struct {
 	args  []any
 }
 
-// searchFilter is what the actor sees of what the query asks for.
+// searchFilter returns the condition for what the actor sees of what the query asks for.
 func searchFilter(a *rights.Actor, q Query) (f condition) {
 	var open, own []any // forums of which all is seen, and those of which only the own threads are
 	for id, r := range a.Rights.Forums {

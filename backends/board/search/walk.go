@@ -35,8 +35,8 @@ type wordWalk struct {
 	rare   int
 }
 
-// next are the next posts of the walk, at most searchChunk; more: the walk goes
-// on, though it may find no more.
+// next returns the next posts of the walk, at most searchChunk, and whether the walk goes on. It may go on
+// and find no more.
 func (w *wordWalk) next() (ids []any, more bool, err error) {
 	if w.c.Dialect() == store.Postgres {
 		return w.nextWindow()
@@ -59,8 +59,8 @@ func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
 	return ids, err
 }
 
-// WordsOfIndex has the arguments words, id, limit. The index of SQLite gives the
-// posts in their order, however many there are.
+// WordsOfIndex lists the posts with words. It has the arguments words, id, limit. The index of SQLite gives
+// the posts in their order, however many there are.
 func WordsOfIndex() content.Listing {
 	return content.Listing{
 		Columns: "w.rowid", From: "board_search w",

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// maskOf is the mask of words.
+// maskOf returns the mask of words.
 func maskOf(words []string, names map[string]rights.Mask) (mask rights.Mask, err error) {
 	for _, word := range words {
 		if word == "*" && names["admin.access"] != 0 {
@@ -91,7 +91,7 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	return err
 }
 
-// find is the id of a row by its name; empty: 0.
+// find returns the id of a row by its name, and 0 for an empty name.
 func find(c store.Conn, statement, name string) (id int64, err error) {
 	if name == "" {
 		return 0, nil

@@ -45,7 +45,8 @@ var adminTabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 	{Label: "Webhooks", Path: "/admin/webhooks"},
 }}
 
-// adminHead is the head of a list of administrators, with the label and the path of the form that makes one more.
+// adminHead returns the head of a list of administrators, with the label and the path of the form that makes
+// one more.
 func adminHead(title, label, path string) resource.Head {
 	return resource.Head{Title: title, Tabs: adminTabs, New: resource.Target{Label: label, Path: path}}
 }

@@ -134,7 +134,7 @@ var forumForm = resource.Form[*call, forum]{
 	Offers: func(_ *call, f *forum, _ string) bool { return f.ID != 0 },
 }
 
-// parentChoices are where a forum may be: not in itself, nor in what is below it.
+// parentChoices returns where a forum may be: not in itself, nor in what is below it.
 func (c *call) parentChoices(of *forum) ([]resource.Choice, error) {
 	tree, err := c.Admin.ForumTree(c.Context(), c.actor)
 	list := []resource.Choice{{Value: "0", Label: "None: at the top"}}
@@ -178,7 +178,7 @@ type matrixCell struct {
 	Inherited    bool   // what would be inherited
 }
 
-// matrixField is the name of a cell's field.
+// matrixField returns the name of the field of a cell.
 func matrixField(group int64, bit int) string { return "g" + itoa(group) + "b" + strconv.Itoa(bit) }
 
 func (c *call) matrix() error {

@@ -151,7 +151,7 @@ var newPassword = resource.Action[*call]{
 	},
 }
 
-// until is the end that a form gives: a date, or a number of days; 0: never.
+// until returns the end that a form gives as a date or as a number of days. It is 0 where there is no end.
 func (c *call) until() (kernel.Moment, error) {
 	if text := c.Form.Text("date"); text != "" {
 		day, err := time.ParseInLocation(time.DateOnly, text, c.actor.User.Zone())

@@ -68,7 +68,7 @@ func (c *call) attach() error {
 	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), "The file is attached.")
 }
 
-// file is the field of a form that holds the file.
+// file returns the field of a form that holds the file.
 func (c *call) file() (*multipart.Part, error) {
 	reader, err := c.Parts()
 	if err != nil {

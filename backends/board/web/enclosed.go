@@ -28,7 +28,7 @@ type enclosed struct {
 	received []*attachments.Received
 }
 
-// enclosed is what the actor may send with a post in a forum.
+// enclosed returns what the actor may send with a post in a forum.
 func (c *call) enclosed(forum int64) enclosed {
 	set := c.actor.Settings()
 	return enclosed{
@@ -58,7 +58,7 @@ func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
 	return nil
 }
 
-// receive has the service check the files, before anything is posted.
+// receive checks the files of the form, before anything is posted.
 func (c *call) receive(e *enclosed) error {
 	if e.form == nil {
 		return nil

@@ -41,10 +41,10 @@ type listing struct {
 	Next   int64 // 0: the last page
 }
 
-// Link is the address of a page of the same list.
+// Link returns the address of a page of the same list.
 func (l listing) Link(path string, after int64) string { return listLink(path, l.Forum, after, 0) }
 
-// listLink is the address of a page of a list; focus is the post to begin with.
+// listLink returns the address of a page of a list. The post to begin with is focus.
 func listLink(path string, forum, after, focus int64) string {
 	q := make(url.Values)
 	for name, n := range map[string]int64{"forum": forum, "after": after, "at": focus} {
@@ -171,7 +171,7 @@ func (c *call) settle() error {
 	return c.Redirect(back, notice)
 }
 
-// seen are the versions of posts that the form was made of, each behind its id.
+// seen returns the versions of posts that the form was made of, each behind its id.
 func (c *call) seen() map[int64]string {
 	versions := make(map[int64]string)
 	for _, text := range c.Form.Values("seen") {
@@ -263,7 +263,7 @@ func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
 	return changes, next, err
 }
 
-// logForums are the forums whose entries the caller sees.
+// logForums returns the forums whose entries the caller sees.
 func (c *call) logForums() ([]resource.Choice, error) {
 	list := resource.All()
 	forums, err := c.Posts.Forums(c.Context(), c.actor)
@@ -275,7 +275,7 @@ func (c *call) logForums() ([]resource.Choice, error) {
 	return list, err
 }
 
-// query is an address's parameter.
+// query returns the query of an address with one parameter.
 func query(name, value string) string { return "?" + url.Values{name: {value}}.Encode() }
 
 // indented shows how deep a forum lies, in lists that have no other way.

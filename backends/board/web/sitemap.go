@@ -48,15 +48,15 @@ func (c *call) robots() error {
 	return nil
 }
 
-// machines are the headers of what programs read and caches keep.
+// machines sets the headers of what programs read and caches keep.
 func (c *call) machines(mediaType string) {
 	c.W.Header().Set("Content-Type", mediaType)
 	c.W.Header().Set("Cache-Control", "public, max-age=300")
 	c.W.Header().Del("Vary")
 }
 
-// sitemap is the list of the parts. The first (part 0) has the forums, the others the threads by their ids, so each
-// request does bounded work and an old part changes only when its threads do.
+// sitemap serves the list of the parts, and the parts. The first (part 0) has the forums, the others have the
+// threads by their ids, so each request does bounded work and an old part changes only when its threads do.
 func (c *call) sitemap() error {
 	if !c.open() {
 		return pages.NotFound()
@@ -97,7 +97,7 @@ func (c *call) sitemap() error {
 	})
 }
 
-// forumsOfSitemap has the first page and those of forums, which lead to the threads.
+// forumsOfSitemap writes the first page and those of forums, which lead to the threads.
 func (c *call) forumsOfSitemap(base string) error {
 	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	if err != nil {

@@ -51,7 +51,7 @@ var shown = sync.OnceValue(func() *pages.Look {
 	}, resource.Templates)
 })
 
-// tint is the class of the colour behind what stands for a picture of a member.
+// tint returns the class of the colour behind what stands for a picture of a member.
 func tint(name string) string {
 	sum := 0
 	for _, r := range name {
@@ -109,7 +109,7 @@ func Owns(path string) bool {
 	return path != kernel.Mount && !strings.HasPrefix(path, kernel.Mount+"/")
 }
 
-// ErrorPage is the page of what is refused before the board.
+// ErrorPage returns the page for what is refused before the board.
 func ErrorPage(e *apierror.Error) (http.Header, []byte) { return shown().ErrorPage("", e) }
 
 // call is a request for a page.
@@ -159,17 +159,17 @@ func (c *call) become(cookie string) (err error) {
 
 // The rules of who may open a page. What they may do there is the service's to say.
 
-// everybody is all, also the banned, and while the board is offline.
+// everybody admits all, also the banned, and while the board is offline.
 func everybody(*call) error { return nil }
 
-// readers are programs that read feeds, as a guest does.
+// readers admits programs that read feeds, as a guest does.
 func readers(c *call) error { return c.Rights.Admit(c.actor) }
 
 func guests(c *call) error { return c.admit(c.options.MembersOnly, false) }
 
 func members(c *call) error { return c.admit(true, false) }
 
-// joining are members, also those who have not confirmed their mail address.
+// joining admits members, also those who have not confirmed their mail address.
 func joining(c *call) error {
 	if c.actor.Unconfirmed() {
 		return nil
@@ -177,7 +177,7 @@ func joining(c *call) error {
 	return members(c)
 }
 
-// administrators are asked for the password, if that was long ago. For others their
+// administrators admits administrators, and asks them for the password if that was long ago. For others their
 // pages are not there.
 func administrators(c *call) error { return c.admit(true, true) }
 
@@ -203,7 +203,7 @@ func (c *call) admit(signedIn, administers bool) error {
 	return nil
 }
 
-// address is the client's, by which attempts are counted.
+// address returns the client's address, by which attempts are counted.
 func (c *call) address() string { return c.kernel.Address(c.R) }
 
 // once makes a form that is sent twice one.
@@ -224,8 +224,8 @@ type frame struct {
 	call *call
 }
 
-// Canonical is the address under which search engines know this page, whole where the
-// address of the board is known: it may be open under several.
+// Canonical returns the address under which search engines know this page. It is whole where the address of
+// the board is known, since the board may be open under several.
 func (f *frame) Canonical() string {
 	if f.Place == "" {
 		return ""
@@ -241,7 +241,7 @@ func (f *frame) Moderates() bool {
 // Suspended reports whether who looks may read but not decide.
 func (f *frame) Suspended() bool { return f.call.actor.Suspended(f.call.kernel.Now()) }
 
-// Unseen is how many notifications were not read.
+// Unseen returns how many notifications were not read.
 func (f *frame) Unseen() (int, error) {
 	return f.call.Following.Unseen(f.call.Context(), f.call.actor)
 }
@@ -251,7 +251,7 @@ func (f *frame) Joins() bool {
 	return f.Settings.Registration != kernel.RegistrationClosed && f.call.Rights.Admit(f.call.actor) == nil
 }
 
-// SignOn is what the provider is called at which members may sign in; empty: there is none.
+// SignOn returns what the provider is called at which members may sign in. It is empty where there is none.
 func (f *frame) SignOn() string {
 	if f.call.options.OIDC == nil {
 		return ""
@@ -262,7 +262,7 @@ func (f *frame) SignOn() string {
 // Mails reports whether the board sends mails.
 func (f *frame) Mails() bool { return f.call.Accounts.Mails() }
 
-// Again is the page that mails another link, of the one that a link leads to.
+// Again returns the page that mails another link, for the page that a link leads to.
 func (f *frame) Again() string {
 	return map[string]string{"/reset": "/forgot", "/email": "/account/email"}[f.call.R.URL.Path]
 }
