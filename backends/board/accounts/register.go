@@ -165,7 +165,7 @@ func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
 	return s.queueConfirm(c, LinkJoin, user, email)
 }
 
-// emailTaken refuses a mail address that somebody has; empty: none is stored.
+// emailTaken refuses a mail address that somebody has. No address, which is empty, is free.
 func emailTaken(c store.Conn, email string) error {
 	if email == "" {
 		return nil

@@ -42,7 +42,7 @@ func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post in
 	})
 }
 
-// MarkForumRead notes that the actor has read a forum until now; 0: all.
+// MarkForumRead notes that the actor has read a forum until now, or with 0 all forums.
 func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, in int64) error {
 	if a.User == nil || in != 0 && !a.In(in).Visible {
 		return kernel.NotFound()

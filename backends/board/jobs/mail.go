@@ -15,7 +15,7 @@ import (
 // Mailer sends mails of what members follow, and links that they asked for.
 type Mailer struct {
 	Transport mail.Transport
-	// BaseURL is the address of the board, for links; empty: there are none.
+	// BaseURL is the address of the board, for links. Without it mails have none.
 	BaseURL string
 	// Footer is text at the end of every mail. Default: none.
 	Footer string

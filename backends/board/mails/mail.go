@@ -61,7 +61,7 @@ type Mailing struct {
 	// Threads that the member may see now; none: there is nothing to be sent.
 	Threads []MailThread
 	More    int // threads beyond these
-	// Link is what the mail is for instead of threads; nil: it is for them.
+	// Link is what the mail is for instead of threads. It is nil for a mail about threads.
 	Link *accounts.MailLink
 	// Unsubscribe is a token for ReadUnsubscription.
 	Unsubscribe string

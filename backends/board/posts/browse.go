@@ -133,7 +133,7 @@ func threadList(a *rights.Actor, id int64) error {
 }
 
 // Threads lists the threads of a forum, newest activity first, behind a cursor.
-// next is the cursor of the page behind; empty: this is the last.
+// next is the cursor of the page behind, and empty on the last page.
 func (s *Service) Threads(
 	ctx context.Context, a *rights.Actor, in int64, after string, most int,
 ) (list []content.ThreadInfo, next string, err error) {

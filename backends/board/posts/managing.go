@@ -45,8 +45,8 @@ func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change 
 	})
 }
 
-// mayChange checks every part before any is done, and finds the forum that the
-// Thread goes to; nil: it stays.
+// mayChange checks every part before any is done, and returns the forum that
+// the thread goes to. It is nil where the thread stays.
 func (s *Service) mayChange(
 	c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, change ThreadChange,
 ) (target *content.Forum, err error) {

@@ -16,7 +16,7 @@ import (
 // looks are noted here and written behind the requests, once an hour for each
 // administrator and forum.
 
-// look is an administrator's at a forum; forum 0: at a board that is offline.
+// look is one that an administrator took at a forum, or with forum 0 at a board that is offline.
 type look struct{ user, forum int64 }
 
 // maxLooks bounds what is remembered.

@@ -106,7 +106,7 @@ func searchIDs(c store.Conn, phrases [][]string, filter condition, q Query) (pag
 	return page, walk.after, nil
 }
 
-// condition is a part of a WHERE; empty: nothing meets it.
+// condition is a part of a WHERE. Where it is empty, nothing meets it.
 type condition struct {
 	where string
 	args  []any

@@ -9,7 +9,7 @@ import (
 // folded is a text, and the same with one letter in place of all that differ by case.
 type folded struct {
 	text, folded string
-	// at is where each byte of folded is in text, and the end; nil: where it is in folded.
+	// at is where each byte of folded is in text, and the end. It is nil where that is its place in folded.
 	// Letters in few scripts have as many bytes in one case as in the other, but for ſ and the like.
 	at []int32
 }
