@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,56 +20,47 @@ func TestRooms(t *testing.T) {
 	t.Parallel()
 	sources := parseRooms(t)
 	rooms := map[string]bool{"board.Server": true}
-	structs := make(map[string]*ast.StructType)
+	embedded := make(map[token.Position]string) // types, by where a struct embeds them
 	methods := 0
-	for folder, files := range sources {
-		for _, file := range files {
-			in := file.Name.Name
-			if folder == "kernel" {
-				continue
-			}
-			for _, declaration := range file.Decls {
-				switch d := declaration.(type) {
-				case *ast.GenDecl:
-					for _, spec := range d.Specs {
-						named, ok := spec.(*ast.TypeSpec)
-						if !ok {
-							continue
-						}
-						if made, ok := named.Type.(*ast.StructType); ok {
-							structs[in+"."+named.Name.Name] = made
-						}
-					}
-				case *ast.FuncDecl:
-					switch {
-					case d.Recv != nil && in == "board" && typeName(in, d.Recv.List[0].Type) == "board.Server":
-						methods++
-					case d.Recv == nil && d.Name.Name == "New" && d.Type.Results != nil:
-						rooms[typeName(in, d.Type.Results.List[0].Type)] = true
+	for _, source := range sources {
+		in := source.file.Name.Name
+		if in == "kernel" { // rooms embed it
+			continue
+		}
+		ast.Inspect(source.file, func(node ast.Node) bool {
+			switch n := node.(type) {
+			case *ast.TypeSpec:
+				made, ok := n.Type.(*ast.StructType)
+				if ok && slices.ContainsFunc(made.Fields.List, func(field *ast.Field) bool {
+					return len(field.Names) == 0 && typeName(in, field.Type) == "kernel.Server"
+				}) {
+					rooms[in+"."+n.Name.Name] = true
+				}
+			case *ast.StructType:
+				for _, field := range n.Fields.List {
+					if len(field.Names) == 0 {
+						embedded[source.set.Position(field.Pos())] = typeName(in, field.Type)
 					}
 				}
+			case *ast.FuncDecl:
+				switch {
+				case n.Recv != nil && typeName(in, n.Recv.List[0].Type) == "board.Server":
+					methods++
+				case n.Recv == nil && n.Name.Name == "New" && n.Type.Results != nil:
+					rooms[typeName(in, n.Type.Results.List[0].Type)] = true
+				}
 			}
-		}
-	}
-	for name, made := range structs {
-		in, _, _ := strings.Cut(name, ".")
-		for _, field := range made.Fields.List {
-			if len(field.Names) == 0 && typeName(in, field.Type) == "kernel.Server" {
-				rooms[name] = true
-			}
-		}
+			return true
+		})
 	}
 	for _, name := range []string{"rights.Service", "posts.Service", "accounts.Service", "admin.Service", "api.API"} {
 		if !rooms[name] {
 			t.Errorf("%s is not found to be a room: this test looks at nothing", name)
 		}
 	}
-	for name, made := range structs {
-		in, _, _ := strings.Cut(name, ".")
-		for _, field := range made.Fields.List {
-			if embedded := typeName(in, field.Type); len(field.Names) == 0 && rooms[embedded] {
-				t.Errorf("%s embeds the room %s: give it a field with a name", name, embedded)
-			}
+	for at, name := range embedded {
+		if rooms[name] {
+			t.Errorf("%s: a struct embeds the room %s: give it a field with a name", at, name)
 		}
 	}
 	if methods == 0 || methods > maxRootMethods {
@@ -76,18 +68,22 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// parseRooms returns the files of the board without tests, by their folders.
-func parseRooms(t *testing.T) map[string][]*ast.File {
+// source is a file of the board.
+type source struct {
+	set  *token.FileSet
+	file *ast.File
+}
+
+// parseRooms returns the files of the board without tests.
+func parseRooms(t *testing.T) (sources []source) {
 	t.Helper()
-	sources := make(map[string][]*ast.File)
 	set := token.NewFileSet()
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-		folder := filepath.Dir(path)
-		sources[folder] = append(sources[folder], file)
+		sources = append(sources, source{set, file})
 		return err
 	})
 	if err != nil {
