@@ -1,5 +1,8 @@
-// Package board is a discussion board: forums, threads and posts with rights,
-// moderation and rules, served as a JSON API.
+// Package board is a discussion board: forums, threads and posts with rights, moderation and
+// rules, served as a JSON API and as pages. It ties the rooms, each of which stands on those
+// before it: kernel (what all stand on), rights, attachments, content (rows of forums, threads
+// and posts), following, search, posts, accounts, mails, admin, seed (fixtures), api, web and
+// jobs. wire.go makes them; no room has a rule of another one.
 package board
 
 import (

@@ -64,7 +64,7 @@ func TestRooms(t *testing.T) {
 		}
 	}
 	if methods == 0 || methods > maxRootMethods {
-		t.Errorf("the root has %d methods, want 1 to %d: move what it does to the room that it is about", methods, maxRootMethods)
+		t.Errorf("the root has %d methods, want 1 to %d: move what it does to a room", methods, maxRootMethods)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// shared is what all services on one database have in common, whatever their options.
+// shared is what all servers of one board have in common, whatever their options.
 type shared struct {
 	words   *search.Words
 	views   *posts.Views
@@ -39,6 +39,7 @@ type shared struct {
 	end     func()                 // ends the work in the background; nil before it has begun
 }
 
+// newShared returns what a board begins with.
 func newShared(now func() time.Time) *shared {
 	return &shared{
 		words: search.NewWords(), views: posts.NewViews(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(),
