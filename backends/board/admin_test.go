@@ -21,13 +21,13 @@ import (
 func (s *site) actor(name string) *rights.Actor {
 	s.t.Helper()
 	if name == "" {
-		a, err := s.service.Guest(s.t.Context())
+		a, err := s.service.Rights.Guest(s.t.Context())
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		return a
 	}
-	a, err := s.service.Member(s.t.Context(), s.user(name))
+	a, err := s.service.Rights.Member(s.t.Context(), s.user(name))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func must(t *testing.T, err error) {
 // lastLog is the newest entry of the log.
 func (s *site) lastLog() admin.LogEntry {
 	s.t.Helper()
-	list, _, err := s.service.Log(s.t.Context(), s.actor("admin"), admin.LogQuery{Limit: 10})
+	list, _, err := s.service.Admin.Log(s.t.Context(), s.actor("admin"), admin.LogQuery{Limit: 10})
 	for _, entry := range list {
 		if entry.Action != "forum.look" { // these are written behind the requests, whenever it is time
 			return entry
@@ -89,67 +89,69 @@ func TestWhoMayAdminister(t *testing.T) {
 			run          func(a *rights.Actor) error
 		}{
 			{"settings", "settings.change", func(a *rights.Actor) error {
-				return b.ChangeSettings(ctx, a, map[string]string{"name": "Our board"}, nil)
+				return b.Admin.ChangeSettings(ctx, a, map[string]string{"name": "Our board"}, nil)
 			}},
 			{"create forum", "forum.create", func(a *rights.Actor) (err error) {
 				spec := admin.NewForumSpec()
 				spec.Title = "Made"
-				made, err = b.CreateForum(ctx, a, spec)
+				made, err = b.Admin.CreateForum(ctx, a, spec)
 				return err
 			}},
 			{"edit forum", "forum.edit", func(a *rights.Actor) error {
 				spec := admin.NewForumSpec()
 				spec.Title, spec.Parent = "Made anew", s.forum("root")
-				return b.EditForum(ctx, a, made, spec, nil)
+				return b.Admin.EditForum(ctx, a, made, spec, nil)
 			}},
-			{"shift forum", "forum.shift", func(a *rights.Actor) error { return b.ShiftForum(ctx, a, made, -1) }},
+			{"shift forum", "forum.shift", func(a *rights.Actor) error { return b.Admin.ShiftForum(ctx, a, made, -1) }},
 			{"overrides", "forum.rights", func(a *rights.Actor) error {
-				return b.SetOverrides(ctx, a, made, map[int64]admin.Override{s.group("guest"): {Deny: rights.ForumView}}, nil)
+				return b.Admin.SetOverrides(ctx, a, made, map[int64]admin.Override{s.group("guest"): {Deny: rights.ForumView}}, nil)
 			}},
-			{"delete forum", "forum.delete", func(a *rights.Actor) error { return b.DeleteForum(ctx, a, made) }},
+			{"delete forum", "forum.delete", func(a *rights.Actor) error { return b.Admin.DeleteForum(ctx, a, made) }},
 			{"create group", "group.create", func(a *rights.Actor) (err error) {
-				group, err = b.CreateGroup(ctx, a, admin.GroupSpec{Name: "Made", Allow: rights.ForumView})
+				group, err = b.Admin.CreateGroup(ctx, a, admin.GroupSpec{Name: "Made", Allow: rights.ForumView})
 				return err
 			}},
 			{"edit group", "group.edit", func(a *rights.Actor) error {
-				return b.EditGroup(ctx, a, group, admin.GroupSpec{Name: "Made", Allow: rights.ForumView | rights.ThreadView, Restrict: rights.ReplyNeedsApproval, EditWindow: 5}, nil)
+				return b.Admin.EditGroup(ctx, a, group, admin.GroupSpec{Name: "Made", Allow: rights.ForumView | rights.ThreadView, Restrict: rights.ReplyNeedsApproval, EditWindow: 5}, nil)
 			}},
 			{"moderator", "moderator.set", func(a *rights.Actor) error {
-				return b.SetModerator(ctx, a, admin.Moderator{Forum: forum, Group: group, Rights: rights.ContentApprove, Cascades: true})
+				return b.Admin.SetModerator(ctx, a, admin.Moderator{Forum: forum, Group: group, Rights: rights.ContentApprove, Cascades: true})
 			}},
 			{"remove moderator", "moderator.remove", func(a *rights.Actor) error {
-				return b.RemoveModerator(ctx, a, s.number("SELECT COALESCE(max(id), 0) FROM board_forum_moderators"))
+				return b.Admin.RemoveModerator(ctx, a, s.number("SELECT COALESCE(max(id), 0) FROM board_forum_moderators"))
 			}},
-			{"groups of a member", "member.groups", func(a *rights.Actor) error { return b.SetGroups(ctx, a, bob, []int64{s.group("registered"), group}) }},
-			{"delete group", "group.delete", func(a *rights.Actor) error { return b.DeleteGroup(ctx, a, group) }},
-			{"approve member", "member.approve", func(a *rights.Actor) error { return b.ApproveMember(ctx, a, awaiting) }},
-			{"ban", "member.ban", func(a *rights.Actor) error { return b.Ban(ctx, a, bob, until, "rude") }},
-			{"unban", "member.unban", func(a *rights.Actor) error { return b.Unban(ctx, a, bob) }},
-			{"suspend", "member.suspend", func(a *rights.Actor) error { return b.Suspend(ctx, a, bob, until, "rude") }},
-			{"moderated", "member.moderate", func(a *rights.Actor) error { return b.SetModerated(ctx, a, bob, true) }},
-			{"password", "member.password", func(a *rights.Actor) error { _, err := b.ResetPassword(ctx, a, bob); return err }},
+			{"groups of a member", "member.groups", func(a *rights.Actor) error {
+				return b.Admin.SetGroups(ctx, a, bob, []int64{s.group("registered"), group})
+			}},
+			{"delete group", "group.delete", func(a *rights.Actor) error { return b.Admin.DeleteGroup(ctx, a, group) }},
+			{"approve member", "member.approve", func(a *rights.Actor) error { return b.Admin.ApproveMember(ctx, a, awaiting) }},
+			{"ban", "member.ban", func(a *rights.Actor) error { return b.Admin.Ban(ctx, a, bob, until, "rude") }},
+			{"unban", "member.unban", func(a *rights.Actor) error { return b.Admin.Unban(ctx, a, bob) }},
+			{"suspend", "member.suspend", func(a *rights.Actor) error { return b.Admin.Suspend(ctx, a, bob, until, "rude") }},
+			{"moderated", "member.moderate", func(a *rights.Actor) error { return b.Admin.SetModerated(ctx, a, bob, true) }},
+			{"password", "member.password", func(a *rights.Actor) error { _, err := b.Admin.ResetPassword(ctx, a, bob); return err }},
 			{"issue token", "token.issue", func(a *rights.Actor) error {
-				_, err := b.IssueTokenFor(ctx, a, accounts.TokenRequest{User: "bob", Name: "made", Scopes: []string{"posts:read"}, Days: 3})
+				_, err := b.Admin.IssueTokenFor(ctx, a, accounts.TokenRequest{User: "bob", Name: "made", Scopes: []string{"posts:read"}, Days: 3})
 				return err
 			}},
 			{"revoke token", "token.revoke", func(a *rights.Actor) error {
 				token = s.number("SELECT max(id) FROM board_api_tokens WHERE revoked_at IS NULL")
-				return b.RevokeTokenFor(ctx, a, token)
+				return b.Admin.RevokeTokenFor(ctx, a, token)
 			}},
-			{"delete member", "member.delete", func(a *rights.Actor) error { return b.DeleteMember(ctx, a, bob) }},
+			{"delete member", "member.delete", func(a *rights.Actor) error { return b.Admin.DeleteMember(ctx, a, bob) }},
 			{"prefix", "prefix.create", func(a *rights.Actor) error {
-				return b.SetPrefix(ctx, a, admin.PrefixRow{Label: "New", Forums: []int64{forum}})
+				return b.Admin.SetPrefix(ctx, a, admin.PrefixRow{Label: "New", Forums: []int64{forum}})
 			}},
 			{"edit prefix", "prefix.edit", func(a *rights.Actor) error {
 				prefix = s.number("SELECT max(id) FROM board_prefixes")
-				return b.SetPrefix(ctx, a, admin.PrefixRow{ID: prefix, Label: "Newer", Forums: []int64{forum}})
+				return b.Admin.SetPrefix(ctx, a, admin.PrefixRow{ID: prefix, Label: "Newer", Forums: []int64{forum}})
 			}},
-			{"delete prefix", "prefix.delete", func(a *rights.Actor) error { return b.DeletePrefix(ctx, a, prefix) }},
+			{"delete prefix", "prefix.delete", func(a *rights.Actor) error { return b.Admin.DeletePrefix(ctx, a, prefix) }},
 			{"filter", "filter.add", func(a *rights.Actor) error {
-				return b.AddWordFilter(ctx, a, admin.WordFilter{Pattern: "darn", Replacement: "***"})
+				return b.Admin.AddWordFilter(ctx, a, admin.WordFilter{Pattern: "darn", Replacement: "***"})
 			}},
 			{"delete filter", "filter.delete", func(a *rights.Actor) error {
-				return b.DeleteWordFilter(ctx, a, s.number("SELECT COALESCE(max(id), 0) FROM board_word_filters"))
+				return b.Admin.DeleteWordFilter(ctx, a, s.number("SELECT COALESCE(max(id), 0) FROM board_word_filters"))
 			}},
 		}
 		entries := func() int64 { return s.number("SELECT count(*) FROM board_moderation_log") }
@@ -173,18 +175,18 @@ func TestWhoMayAdminister(t *testing.T) {
 		}
 		// What administrators see, others do not.
 		views := map[string]func(a *rights.Actor) error{
-			"forums":     func(a *rights.Actor) error { _, err := b.ForumTree(ctx, a); return err },
-			"groups":     func(a *rights.Actor) error { _, err := b.Groups(ctx, a); return err },
-			"matrix":     func(a *rights.Actor) error { _, err := b.Matrix(ctx, a, forum); return err },
-			"moderators": func(a *rights.Actor) error { _, err := b.Moderators(ctx, a); return err },
+			"forums":     func(a *rights.Actor) error { _, err := b.Admin.ForumTree(ctx, a); return err },
+			"groups":     func(a *rights.Actor) error { _, err := b.Admin.Groups(ctx, a); return err },
+			"matrix":     func(a *rights.Actor) error { _, err := b.Admin.Matrix(ctx, a, forum); return err },
+			"moderators": func(a *rights.Actor) error { _, err := b.Admin.Moderators(ctx, a); return err },
 			"members": func(a *rights.Actor) error {
-				_, _, err := b.FindMembers(ctx, a, admin.MemberQuery{Limit: 5})
+				_, _, err := b.Admin.FindMembers(ctx, a, admin.MemberQuery{Limit: 5})
 				return err
 			},
-			"member":   func(a *rights.Actor) error { _, err := b.MemberByID(ctx, a, bob); return err },
-			"tokens":   func(a *rights.Actor) error { _, _, err := b.Tokens(ctx, a, "", 0, 5); return err },
-			"prefixes": func(a *rights.Actor) error { _, err := b.Prefixes(ctx, a); return err },
-			"filter":   func(a *rights.Actor) error { _, err := b.WordFilters(ctx, a); return err },
+			"member":   func(a *rights.Actor) error { _, err := b.Admin.MemberByID(ctx, a, bob); return err },
+			"tokens":   func(a *rights.Actor) error { _, _, err := b.Admin.Tokens(ctx, a, "", 0, 5); return err },
+			"prefixes": func(a *rights.Actor) error { _, err := b.Admin.Prefixes(ctx, a); return err },
+			"filter":   func(a *rights.Actor) error { _, err := b.Admin.WordFilters(ctx, a); return err },
 		}
 		for name, view := range views {
 			for _, as := range []string{"", "alice", "mod"} {
@@ -208,68 +210,68 @@ func TestRightsCountAtOnce(t *testing.T) {
 		registered, guest := s.group("registered"), s.group("guest")
 
 		s.do("alice", "GET", url, "").want(200)
-		must(t, b.SetOverrides(ctx, ada, forum, map[int64]admin.Override{registered: {Deny: rights.ForumView}}, nil))
+		must(t, b.Admin.SetOverrides(ctx, ada, forum, map[int64]admin.Override{registered: {Deny: rights.ForumView}}, nil))
 		s.do("alice", "GET", url, "").want(404)
 		s.do("", "GET", url, "").want(200)
-		must(t, b.SetOverrides(ctx, ada, forum, map[int64]admin.Override{guest: {Deny: rights.ForumView}}, nil))
+		must(t, b.Admin.SetOverrides(ctx, ada, forum, map[int64]admin.Override{guest: {Deny: rights.ForumView}}, nil))
 		s.do("", "GET", url, "").want(404)
-		columns, err := b.Matrix(ctx, s.actor("admin"), forum)
+		columns, err := b.Admin.Matrix(ctx, s.actor("admin"), forum)
 		must(t, err)
 		for _, c := range columns {
 			if hidden := c.Group.Kind == "guest" || c.Group.Kind == "registered"; c.Deny.Has(rights.ForumView) != hidden || !c.Inherited.Has(rights.ForumView) && c.Group.Name != "members" {
 				t.Errorf("%s: %+v", c.Group.Name, c)
 			}
 		}
-		must(t, b.SetOverrides(ctx, ada, forum, map[int64]admin.Override{registered: {}, guest: {}}, nil))
+		must(t, b.Admin.SetOverrides(ctx, ada, forum, map[int64]admin.Override{registered: {}, guest: {}}, nil))
 		if n := s.number("SELECT count(*) FROM board_forum_overrides WHERE forum_id = ?", forum); n != 0 {
 			t.Errorf("%d overrides that say nothing", n)
 		}
 		s.do("alice", "GET", url, "").want(200)
 
 		for _, bad := range []admin.Override{{Allow: rights.AdminAccess}, {Deny: rights.TokenIssue}, {Allow: rights.ForumView, Deny: rights.ForumView}, {Allow: 1 << 60}} {
-			refused(t, "override", b.SetOverrides(ctx, ada, forum, map[int64]admin.Override{registered: bad}, nil), 422, "unknown")
+			refused(t, "override", b.Admin.SetOverrides(ctx, ada, forum, map[int64]admin.Override{registered: bad}, nil), 422, "unknown")
 		}
-		refused(t, "override of no group", b.SetOverrides(ctx, ada, forum, map[int64]admin.Override{9999: {}}, nil), 404, "")
-		refused(t, "override in no forum", b.SetOverrides(ctx, ada, 9999, nil, nil), 404, "")
+		refused(t, "override of no group", b.Admin.SetOverrides(ctx, ada, forum, map[int64]admin.Override{9999: {}}, nil), 404, "")
+		refused(t, "override in no forum", b.Admin.SetOverrides(ctx, ada, 9999, nil, nil), 404, "")
 
 		// A member becomes moderator of one forum, and is one no more.
 		held := s.postOf("public held")
 		approve := path("/moderation/queue/%d/approve", held)
 		s.do("alice", "POST", approve, "{}").want(404)
-		must(t, b.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove}))
+		must(t, b.Admin.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove}))
 		s.do("alice", "POST", approve, "{}").want(404) // not below
-		must(t, b.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove, Cascades: true}))
-		list, err := b.Moderators(ctx, ada)
+		must(t, b.Admin.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("root"), UserName: "Alice", Rights: rights.ContentApprove, Cascades: true}))
+		list, err := b.Admin.Moderators(ctx, ada)
 		must(t, err)
 		if len(list) != 1 || list[0].Name() != "alice" || !list[0].Cascades {
 			t.Errorf("moderators: %+v", list)
 		}
 		s.do("alice", "POST", approve, "{}").want(200)
-		must(t, b.RemoveModerator(ctx, ada, list[0].ID))
+		must(t, b.Admin.RemoveModerator(ctx, ada, list[0].ID))
 		s.do("alice", "GET", "/moderation/queue", "").want(403)
 		for what, m := range map[string]admin.Moderator{
 			"nobody": {Forum: forum, Rights: rights.ThreadLock}, "both": {Forum: forum, UserName: "bob", Group: registered, Rights: rights.ThreadLock},
 			"no rights": {Forum: forum, UserName: "bob"}, "too many": {Forum: forum, UserName: "bob", Rights: rights.AdminAccess},
 			"unknown": {Forum: forum, UserName: "nobody", Rights: rights.ThreadLock}, "guests": {Forum: forum, Group: guest, Rights: rights.ThreadLock}, "no forum": {Forum: 9999, UserName: "bob", Rights: rights.ThreadLock},
 		} {
-			refused(t, "moderator: "+what, b.SetModerator(ctx, ada, m), 422, "")
+			refused(t, "moderator: "+what, b.Admin.SetModerator(ctx, ada, m), 422, "")
 		}
 
 		// Groups.
-		id, err := b.CreateGroup(ctx, ada, admin.GroupSpec{Name: "Insiders", Allow: rights.ForumView | rights.ThreadView | rights.ThreadViewOthers | rights.ReplyPost})
+		id, err := b.Admin.CreateGroup(ctx, ada, admin.GroupSpec{Name: "Insiders", Allow: rights.ForumView | rights.ThreadView | rights.ThreadViewOthers | rights.ReplyPost})
 		must(t, err)
 		staff := path("/threads/%d", s.threadOf("Staff thread"))
-		must(t, b.SetOverrides(ctx, ada, s.forum("staff"), map[int64]admin.Override{id: {Allow: rights.ForumView}}, nil))
-		must(t, b.SetGroups(ctx, ada, s.user("alice"), []int64{registered, id, id}))
+		must(t, b.Admin.SetOverrides(ctx, ada, s.forum("staff"), map[int64]admin.Override{id: {Allow: rights.ForumView}}, nil))
+		must(t, b.Admin.SetGroups(ctx, ada, s.user("alice"), []int64{registered, id, id}))
 		s.do("alice", "GET", staff, "").want(200)
-		refused(t, "taken", groupErr(b.CreateGroup(ctx, ada, admin.GroupSpec{Name: "Insiders"})), 422, "taken")
-		refused(t, "rename built in", b.EditGroup(ctx, ada, registered, admin.GroupSpec{Name: "Folk"}, nil), 422, "built_in")
-		refused(t, "all administrators", b.EditGroup(ctx, ada, registered, admin.GroupSpec{Name: "registered", Allow: rights.Everything}, nil), 422, "admin.access")
-		refused(t, "guest administrators", b.EditGroup(ctx, ada, guest, admin.GroupSpec{Name: "guest", Allow: rights.Everything}, nil), 422, "admin.access")
-		refused(t, "unknown right", b.EditGroup(ctx, ada, id, admin.GroupSpec{Name: "Insiders", Allow: 1 << 50}, nil), 422, "unknown")
-		refused(t, "delete built in", b.DeleteGroup(ctx, ada, registered), 409, "")
-		refused(t, "guest as a member's group", b.SetGroups(ctx, ada, s.user("alice"), []int64{guest}), 422, "unknown")
-		must(t, b.DeleteGroup(ctx, ada, id))
+		refused(t, "taken", groupErr(b.Admin.CreateGroup(ctx, ada, admin.GroupSpec{Name: "Insiders"})), 422, "taken")
+		refused(t, "rename built in", b.Admin.EditGroup(ctx, ada, registered, admin.GroupSpec{Name: "Folk"}, nil), 422, "built_in")
+		refused(t, "all administrators", b.Admin.EditGroup(ctx, ada, registered, admin.GroupSpec{Name: "registered", Allow: rights.Everything}, nil), 422, "admin.access")
+		refused(t, "guest administrators", b.Admin.EditGroup(ctx, ada, guest, admin.GroupSpec{Name: "guest", Allow: rights.Everything}, nil), 422, "admin.access")
+		refused(t, "unknown right", b.Admin.EditGroup(ctx, ada, id, admin.GroupSpec{Name: "Insiders", Allow: 1 << 50}, nil), 422, "unknown")
+		refused(t, "delete built in", b.Admin.DeleteGroup(ctx, ada, registered), 409, "")
+		refused(t, "guest as a member's group", b.Admin.SetGroups(ctx, ada, s.user("alice"), []int64{guest}), 422, "unknown")
+		must(t, b.Admin.DeleteGroup(ctx, ada, id))
 		s.do("alice", "GET", staff, "").want(404)
 	})
 }
@@ -285,28 +287,28 @@ func TestLastAdministrator(t *testing.T) {
 		id, registered, administrators := s.user("admin"), s.group("registered"), s.group("administrators")
 		until := kernel.MomentOf(s.clock.now().Add(time.Hour))
 		attempts := map[string]func(a *rights.Actor, id int64) error{
-			"groups":  func(a *rights.Actor, id int64) error { return b.SetGroups(ctx, a, id, []int64{registered}) },
-			"ban":     func(a *rights.Actor, id int64) error { return b.Ban(ctx, a, id, 0, "") },
-			"suspend": func(a *rights.Actor, id int64) error { return b.Suspend(ctx, a, id, until, "") },
-			"delete":  func(a *rights.Actor, id int64) error { return b.DeleteMember(ctx, a, id) },
+			"groups":  func(a *rights.Actor, id int64) error { return b.Admin.SetGroups(ctx, a, id, []int64{registered}) },
+			"ban":     func(a *rights.Actor, id int64) error { return b.Admin.Ban(ctx, a, id, 0, "") },
+			"suspend": func(a *rights.Actor, id int64) error { return b.Admin.Suspend(ctx, a, id, until, "") },
+			"delete":  func(a *rights.Actor, id int64) error { return b.Admin.DeleteMember(ctx, a, id) },
 			"rights": func(a *rights.Actor, _ int64) error {
-				return b.EditGroup(ctx, a, administrators, admin.GroupSpec{Name: "administrators", Allow: rights.Everything &^ rights.AdminAccess}, nil)
+				return b.Admin.EditGroup(ctx, a, administrators, admin.GroupSpec{Name: "administrators", Allow: rights.Everything &^ rights.AdminAccess}, nil)
 			},
 		}
 		for name, attempt := range attempts {
 			refused(t, name+" of the only one", attempt(ada, id), 409, "")
 		}
 		// One who cannot act does not count.
-		must(t, b.SetGroups(ctx, ada, s.user("banned"), []int64{registered, administrators}))
+		must(t, b.Admin.SetGroups(ctx, ada, s.user("banned"), []int64{registered, administrators}))
 		refused(t, "groups", attempts["groups"](ada, id), 409, "")
 		// Nor do two who leave one after the other.
-		must(t, b.SetGroups(ctx, ada, s.user("bob"), []int64{registered, administrators}))
+		must(t, b.Admin.SetGroups(ctx, ada, s.user("bob"), []int64{registered, administrators}))
 		must(t, attempts["groups"](s.actor("bob"), id))
 		for _, name := range []string{"groups", "rights"} {
 			refused(t, name+" of the last one", attempts[name](s.actor("bob"), s.user("bob")), 409, "")
 		}
 		// With two, either may take it from the other, at the same time not both.
-		must(t, b.SetGroups(ctx, s.actor("bob"), id, []int64{registered, administrators}))
+		must(t, b.Admin.SetGroups(ctx, s.actor("bob"), id, []int64{registered, administrators}))
 		x, y := s.actor("admin"), s.actor("bob")
 		errs := make(chan error, 2)
 		go func() { errs <- attempts["groups"](x, y.User.ID) }()
@@ -324,7 +326,7 @@ func TestLastAdministrator(t *testing.T) {
 // tree is how the forums stand, as text.
 func (s *site) tree() string {
 	s.t.Helper()
-	list, err := s.service.ForumTree(s.t.Context(), s.actor("admin"))
+	list, err := s.service.Admin.ForumTree(s.t.Context(), s.actor("admin"))
 	must(s.t, err)
 	var b strings.Builder
 	for _, f := range list {
@@ -338,16 +340,16 @@ func TestForumTree(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, ada := t.Context(), s.service, s.actor("admin")
-		must(t, b.DeleteForum(ctx, ada, s.forum("discussion")))
-		must(t, b.DeleteForum(ctx, ada, s.forum("general")))
+		must(t, b.Admin.DeleteForum(ctx, ada, s.forum("discussion")))
+		must(t, b.Admin.DeleteForum(ctx, ada, s.forum("general")))
 		move := func(slug, parent string) error {
-			f, err := b.ForumByID(ctx, ada, s.forum(slug))
+			f, err := b.Admin.ForumByID(ctx, ada, s.forum(slug))
 			must(t, err)
 			f.Parent = 0
 			if parent != "" {
 				f.Parent = s.forum(parent)
 			}
-			return b.EditForum(ctx, ada, f.ID, f.ForumSpec, nil)
+			return b.Admin.EditForum(ctx, ada, f.ID, f.ForumSpec, nil)
 		}
 		want := func(tree string) {
 			t.Helper()
@@ -368,9 +370,9 @@ func TestForumTree(t *testing.T) {
 		want("root -public --staff ---below-staff -members -tickets -held -closed -prefixed -wordy -link")
 		must(t, move("staff", ""))
 		want("root -public -members -tickets -held -closed -prefixed -wordy -link staff -below-staff")
-		must(t, b.ShiftForum(ctx, ada, s.forum("staff"), -1))
-		must(t, b.ShiftForum(ctx, ada, s.forum("public"), 2))
-		must(t, b.ShiftForum(ctx, ada, s.forum("link"), 1)) // is the last
+		must(t, b.Admin.ShiftForum(ctx, ada, s.forum("staff"), -1))
+		must(t, b.Admin.ShiftForum(ctx, ada, s.forum("public"), 2))
+		must(t, b.Admin.ShiftForum(ctx, ada, s.forum("link"), 1)) // is the last
 		want("staff -below-staff root -members -tickets -public -held -closed -prefixed -wordy -link")
 		// A hidden parent hides, wherever it went.
 		must(t, move("public", "staff"))
@@ -378,10 +380,10 @@ func TestForumTree(t *testing.T) {
 		must(t, move("public", "root"))
 		s.do("alice", "GET", path("/forums/%d/threads", s.forum("public")), "").want(200)
 
-		refused(t, "with threads", b.DeleteForum(ctx, ada, s.forum("public")), 409, "")
-		refused(t, "with forums", b.DeleteForum(ctx, ada, s.forum("root")), 409, "")
-		must(t, b.DeleteForum(ctx, ada, s.forum("link")))
-		refused(t, "twice", b.DeleteForum(ctx, ada, 9999), 404, "")
+		refused(t, "with threads", b.Admin.DeleteForum(ctx, ada, s.forum("public")), 409, "")
+		refused(t, "with forums", b.Admin.DeleteForum(ctx, ada, s.forum("root")), 409, "")
+		must(t, b.Admin.DeleteForum(ctx, ada, s.forum("link")))
+		refused(t, "twice", b.Admin.DeleteForum(ctx, ada, 9999), 404, "")
 
 		spec := admin.NewForumSpec()
 		for what, change := range map[string]func(f *admin.ForumSpec){
@@ -392,20 +394,20 @@ func TestForumTree(t *testing.T) {
 			bad := spec
 			bad.Title = "Bad"
 			change(&bad)
-			_, err := b.CreateForum(ctx, ada, bad)
+			_, err := b.Admin.CreateForum(ctx, ada, bad)
 			refused(t, what, err, 422, "")
 		}
-		f, err := b.ForumByID(ctx, ada, s.forum("public"))
+		f, err := b.Admin.ForumByID(ctx, ada, s.forum("public"))
 		must(t, err)
 		f.Type = "category"
-		refused(t, "a category of threads", b.EditForum(ctx, ada, f.ID, f.ForumSpec, nil), 422, "has_threads")
+		refused(t, "a category of threads", b.Admin.EditForum(ctx, ada, f.ID, f.ForumSpec, nil), 422, "has_threads")
 
 		// The rules of a forum count in the API, also that of a new one.
 		zero := int64(0)
 		spec = admin.ForumSpec{Type: "forum", Title: "Public", Parent: s.forum("root"), Open: true, AllowThreads: true, ModerateThreads: true, FloodSeconds: &zero, MinWords: 2, MaxWords: 3}
-		id, err := b.CreateForum(ctx, ada, spec)
+		id, err := b.Admin.CreateForum(ctx, ada, spec)
 		must(t, err)
-		if got, err := b.ForumByID(ctx, ada, id); err != nil || got.Slug != "public-2" || got.FloodSeconds == nil || *got.FloodSeconds != 0 || got.MaxWords != 3 {
+		if got, err := b.Admin.ForumByID(ctx, ada, id); err != nil || got.Slug != "public-2" || got.FloodSeconds == nil || *got.FloodSeconds != 0 || got.MaxWords != 3 {
 			t.Errorf("made: %+v %v", got, err)
 		}
 		url := path("/forums/%d/threads", id)
@@ -419,7 +421,7 @@ func TestForumTree(t *testing.T) {
 		for range 20 {
 			spec := admin.NewForumSpec()
 			spec.Title, spec.Parent = "Deep", parent
-			if id, err = b.CreateForum(ctx, ada, spec); err != nil {
+			if id, err = b.Admin.CreateForum(ctx, ada, spec); err != nil {
 				break
 			}
 			parent = id
@@ -438,7 +440,7 @@ func TestSettings(t *testing.T) {
 			for i := 0; i < len(values); i += 2 {
 				by[values[i]] = values[i+1]
 			}
-			return b.ChangeSettings(ctx, admin, by, nil)
+			return b.Admin.ChangeSettings(ctx, admin, by, nil)
 		}
 		public := path("/forums/%d/threads", s.forum("public"))
 		post := func(as, title, message string) *answer {
@@ -451,7 +453,7 @@ func TestSettings(t *testing.T) {
 		} {
 			refused(t, what, set(values...), 422, "")
 		}
-		if got, err := b.Settings(ctx); err != nil || got.TitleMost != 120 || got.HoldFirst != 1 {
+		if got, err := b.Rights.Settings(ctx); err != nil || got.TitleMost != 120 || got.HoldFirst != 1 {
 			t.Errorf("after refusals: %+v %v", got, err)
 		}
 		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE action = 'settings.change'"); n != 0 {
@@ -501,7 +503,7 @@ func TestSettings(t *testing.T) {
 		s.do("alice", "GET", "/forums", "").want(200)
 
 		must(t, set("tokens_max", "1"))
-		_, err := b.IssueTokenFor(ctx, admin, accounts.TokenRequest{User: "alice", Name: "x", Scopes: rights.Scopes})
+		_, err := b.Admin.IssueTokenFor(ctx, admin, accounts.TokenRequest{User: "alice", Name: "x", Scopes: rights.Scopes})
 		refused(t, "too many tokens", err, 422, "too_many")
 	})
 }
@@ -517,53 +519,53 @@ func TestMembers(t *testing.T) {
 			return s.do(as, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":`+quoted(text)+`}`)
 		}
 
-		must(t, b.Ban(ctx, ada, bob, until, "rude"))
+		must(t, b.Admin.Ban(ctx, ada, bob, until, "rude"))
 		s.do("bob", "GET", "/me", "").want(403, "owner_unavailable")
-		refused(t, "ban until yesterday", b.Ban(ctx, ada, bob, 1, ""), 422, "range")
-		refused(t, "ban of oneself", b.Ban(ctx, ada, s.user("admin"), 0, ""), 409, "")
-		must(t, b.Unban(ctx, ada, bob))
+		refused(t, "ban until yesterday", b.Admin.Ban(ctx, ada, bob, 1, ""), 422, "range")
+		refused(t, "ban of oneself", b.Admin.Ban(ctx, ada, s.user("admin"), 0, ""), 409, "")
+		must(t, b.Admin.Unban(ctx, ada, bob))
 		s.do("bob", "GET", "/me", "").want(200)
-		refused(t, "unban of the free", b.Unban(ctx, ada, bob), 409, "")
+		refused(t, "unban of the free", b.Admin.Unban(ctx, ada, bob), 409, "")
 
-		must(t, b.Suspend(ctx, ada, bob, until, ""))
+		must(t, b.Admin.Suspend(ctx, ada, bob, until, ""))
 		reply("bob", "let me").want(403, "forbidden", "suspended")
-		must(t, b.Suspend(ctx, ada, bob, 0, ""))
+		must(t, b.Admin.Suspend(ctx, ada, bob, 0, ""))
 		reply("bob", "let me").want(201)
 
-		must(t, b.SetModerated(ctx, ada, bob, true))
+		must(t, b.Admin.SetModerated(ctx, ada, bob, true))
 		if got := data[api.Replied](reply("bob", "held now").want(201)); got.Visibility != "unapproved" {
 			t.Errorf("not held: %+v", got)
 		}
 
-		refused(t, "approve an active one", b.ApproveMember(ctx, ada, bob), 409, "")
+		refused(t, "approve an active one", b.Admin.ApproveMember(ctx, ada, bob), 409, "")
 		s.do("awaiting", "GET", "/me", "").want(403)
-		must(t, b.ApproveMember(ctx, ada, s.user("awaiting")))
+		must(t, b.Admin.ApproveMember(ctx, ada, s.user("awaiting")))
 		s.do("awaiting", "GET", "/me", "").want(200)
 
-		password, err := b.ResetPassword(ctx, ada, alice)
+		password, err := b.Admin.ResetPassword(ctx, ada, alice)
 		must(t, err)
-		if _, err := b.Login(ctx, "alice", password, "192.0.2.1", ""); err != nil {
+		if _, err := b.Accounts.Login(ctx, "alice", password, "192.0.2.1", ""); err != nil {
 			t.Errorf("the new password: %v", err)
 		}
 		n := s.number("SELECT count(*) FROM board_sessions WHERE user_id = ?", alice)
-		must(t, b.Ban(ctx, ada, alice, 0, ""))
+		must(t, b.Admin.Ban(ctx, ada, alice, 0, ""))
 		if left := s.number("SELECT count(*) FROM board_sessions WHERE user_id = ?", alice); n != 1 || left != 0 {
 			t.Errorf("%d sessions, %d after a ban", n, left)
 		}
-		must(t, b.Unban(ctx, ada, alice))
+		must(t, b.Admin.Unban(ctx, ada, alice))
 
 		// Tokens of any member.
-		text, err := b.IssueTokenFor(ctx, ada, accounts.TokenRequest{User: "alice", Name: "made", Scopes: []string{"members:read"}, Days: 1})
+		text, err := b.Admin.IssueTokenFor(ctx, ada, accounts.TokenRequest{User: "alice", Name: "made", Scopes: []string{"members:read"}, Days: 1})
 		must(t, err)
 		s.do(text, "GET", "/me", "").want(200)
-		tokens, _, err := b.Tokens(ctx, ada, "Alice", 0, 100)
+		tokens, _, err := b.Admin.Tokens(ctx, ada, "Alice", 0, 100)
 		must(t, err)
 		if tokens[0].Name != "made" || tokens[0].RevokedAt != 0 || tokens[0].UserName != "alice" {
 			t.Errorf("tokens: %+v", tokens)
 		}
-		must(t, b.RevokeTokenFor(ctx, ada, tokens[0].ID))
+		must(t, b.Admin.RevokeTokenFor(ctx, ada, tokens[0].ID))
 		s.do(text, "GET", "/me", "").want(401)
-		refused(t, "twice", b.RevokeTokenFor(ctx, ada, tokens[0].ID), 404, "")
+		refused(t, "twice", b.Admin.RevokeTokenFor(ctx, ada, tokens[0].ID), 404, "")
 
 		// The posts of a deleted member stay under the name, which stays taken.
 		s.exec("UPDATE board_users SET title = 'Captain', bio = 'Of the sea', time_zone = 'Europe/Berlin', last_active_at = 1, email_asked = 'other@example.com' WHERE id = ?", alice)
@@ -583,7 +585,7 @@ func TestMembers(t *testing.T) {
 		for table, row := range of {
 			s.exec("INSERT INTO "+table+" "+row, alice)
 		}
-		must(t, b.DeleteMember(ctx, ada, alice))
+		must(t, b.Admin.DeleteMember(ctx, ada, alice))
 		if n := s.number("SELECT count(*) FROM board_users WHERE id = ? AND email || email_asked || password_hash || title || bio = '' AND email_key IS NULL AND time_zone = 'UTC' AND last_active_at IS NULL", alice); n != 1 {
 			t.Error("something is left of the deleted")
 		}
@@ -598,17 +600,17 @@ func TestMembers(t *testing.T) {
 			t.Errorf("the name is gone: %s", a.body)
 		}
 		s.do("bob", "GET", path("/members/%d", alice), "").want(404)
-		refused(t, "a change of the deleted", b.SetModerated(ctx, ada, alice, true), 409, "")
-		_, err = b.Register(ctx, accounts.NewMember{Name: "Alice", Email: "a@example.com", Password: "long enough to be good", Address: "192.0.2.9", Form: s.joinForm()})
+		refused(t, "a change of the deleted", b.Admin.SetModerated(ctx, ada, alice, true), 409, "")
+		_, err = b.Accounts.Register(ctx, accounts.NewMember{Name: "Alice", Email: "a@example.com", Password: "long enough to be good", Address: "192.0.2.9", Form: s.joinForm()})
 		refused(t, "the same name", err, 422, "taken")
-		refused(t, "deletion of oneself", b.DeleteMember(ctx, ada, s.user("admin")), 409, "")
+		refused(t, "deletion of oneself", b.Admin.DeleteMember(ctx, ada, s.user("admin")), 409, "")
 		s.exact()
 
 		// Pages of the list.
 		var names []string
 		after := ""
 		for {
-			list, next, err := b.FindMembers(ctx, ada, admin.MemberQuery{After: after, Limit: 3})
+			list, next, err := b.Admin.FindMembers(ctx, ada, admin.MemberQuery{After: after, Limit: 3})
 			must(t, err)
 			for _, m := range list {
 				names = append(names, m.Name)
@@ -626,7 +628,7 @@ func TestMembers(t *testing.T) {
 			for column, order := range map[string]string{"joined_at": admin.MembersNewest, "COALESCE(last_active_at, 0)": admin.MembersSeen, "post_count": admin.MembersPosts} {
 				where := map[string]string{"": "TRUE", "active": "state = 'active'", "banned": "state = 'banned'", "\x00": "FALSE"}[q.State]
 				var want, got []int64
-				must(t, b.Read(ctx, func(c store.Conn) error {
+				must(t, b.kernel.Read(ctx, func(c store.Conn) error {
 					want = nil
 					return c.All("SELECT id FROM board_users WHERE "+where+" ORDER BY "+column+" DESC, id DESC", nil, func(r store.Row) error {
 						var id int64
@@ -637,7 +639,7 @@ func TestMembers(t *testing.T) {
 				}))
 				q.Sort, q.Limit, q.After = order, 2, ""
 				for more := true; more; more = q.After != "" {
-					list, next, err := b.FindMembers(ctx, ada, q)
+					list, next, err := b.Admin.FindMembers(ctx, ada, q)
 					must(t, err)
 					for _, m := range list {
 						got = append(got, m.ID)
@@ -649,7 +651,7 @@ func TestMembers(t *testing.T) {
 				}
 			}
 		}
-		_, _, err = b.FindMembers(ctx, ada, admin.MemberQuery{Sort: admin.MembersPosts, After: "x.y", Limit: 2})
+		_, _, err = b.Admin.FindMembers(ctx, ada, admin.MemberQuery{Sort: admin.MembersPosts, After: "x.y", Limit: 2})
 		refused(t, "a bad cursor", err, 422, "")
 		registered, moderators := s.number("SELECT id FROM board_groups WHERE kind = 'registered'"), s.number("SELECT id FROM board_groups WHERE name = 'moderators'")
 		for q, want := range map[admin.MemberQuery]string{
@@ -657,7 +659,7 @@ func TestMembers(t *testing.T) {
 			{Name: "B"}: "banned bob", {Name: "bo"}: "bob", {State: "banned"}: "banned", {State: "deleted"}: "alice", {Name: "a", State: "active"}: "admin awaiting", {Name: "%"}: "", {Sort: admin.MembersNewest, Name: "b"}: "banned bob",
 		} {
 			q.Limit = 10
-			list, _, err := b.FindMembers(ctx, ada, q)
+			list, _, err := b.Admin.FindMembers(ctx, ada, q)
 			must(t, err)
 			var names []string
 			for _, m := range list {
@@ -676,26 +678,26 @@ func TestPrefixesAndWords(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		forum := s.forum("public")
-		must(t, b.SetPrefix(ctx, ada, admin.PrefixRow{Label: "Solved", Position: 1, Forums: []int64{forum}}))
-		list, err := b.Prefixes(ctx, ada)
+		must(t, b.Admin.SetPrefix(ctx, ada, admin.PrefixRow{Label: "Solved", Position: 1, Forums: []int64{forum}}))
+		list, err := b.Admin.Prefixes(ctx, ada)
 		must(t, err)
 		i := slices.IndexFunc(list, func(p admin.PrefixRow) bool { return p.Label == "Solved" })
 		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", forum), path(`{"title":"A title","message":"some darn text","prefixId":%d}`, list[i].ID)).want(201))
 		for what, p := range map[string]admin.PrefixRow{
 			"taken": {Label: "Solved"}, "length": {Label: strings.Repeat("x", 31)}, "unknown": {Label: "Other", Forums: []int64{s.forum("link")}},
 		} {
-			refused(t, what, b.SetPrefix(ctx, ada, p), 422, what)
+			refused(t, what, b.Admin.SetPrefix(ctx, ada, p), 422, what)
 		}
-		refused(t, "no prefix", b.SetPrefix(ctx, ada, admin.PrefixRow{ID: 9999, Label: "Other"}), 404, "")
-		must(t, b.DeletePrefix(ctx, ada, list[i].ID))
+		refused(t, "no prefix", b.Admin.SetPrefix(ctx, ada, admin.PrefixRow{ID: 9999, Label: "Other"}), 404, "")
+		must(t, b.Admin.DeletePrefix(ctx, ada, list[i].ID))
 		if got := data[content.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200)); got.Prefix != nil {
 			t.Errorf("a prefix that is gone: %+v", got.Prefix)
 		}
 
-		must(t, b.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "darn", Replacement: "gosh"}))
-		must(t, b.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "casino", Hold: true, Replacement: "ignored"}))
-		refused(t, "twice", b.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "darn"}), 422, "taken")
-		refused(t, "short", b.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "d"}), 422, "length")
+		must(t, b.Admin.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "darn", Replacement: "gosh"}))
+		must(t, b.Admin.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "casino", Hold: true, Replacement: "ignored"}))
+		refused(t, "twice", b.Admin.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "darn"}), 422, "taken")
+		refused(t, "short", b.Admin.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "d"}), 422, "length")
 		reply := func(text string) api.Replied {
 			return data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", made.ID), `{"message":`+quoted(text)+`}`).want(201))
 		}
@@ -705,12 +707,12 @@ func TestPrefixesAndWords(t *testing.T) {
 		if got := reply("come to the Casino"); got.Visibility != "unapproved" {
 			t.Errorf("not held: %+v", got)
 		}
-		words, err := b.WordFilters(ctx, ada)
+		words, err := b.Admin.WordFilters(ctx, ada)
 		must(t, err)
 		if len(words) != 2 || words[1].Replacement != "" || !words[1].Hold {
 			t.Errorf("words: %+v", words)
 		}
-		must(t, b.DeleteWordFilter(ctx, ada, words[0].ID))
+		must(t, b.Admin.DeleteWordFilter(ctx, ada, words[0].ID))
 		reply("so darn well")
 		s.postOf("so darn well")
 	})
@@ -720,9 +722,9 @@ func TestPrefixesAndWords(t *testing.T) {
 func (s *site) bareAdministrator() *rights.Actor {
 	s.t.Helper()
 	ctx := s.t.Context()
-	id, err := s.service.CreateGroup(ctx, s.actor("admin"), admin.GroupSpec{Name: "Operators", Allow: rights.AdminAccess})
+	id, err := s.service.Admin.CreateGroup(ctx, s.actor("admin"), admin.GroupSpec{Name: "Operators", Allow: rights.AdminAccess})
 	must(s.t, err)
-	must(s.t, s.service.SetGroups(ctx, s.actor("admin"), s.user("newbie"), []int64{id}))
+	must(s.t, s.service.Admin.SetGroups(ctx, s.actor("admin"), s.user("newbie"), []int64{id}))
 	return s.actor("newbie")
 }
 
@@ -742,32 +744,32 @@ func TestAsAdministrator(t *testing.T) {
 			run    func(a *rights.Actor) error
 		}{
 			{"thread.post", func(a *rights.Actor) error {
-				_, err := b.StartThread(ctx, a, closed, posts.NewThread{Title: "In a closed forum", Message: "some text"}, posts.Once{})
+				_, err := b.Posts.StartThread(ctx, a, closed, posts.NewThread{Title: "In a closed forum", Message: "some text"}, posts.Once{})
 				return err
 			}},
 			{"reply.post", func(a *rights.Actor) error {
-				_, err := b.Reply(ctx, a, s.threadOf("Locked thread"), posts.NewReply{Message: "in a locked thread " + a.User.Name}, posts.Once{})
+				_, err := b.Posts.Reply(ctx, a, s.threadOf("Locked thread"), posts.NewReply{Message: "in a locked thread " + a.User.Name}, posts.Once{})
 				return err
 			}},
 			{"post.edit", func(a *rights.Actor) error {
-				return editErr(b.Edit(ctx, a, thread, s.postOf("public second"), posts.PostEdit{Message: "changed by " + a.User.Name}))
+				return editErr(b.Posts.Edit(ctx, a, thread, s.postOf("public second"), posts.PostEdit{Message: "changed by " + a.User.Name}))
 			}},
 			{"post.approve", func(a *rights.Actor) error {
-				_, err := b.Approve(ctx, a, s.postOf("public held"), posts.Decision{})
+				_, err := b.Posts.Approve(ctx, a, s.postOf("public held"), posts.Decision{})
 				return err
 			}},
 			{"post.delete", func(a *rights.Actor) error {
-				_, err := b.Delete(ctx, a, thread, s.postOf("public held"), nil)
+				_, err := b.Posts.Delete(ctx, a, thread, s.postOf("public held"), nil)
 				return err
 			}},
-			{"post.restore", func(a *rights.Actor) error { _, err := b.Restore(ctx, a, s.postOf("public held")); return err }},
-			{"thread.lock", func(a *rights.Actor) error { return b.Change(ctx, a, thread, posts.ThreadChange{Locked: &yes}) }},
+			{"post.restore", func(a *rights.Actor) error { _, err := b.Posts.Restore(ctx, a, s.postOf("public held")); return err }},
+			{"thread.lock", func(a *rights.Actor) error { return b.Posts.Change(ctx, a, thread, posts.ThreadChange{Locked: &yes}) }},
 			{"thread.move", func(a *rights.Actor) error {
 				to := s.forum("members")
-				return b.Change(ctx, a, thread, posts.ThreadChange{Forum: &to})
+				return b.Posts.Change(ctx, a, thread, posts.ThreadChange{Forum: &to})
 			}},
 			{"report.create", func(a *rights.Actor) error {
-				_, err := b.Report(ctx, a, s.postOf("locked first"), "bad text")
+				_, err := b.Posts.Report(ctx, a, s.postOf("locked first"), "bad text")
 				return err
 			}},
 		}
@@ -787,11 +789,11 @@ func TestAsAdministrator(t *testing.T) {
 		// Looks, once for a forum.
 		must(t, b.Flush(ctx))
 		s.clock.advance(2 * time.Hour)
-		must(t, b.ChangeSettings(ctx, s.actor("admin"), map[string]string{"offline": "1"}, nil))
+		must(t, b.Admin.ChangeSettings(ctx, s.actor("admin"), map[string]string{"offline": "1"}, nil))
 		before = s.number("SELECT count(*) FROM board_moderation_log")
 		for range 3 {
-			must(t, b.Admit(s.actor("newbie")))
-			must(t, s.service.Read(ctx, func(c store.Conn) error {
+			must(t, b.Rights.Admit(s.actor("newbie")))
+			must(t, s.service.kernel.Read(ctx, func(c store.Conn) error {
 				_, err := content.ThreadFor(c, s.actor("newbie"), s.threadOf("Staff thread"), "")
 				return err
 			}))
@@ -818,14 +820,14 @@ func TestModeratorOfOneForum(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, ada := t.Context(), s.service, s.actor("admin")
-		must(t, b.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("members"), UserName: "alice", Rights: admin.ModeratorMask}))
+		must(t, b.Admin.SetModerator(ctx, ada, admin.Moderator{Forum: s.forum("members"), UserName: "alice", Rights: admin.ModeratorMask}))
 		alice := s.actor("alice")
 		// Something held, reported and logged in both forums, and in one that alice
 		// does not see.
 		for _, slug := range []string{"public", "members", "staff"} {
 			as := "watched"
 			if slug == "staff" {
-				must(t, b.SetModerated(ctx, ada, s.user("mod"), true))
+				must(t, b.Admin.SetModerated(ctx, ada, s.user("mod"), true))
 				as = "mod"
 			}
 			s.do(as, "POST", path("/forums/%d/threads", s.forum(slug)), path(`{"title":"held in %s","message":"held message in %s"}`, slug, slug)).want(201)
@@ -835,22 +837,22 @@ func TestModeratorOfOneForum(t *testing.T) {
 			s.do("mod", "POST", path("/posts/%d/report", post), `{"reason":"bad in `+title+`"}`).want(201)
 			s.do("admin", "PATCH", path("/threads/%d", s.threadOf(title)), `{"isLocked":true}`).want(200)
 		}
-		queue, _, err := b.QueuePage(ctx, alice, 0, 0, 50)
+		queue, _, err := b.Admin.QueuePage(ctx, alice, 0, 0, 50)
 		must(t, err)
 		if len(queue) != 1 || queue[0].Thread.Title != "held in members" || queue[0].ForumTitle != "Members only" || queue[0].Author.Posts != 10 {
 			t.Errorf("queue: %+v", queue)
 		}
-		forums, err := b.QueueForums(ctx, alice)
+		forums, err := b.Admin.QueueForums(ctx, alice)
 		must(t, err)
 		if len(forums) != 1 || forums[0].ID != s.forum("members") || forums[0].Count != 1 {
 			t.Errorf("forums: %+v", forums)
 		}
-		reports, _, err := b.Reports(ctx, alice, 0, 0, 50)
+		reports, _, err := b.Admin.Reports(ctx, alice, 0, 0, 50)
 		must(t, err)
 		if len(reports) != 1 || reports[0].Thread.Title != "Members thread" || len(reports[0].Reports) != 1 || reports[0].Reports[0].User != "mod" {
 			t.Errorf("reports: %+v", reports)
 		}
-		log, _, err := b.Log(ctx, alice, admin.LogQuery{Limit: 50})
+		log, _, err := b.Admin.Log(ctx, alice, admin.LogQuery{Limit: 50})
 		must(t, err)
 		if len(log) == 0 {
 			t.Error("the log is empty")
@@ -865,38 +867,38 @@ func TestModeratorOfOneForum(t *testing.T) {
 			status int
 		}{{"public", 403}, {"staff", 404}} {
 			id := s.forum(f.slug)
-			_, _, err := b.QueuePage(ctx, alice, id, 0, 50)
+			_, _, err := b.Admin.QueuePage(ctx, alice, id, 0, 50)
 			refused(t, "queue of "+f.slug, err, f.status, "")
-			_, _, err = b.Reports(ctx, alice, id, 0, 50)
+			_, _, err = b.Admin.Reports(ctx, alice, id, 0, 50)
 			refused(t, "reports of "+f.slug, err, f.status, "")
-			_, _, err = b.Log(ctx, alice, admin.LogQuery{Forum: id, Limit: 50})
+			_, _, err = b.Admin.Log(ctx, alice, admin.LogQuery{Forum: id, Limit: 50})
 			refused(t, "log of "+f.slug, err, f.status, "")
 			post := s.number("SELECT post_id FROM board_reports WHERE forum_id = ?", id)
-			refused(t, "closing in "+f.slug, b.CloseReports(ctx, alice, post, ""), f.status, "")
+			refused(t, "closing in "+f.slug, b.Admin.CloseReports(ctx, alice, post, ""), f.status, "")
 		}
 		for _, as := range []string{"", "bob"} {
-			_, _, err := b.Reports(ctx, s.actor(as), 0, 0, 50)
+			_, _, err := b.Admin.Reports(ctx, s.actor(as), 0, 0, 50)
 			refused(t, "reports as "+as, err, 403, "")
-			_, _, err = b.Log(ctx, s.actor(as), admin.LogQuery{Limit: 50})
+			_, _, err = b.Admin.Log(ctx, s.actor(as), admin.LogQuery{Limit: 50})
 			refused(t, "log as "+as, err, 403, "")
-			_, err2 := b.QueueForums(ctx, s.actor(as))
+			_, err2 := b.Admin.QueueForums(ctx, s.actor(as))
 			must(t, err2)
 		}
 
 		// Reports go with their thread, and end.
 		to := s.forum("members")
-		must(t, b.Change(ctx, ada, s.threadOf("Public thread"), posts.ThreadChange{Forum: &to}))
-		if reports, _, err = b.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 2 {
+		must(t, b.Posts.Change(ctx, ada, s.threadOf("Public thread"), posts.ThreadChange{Forum: &to}))
+		if reports, _, err = b.Admin.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 2 {
 			t.Errorf("after the move: %+v %v", reports, err)
 		}
 		post := s.postOf("members first")
-		must(t, b.CloseReports(ctx, alice, post, "all is well"))
-		refused(t, "twice", b.CloseReports(ctx, alice, post, ""), 409, "")
+		must(t, b.Admin.CloseReports(ctx, alice, post, "all is well"))
+		refused(t, "twice", b.Admin.CloseReports(ctx, alice, post, ""), 409, "")
 		if n := s.number("SELECT count(*) FROM board_reports WHERE post_id = ? AND closed_by = ? AND note = 'all is well'", post, alice.ID()); n != 1 {
 			t.Error("who closed the report, and why, is not kept")
 		}
-		must(t, b.DeleteReported(ctx, alice, s.postOf("public first"), "spam"))
-		if reports, _, err = b.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 0 {
+		must(t, b.Admin.DeleteReported(ctx, alice, s.postOf("public first"), "spam"))
+		if reports, _, err = b.Admin.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 0 {
 			t.Errorf("after closing: %+v %v", reports, err)
 		}
 		s.exact()
@@ -915,7 +917,7 @@ func TestSettleAll(t *testing.T) {
 		}
 		mod := s.actor("mod")
 		// Pages by keyset, with what came before.
-		first, next, err := b.QueuePage(ctx, mod, s.forum("public"), 0, 3)
+		first, next, err := b.Admin.QueuePage(ctx, mod, s.forum("public"), 0, 3)
 		must(t, err)
 		if len(first) != 3 || next == 0 || first[0].Before == nil || first[2].Reason != "author_moderated" {
 			t.Fatalf("page: %d, next %d, %+v", len(first), next, first)
@@ -923,23 +925,23 @@ func TestSettleAll(t *testing.T) {
 		if first[2].Before.Message != "public second" || first[2].Author.Held != 6 {
 			t.Errorf("context: %+v %+v", first[2].Before, first[2].Author)
 		}
-		if n, err := b.SettleAll(ctx, s.actor("bob"), ids[:1], true, "", nil); err != nil || n != (admin.AllSettled{Skipped: 1}) {
+		if n, err := b.Admin.SettleAll(ctx, s.actor("bob"), ids[:1], true, "", nil); err != nil || n != (admin.AllSettled{Skipped: 1}) {
 			t.Errorf("a member settles %+v: %v", n, err) // does not even see it
 		}
-		n, err := b.SettleAll(ctx, mod, ids[:4], true, "fine", nil)
+		n, err := b.Admin.SettleAll(ctx, mod, ids[:4], true, "fine", nil)
 		if err != nil || n != (admin.AllSettled{Done: 4}) {
 			t.Errorf("approved %+v: %v", n, err)
 		}
-		n, err = b.SettleAll(ctx, mod, append(ids[3:], 987654), false, "spam", nil)
+		n, err = b.Admin.SettleAll(ctx, mod, append(ids[3:], 987654), false, "spam", nil)
 		if err != nil || n != (admin.AllSettled{Done: 2, Skipped: 2}) {
 			t.Errorf("rejected %+v: %v", n, err)
 		}
-		log, _, err := b.Log(ctx, mod, admin.LogQuery{Actor: "Mod", Action: "post.reject", Limit: 10})
+		log, _, err := b.Admin.Log(ctx, mod, admin.LogQuery{Actor: "Mod", Action: "post.reject", Limit: 10})
 		must(t, err)
 		if len(log) != 2 || log[0].Detail != "spam" || log[0].ForumTitle != "Public" {
 			t.Errorf("log: %+v", log)
 		}
-		_, err = b.SettleAll(ctx, mod, make([]int64, admin.MaxSettled+1), true, "", nil)
+		_, err = b.Admin.SettleAll(ctx, mod, make([]int64, admin.MaxSettled+1), true, "", nil)
 		refused(t, "too many", err, 422, "too_many")
 		s.exact()
 	})
@@ -955,7 +957,7 @@ func TestSettleWhatWasSeen(t *testing.T) {
 		made := data[api.Created](s.do("watched", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"Held title","message":"held text"}`).want(201))
 		item := func() admin.QueueItem {
 			t.Helper()
-			items, _, err := s.service.QueuePage(ctx, mod, 0, made.PostID-1, 1)
+			items, _, err := s.service.Admin.QueuePage(ctx, mod, 0, made.PostID-1, 1)
 			must(t, err)
 			if len(items) != 1 || items[0].Post.ID != made.PostID {
 				t.Fatalf("%+v", items)
@@ -964,7 +966,7 @@ func TestSettleWhatWasSeen(t *testing.T) {
 		}
 		settle := func(seen string) admin.AllSettled {
 			t.Helper()
-			n, err := s.service.SettleAll(ctx, mod, []int64{made.PostID}, true, "", map[int64]string{made.PostID: seen})
+			n, err := s.service.Admin.SettleAll(ctx, mod, []int64{made.PostID}, true, "", map[int64]string{made.PostID: seen})
 			must(t, err)
 			return n
 		}
@@ -974,7 +976,7 @@ func TestSettleWhatWasSeen(t *testing.T) {
 			"text":  func() { s.do("watched", "PATCH", post, `{"message":"held spam"}`).want(200) },
 			"title": func() { s.do("watched", "PATCH", path("/threads/%d", made.ID), `{"title":"Held spam"}`).want(200) },
 			"files": func() {
-				_, err := s.service.Attach(ctx, watched, made.ID, made.PostID, "spam.txt", strings.NewReader("spam"))
+				_, err := s.service.Posts.Attach(ctx, watched, made.ID, made.PostID, "spam.txt", strings.NewReader("spam"))
 				must(t, err)
 			},
 		} {
@@ -1020,7 +1022,7 @@ func TestLog(t *testing.T) {
 				seen, last, before := 0, int64(1)<<62, int64(0)
 				for {
 					q.Before, q.Limit = before, 3
-					list, next, err := b.Log(ctx, s.actor(as), q)
+					list, next, err := b.Admin.Log(ctx, s.actor(as), q)
 					must(t, err)
 					for _, e := range list {
 						if e.ID >= last || e.Detail == "" || e.ActorName == "" || e.Thread == 0 {

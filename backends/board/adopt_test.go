@@ -19,14 +19,14 @@ func TestAdopt(t *testing.T) {
 		none, cancel := context.WithCancel(t.Context())
 		cancel()
 		find := func() []*rights.Actor {
-			guest, err := s.service.Guest(t.Context())
+			guest, err := s.service.Rights.Guest(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			return []*rights.Actor{guest, s.actor("alice")}
 		}
 		adopt := func(ctx context.Context, a *rights.Actor) *rights.Actor {
-			adopted, err := other.Adopt(ctx, a)
+			adopted, err := other.Rights.Adopt(ctx, a)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func TestAdopt(t *testing.T) {
 			}
 		}
 		s.exec("UPDATE board_groups SET allow_mask = 0")
-		if err := s.service.Write(t.Context(), rights.BumpPermissions); err != nil {
+		if err := s.service.kernel.Write(t.Context(), rights.BumpPermissions); err != nil {
 			t.Fatal(err)
 		}
 		for _, a := range find() {

@@ -325,7 +325,7 @@ func TestFloodOfForum(t *testing.T) {
 			t.Errorf("%d rows of buckets that are full", n)
 		}
 		reply(slow).want(201)
-		must(t, s.service.DeleteMember(t.Context(), s.actor("admin"), s.user("alice")))
+		must(t, s.service.Admin.DeleteMember(t.Context(), s.actor("admin"), s.user("alice")))
 		if n := s.number("SELECT count(*) FROM board_forum_floods"); n != 0 {
 			t.Errorf("%d rows of a member who is deleted", n)
 		}
@@ -431,7 +431,7 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
-		token, err := s.service.IssueToken(t.Context(), accounts.TokenRequest{User: "bob", Name: "short", Scopes: []string{"members:read"}, Days: 1})
+		token, err := s.service.Accounts.IssueToken(t.Context(), accounts.TokenRequest{User: "bob", Name: "short", Scopes: []string{"members:read"}, Days: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -441,7 +441,7 @@ func TestTokens(t *testing.T) {
 		s.clock.advance(24 * time.Hour)
 		s.do(token, "GET", "/me", "").want(401)
 		s.do("alice", "GET", "/me", "").want(200)
-		if err := s.service.RevokeToken(t.Context(), s.tokens["alice"]); err != nil {
+		if err := s.service.Accounts.RevokeToken(t.Context(), s.tokens["alice"]); err != nil {
 			t.Fatal(err)
 		}
 		s.do("alice", "GET", "/me", "").want(401)
@@ -464,7 +464,7 @@ func TestFlushWaits(t *testing.T) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	var work sync.WaitGroup
 	work.Go(func() {
-		must(t, s.service.Write(t.Context(), func(store.Conn) error {
+		must(t, s.service.kernel.Write(t.Context(), func(store.Conn) error {
 			close(begun)
 			<-end
 			return nil
@@ -473,8 +473,8 @@ func TestFlushWaits(t *testing.T) {
 	<-begun
 	s.do("alice", "GET", "/me", "").want(200) // now, or the first run of the job could have written it
 	work.Go(func() { must(t, s.service.Flush(t.Context())) })
-	for s.service.flushes.TryAcquire(1) { // until that has begun
-		s.service.flushes.Release(1)
+	for s.service.shared.flushes.TryAcquire(1) { // until that has begun
+		s.service.shared.flushes.Release(1)
 		runtime.Gosched()
 	}
 	work.Go(func() {

@@ -44,10 +44,10 @@ func TestArchive(t *testing.T) {
 		last := s.do("", "GET", path("/threads/%d", thread), "").want(200).body
 
 		const want = 2*posts.ArchiveRun + 701
-		if moved, err := s.service.Archive(t.Context()); moved != want || err != nil {
+		if moved, err := s.service.Posts.Archive(t.Context()); moved != want || err != nil {
 			t.Fatalf("%d moved, want %d: %v", moved, want, err)
 		}
-		if moved, err := s.service.Archive(t.Context()); moved != 0 || err != nil {
+		if moved, err := s.service.Posts.Archive(t.Context()); moved != 0 || err != nil {
 			t.Errorf("%d moved again: %v", moved, err)
 		}
 		for query, want := range map[string]int64{

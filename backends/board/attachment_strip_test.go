@@ -57,9 +57,9 @@ func TestImagesTellNothing(t *testing.T) {
 func (s *site) putContent(content string) {
 	s.t.Helper()
 	hash := hashOf(content)
-	folder := s.service.Options.Attachments
+	folder := s.service.kernel.Options.Attachments
 	if folder == "" {
-		s.exec("INSERT INTO board_contents (sha256, part, data, stored_at) VALUES (?, 0, ?, ?) ON CONFLICT (sha256, part) DO NOTHING", hash, []byte(content), s.service.Moment())
+		s.exec("INSERT INTO board_contents (sha256, part, data, stored_at) VALUES (?, 0, ?, ?) ON CONFLICT (sha256, part) DO NOTHING", hash, []byte(content), s.service.kernel.Moment())
 		return
 	}
 	folder = filepath.Join(folder, hash[:2])
@@ -98,13 +98,13 @@ func TestStoredImages(t *testing.T) {
 			t.Error("the secret is served before the job")
 		}
 		stale := &attachments.Attachment{ID: ids["asked.jpg"], File: blob.File{Hash: strings.Repeat("0", 64), Size: 1, MediaType: "image/jpeg"}}
-		if err := s.service.StripStored(t.Context(), stale); err != nil || !stale.Stripped || stale.Width != 2 {
+		if err := s.service.Attachments.StripStored(t.Context(), stale); err != nil || !stale.Stripped || stale.Width != 2 {
 			t.Errorf("one that another request has stripped: %+v, %v", stale, err)
 		}
 		if n := s.number("SELECT count(*) FROM board_attachments WHERE stripped = 0"); n != 4 {
 			t.Errorf("%d are left", n)
 		}
-		if n, err := s.service.StripAttachments(t.Context()); n < 3 || err != nil {
+		if n, err := s.service.Attachments.StripAttachments(t.Context()); n < 3 || err != nil {
 			t.Errorf("%d stripped: %v", n, err)
 		}
 		for _, name := range []string{"photo.jpg", "again.jpg", "clean.jpg"} {
@@ -115,7 +115,7 @@ func TestStoredImages(t *testing.T) {
 		if got := s.do("", "GET", path("/attachments/%d", ids["broken.jpg"]), "").want(404, "not_found"); strings.Contains(got.body, "secret") {
 			t.Errorf("a broken image is served: %q", got.body)
 		}
-		if n, err := s.service.StripAttachments(t.Context()); n != 0 || err != nil {
+		if n, err := s.service.Attachments.StripAttachments(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d stripped again: %v", n, err)
 		}
 	})

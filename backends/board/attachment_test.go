@@ -122,7 +122,7 @@ func TestAttachments(t *testing.T) {
 // sweep runs the job some hours on, and wants it to find something or nothing.
 func (s *site) sweep(hours, found int) {
 	s.t.Helper()
-	if folder := s.service.Options.Attachments; folder != "" { // its times are those of the system
+	if folder := s.service.kernel.Options.Attachments; folder != "" { // its times are those of the system
 		at := time.Now().Add(-time.Duration(hours) * 61 * time.Minute)
 		list, err := filepath.Glob(filepath.Join(folder, "*", "*"))
 		if err != nil {
@@ -133,15 +133,15 @@ func (s *site) sweep(hours, found int) {
 				s.t.Error(err)
 			}
 		}
-		s.service.Now = time.Now
+		s.service.kernel.Now = time.Now
 	} else {
 		s.clock.advance(time.Duration(hours) * 61 * time.Minute)
 	}
-	n, err := s.service.SweepAttachments(s.t.Context())
+	n, err := s.service.Attachments.SweepAttachments(s.t.Context())
 	if err != nil || (n > 0) != (found > 0) {
 		s.t.Errorf("%d swept, %v", n, err)
 	}
-	s.service.Now = s.clock.now
+	s.service.kernel.Now = s.clock.now
 }
 
 // TestAttachmentQuota: what is removed counts until its content is gone.

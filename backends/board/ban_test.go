@@ -14,13 +14,13 @@ func TestBanOfAwaiting(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, admin, awaiting := t.Context(), s.actor("admin"), s.user("awaiting")
-		refused(t, "ban for an hour", s.service.Ban(ctx, admin, awaiting, kernel.MomentOf(s.clock.now().Add(time.Hour)), ""), 409, "")
-		refused(t, "ban for ever", s.service.Ban(ctx, admin, awaiting, 0, ""), 409, "")
-		refused(t, "unban", s.service.Unban(ctx, admin, awaiting), 409, "")
+		refused(t, "ban for an hour", s.service.Admin.Ban(ctx, admin, awaiting, kernel.MomentOf(s.clock.now().Add(time.Hour)), ""), 409, "")
+		refused(t, "ban for ever", s.service.Admin.Ban(ctx, admin, awaiting, 0, ""), 409, "")
+		refused(t, "unban", s.service.Admin.Unban(ctx, admin, awaiting), 409, "")
 		s.clock.advance(2 * time.Hour)
 		s.do("awaiting", "GET", "/me", "").want(403, "owner_unavailable")
-		must(t, s.service.ApproveMember(ctx, admin, awaiting))
-		must(t, s.service.Ban(ctx, admin, awaiting, 0, ""))
+		must(t, s.service.Admin.ApproveMember(ctx, admin, awaiting))
+		must(t, s.service.Admin.Ban(ctx, admin, awaiting, 0, ""))
 	})
 }
 
@@ -38,7 +38,7 @@ func TestMailAfterBan(t *testing.T) {
 			s.clock.advance(time.Hour)
 			return s.mails()["alice instant"] != nil
 		}
-		must(t, s.service.Ban(t.Context(), s.actor("admin"), alice, kernel.MomentOf(s.clock.now().Add(90*time.Minute)), ""))
+		must(t, s.service.Admin.Ban(t.Context(), s.actor("admin"), alice, kernel.MomentOf(s.clock.now().Add(90*time.Minute)), ""))
 		if mailed("While the ban lasts") {
 			t.Error("a banned member is mailed")
 		}
@@ -46,7 +46,7 @@ func TestMailAfterBan(t *testing.T) {
 		if !mailed("After the ban") {
 			t.Error("who may use the board again is not mailed")
 		}
-		must(t, s.service.Ban(t.Context(), s.actor("admin"), alice, 0, ""))
+		must(t, s.service.Admin.Ban(t.Context(), s.actor("admin"), alice, 0, ""))
 		if mailed("Banned for ever") {
 			t.Error("who is banned for ever is mailed")
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
@@ -21,7 +20,7 @@ import (
 // member reads the state of a member and the mail address.
 func (s *site) member(name string) (state, email, asked string, confirmed bool) {
 	s.t.Helper()
-	must(s.t, s.service.Read(s.t.Context(), func(c store.Conn) error {
+	must(s.t, s.service.kernel.Read(s.t.Context(), func(c store.Conn) error {
 		return c.Row("SELECT state, email, email_asked, email_confirmed FROM board_users WHERE username = ?", name).Scan(&state, &email, &asked, &confirmed)
 	}))
 	return state, email, asked, confirmed
@@ -34,19 +33,19 @@ func TestConfirmJoin(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		ctx, b := t.Context(), s.service
-		s.exec("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES ('https://example.com/', ?, '', 'admin', 1)", " "+posts.TopicUserRegistered+" ")
+		s.exec("INSERT INTO board_webhooks (url, topics, secret, created_by, created_at) VALUES ('https://example.com/', ?, '', 'admin', 1)", " "+kernel.TopicUserRegistered+" ")
 		set := func(name, value string) {
 			s.exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, value)
 		}
 		join := func(name, email string) accounts.Registered {
 			t.Helper()
 			s.exec("DELETE FROM board_attempts")
-			done, err := b.Register(ctx, accounts.NewMember{Name: name, Email: email, Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+			done, err := b.Accounts.Register(ctx, accounts.NewMember{Name: name, Email: email, Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			must(t, err)
 			return done
 		}
 		told := func(name string) int64 {
-			return s.number("SELECT count(*) FROM board_webhook_deliveries WHERE topic = ? AND body LIKE ?", posts.TopicUserRegistered, "%"+name+"%")
+			return s.number("SELECT count(*) FROM board_webhook_deliveries WHERE topic = ? AND body LIKE ?", kernel.TopicUserRegistered, "%"+name+"%")
 		}
 		for _, test := range []struct {
 			name, mode, then, confirm string
@@ -76,7 +75,7 @@ func TestConfirmJoin(t *testing.T) {
 				t.Fatalf("%s: no link came", test.name)
 			}
 			set("registration", test.then)
-			l, err := b.ConfirmEmail(ctx, m.Link.Secret)
+			l, err := b.Accounts.ConfirmEmail(ctx, m.Link.Secret)
 			if err != nil || l.Email != email || l.Joined != (test.before == "unconfirmed") || l.Awaits != (l.Joined && test.after == "awaiting") {
 				t.Errorf("%s: %+v %v", test.name, l, err)
 			}
@@ -86,7 +85,7 @@ func TestConfirmJoin(t *testing.T) {
 			if told(test.name) != 1 {
 				t.Errorf("%s: told %d times", test.name, told(test.name))
 			}
-			_, err = b.ConfirmEmail(ctx, m.Link.Secret)
+			_, err = b.Accounts.ConfirmEmail(ctx, m.Link.Secret)
 			refused(t, "again", err, 410, "")
 		}
 
@@ -97,23 +96,23 @@ func TestConfirmJoin(t *testing.T) {
 		first := s.mailed()["join one@example.com"].Link.Secret
 		join("Zita", "ONE@example.com")
 		second := s.mailed()["join ONE@example.com"].Link.Secret
-		_, err := b.ConfirmEmail(ctx, second)
+		_, err := b.Accounts.ConfirmEmail(ctx, second)
 		must(t, err)
-		_, err = b.ConfirmEmail(ctx, first)
+		_, err = b.Accounts.ConfirmEmail(ctx, first)
 		refused(t, "of another member", err, 409, "")
 		if state, _, _, _ := s.member("Zoe"); state != "unconfirmed" {
 			t.Errorf("Zoe is %s", state)
 		}
 
 		// Nothing is open to who is not in.
-		zoe, _, err := b.Resume(ctx, s.signIn("zoe", "correct horse"))
+		zoe, _, err := b.Accounts.Resume(ctx, s.signIn("zoe", "correct horse"))
 		must(t, err)
-		refused(t, "unconfirmed", b.Admit(zoe), 403, "")
+		refused(t, "unconfirmed", b.Rights.Admit(zoe), 403, "")
 		s.clock.advance(24 * time.Hour)
 		join("Anton", "late@example.com")
 		late := s.mailed()["join late@example.com"].Link.Secret
 		s.clock.advance(24 * time.Hour)
-		_, err = b.ConfirmEmail(ctx, late)
+		_, err = b.Accounts.ConfirmEmail(ctx, late)
 		refused(t, "too late", err, 410, "")
 	})
 }
@@ -125,11 +124,11 @@ func TestPurgeUnconfirmed(t *testing.T) {
 		s := newLinkSite(t, db)
 		ctx := t.Context()
 		before := s.number("SELECT count(*) FROM board_users")
-		_, err := s.service.Register(ctx, accounts.NewMember{Name: "Robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+		_, err := s.service.Accounts.Register(ctx, accounts.NewMember{Name: "Robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
-		must(t, s.service.Write(ctx, func(c store.Conn) error {
+		must(t, s.service.kernel.Write(ctx, func(c store.Conn) error {
 			for i := range accounts.UnconfirmedBatch {
-				add := accounts.NewUser{Name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), State: "unconfirmed", Groups: []string{"registered"}, Now: s.service.Moment()}
+				add := accounts.NewUser{Name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), State: "unconfirmed", Groups: []string{"registered"}, Now: s.service.kernel.Moment()}
 				if err := accounts.AddUser(c, add); err != nil {
 					return err
 				}
@@ -137,7 +136,7 @@ func TestPurgeUnconfirmed(t *testing.T) {
 			return nil
 		}))
 		s.clock.advance(accounts.KeepUnconfirmed - time.Minute)
-		_, err = s.service.Register(ctx, accounts.NewMember{Name: "Late", Email: "late@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+		_, err = s.service.Accounts.Register(ctx, accounts.NewMember{Name: "Late", Email: "late@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
 		_, err = s.service.Purge(ctx)
 		must(t, err)
@@ -150,7 +149,7 @@ func TestPurgeUnconfirmed(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_users"); n != before+1 {
 			t.Errorf("%d are left", n-before)
 		}
-		_, err = s.service.Register(ctx, accounts.NewMember{Name: "robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+		_, err = s.service.Accounts.Register(ctx, accounts.NewMember{Name: "robot aa", Email: "r@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 		must(t, err)
 	})
 }
@@ -162,20 +161,20 @@ func TestPurgeWaits(t *testing.T) {
 		s := newLinkSite(t, db)
 		ctx := t.Context()
 		for _, name := range []string{"Slow", "Gone"} {
-			_, err := s.service.Register(ctx, accounts.NewMember{Name: name, Email: name + "@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+			_, err := s.service.Accounts.Register(ctx, accounts.NewMember{Name: name, Email: name + "@example.com", Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			must(t, err)
 		}
 		s.clock.advance(accounts.KeepUnconfirmed - time.Minute)
 		for _, name := range []string{"Slow", "Gone"} {
-			a, err := s.service.Member(ctx, s.user(strings.ToLower(name)))
+			a, err := s.service.Rights.Member(ctx, s.user(strings.ToLower(name)))
 			must(t, err)
-			must(t, s.service.AskEmailAgain(ctx, a, clientAddress))
+			must(t, s.service.Accounts.AskEmailAgain(ctx, a, clientAddress))
 		}
 		secret := s.mailed()["join Slow@example.com"].Link.Secret
 		s.clock.advance(24*time.Hour - time.Second)
 		_, err := s.service.Purge(ctx)
 		must(t, err)
-		_, err = s.service.ConfirmEmail(ctx, secret)
+		_, err = s.service.Accounts.ConfirmEmail(ctx, secret)
 		must(t, err)
 		s.clock.advance(time.Second)
 		_, err = s.service.Purge(ctx)
@@ -222,12 +221,12 @@ func TestConfirmAPI(t *testing.T) {
 		}
 		s.do("alice", "POST", "/email-confirmation", "").want(429, "rate_limited")
 		secret := s.mailed()["email alice@Example.com"].Link.Secret
-		_, err := s.service.ConfirmEmail(t.Context(), secret)
+		_, err := s.service.Accounts.ConfirmEmail(t.Context(), secret)
 		must(t, err)
 		if _, email, asked, confirmed := s.member("alice"); email != "alice@Example.com" || asked != "" || !confirmed {
 			t.Errorf("%s %s %v", email, asked, confirmed)
 		}
-		s.service.Options.Mails = nil
+		s.service.kernel.Options.Mails = nil
 		s.do("alice", "POST", "/email-confirmation", "").want(403, "forbidden", "no_mail")
 	})
 }
@@ -292,7 +291,7 @@ func TestMigratePeople(t *testing.T) {
 			if e, ok := apierror.From(s.join("Nele")); !ok || e.Status != 503 {
 				t.Errorf("names are not compared yet: %v", e)
 			}
-			if n, err := s.service.FillNames(t.Context()); n != 4 || err != nil {
+			if n, err := s.service.Accounts.FillNames(t.Context()); n != 4 || err != nil {
 				t.Error(n, err)
 			}
 			refused(t, "alike", s.join("Rеаdеr"), 422, "scripts")

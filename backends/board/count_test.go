@@ -28,7 +28,7 @@ func TestRepliesDoNotWait(t *testing.T) {
 		held, release := make(chan struct{}), make(chan struct{})
 		var running sync.WaitGroup
 		running.Go(func() {
-			err := s.service.Write(t.Context(), func(c store.Conn) error {
+			err := s.service.kernel.Write(t.Context(), func(c store.Conn) error {
 				// The last row of a reply but for what it counts.
 				_, err := c.Exec("UPDATE board_thread_reads SET read_at = read_at WHERE user_id = (SELECT id FROM board_users WHERE username = 'alice') AND thread_id = ?", slow)
 				close(held)
@@ -46,11 +46,11 @@ func TestRepliesDoNotWait(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		bob, err := s.service.Authenticate(ctx, s.tokens["bob"])
+		bob, err := s.service.Accounts.Authenticate(ctx, s.tokens["bob"])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.service.Reply(ctx, bob, fast, posts.NewReply{Message: "not held up"}, posts.Once{}); errors.Is(err, context.DeadlineExceeded) || err != nil {
+		if _, err := s.service.Posts.Reply(ctx, bob, fast, posts.NewReply{Message: "not held up"}, posts.Once{}); errors.Is(err, context.DeadlineExceeded) || err != nil {
 			t.Error(err)
 		}
 		close(release)
@@ -65,7 +65,7 @@ func TestOnceInParallel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		bob, err := s.service.Authenticate(t.Context(), s.tokens["bob"])
+		bob, err := s.service.Accounts.Authenticate(t.Context(), s.tokens["bob"])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestOnceInParallel(t *testing.T) {
 		for i := range clients {
 			running.Go(func() {
 				var err error
-				if got[i], err = s.service.Reply(t.Context(), bob, thread, posts.NewReply{Message: "only once"}, posts.Once{Key: "key", Hash: "hash"}); err != nil {
+				if got[i], err = s.service.Posts.Reply(t.Context(), bob, thread, posts.NewReply{Message: "only once"}, posts.Once{Key: "key", Hash: "hash"}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -91,11 +91,11 @@ func TestOnceInParallel(t *testing.T) {
 		if n := s.number("SELECT reply_count FROM board_threads WHERE id = ?", thread); n != 1 {
 			t.Errorf("%d replies", n)
 		}
-		if _, err := s.service.Reply(t.Context(), bob, thread, posts.NewReply{Message: "another"}, posts.Once{Key: "key", Hash: "other"}); err == nil {
+		if _, err := s.service.Posts.Reply(t.Context(), bob, thread, posts.NewReply{Message: "another"}, posts.Once{Key: "key", Hash: "other"}); err == nil {
 			t.Error("another request of that key was taken")
 		}
 		s.clock.advance(posts.IdempotencyTTL + time.Minute)
-		if again, err := s.service.Reply(t.Context(), bob, thread, posts.NewReply{Message: "a day later"}, posts.Once{Key: "key", Hash: "other"}); err != nil || again.Post == got[0].Post {
+		if again, err := s.service.Posts.Reply(t.Context(), bob, thread, posts.NewReply{Message: "a day later"}, posts.Once{Key: "key", Hash: "other"}); err != nil || again.Post == got[0].Post {
 			t.Errorf("a day later: %+v %v", again, err)
 		}
 		s.exact()

@@ -20,12 +20,12 @@ func TestFilesLate(t *testing.T) {
 		thread := data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"With files","message":"the first post"}`).want(201)).ID
 		reply := func(missing int) {
 			t.Helper()
-			bob, err := s.service.Authenticate(t.Context(), s.tokens["bob"])
+			bob, err := s.service.Accounts.Authenticate(t.Context(), s.tokens["bob"])
 			must(t, err)
-			f, err := s.service.Receive(bob, "a.txt", strings.NewReader("some text"))
+			f, err := s.service.Attachments.Receive(bob, "a.txt", strings.NewReader("some text"))
 			must(t, err)
 			defer f.Close()
-			done, err := s.service.Reply(t.Context(), bob, thread, posts.NewReply{Message: "with a file", Files: []*attachments.Received{f}}, posts.Once{Key: "key", Hash: "hash"})
+			done, err := s.service.Posts.Reply(t.Context(), bob, thread, posts.NewReply{Message: "with a file", Files: []*attachments.Received{f}}, posts.Once{Key: "key", Hash: "hash"})
 			if err != nil || len(done.Missing) != missing {
 				t.Errorf("%+v, %v; want %d missing", done, err, missing)
 			}

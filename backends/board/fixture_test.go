@@ -68,7 +68,7 @@ func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 // site is a board with its API, as behind api_errors.
 type site struct {
 	t       *testing.T
-	service *Service
+	service *Server
 	api     *api.API
 	clock   *clock
 	// validator holds every answer to the served document; nil on PostgreSQL.
@@ -115,7 +115,7 @@ var validators struct {
 	by map[string]validator.Validator
 }
 
-func documented(service *Service) (validator.Validator, error) {
+func documented(service *Server) (validator.Validator, error) {
 	text, err := service.API().OpenAPI()
 	if err != nil {
 		return nil, err
@@ -168,9 +168,9 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.service.Guest(r.Context())
+	a, err := s.service.Rights.Guest(r.Context())
 	if header := r.Header.Get("Authorization"); header != "" {
-		a, err = s.service.Authenticate(r.Context(), strings.TrimPrefix(header, "Bearer "))
+		a, err = s.service.Accounts.Authenticate(r.Context(), strings.TrimPrefix(header, "Bearer "))
 	} else if err == nil && s.api.NeedsToken(r) {
 		err = apierror.New(http.StatusUnauthorized, "unauthenticated", "this needs a token")
 	}
@@ -290,7 +290,7 @@ func (s *site) postOf(message string) int64 {
 
 func (s *site) number(query string, args ...any) (n int64) {
 	s.t.Helper()
-	err := s.service.Read(s.t.Context(), func(c store.Conn) error { return c.Row(query, args...).Scan(&n) })
+	err := s.service.kernel.Read(s.t.Context(), func(c store.Conn) error { return c.Row(query, args...).Scan(&n) })
 	if err != nil {
 		s.t.Fatalf("%s %v: %v", query, args, err)
 	}
@@ -299,7 +299,7 @@ func (s *site) number(query string, args ...any) (n int64) {
 
 func (s *site) exec(query string, args ...any) {
 	s.t.Helper()
-	err := s.service.Write(s.t.Context(), func(c store.Conn) error {
+	err := s.service.kernel.Write(s.t.Context(), func(c store.Conn) error {
 		if _, err := c.Exec(query, args...); err != nil {
 			return err
 		}
@@ -322,7 +322,7 @@ func (s *site) exact() {
 			(SELECT count(*) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
 		"post_count of forums": `SELECT count(*) FROM board_forums f WHERE ` + content.ForumPosts + ` <>
 			(SELECT count(*) FROM board_posts p JOIN board_threads t ON t.id = p.thread_id WHERE t.forum_id = f.id AND t.visibility = 0 AND p.visibility = 0)`,
-		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(` + content.LastOfForum(s.service.DB.Dialect(), "last_post_at") + `, 0) <>
+		"last post of forums": `SELECT count(*) FROM board_forums f WHERE COALESCE(` + content.LastOfForum(s.service.kernel.DB.Dialect(), "last_post_at") + `, 0) <>
 			(SELECT COALESCE(max(t.last_post_at), 0) FROM board_threads t WHERE t.forum_id = f.id AND t.visibility = 0)`,
 		"posts of members": `SELECT count(*) FROM board_users u CROSS JOIN board_forums f WHERE
 			COALESCE((SELECT m.posts FROM board_member_posts m WHERE m.user_id = u.id AND m.forum_id = f.id), 0) <>
@@ -340,7 +340,7 @@ func (s *site) exact() {
 
 // joinForm is a form to join that was shown a minute ago.
 func (s *site) joinForm() accounts.JoinForm {
-	return accounts.JoinForm{Browser: "browser", Stamp: formguard.Stamp(s.service.Signer("formguard"), accounts.FormToJoin, "browser", s.clock.now().Add(-time.Minute))}
+	return accounts.JoinForm{Browser: "browser", Stamp: formguard.Stamp(s.service.kernel.Signer("formguard"), accounts.FormToJoin, "browser", s.clock.now().Add(-time.Minute))}
 }
 
 func path(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -65,7 +65,7 @@ func TestTitleHeld(t *testing.T) {
 
 		// Others' changes tell what it was.
 		title("mod", thread, "Better title").want(200)
-		log, _, err := s.service.Log(t.Context(), s.actor("mod"), admin.LogQuery{Action: "thread.edit", Limit: 1})
+		log, _, err := s.service.Admin.Log(t.Context(), s.actor("mod"), admin.LogQuery{Action: "thread.edit", Limit: 1})
 		if err != nil || len(log) != 1 || log[0].Detail != "was: Plain" {
 			t.Errorf("%+v %v", log, err)
 		}
@@ -117,9 +117,9 @@ func TestFilteredText(t *testing.T) {
 		if p := data[content.PostInfo](s.do("", "GET", first, "").want(200)); p.Message != "*fine*" || p.MessageHTML != "<p><em>fine</em></p>\n" {
 			t.Errorf("%+v", p)
 		}
-		refused(t, "a title that grows", s.service.SetProfile(t.Context(), s.actor("alice"), accounts.Profile{Title: "grow", Bio: "Hello"}), 422, "too_long")
-		refused(t, "a text that grows", s.service.SetProfile(t.Context(), s.actor("alice"), accounts.Profile{Title: "Hello", Bio: long}), 422, "too_long")
-		must(t, s.service.SetProfile(t.Context(), s.actor("alice"), accounts.Profile{Title: "darn good", Bio: "grow"}))
+		refused(t, "a title that grows", s.service.Accounts.SetProfile(t.Context(), s.actor("alice"), accounts.Profile{Title: "grow", Bio: "Hello"}), 422, "too_long")
+		refused(t, "a text that grows", s.service.Accounts.SetProfile(t.Context(), s.actor("alice"), accounts.Profile{Title: "Hello", Bio: long}), 422, "too_long")
+		must(t, s.service.Accounts.SetProfile(t.Context(), s.actor("alice"), accounts.Profile{Title: "darn good", Bio: "grow"}))
 		if n := s.number("SELECT count(*) FROM board_users WHERE title = 'good' AND length(bio) = 100"); n != 1 {
 			t.Error("the profile is not filtered")
 		}
@@ -209,7 +209,7 @@ func TestNotifiedOnce(t *testing.T) {
 
 		// A thread that an edit held: who sees it is told of a reply at once, the
 		// others when it is seen again.
-		s.clock.advance(posts.InstantDelay)
+		s.clock.advance(following.InstantDelay)
 		follow("mod", thread)
 		follow("alice", thread)
 		s.mails()
@@ -221,7 +221,7 @@ func TestNotifiedOnce(t *testing.T) {
 		told("bob", inside, 0)
 		told("mod", inside, 0)
 		told("mod", second, 1)
-		s.clock.advance(posts.InstantDelay)
+		s.clock.advance(following.InstantDelay)
 		if list := s.mails(); len(list) != 1 || list["mod instant"] == nil { // alice has read it, as she answered
 			t.Errorf("%+v", list)
 		}
@@ -233,13 +233,13 @@ func TestNotifiedOnce(t *testing.T) {
 		}
 		told("bob", post, 1)
 		told("mod", post, 0) // of before
-		s.clock.advance(posts.InstantDelay)
+		s.clock.advance(following.InstantDelay)
 		if list := s.mails(); len(list) != 1 || list["bob instant"] == nil || list["bob instant"].Threads[0].Count != 2 {
 			t.Errorf("%+v", list)
 		}
 
 		// A thread that nobody has seen.
-		must(t, s.service.SubscribeForum(t.Context(), s.actor("bob"), s.forum("held"), "instant"))
+		must(t, s.service.Following.SubscribeForum(t.Context(), s.actor("bob"), s.forum("held"), "instant"))
 		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Held","message":"Held message"}`).want(201))
 		told("bob", made.PostID, 0)
 		approve(made.PostID)

@@ -20,7 +20,7 @@ func TestNetworkMembers(t *testing.T) {
 		s := newSite(t, db, kernel.Options{})
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('network_members', '3')")
 		join := func(name, address string) error {
-			_, err := s.service.Register(t.Context(), accounts.NewMember{Name: name, Email: name + "@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
+			_, err := s.service.Accounts.Register(t.Context(), accounts.NewMember{Name: name, Email: name + "@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
 			return err
 		}
 		for _, network := range []string{"192.0.2.%d", "2001:db8:0:%x::/64"} {
@@ -64,7 +64,7 @@ func TestTakenNameSpendsNoMail(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		join := func(name, address string) error {
-			_, err := s.service.Register(t.Context(), accounts.NewMember{Name: name, Email: "new@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
+			_, err := s.service.Accounts.Register(t.Context(), accounts.NewMember{Name: name, Email: "new@example.com", Password: "correct horse", Address: address, Form: s.joinForm()})
 			return err
 		}
 		for i := range accounts.NewAccounts.Most {

@@ -32,15 +32,15 @@ func newLinkSite(t *testing.T, db *store.DB) *site {
 func (s *site) mailed() map[string]*mails.Mailing {
 	s.t.Helper()
 	ctx, all := s.t.Context(), make(map[string]*mails.Mailing)
-	due, err := s.service.DueMail(ctx, 100)
+	due, err := s.service.Mails.DueMail(ctx, 100)
 	must(s.t, err)
 	for _, to := range due {
-		m, err := s.service.ClaimMail(ctx, to)
+		m, err := s.service.Mails.ClaimMail(ctx, to)
 		must(s.t, err)
 		if m.Email != "" {
 			all[m.Mode+" "+m.Email] = m
 		}
-		must(s.t, s.service.MailSent(ctx, m))
+		must(s.t, s.service.Mails.MailSent(ctx, m))
 	}
 	return all
 }
@@ -48,7 +48,7 @@ func (s *site) mailed() map[string]*mails.Mailing {
 // resetLink is the secret of a link that bob asks for now.
 func (s *site) resetLink() string {
 	s.t.Helper()
-	must(s.t, s.service.AskReset(s.t.Context(), "bob@Example.com", clientAddress))
+	must(s.t, s.service.Accounts.AskReset(s.t.Context(), "bob@Example.com", clientAddress))
 	m := s.mailed()["reset bob@Example.com"]
 	if m == nil {
 		s.t.Fatal("no link came")
@@ -58,7 +58,7 @@ func (s *site) resetLink() string {
 
 func (s *site) signIn(name, password string) string {
 	s.t.Helper()
-	cookie, err := s.service.Login(s.t.Context(), name, password, clientAddress, "")
+	cookie, err := s.service.Accounts.Login(s.t.Context(), name, password, clientAddress, "")
 	must(s.t, err)
 	return cookie
 }
@@ -66,7 +66,7 @@ func (s *site) signIn(name, password string) string {
 // signedIn reports whether the session of a cookie is good.
 func (s *site) signedIn(cookie string) bool {
 	s.t.Helper()
-	_, session, err := s.service.Resume(s.t.Context(), cookie)
+	_, session, err := s.service.Accounts.Resume(s.t.Context(), cookie)
 	must(s.t, err)
 	return session != nil
 }
@@ -79,12 +79,12 @@ func TestReset(t *testing.T) {
 		ctx, b := t.Context(), s.service
 		former := s.signIn("bob", "correct horse")
 		for range 5 {
-			_, err := b.Login(ctx, "bob@example.com", "forgotten it", clientAddress, "")
+			_, err := b.Accounts.Login(ctx, "bob@example.com", "forgotten it", clientAddress, "")
 			refused(t, "guess", err, 422, "wrong")
 		}
 		s.exec("UPDATE board_users SET password_once = 1 WHERE username = 'bob'")
 		first := s.resetLink()
-		must(t, b.AskReset(ctx, " BOB@example.com", clientAddress))
+		must(t, b.Accounts.AskReset(ctx, " BOB@example.com", clientAddress))
 		mail := s.mailed()["reset bob@Example.com"] // the address that is known, not what was typed
 		if mail == nil || mail.Name != "bob" || !mail.Link.Ends.Equal(s.clock.now().Add(time.Hour)) || mail.Link.Secret == first {
 			t.Fatalf("%+v", mail)
@@ -93,28 +93,28 @@ func TestReset(t *testing.T) {
 			t.Error("not the hash is stored")
 		}
 
-		refused(t, "short", b.Reset(ctx, first, "short", clientAddress), 422, "too_short")
-		refused(t, "name", b.Reset(ctx, first, "bob@example.com", clientAddress), 422, "guessable")
+		refused(t, "short", b.Accounts.Reset(ctx, first, "short", clientAddress), 422, "too_short")
+		refused(t, "name", b.Accounts.Reset(ctx, first, "bob@example.com", clientAddress), 422, "guessable")
 		for _, wrong := range []string{"", "x", secret.New(), first + "A", strings.ToUpper(first)} {
-			refused(t, "secret "+wrong, b.Reset(ctx, wrong, "battery staple", clientAddress), 410, "")
+			refused(t, "secret "+wrong, b.Accounts.Reset(ctx, wrong, "battery staple", clientAddress), 410, "")
 		}
-		_, err := b.ConfirmEmail(ctx, first)
+		_, err := b.Accounts.ConfirmEmail(ctx, first)
 		refused(t, "another kind", err, 410, "")
-		if l, err := b.ReadLink(ctx, first, accounts.LinkReset); err != nil || l != (accounts.Linked{Name: "bob", Email: "bob@Example.com"}) {
+		if l, err := b.Accounts.ReadLink(ctx, first, accounts.LinkReset); err != nil || l != (accounts.Linked{Name: "bob", Email: "bob@Example.com"}) {
 			t.Errorf("%+v %v", l, err)
 		}
 		if !s.signedIn(former) {
 			t.Error("what was refused ended a session")
 		}
 
-		must(t, b.Reset(ctx, first, "battery staple", clientAddress))
+		must(t, b.Accounts.Reset(ctx, first, "battery staple", clientAddress))
 		if s.signedIn(former) || s.number("SELECT password_once FROM board_users WHERE username = 'bob'") != 0 {
 			t.Error("a session or the password for once is left")
 		}
 		s.signIn("bob@example.com", "battery staple") // though guesses were too many
-		refused(t, "again", b.Reset(ctx, first, "another horse", clientAddress), 410, "")
-		refused(t, "the other one", b.Reset(ctx, mail.Link.Secret, "another horse", clientAddress), 410, "")
-		_, err = b.ReadLink(ctx, first, accounts.LinkReset)
+		refused(t, "again", b.Accounts.Reset(ctx, first, "another horse", clientAddress), 410, "")
+		refused(t, "the other one", b.Accounts.Reset(ctx, mail.Link.Secret, "another horse", clientAddress), 410, "")
+		_, err = b.Accounts.ReadLink(ctx, first, accounts.LinkReset)
 		refused(t, "to read", err, 410, "")
 	})
 }
@@ -129,7 +129,7 @@ func TestResetOnce(t *testing.T) {
 		var users sync.WaitGroup
 		for range 4 {
 			users.Go(func() {
-				if err := s.service.Reset(t.Context(), secret, "battery staple", clientAddress); err == nil {
+				if err := s.service.Accounts.Reset(t.Context(), secret, "battery staple", clientAddress); err == nil {
 					done.Add(1)
 				} else {
 					refused(t, "at the same time", err, 410, "")
@@ -150,7 +150,7 @@ func TestLinksEnd(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		ctx, b, admin := t.Context(), s.service, s.actor("admin")
-		use := func(secret string) error { return b.Reset(ctx, secret, "battery staple", clientAddress) }
+		use := func(secret string) error { return b.Accounts.Reset(ctx, secret, "battery staple", clientAddress) }
 		next := func() string {
 			s.clock.advance(3 * time.Hour) // as often as one likes
 			return s.resetLink()
@@ -158,20 +158,20 @@ func TestLinksEnd(t *testing.T) {
 		for what, end := range map[string]func(){
 			"time": func() { s.clock.advance(time.Hour) },
 			"own password": func() {
-				a, _, err := b.Resume(ctx, s.signIn("bob", "correct horse"))
+				a, _, err := b.Accounts.Resume(ctx, s.signIn("bob", "correct horse"))
 				must(t, err)
-				_, err = b.SetPassword(ctx, a, "correct horse", "another horse", clientAddress)
+				_, err = b.Accounts.SetPassword(ctx, a, "correct horse", "another horse", clientAddress)
 				must(t, err)
 				s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", hashed(t, "correct horse"))
 			},
 			"administrator's password": func() {
-				_, err := b.ResetPassword(ctx, admin, s.user("bob"))
+				_, err := b.Admin.ResetPassword(ctx, admin, s.user("bob"))
 				must(t, err)
 				s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", hashed(t, "correct horse"))
 			},
 			"ban": func() {
-				must(t, b.Ban(ctx, admin, s.user("bob"), 0, ""))
-				must(t, b.Unban(ctx, admin, s.user("bob")))
+				must(t, b.Admin.Ban(ctx, admin, s.user("bob"), 0, ""))
+				must(t, b.Admin.Unban(ctx, admin, s.user("bob")))
 			},
 		} {
 			secret := next()
@@ -183,9 +183,9 @@ func TestLinksEnd(t *testing.T) {
 		must(t, use(secret))
 
 		s.clock.advance(3 * time.Hour)
-		must(t, b.AskReset(ctx, "bob@example.com", clientAddress))
+		must(t, b.Accounts.AskReset(ctx, "bob@example.com", clientAddress))
 		s.clock.advance(time.Hour)
-		must(t, b.AskReset(ctx, "awaiting@example.com", clientAddress))
+		must(t, b.Accounts.AskReset(ctx, "awaiting@example.com", clientAddress))
 		if sent := s.mailed(); len(sent) != 0 {
 			t.Errorf("%v", sent)
 		}
@@ -195,8 +195,8 @@ func TestLinksEnd(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_links"); n != 1 { // which waits for its hour
 			t.Errorf("%d links are left", n)
 		}
-		must(t, b.AskReset(ctx, "alice@example.com", clientAddress))
-		must(t, b.DeleteMember(ctx, admin, s.user("alice")))
+		must(t, b.Accounts.AskReset(ctx, "alice@example.com", clientAddress))
+		must(t, b.Admin.DeleteMember(ctx, admin, s.user("alice")))
 		if n := s.number("SELECT count(*) FROM board_links WHERE user_id = ?", s.user("alice")); n != 0 || len(s.mailed()) != 0 {
 			t.Errorf("%d links of a deleted member", n)
 		}
@@ -211,28 +211,28 @@ func TestLinkMailedAgain(t *testing.T) {
 		s := newLinkSite(t, db)
 		ctx, b := t.Context(), s.service
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')") // who knows no password cannot end that
-		must(t, b.AskReset(ctx, "bob@example.com", clientAddress))
+		must(t, b.Accounts.AskReset(ctx, "bob@example.com", clientAddress))
 		to := mails.Recipient{User: s.user("bob"), Mode: accounts.LinkReset}
 		s.exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at) VALUES (?, 'daily', 'thread', 1, 1, 1, 1, 1)", s.user("alice"))
-		if due, err := b.DueMail(ctx, 1); err != nil || len(due) != 1 || due[0] != to { // though others wait longer
+		if due, err := b.Mails.DueMail(ctx, 1); err != nil || len(due) != 1 || due[0] != to { // though others wait longer
 			t.Errorf("%v %v", due, err)
 		}
-		first, err := b.ClaimMail(ctx, to)
+		first, err := b.Mails.ClaimMail(ctx, to)
 		must(t, err)
-		if other, err := b.ClaimMail(ctx, to); err != nil || other != nil {
+		if other, err := b.Mails.ClaimMail(ctx, to); err != nil || other != nil {
 			t.Errorf("it is sent twice: %+v %v", other, err)
 		}
-		if again, err := b.MailFailed(ctx, first); err != nil || !again {
+		if again, err := b.Mails.MailFailed(ctx, first); err != nil || !again {
 			t.Fatal(again, err)
 		}
 		s.clock.advance(time.Minute)
-		second, err := b.ClaimMail(ctx, to)
+		second, err := b.Mails.ClaimMail(ctx, to)
 		must(t, err)
 		if second.Key == first.Key || !second.Link.Ends.Equal(first.Link.Ends) {
 			t.Errorf("%+v, before %+v", second, first)
 		}
-		refused(t, "first", b.Reset(ctx, first.Link.Secret, "battery staple", clientAddress), 410, "")
-		must(t, b.Reset(ctx, second.Link.Secret, "battery staple", clientAddress))
+		refused(t, "first", b.Accounts.Reset(ctx, first.Link.Secret, "battery staple", clientAddress), 410, "")
+		must(t, b.Accounts.Reset(ctx, second.Link.Secret, "battery staple", clientAddress))
 	})
 }
 
@@ -242,7 +242,7 @@ func TestResetTellsNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
-		s.service.Options.Address = func(r *http.Request) string { return r.Header.Get("X-Test-Address") }
+		s.service.kernel.Options.Address = func(r *http.Request) string { return r.Header.Get("X-Test-Address") }
 		ask := func(as, email, address string) *answer {
 			t.Helper()
 			r := s.request(as, "POST", "/password-reset", `{"email":`+quoted(email)+`}`)
@@ -272,7 +272,7 @@ func TestResetTellsNothing(t *testing.T) {
 		ask("brd_pat_wrong", "bob@example.com", "192.0.2.9").want(401)
 		s.do("", "POST", "/password-reset", `{}`).want(400, "invalid_body")
 		s.do("", "GET", "/password-reset", "").want(405, "method_not_allowed")
-		s.service.Options.Mails = nil
+		s.service.kernel.Options.Mails = nil
 		ask("", "bob@example.com", "192.0.2.9").want(403, "forbidden", "no_mail")
 		ask("", "nobody@example.com", "192.0.2.9").want(403, "forbidden", "no_mail")
 	})
@@ -287,7 +287,7 @@ func TestLinksOfNetwork(t *testing.T) {
 		n := 0
 		ask := func(address string) error {
 			n++
-			return s.service.AskReset(t.Context(), path("nobody%d@example.com", n), address)
+			return s.service.Accounts.AskReset(t.Context(), path("nobody%d@example.com", n), address)
 		}
 		for _, network := range []string{"192.0.2.%d", "2001:db8:0:%x::/64"} {
 			client := 0
@@ -315,13 +315,15 @@ func TestChangeEmail(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		ctx, b := t.Context(), s.service
-		bob, _, err := b.Resume(ctx, s.signIn("bob", "correct horse"))
+		bob, _, err := b.Accounts.Resume(ctx, s.signIn("bob", "correct horse"))
 		must(t, err)
-		ask := func(email, password string) error { return b.AskEmail(ctx, bob, email, password, clientAddress) }
+		ask := func(email, password string) error {
+			return b.Accounts.AskEmail(ctx, bob, email, password, clientAddress)
+		}
 		refused(t, "password", ask("new@example.com", "wrong horse"), 422, "wrong")
 		refused(t, "form", ask("new", "correct horse"), 422, "form")
 		refused(t, "same", ask("BOB@example.com", "correct horse"), 422, "same")
-		refused(t, "guest", b.AskEmail(ctx, &rights.Actor{}, "new@example.com", "correct horse", clientAddress), 404, "")
+		refused(t, "guest", b.Accounts.AskEmail(ctx, &rights.Actor{}, "new@example.com", "correct horse", clientAddress), 404, "")
 		if sent := s.mailed(); len(sent) != 0 {
 			t.Errorf("%v", sent)
 		}
@@ -338,31 +340,31 @@ func TestChangeEmail(t *testing.T) {
 			t.Fatalf("%v", sent)
 		}
 		secret := sent["email newer@example.com"].Link.Secret
-		if m, err := b.MailAddress(ctx, bob); err != nil || m != (accounts.MailAddress{Now: "bob@Example.com", Confirmed: true, Asked: "newer@example.com"}) {
+		if m, err := b.Accounts.MailAddress(ctx, bob); err != nil || m != (accounts.MailAddress{Now: "bob@Example.com", Confirmed: true, Asked: "newer@example.com"}) {
 			t.Errorf("it changed before the link was opened: %+v %v", m, err)
 		}
-		refused(t, "another kind", b.Reset(ctx, secret, "battery staple", clientAddress), 410, "")
+		refused(t, "another kind", b.Accounts.Reset(ctx, secret, "battery staple", clientAddress), 410, "")
 
 		s.exec("UPDATE board_users SET email = 'x', email_key = 'newer@example.com' WHERE username = 'alice'")
-		_, err = b.ConfirmEmail(ctx, secret)
+		_, err = b.Accounts.ConfirmEmail(ctx, secret)
 		refused(t, "taken meanwhile", err, 409, "")
 		s.exec("UPDATE board_users SET email = '', email_key = NULL WHERE username = 'alice'")
-		if done, err := b.ConfirmEmail(ctx, secret); err != nil || done.Email != "newer@example.com" || done.Joined {
+		if done, err := b.Accounts.ConfirmEmail(ctx, secret); err != nil || done.Email != "newer@example.com" || done.Joined {
 			t.Fatal(done, err)
 		}
-		if m, err := b.MailAddress(ctx, bob); err != nil || m != (accounts.MailAddress{Now: "newer@example.com", Confirmed: true, Asked: ""}) {
+		if m, err := b.Accounts.MailAddress(ctx, bob); err != nil || m != (accounts.MailAddress{Now: "newer@example.com", Confirmed: true, Asked: ""}) {
 			t.Errorf("%+v %v", m, err)
 		}
-		_, err = b.ConfirmEmail(ctx, secret)
+		_, err = b.Accounts.ConfirmEmail(ctx, secret)
 		refused(t, "again", err, 410, "")
-		refused(t, "what the former address got", b.Reset(ctx, reset, "battery staple", clientAddress), 410, "")
+		refused(t, "what the former address got", b.Accounts.Reset(ctx, reset, "battery staple", clientAddress), 410, "")
 		s.signIn("Newer@example.com", "correct horse")
 
 		s.clock.advance(time.Hour)
 		must(t, ask("old@example.com", "correct horse"))
 		secret = s.mailed()["email old@example.com"].Link.Secret
 		s.clock.advance(time.Hour)
-		_, err = b.ConfirmEmail(ctx, secret)
+		_, err = b.Accounts.ConfirmEmail(ctx, secret)
 		refused(t, "too late", err, 410, "")
 		for range 3 {
 			must(t, ask("spam@example.com", "correct horse"))
@@ -373,17 +375,17 @@ func TestChangeEmail(t *testing.T) {
 		s.exec("UPDATE board_users SET email_confirmed = 0 WHERE username = 'alice'")
 		s.exec("UPDATE board_users SET email = 'alice@Example.com', email_key = 'alice@example.com' WHERE username = 'alice'")
 		s.mailed()
-		alice, _, err := b.Resume(ctx, s.signIn("alice", "correct horse"))
+		alice, _, err := b.Accounts.Resume(ctx, s.signIn("alice", "correct horse"))
 		must(t, err)
-		must(t, b.AskEmail(ctx, alice, "ALICE@example.com", "correct horse", "198.51.100.1"))
+		must(t, b.Accounts.AskEmail(ctx, alice, "ALICE@example.com", "correct horse", "198.51.100.1"))
 		if sent := s.mailed(); len(sent) != 1 || sent["email ALICE@example.com"] == nil {
 			t.Errorf("%v", sent)
 		}
-		must(t, b.AskEmail(ctx, alice, "else@example.com", "correct horse", "198.51.100.1"))
+		must(t, b.Accounts.AskEmail(ctx, alice, "else@example.com", "correct horse", "198.51.100.1"))
 		if sent := s.mailed(); len(sent) != 2 || sent["notice alice@Example.com"] == nil || sent["email else@example.com"] == nil {
 			t.Errorf("%v", sent)
 		}
-		b.Options.Mails = nil
+		b.kernel.Options.Mails = nil
 		refused(t, "no mails", ask("spam@example.com", "correct horse"), 403, "no_mail")
 	})
 }
@@ -395,18 +397,18 @@ func TestMailsOfMember(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		ctx := t.Context()
-		bob, _, err := s.service.Resume(ctx, s.signIn("bob", "correct horse"))
+		bob, _, err := s.service.Accounts.Resume(ctx, s.signIn("bob", "correct horse"))
 		must(t, err)
 		for i := range accounts.LinksOf.Most - 1 {
-			must(t, s.service.AskEmail(ctx, bob, path("stranger%d@example.com", i), "correct horse", path("2001:db8:%d::/64", i)))
+			must(t, s.service.Accounts.AskEmail(ctx, bob, path("stranger%d@example.com", i), "correct horse", path("2001:db8:%d::/64", i)))
 		}
-		again := func() error { return s.service.AskEmailAgain(ctx, bob, "198.51.100.1") }
+		again := func() error { return s.service.Accounts.AskEmailAgain(ctx, bob, "198.51.100.1") }
 		must(t, again())
 		refused(t, "again", again(), 429, "")
-		refused(t, "another", s.service.AskEmail(ctx, bob, "other@example.com", "correct horse", "192.0.2.77"), 429, "")
-		alice, _, err := s.service.Resume(ctx, s.signIn("alice", "correct horse"))
+		refused(t, "another", s.service.Accounts.AskEmail(ctx, bob, "other@example.com", "correct horse", "192.0.2.77"), 429, "")
+		alice, _, err := s.service.Accounts.Resume(ctx, s.signIn("alice", "correct horse"))
 		must(t, err)
-		must(t, s.service.AskEmail(ctx, alice, "other@example.com", "correct horse", "192.0.2.77"))
+		must(t, s.service.Accounts.AskEmail(ctx, alice, "other@example.com", "correct horse", "192.0.2.77"))
 		s.clock.advance(24 * time.Hour)
 		must(t, again())
 	})
@@ -419,10 +421,12 @@ func TestChangeEmailMeanwhile(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		ctx := t.Context()
-		bob, _, err := s.service.Resume(ctx, s.signIn("bob", "correct horse"))
+		bob, _, err := s.service.Accounts.Resume(ctx, s.signIn("bob", "correct horse"))
 		must(t, err)
 		other := hashed(t, "battery staple")
-		err = s.meanwhile(func() error { return s.service.AskEmail(ctx, bob, "new@example.com", "correct horse", clientAddress) },
+		err = s.meanwhile(func() error {
+			return s.service.Accounts.AskEmail(ctx, bob, "new@example.com", "correct horse", clientAddress)
+		},
 			func() { s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", other) })
 		refused(t, "new password", err, 422, "wrong")
 		if sent := s.mailed(); len(sent) != 0 {
@@ -441,13 +445,13 @@ func TestZones(t *testing.T) {
 		"Local": false, "localtime": false, "right/Europe/Vienna": false, "posix/Europe/Vienna": false, "Europe//Vienna": false, "Europe/./Vienna": false, "./UTC": false, ".": false, "europe/nowhere": false, "../etc/passwd": false, "/etc/localtime": false, `..\x`: false, "Europe": false, "UTC\x00": false,
 		strings.Repeat("a/", 4000): false,
 	} {
-		err := s.service.SetProfile(t.Context(), bob, accounts.Profile{TimeZone: name})
+		err := s.service.Accounts.SetProfile(t.Context(), bob, accounts.Profile{TimeZone: name})
 		if !good {
 			refused(t, name, err, 422, "unknown")
 			continue
 		}
 		must(t, err)
-		a, err := s.service.Member(t.Context(), bob.User.ID)
+		a, err := s.service.Rights.Member(t.Context(), bob.User.ID)
 		must(t, err)
 		if want := strings.TrimSpace(name); a.User.Zone().String() != want && want != "" {
 			t.Errorf("%q: %s", name, a.User.Zone())

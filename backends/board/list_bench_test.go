@@ -32,7 +32,7 @@ func threadLister(tb testing.TB) (list func() error) {
 	if err := s.Ready(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
-	err = s.Write(tb.Context(), func(c store.Conn) error {
+	err = s.kernel.Write(tb.Context(), func(c store.Conn) error {
 		for n := range 100 {
 			_, err := c.Exec("INSERT INTO board_threads (forum_id, title, slug, author_name, visibility, last_poster_name, created_at, last_post_at)"+
 				" VALUES (2, ?, ?, 'alice', 0, 'bob', ?, ?)", fmt.Sprintf("The title of thread %d", n), fmt.Sprintf("the-title-of-thread-%d", n), n, n)
@@ -47,7 +47,7 @@ func threadLister(tb testing.TB) (list func() error) {
 	}
 	api := s.API()
 	return func() error {
-		guest, err := s.Guest(tb.Context())
+		guest, err := s.Rights.Guest(tb.Context())
 		if err != nil {
 			return err
 		}

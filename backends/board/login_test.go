@@ -20,7 +20,7 @@ import (
 func (s *site) meanwhile(act func() error, change func()) error {
 	s.t.Helper()
 	tries := func() int64 { return s.number("SELECT CAST(COALESCE(sum(tries), 0) AS BIGINT) FROM board_attempts") }
-	before, gate := tries(), s.service.Options.Passwords.Gate
+	before, gate := tries(), s.service.kernel.Options.Passwords.Gate
 	for range cap(gate) {
 		gate <- struct{}{}
 	}
@@ -51,30 +51,32 @@ func TestPasswordChangesMeanwhile(t *testing.T) {
 			s.exec("UPDATE board_users SET password_hash = ?, state = 'banned', banned_until = 1 WHERE id = ?", hash, bob) // a ban that is over
 		}
 		reset()
-		cookie, err := b.Login(ctx, "bob", password, address, "")
+		cookie, err := b.Accounts.Login(ctx, "bob", password, address, "")
 		must(t, err)
-		actor, session, err := b.Resume(ctx, cookie)
+		actor, session, err := b.Accounts.Resume(ctx, cookie)
 		must(t, err)
 		session.ConfirmedAt = time.Time{}
 
 		changes := map[string]func(){
 			"new password": func() { s.exec("UPDATE board_users SET password_hash = ? WHERE id = ?", other, bob) },
 			"new state":    func() { s.exec("UPDATE board_users SET state = 'awaiting' WHERE id = ?", bob) },
-			"new ban":      func() { s.exec("UPDATE board_users SET banned_until = ? WHERE id = ?", s.service.Moment()+1, bob) },
+			"new ban": func() {
+				s.exec("UPDATE board_users SET banned_until = ? WHERE id = ?", s.service.kernel.Moment()+1, bob)
+			},
 			"ban for ever": func() { s.exec("UPDATE board_users SET banned_until = NULL WHERE id = ?", bob) },
 		}
 		acts := map[string]func() error{
 			"login": func() error {
-				_, err := b.Login(ctx, "bob", password, address, "")
+				_, err := b.Accounts.Login(ctx, "bob", password, address, "")
 				return err
 			},
-			"confirm": func() error { return b.Confirm(ctx, actor, session, password, address) },
+			"confirm": func() error { return b.Accounts.Confirm(ctx, actor, session, password, address) },
 			"token": func() error {
-				_, err := b.IssueOwnToken(ctx, actor, accounts.TokenRequest{Name: "mine", Scopes: []string{"posts:read"}}, password, address)
+				_, err := b.Accounts.IssueOwnToken(ctx, actor, accounts.TokenRequest{Name: "mine", Scopes: []string{"posts:read"}}, password, address)
 				return err
 			},
 			"password": func() error {
-				_, err := b.SetPassword(ctx, actor, password, "another password", address)
+				_, err := b.Accounts.SetPassword(ctx, actor, password, "another password", address)
 				return err
 			},
 		}
@@ -112,7 +114,7 @@ func TestRegisterOffline(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		register := func() error {
-			_, err := s.service.Register(t.Context(), accounts.NewMember{Name: "carol", Email: "carol@example.com", Password: "correct horse", Address: "192.0.2.1", Form: s.joinForm()})
+			_, err := s.service.Accounts.Register(t.Context(), accounts.NewMember{Name: "carol", Email: "carol@example.com", Password: "correct horse", Address: "192.0.2.1", Form: s.joinForm()})
 			return err
 		}
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
@@ -139,12 +141,12 @@ func TestOneMailAddress(t *testing.T) {
 		must(t, err)
 		must(t, s.service.Ready(ctx))
 		for name, password := range map[string]string{composed: once, other: once, "gína@example.com": "correct horse"} {
-			if _, err := s.service.Login(ctx, name, password, clientAddress, ""); err != nil {
+			if _, err := s.service.Accounts.Login(ctx, name, password, clientAddress, ""); err != nil {
 				t.Errorf("%q: %v", name, err)
 			}
 		}
 		for _, email := range []string{composed, other, "GÍNA@example.com"} {
-			_, err := s.service.Register(ctx, accounts.NewMember{Name: "nele", Email: email, Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+			_, err := s.service.Accounts.Register(ctx, accounts.NewMember{Name: "nele", Email: email, Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			refused(t, email, err, 422, "taken")
 		}
 		_, err = s.service.Init(ctx, "ida", "no address")
@@ -165,12 +167,12 @@ func TestPasswordIsHashedAgain(t *testing.T) {
 		must(t, err)
 		s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", stored)
 		hash := func() (stored string) {
-			must(t, s.service.Read(ctx, func(c store.Conn) error {
+			must(t, s.service.kernel.Read(ctx, func(c store.Conn) error {
 				return c.Row("SELECT password_hash FROM board_users WHERE username = 'bob'").Scan(&stored)
 			}))
 			return stored
 		}
-		_, err = s.service.Login(ctx, "bob", "wrong horse", clientAddress, "")
+		_, err = s.service.Accounts.Login(ctx, "bob", "wrong horse", clientAddress, "")
 		refused(t, "wrong", err, 422, "wrong")
 		if hash() != stored {
 			t.Error("a wrong password changes what is stored")
@@ -178,15 +180,15 @@ func TestPasswordIsHashedAgain(t *testing.T) {
 		cookies, errs := make([]string, 4), make([]error, 4)
 		var together sync.WaitGroup
 		for i := range cookies { // one of them is the first to store it
-			together.Go(func() { cookies[i], errs[i] = s.service.Login(ctx, "bob", "correct horse", clientAddress, "") })
+			together.Go(func() { cookies[i], errs[i] = s.service.Accounts.Login(ctx, "bob", "correct horse", clientAddress, "") })
 		}
 		together.Wait()
 		must(t, errors.Join(errs...))
 		cookie, now := cookies[0], hash()
-		if !s.signedIn(cookie) || now == stored || s.service.Options.Passwords.Stale(now) {
+		if !s.signedIn(cookie) || now == stored || s.service.kernel.Options.Passwords.Stale(now) {
 			t.Errorf("%s is stored", now)
 		}
-		_, err = s.service.Login(ctx, "bob", "correct horse", clientAddress, "")
+		_, err = s.service.Accounts.Login(ctx, "bob", "correct horse", clientAddress, "")
 		must(t, err)
 		if hash() != now {
 			t.Error("hashed again, for nothing")

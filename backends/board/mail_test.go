@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
@@ -19,24 +20,24 @@ import (
 // mails claims and ends all that is due, by the name of the member.
 func (s *site) mails() map[string]*mails.Mailing {
 	s.t.Helper()
-	due, err := s.service.DueMail(s.t.Context(), 100)
+	due, err := s.service.Mails.DueMail(s.t.Context(), 100)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	list := make(map[string]*mails.Mailing)
 	for _, to := range due {
-		m, err := s.service.ClaimMail(s.t.Context(), to)
+		m, err := s.service.Mails.ClaimMail(s.t.Context(), to)
 		if err != nil || m == nil {
 			s.t.Fatal(m, err)
 		}
 		if len(m.Threads) > 0 {
 			list[m.Name+" "+m.Mode] = m
 		}
-		if err := s.service.MailSent(s.t.Context(), m); err != nil {
+		if err := s.service.Mails.MailSent(s.t.Context(), m); err != nil {
 			s.t.Fatal(err)
 		}
 	}
-	if n := s.number("SELECT count(*) FROM board_mails WHERE due_at <= ?", s.service.Moment()); n != 0 {
+	if n := s.number("SELECT count(*) FROM board_mails WHERE due_at <= ?", s.service.kernel.Moment()); n != 0 {
 		s.t.Errorf("%d rows stay", n)
 	}
 	return list
@@ -70,7 +71,7 @@ func TestMail(t *testing.T) {
 		if len(s.mails()) != 0 {
 			t.Error("nothing is due yet")
 		}
-		s.clock.advance(posts.InstantDelay)
+		s.clock.advance(following.InstantDelay)
 		list := s.mails()
 		m := list["alice instant"]
 		if len(list) != 1 || m == nil || m.Email != "alice@example.com" || len(m.Threads) != 1 || m.Threads[0].Count != 2 || m.Threads[0].Posts[0].ID != one || m.Threads[0].Posts[0].Author != "bob" {
@@ -103,7 +104,7 @@ func TestMail(t *testing.T) {
 		} {
 			post := reply("bob", "News to be "+what)
 			hide(post)
-			s.clock.advance(posts.InstantDelay)
+			s.clock.advance(following.InstantDelay)
 			if list := s.mails(); len(list) != 0 {
 				t.Errorf("%s: %+v", what, list["alice instant"])
 			}
@@ -113,7 +114,7 @@ func TestMail(t *testing.T) {
 			follow("alice", "instant")
 		}
 		reply("bob", "Now all is well")
-		s.clock.advance(posts.InstantDelay)
+		s.clock.advance(following.InstantDelay)
 		if list = s.mails(); len(list) != 1 {
 			t.Errorf("%+v", list)
 		}
@@ -129,17 +130,17 @@ func TestMailOfForum(t *testing.T) {
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com' WHERE username = 'alice'")
 		ctx, alice, held := t.Context(), s.actor("alice"), s.forum("held")
 		for forum, mode := range map[string]string{"staff": "instant", "root": "instant", "public": "always"} {
-			if err := s.service.SubscribeForum(ctx, alice, s.forum(forum), mode); err == nil {
+			if err := s.service.Following.SubscribeForum(ctx, alice, s.forum(forum), mode); err == nil {
 				t.Errorf("%s by %s", forum, mode)
 			}
 		}
-		if err := s.service.SubscribeForum(ctx, s.actor(""), held, "instant"); err == nil {
+		if err := s.service.Following.SubscribeForum(ctx, s.actor(""), held, "instant"); err == nil {
 			t.Error("a guest follows")
 		}
-		if err := s.service.SubscribeForum(ctx, alice, held, "instant"); err != nil {
+		if err := s.service.Following.SubscribeForum(ctx, alice, held, "instant"); err != nil {
 			t.Fatal(err)
 		}
-		if mode, may, err := s.service.ForumSubscription(ctx, alice, held); mode != "instant" || !may || err != nil {
+		if mode, may, err := s.service.Following.ForumSubscription(ctx, alice, held); mode != "instant" || !may || err != nil {
 			t.Error(mode, may, err)
 		}
 		made := data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", held), `{"title":"Held at first","message":"To be approved"}`).want(201))
@@ -157,23 +158,23 @@ func TestMailOfForum(t *testing.T) {
 		if list := s.do("alice", "GET", "/notifications", "").want(200); !strings.Contains(list.body, `"kind":"thread"`) {
 			t.Error(list.body)
 		}
-		u, err := s.service.ReadUnsubscription(m.Unsubscribe)
+		u, err := s.service.Mails.ReadUnsubscription(m.Unsubscribe)
 		if err != nil || u.Target() != "forum" {
 			t.Fatal(u, err)
 		}
-		if err := s.service.EndUnsubscription(ctx, u); err != nil {
+		if err := s.service.Mails.EndUnsubscription(ctx, u); err != nil {
 			t.Fatal(err)
 		}
-		if mode, _, err := s.service.ForumSubscription(ctx, alice, held); mode != "none" || err != nil {
+		if mode, _, err := s.service.Following.ForumSubscription(ctx, alice, held); mode != "none" || err != nil {
 			t.Error(mode, err)
 		}
-		if list, err := s.service.FollowedForums(ctx, alice); err != nil || len(list) != 1 || list[0].Slug != "held" {
+		if list, err := s.service.Following.FollowedForums(ctx, alice); err != nil || len(list) != 1 || list[0].Slug != "held" {
 			t.Errorf("%+v %v", list, err)
 		}
-		if err := s.service.UnsubscribeForum(ctx, alice, held); err != nil {
+		if err := s.service.Following.UnsubscribeForum(ctx, alice, held); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := s.service.FollowedForums(ctx, alice); err != nil || len(list) != 0 {
+		if list, err := s.service.Following.FollowedForums(ctx, alice); err != nil || len(list) != 0 {
 			t.Errorf("%+v %v", list, err)
 		}
 	})
@@ -193,7 +194,7 @@ func TestMailQueue(t *testing.T) {
 		to := mails.Recipient{User: s.actor("alice").ID(), Mode: "instant"}
 		claim := func() *mails.Mailing {
 			t.Helper()
-			m, err := s.service.ClaimMail(t.Context(), to)
+			m, err := s.service.Mails.ClaimMail(t.Context(), to)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,7 +211,7 @@ func TestMailQueue(t *testing.T) {
 		}
 		// What comes while it is sent is not lost.
 		s.do("bob", "POST", posts, `{"message":"The second news"}`).want(201)
-		if err := s.service.MailSent(t.Context(), m); err != nil {
+		if err := s.service.Mails.MailSent(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 		s.clock.advance(time.Minute)
@@ -218,7 +219,7 @@ func TestMailQueue(t *testing.T) {
 			t.Fatalf("%+v", m)
 		}
 		for n := int64(1); ; n++ {
-			again, err := s.service.MailFailed(t.Context(), m)
+			again, err := s.service.Mails.MailFailed(t.Context(), m)
 			if err != nil || again != (n < mails.MailAttempts) {
 				t.Fatal(n, again, err)
 			}
@@ -241,11 +242,11 @@ func TestMailQueue(t *testing.T) {
 		s.do("bob", "POST", posts, `{"message":"The third news"}`).want(201)
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
 		s.clock.advance(time.Minute)
-		m, err := s.service.ClaimMail(t.Context(), to)
+		m, err := s.service.Mails.ClaimMail(t.Context(), to)
 		if err == nil || m == nil {
 			t.Fatal(m, err)
 		}
-		if err := s.service.MailHeld(context.WithoutCancel(t.Context()), m, s.clock.now()); err != nil {
+		if err := s.service.Mails.MailHeld(context.WithoutCancel(t.Context()), m, s.clock.now()); err != nil {
 			t.Fatal(err)
 		}
 		s.exec("DELETE FROM board_settings WHERE name = 'offline'")
@@ -302,12 +303,12 @@ func TestMailOfHeldPost(t *testing.T) {
 		held = reply("Another casino is held")
 		reply("What is mailed")
 		s.clock.advance(time.Minute)
-		m, err := s.service.ClaimMail(t.Context(), mails.Recipient{User: s.actor("alice").ID(), Mode: "instant"})
+		m, err := s.service.Mails.ClaimMail(t.Context(), mails.Recipient{User: s.actor("alice").ID(), Mode: "instant"})
 		if got := excerpts(m); err != nil || !slices.Equal(got, []string{"What is mailed"}) {
 			t.Fatal(got, err)
 		}
 		approve(held)
-		must(t, s.service.MailSent(t.Context(), m))
+		must(t, s.service.Mails.MailSent(t.Context(), m))
 		s.clock.advance(time.Minute)
 		if got := excerpts(s.mails()["alice instant"]); !slices.Equal(got, []string{"Another casino is held"}) {
 			t.Errorf("approved while a mail was on its way: %q", got)
@@ -333,7 +334,7 @@ func (s digest) follow(thread int64, mode string) {
 
 func (s digest) followForum(mode string) {
 	s.t.Helper()
-	must(s.t, s.service.SubscribeForum(s.t.Context(), s.actor("alice"), s.forum("public"), mode))
+	must(s.t, s.service.Following.SubscribeForum(s.t.Context(), s.actor("alice"), s.forum("public"), mode))
 }
 
 func (s digest) start(message string) (thread int64) {
@@ -416,13 +417,13 @@ func TestDigestOfLatePost(t *testing.T) {
 		held = s.reply(thread, "A casino meanwhile")
 		s.reply(thread, "After it")
 		s.clock.advance(day)
-		m, err := s.service.ClaimMail(t.Context(), mails.Recipient{User: s.actor("alice").ID(), Mode: "daily"})
+		m, err := s.service.Mails.ClaimMail(t.Context(), mails.Recipient{User: s.actor("alice").ID(), Mode: "daily"})
 		must(t, err)
 		if m == nil || len(m.Threads) != 1 || m.Threads[0].Count != 2 {
 			t.Fatalf("%+v", m)
 		}
 		s.approve(held)
-		must(t, s.service.MailSent(t.Context(), m))
+		must(t, s.service.Mails.MailSent(t.Context(), m))
 		s.told(day, "daily", "Before it", "A casino meanwhile", "After it")
 	})
 }
@@ -447,7 +448,7 @@ func TestDigestOfBoth(t *testing.T) {
 			}, nil},
 			"moved": {func(s digest, thread int64) {
 				to := s.forum("members")
-				must(s.t, s.service.Change(s.t.Context(), s.actor("admin"), thread, posts.ThreadChange{Forum: &to}))
+				must(s.t, s.service.Posts.Change(s.t.Context(), s.actor("admin"), thread, posts.ThreadChange{Forum: &to}))
 			}, []string{"It starts", "A reply"}},
 		} {
 			t.Run(what, func(t *testing.T) {
@@ -560,7 +561,7 @@ func TestReadingIsTold(t *testing.T) {
 		}
 		unseen := func(want int) {
 			t.Helper()
-			if n, err := s.service.Unseen(t.Context(), s.actor("alice")); err != nil || n != want {
+			if n, err := s.service.Following.Unseen(t.Context(), s.actor("alice")); err != nil || n != want {
 				t.Errorf("%d are new, %v, want %d", n, err, want)
 			}
 		}
@@ -583,21 +584,21 @@ func TestUnsubscribeToken(t *testing.T) {
 	thread, alice := s.threadOf("Public thread"), s.actor("alice")
 	s.do("alice", "PUT", path("/threads/%d/subscription", thread), `{"mode":"daily"}`).want(200)
 	for kind, target := range map[byte]string{'t': "thread", 'f': "forum", 'i': "instant", 'd': "daily", 'w': "weekly"} {
-		token := s.service.UnsubscribeToken(alice.ID(), kind, thread)
-		u, err := s.service.ReadUnsubscription(token)
+		token := s.service.Mails.UnsubscribeToken(alice.ID(), kind, thread)
+		u, err := s.service.Mails.ReadUnsubscription(token)
 		if err != nil || u.Target() != target {
 			t.Errorf("%c: %+v %v", kind, u, err)
 		}
 		for i := range token {
 			other := []byte(token)
 			other[i] = 'A' + (other[i]+1)%26
-			if _, err := s.service.ReadUnsubscription(string(other)); err == nil && string(other) != token {
+			if _, err := s.service.Mails.ReadUnsubscription(string(other)); err == nil && string(other) != token {
 				t.Fatalf("%s is a token", other)
 			}
 		}
 	}
 	for _, token := range []string{"", "A", strings.Repeat("A", 44), strings.Repeat("A", 10_000)} {
-		if _, err := s.service.ReadUnsubscription(token); err == nil {
+		if _, err := s.service.Mails.ReadUnsubscription(token); err == nil {
 			t.Errorf("%q is a token", token)
 		}
 	}
@@ -605,12 +606,12 @@ func TestUnsubscribeToken(t *testing.T) {
 		return s.number("SELECT count(*) FROM board_subscriptions WHERE user_id = ? AND mode = 'none'", alice.ID())
 	}
 	for kind, ended := range map[byte]int64{'w': 0, 'd': 1} {
-		u, err := s.service.ReadUnsubscription(s.service.UnsubscribeToken(alice.ID(), kind, 0))
+		u, err := s.service.Mails.ReadUnsubscription(s.service.Mails.UnsubscribeToken(alice.ID(), kind, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.exec("UPDATE board_subscriptions SET mode = 'daily'")
-		if err := s.service.EndUnsubscription(t.Context(), u); err != nil || mode() != ended {
+		if err := s.service.Mails.EndUnsubscription(t.Context(), u); err != nil || mode() != ended {
 			t.Errorf("%c: %d end, %v", kind, mode(), err)
 		}
 	}
@@ -631,7 +632,7 @@ func TestMailDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := posts.MailDue(test.mode, now).UTC().Format(time.RFC3339); got != test.want {
+		if got := following.MailDue(test.mode, now).UTC().Format(time.RFC3339); got != test.want {
 			t.Errorf("%s at %s: %s, want %s", test.mode, test.now, got, test.want)
 		}
 	}

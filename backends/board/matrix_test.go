@@ -119,7 +119,7 @@ func TestNotificationsOfHidden(t *testing.T) {
 		}
 		unseen := func(want int) {
 			t.Helper()
-			if n, err := s.service.Unseen(t.Context(), s.actor("alice")); err != nil || n != want {
+			if n, err := s.service.Following.Unseen(t.Context(), s.actor("alice")); err != nil || n != want {
 				t.Errorf("%d are new, want %d: %v", n, want, err)
 			}
 		}

@@ -78,8 +78,8 @@ func TestSuspendedAccounts(t *testing.T) {
 		s := newSite(t, db, kernel.Options{})
 		ctx, b := t.Context(), s.service
 		attempts := map[string]func() error{
-			"profile":    func() error { return b.SetProfile(ctx, s.actor("alice"), accounts.Profile{Title: "Gardener"}) },
-			"administer": func() error { return b.SetModerated(ctx, s.actor("admin"), s.user("bob"), true) },
+			"profile":    func() error { return b.Accounts.SetProfile(ctx, s.actor("alice"), accounts.Profile{Title: "Gardener"}) },
+			"administer": func() error { return b.Admin.SetModerated(ctx, s.actor("admin"), s.user("bob"), true) },
 		}
 		s.exec("UPDATE board_users SET suspended_until = ?", s.clock.now().Add(time.Hour).UnixMicro())
 		for name, attempt := range attempts {
@@ -98,23 +98,23 @@ func TestOthersTokens(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		ctx, b := t.Context(), s.service
-		own, err := b.OwnTokens(ctx, s.actor("bob"))
+		own, err := b.Accounts.OwnTokens(ctx, s.actor("bob"))
 		must(t, err)
 		if len(own) != 1 {
 			t.Fatalf("%+v", own)
 		}
-		refused(t, "another's token", b.RevokeOwnToken(ctx, s.actor("alice"), own[0].ID), 404, "")
+		refused(t, "another's token", b.Accounts.RevokeOwnToken(ctx, s.actor("alice"), own[0].ID), 404, "")
 		s.do("bob", "GET", "/forums", "").want(200)
-		must(t, b.RevokeOwnToken(ctx, s.actor("bob"), own[0].ID))
+		must(t, b.Accounts.RevokeOwnToken(ctx, s.actor("bob"), own[0].ID))
 		s.do("bob", "GET", "/forums", "").want(401)
 
 		s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'alice'", hashed(t, "correct horse"))
-		by, err := b.Authenticate(ctx, s.tokens["alice"])
+		by, err := b.Accounts.Authenticate(ctx, s.tokens["alice"])
 		must(t, err)
 		request := accounts.TokenRequest{Name: "more", Scopes: []string{"forums:read"}}
-		_, err = b.IssueOwnToken(ctx, by, request, "correct horse", "192.0.2.1")
+		_, err = b.Accounts.IssueOwnToken(ctx, by, request, "correct horse", "192.0.2.1")
 		refused(t, "by a token", err, 403, "no_permission")
-		_, err = b.IssueOwnToken(ctx, s.actor("alice"), request, "correct horse", "192.0.2.1")
+		_, err = b.Accounts.IssueOwnToken(ctx, s.actor("alice"), request, "correct horse", "192.0.2.1")
 		must(t, err)
 	})
 }

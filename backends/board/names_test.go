@@ -21,7 +21,7 @@ import (
 func (s *site) join(name string) error {
 	s.t.Helper()
 	s.exec("DELETE FROM board_attempts")
-	_, err := s.service.Register(s.t.Context(), accounts.NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", s.number("SELECT count(*) FROM board_users")), Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+	_, err := s.service.Accounts.Register(s.t.Context(), accounts.NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", s.number("SELECT count(*) FROM board_users")), Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 	return err
 }
 
@@ -57,7 +57,7 @@ func TestNewNamesAtOnce(t *testing.T) {
 		errs := make([]error, 4)
 		for i, name := range []string{"Lili", "LiIi", "LiIl", "L1l1"} { // each pair looks alike
 			wg.Go(func() {
-				_, errs[i] = s.service.Register(t.Context(), accounts.NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", i), Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
+				_, errs[i] = s.service.Accounts.Register(t.Context(), accounts.NewMember{Name: name, Email: fmt.Sprintf("m%d@example.com", i), Password: "correct horse", Address: clientAddress, Form: s.joinForm()})
 			})
 		}
 		wg.Wait()
@@ -85,20 +85,20 @@ func TestNameFreed(t *testing.T) {
 		admin := s.actor("admin")
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')")
 		must(t, s.join("Lola"))
-		must(t, s.service.Write(t.Context(), func(c store.Conn) error {
+		must(t, s.service.kernel.Write(t.Context(), func(c store.Conn) error {
 			return accounts.AddUser(c, accounts.NewUser{Name: "L0la", Groups: []string{"registered"}, MayClash: true, Now: 1})
 		}))
-		list, err := s.service.NameClashes(t.Context(), admin)
+		list, err := s.service.Admin.NameClashes(t.Context(), admin)
 		if err != nil || len(list) != 1 || list[0].Member.Name != "L0la" || list[0].Like.Name != "Lola" {
 			t.Fatalf("%+v %v", list, err)
 		}
 		refused(t, "taken", s.join("LoIa"), 422, "alike")
-		must(t, s.service.DeleteMember(t.Context(), admin, s.user("lola")))
+		must(t, s.service.Admin.DeleteMember(t.Context(), admin, s.user("lola")))
 		refused(t, "of the next", s.join("Lola"), 422, "alike")
-		if list, err := s.service.NameClashes(t.Context(), admin); err != nil || len(list) != 0 {
+		if list, err := s.service.Admin.NameClashes(t.Context(), admin); err != nil || len(list) != 0 {
 			t.Errorf("%+v %v", list, err)
 		}
-		must(t, s.service.DeleteMember(t.Context(), admin, s.user("l0la"))) // was in: the name stays
+		must(t, s.service.Admin.DeleteMember(t.Context(), admin, s.user("l0la"))) // was in: the name stays
 		refused(t, "of a deleted member", s.join("Lola"), 422, "alike")
 	})
 }
@@ -112,7 +112,7 @@ func TestFillNames(t *testing.T) {
 		ctx := t.Context()
 		s.exec("DELETE FROM board_names")
 		s.exec("DELETE FROM board_settings WHERE name = ?", accounts.SettingNames)
-		must(t, s.service.Write(ctx, func(c store.Conn) error {
+		must(t, s.service.kernel.Write(ctx, func(c store.Conn) error {
 			for i := range 2*accounts.NamesBatch + 7 {
 				name := fmt.Sprintf("early %c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676)
 				switch i {
@@ -136,14 +136,14 @@ func TestFillNames(t *testing.T) {
 		}
 		core, logs := observer.New(zapcore.WarnLevel)
 		other := New(db, kernel.Options{}, zap.New(core), s.clock.now)
-		s.service.Logger = zap.New(core)
+		s.service.kernel.Logger = zap.New(core)
 		t.Cleanup(other.Close)
 		var wg sync.WaitGroup
 		done := make([]int, 2)
-		for i, node := range []*Service{s.service, other} {
+		for i, node := range []*Server{s.service, other} {
 			wg.Go(func() {
 				var err error
-				if done[i], err = node.FillNames(ctx); err != nil {
+				if done[i], err = node.Accounts.FillNames(ctx); err != nil {
 					t.Error(err)
 				}
 			})
@@ -152,10 +152,10 @@ func TestFillNames(t *testing.T) {
 		if all := s.number("SELECT count(*) FROM board_users WHERE username_key NOT LIKE '@%'"); done[0]+done[1] != int(all) || s.number("SELECT count(DISTINCT user_id) FROM board_names") != all {
 			t.Errorf("%v of %d members", done, all)
 		}
-		if again, err := s.service.FillNames(ctx); again != 0 || err != nil {
+		if again, err := s.service.Accounts.FillNames(ctx); again != 0 || err != nil {
 			t.Errorf("again: %d %v", again, err)
 		}
-		list, err := s.service.NameClashes(ctx, s.actor("admin"))
+		list, err := s.service.Admin.NameClashes(ctx, s.actor("admin"))
 		if err != nil || len(list) != 2 || list[0].Member.Name != "Zoela" || list[1].Member.Name != "ZoeIa" || list[0].Like.Name != "Zoe1a" {
 			t.Errorf("%+v %v", list, err)
 		}
@@ -166,7 +166,7 @@ func TestFillNames(t *testing.T) {
 		must(t, s.join("zoel4"))
 		refused(t, "alike", s.join("ZoEla"), 422, "taken")
 		refused(t, "alike", s.join("Ear1y aaa"), 422, "alike")
-		_, err = s.service.NameClashes(ctx, s.actor("bob"))
+		_, err = s.service.Admin.NameClashes(ctx, s.actor("bob"))
 		refused(t, "who may see them", err, 403, "no_permission")
 		if strings.Contains(fmt.Sprint(logs.All()), "gone") {
 			t.Error("a name that is free counts")

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
@@ -25,7 +26,7 @@ func TestPlans(t *testing.T) {
 			statements[name] = l.SQL(d)
 		}
 		if d == store.SQLite { // on PostgreSQL see TestSearchReadsWhatItFinds
-			statements["posts with words"] = posts.WordsOfIndex().SQL(d)
+			statements["posts with words"] = search.WordsOfIndex().SQL(d)
 		}
 		maps.Copy(statements, map[string]string{
 			"a thread":                 "SELECT " + content.ThreadColumns + " FROM board_threads t WHERE t.id = ?",
@@ -93,7 +94,7 @@ func (s *site) plan(statement string) (string, error) {
 	for i := range args {
 		args[i] = "1" // either engine makes a number of it where it needs one
 	}
-	plan, err := storetest.Plan(s.t, s.service.DB, true, statement, args...)
+	plan, err := storetest.Plan(s.t, s.service.kernel.DB, true, statement, args...)
 	lines := strings.SplitAfter(plan, "\n")
 	for i, line := range lines {
 		// To look into the index of words counts as a scan of it.

@@ -24,10 +24,10 @@ func TestProfileIsNoRight(t *testing.T) {
 		const current = "SELECT version FROM board_permission_version"
 		before := s.number(current)
 		for _, title := range []string{"Old hand", "Older hand"} {
-			a, err := s.service.Authenticate(ctx, s.tokens["bob"]) // now it is kept
+			a, err := s.service.Accounts.Authenticate(ctx, s.tokens["bob"]) // now it is kept
 			must(t, err)
-			must(t, s.service.SetProfile(ctx, a, accounts.Profile{Title: title, Bio: "Hello"}))
-			a, err = s.service.Authenticate(ctx, s.tokens["bob"])
+			must(t, s.service.Accounts.SetProfile(ctx, a, accounts.Profile{Title: title, Bio: "Hello"}))
+			a, err = s.service.Accounts.Authenticate(ctx, s.tokens["bob"])
 			must(t, err)
 			if a.User.Title != title {
 				t.Errorf("the title is %q, want %q", a.User.Title, title)
@@ -138,13 +138,13 @@ func TestRecordCountsWhatIsSeen(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx := t.Context()
-		must(t, s.service.SetModerator(ctx, s.actor("admin"), admin.Moderator{Forum: s.forum("public"), UserName: "alice", Rights: rights.ContentApprove}))
+		must(t, s.service.Admin.SetModerator(ctx, s.actor("admin"), admin.Moderator{Forum: s.forum("public"), UserName: "alice", Rights: rights.ContentApprove}))
 		s.do("alice", "POST", path("/posts/%d/report", s.postOf("public second")), `{"reason":"bad"}`).want(201)
 		record := func(as string) (records [2]admin.AuthorRecord) {
 			t.Helper()
-			held, _, err := s.service.QueuePage(ctx, s.actor(as), s.forum("public"), 0, 1)
+			held, _, err := s.service.Admin.QueuePage(ctx, s.actor(as), s.forum("public"), 0, 1)
 			must(t, err)
-			reported, _, err := s.service.Reports(ctx, s.actor(as), s.forum("public"), 0, 1)
+			reported, _, err := s.service.Admin.Reports(ctx, s.actor(as), s.forum("public"), 0, 1)
 			must(t, err)
 			return [...]admin.AuthorRecord{held[0].Author, reported[0].Author}
 		}

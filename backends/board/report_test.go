@@ -31,11 +31,11 @@ func TestReportAgain(t *testing.T) {
 		}
 		report("bob", 201)
 		report("bob", 409, "conflict")
-		must(t, s.service.CloseReports(ctx, mod, post, "all is well"))
+		must(t, s.service.Admin.CloseReports(ctx, mod, post, "all is well"))
 		report("bob", 409, "conflict")
 		report("mod", 201) // another member is free to
 		open(1)
-		must(t, s.service.CloseReports(ctx, mod, post, ""))
+		must(t, s.service.Admin.CloseReports(ctx, mod, post, ""))
 
 		// Edited, by the author a moment after it was posted or by anybody later.
 		s.clock.advance(time.Minute)
@@ -43,7 +43,7 @@ func TestReportAgain(t *testing.T) {
 		report("bob", 201)
 		report("bob", 409, "conflict")
 		open(1)
-		must(t, s.service.CloseReports(ctx, mod, post, ""))
+		must(t, s.service.Admin.CloseReports(ctx, mod, post, ""))
 		report("bob", 409, "conflict")
 		s.clock.advance(24 * time.Hour)
 		report("bob", 201)
@@ -76,19 +76,19 @@ func TestDeleteReported(t *testing.T) {
 			}
 			s.exact()
 		}
-		refused(t, "what nobody reported", s.service.DeleteReported(ctx, mod, post, ""), 409, "")
+		refused(t, "what nobody reported", s.service.Admin.DeleteReported(ctx, mod, post, ""), 409, "")
 		stands(rights.Visible, 0)
 		s.do("bob", "POST", path("/posts/%d/report", post), `{"reason":"this is spam"}`).want(201)
-		refused(t, "a note that is none", s.service.DeleteReported(ctx, mod, post, strings.Repeat("x", 201)), 422, "too_long")
+		refused(t, "a note that is none", s.service.Admin.DeleteReported(ctx, mod, post, strings.Repeat("x", 201)), 422, "too_long")
 		stands(rights.Visible, 1)
-		refused(t, "a member", s.service.DeleteReported(ctx, s.actor("bob"), post, ""), 403, "no_permission")
+		refused(t, "a member", s.service.Admin.DeleteReported(ctx, s.actor("bob"), post, ""), 403, "no_permission")
 		stands(rights.Visible, 1)
-		must(t, s.service.DeleteReported(ctx, mod, post, "spam"))
+		must(t, s.service.Admin.DeleteReported(ctx, mod, post, "spam"))
 		stands(rights.Deleted, 0)
 
 		// A report of a post that was deleted meanwhile is closed.
 		s.exec("UPDATE board_reports SET closed_at = NULL")
-		must(t, s.service.DeleteReported(ctx, mod, post, ""))
+		must(t, s.service.Admin.DeleteReported(ctx, mod, post, ""))
 		stands(rights.Deleted, 0)
 	})
 }

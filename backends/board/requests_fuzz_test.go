@@ -250,7 +250,7 @@ func (m *requestMaker) parameter(p requestParameter, thread, post int64) string 
 	case p.Name == "forum":
 		return kernel.Itoa(pick(m, m.ids["forumId"]...))
 	case p.Name == "after" && !slices.Contains(p.Schema.kinds(), "integer"):
-		return m.s.service.Cursor(m.s.forum("public"), posts.Position{At: kernel.Moment(m.s.clock.micros.Load()), ID: post}) // good for one forum
+		return m.s.service.Posts.Cursor(m.s.forum("public"), posts.Position{At: kernel.Moment(m.s.clock.micros.Load()), ID: post}) // good for one forum
 	}
 	return kernel.Itoa(1 + m.random.Int64N(120))
 }

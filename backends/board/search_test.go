@@ -7,7 +7,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -18,7 +18,7 @@ func (s *site) crowd(thread int64, posts int) {
 	message := "'every word' || (n % 20) || CASE WHEN n % 10 = 0 THEN ' tenth' ELSE '' END || CASE WHEN n = 1 THEN ' needle' ELSE '' END || CASE WHEN n <= ? / 2 THEN ' old' ELSE '' END"
 	numbers := "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) "
 	words := "INSERT INTO board_search (rowid, title, message) SELECT p.id, '', p.message FROM board_posts p WHERE p.thread_id = ? AND p.id > ?"
-	if s.service.DB.Dialect() == store.Postgres {
+	if s.service.kernel.DB.Dialect() == store.Postgres {
 		words = "INSERT INTO board_search (post_id, words) SELECT p.id, to_tsvector('simple', p.message) FROM board_posts p WHERE p.thread_id = ? AND p.id > ?"
 	}
 	last := s.number("SELECT max(id) FROM board_post_ids")
@@ -32,12 +32,12 @@ func (s *site) crowd(thread int64, posts int) {
 func (s *site) found(words string) (n int) {
 	s.t.Helper()
 	before := int64(0)
-	guest, err := s.service.Guest(s.t.Context())
+	guest, err := s.service.Rights.Guest(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	for after := int64(0); ; {
-		page, next, err := s.service.Search(s.t.Context(), guest, posts.SearchQuery{Text: words, After: after, Limit: 90})
+		page, next, err := s.service.Search.Find(s.t.Context(), guest, search.Query{Text: words, After: after, Limit: 90})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestSearchOfOlderPosts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		if n, err := s.service.IndexPosts(t.Context()); err != nil || n != 0 {
+		if n, err := s.service.Search.IndexPosts(t.Context()); err != nil || n != 0 {
 			t.Fatalf("of a new board: %d, %v", n, err)
 		}
 		made := data[api.Created](s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"Search","message":%s}`, quoted(split))).want(201))
@@ -185,11 +185,11 @@ func TestSearchOfOlderPosts(t *testing.T) {
 		if s.found("東京") != 0 {
 			t.Fatal("nothing is to be done")
 		}
-		if n, err := s.service.IndexPosts(t.Context()); err != nil || n == 0 {
+		if n, err := s.service.Search.IndexPosts(t.Context()); err != nil || n == 0 {
 			t.Fatalf("%d, %v", n, err)
 		}
 		s.finds(wordsOfSplit, noWordsOfSplit)
-		if n, err := s.service.IndexPosts(t.Context()); err != nil || n != 0 {
+		if n, err := s.service.Search.IndexPosts(t.Context()); err != nil || n != 0 {
 			t.Errorf("once more: %d, %v", n, err)
 		}
 		// What lay in the archive meanwhile is found when it is back.

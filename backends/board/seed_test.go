@@ -214,7 +214,7 @@ func TestSeedTokens(t *testing.T) {
 		names := func(text string) (list []string, err error) {
 			made, err := s.service.Seed(t.Context(), strings.NewReader(text), seed.Options{})
 			for _, token := range made {
-				a, err := s.service.Authenticate(t.Context(), token.Token)
+				a, err := s.service.Accounts.Authenticate(t.Context(), token.Token)
 				if err != nil {
 					t.Fatal(err)
 				}

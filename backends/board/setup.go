@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -20,14 +20,14 @@ import (
 // setup gives an empty database what a board starts with (the groups, a
 // category and a forum in it) and returns the secret that signs cursors. It
 // changes nothing that is there.
-func (s *Service) setup(ctx context.Context) (secret string, err error) {
-	if err := s.Read(ctx, func(c store.Conn) (err error) {
+func (s *Server) setup(ctx context.Context) (secret string, err error) {
+	if err := s.kernel.Read(ctx, func(c store.Conn) (err error) {
 		secret, err = kernel.StoredSetting(c, kernel.SettingSecret)
 		return err
 	}); err != nil || secret != "" {
 		return secret, err
 	}
-	err = s.Write(ctx, func(c store.Conn) (err error) {
+	err = s.kernel.Write(ctx, func(c store.Conn) (err error) {
 		if secret, err = kernel.StoredSetting(c, kernel.SettingSecret); err != nil || secret != "" {
 			return err
 		}
@@ -35,7 +35,7 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 		_, _ = rand.Read(raw) // never fails
 		secret = hex.EncodeToString(raw)
 		_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?), (?, ?), (?, ?)",
-			kernel.SettingSecret, secret, accounts.SettingNames, accounts.NamesAll, posts.SettingIndexed, posts.IndexedAll)
+			kernel.SettingSecret, secret, accounts.SettingNames, accounts.NamesAll, search.SettingIndexed, search.IndexedAll)
 		if err != nil {
 			return err
 		}
@@ -45,16 +45,23 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 			{Name: "moderators", Kind: "staff", Allow: rights.ModeratorMask},
 			{Name: "administrators", Kind: "staff", Allow: rights.Everything},
 		} {
-			_, err := c.Exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)", g.Name, g.Kind, g.Allow, g.EditWindow)
+			_, err := c.Exec("INSERT INTO board_groups (name, kind, allow_mask, edit_window_min) VALUES (?, ?, ?, ?)",
+				g.Name, g.Kind, g.Allow, g.EditWindow)
 			if err != nil {
 				return err
 			}
 		}
-		category, err := content.AddForum(c, content.Forum{Kind: "category", Title: "General", Slug: "general", Open: true, AllowThreads: true, AllowReplies: true})
+		category, err := content.AddForum(c, content.Forum{
+			Kind: "category", Title: "General", Slug: "general", Open: true,
+			AllowThreads: true, AllowReplies: true,
+		})
 		if err != nil {
 			return err
 		}
-		if _, err := content.AddForum(c, content.Forum{Parent: category, Kind: "forum", Title: "Discussion", Slug: "discussion", Open: true, AllowThreads: true, AllowReplies: true}); err != nil {
+		if _, err := content.AddForum(c, content.Forum{
+			Parent: category, Kind: "forum", Title: "Discussion",
+			Slug: "discussion", Open: true, AllowThreads: true, AllowReplies: true,
+		}); err != nil {
 			return err
 		}
 		return rights.BumpPermissions(c)
@@ -64,7 +71,7 @@ func (s *Service) setup(ctx context.Context) (secret string, err error) {
 
 // Init makes the administrator and returns a password to show once. A board
 // that has one stays as it is; the password is empty then.
-func (s *Service) Init(ctx context.Context, name, email string) (once string, err error) {
+func (s *Server) Init(ctx context.Context, name, email string) (once string, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return "", err
 	}
@@ -73,27 +80,31 @@ func (s *Service) Init(ctx context.Context, name, email string) (once string, er
 		return "", err
 	}
 	generated := password.Generate()
-	hash, err := s.Options.Passwords.Hash(ctx, generated)
+	hash, err := s.kernel.Options.Passwords.Hash(ctx, generated)
 	if err != nil {
 		return "", err
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
+	err = s.kernel.Write(ctx, func(c store.Conn) error {
 		once = ""
 		var admins int
-		err := c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id WHERE g.name = 'administrators'").Scan(&admins)
+		err := c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id" +
+			" WHERE g.name = 'administrators'").Scan(&admins)
 		if err != nil || admins > 0 {
 			return err
 		}
 		once = generated
-		return accounts.AddUser(c, accounts.NewUser{Name: name, Email: address, Password: hash, Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.Moment()})
+		return accounts.AddUser(c, accounts.NewUser{
+			Name: name, Email: address, Password: hash,
+			Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.kernel.Moment(),
+		})
 	})
 	return once, err
 }
 
 // Seed loads a fixture into a board, which may be empty: see LoadFixture.
-func (s *Service) Seed(ctx context.Context, from io.Reader, o seed.Options) (tokens []seed.MadeToken, err error) {
+func (s *Server) Seed(ctx context.Context, from io.Reader, o seed.Options) (tokens []seed.MadeToken, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return nil, err
 	}
-	return s.LoadFixture(ctx, from, o)
+	return s.seeds.LoadFixture(ctx, from, o)
 }

@@ -3,16 +3,16 @@ package board
 import (
 	"embed"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema is the tables of the board.
+// Schema returns the tables of the board.
 func Schema() store.Schema {
 	s := store.Embedded("board", migrations)
-	s.Reindex = posts.Reindex
+	s.Reindex = search.Reindex
 	return s
 }

@@ -16,10 +16,10 @@ func TestSuspendedModerator(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		held, gone, thread := s.postOf("public held"), s.postOf("public deleted"), s.threadOf("Public thread")
 		until := s.clock.now().Add(time.Hour)
-		must(t, s.service.Suspend(t.Context(), s.actor("admin"), s.user("mod"), kernel.MomentOf(until), ""))
+		must(t, s.service.Admin.Suspend(t.Context(), s.actor("admin"), s.user("mod"), kernel.MomentOf(until), ""))
 		offered := func() (n int) {
 			t.Helper()
-			page, err := s.service.ReadThread(t.Context(), s.actor("mod"), thread, 0, 50)
+			page, err := s.service.Posts.ReadThread(t.Context(), s.actor("mod"), thread, 0, 50)
 			must(t, err)
 			for _, p := range page.Posts {
 				if p.Approve || p.Restore {
@@ -34,7 +34,7 @@ func TestSuspendedModerator(t *testing.T) {
 		}
 		s.do("mod", "POST", path("/posts/%d/report", s.postOf("public first")), `{"reason":"look at this"}`).want(403, "forbidden", "suspended")
 		s.do("alice", "POST", restore, "").want(404) // the right comes first
-		if _, err := s.service.SettleAll(t.Context(), s.actor("mod"), []int64{held}, true, "", nil); err == nil {
+		if _, err := s.service.Admin.SettleAll(t.Context(), s.actor("mod"), []int64{held}, true, "", nil); err == nil {
 			t.Error("settled from the page")
 		}
 		if n := offered(); n != 0 {

@@ -28,7 +28,7 @@ func TestThreadColumns(t *testing.T) {
 			},
 			{Forum: 1, Title: "", Slug: "", AuthorName: "", LastPoster: "", Next: 7},
 		} {
-			err := s.Write(t.Context(), func(c store.Conn) error {
+			err := s.kernel.Write(t.Context(), func(c store.Conn) error {
 				return c.Row("INSERT INTO board_threads (forum_id, title, slug, author_name, visibility, is_sticky, is_locked, reply_count, view_count, first_post_id, last_post_id,"+
 					" last_poster_name, created_at, last_post_at, next_number) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 					want.Forum, want.Title, want.Slug, want.AuthorName, want.Visibility, kernel.Bool(want.Sticky), kernel.Bool(want.Locked), want.Replies, want.Views, want.First, want.Last,
@@ -37,7 +37,7 @@ func TestThreadColumns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = s.Read(t.Context(), func(c store.Conn) error {
+			err = s.kernel.Read(t.Context(), func(c store.Conn) error {
 				got, err := content.ScanThread(c.Row("SELECT "+content.ThreadColumns+" FROM board_threads t WHERE t.id = ?", want.ID))
 				if err == nil && *got != want {
 					t.Errorf("got %+v, want %+v", *got, want)
@@ -79,12 +79,12 @@ func TestRepliesToThreadThatIsHeld(t *testing.T) {
 		}
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		thread, other := s.threadOf("Public thread"), s.threadOf("Members thread")
-		alice, err := s.service.Authenticate(t.Context(), s.tokens["alice"])
+		alice, err := s.service.Accounts.Authenticate(t.Context(), s.tokens["alice"])
 		if err != nil {
 			t.Fatal(err)
 		}
 		reply := func(ctx context.Context, thread int64, text string) error {
-			_, err := s.service.Reply(ctx, alice, thread, posts.NewReply{Message: text}, posts.Once{})
+			_, err := s.service.Posts.Reply(ctx, alice, thread, posts.NewReply{Message: text}, posts.Once{})
 			return err
 		}
 		const replies = 20 // more than there are connections

@@ -99,13 +99,13 @@ func TestWalkPosts(t *testing.T) {
 		var posted atomic.Int64
 		for w := range writers {
 			as := []string{"alice", "bob", "mod", "admin"}[w]
-			a, err := s.service.Authenticate(t.Context(), s.tokens[as])
+			a, err := s.service.Accounts.Authenticate(t.Context(), s.tokens[as])
 			if err != nil {
 				t.Fatal(err)
 			}
 			wait.Go(func() {
 				for i := range each {
-					if _, err := s.service.Reply(t.Context(), a, thread, posts.NewReply{Message: path("walk %d %d", w, i)}, posts.Once{}); err != nil {
+					if _, err := s.service.Posts.Reply(t.Context(), a, thread, posts.NewReply{Message: path("walk %d %d", w, i)}, posts.Once{}); err != nil {
 						t.Error(err)
 						return
 					}

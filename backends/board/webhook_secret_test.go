@@ -6,7 +6,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -24,7 +23,7 @@ func TestKeyringOfWebhooks(t *testing.T) {
 		var away error
 		s := newSite(t, db, kernel.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, away }})
 		ctx, ada := t.Context(), s.actor("admin")
-		id, secret, err := s.service.AddWebhook(ctx, ada, "https://example.com/hook", []string{posts.TopicPostHeld})
+		id, secret, err := s.service.Admin.AddWebhook(ctx, ada, "https://example.com/hook", []string{kernel.TopicPostHeld})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,17 +34,17 @@ func TestKeyringOfWebhooks(t *testing.T) {
 		if plain, err := ring.Open(ctx, sample[0].Sealed, []byte(sample[0].Associated)); err != nil || string(plain) != secret {
 			t.Errorf("%q %v", plain, err)
 		}
-		if resealed, unreadable, err := s.service.Reencrypt(ctx); err != nil || resealed+unreadable != 0 {
+		if resealed, unreadable, err := s.service.Admin.Reencrypt(ctx); err != nil || resealed+unreadable != 0 {
 			t.Errorf("%d resealed, %d unreadable, error %v", resealed, unreadable, err)
 		}
 		away = errors.New("another keyring")
 		for what, err := range map[string]error{
 			"add": func() error {
-				_, _, err := s.service.AddWebhook(ctx, ada, "https://example.com/", posts.Topics)
+				_, _, err := s.service.Admin.AddWebhook(ctx, ada, "https://example.com/", kernel.Topics)
 				return err
 			}(),
-			"rotate":    func() error { _, err := s.service.RotateWebhook(ctx, ada, id); return err }(),
-			"reencrypt": func() error { _, _, err := s.service.Reencrypt(ctx); return err }(),
+			"rotate":    func() error { _, err := s.service.Admin.RotateWebhook(ctx, ada, id); return err }(),
+			"reencrypt": func() error { _, _, err := s.service.Admin.Reencrypt(ctx); return err }(),
 		} {
 			if e, ok := apierror.From(err); !ok || e.Status != 503 {
 				t.Errorf("%s: %v", what, err)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -28,8 +28,8 @@ func TestWordsAreFolded(t *testing.T) {
 		if listed() == 0 {
 			t.Fatal("no words are listed")
 		}
-		for range posts.WordsToFold {
-			s.service.CountWords()
+		for range search.WordsToFold {
+			s.service.Search.CountWords()
 		}
 		for deadline := time.Now().Add(2 * time.Minute); listed() != 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {

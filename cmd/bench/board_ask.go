@@ -36,16 +36,16 @@ const (
 // boardClient asks a board without a network.
 type boardClient struct {
 	forum   *forum.Forum
-	service *board.Service
+	service *board.Server
 	api     *api.API
 	tokens  []string // of the writers
 	random  *rand.Rand
 }
 
-func newBoardClient(ctx context.Context, f *forum.Forum, service *board.Service) (*boardClient, error) {
+func newBoardClient(ctx context.Context, f *forum.Forum, service *board.Server) (*boardClient, error) {
 	c := &boardClient{forum: f, service: service, api: service.API(), random: rand.New(rand.NewPCG(3, 5))} //nolint:gosec // G404: not a secret
 	for w := range boardWriters {
-		token, err := service.IssueToken(ctx, accounts.TokenRequest{User: forum.Member(int64(w) + 1), Name: "bench", Scopes: rights.Scopes, Days: 1})
+		token, err := service.Accounts.IssueToken(ctx, accounts.TokenRequest{User: forum.Member(int64(w) + 1), Name: "bench", Scopes: rights.Scopes, Days: 1})
 		if err != nil {
 			return nil, fmt.Errorf("making a token: %w", err)
 		}
@@ -58,7 +58,7 @@ func newBoardClient(ctx context.Context, f *forum.Forum, service *board.Service)
 func (c *boardClient) close(ctx context.Context) error {
 	var failed error
 	for _, token := range c.tokens {
-		failed = errors.Join(failed, c.service.RevokeToken(ctx, token))
+		failed = errors.Join(failed, c.service.Accounts.RevokeToken(ctx, token))
 	}
 	return failed
 }
@@ -75,9 +75,9 @@ func (c *boardClient) do(ctx context.Context, to *boardAnswer, token, method, pa
 	}
 	var actor *rights.Actor
 	if token == "" {
-		actor, err = c.service.Guest(ctx)
+		actor, err = c.service.Rights.Guest(ctx)
 	} else {
-		actor, err = c.service.Authenticate(ctx, token)
+		actor, err = c.service.Accounts.Authenticate(ctx, token)
 	}
 	if err != nil {
 		return err

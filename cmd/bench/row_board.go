@@ -93,7 +93,7 @@ func progress(posts int64) func(done int64) {
 	}
 }
 
-func openBoard(ctx context.Context, file string) (*store.DB, *board.Service, error) {
+func openBoard(ctx context.Context, file string) (*store.DB, *board.Server, error) {
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
 	if err != nil {
 		return nil, nil, err
@@ -101,7 +101,7 @@ func openBoard(ctx context.Context, file string) (*store.DB, *board.Service, err
 	return startBoard(ctx, db)
 }
 
-func startBoard(ctx context.Context, db *store.DB) (*store.DB, *board.Service, error) {
+func startBoard(ctx context.Context, db *store.DB) (*store.DB, *board.Server, error) {
 	err := db.Register(board.Schema())
 	if err == nil {
 		db.Start(ctx)
@@ -172,7 +172,7 @@ func fileBoard(ctx context.Context, f *forum.Forum, file string) ([]line, error)
 }
 
 // askBoard measures a board in this process.
-func askBoard(ctx context.Context, f *forum.Forum, service *board.Service) ([]line, error) {
+func askBoard(ctx context.Context, f *forum.Forum, service *board.Server) ([]line, error) {
 	c, err := newBoardClient(ctx, f, service)
 	if err != nil {
 		return nil, err

@@ -81,7 +81,7 @@ type Handler struct {
 	Attachments string `json:"attachments,omitempty"`
 
 	app     *tollgate.App
-	service *board.Service
+	service *board.Server
 	api     *api.API
 	site    http.Handler // nil: no pages
 
@@ -95,7 +95,7 @@ var nodes = caddy.NewUsagePool()
 
 // node is the board on one database.
 type node struct {
-	service *board.Service
+	service *board.Server
 	worker  worker
 }
 
@@ -135,9 +135,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 				return err
 			}
 			options.OIDCLabel = h.OIDC.Called()
-			h.app.OnSignOut(serviceName, h.service.EndSessions)
+			h.app.OnSignOut(serviceName, h.service.Accounts.EndSessions)
 		}
-		h.site = web.New(h.service, options, ctx.Logger())
+		h.site = h.service.Pages(options, ctx.Logger())
 	}
 	return h.work(ctx, shared)
 }
@@ -169,7 +169,8 @@ func (h *Handler) Validate() error {
 			return fmt.Errorf("base_url %q is not an address such as https://forum.example.com", h.BaseURL)
 		}
 		if u.Path != "" && !h.NoPages {
-			return fmt.Errorf("base_url %q has the path %s, but the pages of a board are at the root of a host: take the path away, and give the board a host of its own", h.BaseURL, u.Path)
+			return fmt.Errorf("base_url %q has the path %s, but the pages of a board are at the root of a host: take the path"+
+				" away, and give the board a host of its own", h.BaseURL, u.Path)
 		}
 	}
 	if h.HoldFirst < 0 || h.HoldFirst > 1000 {
@@ -207,7 +208,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
 	p := tollgate.Presence{
-		Service: serviceName, Title: "Forum", Summary: "Discussions by topics, with moderation and a JSON API.", API: kernel.Mount + "/openapi.json",
+		Service: serviceName, Title: "Forum", Summary: "Discussions by topics, with moderation and a JSON API.",
+		API: kernel.Mount + "/openapi.json",
 	}
 	if h.site != nil {
 		p.Path = "/"
@@ -221,9 +223,9 @@ func (h *Handler) actor(r *http.Request) (*rights.Actor, error) {
 		return nil, err
 	}
 	if actor, ok := Actor(r.Context()); ok {
-		return h.service.Adopt(r.Context(), actor)
+		return h.service.Rights.Adopt(r.Context(), actor)
 	}
-	return h.service.Guest(r.Context())
+	return h.service.Rights.Guest(r.Context())
 }
 
 // httpError gives an error its status.
@@ -234,7 +236,7 @@ func httpError(err error) error {
 	return err
 }
 
-// Actor is who sent a request that passed api_auth board_token; a guest's User is nil.
+// Actor returns who sent a request that passed api_auth board_token. The User of a guest is nil.
 func Actor(ctx context.Context) (*rights.Actor, bool) {
 	actor, ok := caddyhttp.GetVar(ctx, actorVar).(*rights.Actor)
 	return actor, ok

@@ -16,7 +16,10 @@ func init() {
 	directive.Register[Handler]("board")
 }
 
-var optionNames = []string{"base_url", "hold_first", "offline", "no_flood", "no_pages", "members_only", "attachments", "oidc", "mail"}
+var optionNames = []string{
+	"base_url", "hold_first", "offline", "no_flood", "no_pages", "members_only", "attachments",
+	"oidc", "mail",
+}
 
 // UnmarshalCaddyfile reads the directive. Syntax:
 //
@@ -67,9 +70,13 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			continue
 		}
 		args := d.RemainingArgs()
-		flag := map[string]*bool{"offline": &h.Offline, "no_flood": &h.NoFlood, "no_pages": &h.NoPages, "members_only": &h.MembersOnly}[option]
+		flag := map[string]*bool{
+			"offline": &h.Offline, "no_flood": &h.NoFlood, "no_pages": &h.NoPages,
+			"members_only": &h.MembersOnly,
+		}[option]
 		switch {
-		case flag != nil && len(args) != 0, len(args) != 1 && (option == "base_url" || option == "hold_first" || option == "attachments"):
+		case flag != nil && len(args) != 0, len(args) != 1 && (option == "base_url" || option == "hold_first" ||
+			option == "attachments"):
 			return d.ArgErr()
 		case option == "base_url":
 			h.BaseURL = args[0]

@@ -42,14 +42,15 @@ type options struct{ cli.Flags }
 func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
-	token := cli.Group(&cobra.Command{Use: "token", Short: "Manages the tokens of members"}, issueCommand(o), revokeCommand(o))
+	token := cli.Group(&cobra.Command{Use: "token", Short: "Manages the tokens of members"}, issueCommand(o),
+		revokeCommand(o))
 	cli.Group(root, initCommand(o), token, seedCommand(o), reencryptCommand(o))
 }
 
 // session is the open board with what a subcommand needs to answer.
 type session struct {
 	*cli.Session
-	*board.Service
+	*board.Server
 }
 
 // run makes a subcommand of a function that works on the open board.
@@ -99,7 +100,8 @@ administrator's password, this once. What is there already stays as it is.
 		if password == "" {
 			note = "There is an administrator already; nothing was changed."
 		}
-		return answer(s.Session, map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password, note)
+		return answer(s.Session, map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password,
+			note)
 	})
 	return cmd
 }
@@ -119,11 +121,13 @@ func issueCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		token, err := s.IssueToken(s.Ctx, accounts.TokenRequest{User: *user, Name: *label, Scopes: *scopes, Days: days})
+		token, err := s.Accounts.IssueToken(s.Ctx,
+			accounts.TokenRequest{User: *user, Name: *label, Scopes: *scopes, Days: days})
 		if err != nil {
 			return err
 		}
-		return answer(s.Session, map[string]any{"user": *user, "name": *label, "scopes": *scopes, "token": token}, token, "The token is shown this once.")
+		return answer(s.Session, map[string]any{"user": *user, "name": *label, "scopes": *scopes, "token": token}, token,
+			"The token is shown this once.")
 	})
 	return cmd
 }
@@ -145,7 +149,7 @@ func revokeCommand(o *options) *cobra.Command {
 		Use: "revoke <token>", Args: cobra.ExactArgs(1),
 		Short: "Revokes a token, by its text or by its first part brd_pat_…",
 		RunE: o.run(func(s *session, args []string) error {
-			if err := s.RevokeToken(s.Ctx, args[0]); err != nil {
+			if err := s.Accounts.RevokeToken(s.Ctx, args[0]); err != nil {
 				return errors.New("there is no such token that is good")
 			}
 			return answer(s.Session, map[string]any{"revoked": true}, "", "The token is revoked.")

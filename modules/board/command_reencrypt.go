@@ -31,9 +31,10 @@ older master key can be taken out of the keyring.
 			if err != nil {
 				return err
 			}
-			service := board.New(db, kernel.Options{Keyring: func() (keyring.Keyring, error) { return ring, nil }}, zap.NewNop(), time.Now)
+			service := board.New(db, kernel.Options{Keyring: func() (keyring.Keyring, error) { return ring, nil }}, zap.NewNop(),
+				time.Now)
 			defer service.Close()
-			resealed, unreadable, err := service.Reencrypt(s.Ctx)
+			resealed, unreadable, err := service.Admin.Reencrypt(s.Ctx)
 			if err != nil {
 				return err
 			}

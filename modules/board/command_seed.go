@@ -58,7 +58,10 @@ load, and is named with its line. With --skip-bad it is named and left out.
 				size = info.Size()
 			}
 		}
-		bar := &seedBar{out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(), done: make(map[string]int)}
+		bar := &seedBar{
+			out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(),
+			done: make(map[string]int),
+		}
 		watched, skipped := seed.Options{Progress: bar.tell}, 0
 		if *skipBad {
 			watched.Refused = func(why error) {
@@ -86,7 +89,8 @@ load, and is named with its line. With --skip-bad it is named and left out.
 		if skipped > 0 {
 			note = fmt.Sprintf("%s Left out: %d, named above.", note, skipped)
 		}
-		return errors.Join(err, answer(s.Session, map[string]any{"tokens": tokens, "loaded": bar.done, "skipped": skipped}, strings.Join(lines, "\n"), note))
+		return errors.Join(err, answer(s.Session, map[string]any{"tokens": tokens, "loaded": bar.done, "skipped": skipped},
+			strings.Join(lines, "\n"), note))
 	})
 	return cmd
 }

@@ -12,11 +12,14 @@ func init() {
 	apierrors.Register("board_pages", pageError)
 }
 
-// pageError is the page of what is refused before the board, by a budget above
-// all, whose own words are for programs.
+// pageError returns the page for what is refused before the board, by a budget above all, whose own words are
+// for programs.
 func pageError(e *apierror.Error) (http.Header, []byte) {
 	if e.Status == http.StatusTooManyRequests {
-		e = &apierror.Error{Status: e.Status, RetryAfter: e.RetryAfter, Message: "too many pages were asked for from your address"}
+		e = &apierror.Error{
+			Status: e.Status, RetryAfter: e.RetryAfter,
+			Message: "too many pages were asked for from your address",
+		}
 	}
 	return web.ErrorPage(e)
 }

@@ -16,7 +16,7 @@ import (
 // attachmentsDatabase is what the Caddyfile says to keep attachments in the database.
 const attachmentsDatabase = "database"
 
-// attachmentsFolder is where attachments are kept; empty: in the database.
+// attachmentsFolder returns where attachments are kept. It is empty where that is the database.
 func attachmentsFolder(app *tollgate.App, option string) string {
 	switch option {
 	case attachmentsDatabase:
@@ -32,7 +32,7 @@ func attachmentsFolder(app *tollgate.App, option string) string {
 // jobMetrics live for the process and are registered with each configuration.
 var jobMetrics = tollgate.NewJobMetrics("board", "deliveries, mails, rows")
 
-// work has the board's work done in the background until Cleanup.
+// work starts the board's work in the background, which goes on until Cleanup.
 func (h *Handler) work(ctx caddy.Context, shared *node) error {
 	if err := jobMetrics.Register(ctx); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (h *Handler) work(ctx caddy.Context, shared *node) error {
 		mailer.Transport = smtp
 	}
 	deliverer := webhook.NewSender(h.app.AllowedNetworks(), logger)
-	c.work = &jobs.Work{Service: h.service, Webhooks: deliverer, Mail: mailer, Logger: logger}
+	c.work = h.service.Work(deliverer, mailer, logger)
 	h.stopWork = func() {
 		shared.worker.leave(c)
 		deliverer.Close()

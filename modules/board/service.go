@@ -33,7 +33,7 @@ func init() {
 	})
 }
 
-// folder is where a handler keeps attachments.
+// folder returns where a handler keeps attachments.
 func folder(app *tollgate.App, handler json.RawMessage) (string, error) {
 	var h Handler
 	if err := json.Unmarshal(handler, &h); err != nil {
@@ -42,7 +42,7 @@ func folder(app *tollgate.App, handler json.RawMessage) (string, error) {
 	return attachmentsFolder(app, h.Attachments), nil
 }
 
-// costs are those of the API, for tokens, and for guests of what they can ask for.
+// costs returns the costs of the API, for tokens, and for guests of what they can ask for.
 func costs() map[string][]tollgate.Cost {
 	all := make(map[string][]tollgate.Cost)
 	for _, r := range api.Routes() {

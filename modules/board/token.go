@@ -46,7 +46,7 @@ type Token struct {
 	BadToken *Charge `json:"bad_token,omitempty"`
 
 	app     *tollgate.App
-	service *board.Service
+	service *board.Server
 	api     *api.API
 }
 
@@ -122,15 +122,16 @@ func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*rights.Actor,
 	if len(values) == 0 {
 		if !t.Guest || t.api.NeedsToken(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="board"`)
-			return nil, apierror.New(http.StatusUnauthorized, "unauthenticated", "this needs a token: send it as Authorization: Bearer brd_pat_…")
+			return nil, apierror.New(http.StatusUnauthorized, "unauthenticated",
+				"this needs a token: send it as Authorization: Bearer brd_pat_…")
 		}
-		return t.service.Guest(r.Context())
+		return t.service.Rights.Guest(r.Context())
 	}
 	scheme, text, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
 	if !strings.EqualFold(scheme, "Bearer") || len(values) > 1 {
 		text = ""
 	}
-	actor, err := t.service.Authenticate(r.Context(), strings.TrimSpace(text))
+	actor, err := t.service.Accounts.Authenticate(r.Context(), strings.TrimSpace(text))
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="board", error="invalid_token"`)
 		return nil, t.charge(w, r, err)
@@ -146,7 +147,8 @@ func (t *Token) charge(w http.ResponseWriter, r *http.Request, cause error) erro
 	if c == nil || store == nil {
 		return cause
 	}
-	result, err := store.Take(r.Context(), budget.AddressKey(r.Context(), c.Name, time.Duration(c.Window)), c.Units, c.Limit, time.Duration(c.Window))
+	result, err := store.Take(r.Context(), budget.AddressKey(r.Context(), c.Name, time.Duration(c.Window)), c.Units,
+		c.Limit, time.Duration(c.Window))
 	if err != nil || result.Allowed {
 		return cause // a token that is bad stays refused while nothing can be counted
 	}

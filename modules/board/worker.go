@@ -46,7 +46,10 @@ func (w *worker) join(c *claim) error {
 	}
 	w.claims = append(w.claims, c)
 	if w.end == nil {
-		w.end = background.New(background.Options{Jobs: jobs.List(w.current), Observe: jobMetrics.Observe, Logger: w.logger}).Start()
+		w.end = background.New(background.Options{
+			Jobs: jobs.List(w.current), Observe: jobMetrics.Observe,
+			Logger: w.logger,
+		}).Start()
 	}
 	return nil
 }
@@ -57,7 +60,7 @@ func (w *worker) leave(c *claim) {
 	w.claims = slices.DeleteFunc(w.claims, func(other *claim) bool { return other == c })
 }
 
-// current is what is worked with now; nil: nothing has started.
+// current returns what is worked with now. It is nil while nothing has started.
 func (w *worker) current() *jobs.Work {
 	if c := w.chosen(); c != nil {
 		return c.work
@@ -65,7 +68,7 @@ func (w *worker) current() *jobs.Work {
 	return nil
 }
 
-// logger is that of what is worked with, or was last.
+// logger returns the logger of what is worked with, or was last.
 func (w *worker) logger() *zap.Logger {
 	if work := w.current(); work != nil {
 		return work.Logger
@@ -79,8 +82,8 @@ func (w *worker) mails() bool {
 	return c != nil && c.mail.URL != ""
 }
 
-// chosen is the handler of the newest configuration that has started, as then all
-// of its handlers have joined: the one with mail.
+// chosen returns the handler of the newest configuration that has started, as by then all of its handlers
+// have joined. Of several it is the one with mail.
 func (w *worker) chosen() *claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()

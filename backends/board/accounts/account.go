@@ -51,7 +51,8 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 			"SELECT lookup FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL LIMIT 1000", a.ID()); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?", shown.Title, shown.Bio, shown.TimeZone, a.ID())
+		_, err = c.Exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?",
+			shown.Title, shown.Bio, shown.TimeZone, a.ID())
 		return err
 	})
 	s.tokens.forget(lookups...) // other nodes show it when they read the token anew
@@ -81,7 +82,9 @@ func (p Profile) check() error {
 
 // SetPassword changes the actor's password, signs it out everywhere and returns
 // the cookie of a new session.
-func (s *Service) SetPassword(ctx context.Context, a *rights.Actor, current, password, address string) (cookie string, err error) {
+func (s *Service) SetPassword(
+	ctx context.Context, a *rights.Actor, current, password, address string,
+) (cookie string, err error) {
 	p, err := s.confirm(ctx, a, current, address)
 	if err != nil {
 		return "", kernel.FieldOf(err, "current")
@@ -97,7 +100,8 @@ func (s *Service) SetPassword(ctx context.Context, a *rights.Actor, current, pas
 		if err := p.holds(c); err != nil {
 			return kernel.FieldOf(err, "current")
 		}
-		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?", hash, a.ID()); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?",
+			hash, a.ID()); err != nil {
 			return err
 		}
 		if err := EndSessions(c, a.ID()); err != nil {
@@ -121,21 +125,25 @@ type TokenInfo struct {
 func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) (list []TokenInfo, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
-		return c.All("SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0) FROM board_api_tokens"+
-			" WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT 100", []any{a.ID(), s.Moment()}, func(r store.Row) error {
-			var t TokenInfo
-			var scopes string
-			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt)
-			t.Scopes = rights.ScopesOf(strings.Fields(scopes))
-			list = append(list, t)
-			return err
-		})
+		return c.All("SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0)"+
+			" FROM board_api_tokens"+
+			" WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT 100",
+			[]any{a.ID(), s.Moment()}, func(r store.Row) error {
+				var t TokenInfo
+				var scopes string
+				err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt)
+				t.Scopes = rights.ScopesOf(strings.Fields(scopes))
+				list = append(list, t)
+				return err
+			})
 	})
 	return list, err
 }
 
 // IssueOwnToken makes a token of the actor, who gives the password once more.
-func (s *Service) IssueOwnToken(ctx context.Context, a *rights.Actor, r TokenRequest, password, address string) (token string, err error) {
+func (s *Service) IssueOwnToken(
+	ctx context.Context, a *rights.Actor, r TokenRequest, password, address string,
+) (token string, err error) {
 	if !a.May(rights.TokenIssue) || a.Token != nil {
 		return "", kernel.Forbidden("userId", "no_permission", "you may not make tokens")
 	}
@@ -154,7 +162,7 @@ func (s *Service) IssueOwnToken(ctx context.Context, a *rights.Actor, r TokenReq
 		if token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
 			return err
 		}
-		return s.Used(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
+		return s.rights.Used(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
 	})
 	return token, err
 }
@@ -163,7 +171,8 @@ func (s *Service) IssueOwnToken(ctx context.Context, a *rights.Actor, r TokenReq
 func (s *Service) RevokeOwnToken(ctx context.Context, a *rights.Actor, id int64) error {
 	var lookup string
 	err := s.Read(ctx, func(c store.Conn) error {
-		return kernel.OrNotFound(c.Row("SELECT lookup FROM board_api_tokens WHERE id = ? AND user_id = ? AND revoked_at IS NULL", id, a.ID()).Scan(&lookup))
+		return kernel.OrNotFound(c.Row("SELECT lookup FROM board_api_tokens WHERE id = ? AND user_id = ?"+
+			" AND revoked_at IS NULL", id, a.ID()).Scan(&lookup))
 	})
 	if err != nil {
 		return err

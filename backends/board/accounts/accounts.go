@@ -2,15 +2,26 @@
 // sessions, passwords, mail addresses and their links, names, profiles and tokens.
 package accounts
 
-import "github.com/tollgate-gateway/tollgate/backends/board/posts"
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+)
 
 // Service is the accounts of a board.
 type Service struct {
-	*posts.Service
+	*kernel.Server
+	rights *rights.Service
 	tokens *Tokens
 }
 
-// New returns the accounts of a board. tokens is of all boards on one database.
-func New(content *posts.Service, tokens *Tokens) *Service {
-	return &Service{Service: content, tokens: tokens}
+// Options are what the accounts of a board need of other rooms. All are required.
+type Options struct {
+	Rights *rights.Service
+	// Tokens are shared by all boards on one database.
+	Tokens *Tokens
+}
+
+// New returns the accounts of a board.
+func New(board *kernel.Server, o Options) *Service {
+	return &Service{Server: board, rights: o.Rights, tokens: o.Tokens}
 }

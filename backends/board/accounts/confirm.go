@@ -22,21 +22,23 @@ type MailAddress struct {
 	Asked     string // is to be the address when the link that goes there is opened; empty: none
 }
 
-// MailAddress is that of the actor.
+// MailAddress returns the mail address of the actor.
 func (s *Service) MailAddress(ctx context.Context, a *rights.Actor) (m MailAddress, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		return kernel.OrNotFound(c.Row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?", a.ID()).Scan(&m.Now, &m.Confirmed, &m.Asked))
+		return kernel.OrNotFound(c.Row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?",
+			a.ID()).Scan(&m.Now, &m.Confirmed, &m.Asked))
 	})
 	return m, err
 }
 
-// queueConfirm has a link mailed to what is to be the address of a member. Where
-// somebody else has it nothing is sent, after the same work.
+// queueConfirm queues a mail with a link to what is to be the address of a member. Where somebody else has
+// that address it does the same work and sends nothing.
 func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email string) error {
 	if _, err := c.Exec("UPDATE board_users SET email_asked = ? WHERE id = ?", email, user); err != nil {
 		return err
 	}
-	return s.queueLink(c, kind, email, "u.id = ? AND NOT EXISTS (SELECT 1 FROM board_users o WHERE o.email_key = ? AND o.id <> u.id)", user, mailaddress.Key(email))
+	return s.queueLink(c, kind, email, "u.id = ? AND NOT EXISTS (SELECT 1 FROM board_users o WHERE o.email_key = ?"+
+		" AND o.id <> u.id)", user, mailaddress.Key(email))
 }
 
 // AskEmail mails a link to the address that is to be the actor's, and a notice to
@@ -65,7 +67,8 @@ func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password
 		if err := p.holds(c); err != nil {
 			return err
 		}
-		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email <> '' AND u.email_key <> ?", a.ID(), mailaddress.Key(email)); err != nil {
+		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email <> '' AND u.email_key <> ?",
+			a.ID(), mailaddress.Key(email)); err != nil {
 			return err
 		}
 		return s.queueConfirm(c, confirmKind(a), a.ID(), email)
@@ -89,10 +92,11 @@ func (s *Service) AskEmailAgain(ctx context.Context, a *rights.Actor, address st
 	if email == "" {
 		return kernel.Conflict("you have no mail address that is to be confirmed")
 	}
-	return s.askLink(ctx, a.ID(), email, address, func(c store.Conn) error { return s.queueConfirm(c, confirmKind(a), a.ID(), email) })
+	return s.askLink(ctx, a.ID(), email, address,
+		func(c store.Conn) error { return s.queueConfirm(c, confirmKind(a), a.ID(), email) })
 }
 
-// confirmKind is the kind of link that confirms an address of the actor.
+// confirmKind returns the kind of link that confirms an address of the actor.
 func confirmKind(a *rights.Actor) string {
 	if a.Unconfirmed() {
 		return LinkJoin
@@ -111,7 +115,7 @@ type Confirmed struct {
 // ConfirmEmail makes the address of a link that of its member, and lets in a
 // member who has registered with it.
 func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirmed, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -126,7 +130,8 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 			return err
 		}
 		done.User, done.Email = user, linked
-		if _, err := c.Exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, email_asked = '' WHERE id = ?", linked, mailaddress.Key(linked), user); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET email = ?, email_key = ?, email_confirmed = 1, email_asked = ''"+
+			" WHERE id = ?", linked, mailaddress.Key(linked), user); err != nil {
 			return err
 		}
 		n, err := c.Exec("UPDATE board_users SET state = ? WHERE id = ? AND state = 'unconfirmed'", state, user)
@@ -149,8 +154,10 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 
 // ofMember are the tables with what a member who was never in can have.
 var ofMember = []string{
-	"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads",
-	"board_api_tokens", "board_idempotency", "board_sessions", "board_identities", "board_mails", "board_links", "board_member_posts",
+	"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads",
+	"board_forum_reads",
+	"board_api_tokens", "board_idempotency", "board_sessions", "board_identities", "board_mails", "board_links",
+	"board_member_posts",
 }
 
 // PurgeUnconfirmed removes members who never opened the link of the registration:
@@ -162,8 +169,10 @@ func (s *Service) PurgeUnconfirmed(ctx context.Context) (n int64, err error) {
 			var id int64
 			err := r.Scan(&id)
 			return id, err
-		}, "SELECT id FROM board_users u WHERE state = 'unconfirmed' AND joined_at <= ? AND NOT EXISTS (SELECT 1 FROM board_post_ids p WHERE p.author_id = u.id)"+
-			" AND NOT EXISTS (SELECT 1 FROM board_links l WHERE l.user_id = u.id AND l.expires_at > ?) ORDER BY joined_at LIMIT ?"+c.Lock(),
+		}, "SELECT id FROM board_users u WHERE state = 'unconfirmed' AND joined_at <= ? AND NOT EXISTS (SELECT 1"+
+			" FROM board_post_ids p WHERE p.author_id = u.id)"+
+			" AND NOT EXISTS (SELECT 1 FROM board_links l WHERE l.user_id = u.id AND l.expires_at > ?)"+
+			" ORDER BY joined_at LIMIT ?"+c.Lock(),
 			now.Add(-KeepUnconfirmed).UnixMicro(), now.UnixMicro(), UnconfirmedBatch)
 		if err != nil || len(ids) == 0 {
 			return 0, false, err

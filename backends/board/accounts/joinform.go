@@ -28,8 +28,8 @@ type JoinForm struct {
 	Answer  string // to the question, where there is one
 }
 
-// JoinStamp is the stamp of a form to join for a browser: the former one while it
-// is good, so that a form that is shown once more need not wait.
+// JoinStamp returns the stamp of a form to join, for one browser. It returns the former stamp while that is
+// good, so that a form which is shown once more need not wait again.
 func (s *Service) JoinStamp(browser, former string) string {
 	err := formguard.Check(s.Signer("formguard"), FormToJoin, browser, former, s.Now(), 0, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); err == nil || early {
@@ -46,7 +46,8 @@ func (s *Service) checkJoinForm(set *kernel.Settings, f JoinForm) error {
 	if set.FormSeconds == 0 {
 		return nil
 	}
-	err := formguard.Check(s.Signer("formguard"), FormToJoin, f.Browser, f.Stamp, s.Now(), time.Duration(set.FormSeconds)*time.Second, joinFormLasts)
+	err := formguard.Check(s.Signer("formguard"), FormToJoin, f.Browser, f.Stamp, s.Now(),
+		time.Duration(set.FormSeconds)*time.Second, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); early {
 		return kernel.Invalid("", "early", "the form was sent faster than people type; wait some seconds and send it again")
 	}
@@ -58,7 +59,9 @@ func (s *Service) checkJoinForm(set *kernel.Settings, f JoinForm) error {
 
 // tryAnswer refuses a wrong answer to the board's question, and counts it. After
 // too many a right one waits, too: it may be a guess.
-func tryAnswer(c store.Conn, set *kernel.Settings, answer, address string, now time.Time) (wrong bool, wait time.Duration, err error) {
+func tryAnswer(
+	c store.Conn, set *kernel.Settings, answer, address string, now time.Time,
+) (wrong bool, wait time.Duration, err error) {
 	if set.Question == "" {
 		return false, 0, nil
 	}

@@ -36,8 +36,8 @@ const (
 // LinkSource marks the mails of links.
 const LinkSource = "link"
 
-// linkLasts is how long a link of a kind works after it was asked for. Who joins
-// may read mails the next day.
+// linkLasts returns how long a link of a kind works after it was asked for. A link to join works longest, as
+// its reader may not open it before the next day.
 func linkLasts(kind string) time.Duration {
 	if kind == LinkJoin {
 		return 24 * time.Hour
@@ -45,7 +45,7 @@ func linkLasts(kind string) time.Duration {
 	return time.Hour
 }
 
-// Links are where they are kept.
+// Links keeps the links that were mailed.
 var Links = maillink.Store[int64]{Table: "board_links", Notices: []string{LinkNotice, LinkKnown}}
 
 // How many links may be asked for, to an address, by a client, by a network of
@@ -71,16 +71,20 @@ func errNoMail(instead string) error {
 	return kernel.Forbidden("email", "no_mail", "this board sends no mails; "+instead)
 }
 
-// errLink is the one answer to a secret that opens nothing.
+// errLink returns the one answer to a secret that opens nothing.
 func errLink() error {
-	return apierror.New(http.StatusGone, "not_found", "this link was used already, is too old, a newer mail has another one, or the account has changed since")
+	return apierror.New(http.StatusGone, "not_found",
+		"this link was used already, is too old, a newer mail has another one, or the account has changed since")
 }
 
 // tryLink counts that somebody asks for a link. Where that is too often it says
 // how long to wait. What a client asks for beyond its own limit is not counted for its
 // network: others there may ask.
 func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Duration, err error) {
-	for _, count := range []attempts.Count{linksBy.Of(address), LinksFrom.Of(formguard.Network(address)), linksTo.Of(mailaddress.Key(email))} {
+	for _, count := range []attempts.Count{
+		linksBy.Of(address), LinksFrom.Of(formguard.Network(address)),
+		linksTo.Of(mailaddress.Key(email)),
+	} {
 		if wait, err = count.Try(c, now); err != nil || wait > 0 {
 			return wait, err
 		}
@@ -88,18 +92,20 @@ func tryLink(c store.Conn, email, address string, now time.Time) (wait time.Dura
 	return 0, nil
 }
 
-// queueLink has a link mailed to the member u that the condition finds, at
-// another address than the member's where one is given. It does the same work
-// when there is nobody.
+// queueLink queues a mail with a link to the member u that the condition finds. It goes to the member's
+// address, or to email where that is not empty. It does the same work when the condition finds nobody.
 func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ...any) error {
 	now := s.Now()
 	id, err := Links.Ask(c, kind, now.Add(linkLasts(kind)),
-		"SELECT u.id AS user_id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email) AS email FROM board_users u WHERE "+condition, append([]any{email}, args...)...)
+		"SELECT u.id AS user_id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email) AS email FROM board_users u WHERE "+
+			condition, append([]any{email}, args...)...)
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at)"+
-		" SELECT user_id, kind, CAST(? AS TEXT), id, 0, 0, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_links WHERE id = ?", LinkSource, now.UnixMicro(), now.UnixMicro(), id)
+	_, err = c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
+		" created_at)"+
+		" SELECT user_id, kind, CAST(? AS TEXT), id, 0, 0, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_links"+
+		" WHERE id = ?", LinkSource, now.UnixMicro(), now.UnixMicro(), id)
 	return err
 }
 
@@ -125,7 +131,7 @@ func (s *Service) takeLink(c store.Conn, secret string, kinds ...string) (user i
 	return l.User, l.Email, gone(err)
 }
 
-// gone has the answer for a link that opens nothing.
+// gone turns maillink.ErrGone into the answer for a link that opens nothing.
 func gone(err error) error {
 	if errors.Is(err, maillink.ErrGone) {
 		return errLink()

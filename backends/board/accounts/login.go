@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// attemptLimit is how often something may be tried within a time.
+// attemptLimit returns a limit of how often something may be tried within a time.
 func attemptLimit(what string, most int64, within time.Duration) attempts.Limit {
 	return attempts.Limit{Table: "board_attempts", What: what, Most: most, Within: within}
 }
@@ -41,7 +41,7 @@ func errWait(wait time.Duration, what string) error {
 	}
 }
 
-// errLogin is the one answer to a wrong name and to a wrong password.
+// errLogin returns the one answer to a wrong name and to a wrong password.
 func errLogin() error {
 	return kernel.Invalid("password", "wrong", "the name or the password is wrong")
 }
@@ -60,7 +60,8 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 	a := &rights.Actor{User: user}
 	if err := a.CheckBlocked(s.Moment()); err != nil && !a.Unconfirmed() {
 		if user.State == "awaiting" {
-			return "", apierror.New(http.StatusForbidden, "owner_unavailable", "an administrator has not let you in yet; come back later")
+			return "", apierror.New(http.StatusForbidden, "owner_unavailable",
+				"an administrator has not let you in yet; come back later")
 		}
 		return "", err
 	}
@@ -112,7 +113,8 @@ type proof struct {
 func (p proof) holds(c store.Conn) error {
 	var hash, state string
 	var until kernel.Moment
-	err := c.Row("SELECT password_hash, state, COALESCE(banned_until, 0) FROM board_users WHERE id = ?"+c.Lock(), p.user.ID).Scan(&hash, &state, &until)
+	err := c.Row("SELECT password_hash, state, COALESCE(banned_until, 0) FROM board_users WHERE id = ?"+
+		c.Lock(), p.user.ID).Scan(&hash, &state, &until)
 	if err != nil {
 		return err
 	}
@@ -148,8 +150,10 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 				return err
 			}
 		}
-		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_hash FROM board_users u WHERE u.username_key = ? OR u.email_key = ?"+
-			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailaddress.Key(name), text.Fold(name)), &stored)
+		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_hash FROM board_users u"+
+			" WHERE u.username_key = ? OR u.email_key = ?"+
+			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailaddress.Key(name),
+			text.Fold(name)), &stored)
 		if errors.Is(err, sql.ErrNoRows) {
 			user, err = nil, nil
 		}
@@ -177,7 +181,8 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 	raced := false
 	err = s.Write(ctx, func(c store.Conn) error {
 		if now != stored {
-			changed, err := c.Exec("UPDATE board_users SET password_hash = ? WHERE id = ? AND password_hash = ?", now, user.ID, stored)
+			changed, err := c.Exec("UPDATE board_users SET password_hash = ? WHERE id = ? AND password_hash = ?",
+				now, user.ID, stored)
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,8 @@ func (s *Service) Profile(ctx context.Context, a *rights.Actor, id int64) (u *ri
 		if u, err = rights.LoadUser(c, id); err != nil {
 			return err
 		}
-		if u.State == "deleted" || u.State == "awaiting" || u.State == "unconfirmed" || !a.May(rights.ProfileView) && a.ID() != id {
+		if u.State == "deleted" || u.State == "awaiting" || u.State == "unconfirmed" || !a.May(rights.ProfileView) &&
+			a.ID() != id {
 			return kernel.NotFound()
 		}
 		u.PostCount, err = content.PostsSeen(c, a, id)

@@ -67,7 +67,8 @@ func nameTaken(c store.Conn, name string) error {
 	for _, key := range keys {
 		args = append(args, key)
 	}
-	err := c.Row("SELECT count(*) FROM board_names WHERE clashes = 0 AND skeleton IN ("+kernel.Marks(len(keys))+")", args...).Scan(&alike)
+	err := c.Row("SELECT count(*) FROM board_names WHERE clashes = 0 AND skeleton IN ("+kernel.Marks(len(keys))+")",
+		args...).Scan(&alike)
 	switch {
 	case err != nil:
 		return err
@@ -86,12 +87,14 @@ func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes boo
 		clash := "0"
 		args := []any{user, key}
 		if mayClash {
-			clash = "CASE WHEN EXISTS (SELECT 1 FROM board_names WHERE skeleton = ? AND clashes = 0 AND user_id <> ?) THEN 1 ELSE 0 END"
+			clash = "CASE WHEN EXISTS (SELECT 1 FROM board_names WHERE skeleton = ? AND clashes = 0 AND user_id <> ?) THEN 1" +
+				" ELSE 0 END"
 			args = append(args, key, user)
 		}
 		var clashed int
 		err := c.Row("INSERT INTO board_names (user_id, skeleton, clashes) SELECT CAST(? AS BIGINT), CAST(? AS TEXT), "+clash+
-			" WHERE 1 = 1 ON CONFLICT (user_id, skeleton) DO UPDATE SET clashes = board_names.clashes RETURNING clashes", args...).Scan(&clashed)
+			" WHERE 1 = 1 ON CONFLICT (user_id, skeleton) DO UPDATE SET clashes = board_names.clashes RETURNING clashes",
+			args...).Scan(&clashed)
 		if err != nil {
 			return false, err
 		}
@@ -103,18 +106,20 @@ func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes boo
 // FreeNames frees the name of a member, for the next one who clashes with it.
 func FreeNames(c store.Conn, user int64) error {
 	var keys []any
-	err := c.All("DELETE FROM board_names WHERE user_id = ? RETURNING skeleton, clashes", []any{user}, func(r store.Row) error {
-		var key string
-		var clashed bool
-		err := r.Scan(&key, &clashed)
-		if !clashed {
-			keys = append(keys, key)
-		}
-		return err
-	})
+	err := c.All("DELETE FROM board_names WHERE user_id = ? RETURNING skeleton, clashes",
+		[]any{user}, func(r store.Row) error {
+			var key string
+			var clashed bool
+			err := r.Scan(&key, &clashed)
+			if !clashed {
+				keys = append(keys, key)
+			}
+			return err
+		})
 	for _, key := range keys {
 		if err == nil {
-			_, err = c.Exec("UPDATE board_names SET clashes = 0 WHERE skeleton = ? AND user_id = (SELECT min(user_id) FROM board_names WHERE skeleton = ? AND clashes = 1)", key, key)
+			_, err = c.Exec("UPDATE board_names SET clashes = 0 WHERE skeleton = ? AND user_id = (SELECT min(user_id)"+
+				" FROM board_names WHERE skeleton = ? AND clashes = 1)", key, key)
 		}
 	}
 	return err
@@ -138,7 +143,11 @@ func namesFilled(c store.Conn) error {
 // node, and tells how many it did.
 func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	var state string
-	if err := s.Read(ctx, func(c store.Conn) (err error) { state, err = kernel.StoredSetting(c, SettingNames); return err }); err != nil || state == NamesAll {
+	if err := s.Read(ctx, func(c store.Conn) (err error) {
+		state, err = kernel.StoredSetting(c,
+			SettingNames)
+		return err
+	}); err != nil || state == NamesAll {
 		return 0, err
 	}
 	for clashes := 0; ; {
@@ -153,7 +162,8 @@ func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 				continue
 			}
 			if clashes++; clashes <= namesLogged {
-				s.Logger.Warn("the name of a member looks like another's; the page /admin/names has all", zap.Int64("member", m.id), zap.String("name", m.name))
+				s.Logger.Warn("the name of a member looks like another's; the page /admin/names has all",
+					zap.Int64("member", m.id), zap.String("name", m.name))
 			}
 		}
 	}
@@ -168,11 +178,13 @@ type namedMember struct {
 // fillNames does the next batch; none: nothing is left. Its row of the settings
 // keeps other nodes from doing the same.
 func fillNames(c store.Conn) (batch []namedMember, err error) {
-	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING", SettingNames); err != nil {
+	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
+		SettingNames); err != nil {
 		return nil, err
 	}
 	var state string
-	if err := c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), SettingNames).Scan(&state); err != nil || state == NamesAll {
+	if err := c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), SettingNames).Scan(&state); err != nil ||
+		state == NamesAll {
 		return nil, err
 	}
 	last, err := strconv.ParseInt(state, 10, 64)
@@ -180,12 +192,13 @@ func fillNames(c store.Conn) (batch []namedMember, err error) {
 		return nil, kernel.Wrap("the setting "+SettingNames, err)
 	}
 	// Who was never let in and is deleted has no name any more: the key begins with @.
-	err = c.All("SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?", []any{last, NamesBatch}, func(r store.Row) error {
-		var m namedMember
-		err := r.Scan(&m.id, &m.name)
-		batch = append(batch, m)
-		return err
-	})
+	err = c.All("SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?",
+		[]any{last, NamesBatch}, func(r store.Row) error {
+			var m namedMember
+			err := r.Scan(&m.id, &m.name)
+			batch = append(batch, m)
+			return err
+		})
 	next := NamesAll
 	for i := range batch {
 		if err == nil {

@@ -38,8 +38,10 @@ func addMember(c store.Conn, u NewUser) (id int64, err error) {
 	if u.Email != "" {
 		key = mailaddress.Key(u.Email)
 	}
-	err = c.Row("INSERT INTO board_users (username, username_key, email, email_key, email_confirmed, password_hash, state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-		text.Normal(u.Name), text.Fold(u.Name), u.Email, key, kernel.Bool(u.Confirmed && u.Email != ""), u.Password, u.State, kernel.Bool(u.Moderated), u.Posts, u.Now).Scan(&id)
+	err = c.Row("INSERT INTO board_users (username, username_key, email, email_key, email_confirmed, password_hash,"+
+		" state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+		text.Normal(u.Name), text.Fold(u.Name), u.Email, key, kernel.Bool(u.Confirmed && u.Email != ""), u.Password, u.State,
+		kernel.Bool(u.Moderated), u.Posts, u.Now).Scan(&id)
 	if err != nil {
 		return 0, err
 	}
@@ -50,7 +52,8 @@ func addMember(c store.Conn, u NewUser) (id int64, err error) {
 		return 0, err
 	}
 	for _, name := range u.Groups {
-		n, err := c.Exec("INSERT INTO board_user_groups (user_id, group_id) SELECT ?, id FROM board_groups WHERE name = ?", id, name)
+		n, err := c.Exec("INSERT INTO board_user_groups (user_id, group_id) SELECT ?, id FROM board_groups WHERE name = ?",
+			id, name)
 		if err != nil {
 			return 0, err
 		}

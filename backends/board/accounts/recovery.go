@@ -27,7 +27,9 @@ func (s *Service) AskReset(ctx context.Context, email, address string) error {
 
 // askLink queues links that a member asks for, unless there were too many; user 0:
 // somebody who is not signed in.
-func (s *Service) askLink(ctx context.Context, user int64, email, address string, queue func(c store.Conn) error) error {
+func (s *Service) askLink(
+	ctx context.Context, user int64, email, address string, queue func(c store.Conn) error,
+) error {
 	var wait time.Duration
 	var what string
 	err := s.Write(ctx, func(c store.Conn) (err error) {
@@ -69,10 +71,12 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 			return err
 		}
 		// Who opened the link reads the mails of the address.
-		if _, err := c.Exec("UPDATE board_users SET email_confirmed = 1 WHERE id = ? AND email_key = ?", user, mailaddress.Key(email)); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET email_confirmed = 1 WHERE id = ? AND email_key = ?",
+			user, mailaddress.Key(email)); err != nil {
 			return err
 		}
-		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?", hash, user); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?",
+			hash, user); err != nil {
 			return err
 		}
 		if err := EndSessions(c, user); err != nil {

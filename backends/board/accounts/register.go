@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
@@ -34,7 +33,7 @@ type Registered struct {
 // once the link that goes there was opened, and the answer is the same where
 // somebody has it: that member is told by mail.
 func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -110,7 +109,9 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 
 // tryRegister counts that a client registers, a wrong answer, and that a mail is
 // asked for, which nobody does whose name is taken.
-func (s *Service) tryRegister(ctx context.Context, set *kernel.Settings, m NewMember, name, email string, mails bool) error {
+func (s *Service) tryRegister(
+	ctx context.Context, set *kernel.Settings, m NewMember, name, email string, mails bool,
+) error {
 	var wait time.Duration
 	var wrong bool
 	var refusal error // what was counted stays
@@ -155,8 +156,8 @@ func nameFree(c store.Conn, name string) error {
 	return nameTaken(c, name)
 }
 
-// queueJoin has the link mailed that lets a new member in, or tells the member who
-// has the address.
+// queueJoin queues a mail with the link that lets a new member in. Where a member has the address already,
+// that member is told instead.
 func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
 	if err := s.queueLink(c, LinkKnown, "", "u.email_key = ?", mailaddress.Key(email)); err != nil {
 		return err
@@ -164,7 +165,7 @@ func (s *Service) queueJoin(c store.Conn, user int64, email string) error {
 	return s.queueConfirm(c, LinkJoin, user, email)
 }
 
-// emailTaken refuses a mail address that somebody has; empty: none is stored.
+// emailTaken refuses a mail address that somebody has. No address, which is empty, is free.
 func emailTaken(c store.Conn, email string) error {
 	if email == "" {
 		return nil
@@ -206,7 +207,7 @@ func (s *Service) EmitRegistered(c store.Conn, user int64) error {
 	if err != nil {
 		return err
 	}
-	return s.Hooks.Emit(c, posts.TopicUserRegistered, e)
+	return s.Hooks.Emit(c, kernel.TopicUserRegistered, e)
 }
 
 type userEvent struct {

@@ -41,7 +41,7 @@ func (n *Session) Fresh(now time.Time) bool {
 // is the guest, and the session is nil.
 func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Session, error) {
 	if secret.Hash(cookie) == "" {
-		a, err := s.Guest(ctx)
+		a, err := s.rights.Guest(ctx)
 		return a, nil, err
 	}
 	now := s.Now()
@@ -52,14 +52,15 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 		if n.Session, err = sessions.Find(c, cookie, now); err != nil {
 			return err
 		}
-		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_once FROM board_users u WHERE u.id = ? AND u.state <> 'deleted'", n.User), &n.Once)
+		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_once FROM board_users u WHERE u.id = ?"+
+			" AND u.state <> 'deleted'", n.User), &n.Once)
 		if err != nil {
 			return err
 		}
 		return rights.LoadGroups(c, user)
 	})
 	if errors.Is(err, session.ErrNone) || errors.Is(err, sql.ErrNoRows) {
-		a, err := s.Guest(ctx)
+		a, err := s.rights.Guest(ctx)
 		return a, nil, err
 	}
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 			s.Logger.Warn("session not prolonged", zap.Error(err)) // reading goes on
 		}
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -30,8 +30,10 @@ import (
 // another, and would share the account. Where nobody has the address the person joins, by the rules of the board.
 // Of the managed groups the member is in those that the provider names, and in no others, but for the last
 // administrator.
-func (s *Service) SignOn(ctx context.Context, p *oidclogin.Person, managed []string, former string) (cookie string, err error) {
-	access, err := s.CurrentAccess(ctx)
+func (s *Service) SignOn(
+	ctx context.Context, p *oidclogin.Person, managed []string, former string,
+) (cookie string, err error) {
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +105,7 @@ func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error
 	})
 }
 
-// memberOf is the member that a person is, who may join by it.
+// memberOf returns the id of the member that a person is. Who is none yet may join by it.
 func (s *Service) memberOf(c store.Conn, access *rights.Access, p *oidclogin.Person) (id int64, err error) {
 	err = c.Row("SELECT user_id FROM board_identities WHERE issuer = ? AND subject = ?", p.Issuer, p.Subject).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -111,11 +113,13 @@ func (s *Service) memberOf(c store.Conn, access *rights.Access, p *oidclogin.Per
 	}
 	email, err := CheckEmail(p.Email)
 	if err != nil || !p.Confirmed {
-		return 0, apierror.New(http.StatusForbidden, "forbidden", "Your identity provider does not confirm a mail address of yours, so that nobody here can be you.")
+		return 0, apierror.New(http.StatusForbidden, "forbidden",
+			"Your identity provider does not confirm a mail address of yours, so that nobody here can be you.")
 	}
 	var confirmed bool
 	var linked int
-	err = c.Row("SELECT u.id, u.email_confirmed, (SELECT count(*) FROM board_identities i WHERE i.user_id = u.id AND i.issuer = ?) FROM board_users u WHERE u.email_key = ?"+c.Lock(),
+	err = c.Row("SELECT u.id, u.email_confirmed, (SELECT count(*) FROM board_identities i WHERE i.user_id = u.id"+
+		" AND i.issuer = ?) FROM board_users u WHERE u.email_key = ?"+c.Lock(),
 		p.Issuer, mailaddress.Key(email)).Scan(&id, &confirmed, &linked)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -125,9 +129,13 @@ func (s *Service) memberOf(c store.Conn, access *rights.Access, p *oidclogin.Per
 	case err != nil:
 		return 0, err
 	case linked > 0:
-		return 0, kernel.Conflict("another person of your identity provider had this mail address, and has the account here; an administrator can help")
+		return 0, kernel.Conflict("another person of your identity provider had this mail address, and has the" +
+			" account here;" +
+			" an administrator can help")
 	case !confirmed:
-		return 0, kernel.Conflict("there is an account with your mail address whose owner has not confirmed it; sign in with its password and confirm the address, or ask an administrator")
+		return 0, kernel.Conflict("there is an account with your mail address whose owner has not confirmed it; sign" +
+			" in with" +
+			" its password and confirm the address, or ask an administrator")
 	}
 	_, err = c.Exec("INSERT INTO board_identities (issuer, subject, user_id) VALUES (?, ?, ?)", p.Issuer, p.Subject, id)
 	return id, err
@@ -139,7 +147,10 @@ func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person,
 	if err := guest.CheckOffline(); err != nil {
 		return 0, err
 	}
-	u := NewUser{Email: email, Confirmed: true, State: "active", Groups: []string{access.Groups[access.Registered].Name}, Now: s.Moment()}
+	u := NewUser{
+		Email: email, Confirmed: true, State: "active", Groups: []string{access.Groups[access.Registered].Name},
+		Now: s.Moment(),
+	}
 	switch access.Settings.Registration {
 	case kernel.RegistrationClosed:
 		return 0, apierror.New(http.StatusForbidden, "forbidden", "this board takes no new members")
@@ -155,8 +166,8 @@ func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person,
 	return id, s.EmitRegistered(c, id)
 }
 
-// freeName is what a person can be called: by one of the names at the provider, the one of the address, and else
-// like nobody.
+// freeName returns a name for a person: the first of those at the provider that is free, else that of the
+// address, else one that nobody has.
 func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email string) (string, error) {
 	if err := namesFilled(c); err != nil {
 		return "", err
@@ -168,7 +179,10 @@ func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email str
 	}
 	for _, name := range names {
 		name, _, _ = strings.Cut(name, "@")
-		name = text.Normal(strings.Join(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" <>\"'&/\\", r) }), " "))
+		name = text.Normal(strings.Join(strings.FieldsFunc(name, func(r rune) bool {
+			return strings.ContainsRune(" <>\"'&/\\",
+				r)
+		}), " "))
 		if checkNewName(set, name) != nil {
 			continue
 		}
@@ -194,8 +208,10 @@ func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, 
 	var enter, leave []managedGroup
 	for _, name := range managed {
 		g := managedGroup{name: name}
-		err := c.Row("SELECT g.id, (g.allow_mask & ?) <> 0, EXISTS (SELECT 1 FROM board_user_groups m WHERE m.group_id = g.id AND m.user_id = ?)"+
-			" FROM board_groups g WHERE g.name = ? AND g.kind <> 'guest'", int64(rights.AdminAccess), user, name).Scan(&g.id, &g.administer, &g.member)
+		err := c.Row("SELECT g.id, (g.allow_mask & ?) <> 0, EXISTS (SELECT 1 FROM board_user_groups m"+
+			" WHERE m.group_id = g.id AND m.user_id = ?)"+
+			" FROM board_groups g WHERE g.name = ? AND g.kind <> 'guest'",
+			int64(rights.AdminAccess), user, name).Scan(&g.id, &g.administer, &g.member)
 		if errors.Is(err, sql.ErrNoRows) {
 			s.Logger.Warn("single sign-on names a group that the board does not have", zap.String("group", name))
 			continue
@@ -237,10 +253,11 @@ func enterGroup(c store.Conn, user int64, g managedGroup) error {
 // leaveGroup takes a member out of a group, unless the board would have no administrator then. That is told in both
 // logs and refuses nothing: the member must get in to make another administrator.
 func (s *Service) leaveGroup(c store.Conn, access *rights.Access, user int64, g managedGroup) error {
-	if _, err := c.Exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", user, g.id); err != nil || !g.administer {
+	if _, err := c.Exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", user, g.id); err != nil ||
+		!g.administer {
 		return err
 	}
-	if has, err := s.HasAdministrator(c); err != nil || has {
+	if has, err := s.rights.HasAdministrator(c); err != nil || has {
 		return err
 	}
 	if err := enterGroup(c, user, g); err != nil {
@@ -250,7 +267,9 @@ func (s *Service) leaveGroup(c store.Conn, access *rights.Access, user int64, g 
 	if err := c.Row("SELECT username FROM board_users WHERE id = ?", user).Scan(&name); err != nil {
 		return err
 	}
-	s.Logger.Warn("single sign-on would leave the board without an administrator: the member stays in the group", zap.String("member", name), zap.String("group", g.name))
+	s.Logger.Warn("single sign-on would leave the board without an administrator: the member stays in the group",
+		zap.String("member", name), zap.String("group", g.name))
 	nobody := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
-	return s.Note(c, nobody, "member.groups", kernel.JoinDetail(kernel.Brief(name), "stays in "+kernel.Brief(g.name)+" as the last administrator, against single sign-on"))
+	return s.rights.Note(c, nobody, "member.groups", kernel.JoinDetail(kernel.Brief(name), "stays in "+
+		kernel.Brief(g.name)+" as the last administrator, against single sign-on"))
 }

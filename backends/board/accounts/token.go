@@ -87,7 +87,7 @@ func (t *Tokens) touch(id int64, now kernel.Moment) {
 	}
 }
 
-// taken are the uses to be written.
+// taken returns the uses that are to be written, and forgets them.
 func (t *Tokens) taken() map[int64]kernel.Moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +96,7 @@ func (t *Tokens) taken() map[int64]kernel.Moment {
 	return used
 }
 
-// errToken is the one answer to every bad token; cause is for the log.
+// errToken returns the one answer to every bad token. The cause is for the log alone.
 func errToken(cause string) error {
 	return &apierror.Error{
 		Status: http.StatusUnauthorized, Code: "unauthenticated", Cause: errors.New(cause),
@@ -127,7 +127,7 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 	if !ok {
 		return nil, errToken("not the form of a token")
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +162,10 @@ func (s *Service) loadToken(ctx context.Context, lookup string) (k known, err er
 		k = known{}
 		token := new(rights.Token)
 		var hash, scopes string
-		user, err := rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", t.id, t.name, t.secret_hash, t.scopes, COALESCE(t.expires_at, 0)"+
-			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.lookup = ? AND t.revoked_at IS NULL", lookup),
+		user, err := rights.ScanUser(c.Row("SELECT "+
+			rights.UserColumns+", t.id, t.name, t.secret_hash, t.scopes, COALESCE(t.expires_at, 0)"+
+			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.lookup = ? AND t.revoked_at IS NULL",
+			lookup),
 			&token.ID, &token.Name, &hash, &scopes, &token.ExpiresAt)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -231,7 +233,8 @@ func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []stri
 	if err != nil {
 		return "", err
 	}
-	err = c.Row("SELECT count(*) FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)", user, now).Scan(&active)
+	err = c.Row("SELECT count(*) FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL"+
+		" OR expires_at > ?)", user, now).Scan(&active)
 	if err != nil {
 		return "", err
 	}
@@ -240,7 +243,8 @@ func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []stri
 		return "", err
 	}
 	if active >= set.TokensMost {
-		return "", kernel.Invalid("user", "too_many", "the member has "+kernel.Itoa(active)+" valid tokens already; revoke one first")
+		return "", kernel.Invalid("user", "too_many", "the member has "+kernel.Itoa(active)+
+			" valid tokens already; revoke one first")
 	}
 	text, lookup, hash := NewToken()
 	var expires kernel.Moment
@@ -250,8 +254,11 @@ func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []stri
 	return text, insertToken(c, user, name, lookup, hash, scopes, now, expires)
 }
 
-func insertToken(c store.Conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires kernel.Moment) error {
-	_, err := c.Exec("INSERT INTO board_api_tokens (user_id, name, lookup, secret_hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+func insertToken(
+	c store.Conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires kernel.Moment,
+) error {
+	_, err := c.Exec("INSERT INTO board_api_tokens (user_id, name, lookup, secret_hash, scopes, created_at, expires_at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?)",
 		user, name, lookup, hex.EncodeToString(hash[:]), strings.Join(scopes, " "), now, kernel.Null(expires))
 	return err
 }
@@ -272,7 +279,8 @@ func (s *Service) RevokeToken(ctx context.Context, text string) error {
 	lookup := strings.TrimPrefix(text, TokenPrefix)
 	lookup, _, _ = strings.Cut(lookup, "_")
 	err := s.Write(ctx, func(c store.Conn) error {
-		n, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE lookup = ? AND revoked_at IS NULL", s.Moment(), lookup)
+		n, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE lookup = ? AND revoked_at IS NULL",
+			s.Moment(), lookup)
 		if err != nil {
 			return err
 		}
@@ -299,7 +307,7 @@ func WriteUses(c store.Conn, by map[int64]kernel.Moment) error {
 	return nil
 }
 
-// ForgetTokens has tokens read anew.
+// ForgetTokens drops tokens from memory, so that they are read anew.
 func (s *Service) ForgetTokens(lookups ...string) { s.tokens.forget(lookups...) }
 
 // CloseTokens ends the cache of tokens.

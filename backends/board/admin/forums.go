@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -41,10 +40,10 @@ type ForumSpec struct {
 	MaxWords        int64  // 0: the board's
 }
 
-// Tag is the version of what is set.
+// Tag returns the version of what is set.
 func (f *ForumSpec) Tag() string { return kernel.Tag(f) }
 
-// NewForumSpec is what a new forum begins with.
+// NewForumSpec returns what the form of a new forum begins with.
 func NewForumSpec() ForumSpec {
 	return ForumSpec{Type: "forum", Open: true, AllowThreads: true, AllowReplies: true}
 }
@@ -61,11 +60,11 @@ type ForumRow struct {
 
 // ForumTree lists all forums, depth first.
 func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumRow, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		rows := make(map[int64]ForumRow)
 		err := c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := content.ScanCounted(r)
@@ -94,7 +93,7 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 
 // ForumByID reads a forum as administrators see it.
 func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f ForumRow, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		found, err := content.ReadForum(c, id)
 		if err == nil {
 			f = rowOf(found)
@@ -109,7 +108,8 @@ func rowOf(f *content.Forum) ForumRow {
 		ID: f.ID, Slug: f.Slug, Depth: f.Depth, Threads: f.Threads, Posts: f.Posts,
 		ForumSpec: ForumSpec{
 			Parent: f.Parent, Type: f.Kind, Title: f.Title, Description: f.Description, LinkURL: f.Link.String, Open: f.Open,
-			AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts,
+			AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads,
+			ModeratePosts:  f.ModeratePosts,
 			RequiresPrefix: f.RequiresPrefix,
 		},
 	}
@@ -176,7 +176,8 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 		if strings.HasPrefix(path+"/", own+"/") {
 			return kernel.Invalid("parent", "cycle", "a forum cannot be below itself")
 		}
-		if err := c.Row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?", own, own+"/%").Scan(&below); err != nil {
+		if err := c.Row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?",
+			own, own+"/%").Scan(&below); err != nil {
 			return err
 		}
 		levels += below
@@ -190,7 +191,7 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	return nil
 }
 
-// forumSlug is a slug that no other forum has.
+// forumSlug returns a slug that no other forum has.
 func forumSlug(c store.Conn, title string) (string, error) {
 	base := kernel.Slug(title)
 	for n := int64(1); ; n++ {
@@ -208,7 +209,7 @@ func forumSlug(c store.Conn, title string) (string, error) {
 // CreateForum adds a forum behind its siblings.
 func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
 	invalidSpec := spec.check()
-	err = s.Administer(ctx, a, func(c store.Conn) error {
+	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
 			return err
@@ -231,15 +232,17 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 		if id, err = content.AddForum(c, f); err != nil {
 			return err
 		}
-		return s.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
+		return s.rights.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
 	})
 	return id, err
 }
 
 func (f *ForumSpec) forum() content.Forum {
 	made := content.Forum{
-		Parent: f.Parent, Kind: f.Type, Title: f.Title, Description: f.Description, Link: sql.NullString{String: f.LinkURL, Valid: f.LinkURL != ""},
-		Open: f.Open, AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts,
+		Parent: f.Parent, Kind: f.Type, Title: f.Title, Description: f.Description,
+		Link: sql.NullString{String: f.LinkURL, Valid: f.LinkURL != ""},
+		Open: f.Open, AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads,
+		ModeratePosts:  f.ModeratePosts,
 		RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords,
 	}
 	if f.FloodSeconds != nil {
@@ -252,7 +255,7 @@ func (f *ForumSpec) forum() content.Forum {
 // that one, and all below it comes along.
 func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec ForumSpec, match rest.Match) error {
 	invalidSpec := spec.check()
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		old, err := content.ReadForum(c, id)
 		if err != nil {
 			return err
@@ -281,14 +284,18 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 			}
 		}
 		f := spec.forum()
-		_, err = c.Exec("UPDATE board_forums SET type = ?, title = ?, description = ?, link_url = ?, is_open = ?, allow_threads = ?, allow_replies = ?,"+
-			" moderate_threads = ?, moderate_posts = ?, requires_prefix = ?, flood_seconds = ?, min_words = ?, max_words = ? WHERE id = ?",
-			f.Kind, f.Title, f.Description, f.Link, kernel.Bool(f.Open), kernel.Bool(f.AllowThreads), kernel.Bool(f.AllowReplies),
-			kernel.Bool(f.ModerateThreads), kernel.Bool(f.ModeratePosts), kernel.Bool(f.RequiresPrefix), f.FloodSeconds, kernel.Null(f.MinWords), kernel.Null(f.MaxWords), id)
+		_, err = c.Exec("UPDATE board_forums"+
+			" SET type = ?, title = ?, description = ?, link_url = ?, is_open = ?, allow_threads = ?, allow_replies = ?,"+
+			" moderate_threads = ?, moderate_posts = ?, requires_prefix = ?, flood_seconds = ?, min_words = ?, max_words = ?"+
+			" WHERE id = ?",
+			f.Kind, f.Title, f.Description, f.Link, kernel.Bool(f.Open), kernel.Bool(f.AllowThreads),
+			kernel.Bool(f.AllowReplies),
+			kernel.Bool(f.ModerateThreads), kernel.Bool(f.ModeratePosts), kernel.Bool(f.RequiresPrefix), f.FloodSeconds,
+			kernel.Null(f.MinWords), kernel.Null(f.MaxWords), id)
 		if err != nil {
 			return err
 		}
-		return s.NoteIn(c, a, "forum.edit", id, posts.InLog(before.Differences(&spec)))
+		return s.rights.NoteIn(c, a, "forum.edit", id, posts.InLog(before.Differences(&spec)))
 	})
 }
 
@@ -304,38 +311,6 @@ func mayBecome(c store.Conn, id int64, kind string) error {
 		return kernel.Invalid("type", "has_forums", "nothing can be below a link, and there is something below this forum")
 	}
 	return nil
-}
-
-// contents tells what a forum holds.
-func contents(c store.Conn, id int64) (threads, children bool, err error) {
-	err = c.Row("SELECT (SELECT count(*) FROM (SELECT 1 FROM board_threads WHERE forum_id = ? LIMIT 1) t) > 0,"+
-		" (SELECT count(*) FROM (SELECT 1 FROM board_forums WHERE parent_id = ? LIMIT 1) f) > 0", id, id).Scan(&threads, &children)
-	return threads, children, err
-}
-
-// reparent puts a forum, and with it all below, under another parent.
-func reparent(c store.Conn, id, parent int64) error {
-	var path, above string
-	if err := c.Row("SELECT path FROM board_forums WHERE id = ?", id).Scan(&path); err != nil {
-		return err
-	}
-	if parent != 0 {
-		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", parent).Scan(&above); err != nil {
-			return err
-		}
-	}
-	to := above + "/" + kernel.Itoa(id)
-	var position int64
-	if err := c.Row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?", parent).Scan(&position); err != nil {
-		return err
-	}
-	if _, err := c.Exec("UPDATE board_forums SET parent_id = ?, position = ? WHERE id = ?", kernel.Null(parent), position, id); err != nil {
-		return err
-	}
-	deeper := strings.Count(to, "/") - strings.Count(path, "/")
-	_, err := c.Exec("UPDATE board_forums SET path = ? || substr(path, ?), depth = depth + ? WHERE path = ? OR path LIKE ?",
-		to, len(path)+1, deeper, path, path+"/%")
-	return err
 }
 
 // Differences lists what differs.
@@ -361,68 +336,5 @@ func (f *ForumSpec) Differences(to *ForumSpec) []posts.Difference {
 		{What: "flood seconds", From: flood(f.FloodSeconds), To: flood(to.FloodSeconds)},
 		{What: "least words", From: kernel.Itoa(f.MinWords), To: kernel.Itoa(to.MinWords)},
 		{What: "most words", From: kernel.Itoa(f.MaxWords), To: kernel.Itoa(to.MaxWords)},
-	})
-}
-
-// ShiftForum moves a forum one place up (-1) or down (1) among its siblings.
-func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by int) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
-		f, err := content.ReadForum(c, id)
-		if err != nil {
-			return err
-		}
-		var siblings []int64
-		err = c.All("SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id", []any{f.Parent}, func(r store.Row) error {
-			var sibling int64
-			err := r.Scan(&sibling)
-			siblings = append(siblings, sibling)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		at := slices.Index(siblings, id)
-		to := max(0, min(at+by, len(siblings)-1))
-		if to == at {
-			return nil
-		}
-		siblings = slices.Insert(slices.Delete(siblings, at, at+1), to, id)
-		for i, sibling := range siblings {
-			if _, err := c.Exec("UPDATE board_forums SET position = ? WHERE id = ?", i+1, sibling); err != nil {
-				return err
-			}
-		}
-		return s.NoteIn(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
-	})
-}
-
-// DeleteForum removes a forum that holds nothing.
-func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
-		f, err := content.ReadForum(c, id)
-		if err != nil {
-			return err
-		}
-		threads, children, err := contents(c, id)
-		switch {
-		case err != nil:
-			return err
-		case threads:
-			return kernel.Conflict("the forum has threads, deleted ones count too: move them first")
-		case children:
-			return kernel.Conflict("there are forums below this one: move or delete them first")
-		}
-		for _, table := range []string{"board_forum_overrides", "board_forum_moderators", "board_prefix_forums", "board_forum_reads", "board_member_posts"} {
-			if _, err := c.Exec("DELETE FROM "+table+" WHERE forum_id = ?", id); err != nil {
-				return err
-			}
-		}
-		if _, err := c.Exec("DELETE FROM board_subscriptions WHERE target = 'forum' AND target_id = ?", id); err != nil {
-			return err
-		}
-		if _, err := c.Exec("DELETE FROM board_forums WHERE id = ?", id); err != nil {
-			return err
-		}
-		return s.NoteIn(c, a, "forum.delete", id, kernel.Brief(f.Title))
 	})
 }

@@ -29,7 +29,7 @@ type GroupSpec struct {
 	PostsPerDay int64 // 0: no limit
 }
 
-// Tag is the version of what is set.
+// Tag returns the version of what is set.
 func (g *GroupSpec) Tag() string { return kernel.Tag(g) }
 
 // Differences lists what differs, rights one by one.
@@ -41,10 +41,16 @@ func (g *GroupSpec) Differences(to *GroupSpec) []posts.Difference {
 		posts.Difference{What: "posts a day", From: kernel.Itoa(g.PostsPerDay), To: kernel.Itoa(to.PostsPerDay)},
 	)
 	for _, right := range Rights() {
-		list = append(list, posts.Difference{What: right.Label, From: yes(g.Allow.Has(right.Mask())), To: yes(to.Allow.Has(right.Mask()))})
+		list = append(list, posts.Difference{
+			What: right.Label, From: yes(g.Allow.Has(right.Mask())),
+			To: yes(to.Allow.Has(right.Mask())),
+		})
 	}
 	for _, right := range Restrictions() {
-		list = append(list, posts.Difference{What: right.Label, From: yes(g.Restrict.Has(right.Mask())), To: yes(to.Restrict.Has(right.Mask()))})
+		list = append(list, posts.Difference{
+			What: right.Label, From: yes(g.Restrict.Has(right.Mask())),
+			To: yes(to.Restrict.Has(right.Mask())),
+		})
 	}
 	return posts.Differences(list)
 }
@@ -65,7 +71,7 @@ type GroupRow struct {
 
 // Groups lists the groups.
 func (s *Service) Groups(ctx context.Context, a *rights.Actor) (list []GroupRow, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All(groupRows+" ORDER BY id", nil, func(r store.Row) error {
 			g, err := scanGroup(r)
@@ -76,7 +82,8 @@ func (s *Service) Groups(ctx context.Context, a *rights.Actor) (list []GroupRow,
 	return list, err
 }
 
-const groupRows = "SELECT id, kind, name, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups"
+const groupRows = "SELECT id, kind, name, allow_mask, restrict_mask, edit_window_min, max_posts_per_day" +
+	" FROM board_groups"
 
 func scanGroup(r store.Row) (g GroupRow, err error) {
 	return g, r.Scan(&g.ID, &g.Kind, &g.Name, &g.Allow, &g.Restrict, &g.EditWindow, &g.PostsPerDay)
@@ -106,7 +113,7 @@ func (g *GroupSpec) check(kind string) error {
 
 // CreateGroup adds a group of the board's own.
 func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSpec) (id int64, err error) {
-	err = s.Administer(ctx, a, func(c store.Conn) error {
+	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_groups").Scan(&count); err != nil {
 			return err
@@ -120,12 +127,13 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 		if err := groupNameFree(c, spec.Name, 0); err != nil {
 			return err
 		}
-		err := c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) RETURNING id",
+		err := c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day)"+
+			" VALUES (?, 'custom', ?, ?, ?, ?) RETURNING id",
 			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay).Scan(&id)
 		if err != nil {
 			return err
 		}
-		return s.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
+		return s.rights.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
 	})
 	return id, err
 }
@@ -143,7 +151,7 @@ func groupNameFree(c store.Conn, name string, but int64) error {
 
 // EditGroup changes a group. Those that a board begins with keep their names.
 func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec GroupSpec, match rest.Match) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		g, err := groupByID(c, id)
 		if err != nil {
 			return err
@@ -163,12 +171,13 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 		if err := match.Check(g.Tag()); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE board_groups SET name = ?, allow_mask = ?, restrict_mask = ?, edit_window_min = ?, max_posts_per_day = ? WHERE id = ?",
+		_, err = c.Exec("UPDATE board_groups"+
+			" SET name = ?, allow_mask = ?, restrict_mask = ?, edit_window_min = ?, max_posts_per_day = ? WHERE id = ?",
 			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay, id)
 		if err != nil {
 			return err
 		}
-		return s.Note(c, a, "group.edit", g.changes(&spec))
+		return s.rights.Note(c, a, "group.edit", g.changes(&spec))
 	})
 }
 
@@ -204,7 +213,7 @@ func maskChange(from, to rights.Mask) string {
 
 // DeleteGroup removes a group of the board's own, with all that refers to it.
 func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		g, err := groupByID(c, id)
 		if err != nil {
 			return err
@@ -220,6 +229,6 @@ func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) er
 		if _, err := c.Exec("DELETE FROM board_groups WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.Note(c, a, "group.delete", kernel.Brief(g.Name))
+		return s.rights.Note(c, a, "group.delete", kernel.Brief(g.Name))
 	})
 }

@@ -38,12 +38,16 @@ type LogQuery struct {
 
 // LogActions are the actions of the log.
 var LogActions = []string{
-	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.reject", "post.restore", "reply.post", "report.close", "report.create",
+	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.reject", "post.restore",
+	"reply.post", "report.close", "report.create",
 	"thread.edit", "thread.lock", "thread.move", "thread.post", "thread.stick",
-	"filter.add", "filter.delete", "forum.create", "forum.delete", "forum.edit", "forum.look", "forum.rights", "forum.shift",
+	"filter.add", "filter.delete", "forum.create", "forum.delete", "forum.edit", "forum.look", "forum.rights",
+	"forum.shift",
 	"group.create", "group.delete", "group.edit",
-	"member.approve", "member.ban", "member.delete", "member.groups", "member.moderate", "member.password", "member.suspend", "member.unban",
-	"moderator.remove", "moderator.set", "offline.look", "prefix.create", "prefix.delete", "prefix.edit", "settings.change", "token.issue", "token.revoke",
+	"member.approve", "member.ban", "member.delete", "member.groups", "member.moderate", "member.password",
+	"member.suspend", "member.unban",
+	"moderator.remove", "moderator.set", "offline.look", "prefix.create", "prefix.delete", "prefix.edit",
+	"settings.change", "token.issue", "token.revoke",
 	"webhook.add", "webhook.delete", "webhook.enable", "webhook.rotate", "webhook.test",
 }
 
@@ -55,7 +59,7 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 	case q.Forum != 0 && a.MayAdminister():
 		forums = []any{q.Forum}
 	case !a.MayAdminister():
-		ids, err := s.Moderated(ctx, a, q.Forum)
+		ids, err := s.posts.Moderated(ctx, a, q.Forum)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -95,7 +99,8 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 			}
 			err := c.All(logColumns+where+" ORDER BY l.id DESC LIMIT ?", append(args, q.Limit+1), func(r store.Row) error {
 				var e LogEntry
-				err := r.Scan(&e.ID, &e.Actor, &e.ActorName, &e.Action, &e.Forum, &e.ForumTitle, &e.Thread, &e.Post, &e.Detail, &e.At)
+				err := r.Scan(&e.ID, &e.Actor, &e.ActorName, &e.Action, &e.Forum, &e.ForumTitle, &e.Thread, &e.Post, &e.Detail,
+					&e.At)
 				list = append(list, e)
 				return err
 			})
@@ -110,5 +115,8 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 	return list, next, err
 }
 
-const logColumns = "SELECT l.id, COALESCE(l.actor_id, 0), COALESCE((SELECT u.username FROM board_users u WHERE u.id = l.actor_id), ''), l.action, COALESCE(l.forum_id, 0)," +
-	" COALESCE((SELECT f.title FROM board_forums f WHERE f.id = l.forum_id), ''), COALESCE(l.thread_id, 0), COALESCE(l.post_id, 0), l.detail, l.at FROM board_moderation_log l WHERE "
+const logColumns = "SELECT l.id, COALESCE(l.actor_id, 0), COALESCE((SELECT u.username FROM board_users u" +
+	" WHERE u.id = l.actor_id), ''), l.action, COALESCE(l.forum_id, 0)," +
+	" COALESCE((SELECT f.title FROM board_forums f" +
+	" WHERE f.id = l.forum_id), ''), COALESCE(l.thread_id, 0), COALESCE(l.post_id, 0), l.detail, l.at" +
+	" FROM board_moderation_log l WHERE "

@@ -1,21 +1,16 @@
 package admin
 
 import (
-	"cmp"
 	"context"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
-	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // MemberRow is a member as administrators see it.
@@ -41,15 +36,14 @@ type MemberRow struct {
 // Outside reports whether the member was never let in.
 func (m MemberRow) Outside() bool { return m.State == "awaiting" || m.State == "unconfirmed" }
 
-const memberColumns = "u.id, u.username, u.email, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at," +
+const memberColumns = "u.id, u.username, u.email, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until," +
+	" 0), u.moderated, u.post_count, u.joined_at," +
 	" COALESCE(u.last_active_at, 0), COALESCE(u.last_post_at, 0), u.username_key, u.email_confirmed, u.email_asked"
 
 func scanMember(r store.Row) (m MemberRow, err error) {
-	return m, r.Scan(&m.ID, &m.Name, &m.Email, &m.State, &m.BannedUntil, &m.SuspendedUntil, &m.Moderated, &m.Posts, &m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key, &m.EmailConfirmed, &m.EmailAsked)
+	return m, r.Scan(&m.ID, &m.Name, &m.Email, &m.State, &m.BannedUntil, &m.SuspendedUntil, &m.Moderated, &m.Posts,
+		&m.JoinedAt, &m.LastActiveAt, &m.LastPostAt, &m.key, &m.EmailConfirmed, &m.EmailAsked)
 }
-
-// States are those of members.
-var States = []string{"active", "unconfirmed", "awaiting", "banned", "deleted"}
 
 // The orders of the list of members. That by names is the first one.
 const (
@@ -58,131 +52,9 @@ const (
 	MembersPosts  = "posts" // the one with the most first
 )
 
-// memberOrders are the columns of the orders, each of which has an index behind the state.
-var memberOrders = map[string]string{MembersNewest: "u.joined_at", MembersSeen: "COALESCE(u.last_active_at, 0)", MembersPosts: "u.post_count"}
-
-// MemberQuery is what members are looked for by.
-type MemberQuery struct {
-	Name  string // the name begins with it, or it is the mail address
-	State string // empty: all
-	Group int64  // 0: all
-	Sort  string // one of the orders, which counts beside neither a name nor a group; empty: by name
-	After string // the next of the page before
-	Limit int
-}
-
-// FindMembers lists members. Those of a group that not everybody is in come in the order in which they joined.
-func (s *Service) FindMembers(ctx context.Context, a *rights.Actor, q MemberQuery) (list []MemberRow, next string, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
-		list, next = nil, ""
-		if column := memberOrders[q.Sort]; column != "" && q.Name == "" && q.Group == 0 {
-			list, next, err = membersBy(c, column, q)
-			return err
-		}
-		from, where, order, args := "board_users u", "TRUE", "u.username_key", []any{}
-		add := func(condition string, values ...any) {
-			where += " AND " + condition
-			args = append(args, values...)
-		}
-		switch name := text.Fold(q.Name); {
-		case strings.Contains(name, "@"): // no name has this character
-			add("u.email_key = ?", mailaddress.Key(q.Name))
-		case name != "":
-			// Keys are compared by their bytes, so those that begin alike are one range.
-			add("u.username_key >= ? AND u.username_key < ?", name, name+"\U0010FFFF")
-		}
-		if q.Group != 0 {
-			g, err := groupByID(c, q.Group)
-			switch {
-			case kernel.NotFoundErr(err):
-				return nil
-			case err != nil:
-				return err
-			case q.Name != "" || g.Kind == "registered":
-				add("EXISTS (SELECT 1 FROM board_user_groups g WHERE g.user_id = u.id AND g.group_id = ?)", q.Group)
-			default:
-				from, order = "board_user_groups g JOIN board_users u ON u.id = g.user_id", "g.user_id"
-				add("g.group_id = ?", q.Group)
-			}
-		}
-		if q.State != "" {
-			add("u.state = ?", text.Storable(q.State))
-		}
-		if order == "g.user_id" {
-			after, _ := strconv.ParseInt(q.After, 10, 64)
-			add("g.user_id > ?", after)
-		} else {
-			add("u.username_key > ?", text.Storable(q.After))
-		}
-		err := c.All("SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+order+" LIMIT ?", append(args, q.Limit+1), func(r store.Row) error {
-			m, err := scanMember(r)
-			list = append(list, m)
-			return err
-		})
-		list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
-			if order == "g.user_id" {
-				return kernel.Itoa(m.ID)
-			}
-			return m.key
-		})
-		return err
-	})
-	return list, next, err
-}
-
-// membersByColumn is the statement for the members of a state behind a place in an order.
-func membersByColumn(column string) string {
-	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column + " < ? OR u.id < ?)" +
-		" ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
-}
-
-// place returns what an order is by.
-func (m *MemberRow) place(order string) int64 {
-	switch order {
-	case MembersNewest:
-		return int64(m.JoinedAt)
-	case MembersSeen:
-		return int64(m.LastActiveAt)
-	}
-	return m.Posts
-}
-
-// membersBy lists members by a column, the greatest first: the first ones of each state, merged, as the index of the
-// column is one of each state.
-func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, next string, err error) {
-	states := States
-	if q.State != "" {
-		states = []string{text.Storable(q.State)}
-	}
-	most, id := int64(math.MaxInt64), int64(math.MaxInt64)
-	if key, behind, ok := strings.Cut(q.After, "."); ok {
-		if most, err = strconv.ParseInt(key, 10, 64); err == nil {
-			id, err = strconv.ParseInt(behind, 10, 64)
-		}
-		if err != nil {
-			return nil, "", kernel.Invalid("after", "form", "this is no place in the list")
-		}
-	}
-	for _, state := range states {
-		err := c.All(membersByColumn(column), []any{state, most, most, id, q.Limit + 1}, func(r store.Row) error {
-			m, err := scanMember(r)
-			list = append(list, m)
-			return err
-		})
-		if err != nil {
-			return nil, "", err
-		}
-	}
-	slices.SortFunc(list, func(a, b MemberRow) int {
-		return cmp.Or(cmp.Compare(b.place(q.Sort), a.place(q.Sort)), cmp.Compare(b.ID, a.ID))
-	})
-	list, next = store.CutAt(list, q.Limit, func(m MemberRow) string { return kernel.Itoa(m.place(q.Sort)) + "." + kernel.Itoa(m.ID) })
-	return list, next, nil
-}
-
 // MemberByID reads a member as administrators see it.
 func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (m MemberRow, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		m, err = memberByID(c, id)
 		return err
 	})
@@ -201,8 +73,10 @@ func memberByID(c store.Conn, id int64) (MemberRow, error) {
 }
 
 // changeMember runs a change of a member that is not deleted.
-func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, action string, fn func(c store.Conn, m *MemberRow) (detail string, err error)) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, action string,
+	fn func(c store.Conn, m *MemberRow) (detail string, err error),
+) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		m, err := memberByID(c, id)
 		if err != nil {
 			return err
@@ -214,7 +88,7 @@ func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, a
 		if err != nil {
 			return err
 		}
-		return s.Note(c, a, action, kernel.JoinDetail(kernel.Brief(m.Name), detail))
+		return s.rights.Note(c, a, action, kernel.JoinDetail(kernel.Brief(m.Name), detail))
 	})
 }
 
@@ -228,7 +102,7 @@ func (s *Service) ApproveMember(ctx context.Context, a *rights.Actor, id int64) 
 		if _, err := c.Exec("UPDATE board_users SET state = 'active' WHERE id = ?", id); err != nil || m.State == "awaiting" {
 			return "", err
 		}
-		return "mail address not confirmed", s.EmitRegistered(c, id)
+		return "mail address not confirmed", s.accounts.EmitRegistered(c, id)
 	})
 }
 
@@ -249,7 +123,8 @@ func (s *Service) Ban(ctx context.Context, a *rights.Actor, id int64, until kern
 		if err := s.checkUntil(until); err != nil && until != 0 {
 			return "", err
 		}
-		if _, err := c.Exec("UPDATE board_users SET state = 'banned', banned_until = ? WHERE id = ?", kernel.Null(until), id); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET state = 'banned', banned_until = ? WHERE id = ?",
+			kernel.Null(until), id); err != nil {
 			return "", err
 		}
 		return kernel.JoinDetail(untilText(until), reason), accounts.EndSessions(c, id)
@@ -361,7 +236,7 @@ func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, grou
 // ResetPassword gives a member a password to be told once, and signs the member
 // out everywhere.
 func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) (once string, err error) {
-	if err := s.Administrator(a); err != nil {
+	if err := s.rights.Administrator(a); err != nil {
 		return "", err
 	}
 	once = password.Generate()
@@ -370,7 +245,8 @@ func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) 
 		return "", err
 	}
 	err = s.changeMember(ctx, a, id, "member.password", func(c store.Conn, _ *MemberRow) (string, error) {
-		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 1 WHERE id = ?", hash, id); err != nil {
+		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 1 WHERE id = ?",
+			hash, id); err != nil {
 			return "", err
 		}
 		return "", accounts.EndSessions(c, id)
@@ -395,16 +271,20 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 				return "", err
 			}
 		}
-		_, err := c.Exec("UPDATE board_users SET state = 'deleted', username_key = ?, email = '', email_key = NULL, email_confirmed = 0, email_asked = '', password_hash = '', title = '', bio = '', time_zone = 'UTC',"+
+		_, err := c.Exec("UPDATE board_users"+
+			" SET state = 'deleted', username_key = ?, email = '', email_key = NULL, email_confirmed = 0, email_asked = '',"+
+			" password_hash = '', title = '', bio = '', time_zone = 'UTC',"+
 			" last_active_at = NULL, banned_until = NULL, suspended_until = NULL WHERE id = ?", key, id)
 		if err != nil {
 			return "", err
 		}
-		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", s.Moment(), id); err != nil {
+		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL",
+			s.Moment(), id); err != nil {
 			return "", err
 		}
 		for _, table := range []string{
-			"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads", "board_forum_reads", "board_mails", "board_links",
+			"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads",
+			"board_forum_reads", "board_mails", "board_links",
 			"board_identities", "board_idempotency", "board_forum_floods",
 		} {
 			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id = ?", id); err != nil {
@@ -413,101 +293,4 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 		}
 		return "", accounts.EndSessions(c, id)
 	})
-}
-
-// TokenRow is a token as administrators see it.
-type TokenRow struct {
-	accounts.TokenInfo
-	User      int64
-	UserName  string
-	RevokedAt kernel.Moment // 0: it is not
-	Expired   bool
-}
-
-// Tokens lists tokens, newest first, also those that ended, of the member of a name or, where it is empty, of all.
-func (s *Service) Tokens(ctx context.Context, a *rights.Actor, user string, before int64, limit int) (list []TokenRow, next int64, err error) {
-	if before == 0 {
-		before = math.MaxInt64
-	}
-	err = s.Survey(ctx, a, func(c store.Conn) error {
-		list, next = nil, 0
-		where, args := "t.id < ?", []any{before}
-		if user != "" {
-			where += " AND t.user_id = (SELECT id FROM board_users WHERE username_key = ?)"
-			args = append(args, text.Fold(user))
-		}
-		err := c.All("SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0), COALESCE(t.last_used_at, 0), COALESCE(t.revoked_at, 0), t.user_id, u.username"+
-			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+where+" ORDER BY t.id DESC LIMIT ?", append(args, limit+1), func(r store.Row) error {
-			var t TokenRow
-			var scopes string
-			err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User, &t.UserName)
-			t.Scopes = rights.ScopesOf(strings.Fields(scopes))
-			t.Expired = t.ExpiresAt != 0 && t.ExpiresAt < s.Moment()
-			list = append(list, t)
-			return err
-		})
-		list, next = store.CutAt(list, limit, func(t TokenRow) int64 { return t.ID })
-		return err
-	})
-	return list, next, err
-}
-
-// IssueTokenFor makes a token of any member, and returns its text, which is not
-// kept.
-func (s *Service) IssueTokenFor(ctx context.Context, a *rights.Actor, r accounts.TokenRequest) (token string, err error) {
-	if err := s.Administrator(a); err != nil {
-		return "", err
-	}
-	if err := accounts.CheckToken(r); err != nil {
-		return "", err
-	}
-	err = s.Administer(ctx, a, func(c store.Conn) error {
-		if token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
-			return err
-		}
-		return s.Note(c, a, "token.issue", kernel.Brief(r.User)+": "+kernel.Brief(r.Name)+", "+strings.Join(rights.ScopesOf(r.Scopes), " "))
-	})
-	return token, err
-}
-
-// RevokeTokenFor ends a token of any member.
-func (s *Service) RevokeTokenFor(ctx context.Context, a *rights.Actor, id int64) error {
-	var lookup string
-	err := s.Administer(ctx, a, func(c store.Conn) error {
-		var user, name string
-		err := c.Row("SELECT t.lookup, t.name, u.username FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE t.id = ? AND t.revoked_at IS NULL", id).
-			Scan(&lookup, &name, &user)
-		if err != nil {
-			return kernel.OrNotFound(err)
-		}
-		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.Moment(), id); err != nil {
-			return err
-		}
-		return s.Note(c, a, "token.revoke", kernel.Brief(user)+": "+kernel.Brief(name))
-	})
-	s.ForgetTokens(lookup)
-	return err
-}
-
-// NameClash is a member whose name looks like that of another, who has had it for
-// longer. Both keep their names.
-type NameClash struct{ Member, Like MemberRow }
-
-// maxClashes bounds the list of them.
-const maxClashes = 500
-
-// NameClashes lists members whose names look like another's.
-func (s *Service) NameClashes(ctx context.Context, a *rights.Actor) (list []NameClash, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
-		list = nil
-		return c.All("SELECT DISTINCT u.id, u.username, u.state, u.joined_at, o.id, o.username, o.state, o.joined_at FROM board_names n JOIN board_users u ON u.id = n.user_id"+
-			" JOIN board_names h ON h.skeleton = n.skeleton AND h.clashes = 0 JOIN board_users o ON o.id = h.user_id"+
-			" WHERE n.clashes = 1 ORDER BY o.id, u.id LIMIT ?", []any{maxClashes}, func(r store.Row) error {
-			var clash NameClash
-			err := r.Scan(&clash.Member.ID, &clash.Member.Name, &clash.Member.State, &clash.Member.JoinedAt, &clash.Like.ID, &clash.Like.Name, &clash.Like.State, &clash.Like.JoinedAt)
-			list = append(list, clash)
-			return err
-		})
-	})
-	return list, err
 }

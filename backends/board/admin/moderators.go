@@ -28,7 +28,7 @@ type Moderator struct {
 	Cascades   bool // in the forums below too
 }
 
-// Name is whose rights they are.
+// Name returns the name of the member or group whose rights they are.
 func (m Moderator) Name() string {
 	if m.User != 0 {
 		return m.UserName
@@ -41,7 +41,7 @@ const ModeratorMask = rights.ModeratorMask &^ rights.RegisteredMask & forumMask
 
 // Moderators lists the moderators of all forums.
 func (s *Service) Moderators(ctx context.Context, a *rights.Actor) (list []Moderator, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		return c.All(moderatorRows+" ORDER BY f.path, m.id", nil, func(r store.Row) error {
 			m, err := scanModerator(r)
@@ -52,8 +52,10 @@ func (s *Service) Moderators(ctx context.Context, a *rights.Actor) (list []Moder
 	return list, err
 }
 
-const moderatorRows = "SELECT m.id, m.forum_id, f.title, COALESCE(m.user_id, 0), COALESCE(u.username, ''), COALESCE(m.group_id, 0), COALESCE(g.name, ''), m.rights_mask, m.cascades" +
-	" FROM board_forum_moderators m JOIN board_forums f ON f.id = m.forum_id LEFT JOIN board_users u ON u.id = m.user_id LEFT JOIN board_groups g ON g.id = m.group_id"
+const moderatorRows = "SELECT m.id, m.forum_id, f.title, COALESCE(m.user_id, 0), COALESCE(u.username, '')," +
+	" COALESCE(m.group_id, 0), COALESCE(g.name, ''), m.rights_mask, m.cascades" +
+	" FROM board_forum_moderators m JOIN board_forums f ON f.id = m.forum_id LEFT JOIN board_users u ON u.id = m.user_id" +
+	" LEFT JOIN board_groups g ON g.id = m.group_id"
 
 func scanModerator(r store.Row) (m Moderator, err error) {
 	return m, r.Scan(&m.ID, &m.Forum, &m.ForumTitle, &m.User, &m.UserName, &m.Group, &m.GroupName, &m.Rights, &m.Cascades)
@@ -62,7 +64,7 @@ func scanModerator(r store.Row) (m Moderator, err error) {
 // SetModerator gives a member, by name, or a group rights in a forum; who has
 // some there gets these instead.
 func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, m.Forum)
 		if kernel.NotFoundErr(err) {
 			return kernel.Invalid("forum", "unknown", "there is no such forum")
@@ -76,7 +78,8 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 		if m.Rights == 0 || m.Rights&^forumMask != 0 {
 			return kernel.Invalid("rights", "unknown", "a moderator needs at least one of the rights of forums")
 		}
-		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE forum_id = ? AND COALESCE(user_id, 0) = ? AND COALESCE(group_id, 0) = ?", f.ID, m.User, m.Group); err != nil {
+		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE forum_id = ? AND COALESCE(user_id, 0) = ?"+
+			" AND COALESCE(group_id, 0) = ?", f.ID, m.User, m.Group); err != nil {
 			return err
 		}
 		var count int
@@ -86,7 +89,8 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 		if count >= maxModerators {
 			return kernel.Conflict("a board has at most " + kernel.Itoa(maxModerators) + " entries of moderators; use groups")
 		}
-		_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)",
+		_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades)"+
+			" VALUES (?, ?, ?, ?, ?)",
 			f.ID, kernel.Null(m.User), kernel.Null(m.Group), m.Rights, kernel.Bool(m.Cascades))
 		if err != nil {
 			return err
@@ -95,7 +99,7 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 		if m.Cascades {
 			detail += ", in the forums below too"
 		}
-		return s.NoteIn(c, a, "moderator.set", f.ID, detail)
+		return s.rights.NoteIn(c, a, "moderator.set", f.ID, detail)
 	})
 }
 
@@ -108,7 +112,8 @@ func (m *Moderator) find(c store.Conn) (err error) {
 		m.User = 0
 		err = c.Row("SELECT name FROM board_groups WHERE id = ? AND kind <> 'guest'", m.Group).Scan(&m.GroupName)
 	default:
-		err = c.Row("SELECT id, username FROM board_users WHERE username_key = ? AND state <> 'deleted'", text.Fold(m.UserName)).Scan(&m.User, &m.UserName)
+		err = c.Row("SELECT id, username FROM board_users WHERE username_key = ? AND state <> 'deleted'",
+			text.Fold(m.UserName)).Scan(&m.User, &m.UserName)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return kernel.Invalid("user", "unknown", "there is no such member or group")
@@ -118,7 +123,7 @@ func (m *Moderator) find(c store.Conn) (err error) {
 
 // RemoveModerator takes the rights of an entry away.
 func (s *Service) RemoveModerator(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		m, err := scanModerator(c.Row(moderatorRows+" WHERE m.id = ?", id))
 		if err != nil {
 			return kernel.OrNotFound(err)
@@ -126,6 +131,6 @@ func (s *Service) RemoveModerator(ctx context.Context, a *rights.Actor, id int64
 		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.NoteIn(c, a, "moderator.remove", m.Forum, kernel.Brief(m.Name()))
+		return s.rights.NoteIn(c, a, "moderator.remove", m.Forum, kernel.Brief(m.Name()))
 	})
 }

@@ -25,13 +25,13 @@ type MatrixColumn struct {
 	Override
 }
 
-// Matrix are the rights of every group in a forum.
+// Matrix returns the rights of every group in a forum.
 func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (columns []MatrixColumn, err error) {
 	groups, err := s.Groups(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,19 +41,24 @@ func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (col
 	}
 	for _, g := range groups {
 		o := access.Overrides[[2]int64{forum, g.ID}]
-		columns = append(columns, MatrixColumn{g, access.Inherited(n.Parent, g.ID, g.Allow), Override{o.Set &^ o.Clear, o.Clear}})
+		columns = append(columns, MatrixColumn{
+			g, access.Inherited(n.Parent, g.ID, g.Allow),
+			Override{o.Set &^ o.Clear, o.Clear},
+		})
 	}
 	return columns, nil
 }
 
-// OverridesTag is the version of what a forum says of some groups.
+// OverridesTag returns the version of what a forum says of some groups.
 func OverridesTag(by map[int64]Override) string { return kernel.Tag(by) }
 
 // SetOverrides sets what a forum says of the rights of groups; the groups that
 // are not in by keep what they have. match is asked for the OverridesTag of these
 // groups.
-func (s *Service) SetOverrides(ctx context.Context, a *rights.Actor, forum int64, by map[int64]Override, match rest.Match) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+func (s *Service) SetOverrides(
+	ctx context.Context, a *rights.Actor, forum int64, by map[int64]Override, match rest.Match,
+) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		if _, err := content.ReadForum(c, forum); err != nil {
 			return err
 		}
@@ -78,9 +83,10 @@ func (s *Service) SetOverrides(ctx context.Context, a *rights.Actor, forum int64
 	})
 }
 
-// overrideOf is what a forum says of a group.
+// overrideOf returns what a forum says of a group.
 func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
-	err = c.Row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group).Scan(&o.Allow, &o.Deny)
+	err = c.Row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?",
+		forum, group).Scan(&o.Allow, &o.Deny)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -106,7 +112,8 @@ func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64,
 		_, err = c.Exec("DELETE FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group)
 	default:
 		_, err = c.Exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
-			" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask", forum, group, to.Allow, to.Deny)
+			" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask",
+			forum, group, to.Allow, to.Deny)
 	}
 	if err != nil {
 		return err
@@ -118,10 +125,10 @@ func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64,
 			detail = append(detail, right.Name+" "+after)
 		}
 	}
-	return s.NoteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
+	return s.rights.NoteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
 }
 
-// Word is what the override says of a right.
+// Word returns what the override says of a right.
 func (o Override) Word(right rights.Mask) string {
 	switch {
 	case o.Deny.Has(right):

@@ -41,13 +41,15 @@ type AuthorRecord struct {
 // recordPosts is how many posts an author's record looks at.
 const recordPosts = 100
 
-// QueuePage is Queue with what a page shows.
-func (s *Service) QueuePage(ctx context.Context, a *rights.Actor, forum, after int64, limit int) (items []QueueItem, next int64, err error) {
-	held, next, err := s.Queue(ctx, a, forum, after, limit)
+// QueuePage returns a page of the queue with what the page shows beside each post.
+func (s *Service) QueuePage(
+	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
+) (items []QueueItem, next int64, err error) {
+	held, next, err := s.posts.Queue(ctx, a, forum, after, limit)
 	if err != nil {
 		return nil, 0, err
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -55,7 +57,8 @@ func (s *Service) QueuePage(ctx context.Context, a *rights.Actor, forum, after i
 		items = nil
 		titles, records := make(map[int64]string), make(map[int64]AuthorRecord)
 		for _, h := range held {
-			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(access, a, h.Thread, content.Marks{}, s.Moment()), Reason: h.Reason, Files: h.Files, Version: h.Version}
+			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(access, a, h.Thread, content.Marks{},
+				s.Moment()), Reason: h.Reason, Files: h.Files, Version: h.Version}
 			if item.ForumTitle, err = titleOf(c, titles, h.Thread.Forum); err != nil {
 				return err
 			}
@@ -88,7 +91,8 @@ func titleOf(c store.Conn, known map[int64]string, forum int64) (string, error) 
 }
 
 func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err error) {
-	err = c.Row("SELECT id, state, moderated, joined_at FROM board_users WHERE id = ?", author).Scan(&r.ID, &r.State, &r.Moderated, &r.JoinedAt)
+	err = c.Row("SELECT id, state, moderated, joined_at FROM board_users WHERE id = ?",
+		author).Scan(&r.ID, &r.State, &r.Moderated, &r.JoinedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
 	}
@@ -98,21 +102,23 @@ func recordOf(c store.Conn, a *rights.Actor, author int64) (r AuthorRecord, err 
 	if r.Posts, err = content.PostsSeen(c, a, author); err != nil {
 		return r, err
 	}
-	return r, c.All("SELECT forum_id, visibility FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT ?", []any{author, recordPosts}, func(row store.Row) error {
-		var forum, visibility int64
-		err := row.Scan(&forum, &visibility)
-		if a.ReadsAll(forum) {
-			r.Recent++
-			r.Held += int64(kernel.Bool(visibility == rights.Unapproved))
-			r.Deleted += int64(kernel.Bool(visibility >= rights.Deleted)) // the archived ones, too
-		}
-		return err
-	})
+	return r, c.All("SELECT forum_id, visibility FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT ?",
+		[]any{author, recordPosts}, func(row store.Row) error {
+			var forum, visibility int64
+			err := row.Scan(&forum, &visibility)
+			if a.ReadsAll(forum) {
+				r.Recent++
+				r.Held += int64(kernel.Bool(visibility == rights.Unapproved))
+				r.Deleted += int64(kernel.Bool(visibility >= rights.Deleted)) // the archived ones, too
+			}
+			return err
+		})
 }
 
-// postBefore is what a post may answer to.
+// postBefore returns the visible post before another one of its thread. It is nil where there is none.
 func postBefore(c store.Conn, t *content.Thread, id int64) (*content.PostInfo, error) {
-	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id < ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID, id))
+	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
+		" AND p.id < ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -137,16 +143,18 @@ const CountMost = 100
 // QueueForums lists the forums in which the actor may approve, with how many
 // posts wait there.
 func (s *Service) QueueForums(ctx context.Context, a *rights.Actor) ([]ForumCount, error) {
-	return s.countForums(ctx, a, "SELECT count(*) FROM (SELECT 1 FROM board_post_ids WHERE forum_id = ? AND visibility = 1 LIMIT ?) q")
+	return s.countForums(ctx, a, "SELECT count(*) FROM (SELECT 1 FROM board_post_ids WHERE forum_id = ?"+
+		" AND visibility = 1 LIMIT ?) q")
 }
 
 // ReportForums lists them with how many reports are open.
 func (s *Service) ReportForums(ctx context.Context, a *rights.Actor) ([]ForumCount, error) {
-	return s.countForums(ctx, a, "SELECT count(*) FROM (SELECT 1 FROM board_reports WHERE forum_id = ? AND closed_at IS NULL LIMIT ?) q")
+	return s.countForums(ctx, a, "SELECT count(*) FROM (SELECT 1 FROM board_reports WHERE forum_id = ?"+
+		" AND closed_at IS NULL LIMIT ?) q")
 }
 
 func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement string) (list []ForumCount, err error) {
-	forums, err := s.Forums(ctx, a)
+	forums, err := s.posts.Forums(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -176,13 +184,15 @@ type AllSettled struct{ Done, Skipped, Changed int }
 
 // SettleAll approves or rejects held posts, but those that somebody else has settled
 // meanwhile, or that are not as seen says, by their ids.
-func (s *Service) SettleAll(ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string, seen map[int64]string) (n AllSettled, err error) {
+func (s *Service) SettleAll(
+	ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string, seen map[int64]string,
+) (n AllSettled, err error) {
 	if len(ids) > MaxSettled {
 		return n, kernel.Invalid("post", "too_many", "at most 100 posts at once")
 	}
-	settle := s.Reject
+	settle := s.posts.Reject
 	if approve {
-		settle = s.Approve
+		settle = s.posts.Approve
 	}
 	for _, id := range ids {
 		_, err := settle(ctx, a, id, posts.Decision{Reason: reason, Seen: seen[id]})

@@ -33,12 +33,14 @@ type ReportEntry struct {
 
 // Reports lists open reports by post, oldest first, of one forum or (0) of all in
 // which the actor may approve.
-func (s *Service) Reports(ctx context.Context, a *rights.Actor, in, after int64, limit int) (list []ReportedPost, next int64, err error) {
-	forums, err := s.Moderated(ctx, a, in)
+func (s *Service) Reports(
+	ctx context.Context, a *rights.Actor, in, after int64, limit int,
+) (list []ReportedPost, next int64, err error) {
+	forums, err := s.posts.Moderated(ctx, a, in)
 	if err != nil {
 		return nil, 0, err
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -63,7 +65,9 @@ func (s *Service) Reports(ctx context.Context, a *rights.Actor, in, after int64,
 	return list, next, err
 }
 
-func (s *Service) byPost(c store.Conn, access *rights.Access, a *rights.Actor, entries []ReportEntry) (list []ReportedPost, err error) {
+func (s *Service) byPost(
+	c store.Conn, access *rights.Access, a *rights.Actor, entries []ReportEntry,
+) (list []ReportedPost, err error) {
 	at, titles := make(map[int64]int), make(map[int64]string)
 	for _, e := range entries {
 		i, known := at[e.post]
@@ -100,7 +104,8 @@ func (s *Service) CloseReports(ctx context.Context, a *rights.Actor, post int64,
 func (s *Service) closeReports(c store.Conn, a *rights.Actor, post int64, note string) error {
 	note, noteErr := kernel.CheckReason(note)
 	var forum, thread int64
-	if err := c.Row("SELECT forum_id, thread_id FROM board_post_ids WHERE id = ?", post).Scan(&forum, &thread); err != nil {
+	if err := c.Row("SELECT forum_id, thread_id FROM board_post_ids WHERE id = ?",
+		post).Scan(&forum, &thread); err != nil {
 		return kernel.OrNotFound(err)
 	}
 	switch f := a.In(forum); {
@@ -115,14 +120,15 @@ func (s *Service) closeReports(c store.Conn, a *rights.Actor, post int64, note s
 	if noteErr != nil {
 		return noteErr
 	}
-	n, err := c.Exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ? AND closed_at IS NULL", s.Moment(), kernel.Null(a.ID()), note, post)
+	n, err := c.Exec("UPDATE board_reports SET closed_at = ?, closed_by = ?, note = ? WHERE post_id = ?"+
+		" AND closed_at IS NULL", s.Moment(), kernel.Null(a.ID()), note, post)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return kernel.Conflict("there is no open report of this post")
 	}
-	return s.Logged(c, a, "report.close", rights.ContentApprove, forum, thread, post, note)
+	return s.rights.Logged(c, a, "report.close", rights.ContentApprove, forum, thread, post, note)
 }
 
 // DeleteReported deletes a reported post and closes its reports, both or neither.
@@ -132,7 +138,7 @@ func (s *Service) DeleteReported(ctx context.Context, a *rights.Actor, post int6
 		if err != nil {
 			return err
 		}
-		if _, err := s.DeleteBy(c, a, t.ID, post, nil); err != nil {
+		if _, err := s.posts.DeleteBy(c, a, t.ID, post, nil); err != nil {
 			return err
 		}
 		return s.closeReports(c, a, post, note)

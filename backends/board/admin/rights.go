@@ -16,12 +16,13 @@ type Right struct {
 	InForums bool
 }
 
-// Mask is the right alone.
+// Mask returns the mask of the right alone.
 func (r Right) Mask() rights.Mask { return 1 << r.Bit }
 
-// Rights are all rights, in the order of the forms.
+// Rights returns all rights, in the order of the forms.
 func Rights() []Right {
-	const reading, writing, own, moderating, limits, board = "Reading", "Writing", "Own posts", "Moderating", "Passing by limits", "Board"
+	const reading, writing, own, moderating, limits, board = "Reading", "Writing", "Own posts", "Moderating",
+		"Passing by limits", "Board"
 	right := func(section, label, name string) Right {
 		bit := bits.TrailingZeros64(uint64(rights.MaskNames[name]))
 		return Right{bit, name, label, section, forumMask.Has(rights.MaskNames[name])}
@@ -64,7 +65,7 @@ func Rights() []Right {
 // forumMask are the rights that forums may allow or deny.
 const forumMask = rights.ForumSubscribe<<1 - 1 | rights.FloodBypass | rights.ModerationBypass | rights.EditWindowBypass | rights.LockBypass
 
-// Restrictions are the restrictions of groups, by their bits.
+// Restrictions returns the restrictions of groups, by their bits.
 func Restrictions() []Right {
 	return []Right{
 		{Bit: 0, Name: "thread.needsApproval", Label: "New threads wait for approval"},

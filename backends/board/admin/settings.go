@@ -13,8 +13,10 @@ import (
 
 // ChangeSettings sets what values has, by the names of AllSettings, and leaves
 // the rest. All of it is refused when something is wrong.
-func (s *Service) ChangeSettings(ctx context.Context, a *rights.Actor, values map[string]string, match rest.Match) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+func (s *Service) ChangeSettings(
+	ctx context.Context, a *rights.Actor, values map[string]string, match rest.Match,
+) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		before, err := kernel.LoadSettings(c, kernel.DefaultSettings(s.Options))
 		if err != nil {
 			return err
@@ -68,7 +70,8 @@ func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *ke
 		if to == setting.Value(&defaults) { // so that the configuration goes on to count
 			_, err = c.Exec("DELETE FROM board_settings WHERE name = ?", setting.Name)
 		} else {
-			_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", setting.Name, to)
+			_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE"+
+				" SET value = excluded.value", setting.Name, to)
 		}
 		if err != nil {
 			return err
@@ -77,5 +80,5 @@ func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *ke
 	if len(changes) == 0 {
 		return nil
 	}
-	return s.Note(c, a, "settings.change", strings.Join(changes, "; "))
+	return s.rights.Note(c, a, "settings.change", strings.Join(changes, "; "))
 }

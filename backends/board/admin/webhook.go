@@ -16,7 +16,7 @@ import (
 // Webhooks lists the webhooks. Each sees all of its topics, whatever the forum: an
 // administrator has made it.
 func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []webhook.Webhook, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list, err = s.Hooks.List(c)
 		return err
 	})
@@ -25,7 +25,9 @@ func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []webhook
 
 // AddWebhook makes a webhook and returns the secret that signs its deliveries,
 // this once.
-func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address string, topics []string) (id int64, secret string, err error) {
+func (s *Service) AddWebhook(
+	ctx context.Context, a *rights.Actor, address string, topics []string,
+) (id int64, secret string, err error) {
 	address, topics, err = s.Hooks.Check(address, topics)
 	if refused, ok := errors.AsType[*webhook.Error](err); ok {
 		return 0, "", kernel.Invalid(refused.Field, refused.Reason, refused.Message)
@@ -33,14 +35,14 @@ func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address strin
 	if err != nil {
 		return 0, "", err
 	}
-	if err := s.Administrator(a); err != nil {
+	if err := s.rights.Administrator(a); err != nil {
 		return 0, "", err
 	}
 	secret, sealed, err := s.Hooks.NewSecret(ctx, address)
 	if err != nil {
 		return 0, "", err
 	}
-	err = s.Administer(ctx, a, func(c store.Conn) error {
+	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
 		id, err = s.Hooks.Add(c, address, topics, sealed, a.User.Name)
 		if errors.Is(err, webhook.ErrMany) {
 			return kernel.Conflict("there are 20 webhooks already, delete one first")
@@ -48,7 +50,7 @@ func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address strin
 		if err != nil {
 			return err
 		}
-		return s.Note(c, a, "webhook.add", host(address)+": "+strings.Join(topics, " "))
+		return s.rights.Note(c, a, "webhook.add", host(address)+": "+strings.Join(topics, " "))
 	})
 	return id, secret, err
 }
@@ -56,9 +58,10 @@ func (s *Service) AddWebhook(ctx context.Context, a *rights.Actor, address strin
 // SetWebhook switches a webhook on or off. What waits for one that is off is
 // sent once it is on again.
 func (s *Service) SetWebhook(ctx context.Context, a *rights.Actor, id int64, enabled bool) error {
-	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled], func(c store.Conn) error {
-		return s.Hooks.Enable(c, id, enabled)
-	})
+	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled],
+		func(c store.Conn) error {
+			return s.Hooks.Enable(c, id, enabled)
+		})
 }
 
 // DeleteWebhook removes a webhook with its deliveries.
@@ -69,7 +72,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, a *rights.Actor, id int64) 
 // RotateWebhook gives a webhook a new secret, which counts at once.
 func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) (secret string, err error) {
 	var address string
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		address, err = s.Hooks.Address(c, id)
 		return kernel.OrNotFound(err)
 	})
@@ -80,7 +83,8 @@ func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) 
 	if err != nil {
 		return "", err
 	}
-	return secret, s.changeWebhook(ctx, a, id, "webhook.rotate", "", func(c store.Conn) error { return s.Hooks.SetSecret(c, id, sealed) })
+	return secret, s.changeWebhook(ctx, a, id, "webhook.rotate", "",
+		func(c store.Conn) error { return s.Hooks.SetSecret(c, id, sealed) })
 }
 
 // TestWebhook sends a webhook a message of no consequence.
@@ -94,8 +98,10 @@ func (s *Service) TestWebhook(ctx context.Context, a *rights.Actor, id int64) er
 	})
 }
 
-func (s *Service) changeWebhook(ctx context.Context, a *rights.Actor, id int64, action, detail string, fn func(c store.Conn) error) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+func (s *Service) changeWebhook(
+	ctx context.Context, a *rights.Actor, id int64, action, detail string, fn func(c store.Conn) error,
+) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		address, err := s.Hooks.Lock(c, id)
 		if err != nil {
 			return kernel.OrNotFound(err)
@@ -103,13 +109,15 @@ func (s *Service) changeWebhook(ctx context.Context, a *rights.Actor, id int64, 
 		if err := fn(c); err != nil {
 			return err
 		}
-		return s.Note(c, a, action, kernel.JoinDetail(host(address), detail))
+		return s.rights.Note(c, a, action, kernel.JoinDetail(host(address), detail))
 	})
 }
 
 // Deliveries lists the last deliveries of a webhook, newest first.
-func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, limit int) (list []webhook.Delivery, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+func (s *Service) Deliveries(
+	ctx context.Context, a *rights.Actor, id int64, limit int,
+) (list []webhook.Delivery, err error) {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list, err = s.Hooks.Deliveries(c, id, min(max(limit, 1), kernel.PageMost))
 		return err
 	})
@@ -121,7 +129,7 @@ func (s *Service) Deliver(ctx context.Context, sender *webhook.Sender) (int, err
 	return s.Hooks.Deliver(ctx, sender)
 }
 
-// host is the part of an address that may be shown: the rest may have a secret.
+// host returns the part of an address that may be shown. The rest may hold a secret.
 func host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -130,7 +138,7 @@ func host(address string) string {
 	return u.Host
 }
 
-// SealedSample is some of the sealed texts in a database.
+// SealedSample returns some of the sealed texts in a database.
 func SealedSample(ctx context.Context, db *store.DB) ([]sealed.Text, error) {
 	return webhook.SealedSample(ctx, db, "board")
 }

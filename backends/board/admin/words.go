@@ -25,7 +25,7 @@ type PrefixRow struct {
 
 // Prefixes lists the prefixes by position.
 func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) (list []PrefixRow, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
 		err := c.All("SELECT id, label, position FROM board_prefixes ORDER BY position, id", nil, func(r store.Row) error {
 			var p PrefixRow
@@ -37,12 +37,13 @@ func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) (list []PrefixR
 			return err
 		}
 		for i := range list {
-			err := c.All("SELECT forum_id FROM board_prefix_forums WHERE prefix_id = ? ORDER BY forum_id", []any{list[i].ID}, func(r store.Row) error {
-				var forum int64
-				err := r.Scan(&forum)
-				list[i].Forums = append(list[i].Forums, forum)
-				return err
-			})
+			err := c.All("SELECT forum_id FROM board_prefix_forums WHERE prefix_id = ? ORDER BY forum_id",
+				[]any{list[i].ID}, func(r store.Row) error {
+					var forum int64
+					err := r.Scan(&forum)
+					list[i].Forums = append(list[i].Forums, forum)
+					return err
+				})
 			if err != nil {
 				return err
 			}
@@ -54,7 +55,7 @@ func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) (list []PrefixR
 
 // SetPrefix adds a prefix (id 0) or changes one.
 func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		p.Label = text.Normal(p.Label)
 		switch n := utf8.RuneCountInString(p.Label); {
 		case n < 1 || n > 30 || !text.IsLine(p.Label):
@@ -65,7 +66,8 @@ func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) e
 			return kernel.Invalid("forums", "too_many", "there are not so many forums")
 		}
 		var taken, count int
-		if err := c.Row("SELECT (SELECT count(*) FROM board_prefixes WHERE label = ? AND id <> ?), (SELECT count(*) FROM board_prefixes)", p.Label, p.ID).Scan(&taken, &count); err != nil {
+		if err := c.Row("SELECT (SELECT count(*) FROM board_prefixes WHERE label = ? AND id <> ?), (SELECT count(*)"+
+			" FROM board_prefixes)", p.Label, p.ID).Scan(&taken, &count); err != nil {
 			return err
 		}
 		switch {
@@ -77,7 +79,8 @@ func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) e
 		action := "prefix.edit"
 		if p.ID == 0 {
 			action = "prefix.create"
-			if err := c.Row("INSERT INTO board_prefixes (label, position) VALUES (?, ?) RETURNING id", p.Label, p.Position).Scan(&p.ID); err != nil {
+			if err := c.Row("INSERT INTO board_prefixes (label, position) VALUES (?, ?) RETURNING id",
+				p.Label, p.Position).Scan(&p.ID); err != nil {
 				return err
 			}
 		} else {
@@ -92,7 +95,7 @@ func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) e
 		if err := offer(c, p); err != nil {
 			return err
 		}
-		return s.Note(c, a, action, kernel.Brief(p.Label)+" in "+kernel.Itoa(int64(len(p.Forums)))+" forums")
+		return s.rights.Note(c, a, action, kernel.Brief(p.Label)+" in "+kernel.Itoa(int64(len(p.Forums)))+" forums")
 	})
 }
 
@@ -102,7 +105,8 @@ func offer(c store.Conn, p PrefixRow) error {
 		return err
 	}
 	for _, forum := range p.Forums {
-		n, err := c.Exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) SELECT id, ? FROM board_forums WHERE id = ? AND type = 'forum' ON CONFLICT DO NOTHING", p.ID, forum)
+		n, err := c.Exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) SELECT id, ? FROM board_forums WHERE id = ?"+
+			" AND type = 'forum' ON CONFLICT DO NOTHING", p.ID, forum)
 		if err != nil {
 			return err
 		}
@@ -115,19 +119,20 @@ func offer(c store.Conn, p PrefixRow) error {
 
 // DeletePrefix removes a prefix; threads lose it.
 func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var label string
 		if err := c.Row("SELECT label FROM board_prefixes WHERE id = ?", id).Scan(&label); err != nil {
 			return kernel.OrNotFound(err)
 		}
 		for _, statement := range []string{
-			"UPDATE board_threads SET prefix_id = NULL WHERE prefix_id = ?", "DELETE FROM board_prefix_forums WHERE prefix_id = ?", "DELETE FROM board_prefixes WHERE id = ?",
+			"UPDATE board_threads SET prefix_id = NULL WHERE prefix_id = ?",
+			"DELETE FROM board_prefix_forums WHERE prefix_id = ?", "DELETE FROM board_prefixes WHERE id = ?",
 		} {
 			if _, err := c.Exec(statement, id); err != nil {
 				return err
 			}
 		}
-		return s.Note(c, a, "prefix.delete", kernel.Brief(label))
+		return s.rights.Note(c, a, "prefix.delete", kernel.Brief(label))
 	})
 }
 
@@ -141,23 +146,24 @@ type WordFilter struct {
 
 // WordFilters lists the word filter.
 func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) (list []WordFilter, err error) {
-	err = s.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
 		list = nil
-		return c.All("SELECT id, pattern, replacement, action FROM board_word_filters ORDER BY id", nil, func(r store.Row) error {
-			var f WordFilter
-			var action string
-			err := r.Scan(&f.ID, &f.Pattern, &f.Replacement, &action)
-			f.Hold = action == "hold"
-			list = append(list, f)
-			return err
-		})
+		return c.All("SELECT id, pattern, replacement, action FROM board_word_filters ORDER BY id",
+			nil, func(r store.Row) error {
+				var f WordFilter
+				var action string
+				err := r.Scan(&f.ID, &f.Pattern, &f.Replacement, &action)
+				f.Hold = action == "hold"
+				list = append(list, f)
+				return err
+			})
 	})
 	return list, err
 }
 
 // AddWordFilter adds a word, which counts for what is written from then on.
 func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilter) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f.Pattern, f.Replacement = text.Normal(f.Pattern), text.Normal(f.Replacement)
 		switch n := utf8.RuneCountInString(f.Pattern); {
 		case n < 2 || n > 100 || !text.IsLine(f.Pattern):
@@ -168,7 +174,8 @@ func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilt
 			f.Replacement = ""
 		}
 		var count, taken int
-		if err := c.Row("SELECT (SELECT count(*) FROM board_word_filters), (SELECT count(*) FROM board_word_filters WHERE pattern = ?)", f.Pattern).Scan(&count, &taken); err != nil {
+		if err := c.Row("SELECT (SELECT count(*) FROM board_word_filters), (SELECT count(*) FROM board_word_filters"+
+			" WHERE pattern = ?)", f.Pattern).Scan(&count, &taken); err != nil {
 			return err
 		}
 		switch {
@@ -181,16 +188,17 @@ func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilt
 		if f.Hold {
 			action, detail = "hold", kernel.Brief(f.Pattern)+" holds"
 		}
-		if _, err := c.Exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES (?, ?, ?)", f.Pattern, f.Replacement, action); err != nil {
+		if _, err := c.Exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES (?, ?, ?)",
+			f.Pattern, f.Replacement, action); err != nil {
 			return err
 		}
-		return s.Note(c, a, "filter.add", detail)
+		return s.rights.Note(c, a, "filter.add", detail)
 	})
 }
 
 // DeleteWordFilter removes a word.
 func (s *Service) DeleteWordFilter(ctx context.Context, a *rights.Actor, id int64) error {
-	return s.Administer(ctx, a, func(c store.Conn) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		var pattern string
 		if err := c.Row("SELECT pattern FROM board_word_filters WHERE id = ?", id).Scan(&pattern); err != nil {
 			return kernel.OrNotFound(err)
@@ -198,6 +206,6 @@ func (s *Service) DeleteWordFilter(ctx context.Context, a *rights.Actor, id int6
 		if _, err := c.Exec("DELETE FROM board_word_filters WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.Note(c, a, "filter.delete", kernel.Brief(pattern))
+		return s.rights.Note(c, a, "filter.delete", kernel.Brief(pattern))
 	})
 }

@@ -8,9 +8,13 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -22,7 +26,23 @@ const (
 )
 
 // service is the board that is served.
-type service struct{ *admin.Service }
+type service struct {
+	kernel      *kernel.Server
+	attachments *attachments.Service
+	following   *following.Service
+	search      *search.Service
+	posts       *posts.Service
+	accounts    *accounts.Service
+}
+
+// Options are the rooms of a board that its API serves. All are required.
+type Options struct {
+	Attachments *attachments.Service
+	Following   *following.Service
+	Search      *search.Service
+	Posts       *posts.Service
+	Accounts    *accounts.Service
+}
 
 // API serves the JSON API of a board.
 type API struct {
@@ -69,7 +89,7 @@ func (s *service) admit(c *rest.Call, route *rest.Route) error {
 	if a.Token != nil && !a.Token.Has(route.Scope) {
 		return apierror.New(http.StatusForbidden, "missing_scope", "this needs a token with the scope %s", route.Scope)
 	}
-	if err := a.CheckBlocked(s.Moment()); err != nil {
+	if err := a.CheckBlocked(s.kernel.Moment()); err != nil {
 		return err
 	}
 	if err := a.CheckOffline(); err != nil {
@@ -89,7 +109,7 @@ type envelope struct {
 	Data any `json:"data"`
 }
 
-// actor is who sends a request.
+// actor returns who sends a request.
 func actor(c *rest.Call) *rights.Actor { return c.Who.(*rights.Actor) }
 
 // handler answers a request of an actor.
@@ -117,19 +137,22 @@ func with(h handler) func(c *rest.Call) (any, error) {
 }
 
 func (s *service) locate(c *rest.Call, path string) {
-	c.W.Header().Set("Location", s.Options.BaseURL+kernel.Mount+path)
+	c.W.Header().Set("Location", s.kernel.Options.BaseURL+kernel.Mount+path)
 }
 
 // New returns the API of a board.
-func New(board *admin.Service) *API {
-	s := &service{board}
+func New(board *kernel.Server, o Options) *API {
+	s := &service{
+		kernel: board, attachments: o.Attachments, following: o.Following, search: o.Search, posts: o.Posts,
+		accounts: o.Accounts,
+	}
 	api := &API{service: s, Router: rest.NewRouter(kernel.Mount, s.routes())}
 	api.Router.Admit = s.admit
 	return api
 }
 
-// Routes is the table of the API, without its mount.
+// Routes returns the table of the API, without its mount.
 func Routes() []rest.Route { return new(service).routes() }
 
-// OpenAPI is the document of the API, OpenAPI 3.1.
+// OpenAPI returns the document of the API, OpenAPI 3.1.
 func (api *API) OpenAPI() ([]byte, error) { return api.service.openAPI() }

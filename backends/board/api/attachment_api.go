@@ -26,7 +26,8 @@ type AttachmentInfo struct {
 
 func viewAttachment(f *attachments.Attachment) AttachmentInfo {
 	return AttachmentInfo{
-		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.OrNull(f.Width), kernel.OrNull(f.Height), f.CreatedAt,
+		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.OrNull(f.Width), kernel.OrNull(f.Height),
+		f.CreatedAt,
 		kernel.Mount + "/attachments/" + kernel.Itoa(f.ID),
 	}
 }
@@ -37,7 +38,7 @@ func (s *service) getAttachments(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, err := s.Attachments(c.R.Context(), a, thread, post)
+	list, err := s.posts.Attachments(c.R.Context(), a, thread, post)
 	views := make([]AttachmentInfo, 0, len(list))
 	for i := range list {
 		views = append(views, viewAttachment(&list[i]))
@@ -55,7 +56,7 @@ func (s *service) postAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 		return nil, attachments.TooLarge(most >> 10)
 	}
 	inbound.Default.Keep(c.W, c.R)
-	f, err := s.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
+	f, err := s.posts.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (s *service) deleteAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return nil, s.Detach(c.R.Context(), a, thread, post, id)
+	return nil, s.posts.Detach(c.R.Context(), a, thread, post, id)
 }
 
 func (s *service) getAttachment(c *rest.Call, a *rights.Actor) (any, error) {
@@ -79,9 +80,9 @@ func (s *service) getAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	f, err := s.Attachment(c.R.Context(), a, id)
+	f, err := s.posts.Attachment(c.R.Context(), a, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.Download(c.R.Context(), f)
+	return s.attachments.Download(c.R.Context(), f)
 }

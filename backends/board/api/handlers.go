@@ -1,13 +1,13 @@
 package api
 
 import (
-	"context"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
@@ -34,7 +34,7 @@ func (s *service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
 }
 
 func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
-	list, err := s.Forums(c.R.Context(), a)
+	list, err := s.posts.Forums(c.R.Context(), a)
 	if err == nil {
 		c.Tell(kernel.Tag(list))
 	}
@@ -57,14 +57,14 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.Threads(c.R.Context(), a, forum, strings.Join(after, ""), most)
+	list, next, err := s.posts.Threads(c.R.Context(), a, forum, strings.Join(after, ""), most)
 	if err != nil {
 		return nil, err
 	}
 	return rest.Raw{Type: JsonType, Data: threadPage(list, next)}, nil
 }
 
-// threadPage is a ThreadPage as JSON.
+// threadPage returns a ThreadPage as JSON.
 func threadPage(list []content.ThreadInfo, next string) []byte {
 	out := make([]byte, 0, 64+448*len(list)) // few need more
 	out = content.AppendThreads(append(out, `{"data":`...), list)
@@ -86,13 +86,14 @@ type Created struct {
 func (s *service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	request := posts.NewThread{
-		Title: in.Object.Text("title"), Message: in.Object.Text("message"), Prefix: orZero(in.Nullable("prefixId")), Subscribe: orZero(in.Flag("subscribe")),
+		Title: in.Object.Text("title"), Message: in.Object.Text("message"), Prefix: orZero(in.Nullable("prefixId")),
+		Subscribe: orZero(in.Flag("subscribe")),
 	}
 	once, forum := in.once(), in.id("forumId")
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.StartThread(c.R.Context(), a, forum, request, once)
+	done, err := s.posts.StartThread(c.R.Context(), a, forum, request, once)
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +108,13 @@ func (s *service) thread(c *rest.Call, a *rights.Actor) (content.ThreadInfo, err
 	if err := in.finish(); err != nil {
 		return content.ThreadInfo{}, err
 	}
-	return s.Thread(c.R.Context(), a, id)
+	return s.posts.Thread(c.R.Context(), a, id)
 }
 
 func (s *service) getThread(c *rest.Call, a *rights.Actor) (any, error) {
 	view, err := s.thread(c, a)
 	if err == nil {
-		s.CountView(view.ID)
+		s.posts.CountView(view.ID)
 	}
 	return envelope{view}, err
 }
@@ -131,7 +132,7 @@ func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, more, err := s.Posts(c.R.Context(), a, thread, after, most)
+	list, more, err := s.posts.Posts(c.R.Context(), a, thread, after, most)
 	page := PostPage{Data: list}
 	if more {
 		page.NextAfterID = &list[len(list)-1].ID
@@ -153,7 +154,7 @@ func (s *service) postReply(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.Reply(c.R.Context(), a, thread, request, once)
+	done, err := s.posts.Reply(c.R.Context(), a, thread, request, once)
 	if err != nil {
 		return nil, err
 	}
@@ -177,14 +178,14 @@ func (s *service) patchPost(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.Edit(c.R.Context(), a, thread, id, edit)
+	done, err := s.posts.Edit(c.R.Context(), a, thread, id, edit)
 	if err == nil {
 		c.Tell(done.Tag)
 	}
 	return envelope{Edited{id, thread, done.Changed, done.Held}}, err
 }
 
-// orZero is what may have been left away.
+// orZero returns a value that may have been left away, or the zero value.
 func orZero[T any](value *T) (zero T) {
 	if value == nil {
 		return zero
@@ -198,7 +199,7 @@ func (s *service) getPost(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	view, err := s.PostInfo(c.R.Context(), a, thread, id)
+	view, err := s.posts.PostInfo(c.R.Context(), a, thread, id)
 	if err == nil {
 		c.Tell(view.Tag())
 	}
@@ -220,7 +221,7 @@ func (s *service) getRevisions(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, err := s.Revisions(c.R.Context(), a, thread, id, 0, kernel.PageMost)
+	list, err := s.posts.Revisions(c.R.Context(), a, thread, id, 0, kernel.PageMost)
 	return envelope{each(list, viewRevision)}, err
 }
 
@@ -246,115 +247,31 @@ func (s *service) deletePost(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	changed, err := s.Delete(c.R.Context(), a, thread, id, match)
+	changed, err := s.posts.Delete(c.R.Context(), a, thread, id, match)
 	return envelope{Removed{id, thread, changed}}, err
 }
 
 func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	change := posts.ThreadChange{
-		Title: in.OptionalText("title"), Prefix: in.Nullable("prefixId"), Locked: in.Flag("isLocked"), Sticky: in.Flag("isSticky"), Forum: in.Integer("forumId"),
+		Title: in.OptionalText("title"), Prefix: in.Nullable("prefixId"), Locked: in.Flag("isLocked"),
+		Sticky: in.Flag("isSticky"), Forum: in.Integer("forumId"),
 	}
 	id := in.id("threadId")
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	if err := s.Change(c.R.Context(), a, id, change); err != nil {
+	if err := s.posts.Change(c.R.Context(), a, id, change); err != nil {
 		return nil, err
 	}
 	view, err := s.thread(c, a)
 	return envelope{view}, err
 }
 
-// SubscriptionInfo is a thread that a member follows.
-type SubscriptionInfo struct {
-	ThreadID  int64          `json:"threadId"`
-	Mode      string         `json:"mode"`
-	Title     *string        `json:"title"`
-	CreatedAt *kernel.Moment `json:"createdAt"`
-}
-
-func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
-	in := bodyIfAny(c)
-	mode, id := "instant", in.id("threadId")
-	if m := in.OptionalText("mode"); m != nil {
-		mode = *m
-	}
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.Subscribe(c.R.Context(), a, id, mode)
-}
-
-func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	id := in.id("threadId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.Unsubscribe(c.R.Context(), a, id)
-}
-
-// ViewSubscription is the subscription as clients see it.
-func ViewSubscription(sub posts.Subscription) SubscriptionInfo {
-	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.OrNull(sub.CreatedAt)}
-}
-
-func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
-	list, err := s.Subscriptions(c.R.Context(), a)
-	return envelope{each(list, ViewSubscription)}, err
-}
-
-// NotificationInfo tells a member of a post.
-type NotificationInfo struct {
-	ID            int64          `json:"id"`
-	Kind          string         `json:"kind"`
-	ThreadID      int64          `json:"threadId"`
-	ThreadTitle   string         `json:"threadTitle"`
-	PostID        int64          `json:"postId"`
-	ActorUsername string         `json:"actorUsername"`
-	CreatedAt     kernel.Moment  `json:"createdAt"`
-	ReadAt        *kernel.Moment `json:"readAt"`
-}
-
-// ViewNotification is the notification as clients see it.
-func ViewNotification(n posts.Notification) NotificationInfo {
-	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, n.Created, kernel.OrNull(n.Read)}
-}
-
 // page is a list that goes on behind an id.
 type page struct {
 	Data        any    `json:"data"`
 	NextAfterID *int64 `json:"nextAfterId"`
-}
-
-func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	after, most := in.page()
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	list, next, err := s.Notifications(c.R.Context(), a, after, most)
-	return page{each(list, ViewNotification), kernel.OrNull(next)}, err
-}
-
-func (s *service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) {
-	in := withBody(c)
-	upTo := in.Required("upTo")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	n, err := s.ReadNotifications(c.R.Context(), a, upTo)
-	return envelope{map[string]int64{"read": n}}, err
-}
-
-func (s *service) readThread(c *rest.Call, a *rights.Actor) (any, error) {
-	in := withBody(c)
-	post, id := in.Required("postId"), in.id("threadId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.MarkRead(c.R.Context(), a, id, post)
 }
 
 // postReset answers the same whether anybody has the address.
@@ -364,12 +281,12 @@ func (s *service) postReset(c *rest.Call, _ *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return nil, s.AskReset(c.R.Context(), email, s.Address(c.R))
+	return nil, s.accounts.AskReset(c.R.Context(), email, s.kernel.Address(c.R))
 }
 
 // postConfirmation mails the link once more that confirms the owner's address.
 func (s *service) postConfirmation(c *rest.Call, a *rights.Actor) (any, error) {
-	return nil, s.AskEmailAgain(c.R.Context(), a, s.Address(c.R))
+	return nil, s.accounts.AskEmailAgain(c.R.Context(), a, s.kernel.Address(c.R))
 }
 
 // MemberInfo is a member as others see it.
@@ -382,7 +299,7 @@ type MemberInfo struct {
 	JoinedAt  kernel.Moment `json:"joinedAt"`
 }
 
-// Member is a member as others see it.
+// Member returns a member as others see it.
 func Member(u *rights.User) MemberInfo {
 	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, u.JoinedAt}
 }
@@ -393,7 +310,7 @@ func (s *service) getMember(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	u, err := s.Profile(c.R.Context(), a, id)
+	u, err := s.accounts.Profile(c.R.Context(), a, id)
 	if err != nil {
 		return nil, err
 	}
@@ -407,8 +324,8 @@ type FoundInfo struct {
 	Post        content.PostInfo `json:"post"`
 }
 
-// ViewFound is the post as clients see it.
-func ViewFound(f posts.Found) FoundInfo {
+// ViewFound returns a post that was found as clients see it.
+func ViewFound(f search.Found) FoundInfo {
 	return FoundInfo{f.Thread.Title, f.Thread.Forum, content.ViewPost(f.Post)}
 }
 
@@ -419,72 +336,7 @@ func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.Search(c.R.Context(), a, posts.SearchQuery{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
+	list, next, err := s.search.Find(c.R.Context(), a,
+		search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: most})
 	return page{each(list, ViewFound), kernel.OrNull(next)}, err
-}
-
-func (s *service) postReport(c *rest.Call, a *rights.Actor) (any, error) {
-	in := withBody(c)
-	reason, id := in.Object.Text("reason"), in.id("postId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	report, err := s.Report(c.R.Context(), a, id, reason)
-	return envelope{map[string]int64{"id": report, "postId": id}}, err
-}
-
-// HeldInfo is a post that waits for approval.
-type HeldInfo struct {
-	Reason      string           `json:"reason"`
-	ThreadTitle string           `json:"threadTitle"`
-	ForumID     int64            `json:"forumId"`
-	Post        content.PostInfo `json:"post"`
-}
-
-// viewHeld is the post as clients see it.
-func viewHeld(h posts.Held) HeldInfo {
-	return HeldInfo{h.Reason, h.Thread.Title, h.Thread.Forum, content.ViewPost(h.Post)}
-}
-
-func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	after, most := in.page()
-	forum := in.number("forum", 1)
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	list, next, err := s.Queue(c.R.Context(), a, forum, after, most)
-	return page{each(list, viewHeld), kernel.OrNull(next)}, err
-}
-
-func (s *service) approve(c *rest.Call, a *rights.Actor) (any, error) {
-	return s.decide(c, a, s.Approve)
-}
-
-func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) { return s.decide(c, a, s.Reject) }
-
-// decision settles a held post.
-type decision = func(ctx context.Context, a *rights.Actor, id int64, d posts.Decision) (posts.Settled, error)
-
-func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any, error) {
-	in := bodyIfAny(c)
-	reason, id, match := in.OptionalText("reason"), in.id("postId"), in.match()
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	done, err := decision(c.R.Context(), a, id, posts.Decision{Reason: orZero(reason), Match: match})
-	if err == nil {
-		c.Tell(done.Tag)
-	}
-	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
-}
-
-func (s *service) restore(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	id := in.id("postId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
-	done, err := s.Restore(c.R.Context(), a, id)
-	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
 }

@@ -20,16 +20,16 @@ type input struct {
 	unread, err error
 }
 
-// noBody is the input of a route without a body.
+// noBody returns the input of a route without a body.
 func noBody(c *rest.Call) *input { return &input{Call: c, Object: new(rest.Object)} }
 
-// withBody is that of a route with one.
+// withBody returns the input of a route with a body.
 func withBody(c *rest.Call) *input {
 	o, err := kernel.Objects.Read(c)
 	return &input{Call: c, Object: o, unread: err}
 }
 
-// bodyIfAny is withBody where it may be left away.
+// bodyIfAny returns the input of a route whose body may be left away.
 func bodyIfAny(c *rest.Call) *input {
 	o, err := kernel.Objects.ReadIfAny(c)
 	return &input{Call: c, Object: o, unread: err}
@@ -51,7 +51,7 @@ func (in *input) finish() error {
 	return in.err
 }
 
-// id is an id in the path; what is none is not found.
+// id returns an id in the path. It notes that nothing is found where the path has none there.
 func (in *input) id(name string) int64 {
 	text := in.Path(name)
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -62,10 +62,10 @@ func (in *input) id(name string) int64 {
 	return n
 }
 
-// post are the ids of a thread and a post of it in the path.
+// post returns the ids of a thread and of a post in it, out of the path.
 func (in *input) post() (thread, post int64) { return in.id("threadId"), in.id("postId") }
 
-// match is the condition of a write.
+// match returns the condition of a write.
 func (in *input) match() rest.Match {
 	m, err := in.Match()
 	in.note(err)
@@ -88,7 +88,7 @@ func (in *input) page() (after int64, most int) {
 	return in.number("after", 0), most
 }
 
-// limit is how long a page is to be.
+// limit returns how long a page is to be.
 func (in *input) limit() int {
 	if !in.R.URL.Query().Has("limit") {
 		return pageLimit
@@ -96,7 +96,7 @@ func (in *input) limit() int {
 	return int(min(in.number("limit", 1), kernel.PageMost))
 }
 
-// number is a query parameter that is a whole number; 0 where it is not given.
+// number returns a query parameter that is a whole number, and 0 where it is not given.
 func (in *input) number(name string, least int64) (n int64) {
 	values, given := in.R.URL.Query()[name]
 	if !given {
@@ -119,7 +119,7 @@ func (in *input) number(name string, least int64) (n int64) {
 	return n
 }
 
-// each is a list as clients see it, never null.
+// each returns a list as clients see it. It is never null.
 func each[T, V any](list []T, view func(T) V) []V {
 	views := make([]V, len(list))
 	for i := range list {

@@ -15,10 +15,10 @@ const Version = "0.37.6"
 //go:embed schemas.json
 var components []byte
 
-// openAPI is the document of the API, OpenAPI 3.1.
+// openAPI returns the document of the API, OpenAPI 3.1.
 func (s *service) openAPI() ([]byte, error) {
 	return rest.Document{
-		Title: "Board", Version: Version, License: "MIT", LicenseID: "MIT", Server: s.Options.BaseURL + kernel.Mount,
+		Title: "Board", Version: Version, License: "MIT", LicenseID: "MIT", Server: s.kernel.Options.BaseURL + kernel.Mount,
 		Description: "A discussion board. A token acts as its owner and never as more; without one the caller is the guest.",
 		Components:  components, Security: "bearerToken", PathSchema: `{"type":"integer","minimum":1}`,
 	}.OpenAPI(s.routes())

@@ -29,12 +29,18 @@ const (
 )
 
 var (
-	limitParam = rest.Param{Name: "limit", Schema: `{"type":"integer","minimum":1,"default":25}`, Description: "Length of the page; more than 100 counts as 100."}
-	afterParam = rest.Param{Name: "after", Schema: `{"type":"integer","minimum":0}`, Description: "The nextAfterId of the page before."}
+	limitParam = rest.Param{
+		Name: "limit", Schema: `{"type":"integer","minimum":1,"default":25}`,
+		Description: "Length of the page; more than 100 counts as 100.",
+	}
+	afterParam = rest.Param{
+		Name: "after", Schema: `{"type":"integer","minimum":0}`,
+		Description: "The nextAfterId of the page before.",
+	}
 	forumParam = rest.Param{Name: "forum", Schema: `{"type":"integer","minimum":1}`, Description: "Only this forum."}
 )
 
-// routes is the table of the API, without Mount.
+// routes returns the table of the API, without Mount.
 func (s *service) routes() []rest.Route {
 	table := []entry{
 		{1, rest.Route{
@@ -42,95 +48,125 @@ func (s *service) routes() []rest.Route {
 			Summary: "Tell whose token it is",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/forums", Tag: tagForums, Scope: forumsRead, Guest: true, Serve: with(s.getForums), Answer: "ForumList", Versioned: true,
+			Method: "GET", Path: "/forums", Tag: tagForums, Scope: forumsRead, Guest: true, Serve: with(s.getForums),
+			Answer: "ForumList", Versioned: true,
 			Summary: "List the forums", Description: "Depth first, in the order of their positions.",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/forums/{forumId}/threads", Tag: tagThreads, Scope: threadsRead, Guest: true, Serve: with(s.getThreads), Answer: "ThreadPage",
-			Query:   []rest.Param{limitParam, {Name: "after", Schema: `{"type":"string"}`, Description: "The nextCursor of the page before."}},
+			Method: "GET", Path: "/forums/{forumId}/threads", Tag: tagThreads, Scope: threadsRead, Guest: true,
+			Serve: with(s.getThreads), Answer: "ThreadPage",
+			Query: []rest.Param{limitParam, {
+				Name: "after", Schema: `{"type":"string"}`,
+				Description: "The nextCursor of the page before.",
+			}},
 			Summary: "List the threads of a forum", Description: "Newest activity first. Sticky threads are not lifted.",
 		}},
 		{10, rest.Route{
-			Method: "POST", Path: "/forums/{forumId}/threads", Tag: tagThreads, Scope: threadsWrite, Serve: with(s.postThread), Body: "NewThread", Answer: "CreatedThread", Status: http.StatusCreated,
-			Summary: "Start a thread", Description: "With an Idempotency-Key a repeated request is answered like the first, for 24 hours.",
+			Method: "POST", Path: "/forums/{forumId}/threads", Tag: tagThreads, Scope: threadsWrite, Serve: with(s.postThread),
+			Body: "NewThread", Answer: "CreatedThread", Status: http.StatusCreated,
+			Summary: "Start a thread", Description: "With an Idempotency-Key a repeated request is answered like the" +
+				" first, for" +
+				" 24 hours.",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/threads/{threadId}", Tag: tagThreads, Scope: threadsRead, Guest: true, Serve: with(s.getThread), Answer: "ThreadAnswer",
+			Method: "GET", Path: "/threads/{threadId}", Tag: tagThreads, Scope: threadsRead, Guest: true,
+			Serve: with(s.getThread), Answer: "ThreadAnswer",
 			Summary: "Read a thread",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/threads/{threadId}/posts", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getPosts), Answer: "PostPage",
+			Method: "GET", Path: "/threads/{threadId}/posts", Tag: tagPosts, Scope: postsRead, Guest: true,
+			Serve: with(s.getPosts), Answer: "PostPage",
 			Query: []rest.Param{limitParam, afterParam}, Summary: "List the posts of a thread", Description: "Oldest first.",
 		}},
 		{5, rest.Route{
-			Method: "POST", Path: "/threads/{threadId}/posts", Tag: tagPosts, Scope: postsWrite, Serve: with(s.postReply), Body: "NewReply", Answer: "SettledPost", Status: http.StatusCreated,
-			Summary: "Reply in a thread", Description: "With an Idempotency-Key a repeated request is answered like the first, for 24 hours.",
+			Method: "POST", Path: "/threads/{threadId}/posts", Tag: tagPosts, Scope: postsWrite, Serve: with(s.postReply),
+			Body: "NewReply", Answer: "SettledPost", Status: http.StatusCreated,
+			Summary: "Reply in a thread", Description: "With an Idempotency-Key a repeated request is answered like the first," +
+				" for 24 hours.",
 		}},
 		{5, rest.Route{
-			Method: "PATCH", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite, Serve: with(s.patchPost), Body: "PostEdit", Answer: "EditedPost", Versioned: true,
+			Method: "PATCH", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite,
+			Serve: with(s.patchPost), Body: "PostEdit", Answer: "EditedPost", Versioned: true,
 			Summary: "Edit a post",
 		}},
 
 		{0, rest.Route{
-			Method: "GET", Path: "/openapi.json", Tag: tagDocument, Guest: true, Serve: rest.Publish(s.openAPI).Serve, Answer: "Document",
+			Method: "GET", Path: "/openapi.json", Tag: tagDocument, Guest: true, Serve: rest.Publish(s.openAPI).Serve,
+			Answer:  "Document",
 			Summary: "Show this document",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getPost), Answer: "PostAnswer", Versioned: true,
+			Method: "GET", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsRead, Guest: true,
+			Serve: with(s.getPost), Answer: "PostAnswer", Versioned: true,
 			Summary: "Read a post",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/revisions", Tag: tagPosts, Scope: postsRead, Serve: with(s.getRevisions), Answer: "RevisionList",
+			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/revisions", Tag: tagPosts, Scope: postsRead,
+			Serve: with(s.getRevisions), Answer: "RevisionList",
 			Summary: "List the former texts of a post", Description: "Oldest first; the newest 100 of more.",
 		}},
 		{5, rest.Route{
-			Method: "DELETE", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite, Serve: with(s.deletePost), Answer: "DeletedPost", Versioned: true,
+			Method: "DELETE", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite,
+			Serve: with(s.deletePost), Answer: "DeletedPost", Versioned: true,
 			Summary: "Delete a post", Description: "The first post takes its thread with it.",
 		}},
 		{5, rest.Route{
-			Method: "PATCH", Path: "/threads/{threadId}", Tag: tagThreads, Scope: threadsWrite, Serve: with(s.patchThread), Body: "ThreadChange", Answer: "ThreadAnswer",
+			Method: "PATCH", Path: "/threads/{threadId}", Tag: tagThreads, Scope: threadsWrite, Serve: with(s.patchThread),
+			Body: "ThreadChange", Answer: "ThreadAnswer",
 			Summary: "Change a thread", Description: "What is left away stays. forumId moves it.",
 		}},
 		{2, rest.Route{
-			Method: "PUT", Path: "/threads/{threadId}/subscription", Tag: tagMembers, Scope: threadsWrite, Serve: with(s.putSubscription), Body: "SubscriptionChange", OptionalBody: true,
+			Method: "PUT", Path: "/threads/{threadId}/subscription", Tag: tagMembers, Scope: threadsWrite,
+			Serve: with(s.putSubscription), Body: "SubscriptionChange", OptionalBody: true,
 			Answer: "SubscriptionAnswer", Summary: "Follow a thread",
 		}},
 		{2, rest.Route{
-			Method: "DELETE", Path: "/threads/{threadId}/subscription", Tag: tagMembers, Scope: threadsWrite, Serve: with(s.deleteSubscription),
+			Method: "DELETE", Path: "/threads/{threadId}/subscription", Tag: tagMembers, Scope: threadsWrite,
+			Serve:  with(s.deleteSubscription),
 			Answer: "SubscriptionAnswer", Summary: "Follow a thread no more",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/subscriptions", Tag: tagMembers, Scope: threadsRead, Serve: with(s.getSubscriptions), Answer: "SubscriptionList",
+			Method: "GET", Path: "/subscriptions", Tag: tagMembers, Scope: threadsRead, Serve: with(s.getSubscriptions),
+			Answer:  "SubscriptionList",
 			Summary: "List the threads that the owner follows",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/notifications", Tag: tagMembers, Scope: threadsRead, Serve: with(s.getNotifications), Answer: "NotificationPage",
-			Query: []rest.Param{limitParam, afterParam}, Summary: "List the owner's notifications", Description: "Newest first.",
+			Method: "GET", Path: "/notifications", Tag: tagMembers, Scope: threadsRead, Serve: with(s.getNotifications),
+			Answer: "NotificationPage",
+			Query:  []rest.Param{limitParam, afterParam}, Summary: "List the owner's notifications",
+			Description: "Newest first.",
 		}},
 		{1, rest.Route{
-			Method: "POST", Path: "/notifications/read", Tag: tagMembers, Scope: threadsRead, Serve: with(s.readNotifications), Body: "ReadUpTo", Answer: "ReadAnswer",
+			Method: "POST", Path: "/notifications/read", Tag: tagMembers, Scope: threadsRead, Serve: with(s.readNotifications),
+			Body: "ReadUpTo", Answer: "ReadAnswer",
 			Summary: "Mark notifications as read",
 		}},
 		{1, rest.Route{
-			Method: "POST", Path: "/threads/{threadId}/read", Tag: tagThreads, Scope: threadsRead, Serve: with(s.readThread), Body: "ReadPost", Answer: "ReadThreadAnswer",
+			Method: "POST", Path: "/threads/{threadId}/read", Tag: tagThreads, Scope: threadsRead, Serve: with(s.readThread),
+			Body: "ReadPost", Answer: "ReadThreadAnswer",
 			Summary: "Mark a thread as read up to a post",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/members/{userId}", Tag: tagMembers, Scope: membersRead, Guest: true, Serve: with(s.getMember), Answer: "MemberAnswer",
+			Method: "GET", Path: "/members/{userId}", Tag: tagMembers, Scope: membersRead, Guest: true, Serve: with(s.getMember),
+			Answer:  "MemberAnswer",
 			Summary: "Read a member",
 		}},
 		{10, rest.Route{
-			Method: "POST", Path: "/password-reset", Tag: tagMembers, Guest: true, Serve: with(s.postReset), Body: "ResetRequest",
-			Summary:     "Ask for a link that sets a new password",
-			Description: "It is mailed to the address, where a member has it, and works once, for an hour. The answer is the same where nobody has. At most 3 an hour go to an address, and a client may ask for 10.",
+			Method: "POST", Path: "/password-reset", Tag: tagMembers, Guest: true, Serve: with(s.postReset),
+			Body:    "ResetRequest",
+			Summary: "Ask for a link that sets a new password",
+			Description: "It is mailed to the address, where a member has it, and works once, for an hour. The answer is the" +
+				" same where nobody has. At most 3 an hour go to an address, and a client may ask for 10.",
 		}},
 		{10, rest.Route{
 			Method: "POST", Path: "/email-confirmation", Tag: tagMembers, Scope: membersRead, Serve: with(s.postConfirmation),
-			Summary:     "Ask once more for the link that confirms the owner's mail address",
-			Description: "No mails go to an address before. At most 3 an hour go to an address, and a client may ask for 10. 409 where there is nothing to be confirmed.",
+			Summary: "Ask once more for the link that confirms the owner's mail address",
+			Description: "No mails go to an address before. At most 3 an hour go to an address, and a client may ask for 10." +
+				" 409 where there is nothing to be confirmed.",
 		}},
 		{10, rest.Route{
-			Method: "GET", Path: "/search", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getSearch), Answer: "FoundPage",
+			Method: "GET", Path: "/search", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getSearch),
+			Answer: "FoundPage",
 			Query: []rest.Param{
 				{Name: "q", Required: true, Schema: `{"type":"string"}`, Description: "1 to 16 words; all must be there."},
 				forumParam,
@@ -140,42 +176,55 @@ func (s *service) routes() []rest.Route {
 			Summary: "Search posts", Description: "Newest first.",
 		}},
 		{5, rest.Route{
-			Method: "POST", Path: "/posts/{postId}/report", Tag: tagModeration, Scope: postsWrite, Serve: with(s.postReport), Body: "NewReport", Answer: "ReportAnswer", Status: http.StatusCreated,
+			Method: "POST", Path: "/posts/{postId}/report", Tag: tagModeration, Scope: postsWrite, Serve: with(s.postReport),
+			Body: "NewReport", Answer: "ReportAnswer", Status: http.StatusCreated,
 			Summary: "Report a post to the moderators",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/moderation/queue", Tag: tagModeration, Scope: postsRead, Serve: with(s.getQueue), Answer: "HeldPage",
-			Query: []rest.Param{forumParam, limitParam, afterParam}, Summary: "List held posts", Description: "Oldest first, of the forums in which the owner may approve.",
+			Method: "GET", Path: "/moderation/queue", Tag: tagModeration, Scope: postsRead, Serve: with(s.getQueue),
+			Answer: "HeldPage",
+			Query:  []rest.Param{forumParam, limitParam, afterParam}, Summary: "List held posts",
+			Description: "Oldest first, of the forums in which the owner may approve.",
 		}},
 		{5, rest.Route{
-			Method: "POST", Path: "/moderation/queue/{postId}/approve", Tag: tagModeration, Scope: postsWrite, Serve: with(s.approve), Body: "Reason", OptionalBody: true, Answer: "SettledPost", Versioned: true,
+			Method: "POST", Path: "/moderation/queue/{postId}/approve", Tag: tagModeration, Scope: postsWrite,
+			Serve: with(s.approve), Body: "Reason", OptionalBody: true, Answer: "SettledPost", Versioned: true,
 			Summary: "Approve a held post",
 		}},
 		{5, rest.Route{
-			Method: "POST", Path: "/moderation/queue/{postId}/reject", Tag: tagModeration, Scope: postsWrite, Serve: with(s.reject), Body: "Reason", OptionalBody: true, Answer: "SettledPost", Versioned: true,
+			Method: "POST", Path: "/moderation/queue/{postId}/reject", Tag: tagModeration, Scope: postsWrite,
+			Serve: with(s.reject), Body: "Reason", OptionalBody: true, Answer: "SettledPost", Versioned: true,
 			Summary: "Reject a held post",
 		}},
 		{5, rest.Route{
-			Method: "POST", Path: "/posts/{postId}/restore", Tag: tagModeration, Scope: postsWrite, Serve: with(s.restore), Answer: "SettledPost",
+			Method: "POST", Path: "/posts/{postId}/restore", Tag: tagModeration, Scope: postsWrite, Serve: with(s.restore),
+			Answer:  "SettledPost",
 			Summary: "Bring a deleted post back",
 		}},
 
 		{1, rest.Route{
-			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/attachments", Tag: tagAttachments, Scope: postsRead, Guest: true, Serve: with(s.getAttachments), Answer: "AttachmentList",
+			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/attachments", Tag: tagAttachments, Scope: postsRead,
+			Guest: true, Serve: with(s.getAttachments), Answer: "AttachmentList",
 			Summary: "List the files at a post", Description: "In the order in which they were attached.",
 		}},
 		{5, rest.Route{
-			Method: "POST", Path: "/threads/{threadId}/posts/{postId}/attachments", Tag: tagAttachments, Scope: postsWrite, Serve: with(s.postAttachment), BodyMedia: "*/*",
+			Method: "POST", Path: "/threads/{threadId}/posts/{postId}/attachments", Tag: tagAttachments, Scope: postsWrite,
+			Serve: with(s.postAttachment), BodyMedia: "*/*",
 			Answer: "AttachmentAnswer", Status: http.StatusCreated,
-			Query:   []rest.Param{{Name: "name", Schema: `{"type":"string"}`, Description: "The name of the file. Its extension must agree with the content.", Required: true}},
+			Query: []rest.Param{{
+				Name: "name", Schema: `{"type":"string"}`,
+				Description: "The name of the file. Its extension must agree with the content.", Required: true,
+			}},
 			Summary: "Attach a file to a post", Description: "The body is the content of the file.",
 		}},
 		{5, rest.Route{
-			Method: "DELETE", Path: "/threads/{threadId}/posts/{postId}/attachments/{attachmentId}", Tag: tagAttachments, Scope: postsWrite, Serve: with(s.deleteAttachment),
+			Method: "DELETE", Path: "/threads/{threadId}/posts/{postId}/attachments/{attachmentId}", Tag: tagAttachments,
+			Scope: postsWrite, Serve: with(s.deleteAttachment),
 			Summary: "Remove a file from a post",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/attachments/{attachmentId}", Tag: tagAttachments, Scope: postsRead, Guest: true, Serve: with(s.getAttachment), Media: blob.MediaTypes(),
+			Method: "GET", Path: "/attachments/{attachmentId}", Tag: tagAttachments, Scope: postsRead, Guest: true,
+			Serve: with(s.getAttachment), Media: blob.MediaTypes(),
 			Also:    []int{http.StatusPartialContent},
 			Summary: "Download a file", Description: "Ranges and conditional requests are answered as in RFC 9110.",
 		}},
@@ -195,7 +244,7 @@ type entry struct {
 	route rest.Route
 }
 
-// refusals are the statuses that a route has beside those of every route.
+// refusals returns the statuses that a route has beside those of every route.
 func refusals(r rest.Route) []int {
 	if r.Scope == "" {
 		list := []int{http.StatusUnauthorized, http.StatusInternalServerError} // a bad token is none

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 	"github.com/tollgate-gateway/tollgate/internal/imagemeta"
@@ -27,7 +26,7 @@ const (
 
 // Service is the attachments of a board.
 type Service struct {
-	*rights.Service
+	*kernel.Server
 	files  *blob.Store
 	strips *semaphore.Weighted
 }
@@ -36,10 +35,10 @@ type Service struct {
 // a time; more that are asked for wait.
 func NewStrips() *semaphore.Weighted { return semaphore.NewWeighted(2) }
 
-// New returns the attachments of a board. Their content is in the folder of its
-// options; without one in the database.
-func New(actors *rights.Service, strips *semaphore.Weighted) *Service {
-	s := &Service{Service: actors, strips: strips}
+// New returns the attachments of a board. Their content is stored in the folder of its
+// options, or in the database where there is none. All boards on one database share strips.
+func New(board *kernel.Server, strips *semaphore.Weighted) *Service {
+	s := &Service{Server: board, strips: strips}
 	s.files = blob.New(s.DB, blob.Options{
 		Folder: s.Options.Attachments, Table: "board_contents", Now: func() time.Time { return s.Now() },
 		Uses: []blob.Use{{Table: "board_attachments", Column: "sha256", Where: "removed_at IS NULL"}},
@@ -72,7 +71,9 @@ func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, er
 		}
 	}
 	if f.keepsMetadata() {
-		return nil, apierror.New(http.StatusNotFound, "not_found", "this image is broken, and is not served as it may tell where it was taken; its author can remove it and attach another")
+		return nil, apierror.New(http.StatusNotFound, "not_found",
+			"this image is broken, and is not served as it may tell where it was taken; its author can remove it and attach"+
+				" another")
 	}
 	content, err := s.files.Open(ctx, &f.File)
 	if err != nil {

@@ -17,12 +17,14 @@ import (
 // made: whatever comes then, it counts for the member until the content is swept.
 // Publish makes it one that is there.
 
-const columns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width, 0), COALESCE(t.height, 0), t.created_at, t.stripped"
+const columns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width," +
+	" 0), COALESCE(t.height, 0), t.created_at, t.stripped"
 
 func scan(r store.Row) (*Attachment, error) {
 	f := new(Attachment)
 	var stripped int
-	err := r.Scan(&f.ID, &f.Thread, &f.Post, &f.User, &f.Name, &f.MediaType, &f.Size, &f.Hash, &f.Width, &f.Height, &f.CreatedAt, &stripped)
+	err := r.Scan(&f.ID, &f.Thread, &f.Post, &f.User, &f.Name, &f.MediaType, &f.Size, &f.Hash, &f.Width, &f.Height,
+		&f.CreatedAt, &stripped)
 	f.Stripped = stripped != 0
 	return f, err
 }
@@ -36,13 +38,15 @@ func ByID(c store.Conn, id int64) (*Attachment, error) {
 // ByName finds a file at a post by its name, the newest of several.
 func ByName(c store.Conn, post int64, name string) (*Attachment, error) {
 	name = text.Storable(strings.ToValidUTF8(name, "\uFFFD"))
-	f, err := scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.post_id = ? AND t.name = ? AND t.removed_at IS NULL ORDER BY t.id DESC LIMIT 1", post, name))
+	f, err := scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.post_id = ? AND t.name = ?"+
+		" AND t.removed_at IS NULL ORDER BY t.id DESC LIMIT 1", post, name))
 	return f, kernel.OrNotFound(err)
 }
 
 // Of lists the files at posts, in the order in which they came.
 func Of(c store.Conn, posts ...any) (list []Attachment, err error) {
-	err = c.All("SELECT "+columns+" FROM board_attachments t WHERE t.removed_at IS NULL AND t.post_id IN ("+kernel.Marks(len(posts))+") ORDER BY t.id", posts, func(r store.Row) error {
+	err = c.All("SELECT "+columns+" FROM board_attachments t WHERE t.removed_at IS NULL AND t.post_id IN ("+
+		kernel.Marks(len(posts))+") ORDER BY t.id", posts, func(r store.Row) error {
 		f, err := scan(r)
 		list = append(list, *f)
 		return err
@@ -58,7 +62,8 @@ func NotPlaced(list []Attachment, html string) (rest []Attachment) {
 		newest[f.Name] = max(newest[f.Name], f.ID)
 	}
 	for _, f := range list {
-		byID, byName := `src="/attachments/`+kernel.Itoa(f.ID)+`"`, `src="`+markup.FilesPath(f.Post)+escape.EscapeString(url.PathEscape(f.Name))+`"`
+		byID, byName := `src="/attachments/`+kernel.Itoa(f.ID)+`"`,
+			`src="`+markup.FilesPath(f.Post)+escape.EscapeString(url.PathEscape(f.Name))+`"`
 		if !f.Inline() || !strings.Contains(html, byID) && (f.ID != newest[f.Name] || !strings.Contains(html, byName)) {
 			rest = append(rest, f)
 		}
@@ -72,16 +77,19 @@ func Note(c store.Conn, a *rights.Actor, f *Attachment) error {
 	if err := checkRoom(c, a, f); err != nil {
 		return err
 	}
-	return c.Row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width, height, created_at, removed_at, stripped)"+
+	return c.Row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width,"+
+		" height, created_at, removed_at, stripped)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
-		f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.Null(f.Width), kernel.Null(f.Height), f.CreatedAt, f.CreatedAt).Scan(&f.ID)
+		f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.Null(f.Width), kernel.Null(f.Height),
+		f.CreatedAt, f.CreatedAt).Scan(&f.ID)
 }
 
 // Noted finds the row of a file that came with a post, and whether it has been
 // published, or removed by somebody since. The error may be sql.ErrNoRows.
 func Noted(c store.Conn, post, user int64, name, hash string) (f *Attachment, settled bool, err error) {
 	f = &Attachment{Post: post}
-	err = c.Row("SELECT id, thread_id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments WHERE post_id = ? AND user_id = ? AND name = ? AND sha256 = ? ORDER BY id LIMIT 1",
+	err = c.Row("SELECT id, thread_id, removed_at IS NULL OR removed_at <> created_at FROM board_attachments"+
+		" WHERE post_id = ? AND user_id = ? AND name = ? AND sha256 = ? ORDER BY id LIMIT 1",
 		post, user, name, hash).Scan(&f.ID, &f.Thread, &settled)
 	return f, settled, err
 }
@@ -92,14 +100,16 @@ func Publish(c store.Conn, a *rights.Actor, f *Attachment) (bool, error) {
 	if err := checkRoom(c, a, f); err != nil {
 		return false, err
 	}
-	n, err := c.Exec("UPDATE board_attachments SET removed_at = NULL WHERE id = ? AND (removed_at = created_at OR removed_at IS NULL)", f.ID)
+	n, err := c.Exec("UPDATE board_attachments SET removed_at = NULL WHERE id = ? AND (removed_at = created_at"+
+		" OR removed_at IS NULL)", f.ID)
 	return n > 0, err
 }
 
 // Remove takes a file from a post and tells its name. Its content goes with a sweep
 // when no other file has it, and counts for the member until then.
 func Remove(c store.Conn, post, id int64, now kernel.Moment) (name string, err error) {
-	err = c.Row("UPDATE board_attachments SET removed_at = ? WHERE id = ? AND post_id = ? AND removed_at IS NULL RETURNING name", now, id, post).Scan(&name)
+	err = c.Row("UPDATE board_attachments SET removed_at = ? WHERE id = ? AND post_id = ?"+
+		" AND removed_at IS NULL RETURNING name", now, id, post).Scan(&name)
 	return name, kernel.OrNotFound(err)
 }
 
@@ -108,17 +118,20 @@ func Remove(c store.Conn, post, id int64, now kernel.Moment) (name string, err e
 func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
 	set := a.Rights.Settings
 	var count, total int64
-	if err := c.Row("SELECT count(*) FROM board_attachments WHERE post_id = ? AND removed_at IS NULL", f.Post).Scan(&count); err != nil {
+	if err := c.Row("SELECT count(*) FROM board_attachments WHERE post_id = ? AND removed_at IS NULL",
+		f.Post).Scan(&count); err != nil {
 		return err
 	}
 	if count >= set.AttachmentsMost {
 		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(set.AttachmentsMost)+" files")
 	}
-	if err := c.Row("SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM board_attachments WHERE user_id = ? AND id <> ?", f.User, f.ID).Scan(&total); err != nil {
+	if err := c.Row("SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM board_attachments WHERE user_id = ? AND id <> ?",
+		f.User, f.ID).Scan(&total); err != nil {
 		return err
 	}
 	if set.MemberMiB > 0 && total+f.Size > set.MemberMiB<<20 {
-		return kernel.Invalid("file", "total", "your files may be "+kernel.Itoa(set.MemberMiB)+" MiB together; remove some, which counts some hours later")
+		return kernel.Invalid("file", "total", "your files may be "+kernel.Itoa(set.MemberMiB)+
+			" MiB together; remove some, which counts some hours later")
 	}
 	return nil
 }
@@ -131,6 +144,7 @@ func (s *Service) SweepAttachments(ctx context.Context) (int, error) {
 	if err != nil {
 		return n, kernel.Unavailable(err)
 	}
-	_, err = s.DB.Purge(ctx, kernel.PurgeBatch, "DELETE FROM board_attachments WHERE id IN (SELECT id FROM board_attachments WHERE removed_at IS NOT NULL AND created_at <= ? LIMIT ?)", before.UnixMicro())
+	_, err = s.DB.Purge(ctx, kernel.PurgeBatch, "DELETE FROM board_attachments WHERE id IN (SELECT id"+
+		" FROM board_attachments WHERE removed_at IS NOT NULL AND created_at <= ? LIMIT ?)", before.UnixMicro())
 	return n, kernel.Unavailable(err)
 }

@@ -32,11 +32,12 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 		var list []*Attachment
 		err := s.Read(ctx, func(c store.Conn) error {
 			list = nil
-			return c.All("SELECT "+columns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", []any{after, stripBatch}, func(r store.Row) error {
-				f, err := scan(r)
-				list = append(list, f)
-				return err
-			})
+			return c.All("SELECT "+columns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?",
+				[]any{after, stripBatch}, func(r store.Row) error {
+					f, err := scan(r)
+					list = append(list, f)
+					return err
+				})
 		})
 		if err != nil {
 			return done, err
@@ -53,7 +54,8 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 			}
 			done++
 		}
-		s.Logger.Info("metadata taken out of images", zap.Int("done", done), zap.Int("failed", failed), zap.Int("images", all))
+		s.Logger.Info("metadata taken out of images", zap.Int("done", done), zap.Int("failed", failed), zap.Int("images",
+			all))
 		if len(list) < stripBatch {
 			return done, nil
 		}
@@ -96,7 +98,8 @@ func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 		}
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1 WHERE sha256 = ? AND media_type = ? AND stripped = 0",
+		_, err := c.Exec("UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1"+
+			" WHERE sha256 = ? AND media_type = ? AND stripped = 0",
 			as.Hash, as.Size, kernel.Null(as.Width), kernel.Null(as.Height), f.Hash, f.MediaType)
 		return err
 	})

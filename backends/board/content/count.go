@@ -15,14 +15,17 @@ func Count(c store.Conn, forum, thread, threads, posts int64) error {
 		return nil
 	}
 	return c.Later("INSERT INTO board_forum_counts (forum_id, slot, threads, posts) VALUES (?, ?, ?, ?)"+
-		" ON CONFLICT (forum_id, slot) DO UPDATE SET threads = board_forum_counts.threads + excluded.threads, posts = board_forum_counts.posts + excluded.posts",
+		" ON CONFLICT (forum_id, slot) DO UPDATE"+
+		" SET threads = board_forum_counts.threads + excluded.threads, posts = board_forum_counts.posts + excluded.posts",
 		forum, thread%forumSlots, threads, posts)
 }
 
 // The counts of a forum f, and its newest thread t.
 const (
-	ForumThreads = "f.thread_count + COALESCE((SELECT CAST(sum(n.threads) AS BIGINT) FROM board_forum_counts n WHERE n.forum_id = f.id), 0)"
-	ForumPosts   = "f.post_count + COALESCE((SELECT CAST(sum(n.posts) AS BIGINT) FROM board_forum_counts n WHERE n.forum_id = f.id), 0)"
+	ForumThreads = "f.thread_count + COALESCE((SELECT CAST(sum(n.threads) AS BIGINT) FROM board_forum_counts n" +
+		" WHERE n.forum_id = f.id), 0)"
+	ForumPosts = "f.post_count + COALESCE((SELECT CAST(sum(n.posts) AS BIGINT) FROM board_forum_counts n" +
+		" WHERE n.forum_id = f.id), 0)"
 )
 
 // LastOfForum selects a column of the newest visible thread of a forum f.
@@ -31,12 +34,14 @@ func LastOfForum(d store.Dialect, column string) string {
 	if d == store.SQLite {
 		index = " INDEXED BY board_threads_forum_visible"
 	}
-	return "(SELECT l." + column + " FROM board_threads l" + index + " WHERE l.forum_id = f.id AND l.visibility = 0 ORDER BY l.last_post_at DESC, l.id DESC LIMIT 1)"
+	return "(SELECT l." + column + " FROM board_threads l" + index + " WHERE l.forum_id = f.id AND l.visibility = 0" +
+		" ORDER BY l.last_post_at DESC, l.id DESC LIMIT 1)"
 }
 
 // CountedForums selects all forums with what they count.
 func CountedForums(d store.Dialect) string {
-	return "SELECT " + ForumColumns + ", " + ForumThreads + ", " + ForumPosts + ", COALESCE(" + LastOfForum(d, "last_post_at") + ", 0) FROM board_forums f"
+	return "SELECT " + ForumColumns + ", " + ForumThreads + ", " + ForumPosts + ", COALESCE(" +
+		LastOfForum(d, "last_post_at") + ", 0) FROM board_forums f"
 }
 
 // ScanCounted reads a forum with its counts.

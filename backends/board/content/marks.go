@@ -28,10 +28,12 @@ func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error)
 		args = append(args, t.ID)
 	}
 	list := "(?" + strings.Repeat(", ?", len(page)-1) + ")"
-	if err := c.All("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+list, args, Into(m.Read)); err != nil {
+	if err := c.All("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+
+		list, args, Into(m.Read)); err != nil {
 		return m, err
 	}
-	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND mode <> 'none' AND target_id IN "+list, args, Into(m.Subscribed)); err != nil {
+	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread'"+
+		" AND mode <> 'none' AND target_id IN "+list, args, Into(m.Subscribed)); err != nil {
 		return m, err
 	}
 	m.ForumRead, err = ForumReads(c, a)
@@ -57,12 +59,12 @@ func (m Marks) Unread(t *Thread, now kernel.Moment) bool {
 	return t.Last > m.Read[t.ID] && t.LastAt > m.Since(t.Forum, now)
 }
 
-// Since is when a post of a forum must have been written to be new to the member.
+// Since returns when a post of a forum must have been written to be new to the member.
 func (m Marks) Since(forum int64, now kernel.Moment) kernel.Moment {
 	return max(m.ForumRead[forum], now.Add(-KeepUnread))
 }
 
-// ForumReads are when the actor has marked forums as read.
+// ForumReads returns when the actor has marked forums as read.
 func ForumReads(c store.Conn, a *rights.Actor) (map[int64]kernel.Moment, error) {
 	read := make(map[int64]kernel.Moment)
 	if a.User == nil {

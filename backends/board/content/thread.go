@@ -33,9 +33,11 @@ type Thread struct {
 // ThreadColumns are a thread as one text: its numbers, the lengths of all texts
 // but the last, and the texts. Handing over a column costs more, in the driver of
 // SQLite, than to write and read a number.
-const ThreadColumns = "concat_ws(' ', t.id, t.forum_id, COALESCE(t.author_id, 0), COALESCE(t.prefix_id, 0), t.visibility, t.is_sticky, t.is_locked," +
+const ThreadColumns = "concat_ws(' ', t.id, t.forum_id, COALESCE(t.author_id, 0), COALESCE(t.prefix_id, 0)," +
+	" t.visibility, t.is_sticky, t.is_locked," +
 	" t.reply_count, t.view_count, t.first_post_id, t.last_post_id, t.created_at, t.last_post_at, t.next_number," +
-	" octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title, t.slug, t.author_name, t.last_poster_name)"
+	" octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title, t.slug, t.author_name," +
+	" t.last_poster_name)"
 
 // ScanThread reads a thread.
 func ScanThread(r store.Row) (*Thread, error) {
@@ -114,13 +116,16 @@ type Forum struct {
 }
 
 // ForumColumns are what ScanForum reads, of board_forums f.
-const ForumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description, f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
-	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1), COALESCE(f.max_words, 10000)"
+const ForumColumns = "f.id, COALESCE(f.parent_id, 0), f.depth, f.position, f.type, f.title, f.slug, f.description," +
+	" f.link_url, f.is_open, f.allow_threads, f.allow_replies," +
+	" f.moderate_threads, f.moderate_posts, f.requires_prefix, f.flood_seconds, COALESCE(f.min_words, 1)," +
+	" COALESCE(f.max_words, 10000)"
 
 // ScanForum reads a forum.
 func ScanForum(r store.Row) (*Forum, error) {
 	f := new(Forum)
-	return f, r.Scan(&f.ID, &f.Parent, &f.Depth, &f.Position, &f.Kind, &f.Title, &f.Slug, &f.Description, &f.Link, &f.Open, &f.AllowThreads, &f.AllowReplies,
+	return f, r.Scan(&f.ID, &f.Parent, &f.Depth, &f.Position, &f.Kind, &f.Title, &f.Slug, &f.Description, &f.Link, &f.Open,
+		&f.AllowThreads, &f.AllowReplies,
 		&f.ModerateThreads, &f.ModeratePosts, &f.RequiresPrefix, &f.FloodSeconds, &f.MinWords, &f.MaxWords)
 }
 
@@ -140,13 +145,15 @@ type Post struct {
 }
 
 // PostColumns are what ScanPost reads, of board_posts p.
-const PostColumns = "p.thread_id, p.id, p.number, COALESCE(p.author_id, 0), p.author_name, p.visibility, p.message, p.message_html, p.render_version, p.body_hash, p.created_at," +
+const PostColumns = "p.thread_id, p.id, p.number, COALESCE(p.author_id, 0), p.author_name, p.visibility, p.message," +
+	" p.message_html, p.render_version, p.body_hash, p.created_at," +
 	" COALESCE(p.edited_at, 0), p.edited_by, p.edit_reason, p.edit_count"
 
 // ScanPost reads a post.
 func ScanPost(r store.Row) (*Post, error) {
 	p := new(Post)
-	return p, r.Scan(&p.Thread, &p.ID, &p.Number, &p.Author, &p.AuthorName, &p.Visibility, &p.Message, &p.HTML, &p.RenderVersion, &p.Hash, &p.Created,
+	return p, r.Scan(&p.Thread, &p.ID, &p.Number, &p.Author, &p.AuthorName, &p.Visibility, &p.Message, &p.HTML,
+		&p.RenderVersion, &p.Hash, &p.Created,
 		&p.EditedAt, &p.editedBy, &p.reason, &p.Edits)
 }
 

@@ -80,12 +80,15 @@ type PostInfo struct {
 	EditCount        int64          `json:"editCount"`
 }
 
-// ViewThread is a thread as an actor sees it.
+// ViewThread returns a thread as an actor sees it.
 func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadInfo {
 	view := ThreadInfo{
-		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.OrNull(t.Author), AuthorUsername: t.AuthorName,
-		ReplyCount: t.Replies, ViewCount: t.Views, IsSticky: t.Sticky, IsLocked: t.Locked, Visibility: rights.VisibilityNames[t.Visibility],
-		CreatedAt: t.Created, FirstPostID: t.First, LastPostID: t.Last, LastPostAt: t.LastAt, LastPosterUsername: t.LastPoster,
+		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.OrNull(t.Author),
+		AuthorUsername: t.AuthorName,
+		ReplyCount:     t.Replies, ViewCount: t.Views, IsSticky: t.Sticky, IsLocked: t.Locked,
+		Visibility: rights.VisibilityNames[t.Visibility],
+		CreatedAt:  t.Created, FirstPostID: t.First, LastPostID: t.Last, LastPostAt: t.LastAt,
+		LastPosterUsername: t.LastPoster,
 	}
 	if p, ok := access.Prefixes[t.Prefix]; ok {
 		view.Prefix = &PrefixInfo{p.ID, p.Label}
@@ -97,14 +100,15 @@ func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now 
 	return view
 }
 
-// Tag is the version of the post: what an edit was made of.
+// Tag returns the version of the post, by which an edit says what it was made of.
 func (p PostInfo) Tag() string { return kernel.Tag(p) }
 
-// ViewPost is a post as clients see it.
+// ViewPost returns a post as clients see it.
 func ViewPost(p *Post) PostInfo {
 	view := PostInfo{
 		ID: p.ID, ThreadID: p.Thread, Number: p.Number, AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.AuthorName,
-		Message: p.Message, MessageHTML: markup.Shown(p.ID, p.Message, p.HTML, p.RenderVersion), Visibility: rights.VisibilityNames[p.Visibility], PostedAt: p.Created,
+		Message: p.Message, MessageHTML: markup.Shown(p.ID, p.Message, p.HTML, p.RenderVersion),
+		Visibility: rights.VisibilityNames[p.Visibility], PostedAt: p.Created,
 		EditedAt: kernel.OrNull(p.EditedAt), EditCount: p.Edits,
 	}
 	if p.editedBy.Valid {

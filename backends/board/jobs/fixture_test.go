@@ -1,4 +1,4 @@
-package jobs
+package jobs_test
 
 import (
 	"flag"
@@ -24,7 +24,7 @@ import (
 type site struct {
 	t       *testing.T
 	db      *store.DB
-	service *board.Service
+	service *board.Server
 	tokens  map[string]string
 	ahead   atomic.Int64 // how far the clock is ahead
 }
@@ -61,7 +61,7 @@ func newSite(t *testing.T, db *store.DB) *site {
 }
 
 // node is one more board on the same database.
-func (s *site) node() *board.Service {
+func (s *site) node() *board.Server {
 	s.t.Helper()
 	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *site) node() *board.Service {
 
 func (s *site) as(name string) *rights.Actor {
 	s.t.Helper()
-	a, err := s.service.Authenticate(s.t.Context(), s.tokens[name])
+	a, err := s.service.Accounts.Authenticate(s.t.Context(), s.tokens[name])
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func (s *site) as(name string) *rights.Actor {
 // reply has bob answer in the first thread, which all may read.
 func (s *site) reply(message string) posts.Posted {
 	s.t.Helper()
-	done, err := s.service.Reply(s.t.Context(), s.as("bob"), 1, posts.NewReply{Message: message}, posts.Once{})
+	done, err := s.service.Posts.Reply(s.t.Context(), s.as("bob"), 1, posts.NewReply{Message: message}, posts.Once{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func (s *site) reply(message string) posts.Posted {
 func (s *site) follow(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
-		if err := s.service.Subscribe(s.t.Context(), s.as(name), 1, "instant"); err != nil {
+		if err := s.service.Following.Subscribe(s.t.Context(), s.as(name), 1, "instant"); err != nil {
 			s.t.Fatal(err)
 		}
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = ? WHERE username = ?", name+"@example.com", name)

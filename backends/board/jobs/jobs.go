@@ -8,7 +8,12 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
@@ -25,9 +30,18 @@ const (
 	JobSearch      = "search"
 )
 
-// Work is what is worked on, and with what.
+// Work is what is worked on, and with what. All fields are required.
 type Work struct {
-	Service *board.Service
+	Attachments *attachments.Service
+	Search      *search.Service
+	Posts       *posts.Service
+	Accounts    *accounts.Service
+	Mails       *mails.Service
+	Admin       *admin.Service
+	// Ready prepares the board before its first piece of work.
+	Ready func(ctx context.Context) error
+	// Purge ends what is old, and returns how much that was.
+	Purge func(ctx context.Context) (int64, error)
 	// Webhooks delivers to the addresses of webhooks.
 	Webhooks *webhook.Sender
 	// Mail sends mails.
@@ -35,8 +49,8 @@ type Work struct {
 	Logger *zap.Logger
 }
 
-// List is the board's jobs. current is asked before each run of one; nil: there is
-// nothing to work with now.
+// List returns the board's jobs. Each asks current before a run what to work with, and does nothing where it
+// returns nil.
 func List(current func() *Work) []jobs.Job {
 	job := func(name string, every time.Duration, run func(ctx context.Context, w *Work) (int, error)) jobs.Job {
 		return jobs.Job{Name: name, Every: every, Run: func(ctx context.Context) (int, error) {
@@ -44,26 +58,38 @@ func List(current func() *Work) []jobs.Job {
 			if w == nil {
 				return 0, jobs.ErrNotNow
 			}
-			if err := w.Service.Ready(ctx); err != nil {
+			if err := w.Ready(ctx); err != nil {
 				return 0, err
 			}
 			return run(ctx, w)
 		}}
 	}
 	return []jobs.Job{
-		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Service.Deliver(ctx, w.Webhooks) }),
-		job(JobMail, 5*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Mail.Send(ctx, w.Service) }),
+		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int,
+			error,
+		) {
+			return w.Admin.Deliver(ctx, w.Webhooks)
+		}),
+		job(JobMail, 5*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Mail.Send(ctx, w.Mails) }),
 		job(JobPurge, time.Hour, func(ctx context.Context, w *Work) (int, error) {
-			n, err := w.Service.Purge(ctx)
+			n, err := w.Purge(ctx)
 			return int(n), err
 		}),
-		job(JobAttachments, 6*time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Service.SweepAttachments(ctx) }),
-		job(JobImages, time.Hour, func(ctx context.Context, w *Work) (int, error) { return w.Service.StripAttachments(ctx) }),
+		job(JobAttachments, 6*time.Hour, func(ctx context.Context, w *Work) (int,
+			error,
+		) {
+			return w.Attachments.SweepAttachments(ctx)
+		}),
+		job(JobImages, time.Hour, func(ctx context.Context, w *Work) (int,
+			error,
+		) {
+			return w.Attachments.StripAttachments(ctx)
+		}),
 		job(JobArchive, 24*time.Hour, func(ctx context.Context, w *Work) (int, error) {
-			n, err := w.Service.Archive(ctx)
+			n, err := w.Posts.Archive(ctx)
 			return int(n), err
 		}),
-		job(JobNames, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Service.FillNames(ctx) }),
-		job(JobSearch, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Service.IndexPosts(ctx) }),
+		job(JobNames, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Accounts.FillNames(ctx) }),
+		job(JobSearch, time.Minute, func(ctx context.Context, w *Work) (int, error) { return w.Search.IndexPosts(ctx) }),
 	}
 }

@@ -48,7 +48,7 @@ type letterData struct {
 	Footer  string
 }
 
-// Link is the address of a post.
+// Link returns the address of a post.
 func (l letterData) Link(post int64) string {
 	if l.BaseURL == "" {
 		return ""
@@ -56,10 +56,10 @@ func (l letterData) Link(post int64) string {
 	return l.BaseURL + "/posts/" + strconv.FormatInt(post, 10)
 }
 
-// Rest is how many posts of a thread are not shown.
+// Rest returns how many posts of a thread are not shown.
 func (l letterData) Rest(t mails.MailThread) int64 { return t.Count - int64(len(t.Posts)) }
 
-// Open is the address of the link; empty: there is none.
+// Open returns the address of the link. It is empty where there is none.
 func (l letterData) Open() string {
 	if l.BaseURL == "" || l.Mailing.Link.Secret == "" {
 		return ""
@@ -67,11 +67,14 @@ func (l letterData) Open() string {
 	return l.BaseURL + linkPages[l.Mode] + l.Mailing.Link.Secret
 }
 
-// Ends is when the link ends.
+// Ends returns when the link ends.
 func (l letterData) Ends() string { return l.Mailing.Link.Ends.Format("2 January 2006, 15:04 MST") }
 
 // linkPages are where links lead, by their kinds.
-var linkPages = map[string]string{accounts.LinkReset: "/reset?token=", accounts.LinkEmail: "/email?token=", accounts.LinkJoin: "/email?token="}
+var linkPages = map[string]string{
+	accounts.LinkReset: "/reset?token=", accounts.LinkEmail: "/email?token=",
+	accounts.LinkJoin: "/email?token=",
+}
 
 func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing), Footer: m.Footer}
@@ -90,14 +93,20 @@ func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 		return nil, err
 	}
 	return &mail.Message{
-		ID: mailing.Key, Name: mailing.Name, Email: mailing.Email, Subject: data.Subject, Text: plain.String(), HTML: rich.String(),
+		ID: mailing.Key, Name: mailing.Name, Email: mailing.Email, Subject: data.Subject, Text: plain.String(),
+		HTML:        rich.String(),
 		Unsubscribe: data.End,
-		About:       []zap.Field{zap.Int64("member", mailing.User), zap.String("mode", mailing.Mode), zap.Int("threads", len(mailing.Threads)+mailing.More)},
+		About: []zap.Field{zap.Int64("member", mailing.User), zap.String("mode", mailing.Mode), zap.Int("threads",
+			len(mailing.Threads)+mailing.More)},
 	}, nil
 }
 
 // linkSubjects are those of mails with links, by their kinds.
-var linkSubjects = map[string]string{accounts.LinkReset: "A new password", accounts.LinkEmail: "Confirm this mail address", accounts.LinkNotice: "Your mail address", accounts.LinkJoin: "Confirm your mail address", accounts.LinkKnown: "You are a member already"}
+var linkSubjects = map[string]string{
+	accounts.LinkReset: "A new password",
+	accounts.LinkEmail: "Confirm this mail address", accounts.LinkNotice: "Your mail address",
+	accounts.LinkJoin: "Confirm your mail address", accounts.LinkKnown: "You are a member already",
+}
 
 func subject(m *mails.Mailing) string {
 	if m.Link != nil {

@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
@@ -16,26 +15,26 @@ import (
 // Mailer sends mails of what members follow, and links that they asked for.
 type Mailer struct {
 	Transport mail.Transport
-	// BaseURL is the address of the board, for links; empty: there are none.
+	// BaseURL is the address of the board, for links. Without it mails have none.
 	BaseURL string
 	// Footer is text at the end of every mail. Default: none.
 	Footer string
 	Logger *zap.Logger
 }
 
-// Send sends what is due, each member's by itself.
-func (m *Mailer) Send(ctx context.Context, service *board.Service) (done int, err error) {
-	return mail.Send(ctx, outbox{m, service}, m.Transport, m.Logger)
+// Send sends what is due, each member's by itself, and returns how many mails it sent.
+func (m *Mailer) Send(ctx context.Context, queue *mails.Service) (done int, err error) {
+	return mail.Send(ctx, outbox{m, queue}, m.Transport, m.Logger)
 }
 
 // outbox implements mail.Outbox.
 type outbox struct {
 	*Mailer
-	service *board.Service
+	queue *mails.Service
 }
 
 func (o outbox) Due(ctx context.Context, most int) ([]mail.Due, error) {
-	list, err := o.service.DueMail(ctx, most)
+	list, err := o.queue.DueMail(ctx, most)
 	due := make([]mail.Due, len(list))
 	for i, to := range list {
 		due[i] = recipient{o, to}
@@ -51,7 +50,7 @@ type recipient struct {
 
 // Claim implements mail.Due. What of it the member may see now may not be known.
 func (r recipient) Claim(ctx context.Context) (mail.Claimed, error) {
-	mailing, err := r.service.ClaimMail(ctx, r.to)
+	mailing, err := r.queue.ClaimMail(ctx, r.to)
 	if mailing == nil {
 		return nil, err
 	}
@@ -83,13 +82,13 @@ func (c claimed) Message() (*mail.Message, error) {
 }
 
 func (c claimed) Over(ctx context.Context, _ error) error {
-	return c.service.MailSent(ctx, c.mailing)
+	return c.queue.MailSent(ctx, c.mailing)
 }
 
 func (c claimed) Failed(ctx context.Context, _ error) (again bool, err error) {
-	return c.service.MailFailed(ctx, c.mailing)
+	return c.queue.MailFailed(ctx, c.mailing)
 }
 
 func (c claimed) Hold(ctx context.Context, wait time.Duration) error {
-	return c.service.MailHeld(ctx, c.mailing, c.service.Now().Add(wait))
+	return c.queue.MailHeld(ctx, c.mailing, c.queue.Now().Add(wait))
 }

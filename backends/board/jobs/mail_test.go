@@ -1,4 +1,4 @@
-package jobs
+package jobs_test
 
 import (
 	"errors"
@@ -17,26 +17,27 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
-	"github.com/tollgate-gateway/tollgate/internal/jobs"
+	background "github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-func newMailer(t *testing.T, server *testenv.SMTPServer) *Mailer {
+func newMailer(t *testing.T, server *testenv.SMTPServer) *jobs.Mailer {
 	t.Helper()
 	transport, err := mail.NewSMTP(mail.SMTPOptions{URL: "smtp://" + server.Address, From: "Böard <board@example.com>"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Mailer{Transport: transport, BaseURL: "https://forum.example.com", Logger: zap.NewNop()}
+	return &jobs.Mailer{Transport: transport, BaseURL: "https://forum.example.com", Logger: zap.NewNop()}
 }
 
-func (s *site) send(m *Mailer) int {
+func (s *site) send(m *jobs.Mailer) int {
 	s.t.Helper()
-	n, err := m.Send(s.t.Context(), s.service)
+	n, err := m.Send(s.t.Context(), s.service.Mails)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -82,11 +83,11 @@ func TestMail(t *testing.T) {
 			}
 		}
 		_, token, _ := strings.Cut(link, "token=")
-		u, err := s.service.ReadUnsubscription(token)
+		u, err := s.service.Mails.ReadUnsubscription(token)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.service.EndUnsubscription(t.Context(), u); err != nil {
+		if err := s.service.Mails.EndUnsubscription(t.Context(), u); err != nil {
 			t.Fatal(err)
 		}
 		s.reply("More news for one")
@@ -121,7 +122,7 @@ func TestMailFailures(t *testing.T) {
 		if mails := server.Take(); len(mails) != 1 || mails[0].To != "newbie@example.com" {
 			t.Errorf("%+v", mails)
 		}
-		if due, err := s.service.DueMail(t.Context(), 10); err != nil || len(due) != 0 {
+		if due, err := s.service.Mails.DueMail(t.Context(), 10); err != nil || len(due) != 0 {
 			t.Errorf("what is refused for good is due: %+v %v", due, err)
 		}
 
@@ -154,7 +155,7 @@ func TestMailFailures(t *testing.T) {
 		s.reply("Nobody hears this now")
 		s.ahead.Add(int64(time.Minute))
 		for range 20 {
-			if _, err := m.Send(t.Context(), s.service); err == nil {
+			if _, err := m.Send(t.Context(), s.service.Mails); err == nil {
 				t.Fatal("a server that is down took a mail")
 			}
 		}
@@ -171,7 +172,7 @@ func TestMailLog(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		core, logs := observer.New(zap.InfoLevel)
-		m := &Mailer{Transport: mail.Log{Logger: zap.New(core)}, Logger: zap.New(core)}
+		m := &jobs.Mailer{Transport: mail.Log{Logger: zap.New(core)}, Logger: zap.New(core)}
 		s.follow("alice")
 		s.reply("A secret of ours")
 		s.ahead.Add(int64(time.Minute))
@@ -201,7 +202,7 @@ func TestLinkMails(t *testing.T) {
 		s.exec("UPDATE board_users SET email = 'Bob@example.com', email_key = 'bob@example.com' WHERE username = 'bob'")
 		ask := func() {
 			t.Helper()
-			if err := s.service.AskReset(ctx, "bob@example.com", "192.0.2.1"); err != nil {
+			if err := s.service.Accounts.AskReset(ctx, "bob@example.com", "192.0.2.1"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -236,7 +237,7 @@ func TestLinkMails(t *testing.T) {
 			t.Errorf("%d mails", n)
 		}
 		first := secret()
-		if err := s.service.Reset(ctx, first, "battery staple", "192.0.2.1"); err != nil {
+		if err := s.service.Accounts.Reset(ctx, first, "battery staple", "192.0.2.1"); err != nil {
 			t.Fatal(err)
 		}
 
@@ -251,12 +252,12 @@ func TestLinkMails(t *testing.T) {
 			t.Errorf("%d mails at the second try", n)
 		}
 		second := secret()
-		if _, err := s.service.ReadLink(ctx, second, accounts.LinkReset); err != nil {
+		if _, err := s.service.Accounts.ReadLink(ctx, second, accounts.LinkReset); err != nil {
 			t.Error(err)
 		}
 
 		ask()
-		if _, err := (&Mailer{Transport: mail.Log{Logger: m.Logger}, Logger: m.Logger}).Send(ctx, s.service); err != nil { // who wants no mails any more
+		if _, err := (&jobs.Mailer{Transport: mail.Log{Logger: m.Logger}, Logger: m.Logger}).Send(ctx, s.service.Mails); err != nil { // who wants no mails any more
 			t.Fatal(err)
 		}
 		if logs.FilterMessage("mail").Len() != 1 {
@@ -301,8 +302,8 @@ func TestLetters(t *testing.T) {
 		"known":   {"https://forum.example.com", linkMailing(accounts.LinkKnown, ""), ""},
 		"notice":  {"https://forum.example.com", linkMailing(accounts.LinkNotice, ""), ""},
 	} {
-		m := &Mailer{BaseURL: test.baseURL, Footer: test.footer}
-		l, err := m.letter(test.mailing)
+		m := &jobs.Mailer{BaseURL: test.baseURL, Footer: test.footer}
+		l, err := m.Letter(test.mailing)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,17 +328,17 @@ func TestLetters(t *testing.T) {
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
-		var work *Work
+		var work *jobs.Work
 		run := func(want error) {
 			t.Helper()
-			for _, j := range List(func() *Work { return work }) {
+			for _, j := range jobs.List(func() *jobs.Work { return work }) {
 				if _, err := j.Run(t.Context()); !errors.Is(err, want) {
 					t.Errorf("%s: error %v, want %v", j.Name, err, want)
 				}
 			}
 		}
-		run(jobs.ErrNotNow)
-		work = &Work{Service: s.service, Logger: zap.NewNop(), Webhooks: webhook.NewSender(nil, zap.NewNop()), Mail: &Mailer{Transport: mail.Log{Logger: zap.NewNop()}}}
+		run(background.ErrNotNow)
+		work = s.service.Work(webhook.NewSender(nil, zap.NewNop()), &jobs.Mailer{Transport: mail.Log{Logger: zap.NewNop()}}, zap.NewNop())
 		run(nil)
 		if err := s.db.Close(); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package jobs
+package jobs_test
 
 import (
 	"io"
@@ -10,7 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
@@ -38,7 +39,7 @@ func TestDeliver(t *testing.T) {
 			got <- r.Header
 		}))
 		defer to.Close()
-		_, secret, err := s.service.AddWebhook(t.Context(), s.as("admin"), to.URL, posts.Topics)
+		_, secret, err := s.service.Admin.AddWebhook(t.Context(), s.as("admin"), to.URL, kernel.Topics)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,9 +48,9 @@ func TestDeliver(t *testing.T) {
 		s.service = s.node()
 		sender := webhook.NewSender([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, zap.NewNop())
 		defer sender.Close()
-		work := &Work{Service: s.service, Webhooks: sender, Logger: zap.NewNop()}
-		for _, j := range List(func() *Work { return work }) {
-			if j.Name != JobWebhooks {
+		work := s.service.Work(sender, nil, zap.NewNop())
+		for _, j := range jobs.List(func() *jobs.Work { return work }) {
+			if j.Name != jobs.JobWebhooks {
 				continue
 			}
 			if n, err := j.Run(t.Context()); n != 1 || err != nil {
@@ -57,7 +58,7 @@ func TestDeliver(t *testing.T) {
 			}
 		}
 		h := <-got
-		if h.Get("X-Board-Signature") != webhook.Sign([]byte(secret), h.Get("X-Board-Timestamp"), string(body)) || h.Get("X-Board-Topic") != posts.TopicPostCreated ||
+		if h.Get("X-Board-Signature") != webhook.Sign([]byte(secret), h.Get("X-Board-Timestamp"), string(body)) || h.Get("X-Board-Topic") != kernel.TopicPostCreated ||
 			h.Get("X-Board-Delivery") == "" || h.Get("User-Agent") != "Tollgate-Board" || !strings.Contains(string(body), `"threadTitle":"Public thread"`) {
 			t.Errorf("%v %s", h, body)
 		}

@@ -5,11 +5,11 @@ import (
 	"net/netip"
 )
 
-// Address is the client's of a request, an IPv6 one as its network.
-func (b *Board) Address(r *http.Request) string {
+// Address returns the address of the client of a request. An IPv6 one is given as its network.
+func (s *Server) Address(r *http.Request) string {
 	text := r.RemoteAddr
-	if b.Options.Address != nil {
-		text = b.Options.Address(r)
+	if s.Options.Address != nil {
+		text = s.Options.Address(r)
 	}
 	ip, err := netip.ParseAddr(text)
 	if err != nil {

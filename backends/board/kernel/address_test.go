@@ -14,7 +14,7 @@ func TestAddress(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = remote
-		if got := (&Board{}).Address(r); got != want {
+		if got := (&Server{}).Address(r); got != want {
 			t.Errorf("%q: %s, want %s", remote, got, want)
 		}
 	}

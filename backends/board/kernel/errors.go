@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NotFound is one answer for what is not there and what may not be seen.
+// NotFound returns one answer for what is not there and for what may not be seen.
 func NotFound() error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is nothing here that you may see")
 }
@@ -45,7 +45,10 @@ func FieldOf(err error, field string) error {
 		return err
 	}
 	d := e.Details[0]
-	return &apierror.Error{Status: e.Status, Code: e.Code, Message: e.Message, Details: []apierror.Detail{{Field: field, Reason: d.Reason, Message: d.Message}}}
+	return &apierror.Error{
+		Status: e.Status, Code: e.Code, Message: e.Message,
+		Details: []apierror.Detail{{Field: field, Reason: d.Reason, Message: d.Message}},
+	}
 }
 
 // Conflict refuses what does not go with how things are now.

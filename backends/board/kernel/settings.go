@@ -70,14 +70,16 @@ type Settings struct {
 // SeedRules are what fixtures are held to.
 var SeedRules = DefaultSettings(Options{})
 
-// DefaultSettings are those of a board that nobody has changed.
+// DefaultSettings returns the settings of a board that nobody has changed.
 func DefaultSettings(o Options) Settings {
 	return Settings{
 		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true,
-		TitleLeast: 3, TitleMost: 120, MessageLeast: 2, MessageMost: 30_000, WordsMost: 5_000, DuplicateSeconds: 60, EditGraceSeconds: 300,
-		ConfirmMail: true, FormSeconds: 3, NetworkMembers: 20,
+		TitleLeast: 3, TitleMost: 120, MessageLeast: 2, MessageMost: 30_000, WordsMost: 5_000, DuplicateSeconds: 60,
+		EditGraceSeconds: 300,
+		ConfirmMail:      true, FormSeconds: 3, NetworkMembers: 20,
 		HoldFirst: o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2,
-		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10, ThreadsPerHour: 10, PostsPerHour: 60,
+		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10,
+		ThreadsPerHour: 10, PostsPerHour: 60,
 		TokensMost: 10, TokenDays: 90,
 		AttachmentsMost: 10, AttachmentKiB: 10 << 10, MemberMiB: 500,
 	}
@@ -106,7 +108,7 @@ type Setting struct {
 	of func(*Settings) any
 }
 
-// Value is the setting as text; a flag is 1 or empty.
+// Value returns the setting as text. A flag is 1 or empty.
 func (s *Setting) Value(of *Settings) string {
 	switch v := s.of(of).(type) {
 	case *string:
@@ -148,69 +150,120 @@ func (s *Setting) Put(into *Settings, value string) error {
 	return nil
 }
 
-// AllSettings is the table of the settings, in the order of their form.
+// AllSettings returns the table of the settings, in the order of their form.
 func AllSettings() []Setting {
-	const general, joining, texts, newcomers, flood, tokens, files = "Board", "Joining", "Texts", "New members", "Flood control", "Tokens", "Attachments"
+	const general, joining, texts, newcomers, flood, tokens, files = "Board", "Joining", "Texts", "New members",
+		"Flood control", "Tokens", "Attachments"
 	number := func(section, name, label, hint string, least, most int64, of func(*Settings) *int64) Setting {
-		return Setting{Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Least: least, Most: most, of: func(s *Settings) any { return of(s) }}
+		return Setting{
+			Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Least: least, Most: most,
+			of: func(s *Settings) any { return of(s) },
+		}
 	}
 	flag := func(section, name, label, hint string, of func(*Settings) *bool) Setting {
-		return Setting{Name: name, Section: section, Label: label, Hint: hint, Kind: KindFlag, of: func(s *Settings) any { return of(s) }}
+		return Setting{
+			Name: name, Section: section, Label: label, Hint: hint, Kind: KindFlag,
+			of: func(s *Settings) any { return of(s) },
+		}
 	}
 	return []Setting{
-		{Name: "name", Section: general, Label: "Name", Kind: KindLine, Least: 1, Most: 80, of: func(s *Settings) any { return &s.Name }},
-		{Name: "description", Section: general, Label: "Description", Hint: "One line below the name.", Kind: KindLine, Most: 200, of: func(s *Settings) any { return &s.Description }},
 		{
-			Name: "registration", Section: general, Label: "Registration", Hint: "Open: at once. Approval: an administrator lets each member in. Closed: nobody joins.",
-			Kind: KindChoice, Choices: []string{RegistrationOpen, RegistrationApproval, RegistrationClosed}, of: func(s *Settings) any { return &s.Registration },
+			Name: "name", Section: general, Label: "Name", Kind: KindLine, Least: 1, Most: 80,
+			of: func(s *Settings) any { return &s.Name },
 		},
-		flag(general, SettingOffline, "Offline", "Pages and API answer 503 to all but those who may see it.", func(s *Settings) *bool { return &s.Offline }),
-		{Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Most: 1000, of: func(s *Settings) any { return &s.OfflineMessage }},
-		flag(general, "images", "Images in posts", "From https addresses. Counts for what is written from then on.", func(s *Settings) *bool { return &s.Images }),
-
-		flag(joining, "confirm_mail", "New members confirm their mail address", "They open a link that is mailed to them first. Otherwise they are in at once, and mails wait for that. Where no mails are sent nothing is confirmed.", func(s *Settings) *bool { return &s.ConfirmMail }),
-		number(joining, "form_seconds", "Shortest time to fill in the form", "Seconds. Programs send it at once; 0: no matter when.", 0, 60, func(s *Settings) *int64 { return &s.FormSeconds }),
-		number(joining, "network_members", "New members of one network a day", "A network is 256 addresses of IPv4, or a /56 of IPv6. 0: no limit.", 0, 10_000, func(s *Settings) *int64 { return &s.NetworkMembers }),
 		{
-			Name: "question", Section: joining, Label: "Question to new members", Hint: "One that your members can answer and programs cannot. Empty: none.",
+			Name: "description", Section: general, Label: "Description", Hint: "One line below the name.", Kind: KindLine,
+			Most: 200, of: func(s *Settings) any { return &s.Description },
+		},
+		{
+			Name: "registration", Section: general, Label: "Registration",
+			Hint: "Open: at once. Approval: an administrator lets each member in. Closed: nobody joins.",
+			Kind: KindChoice, Choices: []string{RegistrationOpen, RegistrationApproval, RegistrationClosed},
+			of: func(s *Settings) any { return &s.Registration },
+		},
+		flag(general, SettingOffline, "Offline", "Pages and API answer 503 to all but those who may see it.",
+			func(s *Settings) *bool { return &s.Offline }),
+		{
+			Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Most: 1000,
+			of: func(s *Settings) any { return &s.OfflineMessage },
+		},
+		flag(general, "images", "Images in posts", "From https addresses. Counts for what is written from then on.",
+			func(s *Settings) *bool { return &s.Images }),
+
+		flag(joining, "confirm_mail", "New members confirm their mail address",
+			"They open a link that is mailed to them first. Otherwise they are in at once, and mails wait for that. Where no"+
+				" mails are sent nothing is confirmed.", func(s *Settings) *bool { return &s.ConfirmMail }),
+		number(joining, "form_seconds", "Shortest time to fill in the form",
+			"Seconds. Programs send it at once; 0: no matter when.", 0, 60, func(s *Settings) *int64 { return &s.FormSeconds }),
+		number(joining, "network_members", "New members of one network a day",
+			"A network is 256 addresses of IPv4, or a /56 of IPv6. 0: no limit.",
+			0, 10_000, func(s *Settings) *int64 { return &s.NetworkMembers }),
+		{
+			Name: "question", Section: joining, Label: "Question to new members",
+			Hint: "One that your members can answer and programs cannot. Empty: none.",
 			Kind: KindLine, Most: 200, of: func(s *Settings) any { return &s.Question },
 		},
 		{
-			Name: "answers", Section: joining, Label: "Right answers", Hint: "One on each line. Capitals, spaces and signs do not count.",
+			Name: "answers", Section: joining, Label: "Right answers",
+			Hint: "One on each line. Capitals, spaces and signs do not count.",
 			Kind: KindText, Most: 1000, of: func(s *Settings) any { return &s.Answers },
 		},
 		{
-			Name: "reserved_names", Section: joining, Label: "Reserved names", Hint: "One on each line. Nobody registers with them or what looks like them, nor with admin, moderator, support and the like.",
+			Name: "reserved_names", Section: joining, Label: "Reserved names",
+			Hint: "One on each line. Nobody registers with them or what looks like them, nor with admin, moderator, support" +
+				" and the like.",
 			Kind: KindText, Most: 4000, of: func(s *Settings) any { return &s.ReservedNames },
 		},
 
-		number(texts, "title_min", "Shortest title", "Characters.", 1, 120, func(s *Settings) *int64 { return &s.TitleLeast }),
+		number(texts, "title_min", "Shortest title", "Characters.",
+			1, 120, func(s *Settings) *int64 { return &s.TitleLeast }),
 		number(texts, "title_max", "Longest title", "Characters.", 10, 250, func(s *Settings) *int64 { return &s.TitleMost }),
-		number(texts, "message_min", "Shortest message", "Characters.", 1, 1000, func(s *Settings) *int64 { return &s.MessageLeast }),
-		number(texts, "message_max", "Longest message", "Characters.", 100, 60_000, func(s *Settings) *int64 { return &s.MessageMost }),
-		number(texts, "words_max", "Most words of a message", "A forum may set fewer.", 10, WordsMost, func(s *Settings) *int64 { return &s.WordsMost }),
-		number(texts, "duplicate_seconds", "Same text twice", "Refused in the same thread within so many seconds; 0: allowed.", 0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
-		number(texts, "edit_grace_seconds", "Edits without a note", "Within so many seconds of posting.", 0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
+		number(texts, "message_min", "Shortest message", "Characters.",
+			1, 1000, func(s *Settings) *int64 { return &s.MessageLeast }),
+		number(texts, "message_max", "Longest message", "Characters.",
+			100, 60_000, func(s *Settings) *int64 { return &s.MessageMost }),
+		number(texts, "words_max", "Most words of a message", "A forum may set fewer.",
+			10, WordsMost, func(s *Settings) *int64 { return &s.WordsMost }),
+		number(texts, "duplicate_seconds", "Same text twice",
+			"Refused in the same thread within so many seconds; 0: allowed.",
+			0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
+		number(texts, "edit_grace_seconds", "Edits without a note", "Within so many seconds of posting.",
+			0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
 
-		number(newcomers, "hold_first", "Hold the first posts", "So many posts of each member wait for approval.", 0, 1000, func(s *Settings) *int64 { return &s.HoldFirst }),
-		number(newcomers, "new_member_posts", "A member is new below", "Visible posts; limits below and the flood control for new members count until then.", 0, 1000, func(s *Settings) *int64 { return &s.NewMemberPosts }),
-		number(newcomers, "new_member_links", "Links of a new member", "More of them hold the post.", 0, 100, func(s *Settings) *int64 { return &s.NewMemberLinks }),
+		number(newcomers, "hold_first", "Hold the first posts", "So many posts of each member wait for approval.",
+			0, 1000, func(s *Settings) *int64 { return &s.HoldFirst }),
+		number(newcomers, "new_member_posts", "A member is new below",
+			"Visible posts; limits below and the flood control for new members count until then.",
+			0, 1000, func(s *Settings) *int64 { return &s.NewMemberPosts }),
+		number(newcomers, "new_member_links", "Links of a new member", "More of them hold the post.",
+			0, 100, func(s *Settings) *int64 { return &s.NewMemberLinks }),
 
 		flag(flood, "flood", "Flood control", "", func(s *Settings) *bool { return &s.Flood }),
 		number(flood, "flood_posts", "Posts at once", "", 1, 1000, func(s *Settings) *int64 { return &s.FloodPosts }),
-		number(flood, "flood_seconds", "One more after", "Seconds; a forum may set another time; 0: no limit.", 0, 86_400, func(s *Settings) *int64 { return &s.FloodSeconds }),
-		number(flood, "new_flood_posts", "New members: posts at once", "", 1, 1000, func(s *Settings) *int64 { return &s.NewFloodPosts }),
-		number(flood, "new_flood_seconds", "New members: one more after", "Seconds; 0: no limit.", 0, 86_400, func(s *Settings) *int64 { return &s.NewFloodSeconds }),
-		number(flood, "edits_per_minute", "Edits a minute", "0: no limit.", 0, 1000, func(s *Settings) *int64 { return &s.EditsPerMinute }),
-		number(flood, "threads_per_hour", "Threads an hour", "0: no limit.", 0, 10_000, func(s *Settings) *int64 { return &s.ThreadsPerHour }),
-		number(flood, "posts_per_hour", "Posts an hour", "0: no limit.", 0, 10_000, func(s *Settings) *int64 { return &s.PostsPerHour }),
+		number(flood, "flood_seconds", "One more after", "Seconds; a forum may set another time; 0: no limit.",
+			0, 86_400, func(s *Settings) *int64 { return &s.FloodSeconds }),
+		number(flood, "new_flood_posts", "New members: posts at once", "",
+			1, 1000, func(s *Settings) *int64 { return &s.NewFloodPosts }),
+		number(flood, "new_flood_seconds", "New members: one more after", "Seconds; 0: no limit.",
+			0, 86_400, func(s *Settings) *int64 { return &s.NewFloodSeconds }),
+		number(flood, "edits_per_minute", "Edits a minute", "0: no limit.",
+			0, 1000, func(s *Settings) *int64 { return &s.EditsPerMinute }),
+		number(flood, "threads_per_hour", "Threads an hour", "0: no limit.",
+			0, 10_000, func(s *Settings) *int64 { return &s.ThreadsPerHour }),
+		number(flood, "posts_per_hour", "Posts an hour", "0: no limit.",
+			0, 10_000, func(s *Settings) *int64 { return &s.PostsPerHour }),
 
-		number(tokens, "tokens_max", "Tokens of a member", "Valid ones at a time.", 0, 100, func(s *Settings) *int64 { return &s.TokensMost }),
-		number(tokens, "token_days", "Days a token lasts", "What the form of a new token begins with.", 1, 3650, func(s *Settings) *int64 { return &s.TokenDays }),
+		number(tokens, "tokens_max", "Tokens of a member", "Valid ones at a time.",
+			0, 100, func(s *Settings) *int64 { return &s.TokensMost }),
+		number(tokens, "token_days", "Days a token lasts", "What the form of a new token begins with.",
+			1, 3650, func(s *Settings) *int64 { return &s.TokenDays }),
 
-		number(files, "attachments_max", "Attachments of a post", "0: none.", 0, 100, func(s *Settings) *int64 { return &s.AttachmentsMost }),
-		number(files, "attachment_kib", "Largest attachment", "KiB.", 1, MaxAttachmentKiB, func(s *Settings) *int64 { return &s.AttachmentKiB }),
-		number(files, "member_mib", "Attachments of a member", "MiB of all together; 0: no limit.", 0, 1_000_000, func(s *Settings) *int64 { return &s.MemberMiB }),
+		number(files, "attachments_max", "Attachments of a post", "0: none.",
+			0, 100, func(s *Settings) *int64 { return &s.AttachmentsMost }),
+		number(files, "attachment_kib", "Largest attachment", "KiB.",
+			1, MaxAttachmentKiB, func(s *Settings) *int64 { return &s.AttachmentKiB }),
+		number(files, "member_mib", "Attachments of a member", "MiB of all together; 0: no limit.",
+			0, 1_000_000, func(s *Settings) *int64 { return &s.MemberMiB }),
 	}
 }
 
@@ -231,10 +284,10 @@ func LoadSettings(c store.Conn, set Settings) (Settings, error) {
 	return set, err
 }
 
-// Tag is the version of the settings.
+// Tag returns the version of the settings.
 func (s *Settings) Tag() string { return Tag(s) }
 
-// Contradictions are values that are right alone but not together.
+// Contradictions returns a refusal of values that are right alone but not together.
 func (s *Settings) Contradictions() (wrong []error) {
 	if s.TitleLeast > s.TitleMost {
 		wrong = append(wrong, Invalid("title_min", "range", "Shortest title: is longer than the longest"))
@@ -248,7 +301,7 @@ func (s *Settings) Contradictions() (wrong []error) {
 	return wrong
 }
 
-// OfflineAnswer is what a closed board says.
+// OfflineAnswer returns what a closed board says.
 func (s *Settings) OfflineAnswer() error {
 	return &apierror.Error{
 		Status: http.StatusServiceUnavailable, Code: "board_offline", RetryAfter: offlineRetry,
@@ -256,7 +309,7 @@ func (s *Settings) OfflineAnswer() error {
 	}
 }
 
-// Every is the limit that admits n events in a time; 0: no limit.
+// Every returns the limit that admits n events in a time. There is no limit where n is 0.
 func Every(n int64, in time.Duration) RateLimit {
 	if n == 0 {
 		return RateLimit{}
@@ -264,7 +317,7 @@ func Every(n int64, in time.Duration) RateLimit {
 	return RateLimit{n, in / time.Duration(n)}
 }
 
-// FloodFor is the limit of posts for a member with so many.
+// FloodFor returns the limit of posts for a member who has written so many.
 func (s *Settings) FloodFor(posts int64) RateLimit {
 	if posts < s.NewMemberPosts {
 		return RateLimit{s.NewFloodPosts, time.Duration(s.NewFloodSeconds) * time.Second}
@@ -272,7 +325,7 @@ func (s *Settings) FloodFor(posts int64) RateLimit {
 	return RateLimit{s.FloodPosts, time.Duration(s.FloodSeconds) * time.Second}
 }
 
-// setting is a value of the table of settings; empty: there is none.
+// StoredSetting reads a value of the table of settings. It is empty where there is none.
 func StoredSetting(c store.Conn, name string) (value string, err error) {
 	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -25,7 +25,8 @@ func (s *Settings) CheckTitle(title string) (string, error) {
 	case n < s.TitleLeast:
 		return "", Invalid("title", "too_short", fmt.Sprintf("the title must have at least %d characters", s.TitleLeast))
 	case n > s.TitleMost:
-		return "", Invalid("title", "too_long", fmt.Sprintf("the title has %d characters, at most %d are allowed", n, s.TitleMost))
+		return "", Invalid("title", "too_long", fmt.Sprintf("the title has %d characters, at most %d are allowed",
+			n, s.TitleMost))
 	case text.Words(title) == 0:
 		return "", Invalid("title", "no_words", "the title must have a word")
 	}
@@ -41,9 +42,11 @@ func (s *Settings) CheckMessage(message string) (string, error) {
 	case !text.IsPlain(message):
 		return "", Invalid("message", "control_character", "the message must not have control characters")
 	case n < s.MessageLeast:
-		return "", Invalid("message", "too_short", fmt.Sprintf("the message must have at least %d characters", s.MessageLeast))
+		return "", Invalid("message", "too_short", fmt.Sprintf("the message must have at least %d characters",
+			s.MessageLeast))
 	case n > s.MessageMost:
-		return "", Invalid("message", "too_long", fmt.Sprintf("the message has %d characters, at most %d are allowed", n, s.MessageMost))
+		return "", Invalid("message", "too_long", fmt.Sprintf("the message has %d characters, at most %d are allowed",
+			n, s.MessageMost))
 	}
 	return message, CheckWords(message, 1, s.WordsMost)
 }
@@ -66,10 +69,11 @@ func CheckReason(reason string) (string, error) {
 	case !text.IsLine(reason):
 		return "", Invalid("reason", "control_character", "the reason must be one line without control characters")
 	case n > reasonMost:
-		return "", Invalid("reason", "too_long", fmt.Sprintf("the reason has %d characters, at most %d are allowed", n, reasonMost))
+		return "", Invalid("reason", "too_long", fmt.Sprintf("the reason has %d characters, at most %d are allowed",
+			n, reasonMost))
 	}
 	return reason, nil
 }
 
-// Slug is a text as a part of an address.
+// Slug returns a text as a part of an address.
 func Slug(title string) string { return cmp.Or(text.Slug(title, SlugMost), "thread") }

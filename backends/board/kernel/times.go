@@ -9,5 +9,5 @@ import (
 // Moment is an instant as it is stored.
 type Moment = instant.Moment
 
-// MomentOf is a time as it is stored.
+// MomentOf returns a time as it is stored.
 func MomentOf(t time.Time) Moment { return instant.Of(t) }

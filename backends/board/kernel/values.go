@@ -22,10 +22,10 @@ func OrNotFound(err error) error {
 	return err
 }
 
-// Null is a number for a column that is NULL where there is none.
+// Null returns a number for a column that is NULL where the number is 0.
 func Null[T ~int64](n T) sql.NullInt64 { return sql.NullInt64{Int64: int64(n), Valid: n != 0} }
 
-// Bool is a truth value as it is stored on both engines.
+// Bool returns a truth value as it is stored on both engines.
 func Bool(b bool) int {
 	if b {
 		return 1
@@ -41,13 +41,13 @@ func Wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Itoa is a number as text.
+// Itoa returns a number as text.
 func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Marks are n placeholders of a statement, at least one.
+// Marks returns n placeholders of a statement, at least one.
 func Marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// Tag is the entity tag of what clients see.
+// Tag returns the entity tag of what clients see.
 func Tag(view any) string {
 	text, err := json.Marshal(view)
 	if err != nil {
@@ -61,7 +61,7 @@ func SortBy[T any](list []T, key func(T) int64) {
 	slices.SortFunc(list, func(x, y T) int { return cmp.Compare(key(x), key(y)) })
 }
 
-// OrNull is a number that JSON has as null where there is none.
+// OrNull returns a number that JSON has as null where it is 0.
 func OrNull[T ~int64](n T) *T {
 	if n == 0 {
 		return nil
@@ -77,5 +77,5 @@ func JoinDetail(first, second string) string {
 	return first + ": " + second
 }
 
-// Brief is a value as it fits in the log.
+// Brief shortens a value so that it fits in the log.
 func Brief(value string) string { return cmp.Or(text.Short(value, 60), "none") }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/maillink"
@@ -41,12 +41,13 @@ func (s *Service) DueMail(ctx context.Context, limit int) (list []Recipient, err
 		list = nil
 		now := s.Moment()
 		return c.All("SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode"+
-			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?", []any{now, now, accounts.LinkSource, limit}, func(r store.Row) error {
-			var to Recipient
-			err := r.Scan(&to.User, &to.Mode)
-			list = append(list, to)
-			return err
-		})
+			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?",
+			[]any{now, now, accounts.LinkSource, limit}, func(r store.Row) error {
+				var to Recipient
+				err := r.Scan(&to.User, &to.Mode)
+				list = append(list, to)
+				return err
+			})
 	})
 	return list, err
 }
@@ -60,7 +61,7 @@ type Mailing struct {
 	// Threads that the member may see now; none: there is nothing to be sent.
 	Threads []MailThread
 	More    int // threads beyond these
-	// Link is what the mail is for instead of threads; nil: it is for them.
+	// Link is what the mail is for instead of threads. It is nil for a mail about threads.
 	Link *accounts.MailLink
 	// Unsubscribe is a token for ReadUnsubscription.
 	Unsubscribe string
@@ -103,13 +104,15 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 	now := s.Moment()
 	err := s.Write(ctx, func(c store.Conn) error {
 		m.rows = nil
-		return c.All("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ? AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
-			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source, created_at", []any{now.Add(MailLease), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
-			var m1 mailRow
-			err := r.Scan(&m1.id, &m1.thread, &m1.first, &m1.last, &m1.attempts, &m1.source, &m1.created)
-			m.rows = append(m.rows, m1)
-			return err
-		})
+		return c.All("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ?"+
+			" AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
+			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source, created_at",
+			[]any{now.Add(MailLease), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
+				var m1 mailRow
+				err := r.Scan(&m1.id, &m1.thread, &m1.first, &m1.last, &m1.attempts, &m1.source, &m1.created)
+				m.rows = append(m.rows, m1)
+				return err
+			})
 	})
 	if err != nil || len(m.rows) == 0 {
 		return nil, err
@@ -121,7 +124,7 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 // composeMail fills in what the member may see. A member who may not use the board
 // is sent nothing.
 func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
-	a, err := s.Member(ctx, m.User)
+	a, err := s.rights.Member(ctx, m.User)
 	if kernel.NotFoundErr(err) {
 		return nil
 	}
@@ -133,7 +136,8 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 		return nil
 	}
 	m.Name, m.Board = a.User.Name, a.Rights.Settings.Name
-	m.Key = kernel.Itoa(m.User) + "." + m.Mode + "." + kernel.Itoa(m.rows[0].id) + "." + kernel.Itoa(m.rows[len(m.rows)-1].last)
+	m.Key = kernel.Itoa(m.User) + "." + m.Mode + "." + kernel.Itoa(m.rows[0].id) + "." +
+		kernel.Itoa(m.rows[len(m.rows)-1].last)
 	if m.rows[0].source == accounts.LinkSource {
 		return s.composeLink(ctx, m, a.User.Zone())
 	}
@@ -142,7 +146,8 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		m.Threads, m.More = nil, 0
-		if err := c.Row("SELECT CASE email_confirmed WHEN 1 THEN email ELSE '' END FROM board_users WHERE id = ?", m.User).Scan(&m.Email); err != nil {
+		if err := c.Row("SELECT CASE email_confirmed WHEN 1 THEN email ELSE '' END FROM board_users WHERE id = ?",
+			m.User).Scan(&m.Email); err != nil {
 			return err
 		}
 		late, err := latePosts(c, m.User)
@@ -172,9 +177,11 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	return err
 }
 
-// mailThread is empty where the member may not see the thread, follows it no
-// more, or has read it.
-func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailRow, late []any) (m MailThread, err error) {
+// mailThread returns what is mailed of a thread. That is nothing where the member may not see the thread,
+// follows it no more, or has read it.
+func (s *Service) mailThread(
+	c store.Conn, a *rights.Actor, mode string, r mailRow, late []any,
+) (m MailThread, err error) {
 	t, err := content.ThreadFor(c, a, r.thread, "")
 	if kernel.NotFoundErr(err) || err == nil && t.Visibility == rights.Deleted {
 		return m, nil
@@ -184,7 +191,8 @@ func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailR
 	}
 	// One row has what is told of the thread and of its forum; either may be followed no more.
 	m = MailThread{ID: t.ID, Title: t.Title, Slug: t.Slug, source: "thread", target: t.ID}
-	const thread = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0 AND COALESCE(p.author_id, 0) <> ?"
+	const thread = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0" +
+		" AND COALESCE(p.author_id, 0) <> ?"
 	posts, args := thread, append(make([]any, 0, 6+len(late)), t.ID, r.first, r.last, a.ID())
 	if now, err := subscribed(c, a, m); err != nil {
 		return m, err
@@ -196,7 +204,8 @@ func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailR
 		posts += " AND p.number = 1"
 	}
 	var read int64
-	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?", a.ID(), t.ID).Scan(&read)
+	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?",
+		a.ID(), t.ID).Scan(&read)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return m, err
 	}
@@ -207,20 +216,22 @@ func (s *Service) mailThread(c store.Conn, a *rights.Actor, mode string, r mailR
 		args = append(args, late...)
 	}
 	posts += " AND (" + unread + ")"
-	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil || m.Count == 0 {
+	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil ||
+		m.Count == 0 {
 		return m, err
 	}
-	return m, c.All("SELECT p.id, p.number, p.author_name, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?", append(args, mailPosts), func(r store.Row) error {
-		var p MailPost
-		err := r.Scan(&p.ID, &p.Number, &p.Author, &p.Excerpt)
-		p.Excerpt = text.Short(p.Excerpt, mailExcerpt)
-		m.Posts = append(m.Posts, p)
-		return err
-	})
+	return m, c.All("SELECT p.id, p.number, p.author_name, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?",
+		append(args, mailPosts), func(r store.Row) error {
+			var p MailPost
+			err := r.Scan(&p.ID, &p.Number, &p.Author, &p.Excerpt)
+			p.Excerpt = text.Short(p.Excerpt, mailExcerpt)
+			m.Posts = append(m.Posts, p)
+			return err
+		})
 }
 
 func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err error) {
-	return posts.Subscribed(c, a.ID(), m.source, m.target)
+	return following.Subscribed(c, a.ID(), m.source, m.target)
 }
 
 // lateMost bounds how many posts that were held are told of in one mail.
@@ -230,26 +241,31 @@ const lateMost = 500
 // was told only after that: they were held until then.
 func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 	late := make(map[int64][]any)
-	return late, c.All("SELECT n.thread_id, n.post_id FROM board_notifications n JOIN board_thread_reads r ON r.user_id = n.user_id AND r.thread_id = n.thread_id"+
-		" WHERE n.user_id = ? AND n.post_id <= r.last_read_post_id AND n.created_at > r.read_at ORDER BY n.id DESC LIMIT ?", []any{user, lateMost}, func(r store.Row) error {
-		var thread, post int64
-		err := r.Scan(&thread, &post)
-		late[thread] = append(late[thread], post)
-		return err
-	})
+	return late, c.All("SELECT n.thread_id, n.post_id FROM board_notifications n"+
+		" JOIN board_thread_reads r ON r.user_id = n.user_id AND r.thread_id = n.thread_id"+
+		" WHERE n.user_id = ? AND n.post_id <= r.last_read_post_id AND n.created_at > r.read_at ORDER BY n.id DESC LIMIT ?",
+		[]any{user, lateMost}, func(r store.Row) error {
+			var thread, post int64
+			err := r.Scan(&thread, &post)
+			late[thread] = append(late[thread], post)
+			return err
+		})
 }
 
 // MailSent ends a mailing that was sent, or that will never be. Posts that came
 // meanwhile, or were held until then, stay for the next one. Where one of these is
 // in the midst of what was sent, all of that stays: rather told twice than never.
 func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
-	due := posts.MailDue(m.Mode, s.Now()).UnixMicro()
+	due := following.MailDue(m.Mode, s.Now()).UnixMicro()
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
-			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND first_post_id = ? AND last_post_id = ? AND created_at = ?", r.id, r.first, r.last, r.created)
+			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND first_post_id = ? AND last_post_id = ?"+
+				" AND created_at = ?", r.id, r.first, r.last, r.created)
 			if err == nil && n == 0 {
-				_, err = c.Exec("UPDATE board_mails SET first_post_id = CASE WHEN first_post_id < ? OR created_at <> ? THEN first_post_id ELSE ? END,"+
-					" last_post_id = CASE WHEN first_post_id < ? AND last_post_id = ? AND created_at = ? THEN ? ELSE last_post_id END, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?",
+				_, err = c.Exec("UPDATE board_mails SET first_post_id = CASE WHEN first_post_id < ? OR created_at <> ?"+
+					" THEN first_post_id ELSE ? END,"+
+					" last_post_id = CASE WHEN first_post_id < ? AND last_post_id = ? AND created_at = ? THEN ?"+
+					" ELSE last_post_id END, due_at = ?, attempts = 0, leased_until = 0 WHERE id = ?",
 					r.first, r.created, r.last+1, r.first, r.last, r.created, r.first-1, due, r.id)
 			}
 			if err != nil {
@@ -277,7 +293,8 @@ func (s *Service) MailHeld(ctx context.Context, m *Mailing, until time.Time) err
 func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, until time.Time) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
-			if _, err := c.Exec("UPDATE board_mails SET attempts = ?, due_at = ?, leased_until = 0 WHERE id = ?", attempts, until.UnixMicro(), r.id); err != nil {
+			if _, err := c.Exec("UPDATE board_mails SET attempts = ?, due_at = ?, leased_until = 0 WHERE id = ?",
+				attempts, until.UnixMicro(), r.id); err != nil {
 				return err
 			}
 		}
@@ -305,8 +322,7 @@ type Unsubscription struct {
 	mode     string
 }
 
-// Target is what is followed no more: thread, forum, or the mode of all mails
-// that end.
+// Target returns what is followed no more: thread, forum, or the mode of all mails that end.
 func (u Unsubscription) Target() string { return u.target + u.mode }
 
 // ReadUnsubscription reads the token of a link.
@@ -338,7 +354,8 @@ func (s *Service) EndUnsubscription(ctx context.Context, u Unsubscription) error
 			_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND mode = ?", u.user, u.mode)
 			return err
 		}
-		_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND target = ? AND target_id = ?", u.user, u.target, u.id)
+		_, err = c.Exec("UPDATE board_subscriptions SET mode = 'none' WHERE user_id = ? AND target = ? AND target_id = ?",
+			u.user, u.target, u.id)
 		return err
 	})
 }

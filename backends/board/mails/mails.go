@@ -2,10 +2,18 @@
 // in digests, and links.
 package mails
 
-import "github.com/tollgate-gateway/tollgate/backends/board/accounts"
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+)
 
 // Service is the mails of a board.
-type Service struct{ *accounts.Service }
+type Service struct {
+	*kernel.Server
+	rights *rights.Service
+}
 
 // New returns the mails of a board.
-func New(members *accounts.Service) *Service { return &Service{members} }
+func New(board *kernel.Server, actors *rights.Service) *Service {
+	return &Service{Server: board, rights: actors}
+}

@@ -35,7 +35,7 @@ func RenderBy(set *kernel.Settings, message string) string {
 	return markdownPlain().Render(message)
 }
 
-// Shown is the HTML of a post as pages and clients get it, of what was stored.
+// Shown returns the HTML of a post as pages and clients get it, made of what was stored.
 func Shown(post int64, message, html string, version int64) string {
 	if outdated(message, html, version) {
 		html = anew(message, html)

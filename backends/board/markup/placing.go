@@ -19,8 +19,8 @@ const scheme = "attachment"
 // filePath is the address of a file, on pages or of the API.
 var filePath = regexp.MustCompile(`^(?:` + kernel.Mount + `)?/attachments(/[1-9][0-9]{0,17})$`)
 
-// placeFile is the destination of a link or an image as stored HTML has it where it
-// is a file of the board.
+// placeFile rewrites the destination of a link or an image to the form that stored HTML has, where it is a
+// file of the board.
 func placeFile(to []byte) []byte {
 	if match := filePath.FindSubmatch(to); match != nil {
 		return append([]byte(scheme+":"), match[1]...)
@@ -60,8 +60,9 @@ func WithPaths(html string, post int64) string {
 	const src, href = ` src="`, ` href="`
 	const named, byID = scheme + ":", scheme + ":/"
 	path := FilesPath(post)
-	return strings.NewReplacer(src+byID, src+"/attachments/", src+named, src+path, href+byID, href+"/attachments/", href+named, href+path).Replace(html)
+	return strings.NewReplacer(src+byID, src+"/attachments/", src+named, src+path, href+byID, href+"/attachments/",
+		href+named, href+path).Replace(html)
 }
 
-// FilesPath is where the files at a post are, by their names.
+// FilesPath returns the path under which the files at a post are found by their names.
 func FilesPath(post int64) string { return "/posts/" + kernel.Itoa(post) + "/files/" }

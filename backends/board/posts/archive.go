@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -20,7 +21,8 @@ const (
 	archiveBatch   = 500
 )
 
-const archiveColumns = "thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at, edited_at, edited_by, edit_reason, edit_count"
+const archiveColumns = "thread_id, id, number, author_id, author_name, visibility, message, message_html," +
+	" render_version, body_hash, created_at, edited_at, edited_by, edit_reason, edit_count"
 
 // Archive moves old deleted posts out of the way where more than a thousand
 // rows in a row are shown to nobody, as after a flood of spam, so that reading
@@ -50,14 +52,15 @@ func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	return moved, nil
 }
 
-// ArchiveCandidates has the arguments time, posts, limit. It reads an index of
-// the deleted posts and no other.
+// ArchiveCandidates returns the statement that finds threads to archive. It has the arguments time, posts,
+// limit, and reads an index of the deleted posts and no other.
 func ArchiveCandidates(d store.Dialect) string {
 	from := "board_post_ids"
 	if d == store.SQLite {
 		from += " INDEXED BY board_post_ids_deleted"
 	}
-	return "SELECT thread_id FROM " + from + " WHERE visibility = 2 AND created_at < ? GROUP BY thread_id HAVING count(*) > ? ORDER BY thread_id" + limitSQL(d)
+	return "SELECT thread_id FROM " + from + " WHERE visibility = 2 AND created_at < ?" +
+		" GROUP BY thread_id HAVING count(*) > ? ORDER BY thread_id" + content.Limit(d)
 }
 
 // archiveThread walks a thread for its long runs of hidden posts.
@@ -77,7 +80,8 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 		var page []seen
 		err := s.Read(ctx, func(c store.Conn) error {
 			page = page[:0]
-			return c.All("SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+limitSQL(c.Dialect()), []any{thread, after, archiveLooked}, func(r store.Row) error {
+			return c.All("SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+
+				content.Limit(c.Dialect()), []any{thread, after, archiveLooked}, func(r store.Row) error {
 				var p seen
 				err := r.Scan(&p.id, &p.visibility)
 				page = append(page, p)
@@ -105,7 +109,9 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 
 // archivePosts moves the deleted ones of a run, some at a time: others write
 // meanwhile.
-func (s *Service) archivePosts(ctx context.Context, thread, from, to int64, before kernel.Moment) (moved int64, err error) {
+func (s *Service) archivePosts(
+	ctx context.Context, thread, from, to int64, before kernel.Moment,
+) (moved int64, err error) {
 	const (
 		chosen = "thread_id = ? AND id BETWEEN ? AND ?"
 		old    = chosen + " AND visibility = 2 AND created_at < ? AND number > 1"
@@ -115,23 +121,26 @@ func (s *Service) archivePosts(ctx context.Context, thread, from, to int64, befo
 		var n int64
 		err := s.Write(ctx, func(c store.Conn) (err error) {
 			ids = ids[:0]
-			err = c.All("SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+limitSQL(c.Dialect()), []any{thread, from, to, before, archiveBatch}, func(r store.Row) error {
-				var id int64
-				err := r.Scan(&id)
-				ids = append(ids, id)
-				return err
-			})
+			err = c.All("SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+content.Limit(c.Dialect()),
+				[]any{thread, from, to, before, archiveBatch}, func(r store.Row) error {
+					var id int64
+					err := r.Scan(&id)
+					ids = append(ids, id)
+					return err
+				})
 			if err != nil || len(ids) == 0 {
 				return err
 			}
 			last := ids[len(ids)-1]
-			if _, err = c.Exec("INSERT INTO board_posts_archive ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
+			if _, err = c.Exec("INSERT INTO board_posts_archive ("+archiveColumns+") SELECT "+
+				archiveColumns+" FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
 				return err
 			}
 			if n, err = c.Exec("DELETE FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
 				return err
 			}
-			_, err = c.Exec("UPDATE board_post_ids SET visibility = 3 WHERE id IN (SELECT id FROM board_posts_archive WHERE "+chosen+")", thread, from, last)
+			_, err = c.Exec("UPDATE board_post_ids SET visibility = 3 WHERE id IN (SELECT id FROM board_posts_archive WHERE "+
+				chosen+")", thread, from, last)
 			return err
 		})
 		if err != nil {
@@ -148,7 +157,8 @@ func (s *Service) archivePosts(ctx context.Context, thread, from, to int64, befo
 // unarchive brings a post back among those of its thread, deleted as it was. It
 // does nothing for one that is not archived.
 func unarchive(c store.Conn, id int64) error {
-	n, err := c.Exec("INSERT INTO board_posts ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts_archive WHERE id = ?", id)
+	n, err := c.Exec("INSERT INTO board_posts ("+archiveColumns+") SELECT "+archiveColumns+" FROM board_posts_archive"+
+		" WHERE id = ?", id)
 	if err != nil || n == 0 {
 		return err
 	}

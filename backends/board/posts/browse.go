@@ -2,7 +2,6 @@ package posts
 
 import (
 	"context"
-	"maps"
 	"math"
 	"slices"
 
@@ -21,7 +20,7 @@ type ForumEntry struct {
 	Last   *content.ThreadInfo // the thread with the newest post; nil: none that the actor sees
 }
 
-// forumsAbove are those that a forum lies in, from the root on.
+// forumsAbove returns the forums that a forum lies in, from the root on.
 func forumsAbove(list []content.ForumInfo, id int64) (above []content.ForumInfo) {
 	by := make(map[int64]content.ForumInfo, len(list))
 	for _, f := range list {
@@ -53,7 +52,7 @@ func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, erro
 
 // tree adds what is new to a list of forums.
 func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +103,12 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 // hasUnread looks through the newest threads of a forum.
 func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kernel.Moment) (bool, error) {
 	var page []*content.Thread
-	err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked}, func(r store.Row) error {
-		t, err := content.ScanThread(r)
-		page = append(page, t)
-		return err
-	})
+	err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked},
+		func(r store.Row) error {
+			t, err := content.ScanThread(r)
+			page = append(page, t)
+			return err
+		})
 	if err != nil {
 		return false, err
 	}
@@ -133,8 +133,10 @@ func threadList(a *rights.Actor, id int64) error {
 }
 
 // Threads lists the threads of a forum, newest activity first, behind a cursor.
-// next is the cursor of the page behind; empty: this is the last.
-func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after string, most int) (list []content.ThreadInfo, next string, err error) {
+// next is the cursor of the page behind, and empty on the last page.
+func (s *Service) Threads(
+	ctx context.Context, a *rights.Actor, in int64, after string, most int,
+) (list []content.ThreadInfo, next string, err error) {
 	var from Position
 	if after != "" {
 		var ok bool
@@ -161,7 +163,9 @@ func (s *Service) Threads(ctx context.Context, a *rights.Actor, in int64, after 
 	return list, next, err
 }
 
-func (s *Service) viewThreads(c store.Conn, access *rights.Access, a *rights.Actor, page []*content.Thread) ([]content.ThreadInfo, error) {
+func (s *Service) viewThreads(
+	c store.Conn, access *rights.Access, a *rights.Actor, page []*content.Thread,
+) ([]content.ThreadInfo, error) {
 	noted, err := content.MarksOf(c, a, page)
 	if err != nil {
 		return nil, err
@@ -179,7 +183,7 @@ const maxSticky = 50
 
 // Sticky lists the sticky threads of a forum.
 func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list []content.ThreadInfo, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -204,60 +208,12 @@ func (s *Service) Sticky(ctx context.Context, a *rights.Actor, in int64) (list [
 	return list, err
 }
 
-// MarkForumRead notes that the actor has read a forum until now; 0: all.
-func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, in int64) error {
-	if a.User == nil || in != 0 && !a.In(in).Visible {
-		return kernel.NotFound()
-	}
-	forums := []int64{in}
-	if in == 0 {
-		forums = forums[:0]
-		for _, id := range slices.Sorted(maps.Keys(a.Rights.Forums)) {
-			if a.In(id).Visible {
-				forums = append(forums, id)
-			}
-		}
-	}
-	return s.Write(ctx, func(c store.Conn) error {
-		for _, id := range forums {
-			_, err := c.Exec("INSERT INTO board_forum_reads (user_id, forum_id, read_at) VALUES (?, ?, ?)"+
-				" ON CONFLICT (user_id, forum_id) DO UPDATE SET read_at = excluded.read_at", a.ID(), id, s.Moment())
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// maxUnseen is how many notifications are looked at to count them.
-const maxUnseen = 99
-
-// Unseen counts the notifications that the actor has not read and may still see.
-func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error) {
-	if a.User == nil {
-		return 0, nil
-	}
-	err = s.Read(ctx, func(c store.Conn) error {
-		n = 0
-		return c.All("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility FROM"+
-			" (SELECT post_id, thread_id, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
-			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = w.thread_id WHERE w.read_at IS NULL", []any{a.ID(), maxUnseen}, func(r store.Row) error {
-			var forum, owner, thread, author, post int64
-			err := r.Scan(&forum, &owner, &thread, &author, &post)
-			if a.Sees(forum, owner, owner, thread) && a.Sees(forum, owner, author, post) {
-				n++
-			}
-			return err
-		})
-	})
-	return n, err
-}
-
 // Recent lists the threads with the newest posts that the actor sees, of one
 // forum or (0) of all, each with its first post.
-func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most int) (threads []content.ThreadInfo, first []content.PostInfo, err error) {
-	access, err := s.CurrentAccess(ctx)
+func (s *Service) Recent(
+	ctx context.Context, a *rights.Actor, in int64, most int,
+) (threads []content.ThreadInfo, first []content.PostInfo, err error) {
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -273,11 +229,12 @@ func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most in
 			if in != 0 && id != in || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
-			err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most}, func(r store.Row) error {
-				t, err := content.ScanThread(r)
-				page = append(page, t)
-				return err
-			})
+			err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, most},
+				func(r store.Row) error {
+					t, err := content.ScanThread(r)
+					page = append(page, t)
+					return err
+				})
 			if err != nil {
 				return err
 			}
@@ -293,7 +250,8 @@ func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most in
 			if err != nil {
 				return err
 			}
-			threads, first = append(threads, content.ViewThread(access, a, t, content.Marks{}, now)), append(first, content.ViewPost(p))
+			threads, first = append(threads, content.ViewThread(access, a, t, content.Marks{}, now)),
+				append(first, content.ViewPost(p))
 		}
 		return nil
 	})
@@ -301,7 +259,9 @@ func (s *Service) Recent(ctx context.Context, a *rights.Actor, in int64, most in
 }
 
 // Forum reads a forum with those above and below it.
-func (s *Service) Forum(ctx context.Context, a *rights.Actor, id int64) (f ForumEntry, above []content.ForumInfo, below []ForumEntry, err error) {
+func (s *Service) Forum(
+	ctx context.Context, a *rights.Actor, id int64,
+) (f ForumEntry, above []content.ForumInfo, below []ForumEntry, err error) {
 	list, err := s.Forums(ctx, a)
 	if err != nil {
 		return f, nil, nil, err
@@ -321,10 +281,11 @@ func (s *Service) Forum(ctx context.Context, a *rights.Actor, id int64) (f Forum
 	return tree[0], forumsAbove(list, id), tree[1:], nil
 }
 
-// viewForum is a forum as an actor sees it.
+// viewForum returns a forum as an actor sees it.
 func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *content.Forum) content.ForumInfo {
 	view := content.ForumInfo{
-		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth, Position: f.Position,
+		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth,
+		Position:    f.Position,
 		Description: f.Description, IsOpen: f.Open, RequiresPrefix: f.RequiresPrefix, Prefixes: []content.PrefixInfo{},
 	}
 	if f.Link.Valid {

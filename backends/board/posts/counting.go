@@ -11,15 +11,18 @@ import (
 // viewsToFlush is how many views are counted in memory before they are written.
 const viewsToFlush = 1000
 
-// viewCounter counts views of threads.
-type viewCounter struct {
+// Views counts views of threads. All boards on one database share one.
+type Views struct {
 	mu    sync.Mutex
 	by    map[int64]int64
 	total int
 	ready chan struct{}
 }
 
-func (v *viewCounter) add(thread int64) {
+// NewViews returns a count of none.
+func NewViews() *Views { return new(Views) }
+
+func (v *Views) add(thread int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.by == nil {
@@ -34,7 +37,7 @@ func (v *viewCounter) add(thread int64) {
 	}
 }
 
-func (v *viewCounter) signal() chan struct{} {
+func (v *Views) signal() chan struct{} {
 	if v.ready == nil {
 		v.ready = make(chan struct{}, 1)
 	}
@@ -42,13 +45,13 @@ func (v *viewCounter) signal() chan struct{} {
 }
 
 // full tells when there is much to write.
-func (v *viewCounter) full() <-chan struct{} {
+func (v *Views) full() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.signal()
 }
 
-func (v *viewCounter) take() map[int64]int64 {
+func (v *Views) take() map[int64]int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	by := v.by
@@ -56,7 +59,7 @@ func (v *viewCounter) take() map[int64]int64 {
 	return by
 }
 
-func (v *viewCounter) giveBack(by map[int64]int64) {
+func (v *Views) giveBack(by map[int64]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.by == nil {
@@ -82,7 +85,8 @@ func (s *Service) ReturnViews(by map[int64]int64) { s.views.giveBack(by) }
 // WriteViews writes views, in order, so that two nodes do not lock each other out.
 func WriteViews(c store.Conn, by map[int64]int64) error {
 	for _, thread := range slices.Sorted(maps.Keys(by)) {
-		if _, err := c.Exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", by[thread], thread); err != nil {
+		if _, err := c.Exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?",
+			by[thread], thread); err != nil {
 			return err
 		}
 	}

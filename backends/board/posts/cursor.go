@@ -18,7 +18,7 @@ const (
 // cursors sign by the first bytes of what they sign alone.
 func (s *Service) cursors() signed.Signer { return signed.Signer{Key: s.Key(), MACSize: 8} }
 
-// Cursor is the cursor of a place in the list of a forum.
+// Cursor returns the cursor of a place in the list of a forum.
 func (s *Service) Cursor(forum int64, p Position) string {
 	b := append(make([]byte, 0, cursorBody), cursorVersion, cursorThreads)
 	for _, n := range []int64{forum, int64(p.At), p.ID} {

@@ -19,7 +19,7 @@ func Differences(list []Difference) (out []Difference) {
 	return out
 }
 
-// InLog is what differs, in a line.
+// InLog returns what differs, in one line for the log.
 func InLog(list []Difference) string {
 	lines := make([]string, len(list))
 	for i, d := range list {

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -34,7 +35,9 @@ type Edited struct {
 
 // Edit replaces the text of a post. One that was made of another version is
 // refused, 412, unless the post says the same already.
-func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit) (done Edited, err error) {
+func (s *Service) Edit(
+	ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit,
+) (done Edited, err error) {
 	body := compose(a, edit.Message)
 	reason, reasonErr := kernel.CheckReason(edit.Reason)
 	err = s.Write(ctx, func(c store.Conn) error {
@@ -74,7 +77,8 @@ func (s *Service) Edit(ctx context.Context, a *rights.Actor, inThread, id int64,
 		if err := s.edit(c, a, f, t, p, w, reason, right, done.Held); err != nil {
 			return err
 		}
-		now, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, p.ID))
+		now, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
+			" AND p.id = ?", t.ID, p.ID))
 		if err == nil {
 			done.Tag = content.ViewPost(now).Tag()
 		}
@@ -108,27 +112,33 @@ func heldFor(a *rights.Actor, forum int64, bad bool) bool {
 	return a.User.Moderated || !r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
-func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w writing, reason string, right rights.Mask, holds bool) error {
+func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w writing,
+	reason string, right rights.Mask, holds bool,
+) error {
 	now := w.now
 	note := sql.NullString{String: reason, Valid: reason != ""}
-	_, err := c.Exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason) VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
+	_, err := c.Exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason)"+
+		" VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
 		p.ID, p.ID, p.Message, a.User.Name, now, note)
 	if err != nil {
 		return err
 	}
 	// Within the grace an author's edit shows no note, but keeps one there is.
 	if a.Owns(p.Author) && now.Sub(p.Created) <= time.Duration(a.Rights.Settings.EditGraceSeconds)*time.Second {
-		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ? WHERE thread_id = ? AND id = ?",
+		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?"+
+			" WHERE thread_id = ? AND id = ?",
 			w.text, w.html, markup.Version, BodyHash(w.text), t.ID, p.ID)
 	} else {
-		_, err = c.Exec("UPDATE board_posts SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason = ?, edit_count = edit_count + 1"+
+		_, err = c.Exec("UPDATE board_posts"+
+			" SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason ="+
+			" ?, edit_count = edit_count + 1"+
 			" WHERE thread_id = ? AND id = ?",
 			w.text, w.html, markup.Version, BodyHash(w.text), now, a.User.Name, note, t.ID, p.ID)
 	}
 	if err != nil {
 		return err
 	}
-	if err := index(c, p.ID, p.Number == 1, t.Title, w.text); err != nil {
+	if err := search.Index(c, p.ID, p.Number == 1, t.Title, w.text); err != nil {
 		return err
 	}
 	if a.Owns(p.Author) {
@@ -139,14 +149,14 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 		if !staff && s.windowPassed(a, p, now) {
 			right |= rights.EditWindowBypass
 		}
-		err = s.Used(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
+		err = s.rights.Used(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
 	} else {
-		err = s.Logged(c, a, "post.edit", right, t.Forum, t.ID, p.ID, reason)
+		err = s.rights.Logged(c, a, "post.edit", right, t.Forum, t.ID, p.ID, reason)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.Hooks.Emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
+	if err := s.Hooks.Emit(c, kernel.TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
 	if !holds {
@@ -156,7 +166,9 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 }
 
 // mayEdit tells by which right the actor may edit a post that it sees.
-func (s *Service) mayEdit(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment) (rights.Mask, error) {
+func (s *Service) mayEdit(
+	a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment,
+) (rights.Mask, error) {
 	if err := a.CheckSuspended(now); err != nil {
 		return 0, err
 	}
@@ -217,7 +229,9 @@ type Revision struct {
 
 // Revisions lists former texts of a post, oldest first: the newest of those before a
 // revision, or (0) of all. Texts may be long, and as many as somebody had the patience for.
-func (s *Service) Revisions(ctx context.Context, a *rights.Actor, inThread, id, before int64, most int) (list []Revision, err error) {
+func (s *Service) Revisions(
+	ctx context.Context, a *rights.Actor, inThread, id, before int64, most int,
+) (list []Revision, err error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
@@ -234,12 +248,14 @@ func (s *Service) Revisions(ctx context.Context, a *rights.Actor, inThread, id, 
 			return kernel.Forbidden("postId", "no_permission", "you may not see the history of this post")
 		}
 		list = []Revision{}
-		err = c.All("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions WHERE post_id = ? AND revision < ? ORDER BY revision DESC LIMIT ?", []any{id, before, most}, func(r store.Row) error {
-			var v Revision
-			err := r.Scan(&v.Number, &v.Message, &v.EditedBy, &v.EditedAt, &v.Reason)
-			list = append(list, v)
-			return err
-		})
+		err = c.All("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions"+
+			" WHERE post_id = ? AND revision < ? ORDER BY revision DESC LIMIT ?",
+			[]any{id, before, most}, func(r store.Row) error {
+				var v Revision
+				err := r.Scan(&v.Number, &v.Message, &v.EditedBy, &v.EditedAt, &v.Reason)
+				list = append(list, v)
+				return err
+			})
 		slices.Reverse(list)
 		return err
 	})

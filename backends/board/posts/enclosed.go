@@ -16,7 +16,9 @@ import (
 
 // withFiles writes a post once, and then stores the files that come with it. A
 // request that is sent again stores what the first one did not come to.
-func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attachments.Received, turn turnOf, key Once, fn func(c store.Conn) (Posted, error)) (Posted, error) {
+func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attachments.Received, turn turnOf, key Once,
+	fn func(c store.Conn) (Posted, error),
+) (Posted, error) {
 	done, err := s.once(ctx, a, turn, key, fn)
 	if err != nil {
 		return done, err
@@ -32,7 +34,9 @@ func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attac
 
 // announce notes the files of a new post with it: they have the room before they
 // take it.
-func announce(c store.Conn, a *rights.Actor, t *content.Thread, post int64, files []*attachments.Received, now kernel.Moment) error {
+func announce(
+	c store.Conn, a *rights.Actor, t *content.Thread, post int64, files []*attachments.Received, now kernel.Moment,
+) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -68,7 +72,7 @@ func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64
 	if err != nil || settled {
 		return err
 	}
-	if err := s.Keep(ctx, f); err != nil {
+	if err := s.attachments.Keep(ctx, f); err != nil {
 		return err
 	}
 	return s.Write(ctx, func(c store.Conn) error {

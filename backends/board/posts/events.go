@@ -1,35 +1,11 @@
 package posts
 
 import (
-	"time"
-
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
-
-// The topics of webhooks.
-const (
-	TopicThreadCreated  = "thread.created"
-	TopicPostCreated    = "post.created"
-	TopicPostHeld       = "post.held"
-	TopicPostApproved   = "post.approved"
-	TopicPostRejected   = "post.rejected"
-	TopicPostEdited     = "post.edited"
-	TopicPostDeleted    = "post.deleted"
-	TopicUserRegistered = "user.registered"
-	TopicReportCreated  = "report.created"
-)
-
-// Topics are all that a webhook can be told of.
-var Topics = []string{
-	TopicThreadCreated, TopicPostCreated, TopicPostHeld, TopicPostApproved, TopicPostRejected, TopicPostEdited, TopicPostDeleted,
-	TopicUserRegistered, TopicReportCreated,
-}
 
 // postEvent tells of a post. A held or deleted one is told of too. Events name things
 // and leave their text away: who may read that asks the API for it.
@@ -67,14 +43,14 @@ func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, h
 	e := eventOf(t, p)
 	if p.Visibility != rights.Visible {
 		e.Reason = &held
-		return s.Hooks.Emit(c, TopicPostHeld, e)
+		return s.Hooks.Emit(c, kernel.TopicPostHeld, e)
 	}
 	if p.Number == 1 {
-		if err := s.Hooks.Emit(c, TopicThreadCreated, e); err != nil {
+		if err := s.Hooks.Emit(c, kernel.TopicThreadCreated, e); err != nil {
 			return err
 		}
 	}
-	return s.Hooks.Emit(c, TopicPostCreated, e)
+	return s.Hooks.Emit(c, kernel.TopicPostCreated, e)
 }
 
 // emitSettled tells of a post that has gone from a visibility to another one.
@@ -83,35 +59,12 @@ func (s *Service) emitSettled(c store.Conn, t *content.Thread, p *content.Post, 
 	e.PreviousVisibility = &rights.VisibilityNames[from]
 	switch {
 	case p.Visibility == rights.Visible:
-		return s.Hooks.Emit(c, TopicPostApproved, e)
+		return s.Hooks.Emit(c, kernel.TopicPostApproved, e)
 	case p.Visibility == rights.Unapproved:
 		e.Reason = &reason
-		return s.Hooks.Emit(c, TopicPostHeld, e)
+		return s.Hooks.Emit(c, kernel.TopicPostHeld, e)
 	case from == rights.Unapproved:
-		return s.Hooks.Emit(c, TopicPostRejected, e)
+		return s.Hooks.Emit(c, kernel.TopicPostRejected, e)
 	}
-	return s.Hooks.Emit(c, TopicPostDeleted, e)
-}
-
-// MaxWebhooks bounds what every change may have to write.
-const MaxWebhooks = 20
-
-// NewHooks are the webhooks of a board.
-func NewHooks(b *kernel.Board) *webhook.Hooks {
-	return webhook.New(webhook.Options{
-		DB: b.DB, Prefix: "board", Headers: "X-Board", Agent: "Tollgate-Board", Topics: Topics, Most: MaxWebhooks,
-		Keyring: func() (keyring.Keyring, error) { return keyringOf(b) }, Now: func() time.Time { return b.Now() },
-	})
-}
-
-// keyringOf is what encrypts secrets; nil: there is none.
-func keyringOf(b *kernel.Board) (keyring.Keyring, error) {
-	if b.Options.Keyring == nil {
-		return nil, nil //nolint:nilnil // a board need not have one
-	}
-	ring, err := b.Options.Keyring()
-	if err != nil {
-		return nil, apierror.Unavailable("the keyring", err)
-	}
-	return ring, nil
+	return s.Hooks.Emit(c, kernel.TopicPostDeleted, e)
 }

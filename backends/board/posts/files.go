@@ -12,7 +12,9 @@ import (
 )
 
 // Attachments lists the files at a post.
-func (s *Service) Attachments(ctx context.Context, a *rights.Actor, thread, post int64) (list []attachments.Attachment, err error) {
+func (s *Service) Attachments(
+	ctx context.Context, a *rights.Actor, thread, post int64,
+) (list []attachments.Attachment, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
@@ -54,11 +56,15 @@ func (s *Service) Attachment(ctx context.Context, a *rights.Actor, id int64) (*a
 }
 
 // PlacedFile finds one by the name that it has at a post, the newest of several.
-func (s *Service) PlacedFile(ctx context.Context, a *rights.Actor, post int64, name string) (*attachments.Attachment, error) {
+func (s *Service) PlacedFile(
+	ctx context.Context, a *rights.Actor, post int64, name string,
+) (*attachments.Attachment, error) {
 	return s.file(ctx, a, func(c store.Conn) (*attachments.Attachment, error) { return attachments.ByName(c, post, name) })
 }
 
-func (s *Service) file(ctx context.Context, a *rights.Actor, find func(c store.Conn) (*attachments.Attachment, error)) (f *attachments.Attachment, err error) {
+func (s *Service) file(
+	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*attachments.Attachment, error),
+) (f *attachments.Attachment, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		if f, err = find(c); err != nil {
 			return err
@@ -80,7 +86,9 @@ func (s *Service) file(ctx context.Context, a *rights.Actor, find func(c store.C
 
 // Attach puts a file at a post. Content is what the client sends; it is read
 // only when the actor may attach files there.
-func (s *Service) Attach(ctx context.Context, a *rights.Actor, thread, post int64, name string, content io.Reader) (*attachments.Attachment, error) {
+func (s *Service) Attach(
+	ctx context.Context, a *rights.Actor, thread, post int64, name string, content io.Reader,
+) (*attachments.Attachment, error) {
 	err := s.Read(ctx, func(c store.Conn) error {
 		_, err := s.mayAttach(c, a, thread, post, "")
 		return err
@@ -88,7 +96,7 @@ func (s *Service) Attach(ctx context.Context, a *rights.Actor, thread, post int6
 	if err != nil {
 		return nil, err
 	}
-	received, err := s.Receive(a, name, content)
+	received, err := s.attachments.Receive(a, name, content)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +106,7 @@ func (s *Service) Attach(ctx context.Context, a *rights.Actor, thread, post int6
 	if err := s.reserve(ctx, a, f); err != nil {
 		return nil, err
 	}
-	if err := s.Keep(ctx, received); err != nil {
+	if err := s.attachments.Keep(ctx, received); err != nil {
 		return nil, err
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
@@ -194,11 +202,11 @@ func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, l
 func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name string) error {
 	t, p := at.thread, at.post
 	if !a.Owns(p.Author) {
-		if err := s.Logged(c, a, action, rights.PostEditOthers, t.Forum, t.ID, p.ID, name); err != nil {
+		if err := s.rights.Logged(c, a, action, rights.PostEditOthers, t.Forum, t.ID, p.ID, name); err != nil {
 			return err
 		}
 	}
-	if err := s.Hooks.Emit(c, TopicPostEdited, eventOf(t, p)); err != nil {
+	if err := s.Hooks.Emit(c, kernel.TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
 	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, false) {

@@ -8,97 +8,85 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
-
-// listing is a statement of a list. Each names its index on SQLite, so that
-// statistics cannot change the plan; PostgreSQL has no such words.
-type listing struct {
-	columns, from, index, where, order string
-}
-
-// SQL is the statement on an engine.
-func (l listing) SQL(d store.Dialect) string {
-	from := l.from
-	if d == store.SQLite && l.index != "" {
-		from += " INDEXED BY " + l.index
-	}
-	return "SELECT " + l.columns + " FROM " + from + " WHERE " + l.where + " ORDER BY " + l.order + limitSQL(d)
-}
-
-// limitSQL is LIMIT with a placeholder. SQLite plans a statement anew each time
-// that its bare limit is bound, which costs more than to run it; a sum it does
-// not look into.
-func limitSQL(d store.Dialect) string {
-	if d == store.SQLite {
-		return " LIMIT ? + 0"
-	}
-	return " LIMIT ?"
-}
 
 const (
 	threadOrder = "t.last_post_at DESC, t.id DESC"
 	threadAfter = " AND (t.last_post_at, t.id) < (?, ?)"
 )
 
-// threadsOfForum has the arguments forum, time, id, limit.
-func threadsOfForum(shows string) listing {
+// threadsOfForum lists the threads of a forum. It has the arguments forum, time, id, limit.
+func threadsOfForum(shows string) content.Listing {
 	index := "board_threads_forum_all"
 	if shows == "= 0" {
 		index = "board_threads_forum_visible"
 	}
-	return listing{content.ThreadColumns, "board_threads t", index, "t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
+	return content.Listing{
+		Columns: content.ThreadColumns, From: "board_threads t", Index: index,
+		Where: "t.forum_id = ? AND t.visibility " + shows + threadAfter, Order: threadOrder,
+	}
 }
 
-// threadsOfAuthor has the arguments author, forum, time, id, limit.
-func threadsOfAuthor(shows string) listing {
+// threadsOfAuthor lists the threads of an author in a forum. It has the arguments author, forum, time, id,
+// limit.
+func threadsOfAuthor(shows string) content.Listing {
 	index := "board_threads_author"
 	if shows == "= 1" {
 		index = "board_threads_held_author"
 	}
-	return listing{content.ThreadColumns, "board_threads t", index, "t.author_id = ? AND t.forum_id = ? AND t.visibility " + shows + threadAfter, threadOrder}
-}
-
-// stickyThreads has the arguments forum, limit.
-func stickyThreads(shows string) listing {
-	return listing{content.ThreadColumns, "board_threads t", "board_threads_sticky", "t.forum_id = ? AND t.is_sticky = 1 AND t.visibility " + shows, threadOrder}
-}
-
-// postsOfThread has the arguments thread, id, limit. The primary key is the order.
-func postsOfThread(shows string) listing {
-	return listing{content.PostColumns, "board_posts p", "", "p.thread_id = ? AND p.id > ? AND p.visibility " + shows, "p.id"}
-}
-
-// heldPosts has the arguments author, thread, id, limit.
-func heldPosts() listing {
-	return listing{"i.id", "board_post_ids i", "board_post_ids_held_author", "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id > ?", "i.id"}
-}
-
-// queueOfForum has the arguments forum, id, limit.
-func queueOfForum() listing {
-	return listing{"i.id, i.thread_id, COALESCE(i.held_reason, '')", "board_post_ids i", "board_post_ids_held", "i.forum_id = ? AND i.visibility = 1 AND i.id > ?", "i.id"}
-}
-
-// notificationsOf has the arguments user, id, limit.
-func notificationsOf() listing {
-	return listing{
-		"n.id, n.kind, n.thread_id, n.post_id, n.actor_name, n.created_at, COALESCE(n.read_at, 0)",
-		"board_notifications n", "board_notifications_user", "n.user_id = ? AND n.id < ?", "n.id DESC",
+	return content.Listing{
+		Columns: content.ThreadColumns, From: "board_threads t", Index: index,
+		Where: "t.author_id = ? AND t.forum_id = ? AND t.visibility " + shows + threadAfter, Order: threadOrder,
 	}
 }
 
-// every statement of a list, for the test of their plans.
-func EveryListing() map[string]listing {
-	all := map[string]listing{
+// stickyThreads lists the sticky threads of a forum. It has the arguments forum, limit.
+func stickyThreads(shows string) content.Listing {
+	return content.Listing{
+		Columns: content.ThreadColumns, From: "board_threads t", Index: "board_threads_sticky",
+		Where: "t.forum_id = ? AND t.is_sticky = 1 AND t.visibility " + shows, Order: threadOrder,
+	}
+}
+
+// postsOfThread lists the posts of a thread. It has the arguments thread, id, limit. The primary key is the
+// order.
+func postsOfThread(shows string) content.Listing {
+	return content.Listing{
+		Columns: content.PostColumns, From: "board_posts p",
+		Where: "p.thread_id = ? AND p.id > ? AND p.visibility " + shows, Order: "p.id",
+	}
+}
+
+// heldPosts lists the held posts of an author in a thread. It has the arguments author, thread, id, limit.
+func heldPosts() content.Listing {
+	return content.Listing{
+		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
+		Where: "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id > ?", Order: "i.id",
+	}
+}
+
+// queueOfForum lists the held posts of a forum. It has the arguments forum, id, limit.
+func queueOfForum() content.Listing {
+	return content.Listing{
+		Columns: "i.id, i.thread_id, COALESCE(i.held_reason, '')", From: "board_post_ids i", Index: "board_post_ids_held",
+		Where: "i.forum_id = ? AND i.visibility = 1 AND i.id > ?", Order: "i.id",
+	}
+}
+
+// EveryListing returns every statement of a list, for the test of their plans.
+func EveryListing() map[string]content.Listing {
+	all := map[string]content.Listing{
 		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
 		"held posts of an author":                  heldPosts(),
 		"held posts of an author, backwards":       heldBefore(),
 		"newest posts of a thread":                 newestPosts(),
 		"queue":                                    queueOfForum(),
 		"open reports":                             OpenReports(),
-		"notifications":                            notificationsOf(),
+		"notifications":                            following.NotificationsOf(),
 		"sticky threads":                           stickyThreads("= 0"),
 		"threads of the sitemap":                   sitemapThreads(),
 	}
@@ -126,7 +114,9 @@ func (p Position) args() (at kernel.Moment, id int64) {
 
 // threads reads a page of a forum: what everyone sees or a moderator sees, and
 // the actor's own held threads.
-func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Position, limit int) (page []*content.Thread, more bool, err error) {
+func (s *Service) threads(
+	c store.Conn, a *rights.Actor, forum int64, after Position, limit int,
+) (page []*content.Thread, more bool, err error) {
 	at, id := after.args()
 	shows, own := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
 	collect := func(r store.Row) error {
@@ -163,7 +153,9 @@ func (s *Service) threads(c store.Conn, a *rights.Actor, forum int64, after Posi
 }
 
 // Posts reads a page of a thread that the actor sees, behind the post after.
-func (s *Service) Posts(ctx context.Context, a *rights.Actor, thread, after int64, limit int) (list []content.PostInfo, more bool, err error) {
+func (s *Service) Posts(
+	ctx context.Context, a *rights.Actor, thread, after int64, limit int,
+) (list []content.PostInfo, more bool, err error) {
 	err = s.ReadBriefly(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
@@ -181,7 +173,9 @@ func (s *Service) Posts(ctx context.Context, a *rights.Actor, thread, after int6
 }
 
 // posts reads a page of a thread, likewise.
-func (s *Service) posts(c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int) (page []*content.Post, more bool, err error) {
+func (s *Service) posts(
+	c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int,
+) (page []*content.Post, more bool, err error) {
 	shows := a.Shows(t.Forum)
 	collect := func(r store.Row) error {
 		p, err := content.ScanPost(r)
@@ -204,7 +198,8 @@ func (s *Service) posts(c store.Conn, a *rights.Actor, t *content.Thread, after 
 			return nil, false, err
 		}
 		for _, id := range held {
-			p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, id))
+			p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
+				" AND p.id = ?", t.ID, id))
 			if err != nil {
 				return nil, false, err
 			}
@@ -219,7 +214,7 @@ func (s *Service) posts(c store.Conn, a *rights.Actor, t *content.Thread, after 
 
 // Forums lists the forums that the actor sees, depth first.
 func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]content.ForumInfo, error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -35,13 +35,15 @@ func (s *Service) lookAtThread(c store.Conn, a *rights.Actor, id int64) (*look, 
 		at.thread, err = content.SeenThread(a, r)
 		return err
 	}, content.ThreadByID+c.Lock(), id)
-	q.Row(at.scanForum, "SELECT "+content.ForumColumns+" FROM board_threads t JOIN board_forums f ON f.id = t.forum_id WHERE t.id = ?", id)
+	q.Row(at.scanForum, "SELECT "+content.ForumColumns+" FROM board_threads t JOIN board_forums f ON f.id = t.forum_id"+
+		" WHERE t.id = ?", id)
 	q.All(func(r store.Row) error {
 		var hash string
 		err := r.Scan(&hash)
 		at.recent = append(at.recent, hash)
 		return err
-	}, "SELECT p.body_hash FROM (SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 20) i"+
+	}, "SELECT p.body_hash FROM (SELECT id, thread_id, created_at FROM board_post_ids WHERE author_id = ?"+
+		" ORDER BY id DESC LIMIT 20) i"+
 		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ?",
 		a.ID(), id, s.Moment().Add(-time.Duration(a.Rights.Settings.DuplicateSeconds)*time.Second))
 	if err := at.ask(c, a, &q, "thread", id); err != nil {
@@ -69,15 +71,18 @@ func (at *look) scanForum(r store.Row) (err error) {
 // ask asks for the rest too: who follows, and the author.
 func (at *look) ask(c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64) error {
 	q.Row(func(r store.Row) error { return r.Scan(&at.followed) },
-		"SELECT EXISTS (SELECT 1 FROM board_subscriptions WHERE target = ? AND target_id = ? AND mode <> 'none' AND user_id <> ?)", target, id, a.ID())
+		"SELECT EXISTS (SELECT 1 FROM board_subscriptions WHERE target = ? AND target_id = ? AND mode <> 'none'"+
+			" AND user_id <> ?)", target, id, a.ID())
 	// A guest, who has no row, may hear of other reasons first.
 	q.Row(func(r store.Row) error {
 		at.missing = r.Scan(&at.full[0], &at.full[1], &at.full[2], &at.posts, &at.moderated)
 		return nil
-	}, "SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+c.Lock(), a.ID())
+	}, "SELECT flood_posts, hourly_threads, hourly_posts, post_count, moderated FROM board_users WHERE id = ?"+
+		c.Lock(), a.ID())
 	if a.Rights.Settings.Flood && a.Rights.PerDay > 0 {
 		q.Row(func(r store.Row) error { return r.Scan(&at.oldest) },
-			"SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)", a.ID(), a.Rights.PerDay-1)
+			"SELECT COALESCE((SELECT created_at FROM board_post_ids WHERE author_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)",
+			a.ID(), a.Rights.PerDay-1)
 	}
 	if c.Dialect() == store.Postgres {
 		q.Row(func(r store.Row) error { return r.Scan(&at.id) }, "SELECT nextval('board_post_ids_id_seq')")

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -23,15 +24,18 @@ func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to in
 	return content.Count(c, t.Forum, t.ID, threads, posts)
 }
 
-// shift is settle but for what it means to the forum: so many more threads and
-// posts, which the caller counts at the end.
-func (s *Service) shift(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) (threads, posts int64, err error) {
+// shift does what settle does, except that it does not count it in the forum. It returns how many more
+// threads and posts the forum has, which the caller counts at the end.
+func (s *Service) shift(
+	c store.Conn, t *content.Thread, p *content.Post, to int64, reason string,
+) (threads, posts int64, err error) {
 	from := p.Visibility
 	if from == to {
 		return 0, 0, nil
 	}
 	shown := int64(kernel.Bool(to == rights.Visible) - kernel.Bool(from == rights.Visible))
-	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", shown, kernel.Null(p.Author)); err != nil {
+	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?",
+		shown, kernel.Null(p.Author)); err != nil {
 		return 0, 0, err
 	}
 	starts := p.Number == 1
@@ -43,11 +47,13 @@ func (s *Service) shift(c store.Conn, t *content.Thread, p *content.Post, to int
 			return 0, 0, err
 		}
 	}
-	if _, err := c.Exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?", to, t.ID, p.ID); err != nil {
+	if _, err := c.Exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?",
+		to, t.ID, p.ID); err != nil {
 		return 0, 0, err
 	}
 	held := sql.NullString{String: reason, Valid: to == rights.Unapproved}
-	if _, err := c.Exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?", to, held, p.ID); err != nil {
+	if _, err := c.Exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?",
+		to, held, p.ID); err != nil {
 		return 0, 0, err
 	}
 	p.Visibility = to
@@ -81,7 +87,8 @@ func startShifted(c store.Conn, t *content.Thread, to, threads int64) error {
 // posts more the forum shows.
 func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
 	t.Replies += shown
-	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID); err != nil || t.Visibility != rights.Visible {
+	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID); err != nil ||
+		t.Visibility != rights.Visible {
 		return 0, err
 	}
 	return shown, content.CountPosts(c, p.Author, t.Forum, shown)
@@ -93,20 +100,25 @@ func lastOfThread(c store.Conn, t *content.Thread) error {
 	var id int64
 	var at kernel.Moment
 	var name string
-	err := c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0 ORDER BY p.id DESC LIMIT 1", t.ID).Scan(&id, &at, &name)
+	err := c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0"+
+		" ORDER BY p.id DESC LIMIT 1", t.ID).Scan(&id, &at, &name)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? ORDER BY p.id LIMIT 1", t.ID).Scan(&id, &at, &name)
+		err = c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? ORDER BY p.id LIMIT 1",
+			t.ID).Scan(&id, &at, &name)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?", id, at, name, t.ID)
+	_, err = c.Exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?",
+		id, at, name, t.ID)
 	return err
 }
 
 // Delete hides a post; a first post hides its thread. One that is not as match
 // says stays.
-func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
+func (s *Service) Delete(
+	ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match,
+) (changed bool, err error) {
 	err = s.Write(ctx, func(c store.Conn) error {
 		changed, err = s.DeleteBy(c, a, inThread, id, match)
 		return err
@@ -114,8 +126,10 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int6
 	return changed, err
 }
 
-// DeleteBy is Delete as a part of a transaction.
-func (s *Service) DeleteBy(c store.Conn, a *rights.Actor, inThread, id int64, match rest.Match) (changed bool, err error) {
+// DeleteBy deletes a post as Delete does, as a part of a transaction.
+func (s *Service) DeleteBy(
+	c store.Conn, a *rights.Actor, inThread, id int64, match rest.Match,
+) (changed bool, err error) {
 	at, err := placeOf(c, a, inThread, id, c.Lock())
 	if err != nil {
 		return false, err
@@ -134,7 +148,7 @@ func (s *Service) DeleteBy(c store.Conn, a *rights.Actor, inThread, id int64, ma
 	if err := match.Check(content.ViewPost(p).Tag()); err != nil {
 		return false, err
 	}
-	if err := s.Logged(c, a, "post.delete", right, t.Forum, t.ID, p.ID, ""); err != nil {
+	if err := s.rights.Logged(c, a, "post.delete", right, t.Forum, t.ID, p.ID, ""); err != nil {
 		return false, err
 	}
 	return true, s.settle(c, t, p, rights.Deleted, "")
@@ -187,7 +201,9 @@ func (s *Service) Reject(ctx context.Context, a *rights.Actor, id int64, d Decis
 	return s.moderate(ctx, a, id, rights.Unapproved, rights.Deleted, rights.ContentApprove, "post.reject", d)
 }
 
-func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision) (done Settled, err error) {
+func (s *Service) moderate(
+	ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision,
+) (done Settled, err error) {
 	reason, reasonErr := kernel.CheckReason(d.Reason)
 	err = s.Write(ctx, func(c store.Conn) error {
 		if from == rights.Deleted {
@@ -214,11 +230,12 @@ func (s *Service) moderate(ctx context.Context, a *rights.Actor, id, from, to in
 		if err := d.holds(c, t, p); err != nil {
 			return err
 		}
-		if err := s.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
+		if err := s.rights.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
 			return err
 		}
 		if from == rights.Deleted {
-			if err := index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil { // the archive may be older than its words
+			// the archive may be older than its words
+			if err := search.Index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil {
 				return err
 			}
 		}
@@ -268,321 +285,17 @@ const heldByEdit = "edit"
 // approved tells of what was withheld.
 func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, held string) error {
 	if held == heldByEdit {
-		if err := s.mailLater(c, t, p); err != nil {
+		if err := s.following.MailLater(c, t, p); err != nil {
 			return err
 		}
 	} else {
-		if err := s.notify(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID, p.Number == 1); err != nil {
+		if err := s.following.Notify(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID,
+			p.Number == 1); err != nil {
 			return err
 		}
 	}
 	if p.Number > 1 {
 		return nil
 	}
-	return s.catchUp(c, t)
-}
-
-// mailLater mails of a post that an edit held after its followers were told, but before they
-// were mailed: the mail went out without it.
-func (s *Service) mailLater(c store.Conn, t *content.Thread, p *content.Post) error {
-	var edited kernel.Moment
-	err := c.Row("SELECT COALESCE(max(edited_at), 0) FROM board_post_revisions WHERE post_id = ?", p.ID).Scan(&edited)
-	if err != nil {
-		return err
-	}
-	to := audience{}
-	for _, mode := range Modes {
-		if mailed(mode) && edited > 0 && edited < kernel.MomentOf(MailDue(mode, p.Created.Time())) {
-			to.modes = append(to.modes, mode)
-		}
-	}
-	if len(to.modes) == 0 {
-		return nil
-	}
-	a := &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}
-	if err := s.queueMail(c, a, t.ID, p.ID, "thread", t.ID, to); err != nil || p.Number > 1 {
-		return err
-	}
-	return s.queueMail(c, a, t.ID, p.ID, "forum", t.Forum, to)
-}
-
-// Held is a post of the queue.
-type Held struct {
-	Post    *content.Post
-	Thread  *content.Thread
-	Reason  string
-	Files   Files  // but for the images in its text
-	Version string // for a Decision
-}
-
-// Files are files at a post.
-type Files []attachments.Attachment
-
-// Queue lists held posts, oldest first, of one forum or (0) of all in which the
-// actor may approve.
-func (s *Service) Queue(ctx context.Context, a *rights.Actor, in, after int64, limit int) (list []Held, next int64, err error) {
-	forums, err := s.Moderated(ctx, a, in)
-	if err != nil {
-		return nil, 0, err
-	}
-	err = s.Read(ctx, func(c store.Conn) error {
-		list, next, err = queue(c, a, forums, after, limit)
-		return err
-	})
-	return list, next, err
-}
-
-func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int) (list []Held, next int64, err error) {
-	type entry struct {
-		id, thread int64
-		reason     string
-	}
-	var entries []entry
-	for _, id := range forums {
-		err := c.All(queueOfForum().SQL(c.Dialect()), []any{id, after, limit + 1}, func(r store.Row) error {
-			var e entry
-			err := r.Scan(&e.id, &e.thread, &e.reason)
-			entries = append(entries, e)
-			return err
-		})
-		if err != nil {
-			return nil, 0, err
-		}
-	}
-	kernel.SortBy(entries, func(e entry) int64 { return e.id })
-	entries, next = store.CutAt(entries, limit, func(e entry) int64 { return e.id })
-	for _, e := range entries {
-		t, p, err := content.PostByID(c, a, e.id, "")
-		if kernel.NotFoundErr(err) {
-			continue // settled meanwhile
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		files, err := attachments.Of(c, p.ID)
-		if err != nil {
-			return nil, 0, err
-		}
-		listed := attachments.NotPlaced(files, content.ViewPost(p).MessageHTML)
-		list = append(list, Held{p, t, e.reason, listed, heldVersion(t, p, files)})
-	}
-	return list, next, nil
-}
-
-// ThreadChange is what may be changed of a thread; nil stays.
-type ThreadChange struct {
-	Title  *string
-	Prefix *int64 // 0: none
-	Locked *bool
-	Sticky *bool
-	Forum  *int64
-}
-
-// Change changes a thread.
-func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change ThreadChange) error {
-	access, err := s.CurrentAccess(ctx)
-	if err != nil {
-		return err
-	}
-	return s.Write(ctx, func(c store.Conn) error {
-		t, err := content.ThreadFor(c, a, id, c.Lock())
-		if err != nil {
-			return err
-		}
-		if err := a.CheckSuspended(s.Moment()); err != nil {
-			return err
-		}
-		f, err := content.ForumFor(c, a, t.Forum)
-		if err != nil {
-			return err
-		}
-		target, err := s.mayChange(c, a, f, t, change)
-		if err != nil {
-			return err
-		}
-		return s.change(c, a, access, f, target, t, change)
-	})
-}
-
-// mayChange checks every part before any is done, and finds the forum that the
-// Thread goes to; nil: it stays.
-func (s *Service) mayChange(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, change ThreadChange) (target *content.Forum, err error) {
-	no := func(field string) error {
-		return kernel.Forbidden(field, "no_permission", "you may not change this of the thread")
-	}
-	if change.Title != nil || change.Prefix != nil {
-		owner := a.Owns(t.Author) && a.Has(t.Forum, rights.PostEditOwn) && (!t.Locked && f.Open || a.Has(t.Forum, rights.LockBypass)) &&
-			!s.windowClosed(a, f, &content.Post{Created: t.Created}, s.Moment())
-		if !a.Has(t.Forum, rights.ThreadEditTitle) && !owner {
-			return nil, no("title")
-		}
-	}
-	if change.Locked != nil && !a.Has(t.Forum, rights.ThreadLock) {
-		return nil, no("isLocked")
-	}
-	if change.Sticky != nil && !a.Has(t.Forum, rights.ThreadStick) {
-		return nil, no("isSticky")
-	}
-	if change.Forum == nil || *change.Forum == t.Forum {
-		return nil, nil
-	}
-	if !a.Has(t.Forum, rights.ThreadMove) {
-		return nil, no("forumId")
-	}
-	if target, err = content.ForumFor(c, a, *change.Forum); kernel.NotFoundErr(err) {
-		return nil, kernel.Invalid("forumId", "unknown", "there is no forum that you see by that id")
-	}
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case target.Kind != "forum":
-		return nil, kernel.Invalid("forumId", "not_a_forum", "a "+target.Kind+" holds no threads")
-	case !a.Has(target.ID, rights.ThreadPost):
-		return nil, no("forumId")
-	}
-	return target, nil
-}
-
-func (s *Service) change(c store.Conn, a *rights.Actor, access *rights.Access, f, target *content.Forum, t *content.Thread, change ThreadChange) error {
-	if change.Title != nil {
-		if err := s.retitle(c, a, f, t, *change.Title); err != nil {
-			return err
-		}
-	}
-	home := f
-	if target != nil {
-		home = target
-	}
-	id := t.Prefix
-	if change.Prefix != nil {
-		id = *change.Prefix
-	}
-	if change.Prefix != nil || target != nil {
-		if err := checkPrefix(access, home, id); err != nil {
-			return err
-		}
-		if _, err := c.Exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", kernel.Null(id), t.ID); err != nil {
-			return err
-		}
-	}
-	for _, flag := range []struct {
-		to             *bool
-		column, action string
-		right          rights.Mask
-	}{{change.Locked, "is_locked", "thread.lock", rights.ThreadLock}, {change.Sticky, "is_sticky", "thread.stick", rights.ThreadStick}} {
-		if flag.to == nil {
-			continue
-		}
-		if err := s.Logged(c, a, flag.action, flag.right, t.Forum, t.ID, 0, kernel.Itoa(int64(kernel.Bool(*flag.to)))); err != nil {
-			return err
-		}
-		if _, err := c.Exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?", kernel.Bool(*flag.to), t.ID); err != nil {
-			return err
-		}
-	}
-	if target == nil {
-		return nil
-	}
-	if err := s.Logged(c, a, "thread.move", rights.ThreadMove, t.Forum, t.ID, 0, "to forum "+kernel.Itoa(target.ID)); err != nil {
-		return err
-	}
-	return move(c, t, target.ID)
-}
-
-// retitle gives a thread another title: a part of its first post, which is held
-// where an edit would be.
-func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, text string) error {
-	given, err := a.Rights.Settings.CheckTitle(text)
-	if err != nil {
-		return err
-	}
-	title, err := filteredTitle(a, given)
-	if err != nil || title == t.Title {
-		return err
-	}
-	if err := s.spendEdit(c, a, f, s.Moment()); err != nil {
-		return err
-	}
-	detail := ""
-	if !a.Owns(t.Author) {
-		detail = "was: " + t.Title
-	}
-	if err := s.Logged(c, a, "thread.edit", rights.ThreadEditTitle, t.Forum, t.ID, 0, detail); err != nil {
-		return err
-	}
-	if _, err := c.Exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?", title, kernel.Slug(title), t.ID); err != nil {
-		return err
-	}
-	t.Title = title
-	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, t.First))
-	if err != nil {
-		return err
-	}
-	if err := index(c, p.ID, true, title, p.Message); err != nil {
-		return err
-	}
-	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) || a.Rights.Access.Words.Holds(title)) {
-		return nil
-	}
-	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
-}
-
-// move puts a thread and its posts into another forum.
-func move(c store.Conn, t *content.Thread, to int64) error {
-	from := t.Forum
-	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.ID); err != nil {
-		return err
-	}
-	for _, statement := range []string{
-		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
-		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
-		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)", // for the moderators there
-		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
-	} {
-		if _, err := c.Exec(statement, to, t.ID); err != nil {
-			return err
-		}
-	}
-	if t.Visibility == rights.Visible {
-		// In order, the authors' rows first, so that moves and posts do not lock each
-		// other out.
-		forums := []int64{min(from, to), max(from, to)}
-		sign := map[int64]int64{from: -1, to: 1}
-		for _, id := range forums {
-			if err := content.CountThread(c, t.ID, id, sign[id]); err != nil {
-				return err
-			}
-		}
-		for _, id := range forums {
-			if err := content.Count(c, id, t.ID, sign[id], sign[id]*(1+t.Replies)); err != nil {
-				return err
-			}
-		}
-	}
-	t.Forum = to
-	return nil
-}
-
-// Moderated are the forums whose queue, reports and log the actor may see: one,
-// or (0) all in which it may approve.
-func (s *Service) Moderated(ctx context.Context, a *rights.Actor, in int64) (forums []int64, err error) {
-	access, err := s.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range access.Order {
-		if f := a.In(id); f.Visible && f.Mask.Has(rights.ContentApprove) && (in == 0 || in == id) {
-			forums = append(forums, id)
-		}
-	}
-	switch {
-	case len(forums) > 0:
-		return forums, nil
-	case in != 0 && !a.In(in).Visible:
-		return nil, kernel.NotFound()
-	case in != 0:
-		return nil, kernel.Forbidden("forum", "no_permission", "you may not approve in this forum")
-	}
-	return nil, kernel.Forbidden("forum", "no_permission", "you may not approve in any forum")
+	return s.following.CatchUp(c, t)
 }

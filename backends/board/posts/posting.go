@@ -60,10 +60,12 @@ type Posted struct {
 func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
 
 // StartThread starts a thread in a forum.
-func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, request NewThread, once Once) (Posted, error) {
+func (s *Service) StartThread(
+	ctx context.Context, a *rights.Actor, in int64, request NewThread, once Once,
+) (Posted, error) {
 	given, titleErr := a.Rights.Settings.CheckTitle(request.Title)
 	body := compose(a, request.Message)
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return Posted{}, err
 	}
@@ -97,9 +99,11 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 			Forum: f.ID, Title: title, Slug: kernel.Slug(title), Author: a.ID(), AuthorName: a.User.Name, Prefix: request.Prefix,
 			Visibility: w.visibility, LastPoster: a.User.Name, Created: w.now, LastAt: w.now, Next: 1,
 		}
-		err = c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility, last_poster_name, created_at, last_post_at)"+
+		err = c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility,"+
+			" last_poster_name, created_at, last_post_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-			t.Forum, t.Title, t.Slug, kernel.Null(t.Author), t.AuthorName, kernel.Null(t.Prefix), t.Visibility, t.LastPoster, t.Created, t.LastAt).Scan(&t.ID)
+			t.Forum, t.Title, t.Slug, kernel.Null(t.Author), t.AuthorName, kernel.Null(t.Prefix), t.Visibility, t.LastPoster,
+			t.Created, t.LastAt).Scan(&t.ID)
 		if err != nil {
 			return done, err
 		}
@@ -111,10 +115,11 @@ func (s *Service) StartThread(ctx context.Context, a *rights.Actor, in int64, re
 		if !f.Open || !f.AllowThreads {
 			w.rights |= rights.LockBypass
 		}
-		if err := s.Used(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
+		if err := s.rights.Used(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
 			return done, err
 		}
-		return Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
+		return Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}, s.conclude(c, a, t, p, w,
+			request.Subscribe)
 	})
 }
 
@@ -145,7 +150,7 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, in int64, request 
 		if !f.Open || !f.AllowReplies || t.Locked {
 			w.rights |= rights.LockBypass
 		}
-		if err := s.Used(c, a, "reply.post", w.rights, f.ID, t.ID, p); err != nil {
+		if err := s.rights.Used(c, a, "reply.post", w.rights, f.ID, t.ID, p); err != nil {
 			return done, err
 		}
 		return Posted{Thread: t.ID, Post: p, Visibility: w.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
@@ -293,16 +298,18 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.
 		return kernel.Flooded(free.Sub(now))
 	}
 	if f.FloodSeconds.Int64 > 0 {
-		err := c.Later("INSERT INTO board_forum_floods (user_id, forum_id, full_at) VALUES (?, ?, ?) ON CONFLICT (user_id, forum_id) DO UPDATE SET full_at = excluded.full_at", a.ID(), f.ID, own)
+		err := c.Later("INSERT INTO board_forum_floods (user_id, forum_id, full_at) VALUES (?, ?, ?)"+
+			" ON CONFLICT (user_id, forum_id) DO UPDATE SET full_at = excluded.full_at", a.ID(), f.ID, own)
 		if err != nil {
 			return err
 		}
 	}
-	return c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?", full[0], full[1], full[2], a.ID())
+	return c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?",
+		full[0], full[1], full[2], a.ID())
 }
 
-// heldBecause is why a post of an author who does not pass by the queue goes
-// there; empty: it does not.
+// heldBecause returns why a post goes into the queue, of an author who does not pass by it. It is empty where
+// the post does not go there.
 func heldBecause(a *rights.Actor, f *content.Forum, w writing, posts int64, starts, bad bool) string {
 	r, set := a.In(f.ID), a.Rights.Settings
 	restricted := rights.ReplyNeedsApproval
@@ -324,107 +331,10 @@ func heldBecause(a *rights.Actor, f *content.Forum, w writing, posts int64, star
 	return ""
 }
 
-// BodyHash is by what the same text is known again.
+// BodyHash returns the hash of a text, by which the same text is known again.
 func BodyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
-}
-
-// insert adds a post to its thread, with its files and everything that counts it but
-// the forum.
-func (s *Service) insert(c store.Conn, a *rights.Actor, t *content.Thread, w writing, files []*attachments.Received) (id int64, err error) {
-	if id, err = insertID(c, a, t, w, len(files) > 0); err != nil {
-		return 0, err
-	}
-	if err := announce(c, a, t, id, files, w.now); err != nil {
-		return 0, err
-	}
-	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		t.ID, id, t.Next, kernel.Null(a.ID()), a.User.Name, w.visibility, w.text, w.html, markup.Version, w.hash, w.now)
-	if err != nil {
-		return 0, err
-	}
-	starts := t.Next == 1
-	if err := index(c, id, starts, t.Title, w.text); err != nil {
-		return 0, err
-	}
-	s.CountWords()
-	shown := int64(kernel.Bool(w.visibility == rights.Visible))
-	switch {
-	case starts:
-		err = c.Later("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?", id, id, t.ID)
-	case shown == 1:
-		err = c.Later("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id = ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
-			id, a.User.Name, max(w.now, t.LastAt), t.ID)
-	default:
-		err = c.Later("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.ID)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if shown == 1 && t.Visibility == rights.Visible {
-		if err := content.CountPosts(c, a.ID(), t.Forum, 1); err != nil {
-			return 0, err
-		}
-	}
-	if shown == 1 && w.followed {
-		if err := s.notify(c, a, t, id, starts); err != nil {
-			return 0, err
-		}
-	}
-	p := &content.Post{ID: id, Number: t.Next, Author: a.ID(), AuthorName: a.User.Name, Visibility: w.visibility}
-	if err := s.emitPosted(c, t, p, w.held); err != nil {
-		return 0, err
-	}
-	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?", shown, w.now, a.ID())
-	return id, err
-}
-
-// insertID gives a post its id; at once where rows that refer to it follow.
-func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnce bool) (int64, error) {
-	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
-	values := []any{kernel.Null(w.id), t.ID, t.Forum, kernel.Null(a.ID()), w.visibility, sql.NullString{String: w.held, Valid: w.held != ""}, w.now}
-	if w.id != 0 && !atOnce {
-		return w.id, c.Later(statement, values...)
-	}
-	var id int64
-	err := c.Row(statement+" RETURNING id", values...).Scan(&id)
-	return id, err
-}
-
-// conclude ends the transaction of a post: it subscribes the author, marks the
-// author's own post as read, and last counts the post in the forum.
-func (s *Service) conclude(c store.Conn, a *rights.Actor, t *content.Thread, post int64, w writing, subscribe bool) error {
-	if subscribe && a.Has(t.Forum, rights.ForumSubscribe) {
-		if err := s.subscribe(c, a, t.ID, "instant"); err != nil {
-			return err
-		}
-	}
-	if err := s.markRead(c, a, t.ID, post); err != nil || w.visibility != rights.Visible || t.Visibility != rights.Visible {
-		return err
-	}
-	return content.Count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)
-}
-
-// turnOf is what those who write wait for each other for: the thread that they reply
-// in, or the author of new ones.
-type turnOf struct{ thread, author int64 }
-
-// once runs a write that a client may send again under the same key.
-//
-// Its transaction is read committed: it holds the key, then the thread, then the
-// author before it decides by what they are, so no race that counts is lost
-// unnoticed, and none is lost for what happens in other threads.
-func (s *Service) once(ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error)) (done Posted, err error) {
-	err = s.Write(store.InTurn(store.ReleaseEarly(store.ReadCommitted(ctx)), turn), func(c store.Conn) (err error) {
-		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
-		if errors.Is(err, idempotency.ErrMismatch) {
-			return kernel.Invalid(idempotency.Header, "idempotency_mismatch", "this Idempotency-Key was used for another request")
-		}
-		return err
-	})
-	return done, err
 }
 
 // compose holds a message to the rules of a forum, as it was sent and with words

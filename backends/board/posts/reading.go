@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -47,7 +48,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	if err != nil {
 		return nil, err
 	}
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +95,11 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 			return nil
 		}
 		if len(list) > 0 {
-			err := c.Row("SELECT EXISTS (SELECT 1 FROM board_notifications WHERE "+toldOf+")", a.ID(), maxUnseen, t.ID, list[len(list)-1].ID).Scan(&page.Told)
-			if err != nil {
+			if page.Told, err = following.Told(c, a, t.ID, list[len(list)-1].ID); err != nil {
 				return err
 			}
 		}
-		page.Mode, err = Subscribed(c, a.ID(), "thread", t.ID)
+		page.Mode, err = following.Subscribed(c, a.ID(), following.Thread, t.ID)
 		return err
 	})
 	if err != nil {
@@ -109,7 +109,9 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	return page, nil
 }
 
-func (s *Service) viewPostFor(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment) PostView {
+func (s *Service) viewPostFor(
+	a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment,
+) PostView {
 	view := PostView{PostInfo: content.ViewPost(p)}
 	_, editErr := s.mayEdit(a, f, t, p, now)
 	_, deleteErr := mayDelete(a, f, t, p)
@@ -134,21 +136,33 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	for _, part := range []struct {
 		can    *bool
 		change ThreadChange
-	}{{&can.Title, ThreadChange{Title: &title}}, {&can.Lock, ThreadChange{Locked: &yes}}, {&can.Stick, ThreadChange{Sticky: &yes}}} {
+	}{
+		{&can.Title, ThreadChange{Title: &title}},
+		{&can.Lock, ThreadChange{Locked: &yes}},
+		{&can.Stick, ThreadChange{Sticky: &yes}},
+	} {
 		_, err := s.mayChange(c, a, f, t, part.change)
 		*part.can = err == nil
 	}
 	return can
 }
 
-// postsBefore has the arguments thread, id, limit: the primary key backwards.
-func postsBefore(shows string) listing {
-	return listing{"p.id", "board_posts p", "", "p.thread_id = ? AND p.id < ? AND p.visibility " + shows, "p.id DESC"}
+// postsBefore lists the posts of a thread before one, backwards by the primary key. It has the arguments
+// thread, id, limit.
+func postsBefore(shows string) content.Listing {
+	return content.Listing{
+		Columns: "p.id", From: "board_posts p",
+		Where: "p.thread_id = ? AND p.id < ? AND p.visibility " + shows, Order: "p.id DESC",
+	}
 }
 
-// heldBefore has the arguments author, thread, id, limit.
-func heldBefore() listing {
-	return listing{"i.id", "board_post_ids i", "board_post_ids_held_author", "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id < ?", "i.id DESC"}
+// heldBefore lists the held posts of an author before one, backwards. It has the arguments author, thread,
+// id, limit.
+func heldBefore() content.Listing {
+	return content.Listing{
+		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
+		Where: "i.author_id = ? AND i.thread_id = ? AND i.visibility = 1 AND i.id < ?", Order: "i.id DESC",
+	}
 }
 
 // stepBack finds what a page begins after that has n posts before a post; nil:
@@ -184,7 +198,7 @@ func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n 
 
 // Thread reads a thread.
 func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view content.ThreadInfo, err error) {
-	access, err := s.CurrentAccess(ctx)
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return view, err
 	}
@@ -208,7 +222,11 @@ type Place struct {
 
 // PlaceOf finds the page of a post, in pages of most posts.
 func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, most int) (Place, error) {
-	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) { return content.PostByID(c, a, id, "") }, most)
+	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post,
+		error,
+	) {
+		return content.PostByID(c, a, id, "")
+	}, most)
 }
 
 // FirstUnread finds the first post of a thread that is new to the actor, or else
@@ -241,13 +259,17 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, mo
 // that counts as read by its age.
 const unreadPosts = 1000
 
-// newestPosts has the arguments thread, id, limit: the primary key backwards.
-func newestPosts() listing {
-	return listing{"p.id, p.created_at", "board_posts p", "", "p.thread_id = ? AND p.id > ?", "p.id DESC"}
+// newestPosts lists the newest posts of a thread, backwards by the primary key. It has the arguments thread,
+// id, limit.
+func newestPosts() content.Listing {
+	return content.Listing{
+		Columns: "p.id, p.created_at", From: "board_posts p",
+		Where: "p.thread_id = ? AND p.id > ?", Order: "p.id DESC",
+	}
 }
 
-// lastSeen is the last post of a thread that is not new to the member: it was read, its forum
-// was marked as read since, or it is too old to be new.
+// lastSeen returns the last post of a thread that is not new to the member: it was read, its forum was marked
+// as read since, or it is too old to be new.
 func lastSeen(c store.Conn, noted content.Marks, t *content.Thread, now kernel.Moment) (id int64, err error) {
 	read := noted.Read[t.ID]
 	err = c.Row("SELECT COALESCE(max(n.id), 0) FROM ("+newestPosts().SQL(c.Dialect())+") n WHERE n.created_at <= ?",
@@ -281,8 +303,10 @@ func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread
 	return t, p, err
 }
 
-func (s *Service) place(ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), most int) (place Place, err error) {
-	access, err := s.CurrentAccess(ctx)
+func (s *Service) place(
+	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), most int,
+) (place Place, err error) {
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return place, err
 	}
@@ -318,8 +342,10 @@ func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, in, id int64) (
 }
 
 // Post reads a post of a thread, with what the actor may do to it.
-func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view PostView, info content.ThreadInfo, err error) {
-	access, err := s.CurrentAccess(ctx)
+func (s *Service) Post(
+	ctx context.Context, a *rights.Actor, in, id int64,
+) (view PostView, info content.ThreadInfo, err error) {
+	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return view, info, err
 	}
@@ -327,15 +353,18 @@ func (s *Service) Post(ctx context.Context, a *rights.Actor, in, id int64) (view
 		at, err := placeOf(c, a, in, id, "")
 		if err == nil {
 			now := s.Moment()
-			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(access, a, at.thread, content.Marks{}, now)
+			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(access, a, at.thread,
+				content.Marks{}, now)
 		}
 		return err
 	})
 	return view, info, err
 }
 
-// PostByID is Post by the id of the post alone.
-func (s *Service) PostByID(ctx context.Context, a *rights.Actor, id int64) (view PostView, info content.ThreadInfo, err error) {
+// PostByID reads a post as Post does, by the id of the post alone.
+func (s *Service) PostByID(
+	ctx context.Context, a *rights.Actor, id int64,
+) (view PostView, info content.ThreadInfo, err error) {
 	var in int64
 	err = s.Read(ctx, func(c store.Conn) error {
 		return kernel.OrNotFound(c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&in))

@@ -13,11 +13,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// OpenReports has the arguments forum, id, limit.
-func OpenReports() listing {
-	return listing{
-		"r.id, r.post_id, r.forum_id, (SELECT u.username FROM board_users u WHERE u.id = r.user_id), r.reason, r.created_at",
-		"board_reports r", "board_reports_open", "r.forum_id = ? AND r.closed_at IS NULL AND r.id > ?", "r.id",
+// OpenReports lists the open reports of a forum. It has the arguments forum, id, limit.
+func OpenReports() content.Listing {
+	return content.Listing{
+		Columns: "r.id, r.post_id, r.forum_id, (SELECT u.username FROM board_users u" +
+			" WHERE u.id = r.user_id), r.reason, r.created_at", From: "board_reports r", Index: "board_reports_open",
+		Where: "r.forum_id = ? AND r.closed_at IS NULL AND r.id > ?", Order: "r.id",
 	}
 }
 
@@ -47,7 +48,8 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 		if err := s.spendReport(c, a, t.Forum); err != nil {
 			return err
 		}
-		err = c.Row("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (post_id, user_id) WHERE closed_at IS NULL DO NOTHING RETURNING id",
+		err = c.Row("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, ?, ?)"+
+			" ON CONFLICT (post_id, user_id) WHERE closed_at IS NULL DO NOTHING RETURNING id",
 			p.ID, t.Forum, a.ID(), reason, s.Moment()).Scan(&report)
 		if errors.Is(err, sql.ErrNoRows) {
 			return reportOpen()
@@ -55,10 +57,10 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 		if err != nil {
 			return err
 		}
-		if err := s.Used(c, a, "report.create", rights.ReportCreate, 0, t.ID, p.ID); err != nil {
+		if err := s.rights.Used(c, a, "report.create", rights.ReportCreate, 0, t.ID, p.ID); err != nil {
 			return err
 		}
-		return s.Hooks.Emit(c, TopicReportCreated, reportEvent{report, t.Forum, t.ID, p.ID, a.ID(), reason})
+		return s.Hooks.Emit(c, kernel.TopicReportCreated, reportEvent{report, t.Forum, t.ID, p.ID, a.ID(), reason})
 	})
 	return report, err
 }
@@ -73,8 +75,10 @@ func reportOpen() error { return kernel.Conflict("you have reported this post al
 // short time ago. When the post was edited since, there is something new to look at.
 func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
 	var closed, edited kernel.Moment
-	err := c.Row("SELECT COALESCE(r.closed_at, 0), COALESCE((SELECT MAX(v.edited_at) FROM board_post_revisions v WHERE v.post_id = r.post_id), 0)"+
-		" FROM board_reports r WHERE r.post_id = ? AND r.user_id = ? ORDER BY r.id DESC LIMIT 1", post, a.ID()).Scan(&closed, &edited)
+	err := c.Row("SELECT COALESCE(r.closed_at, 0), COALESCE((SELECT MAX(v.edited_at) FROM board_post_revisions v"+
+		" WHERE v.post_id = r.post_id), 0)"+
+		" FROM board_reports r WHERE r.post_id = ? AND r.user_id = ? ORDER BY r.id DESC LIMIT 1",
+		post, a.ID()).Scan(&closed, &edited)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
@@ -83,7 +87,8 @@ func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
 	case closed == 0:
 		return reportOpen()
 	case edited <= closed && s.Moment() < closed.Add(reportAgain):
-		return kernel.Conflict("the moderators have looked at your report of this post; you may report it again a day after that, or when it is edited")
+		return kernel.Conflict("the moderators have looked at your report of this post; you may report it again a day after" +
+			" that, or when it is edited")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (s *Service) Listed(a *rights.Actor) bool {
 	return false
 }
 
-// SitemapParts is how many parts with threads the sitemap has.
+// SitemapParts returns how many parts with threads the sitemap has.
 func (s *Service) SitemapParts(ctx context.Context) (parts int, err error) {
 	var last int64
 	err = s.Read(ctx, func(c store.Conn) error {
@@ -45,10 +45,13 @@ func (s *Service) SitemapParts(ctx context.Context) (parts int, err error) {
 	return int((last + sitemapMost - 1) / sitemapMost), err
 }
 
-// sitemapThreads has the arguments after which id, until which, limit. The primary key is
-// the order: hidden threads are left out of what was read, so that no other index is tempting.
-func sitemapThreads() listing {
-	return listing{"t.id, t.forum_id, t.visibility, t.slug, t.last_post_at", "board_threads t", "", "t.id > ? AND t.id <= ?", "t.id"}
+// sitemapThreads lists the threads of a part. It has the arguments after which id, until which, limit. The
+// primary key is the order: hidden threads are left out of what was read, so that no other index is tempting.
+func sitemapThreads() content.Listing {
+	return content.Listing{
+		Columns: "t.id, t.forum_id, t.visibility, t.slug, t.last_post_at", From: "board_threads t",
+		Where: "t.id > ? AND t.id <= ?", Order: "t.id",
+	}
 }
 
 // SitemapThreads goes through the threads of a part, from 1 on, that the actor may read as

@@ -53,8 +53,8 @@ func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, in int64) erro
 	})
 }
 
-// Preview is a message as it would be shown at a post; 0: a new one, whose files
-// are not there yet.
+// Preview returns a message as it would be shown at a post. For a new post, whose files are not there yet,
+// post is 0.
 func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, error) {
 	text, err := a.Rights.Settings.CheckMessage(message)
 	if err != nil {
@@ -63,14 +63,15 @@ func (s *Service) Preview(a *rights.Actor, message string, post int64) (string, 
 	return markup.WithPaths(markup.RenderBy(a.Rights.Settings, text), post), nil
 }
 
-// Quote is a post, which has these files, as a quote in an answer. What its text names as a
-// file at the post itself has its whole address there.
+// Quote returns a post, which has these files, as a quote for an answer. What its text names as a file at the
+// post itself has its whole address there.
 func Quote(p content.PostInfo, files []attachments.Attachment) string {
 	var named []string
 	for _, f := range slices.Backward(files) { // a name is that of the newest
 		from, to := "](attachment:", "](/attachments/"+kernel.Itoa(f.ID)
 		plain, escaped := from+f.Name, from+url.PathEscape(f.Name)
-		named = append(named, "](<"+strings.TrimPrefix(plain, "](")+">", to, plain+")", to+")", plain+" ", to+" ", escaped+")", to+")", escaped+" ", to+" ")
+		named = append(named, "](<"+strings.TrimPrefix(plain, "](")+">", to, plain+")", to+")", plain+" ", to+" ",
+			escaped+")", to+")", escaped+" ", to+" ")
 	}
 	message := strings.NewReplacer(named...).Replace(p.Message)
 	var b strings.Builder

@@ -105,7 +105,8 @@ func BumpPermissions(c store.Conn) error {
 	return err
 }
 
-// access is as of now.
+// CurrentAccess returns the groups, forums, rights and settings of the board as they are now. It reads them
+// anew only after a change.
 func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	var a *Access
 	err := s.ReadBriefly(ctx, func(c store.Conn) error {
@@ -137,13 +138,14 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 	return a, err
 }
 
-// LastAccess is as of the last request; nil before the first one.
+// LastAccess returns the access as of the last request. It is nil before the first one.
 func (s *Service) LastAccess() *Access { return s.access.Load() }
 
 func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline bool) (a *Access, err error) {
 	a = &Access{
-		Version: version, Groups: make(map[int64]*Group), Forums: make(map[int64]*Node), Overrides: make(map[[2]int64]Override),
-		Prefixes: make(map[int64]Prefix), Offered: make(map[int64][]Prefix), Rights: make(map[string]*Rights),
+		Version: version, Groups: make(map[int64]*Group), Forums: make(map[int64]*Node),
+		Overrides: make(map[[2]int64]Override),
+		Prefixes:  make(map[int64]Prefix), Offered: make(map[int64][]Prefix), Rights: make(map[string]*Rights),
 	}
 	if a.Settings, err = kernel.LoadSettings(c, defaults); err != nil {
 		return nil, err
@@ -152,7 +154,10 @@ func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline b
 	if a.Words, err = wordfilter.Load(c); err != nil {
 		return nil, err
 	}
-	for _, load := range []func(store.Conn) error{a.loadGroups, a.loadForums, a.loadOverrides, a.loadModerators, a.loadPrefixes} {
+	for _, load := range []func(store.Conn) error{
+		a.loadGroups, a.loadForums, a.loadOverrides, a.loadModerators,
+		a.loadPrefixes,
+	} {
 		if err := load(c); err != nil {
 			return nil, err
 		}
@@ -161,18 +166,19 @@ func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline b
 }
 
 func (a *Access) loadGroups(c store.Conn) error {
-	return c.All("SELECT id, name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups", nil, func(r store.Row) error {
-		g := new(Group)
-		err := r.Scan(&g.ID, &g.Name, &g.Kind, &g.Allow, &g.Restrict, &g.EditWindow, &g.perDay)
-		a.Groups[g.ID] = g
-		switch g.Kind {
-		case "guest":
-			a.Guest = g.ID
-		case "registered":
-			a.Registered = g.ID
-		}
-		return err
-	})
+	return c.All("SELECT id, name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups",
+		nil, func(r store.Row) error {
+			g := new(Group)
+			err := r.Scan(&g.ID, &g.Name, &g.Kind, &g.Allow, &g.Restrict, &g.EditWindow, &g.perDay)
+			a.Groups[g.ID] = g
+			switch g.Kind {
+			case "guest":
+				a.Guest = g.ID
+			case "registered":
+				a.Registered = g.ID
+			}
+			return err
+		})
 }
 
 // loadForums reads the tree, and its order.
@@ -201,13 +207,14 @@ func (a *Access) loadForums(c store.Conn) error {
 }
 
 func (a *Access) loadOverrides(c store.Conn) error {
-	return c.All("SELECT forum_id, group_id, set_mask, clear_mask FROM board_forum_overrides", nil, func(r store.Row) error {
-		var key [2]int64
-		var o Override
-		err := r.Scan(&key[0], &key[1], &o.Set, &o.Clear)
-		a.Overrides[key] = o
-		return err
-	})
+	return c.All("SELECT forum_id, group_id, set_mask, clear_mask FROM board_forum_overrides",
+		nil, func(r store.Row) error {
+			var key [2]int64
+			var o Override
+			err := r.Scan(&key[0], &key[1], &o.Set, &o.Clear)
+			a.Overrides[key] = o
+			return err
+		})
 }
 
 func (a *Access) loadModerators(c store.Conn) (err error) {
@@ -228,7 +235,8 @@ func (a *Access) loadPrefixes(c store.Conn) error {
 	if err != nil {
 		return err
 	}
-	return c.All("SELECT f.forum_id, f.prefix_id FROM board_prefix_forums f JOIN board_prefixes p ON p.id = f.prefix_id ORDER BY p.position, p.id", nil, func(r store.Row) error {
+	return c.All("SELECT f.forum_id, f.prefix_id FROM board_prefix_forums f JOIN board_prefixes p ON p.id = f.prefix_id"+
+		" ORDER BY p.position, p.id", nil, func(r store.Row) error {
 		var forum, id int64
 		err := r.Scan(&forum, &id)
 		a.Offered[forum] = append(a.Offered[forum], a.Prefixes[id])
@@ -325,7 +333,7 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	return r
 }
 
-// longest is the larger of two limits, of which 0 is none.
+// longest returns the larger of two limits, of which 0 is none.
 func longest(a, b int64, first bool) int64 {
 	switch {
 	case first:
@@ -336,7 +344,7 @@ func longest(a, b int64, first bool) int64 {
 	return max(a, b)
 }
 
-// Inherited is the mask of a group in a forum.
+// Inherited returns the mask of a group in a forum.
 func (a *Access) Inherited(forum, group int64, mask Mask) Mask {
 	var line []int64
 	for id := forum; id != 0 && a.Forums[id] != nil; id = a.Forums[id].Parent {

@@ -23,7 +23,7 @@ type Actor struct {
 type User struct {
 	ID             int64
 	Name           string
-	State          string // active, unconfirmed, awaiting, banned or deleted
+	State          string // one of States
 	BannedUntil    kernel.Moment
 	SuspendedUntil kernel.Moment
 	Moderated      bool
@@ -34,7 +34,10 @@ type User struct {
 	Groups         []int64
 }
 
-// ID is 0 for the guest.
+// States are those that a member can be in.
+var States = []string{"active", "unconfirmed", "awaiting", "banned", "deleted"}
+
+// ID returns the id of the member. It is 0 for the guest.
 func (a *Actor) ID() int64 {
 	if a.User == nil {
 		return 0
@@ -61,7 +64,7 @@ func (a *Actor) MayAnywhere(right Mask) bool {
 	return false
 }
 
-// In are the rights in a forum.
+// In returns the rights in a forum.
 func (a *Actor) In(forum int64) ForumRights { return a.Rights.Forums[forum] }
 
 // Has reports whether the actor has a right in a forum.
@@ -90,7 +93,7 @@ func (a *Actor) CheckSuspended(now kernel.Moment) error {
 	return nil
 }
 
-// Guest is the actor without a credential.
+// Guest returns the actor without a credential.
 func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
@@ -99,9 +102,8 @@ func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 	return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
 }
 
-// Adopt is an actor that another service on the same board has just found for this
-// request, under the options of this one. What decides on rights was read with it: it
-// is not read again.
+// Adopt takes an actor that another service on the same board has just found for this request, and returns it
+// under the options of this one. What decides on rights was read with it, and is not read again.
 func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 	access := s.LastAccess()
 	if access == nil || access.Version != a.Rights.Access.Version {
@@ -116,7 +118,7 @@ func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 	return &Actor{User: a.User, Token: a.Token, Rights: access.Of(a.User.ID, a.User.Groups)}, nil
 }
 
-// Member is the actor for a member by id, without a token.
+// Member returns the actor for a member by id, without a token.
 func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 	var user *User
 	err := s.Read(ctx, func(c store.Conn) (err error) {
@@ -134,12 +136,16 @@ func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 }
 
 // UserColumns are what ScanUser reads, of board_users u.
-const UserColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0), u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone"
+const UserColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0)," +
+	" u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone"
 
 // ScanUser reads a member, and what the statement has more.
 func ScanUser(r store.Row, more ...any) (*User, error) {
 	u := new(User)
-	return u, r.Scan(append([]any{&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount, &u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone}, more...)...)
+	return u, r.Scan(append([]any{
+		&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount,
+		&u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone,
+	}, more...)...)
 }
 
 // LoadUser reads a member with its groups.
@@ -154,12 +160,13 @@ func LoadUser(c store.Conn, id int64) (*User, error) {
 // LoadGroups adds the member's groups, sorted.
 func LoadGroups(c store.Conn, u *User) error {
 	u.Groups = nil
-	return c.All("SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id", []any{u.ID}, func(r store.Row) error {
-		var id int64
-		err := r.Scan(&id)
-		u.Groups = append(u.Groups, id)
-		return err
-	})
+	return c.All("SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id",
+		[]any{u.ID}, func(r store.Row) error {
+			var id int64
+			err := r.Scan(&id)
+			u.Groups = append(u.Groups, id)
+			return err
+		})
 }
 
 // UserID implements rest.Identity.
@@ -172,11 +179,14 @@ func (a *Actor) UserID() string {
 
 // Logged notes a change by a moderator, and with it the use of a right that the
 // actor has only as an administrator.
-func (s *Service) Logged(c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string) error {
+func (s *Service) Logged(
+	c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string,
+) error {
 	if a.beyond(forum, right) {
 		detail = kernel.JoinDetail(AsAdministrator, detail)
 	}
-	_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?)",
 		kernel.Null(a.ID()), action, kernel.Null(forum), kernel.Null(thread), kernel.Null(post), detail, s.Moment())
 	return err
 }
@@ -196,7 +206,7 @@ func ScopesOf(words []string) []string {
 	return kept
 }
 
-// Settings are as of now.
+// Settings returns the settings of the board as they are now.
 func (s *Service) Settings(ctx context.Context) (kernel.Settings, error) {
 	access, err := s.CurrentAccess(ctx)
 	if err != nil {
@@ -205,7 +215,7 @@ func (s *Service) Settings(ctx context.Context) (kernel.Settings, error) {
 	return access.Settings, nil
 }
 
-// Settings are those that counted when the actor was found.
+// Settings returns the settings that counted when the actor was found.
 func (a *Actor) Settings() kernel.Settings { return *a.Rights.Settings }
 
 // CheckOffline refuses who may not see a board that is offline.
@@ -236,7 +246,7 @@ func (t *Token) Has(scope string) bool { return slices.Contains(t.Scopes, scope)
 // that was mailed: there is nothing for the actor but the page that mails it again.
 func (a *Actor) Unconfirmed() bool { return a.User != nil && a.User.State == "unconfirmed" }
 
-// Zone is the time zone in which the member sees times; that of guests is UTC.
+// Zone returns the time zone in which the member sees times. That of guests is UTC.
 func (u *User) Zone() *time.Location {
 	if u == nil {
 		return time.UTC

@@ -63,8 +63,10 @@ func (s *Service) keepsAdministrator(c store.Conn) error {
 func (s *Service) HasAdministrator(c store.Conn) (bool, error) {
 	var one int
 	now := s.Moment()
-	err := c.Row("SELECT 1 FROM board_users u JOIN board_user_groups m ON m.user_id = u.id JOIN board_groups g ON g.id = m.group_id"+
-		" WHERE (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND COALESCE(u.suspended_until, 0) <= ? AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&one)
+	err := c.Row("SELECT 1 FROM board_users u JOIN board_user_groups m ON m.user_id = u.id"+
+		" JOIN board_groups g ON g.id = m.group_id"+
+		" WHERE (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND COALESCE(u.suspended_until, 0) <= ?"+
+		" AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}

@@ -16,7 +16,7 @@ import (
 // looks are noted here and written behind the requests, once an hour for each
 // administrator and forum.
 
-// look is an administrator's at a forum; forum 0: at a board that is offline.
+// look is one that an administrator took at a forum, or with forum 0 at a board that is offline.
 type look struct{ user, forum int64 }
 
 // maxLooks bounds what is remembered.
@@ -69,7 +69,8 @@ func (l *LookLog) GiveBack(fresh map[look]kernel.Moment) {
 
 // WriteLooks writes looks into the log.
 func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
-	order := slices.SortedFunc(maps.Keys(fresh), func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
+	order := slices.SortedFunc(maps.Keys(fresh),
+		func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
 	for _, at := range order {
 		action := "forum.look"
 		if at.forum == 0 {

@@ -64,7 +64,7 @@ const (
 		FloodBypass | ModerationBypass | EditWindowBypass | BoardViewOffline | LockBypass
 )
 
-// Int64 is the mask as the database has it.
+// Int64 returns the mask as the database has it.
 func (m Mask) Int64() int64 { return int64(m) } //nolint:gosec // 42 bits are in use
 
 // Value implements driver.Valuer.
@@ -76,17 +76,21 @@ func (m Mask) Has(rights Mask) bool { return m&rights == rights }
 // MaskNames are the words of fixtures and forms.
 var MaskNames = map[string]Mask{
 	"forum.view": ForumView, "thread.view": ThreadView, "thread.viewOthers": ThreadViewOthers, "thread.post": ThreadPost,
-	"reply.post": ReplyPost, "post.editOwn": PostEditOwn, "post.editOthers": PostEditOthers, "post.deleteOwn": PostDeleteOwn,
+	"reply.post": ReplyPost, "post.editOwn": PostEditOwn, "post.editOthers": PostEditOthers,
+	"post.deleteOwn":    PostDeleteOwn,
 	"post.deleteOthers": PostDeleteOthers, "post.restore": PostRestore, "content.viewUnapproved": ContentViewUnapproved,
-	"content.viewDeleted": ContentViewDeleted, "content.approve": ContentApprove, "thread.lock": ThreadLock, "thread.stick": ThreadStick,
-	"thread.move": ThreadMove, "thread.editTitle": ThreadEditTitle, "attachment.upload": AttachmentUpload,
+	"content.viewDeleted": ContentViewDeleted, "content.approve": ContentApprove, "thread.lock": ThreadLock,
+	"thread.stick": ThreadStick,
+	"thread.move":  ThreadMove, "thread.editTitle": ThreadEditTitle, "attachment.upload": AttachmentUpload,
 	"attachment.download": AttachmentDownload, "forum.search": ForumSearch, "forum.subscribe": ForumSubscribe,
 	"board.viewOffline": BoardViewOffline, "flood.bypass": FloodBypass, "moderation.bypass": ModerationBypass,
-	"editWindow.bypass": EditWindowBypass, "memberlist.view": MemberlistView, "profile.view": ProfileView, "token.issue": TokenIssue,
+	"editWindow.bypass": EditWindowBypass, "memberlist.view": MemberlistView, "profile.view": ProfileView,
+	"token.issue":   TokenIssue,
 	"report.create": ReportCreate, "admin.access": AdminAccess, "lock.bypass": LockBypass,
 }
 
 // RestrictNames are the words of restrictions.
 var RestrictNames = map[string]Mask{
-	"thread.needsApproval": ThreadNeedsApproval, "reply.needsApproval": ReplyNeedsApproval, "edit.needsApproval": EditNeedsApproval,
+	"thread.needsApproval": ThreadNeedsApproval, "reply.needsApproval": ReplyNeedsApproval,
+	"edit.needsApproval": EditNeedsApproval,
 }

@@ -11,12 +11,12 @@ import (
 
 // Service finds actors and their rights.
 type Service struct {
-	*kernel.Board
+	*kernel.Server
 	access atomic.Pointer[Access] // its settings depend on the options of the board
 	looks  *LookLog
 }
 
 // New returns the actors of a board. looks is of all boards on one database.
-func New(board *kernel.Board, looks *LookLog) *Service {
-	return &Service{Board: board, looks: looks}
+func New(board *kernel.Server, looks *LookLog) *Service {
+	return &Service{Server: board, looks: looks}
 }

@@ -1,7 +1,7 @@
 package rights
 
-// Sees is the one rule of what an actor sees: owner wrote the thread, author
-// what is asked for, the thread itself or a post of it.
+// Sees is the one rule of what an actor sees. It reports whether the actor sees something in a thread: owner
+// wrote the thread, and author wrote what is asked for, which is the thread itself or a post of it.
 func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	f := a.In(forum)
 	if !a.Admits(f.Visible, f.Mask, owner, author, visibility) {
@@ -13,7 +13,7 @@ func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	return true
 }
 
-// Admits is Sees for other rights than the actor has as an administrator.
+// Admits decides as Sees does, with other rights than those that the actor has as an administrator.
 func (a *Actor) Admits(seen bool, mask Mask, owner, author, visibility int64) bool {
 	if !seen || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.Owns(owner) {
 		return false
@@ -27,8 +27,8 @@ func (a *Actor) Admits(seen bool, mask Mask, owner, author, visibility int64) bo
 	return mask.Has(ContentViewDeleted)
 }
 
-// Shows are the visibilities that a moderator sees in lists, as SQL. They are
-// literals: the planner must be able to prove which partial index serves.
+// Shows returns the visibilities that a moderator sees in lists, as SQL. They are literals, since the planner
+// must be able to prove which partial index serves.
 func (a *Actor) Shows(forum int64) string {
 	f := a.In(forum)
 	held := f.Mask&(ContentViewUnapproved|ContentApprove) != 0

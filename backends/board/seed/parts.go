@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
-	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -17,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// maskOf is the mask of words.
+// maskOf returns the mask of words.
 func maskOf(words []string, names map[string]rights.Mask) (mask rights.Mask, err error) {
 	for _, word := range words {
 		if word == "*" && names["admin.access"] != 0 {
@@ -46,7 +45,8 @@ func (sd *seeder) group(c store.Conn, g SeedGroup) error {
 	if g.EditWindow != nil {
 		window = *g.EditWindow
 	}
-	_, err = c.Exec("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day) VALUES (?, 'custom', ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
+	_, err = c.Exec("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day)"+
+		" VALUES (?, 'custom', ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
 		g.Name, allow, restrict, window, g.PostsPerDay)
 	return err
 }
@@ -55,15 +55,18 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	if err := accounts.CheckName(u.Name); err != nil {
 		return err
 	}
-	if u.State != "" && !slices.Contains(admin.States, u.State) {
-		return fmt.Errorf("the state %q of %s is none of %s", u.State, u.Name, strings.Join(admin.States, ", "))
+	if u.State != "" && !slices.Contains(rights.States, u.State) {
+		return fmt.Errorf("the state %q of %s is none of %s", u.State, u.Name, strings.Join(rights.States, ", "))
 	}
 	var id int64
 	err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(u.Name)).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	add := accounts.NewUser{Name: u.Name, Email: u.Email, Confirmed: u.Confirmed, State: u.State, Groups: u.Groups, Moderated: u.Moderated, Posts: u.Posts, MayClash: true, Now: sd.service.Moment()}
+	add := accounts.NewUser{
+		Name: u.Name, Email: u.Email, Confirmed: u.Confirmed, State: u.State, Groups: u.Groups,
+		Moderated: u.Moderated, Posts: u.Posts, MayClash: true, Now: sd.service.Moment(),
+	}
 	if len(add.Groups) == 0 {
 		add.Groups = []string{"registered"}
 	}
@@ -83,11 +86,12 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	if err := accounts.AddUser(c, add); err != nil || u.Title+u.Bio == "" {
 		return err
 	}
-	_, err = c.Exec("UPDATE board_users SET title = ?, bio = ? WHERE username_key = ?", text.Normal(u.Title), text.Normal(u.Bio), text.Fold(u.Name))
+	_, err = c.Exec("UPDATE board_users SET title = ?, bio = ? WHERE username_key = ?",
+		text.Normal(u.Title), text.Normal(u.Bio), text.Fold(u.Name))
 	return err
 }
 
-// find is the id of a row by its name; empty: 0.
+// find returns the id of a row by its name, and 0 for an empty name.
 func find(c store.Conn, statement, name string) (id int64, err error) {
 	if name == "" {
 		return 0, nil
@@ -117,8 +121,10 @@ func (sd *seeder) forum(c store.Conn, f SeedForum) error {
 		return fmt.Errorf("type %q is none of forum, category, link", f.Type)
 	}
 	add := content.Forum{
-		Parent: parent, Kind: f.Type, Title: f.Title, Slug: f.Slug, Description: f.Description, Open: !f.Closed, AllowThreads: true, AllowReplies: true,
-		ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts, RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords,
+		Parent: parent, Kind: f.Type, Title: f.Title, Slug: f.Slug, Description: f.Description, Open: !f.Closed,
+		AllowThreads: true, AllowReplies: true,
+		ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts, RequiresPrefix: f.RequiresPrefix,
+		MinWords: f.MinWords, MaxWords: f.MaxWords,
 	}
 	if f.LinkURL != nil {
 		add.Link = sql.NullString{String: *f.LinkURL, Valid: true}
@@ -148,7 +154,8 @@ func (sd *seeder) override(c store.Conn, o SeedOverride) error {
 		return err
 	}
 	_, err = c.Exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
-		" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask", in, of, set, unset)
+		" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask",
+		in, of, set, unset)
 	return err
 }
 
@@ -169,7 +176,8 @@ func (sd *seeder) moderator(c store.Conn, m SeedModerator) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades) VALUES (?, ?, ?, ?, ?)", in, kernel.Null(user), kernel.Null(of), mask, kernel.Bool(m.Cascades))
+	_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades)"+
+		" VALUES (?, ?, ?, ?, ?)", in, kernel.Null(user), kernel.Null(of), mask, kernel.Bool(m.Cascades))
 	return err
 }
 
@@ -185,7 +193,8 @@ func (sd *seeder) prefix(c store.Conn, p SeedPrefix) error {
 		if err != nil {
 			return err
 		}
-		if _, err := c.Exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) VALUES (?, ?) ON CONFLICT DO NOTHING", in, id); err != nil {
+		if _, err := c.Exec("INSERT INTO board_prefix_forums (forum_id, prefix_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
+			in, id); err != nil {
 			return err
 		}
 	}
@@ -199,7 +208,7 @@ func (sd *seeder) token(c store.Conn, t SeedToken) error {
 			return errors.New("there is no such scope")
 		}
 	}
-	text, err := sd.service.Issue(c, accounts.TokenRequest{User: t.User, Days: t.Days}, t.Name, scopes)
+	text, err := sd.service.accounts.Issue(c, accounts.TokenRequest{User: t.User, Days: t.Days}, t.Name, scopes)
 	sd.made = append(sd.made, MadeToken{t.User, t.Name, text})
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -24,7 +24,10 @@ const (
 )
 
 // Service loads fixtures.
-type Service struct{ *admin.Service }
+type Service struct {
+	*kernel.Server
+	accounts *accounts.Service
+}
 
 // Options are what who loads a fixture wants to be told. All functions are called by the
 // goroutine that loads it.
@@ -39,7 +42,9 @@ type Options struct {
 }
 
 // New returns what loads fixtures into a board.
-func New(board *admin.Service) *Service { return &Service{board} }
+func New(board *kernel.Server, members *accounts.Service) *Service {
+	return &Service{Server: board, accounts: members}
+}
 
 // LoadFixture loads a fixture, see Fixture, for demos and to move a forum here. It
 // reads as a stream: a fixture may be larger than memory. What it returns are the
@@ -58,8 +63,10 @@ func (s *Service) LoadFixture(ctx context.Context, from io.Reader, o Options) (t
 	}
 	digest := sha256.Sum256(head)
 	sd := &seeder{
-		service: s, ctx: ctx, Options: o, lines: &lineReader{from: text}, fixture: hex.EncodeToString(digest[:16]), done: make(map[string]int),
-		users: make(map[string]author), forums: make(map[string]int64), prefixes: make(map[string]int64), tokens: []MadeToken{},
+		service: s, ctx: ctx, Options: o, lines: &lineReader{from: text}, fixture: hex.EncodeToString(digest[:16]),
+		done:  make(map[string]int),
+		users: make(map[string]author), forums: make(map[string]int64), prefixes: make(map[string]int64),
+		tokens: []MadeToken{},
 	}
 	if err := sd.resume(); err != nil {
 		return nil, err
@@ -235,7 +242,8 @@ func (sd *seeder) resume() error {
 
 // note keeps how much of a part is in, in the transaction that adds it.
 func (sd *seeder) note(c store.Conn, part string, done int) error {
-	_, err := c.Exec("INSERT INTO board_seeds (fixture, part, done) VALUES (?, ?, ?) ON CONFLICT (fixture, part) DO UPDATE SET done = excluded.done", sd.fixture, part, done)
+	_, err := c.Exec("INSERT INTO board_seeds (fixture, part, done) VALUES (?, ?, ?) ON CONFLICT (fixture, part)"+
+		" DO UPDATE SET done = excluded.done", sd.fixture, part, done)
 	return err
 }
 

@@ -6,12 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -19,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -233,12 +231,18 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 		return err
 	}
 	var (
-		threadRows = bulk{"INSERT INTO board_threads (id, forum_id, title, slug, author_id, author_name, prefix_id, visibility, is_sticky, is_locked, reply_count, view_count," +
-			" first_post_id, last_post_id, last_poster_name, created_at, last_post_at, next_number) VALUES ", placeholders(18), nil}
-		idRows   = bulk{"INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason, created_at) VALUES ", placeholders(7), nil}
-		postRows = bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at," +
+		threadRows = bulk{
+			"INSERT INTO board_threads (id, forum_id, title, slug, author_id, author_name, prefix_id," +
+				" visibility, is_sticky, is_locked, reply_count, view_count," +
+				" first_post_id, last_post_id, last_poster_name, created_at, last_post_at, next_number) VALUES ",
+			placeholders(18), nil,
+		}
+		idRows = bulk{"INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
+			" created_at) VALUES ", placeholders(7), nil}
+		postRows = bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message," +
+			" message_html, render_version, body_hash, created_at," +
 			" edited_at, edited_by, edit_reason, edit_count) VALUES ", placeholders(15), nil}
-		words = bulk{posts.IndexRows(c.Dialect()) + "VALUES ", posts.IndexRow(c.Dialect()), nil}
+		words = bulk{search.IndexRows(c.Dialect()) + "VALUES ", search.IndexRow(c.Dialect()), nil}
 	)
 	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
 	for i := range list {
@@ -269,13 +273,15 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			}
 			edits := kernel.Bool(!p.EditedAt.IsZero())
 			idRows.add(ids[n], row.ID, in, kernel.Null(by.id), p.visibility, held, p.at)
-			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version, p.hash, p.at,
+			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version,
+				p.hash, p.at,
 				instant(p.EditedAt), word(p.EditedBy, by.name, edits == 1), word(p.EditReason, "", p.EditReason != ""), edits)
-			words.add(posts.IndexValues(c.Dialect(), ids[n], title, p.Message)...)
+			words.add(search.IndexValues(c.Dialect(), ids[n], title, p.Message)...)
 		}
 		ids = ids[len(t.posts):]
 		counts.forum(&row)
-		threadRows.add(row.ID, in, t.Title, t.slug, kernel.Null(row.Author), row.AuthorName, kernel.Null(prefix), row.Visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.Replies, t.Views,
+		threadRows.add(row.ID, in, t.Title, t.slug, kernel.Null(row.Author), row.AuthorName, kernel.Null(prefix),
+			row.Visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.Replies, t.Views,
 			row.First, row.Last, row.LastPoster, row.Created, row.LastAt, len(t.posts)+1)
 	}
 	for _, rows := range []*bulk{&threadRows, &idRows, &postRows, &words} {
@@ -296,126 +302,6 @@ func countPost(t *content.Thread, p *readyPost, id int64, n int, by author) {
 	}
 	t.Replies += int64(kernel.Bool(n > 0))
 	t.Last, t.LastPoster, t.LastAt = id, by.name, max(t.LastAt, p.at)
-}
-
-// seedCounts are what a batch adds to counters.
-type seedCounts struct {
-	forums  map[int64]forumCount
-	users   map[int64]userCount
-	members map[memberForum]int64 // posts
-}
-
-type memberForum struct{ forum, member int64 }
-
-type forumCount struct{ threads, posts int64 }
-
-type userCount struct {
-	posts  int64
-	lastAt kernel.Moment
-}
-
-func (s seedCounts) user(by author, p *readyPost) {
-	n := s.users[by.id]
-	n.posts += int64(kernel.Bool(p.visibility == rights.Visible))
-	n.lastAt = max(n.lastAt, p.at)
-	s.users[by.id] = n
-}
-
-func (s seedCounts) forum(t *content.Thread) {
-	if t.Visibility != rights.Visible {
-		return
-	}
-	n := s.forums[t.Forum]
-	n.threads++
-	n.posts += 1 + t.Replies
-	s.forums[t.Forum] = n
-}
-
-// write changes the rows in order, so that two nodes do not lock each other out.
-func (s seedCounts) write(c store.Conn) error {
-	for _, id := range slices.Sorted(maps.Keys(s.forums)) {
-		n := s.forums[id]
-		if _, err := c.Exec("UPDATE board_forums SET thread_count = thread_count + ?, post_count = post_count + ? WHERE id = ?", n.threads, n.posts, id); err != nil {
-			return err
-		}
-	}
-	byForum := func(x, y memberForum) int {
-		return cmp.Or(cmp.Compare(x.forum, y.forum), cmp.Compare(x.member, y.member))
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(s.members), byForum) {
-		if err := content.CountPosts(c, key.member, key.forum, s.members[key]); err != nil {
-			return err
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.users)) {
-		n := s.users[id]
-		if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?", n.posts, id); err != nil {
-			return err
-		}
-		if _, err := c.Exec("UPDATE board_users SET last_post_at = ? WHERE id = ? AND COALESCE(last_post_at, 0) < ?", n.lastAt, id, n.lastAt); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// reserve takes ids for new rows of a table, ascending.
-func reserve(c store.Conn, table string, n int) ([]int64, error) {
-	ids := make([]int64, 0, n)
-	if c.Dialect() == store.Postgres {
-		return ids, c.All("SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)", []any{table, n}, func(r store.Row) error {
-			var id int64
-			err := r.Scan(&id)
-			ids = append(ids, id)
-			return err
-		})
-	}
-	// There is one writer, and a row with an id of its own moves the sequence on.
-	var last int64
-	if err := c.Row("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)", table).Scan(&last); err != nil {
-		return nil, err
-	}
-	for i := range n {
-		ids = append(ids, last+int64(i)+1)
-	}
-	return ids, nil
-}
-
-// bulk is rows to be inserted by few statements.
-type bulk struct {
-	statement, row string
-	args           []any
-}
-
-func (b *bulk) add(values ...any) { b.args = append(b.args, values...) }
-
-func (b *bulk) insert(c store.Conn) error {
-	width := strings.Count(b.row, "?")
-	for args := b.args; len(args) > 0; {
-		// Few lengths, so that the statements are prepared once.
-		rows := 1
-		for _, length := range []int{64, 8} {
-			if len(args) >= length*width {
-				rows = length
-				break
-			}
-		}
-		if _, err := c.Exec(b.statement+b.row+strings.Repeat(", "+b.row, rows-1), args[:rows*width]...); err != nil {
-			return err
-		}
-		args = args[rows*width:]
-	}
-	return nil
-}
-
-func placeholders(n int) string { return "(" + kernel.Marks(n) + ")" }
-
-func instant(t time.Time) sql.NullInt64 {
-	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
-}
-
-func word(text, byDefault string, valid bool) sql.NullString {
-	return sql.NullString{String: cmp.Or(text, byDefault), Valid: valid}
 }
 
 func (sd *seeder) forumID(c store.Conn, slug string) (int64, error) {

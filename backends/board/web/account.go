@@ -5,18 +5,18 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
-	"github.com/tollgate-gateway/tollgate/backends/board/mails"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
 func (c *call) account() error {
-	return c.Show("account", "Profile", accounts.Profile{Title: c.actor.User.Title, Bio: c.actor.User.Bio, TimeZone: c.actor.User.TimeZone})
+	return c.Show("account", "Profile",
+		accounts.Profile{Title: c.actor.User.Title, Bio: c.actor.User.Bio, TimeZone: c.actor.User.TimeZone})
 }
 
 func (c *call) saveProfile() error {
 	form := accounts.Profile{Title: c.Form.Text("title"), Bio: c.Form.Text("bio"), TimeZone: c.Form.Text("timeZone")}
-	if err := c.service.SetProfile(c.Context(), c.actor, form); err != nil {
+	if err := c.Accounts.SetProfile(c.Context(), c.actor, form); err != nil {
 		return c.ShowForm(err, "account", "Profile", form)
 	}
 	return c.Redirect("/account", "Saved.")
@@ -25,7 +25,8 @@ func (c *call) saveProfile() error {
 func (c *call) askPassword() error { return c.Show("password", "Password", nil) }
 
 func (c *call) savePassword() error {
-	cookie, err := c.service.SetPassword(c.Context(), c.actor, c.Form.Text("current"), c.Form.Text("password"), c.address())
+	cookie, err := c.Accounts.SetPassword(c.Context(), c.actor, c.Form.Text("current"), c.Form.Text("password"),
+		c.address())
 	if err != nil {
 		return c.ShowForm(err, "password", "Password", nil)
 	}
@@ -48,8 +49,11 @@ type tokensPage struct {
 func (p tokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
 func (c *call) tokensPage() (tokensPage, error) {
-	list, err := c.service.OwnTokens(c.Context(), c.actor)
-	return tokensPage{Tokens: list, May: c.actor.May(rights.TokenIssue), All: rights.Scopes, Scopes: rights.Scopes, Days: c.actor.Settings().TokenDays}, err
+	list, err := c.Accounts.OwnTokens(c.Context(), c.actor)
+	return tokensPage{
+		Tokens: list, May: c.actor.May(rights.TokenIssue), All: rights.Scopes, Scopes: rights.Scopes,
+		Days: c.actor.Settings().TokenDays,
+	}, err
 }
 
 func (c *call) tokens() error {
@@ -65,8 +69,11 @@ func (c *call) issueToken() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	request := accounts.TokenRequest{Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"), Days: int(min(days, 1<<20))}
-	made, refusal := c.service.IssueOwnToken(c.Context(), c.actor, request, c.Form.Text("password"), c.address())
+	request := accounts.TokenRequest{
+		Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"),
+		Days: int(min(days, 1<<20)),
+	}
+	made, refusal := c.Accounts.IssueOwnToken(c.Context(), c.actor, request, c.Form.Text("password"), c.address())
 	page, err := c.tokensPage()
 	if err != nil {
 		return err
@@ -80,27 +87,28 @@ func (c *call) issueToken() error {
 }
 
 func (c *call) revokeToken() error {
-	return c.Then(c.service.RevokeOwnToken(c.Context(), c.actor, c.ID("tokenId")), "/account/tokens", "The token is revoked.")
+	return c.Then(c.Accounts.RevokeOwnToken(c.Context(), c.actor, c.ID("tokenId")), "/account/tokens",
+		"The token is revoked.")
 }
 
 // subscriptionsPage are the threads that a member follows.
 type subscriptionsPage struct {
 	List   []api.SubscriptionInfo
-	Forums []mails.FollowedForum
+	Forums []following.FollowedForum
 	Modes  []string
 	Mail   accounts.MailAddress
 }
 
 func (c *call) subscriptions() error {
-	list, err := c.service.Subscriptions(c.Context(), c.actor)
+	list, err := c.Following.Subscriptions(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	page := subscriptionsPage{Modes: posts.Modes}
-	if page.Mail, err = c.service.MailAddress(c.Context(), c.actor); err != nil {
+	page := subscriptionsPage{Modes: following.Modes}
+	if page.Mail, err = c.Accounts.MailAddress(c.Context(), c.actor); err != nil {
 		return err
 	}
-	if page.Forums, err = c.service.FollowedForums(c.Context(), c.actor); err != nil {
+	if page.Forums, err = c.Following.FollowedForums(c.Context(), c.actor); err != nil {
 		return err
 	}
 	for _, s := range list {
@@ -121,7 +129,7 @@ func (c *call) notifications() error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	list, next, err := c.service.Notifications(c.Context(), c.actor, after, postsPerPage)
+	list, next, err := c.Following.Notifications(c.Context(), c.actor, after, postsPerPage)
 	if err != nil {
 		return err
 	}
@@ -140,6 +148,6 @@ func (c *call) readNotifications() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	_, err := c.service.ReadNotifications(c.Context(), c.actor, upTo)
+	_, err := c.Following.ReadNotifications(c.Context(), c.actor, upTo)
 	return c.Then(err, "/account/notifications", "All are marked as read.")
 }

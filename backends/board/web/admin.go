@@ -45,7 +45,8 @@ var adminTabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 	{Label: "Webhooks", Path: "/admin/webhooks"},
 }}
 
-// adminHead is the head of a list of administrators, with the label and the path of the form that makes one more.
+// adminHead returns the head of a list of administrators, with the label and the path of the form that makes
+// one more.
 func adminHead(title, label, path string) resource.Head {
 	return resource.Head{Title: title, Tabs: adminTabs, New: resource.Target{Label: label, Path: path}}
 }
@@ -69,7 +70,7 @@ type adminPage struct {
 }
 
 func (c *call) admin() error {
-	list, next, err := c.service.FindMembers(c.Context(), c.actor, admin.MemberQuery{State: "awaiting", Limit: 5})
+	list, next, err := c.Admin.FindMembers(c.Context(), c.actor, admin.MemberQuery{State: "awaiting", Limit: 5})
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ type boardSettings struct {
 var settingsForm = resource.Form[*call, boardSettings]{
 	Path: "/admin/settings", Head: resource.Head{Title: "Settings", Tabs: adminTabs}, Fields: settingFields(),
 	Load: func(c *call) (*boardSettings, error) {
-		set, err := c.service.Settings(c.Context())
+		set, err := c.Rights.Settings(c.Context())
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +111,7 @@ var settingsForm = resource.Form[*call, boardSettings]{
 				values[setting.Name] = ""
 			}
 		}
-		err := c.service.ChangeSettings(c.Context(), c.actor, values, c.Match())
+		err := c.Admin.ChangeSettings(c.Context(), c.actor, values, c.Match())
 		return resource.Done{Notice: "Saved. The settings count from now on."}, err
 	},
 }
@@ -206,7 +207,7 @@ func joined(texts []string) resource.Cell { return resource.Text(strings.Join(te
 
 // forumChoices adds the forums of some types to a list.
 func (c *call) forumChoices(list []resource.Choice, types ...string) ([]resource.Choice, error) {
-	tree, err := c.service.ForumTree(c.Context(), c.actor)
+	tree, err := c.Admin.ForumTree(c.Context(), c.actor)
 	for _, f := range tree {
 		if slices.Contains(types, f.Type) {
 			list = append(list, resource.Choice{Value: itoa(f.ID), Label: indented(f.Title, f.Depth)})
@@ -217,7 +218,7 @@ func (c *call) forumChoices(list []resource.Choice, types ...string) ([]resource
 
 // groupChoices adds the groups that members can be in to a list.
 func (c *call) groupChoices(list []resource.Choice) ([]resource.Choice, error) {
-	groups, err := c.service.Groups(c.Context(), c.actor)
+	groups, err := c.Admin.Groups(c.Context(), c.actor)
 	for _, g := range groups {
 		if g.Kind != "guest" {
 			list = append(list, resource.Choice{Value: itoa(g.ID), Label: g.Name})

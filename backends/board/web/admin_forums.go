@@ -10,7 +10,7 @@ import (
 )
 
 func (c *call) adminForums() error {
-	list, err := c.service.ForumTree(c.Context(), c.actor)
+	list, err := c.Admin.ForumTree(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (c *call) shiftForum() error {
 	if c.Form.Text("to") == "up" {
 		by = -1
 	}
-	return c.Then(c.service.ShiftForum(c.Context(), c.actor, id, by), "/admin/forums#forum-"+itoa(id), "")
+	return c.Then(c.Admin.ShiftForum(c.Context(), c.actor, id, by), "/admin/forums#forum-"+itoa(id), "")
 }
 
 // forum is a forum as its form has it.
@@ -54,7 +54,7 @@ var forumForm = resource.Form[*call, forum]{
 			f.Parent = c.Query.Number("parent")
 			return f, c.Query.Err()
 		}
-		row, err := c.service.ForumByID(c.Context(), c.actor, c.ID("forumId"))
+		row, err := c.Admin.ForumByID(c.Context(), c.actor, c.ID("forumId"))
 		if err != nil {
 			return nil, err
 		}
@@ -118,25 +118,25 @@ var forumForm = resource.Form[*call, forum]{
 			spec.FloodSeconds = &n
 		}
 		if f.ID != 0 {
-			err := c.service.EditForum(c.Context(), c.actor, f.ID, spec, c.Match())
+			err := c.Admin.EditForum(c.Context(), c.actor, f.ID, spec, c.Match())
 			return resource.Done{To: "/admin/forums#forum-" + itoa(f.ID)}, err
 		}
-		id, err := c.service.CreateForum(c.Context(), c.actor, spec)
+		id, err := c.Admin.CreateForum(c.Context(), c.actor, spec)
 		notice := "The forum is made. It has the rights of what it is in; change them under Rights."
 		return resource.Done{To: "/admin/forums#forum-" + itoa(id), Notice: notice}, err
 	},
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/forums",
 		Confirm: "For ever. Only a forum that holds nothing can be deleted: move its threads and the forums in it first.",
-		Do:      func(c *call, _ string) error { return c.service.DeleteForum(c.Context(), c.actor, c.ID("forumId")) },
+		Do:      func(c *call, _ string) error { return c.Admin.DeleteForum(c.Context(), c.actor, c.ID("forumId")) },
 	}},
 	Name:   func(f *forum) string { return f.Title },
 	Offers: func(_ *call, f *forum, _ string) bool { return f.ID != 0 },
 }
 
-// parentChoices are where a forum may be: not in itself, nor in what is below it.
+// parentChoices returns where a forum may be: not in itself, nor in what is below it.
 func (c *call) parentChoices(of *forum) ([]resource.Choice, error) {
-	tree, err := c.service.ForumTree(c.Context(), c.actor)
+	tree, err := c.Admin.ForumTree(c.Context(), c.actor)
 	list := []resource.Choice{{Value: "0", Label: "None: at the top"}}
 	inside := int64(-1) // the depth of the forum, while what is below it is passed over
 	for _, f := range tree {
@@ -178,7 +178,7 @@ type matrixCell struct {
 	Inherited    bool   // what would be inherited
 }
 
-// matrixField is the name of a cell's field.
+// matrixField returns the name of the field of a cell.
 func matrixField(group int64, bit int) string { return "g" + itoa(group) + "b" + strconv.Itoa(bit) }
 
 func (c *call) matrix() error {
@@ -193,11 +193,11 @@ func (c *call) matrix() error {
 // showMatrix shows the rights of one group, or (0) of all; of groups in sent as a
 // form said.
 func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Override) error {
-	f, err := c.service.ForumByID(c.Context(), c.actor, id)
+	f, err := c.Admin.ForumByID(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
-	columns, err := c.service.Matrix(c.Context(), c.actor, id)
+	columns, err := c.Admin.Matrix(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,10 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 		}
 		row := matrixRow{Right: right}
 		for _, column := range page.Columns {
-			cell := matrixCell{Field: matrixField(column.Group.ID, right.Bit), Group: column.Group.Name, Inherited: column.Inherited.Has(right.Mask())}
+			cell := matrixCell{
+				Field: matrixField(column.Group.ID, right.Bit), Group: column.Group.Name,
+				Inherited: column.Inherited.Has(right.Mask()),
+			}
 			switch {
 			case column.Deny.Has(right.Mask()):
 				cell.State = "deny"
@@ -255,7 +258,7 @@ func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list [
 
 func (c *call) saveMatrix() error {
 	id := c.ID("forumId")
-	groups, err := c.service.Groups(c.Context(), c.actor)
+	groups, err := c.Admin.Groups(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
@@ -281,7 +284,7 @@ func (c *call) saveMatrix() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if err := c.service.SetOverrides(c.Context(), c.actor, id, by, c.Match()); err != nil {
+	if err := c.Admin.SetOverrides(c.Context(), c.actor, id, by, c.Match()); err != nil {
 		return c.showMatrix(err, id, only, by)
 	}
 	to := "/admin/forums/" + itoa(id) + "/rights"

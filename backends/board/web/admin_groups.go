@@ -34,7 +34,7 @@ var groupList = resource.List[*call, admin.GroupRow]{
 			return resource.Link("/admin/members"+query("group", itoa(g.ID)), "Members").If(g.Kind != "guest")
 		}},
 	},
-	Rows: resource.Whole(func(c *call) ([]admin.GroupRow, error) { return c.service.Groups(c.Context(), c.actor) }),
+	Rows: resource.Whole(func(c *call) ([]admin.GroupRow, error) { return c.Admin.Groups(c.Context(), c.actor) }),
 }
 
 // group is a group as its form has it.
@@ -58,7 +58,7 @@ var groupForm = resource.Form[*call, group]{
 	Load: func(c *call) (*group, error) {
 		row := admin.GroupRow{Kind: "custom", GroupSpec: admin.GroupSpec{EditWindow: 1440}}
 		if !c.isNew("groupId") {
-			list, err := c.service.Groups(c.Context(), c.actor)
+			list, err := c.Admin.Groups(c.Context(), c.actor)
 			if row, err = resource.One(list, err, func(g admin.GroupRow) bool { return g.ID == c.ID("groupId") }); err != nil {
 				return nil, err
 			}
@@ -94,16 +94,16 @@ var groupForm = resource.Form[*call, group]{
 		spec := g.GroupSpec
 		spec.Allow, spec.Restrict = maskOf(g.allow, admin.Rights()), maskOf(g.restrict, admin.Restrictions())
 		if g.ID == 0 {
-			_, err := c.service.CreateGroup(c.Context(), c.actor, spec)
+			_, err := c.Admin.CreateGroup(c.Context(), c.actor, spec)
 			return resource.Done{To: "/admin/groups", Notice: "The group is made. Members come into it on their own pages."}, err
 		}
-		err := c.service.EditGroup(c.Context(), c.actor, g.ID, spec, c.Match())
+		err := c.Admin.EditGroup(c.Context(), c.actor, g.ID, spec, c.Match())
 		return resource.Done{To: "/admin/groups", Notice: "Saved. The rights count from now on."}, err
 	},
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/groups",
 		Confirm: "It goes with its rights in all forums.",
-		Do:      func(c *call, _ string) error { return c.service.DeleteGroup(c.Context(), c.actor, c.ID("groupId")) },
+		Do:      func(c *call, _ string) error { return c.Admin.DeleteGroup(c.Context(), c.actor, c.ID("groupId")) },
 	}},
 	Name:   func(g *group) string { return g.GroupRow.Name },
 	Offers: func(_ *call, g *group, _ string) bool { return g.ID != 0 && g.Kind == "custom" },
@@ -126,7 +126,7 @@ var moderatorList = resource.List[*call, admin.Moderator]{
 		return c.forumChoices(resource.All(), "forum", "category")
 	}}},
 	Rows: func(c *call, q resource.Query) ([]admin.Moderator, string, error) {
-		list, err := c.service.Moderators(c.Context(), c.actor)
+		list, err := c.Admin.Moderators(c.Context(), c.actor)
 		forum := q.Number("forum")
 		return slices.DeleteFunc(list, func(m admin.Moderator) bool { return forum != 0 && m.Forum != forum }), "", err
 	},
@@ -134,7 +134,7 @@ var moderatorList = resource.List[*call, admin.Moderator]{
 	Name: func(m admin.Moderator) string { return m.Name() + " in " + m.ForumTitle },
 	Actions: []resource.Action[*call]{{
 		Name: "remove", Label: "Remove", Done: "removed", Danger: true, Each: true,
-		Do: func(c *call, id string) error { return c.service.RemoveModerator(c.Context(), c.actor, c.idOf(id, "")) },
+		Do: func(c *call, id string) error { return c.Admin.RemoveModerator(c.Context(), c.actor, c.idOf(id, "")) },
 	}},
 }
 
@@ -160,7 +160,7 @@ var moderatorForm = resource.Form[*call, moderator]{
 	Load: func(c *call) (*moderator, error) {
 		m := admin.Moderator{Forum: c.Query.Number("forum"), Rights: admin.ModeratorMask, Cascades: true}
 		if !c.isNew("moderatorId") {
-			list, err := c.service.Moderators(c.Context(), c.actor)
+			list, err := c.Admin.Moderators(c.Context(), c.actor)
 			m, err = resource.One(list, err, func(m admin.Moderator) bool { return m.ID == c.ID("moderatorId") })
 			if err != nil {
 				return nil, err
@@ -194,6 +194,6 @@ var moderatorForm = resource.Form[*call, moderator]{
 	Save: func(c *call, m *moderator) (resource.Done, error) {
 		set := m.Moderator
 		set.Rights = maskOf(m.names, admin.Rights())
-		return resource.Done{To: "/admin/moderators"}, c.service.SetModerator(c.Context(), c.actor, set)
+		return resource.Done{To: "/admin/moderators"}, c.Admin.SetModerator(c.Context(), c.actor, set)
 	},
 }

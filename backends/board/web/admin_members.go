@@ -56,7 +56,7 @@ var memberList = resource.List[*call, admin.MemberRow]{
 	Filters: []resource.Input[*call]{
 		{Name: "name", Label: "Name begins with, or mail address", Max: 254},
 		{Name: "state", Label: "State", Options: func(*call) ([]resource.Choice, error) {
-			return resource.All(capitals(admin.States)...), nil
+			return resource.All(capitals(rights.States)...), nil
 		}},
 		{
 			Name: "group", Label: "Group",
@@ -65,7 +65,7 @@ var memberList = resource.List[*call, admin.MemberRow]{
 	},
 	Fixed: func(q resource.Query) bool { return q.Text("name") != "" || q.Text("group") != "" },
 	Rows: func(c *call, q resource.Query) ([]admin.MemberRow, string, error) {
-		return c.service.FindMembers(c.Context(), c.actor, admin.MemberQuery{
+		return c.Admin.FindMembers(c.Context(), c.actor, admin.MemberQuery{
 			Name: q.Text("name"), State: q.Text("state"), Group: q.Number("group"), Sort: q.Sort, After: q.After, Limit: q.Limit,
 		})
 	},
@@ -87,7 +87,7 @@ var ending = []resource.Input[*call]{
 		}, nil
 	}},
 	{Name: "date", Label: "Or up to and with", Type: "date", Least: func(c *call) string {
-		return c.service.Moment().Time().In(c.actor.User.Zone()).Format(time.DateOnly)
+		return c.kernel.Moment().Time().In(c.actor.User.Zone()).Format(time.DateOnly)
 	}},
 	{Name: "reason", Label: "Reason, for the log", Max: 200},
 }
@@ -95,18 +95,18 @@ var ending = []resource.Input[*call]{
 // memberActions are those of the list and of the page of one member.
 var memberActions = []resource.Action[*call]{
 	{Name: "approve", Label: "Let in", Done: "let in", Do: func(c *call, id string) error {
-		return c.service.ApproveMember(c.Context(), c.actor, c.idOf(id, "userId"))
+		return c.Admin.ApproveMember(c.Context(), c.actor, c.idOf(id, "userId"))
 	}},
 	{
 		Name: "suspend", Label: "Suspend…", Done: "suspended", Ask: ending, Do: (*call).suspend,
 		Confirm: "Who is suspended can only read until then.",
 	},
 	{Name: "unsuspend", Label: "End the suspension", Done: "allowed to write again", Do: func(c *call, id string) error {
-		return c.service.Suspend(c.Context(), c.actor, c.idOf(id, "userId"), 0, "")
+		return c.Admin.Suspend(c.Context(), c.actor, c.idOf(id, "userId"), 0, "")
 	}},
 	{
 		Name: "unban", Label: "End the ban", Done: "let in again",
-		Do: func(c *call, id string) error { return c.service.Unban(c.Context(), c.actor, c.idOf(id, "userId")) },
+		Do: func(c *call, id string) error { return c.Admin.Unban(c.Context(), c.actor, c.idOf(id, "userId")) },
 	},
 	{
 		Name: "ban", Label: "Ban…", Done: "banned and signed out", Danger: true, Ask: ending, Do: (*call).ban,
@@ -117,7 +117,7 @@ var memberActions = []resource.Action[*call]{
 		Confirm: "For ever: mail address, password, profile and tokens go. The posts stay under the name; " +
 			"that of who was never let in is free again.",
 		Do: func(c *call, id string) error {
-			return c.service.DeleteMember(c.Context(), c.actor, c.idOf(id, "userId"))
+			return c.Admin.DeleteMember(c.Context(), c.actor, c.idOf(id, "userId"))
 		},
 	},
 }
@@ -130,7 +130,7 @@ func (c *call) suspend(id string) error {
 	if err != nil {
 		return err
 	}
-	return c.service.Suspend(c.Context(), c.actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
+	return c.Admin.Suspend(c.Context(), c.actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
 }
 
 func (c *call) ban(id string) error {
@@ -138,7 +138,7 @@ func (c *call) ban(id string) error {
 	if err != nil {
 		return err
 	}
-	return c.service.Ban(c.Context(), c.actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
+	return c.Admin.Ban(c.Context(), c.actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
 }
 
 // newPassword is an action of one member alone.
@@ -147,11 +147,11 @@ var newPassword = resource.Action[*call]{
 	Confirm: "The present password ends, and the member is signed out everywhere. " +
 		"Tell the new one to the member, who must change it after signing in.",
 	Make: func(c *call, _ string) (string, error) {
-		return c.service.ResetPassword(c.Context(), c.actor, c.ID("userId"))
+		return c.Admin.ResetPassword(c.Context(), c.actor, c.ID("userId"))
 	},
 }
 
-// until is the end that a form gives: a date, or a number of days; 0: never.
+// until returns the end that a form gives as a date or as a number of days. It is 0 where there is no end.
 func (c *call) until() (kernel.Moment, error) {
 	if text := c.Form.Text("date"); text != "" {
 		day, err := time.ParseInLocation(time.DateOnly, text, c.actor.User.Zone())
@@ -164,7 +164,7 @@ func (c *call) until() (kernel.Moment, error) {
 	if days == 0 {
 		return 0, c.Form.Err()
 	}
-	return c.service.Moment().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour), nil
+	return c.kernel.Moment().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour), nil
 }
 
 // member is a member with all that may be changed.
@@ -189,7 +189,7 @@ var memberForm = resource.Form[*call, member]{
 		return nil
 	},
 	Load: func(c *call) (*member, error) {
-		m, err := c.service.MemberByID(c.Context(), c.actor, c.ID("userId"))
+		m, err := c.Admin.MemberByID(c.Context(), c.actor, c.ID("userId"))
 		return &member{m, textsOf(m.Groups)}, err
 	},
 	Facts: func(c *call, m *member) []resource.Fact {
@@ -226,12 +226,12 @@ var memberForm = resource.Form[*call, member]{
 		},
 	},
 	Save: func(c *call, m *member) (resource.Done, error) {
-		now, err := c.service.MemberByID(c.Context(), c.actor, m.ID)
+		now, err := c.Admin.MemberByID(c.Context(), c.actor, m.ID)
 		if err == nil && now.Moderated != m.Moderated {
-			err = c.service.SetModerated(c.Context(), c.actor, m.ID, m.Moderated)
+			err = c.Admin.SetModerated(c.Context(), c.actor, m.ID, m.Moderated)
 		}
 		if err == nil {
-			err = c.service.SetGroups(c.Context(), c.actor, m.ID, numbersOf(m.groups))
+			err = c.Admin.SetGroups(c.Context(), c.actor, m.ID, numbersOf(m.groups))
 		}
 		return resource.Done{}, err
 	},
@@ -248,7 +248,7 @@ var memberForm = resource.Form[*call, member]{
 
 func isDeleted(_ *call, m *member) bool { return m.State == "deleted" }
 
-func (m *member) suspended(c *call) bool { return m.SuspendedUntil > c.service.Moment() }
+func (m *member) suspended(c *call) bool { return m.SuspendedUntil > c.kernel.Moment() }
 
 // nameList is the members whose names look alike.
 var nameList = resource.List[*call, admin.NameClash]{
@@ -262,7 +262,7 @@ var nameList = resource.List[*call, admin.NameClash]{
 		{Label: "Name", Show: func(n admin.NameClash) resource.Cell { return namesake(n.Member) }},
 		{Label: "Looks like", Show: func(n admin.NameClash) resource.Cell { return namesake(n.Like) }},
 	},
-	Rows: resource.Whole(func(c *call) ([]admin.NameClash, error) { return c.service.NameClashes(c.Context(), c.actor) }),
+	Rows: resource.Whole(func(c *call) ([]admin.NameClash, error) { return c.Admin.NameClashes(c.Context(), c.actor) }),
 }
 
 func namesake(m admin.MemberRow) resource.Cell {
@@ -294,7 +294,7 @@ var tokenList = resource.List[*call, admin.TokenRow]{
 	Filters: []resource.Input[*call]{{Name: "user", Label: "Member", Max: 40}},
 	Rows: func(c *call, q resource.Query) ([]admin.TokenRow, string, error) {
 		return cursor(q, func(before int64) ([]admin.TokenRow, int64, error) {
-			return c.service.Tokens(c.Context(), c.actor, q.Text("user"), before, q.Limit)
+			return c.Admin.Tokens(c.Context(), c.actor, q.Text("user"), before, q.Limit)
 		})
 	},
 	ID:   func(t admin.TokenRow) string { return itoa(t.ID) },
@@ -302,7 +302,7 @@ var tokenList = resource.List[*call, admin.TokenRow]{
 	Actions: []resource.Action[*call]{{
 		Name: "revoke", Label: "Revoke", Done: "revoked", Danger: true, Each: true,
 		Confirm: "Programs that use them are signed out for ever.",
-		Do:      func(c *call, id string) error { return c.service.RevokeTokenFor(c.Context(), c.actor, c.idOf(id, "")) },
+		Do:      func(c *call, id string) error { return c.Admin.RevokeTokenFor(c.Context(), c.actor, c.idOf(id, "")) },
 	}},
 	Offers: func(_ *call, t admin.TokenRow, _ string) bool { return t.RevokedAt == 0 },
 }
@@ -350,7 +350,7 @@ var tokenForm = resource.Form[*call, token]{
 	},
 	Save: func(c *call, t *token) (resource.Done, error) {
 		request := accounts.TokenRequest{User: t.User, Name: t.Name, Scopes: t.Scopes, Days: int(min(t.Days, 1<<20))}
-		made, err := c.service.IssueTokenFor(c.Context(), c.actor, request)
+		made, err := c.Admin.IssueTokenFor(c.Context(), c.actor, request)
 		to, title := "/admin/tokens"+query("user", t.User), "The token "+t.Name+" of "+t.User
 		return resource.Done{To: to, Notice: title, Secret: made}, err
 	},

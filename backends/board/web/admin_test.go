@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"net/http"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -27,7 +28,7 @@ func (s *site) user(name string) int64 {
 // and what is posted to them changes nothing.
 func TestWhoSeesAdministration(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	wildcard := regexp.MustCompile(`\{[^}]+\}`)
 	before := s.number("SELECT version FROM board_permission_version")
 	for _, name := range []string{"", "bob", "mod"} {
@@ -36,9 +37,9 @@ func TestWhoSeesAdministration(t *testing.T) {
 		if name != "" {
 			home = b.Get("/account")
 		}
-		for _, rt := range adminRoutes {
+		for _, rt := range web.AdminRoutes {
 			path := wildcard.ReplaceAllString(rt.Path, "1")
-			if rt.Method == get {
+			if rt.Method == http.MethodGet {
 				switch p := b.Get(path); {
 				case name == "" && !strings.HasPrefix(p.Where(), "/login?next="):
 					t.Errorf("a guest at %s gets %d", path, p.StatusCode)
@@ -69,7 +70,7 @@ func TestWhoSeesAdministration(t *testing.T) {
 // goes on where one was.
 func TestPasswordAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	b := s.as("ada")
 	p := b.Get("/admin/settings").Want(200, "Settings")
 	s.clock.advance(31 * time.Minute)
@@ -77,7 +78,7 @@ func TestPasswordAgain(t *testing.T) {
 	if !strings.HasPrefix(p.Where(), "/confirm?next=") {
 		t.Fatalf("after half an hour: %s", p.Where())
 	}
-	if set, err := s.service.Settings(t.Context()); err != nil || set.Name == "Changed" {
+	if set, err := s.service.Rights.Settings(t.Context()); err != nil || set.Name == "Changed" {
 		t.Errorf("changed without a password: %+v %v", set, err)
 	}
 	p = b.Get("/admin/words")
@@ -93,14 +94,14 @@ func TestPasswordAgain(t *testing.T) {
 func TestAdministration(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		b := s.as("ada")
 		bob, member, guest := s.as("bob"), s.group("registered"), s.group("guest")
 
 		// Settings.
 		p := b.Get("/admin/settings").Want(200, "Registration", `value="120"`)
 		all := func(change ...string) (fields []string) {
-			set, err := s.service.Settings(t.Context())
+			set, err := s.service.Rights.Settings(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,13 +149,13 @@ func TestAdministration(t *testing.T) {
 		rights := at("/admin/forums/%d/rights", public)
 		p = b.Get(rights).Want(200, "See the forum", "registered", "✓ inherited", "✗ inherited").Lacks("Administer the board")
 		bob.Get(at("/forums/%d", public)).Want(200)
-		b.Get(at("%s?group=%d", rights, guest)).Want(200, matrixField(guest, 0)).Lacks(matrixField(member, 0))
-		p = p.Send(rights, matrixField(member, 0), "deny", matrixField(guest, 0), "deny", matrixField(guest, 1), "allow").Want(200, "Saved.", `value="deny" selected`)
+		b.Get(at("%s?group=%d", rights, guest)).Want(200, web.MatrixField(guest, 0)).Lacks(web.MatrixField(member, 0))
+		p = p.Send(rights, web.MatrixField(member, 0), "deny", web.MatrixField(guest, 0), "deny", web.MatrixField(guest, 1), "allow").Want(200, "Saved.", `value="deny" selected`)
 		bob.Get(at("/forums/%d", public)).Want(404)
 		s.guest().Get("/").Lacks("Open thread")
-		p = p.Send(rights, matrixField(member, 0), "", matrixField(guest, 0), "").Want(200).Lacks(`value="deny" selected`)
+		p = p.Send(rights, web.MatrixField(member, 0), "", web.MatrixField(guest, 0), "").Want(200).Lacks(`value="deny" selected`)
 		bob.Get(at("/forums/%d", public)).Want(200)
-		p.Send(rights, matrixField(member, 40), "allow").Want(422)
+		p.Send(rights, web.MatrixField(member, 40), "allow").Want(422)
 		if n := s.number("SELECT count(*) FROM board_forum_overrides WHERE forum_id = " + itoa(public)); n != 0 {
 			t.Errorf("%d overrides are left", n)
 		}
@@ -290,16 +291,16 @@ func TestAdministration(t *testing.T) {
 func TestModeration(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		must := func(err error) {
 			t.Helper()
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		ada, err := s.service.Member(t.Context(), s.user("ada"))
+		ada, err := s.service.Rights.Member(t.Context(), s.user("ada"))
 		must(err)
-		must(s.service.SetModerated(t.Context(), ada, s.user("eve"), true))
+		must(s.service.Admin.SetModerated(t.Context(), ada, s.user("eve"), true))
 		eve := s.as("eve")
 		thread := at("/threads/%d", s.thread("Open thread"))
 		for _, text := range []string{"one", "two", "three", "four"} {
@@ -333,7 +334,7 @@ func TestModeration(t *testing.T) {
 		mod.Get("/moderation?after=99999").Want(200, "common secretheld") // leads back
 		mod.Get("/moderation?after=x").Want(400)
 		// What its author changes while it is looked at is looked at again.
-		must(s.service.SetModerated(t.Context(), ada, s.user("eve"), true))
+		must(s.service.Admin.SetModerated(t.Context(), ada, s.user("eve"), true))
 		eve.Get(thread).Send(thread+"/reply", "message", "held number five")
 		five := s.post("held number five")
 		p = mod.Get(thread).Want(200, at(`href="/moderation?forum=%d&amp;after=%d"`, s.forum("public"), five-1))

@@ -2,7 +2,6 @@ package web
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
@@ -26,7 +25,7 @@ var webhookList = resource.List[*call, webhook.Webhook]{
 		}},
 		{Label: "Switched off", Text: func(w webhook.Webhook) string { return w.DisabledReason }},
 	},
-	Rows: resource.Whole(func(c *call) ([]webhook.Webhook, error) { return c.service.Webhooks(c.Context(), c.actor) }),
+	Rows: resource.Whole(func(c *call) ([]webhook.Webhook, error) { return c.Admin.Webhooks(c.Context(), c.actor) }),
 	ID:   func(w webhook.Webhook) string { return itoa(w.ID) }, Name: func(w webhook.Webhook) string { return w.URL },
 	Actions: webhookActions[:4],
 }
@@ -34,25 +33,25 @@ var webhookList = resource.List[*call, webhook.Webhook]{
 // webhookActions are those of a webhook, the first four of the list too.
 var webhookActions = []resource.Action[*call]{
 	{Name: "test", Label: "Send a test", Done: "sent a test", Do: func(c *call, id string) error {
-		return c.service.TestWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
+		return c.Admin.TestWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
 	}},
 	{Name: "on", Label: "Switch on", Done: "switched on", Do: func(c *call, id string) error {
-		return c.service.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), true)
+		return c.Admin.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), true)
 	}},
 	{Name: "off", Label: "Switch off", Done: "switched off", Do: func(c *call, id string) error {
-		return c.service.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), false)
+		return c.Admin.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), false)
 	}},
 	{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/webhooks",
 		Confirm: "They go with their deliveries.",
 		Do: func(c *call, id string) error {
-			return c.service.DeleteWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
+			return c.Admin.DeleteWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
 		},
 	},
 	{
 		Name: "rotate", Label: "New secret", Confirm: "What is sent from now on is signed with the new one.",
 		Make: func(c *call, _ string) (string, error) {
-			return c.service.RotateWebhook(c.Context(), c.actor, c.ID("webhookId"))
+			return c.Admin.RotateWebhook(c.Context(), c.actor, c.ID("webhookId"))
 		},
 	},
 }
@@ -62,7 +61,7 @@ var newWebhook = resource.Form[*call, webhook.Webhook]{
 	Head: resource.Head{
 		Title: "New webhook", Tabs: adminTabs, Above: []resource.Target{{Label: "Webhooks", Path: "/admin/webhooks"}},
 	},
-	Load: func(*call) (*webhook.Webhook, error) { return &webhook.Webhook{Topics: posts.Topics}, nil },
+	Load: func(*call) (*webhook.Webhook, error) { return &webhook.Webhook{Topics: kernel.Topics}, nil },
 	Fields: []resource.Field[*call, webhook.Webhook]{
 		{
 			Name: "url", Label: "Address", Type: "url", Required: true, Max: 2000,
@@ -70,11 +69,11 @@ var newWebhook = resource.Form[*call, webhook.Webhook]{
 		},
 		{
 			Name: "topics", Label: "Topics", List: func(w *webhook.Webhook) *[]string { return &w.Topics },
-			Options: func(*call, *webhook.Webhook) ([]resource.Choice, error) { return resource.Words(posts.Topics...), nil },
+			Options: func(*call, *webhook.Webhook) ([]resource.Choice, error) { return resource.Words(kernel.Topics...), nil },
 		},
 	},
 	Save: func(c *call, w *webhook.Webhook) (resource.Done, error) {
-		id, secret, err := c.service.AddWebhook(c.Context(), c.actor, w.URL, w.Topics)
+		id, secret, err := c.Admin.AddWebhook(c.Context(), c.actor, w.URL, w.Topics)
 		return resource.Done{To: webhookAt(id), Notice: "The secret that signs what is sent", Secret: secret}, err
 	},
 }
@@ -110,12 +109,13 @@ var webhookForm = resource.Form[*call, webhook.Webhook]{
 		return nil
 	},
 	Load: func(c *call) (*webhook.Webhook, error) {
-		list, err := c.service.Webhooks(c.Context(), c.actor)
+		list, err := c.Admin.Webhooks(c.Context(), c.actor)
 		w, err := resource.One(list, err, func(w webhook.Webhook) bool { return w.ID == c.ID("webhookId") })
 		return &w, err
 	},
 	Facts: func(_ *call, w *webhook.Webhook) []resource.Fact {
-		made := resource.Cells(resource.Time(kernel.Moment(w.CreatedAt)), resource.Text("by "+w.CreatedBy).If(w.CreatedBy != ""))
+		made := resource.Cells(resource.Time(kernel.Moment(w.CreatedAt)), resource.Text("by "+
+			w.CreatedBy).If(w.CreatedBy != ""))
 		list := []resource.Fact{
 			{Label: "Address", Cell: resource.Code(w.URL)},
 			{Label: "Topics", Cell: joined(w.Topics)},
@@ -132,7 +132,7 @@ var webhookForm = resource.Form[*call, webhook.Webhook]{
 		return action != "on" && action != "off" || (action == "off") == w.Enabled
 	},
 	Below: func(c *call, w *webhook.Webhook) ([]resource.Part, error) {
-		list, err := c.service.Deliveries(c.Context(), c.actor, w.ID, deliveriesShown)
+		list, err := c.Admin.Deliveries(c.Context(), c.actor, w.ID, deliveriesShown)
 		return []resource.Part{deliveries.Of(list)}, err
 	},
 }

@@ -20,11 +20,11 @@ var prefixList = resource.List[*call, admin.PrefixRow]{
 		}},
 		{Label: "Place", Count: func(p admin.PrefixRow) int64 { return p.Position }},
 	},
-	Rows: resource.Whole(func(c *call) ([]admin.PrefixRow, error) { return c.service.Prefixes(c.Context(), c.actor) }),
+	Rows: resource.Whole(func(c *call) ([]admin.PrefixRow, error) { return c.Admin.Prefixes(c.Context(), c.actor) }),
 	ID:   func(p admin.PrefixRow) string { return itoa(p.ID) }, Name: func(p admin.PrefixRow) string { return p.Label },
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true, Confirm: "Threads lose them.",
-		Do: func(c *call, id string) error { return c.service.DeletePrefix(c.Context(), c.actor, c.idOf(id, "")) },
+		Do: func(c *call, id string) error { return c.Admin.DeletePrefix(c.Context(), c.actor, c.idOf(id, "")) },
 	}},
 }
 
@@ -49,7 +49,7 @@ var prefixForm = resource.Form[*call, prefix]{
 		if c.isNew("prefixId") {
 			return new(prefix), nil
 		}
-		list, err := c.service.Prefixes(c.Context(), c.actor)
+		list, err := c.Admin.Prefixes(c.Context(), c.actor)
 		row, err := resource.One(list, err, func(p admin.PrefixRow) bool { return p.ID == c.ID("prefixId") })
 		return &prefix{row, textsOf(row.Forums)}, err
 	},
@@ -67,7 +67,7 @@ var prefixForm = resource.Form[*call, prefix]{
 	Save: func(c *call, p *prefix) (resource.Done, error) {
 		row := p.PrefixRow
 		row.Forums = numbersOf(p.forums)
-		return resource.Done{To: "/admin/prefixes"}, c.service.SetPrefix(c.Context(), c.actor, row)
+		return resource.Done{To: "/admin/prefixes"}, c.Admin.SetPrefix(c.Context(), c.actor, row)
 	},
 }
 
@@ -87,12 +87,13 @@ var wordList = resource.List[*call, admin.WordFilter]{
 			return resource.Text("→ " + f.Replacement)
 		}},
 	},
-	Rows: resource.Whole(func(c *call) ([]admin.WordFilter, error) { return c.service.WordFilters(c.Context(), c.actor) }),
-	ID:   func(f admin.WordFilter) string { return itoa(f.ID) }, Name: func(f admin.WordFilter) string { return f.Pattern },
+	Rows: resource.Whole(func(c *call) ([]admin.WordFilter, error) { return c.Admin.WordFilters(c.Context(), c.actor) }),
+	ID:   func(f admin.WordFilter) string { return itoa(f.ID) },
+	Name: func(f admin.WordFilter) string { return f.Pattern },
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true,
 		Do: func(c *call, id string) error {
-			return c.service.DeleteWordFilter(c.Context(), c.actor, c.idOf(id, ""))
+			return c.Admin.DeleteWordFilter(c.Context(), c.actor, c.idOf(id, ""))
 		},
 	}},
 }
@@ -125,7 +126,7 @@ var wordForm = resource.Form[*call, word]{
 	},
 	Save: func(c *call, w *word) (resource.Done, error) {
 		w.Hold = w.action == "hold"
-		err := c.service.AddWordFilter(c.Context(), c.actor, w.WordFilter)
+		err := c.Admin.AddWordFilter(c.Context(), c.actor, w.WordFilter)
 		return resource.Done{To: "/admin/words", Notice: "Saved. The word counts for what is written from now on."}, err
 	},
 }

@@ -41,7 +41,7 @@ func (c *call) attachmentsPage() (page attachmentsPage, err error) {
 	}
 	set := c.actor.Settings()
 	page.Accept, page.Largest, page.Most = strings.Join(blob.Extensions(), ","), set.AttachmentKiB<<10, set.AttachmentsMost
-	page.List, err = c.service.Attachments(c.Context(), c.actor, page.Thread.ID, page.Post.ID)
+	page.List, err = c.Posts.Attachments(c.Context(), c.actor, page.Thread.ID, page.Post.ID)
 	return page, err
 }
 
@@ -62,13 +62,13 @@ func (c *call) attach() error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.service.Attach(c.Context(), c.actor, page.Thread.ID, page.Post.ID, file.FileName(), file); err != nil {
+	if _, err := c.Posts.Attach(c.Context(), c.actor, page.Thread.ID, page.Post.ID, file.FileName(), file); err != nil {
 		return c.ShowForm(err, "attachments", "Files", page)
 	}
 	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), "The file is attached.")
 }
 
-// file is the field of a form that holds the file.
+// file returns the field of a form that holds the file.
 func (c *call) file() (*multipart.Part, error) {
 	reader, err := c.Parts()
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *call) detach() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.Detach(c.Context(), c.actor, page.Thread.ID, page.Post.ID, c.ID("attachmentId")); err != nil {
+	if err := c.Posts.Detach(c.Context(), c.actor, page.Thread.ID, page.Post.ID, c.ID("attachmentId")); err != nil {
 		return c.ShowForm(err, "attachments", "Files", page)
 	}
 	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), "The file is removed.")
@@ -97,7 +97,7 @@ func attachmentsPath(thread, post int64) string {
 }
 
 func (c *call) download() error {
-	f, err := c.service.Attachment(c.Context(), c.actor, c.ID("attachmentId"))
+	f, err := c.Posts.Attachment(c.Context(), c.actor, c.ID("attachmentId"))
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *call) download() error {
 }
 
 func (c *call) serveFile(f *attachments.Attachment) error {
-	content, err := c.service.Download(c.Context(), f)
+	content, err := c.Attachments.Download(c.Context(), f)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -37,7 +38,7 @@ func sendFile(p *pagestest.Page, path, token, name, content string) *pagestest.P
 func TestAttachments(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		bob := s.as("bob")
 		bob.Get(at("/forums/%d/new", s.forum("members"))).Send(at("/forums/%d/new", s.forum("members")), "title", "With a file", "message", "Look at the file").Want(200)
 		thread, post := s.thread("With a file"), s.post("Look at the file")
@@ -67,7 +68,7 @@ func TestAttachments(t *testing.T) {
 // mail program.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	bob := s.as("bob")
 	thread := s.thread("Open thread")
 	token := func() string {
@@ -75,15 +76,15 @@ func TestUnsubscribe(t *testing.T) {
 		bob.Get(at("/threads/%d", thread)).Send(at("/threads/%d/subscription", thread), "mode", "instant").Want(200)
 		s.as("eve").Get(at("/threads/%d", thread)).Send(at("/threads/%d/reply", thread), "message", at("News %d", s.number("SELECT count(*) FROM board_posts"))).Want(200)
 		s.clock.advance(time.Minute)
-		due, err := s.service.DueMail(t.Context(), 10)
+		due, err := s.service.Mails.DueMail(t.Context(), 10)
 		if err != nil || len(due) != 1 {
 			t.Fatal(due, err)
 		}
-		m, err := s.service.ClaimMail(t.Context(), due[0])
+		m, err := s.service.Mails.ClaimMail(t.Context(), due[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.service.MailSent(t.Context(), m); err != nil {
+		if err := s.service.Mails.MailSent(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 		return m.Unsubscribe
@@ -111,7 +112,7 @@ func TestUnsubscribe(t *testing.T) {
 // TestFollowForum: a forum is followed and left by forms.
 func TestFollowForum(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	bob := s.as("bob")
 	public, staff := at("/forums/%d", s.forum("public")), at("/forums/%d", s.forum("staff"))
 	bob.Get(public).Want(200, ">Follow<").Send(public+"/subscription", "mode", "instant").Want(200, "You follow this forum", "Stop following")

@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"net/http"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestOddBytes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		const odd = "a\x00@\xff.png"
 		fields := make(url.Values)
 		for name := range strings.FieldsSeq("action actor after answer answers author back bio color current date days description do edit email group label" +
@@ -27,7 +28,7 @@ func TestOddBytes(t *testing.T) {
 		for _, as := range []string{"", "bob", "ada"} {
 			b := s.as(as)
 			token := b.Get("/login").Hidden("token")
-			for _, page := range routes {
+			for _, page := range web.AllRoutes {
 				path := strings.ReplaceAll(ids.ReplaceAllString(strings.TrimSuffix(page.Path, "{$}"), "1"), "{name}", url.PathEscape(odd))
 				if path == "/logout" || strings.HasSuffix(path, "/password") {
 					continue // who was signed out asks for nothing more

@@ -1,10 +1,11 @@
-package web
+package web_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestPublicAnswers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		b := s.as("bob")
 		const notice = "SGVsbG8" // Hello
 		forum := at("/forums/%d", s.forum("public"))
@@ -40,7 +41,7 @@ func TestPublicAnswers(t *testing.T) {
 // asks, and no way back and forth between it and the sign in.
 func TestPublicOfMembersOnly(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{MembersOnly: true})
+	s := newSite(t, databases.SQLite(t), web.Options{MembersOnly: true})
 	for _, name := range []string{"", "bob"} {
 		b := s.as(name)
 		b.Get("/feed.atom").Want(404)
@@ -58,7 +59,7 @@ func TestPublicOfMembersOnly(t *testing.T) {
 func TestSuspendedModerator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		reported := s.post("common second")
 		s.as("bob").Get(at("/posts/%d/report", reported)).Send(at("/posts/%d/report", reported), "reason", "bad").Want(200)
 		s.exec(at("UPDATE board_users SET suspended_until = %d WHERE username = 'mod'", s.clock.now().Add(time.Hour).UnixMicro()))
@@ -77,7 +78,7 @@ func TestSuspendedModerator(t *testing.T) {
 func TestBanOfAwaiting(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		page := at("/admin/members/%d", s.user("awaiting"))
 		p := s.as("ada").Get(page).Want(200, `value="approve"`, `value="delete"`).Lacks(`value="ban"`)
 		p.Send(page, "do", "ban", "sure", "1", "days", "1").Want(409, "awaits approval")
@@ -90,7 +91,7 @@ func TestBanOfAwaiting(t *testing.T) {
 func TestRegisterOffline(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		carol := []string{"username", "carol", "email", "carol@example.com", "password", "a long password"}
 		b, eve := s.guest(), s.as("eve")
 		form, own := b.Get("/register").Want(200), eve.Get("/").Want(200)

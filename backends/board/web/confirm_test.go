@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -15,7 +16,7 @@ import (
 func TestJoinByMail(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		b := s.guest()
 		join := func(b *browser, name, email string) *pagestest.Page {
 			t.Helper()
@@ -75,7 +76,7 @@ func TestJoinByMail(t *testing.T) {
 // is changed as soon as that is done.
 func TestJoinWithPasswordGiven(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	s.join(s.guest().Get("/register"), "username", "carol", "email", "carol@example.com", "password", "a long password").Want(200)
 	page := at("/admin/members/%d", s.user("carol"))
 	given := s.as("ada").Get(page).Want(200).Send(page, "do", "password", "sure", "1").Want(200)
@@ -93,7 +94,7 @@ func TestJoinWithPasswordGiven(t *testing.T) {
 func TestJoinAwaits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')")
 		b, bob := s.guest(), s.as("bob")
 		for _, test := range []struct {
@@ -122,7 +123,7 @@ func TestJoinTellsNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		for _, confirm := range []string{"1", ""} {
-			s := newSite(t, db, Options{})
+			s := newSite(t, db, web.Options{})
 			s.exec("DELETE FROM board_attempts")
 			s.exec("DELETE FROM board_settings WHERE name = 'confirm_mail'")
 			s.exec("INSERT INTO board_settings (name, value) VALUES ('confirm_mail', '" + confirm + "')")
@@ -166,7 +167,7 @@ func TestJoinTellsNothing(t *testing.T) {
 func TestUnconfirmedAddress(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		s.exec("UPDATE board_users SET email_confirmed = 0 WHERE username IN ('bob', 'eve')")
 		thread := at("/threads/%d", s.thread("Open thread"))
 		bob := s.as("bob")

@@ -28,7 +28,7 @@ type enclosed struct {
 	received []*attachments.Received
 }
 
-// enclosed is what the actor may send with a post in a forum.
+// enclosed returns what the actor may send with a post in a forum.
 func (c *call) enclosed(forum int64) enclosed {
 	set := c.actor.Settings()
 	return enclosed{
@@ -58,7 +58,7 @@ func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
 	return nil
 }
 
-// receive has the service check the files, before anything is posted.
+// receive checks the files of the form, before anything is posted.
 func (c *call) receive(e *enclosed) error {
 	if e.form == nil {
 		return nil
@@ -71,7 +71,7 @@ func (c *call) receive(e *enclosed) error {
 		if err != nil {
 			return err
 		}
-		received, err := c.service.Receive(c.actor, header.Filename, file)
+		received, err := c.Attachments.Receive(c.actor, header.Filename, file)
 		_ = file.Close() // it was only read
 		if refusal, ok := apierror.From(err); ok && refusal.Status < http.StatusInternalServerError {
 			return fileProblem("The file "+pages.Valid(header.Filename)+": ", refusal.Message)
@@ -103,7 +103,7 @@ func (e *enclosed) close() {
 
 // placed serves a file at a post by its name, as texts have it.
 func (c *call) placed() error {
-	f, err := c.service.PlacedFile(c.Context(), c.actor, c.ID("postId"), c.R.PathValue("name"))
+	f, err := c.Posts.PlacedFile(c.Context(), c.actor, c.ID("postId"), c.R.PathValue("name"))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -60,7 +61,7 @@ func sendAll(p *pagestest.Page, path string, files [][2]string, fields ...string
 func TestPostWithFiles(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		bob := s.as("bob")
 		write := at("/forums/%d/new", s.forum("members"))
 		p := bob.Get(write).Want(200, `enctype="multipart/form-data"`, `name="file" type="file" multiple`)
@@ -119,7 +120,7 @@ func TestPostWithFiles(t *testing.T) {
 func TestFilesOfTheRefused(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		bob := s.as("bob")
 		p := bob.Get(at("/forums/%d/new", s.forum("members"))).Want(200)
 		large := [][2]string{{"large.txt", strings.Repeat("x", pages.MaxForm)}}
@@ -140,7 +141,7 @@ func TestFilesOfTheRefused(t *testing.T) {
 func TestAbsolute(t *testing.T) {
 	t.Parallel()
 	const html, want = `<img src="/attachments/1" alt="/x"><a href="/y">z</a>`, `<img src="https://b.example/attachments/1" alt="/x"><a href="https://b.example/y">z</a>`
-	if got := absolute("https://b.example", html); got != want {
+	if got := web.Absolute("https://b.example", html); got != want {
 		t.Error(got)
 	}
 }

@@ -55,11 +55,12 @@ func (c *call) boardFeed() error {
 
 func (c *call) forumFeed() error {
 	id := c.ID("forumId")
-	f, _, _, err := c.service.Forum(c.Context(), c.actor, id)
+	f, _, _, err := c.Posts.Forum(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
-	return c.feed(id, "/forums/"+itoa(id)+"/feed.atom", pages.Slugged("/forums/", id, f.Slug), f.Title+" – "+c.actor.Settings().Name)
+	return c.feed(id, "/forums/"+itoa(id)+"/feed.atom", pages.Slugged("/forums/", id, f.Slug), f.Title+" – "+
+		c.actor.Settings().Name)
 }
 
 // feed writes the threads that guests see, whoever asks: readers of feeds keep
@@ -68,7 +69,7 @@ func (c *call) feed(in int64, self, page, title string) error {
 	if c.options.MembersOnly {
 		return pages.NotFound()
 	}
-	threads, first, err := c.service.Recent(c.Context(), c.actor, in, feedEntries)
+	threads, first, err := c.Posts.Recent(c.Context(), c.actor, in, feedEntries)
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
 		return pages.NotFound()
 	}
@@ -99,8 +100,10 @@ func (c *call) feed(in int64, self, page, title string) error {
 
 func entryOf(base string, t content.ThreadInfo, first content.PostInfo) feedEntry {
 	return feedEntry{
-		ID: base + "/threads/" + itoa(t.ID), Title: t.Title, Updated: t.LastPostAt, Published: t.CreatedAt, Author: t.AuthorUsername,
-		Link: feedLink{"alternate", "text/html", base + pages.Slugged("/threads/", t.ID, t.Slug)}, Content: feedContent{"html", absolute(base, first.MessageHTML)},
+		ID: base + "/threads/" + itoa(t.ID), Title: t.Title, Updated: t.LastPostAt, Published: t.CreatedAt,
+		Author:  t.AuthorUsername,
+		Link:    feedLink{"alternate", "text/html", base + pages.Slugged("/threads/", t.ID, t.Slug)},
+		Content: feedContent{"html", absolute(base, first.MessageHTML)},
 	}
 }
 

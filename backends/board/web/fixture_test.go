@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -42,6 +44,8 @@ func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
 	databases.OnBoth(t, test)
 }
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // clock is a time that only the test moves.
 type clock struct{ micros atomic.Int64 }
@@ -96,13 +100,13 @@ const fixture = `{
 type site struct {
 	t       *testing.T
 	db      *store.DB
-	service *board.Service
+	service *board.Server
 	clock   *clock
 	server  *httptest.Server
 	noMails atomic.Bool
 }
 
-func newSite(t *testing.T, db *store.DB, options Options) *site {
+func newSite(t *testing.T, db *store.DB, options web.Options) *site {
 	t.Helper()
 	s := &site{t: t, db: db, clock: new(clock)}
 	s.clock.micros.Store(begins.UnixMicro())
@@ -113,7 +117,7 @@ func newSite(t *testing.T, db *store.DB, options Options) *site {
 	if err := s.service.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	pages := New(s.service, options, zaptest.NewLogger(t))
+	pages := s.service.Pages(options, zaptest.NewLogger(t))
 	s.server = httptest.NewServer(pages)
 	t.Cleanup(s.server.Close)
 	return s

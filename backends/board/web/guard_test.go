@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"net/http"
@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -45,7 +46,7 @@ func (b *browser) keep(name, value string) {
 // nothing, whatever is wrong with it.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	bob, eve := s.as("bob"), s.as("eve")
 	page := bob.Get("/account").Want(200)
 	good := page.Hidden("token")
@@ -99,7 +100,7 @@ func TestForms(t *testing.T) {
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		// Fixation: what another put there before is not what counts after.
 		b := s.guest()
 		planted := strings.Repeat("A", 43)
@@ -183,7 +184,7 @@ func (s *site) exec(query string) {
 func TestLockout(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		for _, name := range []string{"bob", "nobody"} {
 			p := s.guest().Get("/login")
 			try := func(password, address string) *pagestest.Page {
@@ -221,7 +222,7 @@ func TestLockout(t *testing.T) {
 func TestJoining(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		b := s.guest()
 		p := b.Get("/register").Want(200)
 		s.join(p, "username", "BOB", "email", "other@example.com", "password", "a long password").Want(422, "name is taken")
@@ -254,7 +255,7 @@ func TestJoining(t *testing.T) {
 // TestRefusals: pages of errors have their status and are HTML.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	guest, bob := s.guest(), s.as("bob")
 	guest.Get("/nothing").Want(404, "Page not found")
 	guest.Get(at("/forums/%d", s.forum("staff"))).Want(404, "Page not found")
@@ -316,7 +317,7 @@ func TestRefusals(t *testing.T) {
 // TestMembersOnly: guests see how to get in, and nothing else.
 func TestMembersOnly(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{MembersOnly: true})
+	s := newSite(t, databases.SQLite(t), web.Options{MembersOnly: true})
 	b := s.guest()
 	for _, page := range s.everyPage() {
 		b.Get(page).Lacks("common", "Open thread", "Public")
@@ -328,8 +329,8 @@ func TestMembersOnly(t *testing.T) {
 // TestCookies: on https cookies are kept from other hosts and from scripts.
 func TestCookies(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
-	pages := New(s.service, Options{BaseURL: "https://forum.example.com"}, zap.NewNop())
+	s := newSite(t, databases.SQLite(t), web.Options{})
+	pages := s.service.Pages(web.Options{BaseURL: "https://forum.example.com"}, zap.NewNop())
 	w := httptest.NewRecorder()
 	pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://forum.example.com/login", nil))
 	cookies := w.Result().Cookies()
@@ -349,7 +350,7 @@ func TestCookies(t *testing.T) {
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		b := s.as("bob")
 		p := b.Get("/account/tokens").Want(200, "You have no tokens")
 		p.Send(p.Where(), "name", "laptop", "scope", "posts:read", "days", "30", "password", "wrong").Want(422, "The password is wrong", `value="laptop"`)
@@ -357,14 +358,14 @@ func TestTokens(t *testing.T) {
 		made := p.Send(p.Where(), "name", "laptop", "scope", "posts:read", "scope", "forums:read", "days", "30", "password", "correct horse").Want(200, "brd_pat_", "Copy it now")
 		text := made.Text[strings.Index(made.Text, `<code class="secret">`)+len(`<code class="secret">`):]
 		text, _, _ = strings.Cut(text, "<")
-		if _, err := s.service.Authenticate(t.Context(), text); err != nil {
+		if _, err := s.service.Accounts.Authenticate(t.Context(), text); err != nil {
 			t.Fatal(err)
 		}
 		b.Get("/account/tokens").Want(200, "laptop").Lacks(text)
 		id := s.number("SELECT max(id) FROM board_api_tokens")
 		s.as("eve").Get("/account/tokens").Send(at("/account/tokens/%d/revoke", id)).Want(404)
 		b.Get("/account/tokens").Send(at("/account/tokens/%d/revoke", id)).Want(200, "The token is revoked")
-		if _, err := s.service.Authenticate(t.Context(), text); err == nil {
+		if _, err := s.service.Accounts.Authenticate(t.Context(), text); err == nil {
 			t.Error("a revoked token is good")
 		}
 		s.exec("UPDATE board_groups SET allow_mask = allow_mask - 274877906944 WHERE kind = 'registered'") // token.issue

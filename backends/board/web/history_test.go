@@ -1,8 +1,9 @@
-package web
+package web_test
 
 import (
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -10,7 +11,7 @@ import (
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		post := s.post("common second")
 		for i := range 25 {
 			s.exec(at("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at) VALUES (%d, %d, 'text %d.', 'eve', %d)", post, i+1, i+1, begins.UnixMicro()))

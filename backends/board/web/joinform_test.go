@@ -1,10 +1,11 @@
-package web
+package web_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -13,7 +14,7 @@ import (
 func TestJoinForm(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		carol := []string{"username", "carol", "email", "carol@example.com", "password", "a long password"}
 		with := func(more ...string) []string { return append(append([]string(nil), carol...), more...) }
 		stamp := func(p *pagestest.Page) string {

@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"html"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 )
 
@@ -27,12 +28,12 @@ func holds(p *pagestest.Page, want string) {
 // form, and nothing is posted before it is sent again.
 func TestTextIsKept(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	const text = "Long <b>thought</b> \"about\"\r\n\r\nin two parts & more"
 	thread, forum := s.thread("Open thread"), s.forum("public")
 	post := s.post("common first")
 	forms := 0
-	for _, route := range routes {
+	for _, route := range web.AllRoutes {
 		if len(route.Keeps) > 0 {
 			forms++
 		}
@@ -124,7 +125,7 @@ func sendFirst(p *pagestest.Page, path string, fields []string) *pagestest.Page 
 // page was made, and only shown once more to another. One that another site has sent shows nothing.
 func TestTextOfAnotherTab(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	reply := at("/threads/%d/reply", s.thread("Open thread"))
 	for _, files := range []bool{false, true} {
 		b := s.as("bob")
@@ -162,7 +163,7 @@ func TestTextOfAnotherTab(t *testing.T) {
 // TestSignInOfAnotherTab sends the forms to sign in and out of a tab that was open before somebody signed in or out.
 func TestSignInOfAnotherTab(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	thread := at("/threads/%d", s.thread("Open thread"))
 	b := s.guest()
 	first, second, third := b.Get("/login?next="+thread), b.Get("/login?next="+thread), b.Get("/login")

@@ -9,7 +9,7 @@ type unsubscribePage struct {
 
 func (c *call) askUnsubscribe() error {
 	token := c.Query.Text("token")
-	u, err := c.service.ReadUnsubscription(token)
+	u, err := c.Mails.ReadUnsubscription(token)
 	if err != nil {
 		return err
 	}
@@ -18,11 +18,11 @@ func (c *call) askUnsubscribe() error {
 
 // unsubscribe ends mails, for a reader of the page and for a mail program (RFC 8058).
 func (c *call) unsubscribe() error {
-	u, err := c.service.ReadUnsubscription(c.Query.Text("token"))
+	u, err := c.Mails.ReadUnsubscription(c.Query.Text("token"))
 	if err != nil {
 		return err
 	}
-	if err := c.service.EndUnsubscription(c.Context(), u); err != nil {
+	if err := c.Mails.EndUnsubscription(c.Context(), u); err != nil {
 		return err
 	}
 	return c.Show("unsubscribe", "Mails", unsubscribePage{Target: u.Target(), Done: true})
@@ -31,10 +31,11 @@ func (c *call) unsubscribe() error {
 // followForum follows a forum, or ends it.
 func (c *call) followForum() error {
 	id := c.ID("forumId")
-	return c.follow("/forums/"+itoa(id), "You follow this forum: you are told of new threads in it.", "You do not follow this forum any more.", func(mode string) error {
-		if mode == "off" {
-			return c.service.UnsubscribeForum(c.Context(), c.actor, id)
-		}
-		return c.service.SubscribeForum(c.Context(), c.actor, id, mode)
-	})
+	return c.follow("/forums/"+itoa(id), "You follow this forum: you are told of new threads in it.",
+		"You do not follow this forum any more.", func(mode string) error {
+			if mode == "off" {
+				return c.Following.UnsubscribeForum(c.Context(), c.actor, id)
+			}
+			return c.Following.SubscribeForum(c.Context(), c.actor, id, mode)
+		})
 }

@@ -22,7 +22,14 @@ var moderationRoutes = append(logList.Pages(), []page{
 	{Method: post, Path: "/moderation/reports", Serve: (*call).closeReport},
 }...)
 
-var moderationTabs = resource.Tabs{Label: "Moderation", Links: []resource.Target{{Label: "Held posts", Path: "/moderation"}, {Label: "Reports", Path: "/moderation/reports"}, {Label: "Log", Path: "/moderation/log"}}}
+var moderationTabs = resource.Tabs{
+	Label: "Moderation",
+	Links: []resource.Target{
+		{Label: "Held posts", Path: "/moderation"},
+		{Label: "Reports", Path: "/moderation/reports"},
+		{Label: "Log", Path: "/moderation/log"},
+	},
+}
 
 const queuePerPage = 20
 
@@ -34,10 +41,10 @@ type listing struct {
 	Next   int64 // 0: the last page
 }
 
-// Link is the address of a page of the same list.
+// Link returns the address of a page of the same list.
 func (l listing) Link(path string, after int64) string { return listLink(path, l.Forum, after, 0) }
 
-// listLink is the address of a page of a list; focus is the post to begin with.
+// listLink returns the address of a page of a list. The post to begin with is focus.
 func listLink(path string, forum, after, focus int64) string {
 	q := make(url.Values)
 	for name, n := range map[string]int64{"forum": forum, "after": after, "at": focus} {
@@ -106,11 +113,11 @@ var heldBecause = map[string]string{
 }
 
 func (c *call) queue() error {
-	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.service.QueueForums(c.Context(), c.actor) })
+	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.Admin.QueueForums(c.Context(), c.actor) })
 	if err != nil {
 		return err
 	}
-	items, next, err := c.service.QueuePage(c.Context(), c.actor, list.Forum, list.After, queuePerPage)
+	items, next, err := c.Admin.QueuePage(c.Context(), c.actor, list.Forum, list.After, queuePerPage)
 	if err != nil {
 		return err
 	}
@@ -149,11 +156,12 @@ func (c *call) settle() error {
 	if decision != "approve" && decision != "reject" {
 		return apierror.New(http.StatusBadRequest, "bad_request", "This is neither approve nor reject.")
 	}
-	n, err := c.service.SettleAll(c.Context(), c.actor, ids, decision == "approve", c.Form.Text("reason"), c.seen())
+	n, err := c.Admin.SettleAll(c.Context(), c.actor, ids, decision == "approve", c.Form.Text("reason"), c.seen())
 	if err != nil {
 		return err
 	}
-	notice := pages.Plural(int64(n.Done), "post", "posts") + map[string]string{"approve": " approved.", "reject": " rejected."}[decision]
+	notice := pages.Plural(int64(n.Done), "post", "posts") +
+		map[string]string{"approve": " approved.", "reject": " rejected."}[decision]
 	if n.Skipped > 0 {
 		notice += " " + pages.Plural(int64(n.Skipped), "was", "were") + " settled by somebody else."
 	}
@@ -163,7 +171,7 @@ func (c *call) settle() error {
 	return c.Redirect(back, notice)
 }
 
-// seen are the versions of posts that the form was made of, each behind its id.
+// seen returns the versions of posts that the form was made of, each behind its id.
 func (c *call) seen() map[int64]string {
 	versions := make(map[int64]string)
 	for _, text := range c.Form.Values("seen") {
@@ -188,11 +196,11 @@ type reportItem struct {
 }
 
 func (c *call) reports() error {
-	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.service.ReportForums(c.Context(), c.actor) })
+	list, focus, err := c.listOf(func() ([]admin.ForumCount, error) { return c.Admin.ReportForums(c.Context(), c.actor) })
 	if err != nil {
 		return err
 	}
-	items, next, err := c.service.Reports(c.Context(), c.actor, list.Forum, list.After, queuePerPage)
+	items, next, err := c.Admin.Reports(c.Context(), c.actor, list.Forum, list.After, queuePerPage)
 	if err != nil {
 		return err
 	}
@@ -215,19 +223,22 @@ func (c *call) reports() error {
 
 // closeReport ends the reports of a post, and deletes it when that is wanted.
 func (c *call) closeReport() error {
-	post, back := c.Form.Number("post"), listLink("/moderation/reports", c.Form.Number("forum"), c.Form.Number("after"), c.Form.Number("then"))
+	post, back := c.Form.Number("post"), listLink("/moderation/reports", c.Form.Number("forum"), c.Form.Number("after"),
+		c.Form.Number("then"))
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
 	if c.Form.Text("do") == "delete" {
-		return c.Then(c.service.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), back, "The post is deleted and the report closed.")
+		return c.Then(c.Admin.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), back,
+			"The post is deleted and the report closed.")
 	}
-	return c.Then(c.service.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back, "The report is closed.")
+	return c.Then(c.Admin.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back, "The report is closed.")
 }
 
 // logList is who has done what on the board.
 var logList = func() resource.List[*call, resource.Change] {
-	list := resource.History("/moderation/log", resource.Head{Title: "Log", Tabs: moderationTabs}, admin.LogActions, (*call).log)
+	list := resource.History("/moderation/log", resource.Head{Title: "Log", Tabs: moderationTabs}, admin.LogActions,
+		(*call).log)
 	list.Filters = append(list.Filters, resource.Input[*call]{Name: "forum", Label: "Forum", Options: (*call).logForums})
 	list.CSV = "log.csv"
 	return list
@@ -235,21 +246,27 @@ var logList = func() resource.List[*call, resource.Change] {
 
 func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
 	entries, next, err := cursor(q, func(before int64) ([]admin.LogEntry, int64, error) {
-		return c.service.Log(c.Context(), c.actor, admin.LogQuery{Actor: q.Text("actor"), Action: q.Text("action"), Forum: q.Number("forum"), Before: before, Limit: q.Limit})
+		return c.Admin.Log(c.Context(), c.actor,
+			admin.LogQuery{
+				Actor: q.Text("actor"), Action: q.Text("action"), Forum: q.Number("forum"), Before: before,
+				Limit: q.Limit,
+			})
 	})
 	changes := make([]resource.Change, len(entries))
 	for i, e := range entries {
 		changes[i] = resource.Change{At: e.At, Who: e.ActorName, What: e.Action, Detail: e.Detail, Where: resource.Cells(
-			resource.Link("/forums/"+itoa(e.Forum), e.ForumTitle).If(e.ForumTitle != ""), resource.Text("forum "+itoa(e.Forum)).If(e.ForumTitle == "" && e.Forum != 0),
-			resource.Link("/posts/"+itoa(e.Post), "post").If(e.Post != 0), resource.Link("/threads/"+itoa(e.Thread), "thread").If(e.Post == 0 && e.Thread != 0))}
+			resource.Link("/forums/"+itoa(e.Forum), e.ForumTitle).If(e.ForumTitle != ""), resource.Text("forum "+
+				itoa(e.Forum)).If(e.ForumTitle == "" && e.Forum != 0),
+			resource.Link("/posts/"+itoa(e.Post), "post").If(e.Post != 0), resource.Link("/threads/"+itoa(e.Thread),
+				"thread").If(e.Post == 0 && e.Thread != 0))}
 	}
 	return changes, next, err
 }
 
-// logForums are the forums whose entries the caller sees.
+// logForums returns the forums whose entries the caller sees.
 func (c *call) logForums() ([]resource.Choice, error) {
 	list := resource.All()
-	forums, err := c.service.Forums(c.Context(), c.actor)
+	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	for _, f := range forums {
 		if c.actor.MayAdminister() || c.actor.MayIn(f.ID, rights.ContentApprove) {
 			list = append(list, resource.Choice{Value: itoa(f.ID), Label: indented(f.Title, f.Depth)})
@@ -258,7 +275,7 @@ func (c *call) logForums() ([]resource.Choice, error) {
 	return list, err
 }
 
-// query is an address's parameter.
+// query returns the query of an address with one parameter.
 func query(name, value string) string { return "?" + url.Values{name: {value}}.Encode() }
 
 // indented shows how deep a forum lies, in lists that have no other way.

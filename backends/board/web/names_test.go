@@ -1,8 +1,9 @@
-package web
+package web_test
 
 import (
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -11,7 +12,7 @@ import (
 func TestNamesAlike(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		p := s.guest().Get("/register").Want(200)
 		for name, problem := range map[string]string{
 			"adа": "mixes scripts", "b0b": "looks like that of another", "Adrnin": "is reserved", "bo\u200bb": "cannot be seen",
@@ -25,7 +26,7 @@ func TestNamesAlike(t *testing.T) {
 		s.exec("DELETE FROM board_names")
 		s.exec("UPDATE board_settings SET value = '0' WHERE name = 'names_filled'")
 		s.join(p, "username", "carol", "email", "x@example.com", "password", "a long password").Want(503, "takes no new ones in the meantime")
-		if n, err := s.service.FillNames(t.Context()); err != nil || n != 6 {
+		if n, err := s.service.Accounts.FillNames(t.Context()); err != nil || n != 6 {
 			t.Fatal(n, err)
 		}
 		ada.Get("/admin/names").Want(200, "<bdi>B0b</bdi>", "<bdi>bob</bdi>", at("/admin/members/%d", s.user("bob")))

@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"net/http"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestFormsOfOthers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		bob := s.as("bob")
 		bob.Get("/account/tokens").Send("/account/tokens", "name", "mine", "scope", "posts:read", "days", "1", "password", "correct horse").Want(200)
 		ada := s.as("ada") // bob may edit these posts no more
@@ -57,7 +58,7 @@ func TestFormsOfOthers(t *testing.T) {
 				thread, post := itoa(s.thread(hidden.thread)), itoa(s.post(hidden.post))
 				ids := strings.NewReplacer("{forumId}", itoa(s.forum("staff")), "{threadId}", thread, "{postId}", post, "{attachmentId}", itoa(hidden.attachment), "{tokenId}", "1", "{userId}", itoa(s.user("bob")),
 					"{groupId}", "2", "{moderatorId}", "1", "{prefixId}", "1", "{wordId}", "1", "{webhookId}", "1")
-				for _, page := range routes {
+				for _, page := range web.AllRoutes {
 					if page.Method != http.MethodPost || !strings.Contains(page.Path, "{") && !strings.HasPrefix(page.Path, "/moderation") && !strings.HasPrefix(page.Path, "/admin") {
 						continue
 					}

@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
@@ -27,7 +28,7 @@ func rowInto(query string, n *int64) func(store.Conn) error {
 func TestJourney(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		b := s.guest()
 		p := b.Get("/register").Want(200)
 		p = s.join(p, "username", "carol", "email", "not an address", "password", "short").Want(422, "at least 10", "not a mail address", `value="carol"`, `aria-invalid="true"`)
@@ -85,7 +86,7 @@ func TestJourney(t *testing.T) {
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		all := []string{"secretheld", "secretdeleted", "secretmember", "secretstaff", "secretticket"}
 		pages := s.everyPage()
 		for _, person := range []struct {
@@ -147,8 +148,8 @@ func (s *site) everyPage() (list []string) {
 	}
 	pairs := s.postsByThread()
 	wildcard := regexp.MustCompile(`\{[^}]+\}`)
-	for _, rt := range routes {
-		if rt.Method != get || rt.Path == "/feed.atom" {
+	for _, rt := range web.AllRoutes {
+		if rt.Method != http.MethodGet || rt.Path == "/feed.atom" {
 			continue
 		}
 		pages := []string{rt.Path}
@@ -159,12 +160,12 @@ func (s *site) everyPage() (list []string) {
 			}
 		}
 		for wildcard.MatchString(pages[0]) {
-			var next []string
 			name := wildcard.FindString(pages[0])
 			values := by[name]
 			if values == nil {
 				values = []string{"1", "2", "3"}
 			}
+			next := make([]string, 0, len(pages)*len(values))
 			for _, page := range pages {
 				for _, value := range values {
 					next = append(next, strings.Replace(page, name, value, 1))
@@ -205,7 +206,7 @@ func (s *site) postsByThread() []string {
 // TestFeeds: what a feed has is what guests see, whoever asks.
 func TestFeeds(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	for _, name := range []string{"", "ada"} {
 		b := s.as(name)
 		p := b.Get("/feed.atom").Want(200, "Open thread", "common first", "<feed xmlns").Lacks("secret")
@@ -226,7 +227,7 @@ func TestFeeds(t *testing.T) {
 // what a browser would run.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	ada, public := s.as("ada"), s.forum("public")
 	inParts(s, testenv.Scripts(), func(s *site, lines []string) {
 		b := &browser{s, ada.In(s.t)}
@@ -314,8 +315,8 @@ func inert(p *pagestest.Page) {
 // post by its own.
 func TestPaging(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
-	bob, err := s.service.Member(t.Context(), s.number("SELECT id FROM board_users WHERE username = 'bob'"))
+	s := newSite(t, databases.SQLite(t), web.Options{})
+	bob, err := s.service.Rights.Member(t.Context(), s.number("SELECT id FROM board_users WHERE username = 'bob'"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,8 +389,8 @@ func TestPaging(t *testing.T) {
 func TestPlaceOfHeld(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
-		bob, err := s.service.Member(t.Context(), s.number("SELECT id FROM board_users WHERE username = 'bob'"))
+		s := newSite(t, db, web.Options{})
+		bob, err := s.service.Rights.Member(t.Context(), s.number("SELECT id FROM board_users WHERE username = 'bob'"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -405,7 +406,7 @@ func TestPlaceOfHeld(t *testing.T) {
 // start makes a thread with its posts.
 func (s *site) start(a *rights.Actor, title string, list int) int64 {
 	s.t.Helper()
-	done, err := s.service.StartThread(s.t.Context(), a, s.forum("public"), posts.NewThread{Title: title, Message: "line 1 of " + title}, posts.Once{})
+	done, err := s.service.Posts.StartThread(s.t.Context(), a, s.forum("public"), posts.NewThread{Title: title, Message: "line 1 of " + title}, posts.Once{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -417,7 +418,7 @@ func (s *site) start(a *rights.Actor, title string, list int) int64 {
 
 func (s *site) reply(a *rights.Actor, thread int64, message string) {
 	s.t.Helper()
-	if _, err := s.service.Reply(s.t.Context(), a, thread, posts.NewReply{Message: message}, posts.Once{}); err != nil {
+	if _, err := s.service.Posts.Reply(s.t.Context(), a, thread, posts.NewReply{Message: message}, posts.Once{}); err != nil {
 		s.t.Fatal(err)
 	}
 }

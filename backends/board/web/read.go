@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -21,7 +22,7 @@ const (
 type indexPage struct{ Forums []posts.ForumEntry }
 
 func (c *call) index() error {
-	tree, err := c.service.Tree(c.Context(), c.actor)
+	tree, err := c.Posts.Tree(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (c *call) forum() error {
 	id := c.ID("forumId")
 	var page forumPage
 	var err error
-	if page.ForumEntry, page.Above, page.Below, err = c.service.Forum(c.Context(), c.actor, id); err != nil {
+	if page.ForumEntry, page.Above, page.Below, err = c.Posts.Forum(c.Context(), c.actor, id); err != nil {
 		return err
 	}
 	if page.Type == "link" && page.LinkURL != nil {
@@ -58,21 +59,22 @@ func (c *call) forum() error {
 	after := c.Query.Text("after")
 	page.First = after == ""
 	if page.Type == "forum" {
-		if page.Threads, page.Older, err = c.service.Threads(c.Context(), c.actor, id, after, threadsPerPage); err != nil {
+		if page.Threads, page.Older, err = c.Posts.Threads(c.Context(), c.actor, id, after, threadsPerPage); err != nil {
 			return err
 		}
 		if page.First {
-			if page.Sticky, err = c.service.Sticky(c.Context(), c.actor, id); err != nil {
+			if page.Sticky, err = c.Posts.Sticky(c.Context(), c.actor, id); err != nil {
 				return err
 			}
 		}
 		page.Threads = slices.DeleteFunc(page.Threads, func(t content.ThreadInfo) bool { return t.IsSticky })
-		if page.Mode, page.MayFollow, err = c.service.ForumSubscription(c.Context(), c.actor, id); err != nil {
+		if page.Mode, page.MayFollow, err = c.Following.ForumSubscription(c.Context(), c.actor, id); err != nil {
 			return err
 		}
 	}
 	c.frame.Feed = "/forums/" + itoa(id) + "/feed.atom"
-	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First { // has other threads than the first page
+	// has other threads than the first page
+	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First {
 		c.frame.Place += "?" + url.Values{"after": {after}}.Encode()
 	}
 	return c.Show("forum", page.Title, page)
@@ -80,11 +82,12 @@ func (c *call) forum() error {
 
 func (c *call) readForum() error {
 	id := c.ID("forumId")
-	return c.Then(c.service.MarkForumRead(c.Context(), c.actor, id), "/forums/"+itoa(id), "All threads here are marked as read.")
+	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, id), "/forums/"+
+		itoa(id), "All threads here are marked as read.")
 }
 
 func (c *call) readAll() error {
-	return c.Then(c.service.MarkForumRead(c.Context(), c.actor, 0), "/", "All forums are marked as read.")
+	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, 0), "/", "All forums are marked as read.")
 }
 
 func (c *call) thread() error {
@@ -96,7 +99,7 @@ func (c *call) thread() error {
 	if post != 0 {
 		return c.toPost(post)
 	}
-	reading, err := c.service.ReadThread(c.Context(), c.actor, id, after, postsPerPage)
+	reading, err := c.Posts.ReadThread(c.Context(), c.actor, id, after, postsPerPage)
 	if err != nil {
 		return err
 	}
@@ -104,7 +107,7 @@ func (c *call) thread() error {
 		return c.Redirect("/threads/"+itoa(id)+"/last", "")
 	}
 	if last := lastOf(reading.Posts); c.actor.User != nil && (last > reading.LastRead || reading.Told) {
-		if err := c.service.MarkRead(c.Context(), c.actor, id, last); err != nil {
+		if err := c.Following.MarkRead(c.Context(), c.actor, id, last); err != nil {
 			return err
 		}
 	}
@@ -135,21 +138,21 @@ func (c *call) toPlace(p posts.Place, err error) error {
 }
 
 func (c *call) toPost(id int64) error {
-	return c.toPlace(c.service.PlaceOf(c.Context(), c.actor, id, postsPerPage))
+	return c.toPlace(c.Posts.PlaceOf(c.Context(), c.actor, id, postsPerPage))
 }
 
 func (c *call) permalink() error { return c.toPost(c.ID("postId")) }
 
 func (c *call) firstUnread() error {
-	return c.toPlace(c.service.FirstUnread(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
+	return c.toPlace(c.Posts.FirstUnread(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
 }
 
 func (c *call) lastPage() error {
-	return c.toPlace(c.service.LastPlace(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
+	return c.toPlace(c.Posts.LastPlace(c.Context(), c.actor, c.ID("threadId"), postsPerPage))
 }
 
 func (c *call) member() error {
-	user, err := c.service.Profile(c.Context(), c.actor, c.ID("userId"))
+	user, err := c.Accounts.Profile(c.Context(), c.actor, c.ID("userId"))
 	if err != nil {
 		return err
 	}
@@ -167,11 +170,14 @@ type searchPage struct {
 }
 
 func (c *call) search() error {
-	forums, err := c.service.Forums(c.Context(), c.actor)
+	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}
-	page := searchPage{Query: c.Query.Text("q"), Author: c.Query.Text("author"), Forum: c.Query.Number("forum"), Forums: forums}
+	page := searchPage{
+		Query: c.Query.Text("q"), Author: c.Query.Text("author"), Forum: c.Query.Number("forum"),
+		Forums: forums,
+	}
 	page.Asked = page.Query != ""
 	after := c.Query.Number("after")
 	if err := c.Query.Err(); err != nil {
@@ -180,12 +186,16 @@ func (c *call) search() error {
 	if !page.Asked {
 		return c.Show("search", "Search", page)
 	}
-	found, next, err := c.service.Search(c.Context(), c.actor, posts.SearchQuery{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
+	found, next, err := c.Search.Find(c.Context(), c.actor,
+		search.Query{Text: page.Query, Forum: page.Forum, Author: page.Author, After: after, Limit: postsPerPage})
 	for _, f := range found {
 		page.Found = append(page.Found, api.ViewFound(f))
 	}
 	if next != 0 {
-		page.Older = "/search?" + url.Values{"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)}, "after": {itoa(next)}}.Encode()
+		page.Older = "/search?" + url.Values{
+			"q": {page.Query}, "author": {page.Author}, "forum": {itoa(page.Forum)},
+			"after": {itoa(next)},
+		}.Encode()
 	}
 	return c.ShowForm(err, "search", "Search", page)
 }

@@ -14,7 +14,7 @@ func (c *call) askReset() error { return c.Show("forgot", "Forgot your password?
 
 func (c *call) mailReset() error {
 	page := resetPage{Email: c.Form.Text("email")}
-	err := c.service.AskReset(c.Context(), page.Email, c.address())
+	err := c.Accounts.AskReset(c.Context(), page.Email, c.address())
 	page.Asked = err == nil
 	return c.ShowForm(err, "forgot", "Forgot your password?", page)
 }
@@ -28,7 +28,7 @@ type linkPage struct {
 
 // link looks at the link of the request.
 func (c *call) link(secret string, kinds ...string) (linkPage, error) {
-	l, err := c.service.ReadLink(c.Context(), secret, kinds...)
+	l, err := c.Accounts.ReadLink(c.Context(), secret, kinds...)
 	return linkPage{l, secret}, err
 }
 
@@ -45,7 +45,7 @@ func (c *call) reset() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.Reset(c.Context(), page.Secret, c.Form.Text("password"), c.address()); err != nil {
+	if err := c.Accounts.Reset(c.Context(), page.Secret, c.Form.Text("password"), c.address()); err != nil {
 		return c.ShowForm(err, "reset", "New password", page)
 	}
 	c.SignOut()
@@ -59,7 +59,7 @@ type emailPage struct {
 }
 
 func (c *call) emailPage() (page emailPage, err error) {
-	page.MailAddress, err = c.service.MailAddress(c.Context(), c.actor)
+	page.MailAddress, err = c.Accounts.MailAddress(c.Context(), c.actor)
 	return page, err
 }
 
@@ -77,14 +77,15 @@ func (c *call) showEmail(refusal error) error {
 }
 
 func (c *call) mailEmail() error {
-	if err := c.service.AskEmail(c.Context(), c.actor, c.Form.Text("email"), c.Form.Text("password"), c.address()); err != nil {
+	if err := c.Accounts.AskEmail(c.Context(), c.actor, c.Form.Text("email"), c.Form.Text("password"),
+		c.address()); err != nil {
 		return c.showEmail(err)
 	}
 	return c.Redirect("/account/email", "")
 }
 
 func (c *call) mailEmailAgain() error {
-	if err := c.service.AskEmailAgain(c.Context(), c.actor, c.address()); err != nil {
+	if err := c.Accounts.AskEmailAgain(c.Context(), c.actor, c.address()); err != nil {
 		return c.showEmail(err)
 	}
 	return c.Redirect("/account/email", "Another mail is on its way.")
@@ -99,7 +100,7 @@ func (c *call) openEmail() error {
 }
 
 func (c *call) confirmEmail() error {
-	done, err := c.service.ConfirmEmail(c.Context(), c.Form.Text("secret"))
+	done, err := c.Accounts.ConfirmEmail(c.Context(), c.Form.Text("secret"))
 	if err != nil {
 		return err
 	}

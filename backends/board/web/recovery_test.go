@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"net/http"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -16,12 +17,12 @@ import (
 func (s *site) mailed(name, kind string) *mails.Mailing {
 	s.t.Helper()
 	ctx := s.t.Context()
-	m, err := s.service.ClaimMail(ctx, mails.Recipient{User: s.number("SELECT id FROM board_users WHERE username_key = '" + name + "'"), Mode: kind})
+	m, err := s.service.Mails.ClaimMail(ctx, mails.Recipient{User: s.number("SELECT id FROM board_users WHERE username_key = '" + name + "'"), Mode: kind})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if m != nil {
-		if err := s.service.MailSent(ctx, m); err != nil {
+		if err := s.service.Mails.MailSent(ctx, m); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -33,7 +34,7 @@ func (s *site) mailed(name, kind string) *mails.Mailing {
 func TestForgottenPassword(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{MembersOnly: true})
+		s := newSite(t, db, web.Options{MembersOnly: true})
 		before, b := s.as("bob"), s.guest()
 		b.Get("/login").Want(200, `href="/forgot"`)
 		b.Get("/forgot").Send("/forgot", "email", "bob").Want(422, "name@example.com", `value="bob"`)
@@ -69,7 +70,7 @@ func TestForgottenPassword(t *testing.T) {
 // TestForgottenTooOften: the page says how long to wait.
 func TestForgottenTooOften(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	b := s.guest()
 	for range 3 {
 		b.Get("/forgot").Send("/forgot", "email", "bob@example.com").Want(200)
@@ -84,7 +85,7 @@ func TestForgottenTooOften(t *testing.T) {
 func TestMailAddress(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		bob := s.as("bob")
 		form := bob.Get("/account/email").Want(200, "Mails go to bob@example.com.")
 		form.Send("/account/email", "email", "new@example.com", "password", "wrong horse").Want(422, "The password is wrong", `value="new@example.com"`)
@@ -113,7 +114,7 @@ func TestMailAddress(t *testing.T) {
 func TestTimeZone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		thread := at("/threads/%d", s.thread("Open thread"))
 		s.guest().Get(thread).Want(200, `<time datetime="2026-01-01T00:00:00Z" title="Thursday, 1 January 2026, 00:00:00 UTC">1 Jan 2026, 00:00</time>`, "All times are in UTC.")
 		bob := s.as("bob")
@@ -138,7 +139,7 @@ func TestTimeZone(t *testing.T) {
 // TestJoin: who cannot join now is not told to.
 func TestJoin(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{})
+	s := newSite(t, databases.SQLite(t), web.Options{})
 	const join = `href="/register"`
 	for _, test := range []struct {
 		sql    string
@@ -166,7 +167,7 @@ func TestJoin(t *testing.T) {
 func TestErrorPage(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{429: "<h1>Too many requests</h1>\n<p>Too &lt;b&gt; much.</p>\n<p>Try again in 61 seconds.</p>", 418: "<h1>Something went wrong</h1>", 503: "<h1>Not available right now</h1>"} {
-		header, body := ErrorPage(&apierror.Error{Status: status, Message: "too <b> much", RetryAfter: 61 * time.Second})
+		header, body := web.ErrorPage(&apierror.Error{Status: status, Message: "too <b> much", RetryAfter: 61 * time.Second})
 		if text := string(body); !strings.Contains(text, want) || !strings.Contains(text, "/assets/board.css") || header.Get("Content-Type") != "text/html; charset=utf-8" ||
 			!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%d: %v\n%s", status, header, text)

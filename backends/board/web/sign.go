@@ -40,7 +40,7 @@ func (c *call) signInWith() error {
 	if c.Outdated() || password == "" {
 		return c.ShowForm(errKept, "login", "Sign in", form)
 	}
-	cookie, err := c.service.Login(c.Context(), form.Name, password, c.address(), c.Session())
+	cookie, err := c.Accounts.Login(c.Context(), form.Name, password, c.address(), c.Session())
 	if err != nil {
 		return c.ShowForm(err, "login", "Sign in", form)
 	}
@@ -54,7 +54,7 @@ func (c *call) signInWith() error {
 
 func (c *call) login() error {
 	form := loginForm{Name: c.Form.Text("name"), Next: pages.Local(c.Form.Text("next")), Action: "/login"}
-	cookie, err := c.service.Login(c.Context(), form.Name, c.Form.Text("password"), c.address(), c.Session())
+	cookie, err := c.Accounts.Login(c.Context(), form.Name, c.Form.Text("password"), c.address(), c.Session())
 	if err != nil {
 		return c.ShowForm(err, "login", "Sign in", form)
 	}
@@ -72,7 +72,7 @@ func (c *call) loginMeanwhile() error {
 }
 
 func (c *call) logout() error {
-	if err := c.service.Logout(c.Context(), c.Session()); err != nil {
+	if err := c.Accounts.Logout(c.Context(), c.Session()); err != nil {
 		return err
 	}
 	c.SignOut()
@@ -102,7 +102,7 @@ type registerForm struct {
 }
 
 func (c *call) registerForm() (*registerForm, error) {
-	if err := c.service.Admit(c.actor); err != nil { // the route is open to guests of a board for members only
+	if err := c.Rights.Admit(c.actor); err != nil { // the route is open to guests of a board for members only
 		return nil, err
 	}
 	mode := c.actor.Settings().Registration
@@ -110,9 +110,10 @@ func (c *call) registerForm() (*registerForm, error) {
 		return nil, apierror.New(http.StatusForbidden, "forbidden", "This board takes no new members.")
 	}
 	return &registerForm{
-		Stamp: c.service.JoinStamp(c.Browser(), c.Form.Text("stamp")), Question: c.actor.Settings().Question, Answer: c.Form.Text("answer"),
-		Name: c.Form.Text("username"), Email: c.Form.Text("email"),
-		Approval: mode == kernel.RegistrationApproval, Confirms: c.service.Mails() && c.actor.Settings().ConfirmMail,
+		Stamp: c.Accounts.JoinStamp(c.Browser(), c.Form.Text("stamp")), Question: c.actor.Settings().Question,
+		Answer: c.Form.Text("answer"),
+		Name:   c.Form.Text("username"), Email: c.Form.Text("email"),
+		Approval: mode == kernel.RegistrationApproval, Confirms: c.Accounts.Mails() && c.actor.Settings().ConfirmMail,
 	}, nil
 }
 
@@ -132,9 +133,13 @@ func (c *call) register() error {
 	if err != nil {
 		return err
 	}
-	done, err := c.service.Register(c.Context(), accounts.NewMember{Name: form.Name, Email: form.Email, Password: c.Form.Text("password"), Address: c.address(), Form: accounts.JoinForm{
-		Browser: c.Browser(), Stamp: c.Form.Text("stamp"), Trap: c.Form.Text("homepage"), Answer: form.Answer,
-	}})
+	done, err := c.Accounts.Register(c.Context(),
+		accounts.NewMember{
+			Name: form.Name, Email: form.Email, Password: c.Form.Text("password"), Address: c.address(),
+			Form: accounts.JoinForm{
+				Browser: c.Browser(), Stamp: c.Form.Text("stamp"), Trap: c.Form.Text("homepage"), Answer: form.Answer,
+			},
+		})
 	if err != nil {
 		return c.ShowForm(err, "register", "Join", form)
 	}
@@ -146,7 +151,8 @@ func (c *call) register() error {
 	case done.Closed:
 		return c.Redirect("/account/email", "")
 	case done.Asked:
-		return c.Redirect("/", "Welcome! You are signed in. Mails come to you when you have opened the link that is on its way to you.")
+		return c.Redirect("/", "Welcome! You are signed in. Mails come to you when you have opened the link that is on its"+
+			" way to you.")
 	}
 	return c.Redirect("/", "Welcome! You are signed in.")
 }
@@ -157,7 +163,7 @@ func (c *call) askConfirm() error {
 
 func (c *call) confirm() error {
 	form := loginForm{Next: pages.Local(c.Form.Text("next"))}
-	if err := c.service.Confirm(c.Context(), c.actor, c.session, c.Form.Text("password"), c.address()); err != nil {
+	if err := c.Accounts.Confirm(c.Context(), c.actor, c.session, c.Form.Text("password"), c.address()); err != nil {
 		return c.ShowForm(err, "confirm", "Your password", form)
 	}
 	return c.Redirect(form.Next, "")

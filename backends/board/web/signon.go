@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// browser is this one, as a sign-in at a provider knows it.
+// browser returns this browser as a sign-in at a provider knows it.
 func (c *call) browser() oidclogin.Browser {
 	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/oidc/callback"}
 }
@@ -30,7 +30,7 @@ func (c *call) beginSignOn() error {
 	return nil
 }
 
-// signOn is where the provider leads back to.
+// signOn serves where the provider leads back to.
 func (c *call) signOn() error {
 	if c.options.OIDC == nil {
 		return pages.NotFound()
@@ -39,7 +39,7 @@ func (c *call) signOn() error {
 	if err != nil {
 		return err
 	}
-	cookie, err := c.service.SignOn(c.Context(), person, c.options.OIDC.Managed(), c.Session())
+	cookie, err := c.Accounts.SignOn(c.Context(), person, c.options.OIDC.Managed(), c.Session())
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"net/http"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin/oidclogintest"
@@ -32,7 +33,7 @@ func newSignOn(t *testing.T, db *store.DB) *signOn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.site = newSite(t, db, Options{OIDC: provider, OIDCLabel: "Example"})
+	s.site = newSite(t, db, web.Options{OIDC: provider, OIDCLabel: "Example"})
 	return s
 }
 
@@ -170,7 +171,7 @@ func TestSignOnLastAdministrator(t *testing.T) {
 		errs := make(chan error, 2)
 		for _, name := range []string{"ada", "bob"} {
 			go func() {
-				_, err := s.service.SignOn(t.Context(), &oidclogin.Person{Issuer: s.at.URL, Subject: "s-" + name}, []string{"administrators"}, "")
+				_, err := s.service.Accounts.SignOn(t.Context(), &oidclogin.Person{Issuer: s.at.URL, Subject: "s-" + name}, []string{"administrators"}, "")
 				errs <- err
 			}()
 		}
@@ -222,7 +223,7 @@ func TestSignOnOnce(t *testing.T) {
 		other.Get("/login/oidc/callback?" + back.Encode()).Want(http.StatusServiceUnavailable)
 		other.Get("/login/oidc/callback?" + url.Values{"state": {strings.Repeat("x", 50)}}.Encode()).Want(http.StatusForbidden)
 
-		plain := newSite(t, db, Options{})
+		plain := newSite(t, db, web.Options{})
 		plain.guest().Get("/login").Lacks("/login/oidc")
 		plain.guest().Get("/login/oidc").Want(http.StatusNotFound)
 		plain.guest().Get("/login/oidc/callback").Want(http.StatusNotFound)
@@ -246,12 +247,12 @@ func TestEndSessions(t *testing.T) {
 		p.Want(http.StatusSeeOther)
 		password := s.as("bob")
 		for _, one := range [][2]string{{s.at.URL, "s-nobody"}, {"https://other.example", "s-bob"}} {
-			if err := s.service.EndSessions(t.Context(), one[0], one[1]); err != nil {
+			if err := s.service.Accounts.EndSessions(t.Context(), one[0], one[1]); err != nil {
 				t.Error(err)
 			}
 		}
 		signedIn(bob, true)
-		if err := s.service.EndSessions(t.Context(), s.at.URL, "s-bob"); err != nil {
+		if err := s.service.Accounts.EndSessions(t.Context(), s.at.URL, "s-bob"); err != nil {
 			t.Fatal(err)
 		}
 		signedIn(bob, false)

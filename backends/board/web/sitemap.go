@@ -22,12 +22,14 @@ const sitemapsAtOnce = 2
 // forRobots are the paths, as robots.txt has them (RFC 9309), that are no place to read: they lead to a form,
 // to another page, or are of one member.
 var forRobots = []string{
-	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/members/", "/moderation", "/admin", "/search",
-	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/unread", "/threads/*/last", "/threads/*/posts/", "/posts/*/report",
+	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/members/",
+	"/moderation", "/admin", "/search",
+	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/unread", "/threads/*/last",
+	"/threads/*/posts/", "/posts/*/report",
 }
 
 // open reports whether there is something for everybody to read.
-func (c *call) open() bool { return !c.options.MembersOnly && c.service.Listed(c.actor) }
+func (c *call) open() bool { return !c.options.MembersOnly && c.Posts.Listed(c.actor) }
 
 // robots keeps search engines to what there is to read; a board that guests do not read keeps them out.
 func (c *call) robots() error {
@@ -46,20 +48,20 @@ func (c *call) robots() error {
 	return nil
 }
 
-// machines are the headers of what programs read and caches keep.
+// machines sets the headers of what programs read and caches keep.
 func (c *call) machines(mediaType string) {
 	c.W.Header().Set("Content-Type", mediaType)
 	c.W.Header().Set("Cache-Control", "public, max-age=300")
 	c.W.Header().Del("Vary")
 }
 
-// sitemap is the list of the parts. The first (part 0) has the forums, the others the threads by their ids, so each
-// request does bounded work and an old part changes only when its threads do.
+// sitemap serves the list of the parts, and the parts. The first (part 0) has the forums, the others have the
+// threads by their ids, so each request does bounded work and an old part changes only when its threads do.
 func (c *call) sitemap() error {
 	if !c.open() {
 		return pages.NotFound()
 	}
-	parts, err := c.service.SitemapParts(c.Context())
+	parts, err := c.Posts.SitemapParts(c.Context())
 	if err != nil {
 		return err
 	}
@@ -83,18 +85,21 @@ func (c *call) sitemap() error {
 	case c.options.sitemaps <- struct{}{}:
 		defer func() { <-c.options.sitemaps }()
 	default:
-		return &apierror.Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: "Too many sitemaps are read at this moment.", RetryAfter: time.Second}
+		return &apierror.Error{
+			Status: http.StatusServiceUnavailable, Code: "overloaded",
+			Message: "Too many sitemaps are read at this moment.", RetryAfter: time.Second,
+		}
 	}
 	return c.writeSitemap(sitemap.Pages, func(w *sitemap.Writer) error {
-		return c.service.SitemapThreads(c.Context(), c.actor, part, func(t posts.ListedThread) {
+		return c.Posts.SitemapThreads(c.Context(), c.actor, part, func(t posts.ListedThread) {
 			w.Add(base+pages.Slugged("/threads/", t.ID, t.Slug), t.Changed)
 		})
 	})
 }
 
-// forumsOfSitemap has the first page and those of forums, which lead to the threads.
+// forumsOfSitemap writes the first page and those of forums, which lead to the threads.
 func (c *call) forumsOfSitemap(base string) error {
-	forums, err := c.service.Forums(c.Context(), c.actor)
+	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,15 @@
-package web
+package web_test
 
 import (
 	"encoding/xml"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -19,7 +21,7 @@ func TestRobots(t *testing.T) {
 		"/attachments/{attachmentId}", "/posts/{postId}/files/{name}",
 	}
 	for _, base := range []string{"", "https://forum.example.com"} {
-		s := newSite(t, databases.SQLite(t), Options{BaseURL: base})
+		s := newSite(t, databases.SQLite(t), web.Options{BaseURL: base})
 		p := s.guest().Get("/robots.txt").Want(200)
 		if got := p.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" {
 			t.Errorf("the type is %s", got)
@@ -40,9 +42,9 @@ func TestRobots(t *testing.T) {
 		asked := func(path string) bool {
 			return !slices.ContainsFunc(closed, func(r *regexp.Regexp) bool { return r.MatchString(path) })
 		}
-		for _, route := range routes {
+		for _, route := range web.AllRoutes {
 			path := regexp.MustCompile(`\{[^}$]+\}`).ReplaceAllString(strings.TrimSuffix(route.Path, "{$}"), "7-words")
-			if want := slices.Contains(readable, route.Path); route.Method == get && asked(path) != want {
+			if want := slices.Contains(readable, route.Path); route.Method == http.MethodGet && asked(path) != want {
 				t.Errorf("%s%s: crawlers may ask: %t", base, path, !want)
 			}
 		}
@@ -80,7 +82,7 @@ func TestSitemap(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		const base = "https://forum.example.com"
-		s := newSite(t, db, Options{BaseURL: base})
+		s := newSite(t, db, web.Options{BaseURL: base})
 		root, public, tickets := s.forum("root"), s.forum("public"), s.forum("tickets")
 		parts := func(n int) (list []string) {
 			for part := range n + 1 {
@@ -133,9 +135,9 @@ func TestSitemap(t *testing.T) {
 // TestCanonical: search engines know a page under one address, and a later page of a list is one of its own.
 func TestCanonical(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, databases.SQLite(t), Options{BaseURL: "https://forum.example.com"})
+	s := newSite(t, databases.SQLite(t), web.Options{BaseURL: "https://forum.example.com"})
 	b, forum, thread := s.guest(), s.forum("public"), s.thread("Open thread")
-	for range threadsPerPage {
+	for range web.ThreadsPerPage {
 		s.exec(at("INSERT INTO board_threads (forum_id, title, slug, author_name, visibility, last_poster_name, created_at, last_post_at) VALUES (%d, 'x', 'x', 'x', 0, 'x', 1, 2)", forum))
 	}
 	canonical := func(path string) string {

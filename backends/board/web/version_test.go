@@ -1,10 +1,11 @@
-package web
+package web_test
 
 import (
 	"html"
 	"regexp"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -26,7 +27,7 @@ func version(p *pagestest.Page) string {
 func TestSecondEdit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		edit := at("/threads/%d/posts/%d/edit", s.thread("Open thread"), s.post("common first"))
 		mod, ada := s.as("mod"), s.as("ada")
 		first, second := mod.Get(edit).Want(200), ada.Get(edit).Want(200)
@@ -53,10 +54,10 @@ func TestSecondEdit(t *testing.T) {
 func TestSecondAdministrator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, Options{})
+		s := newSite(t, db, web.Options{})
 		forum := at("/admin/forums/%d", s.forum("public"))
 		custom := at("/admin/groups/%d", s.number("SELECT id FROM board_groups WHERE name = 'moderators'"))
-		right := matrixField(s.number("SELECT id FROM board_groups WHERE kind = 'guest'"), 0)
+		right := web.MatrixField(s.number("SELECT id FROM board_groups WHERE kind = 'guest'"), 0)
 		settings := s.as("ada").Get("/admin/settings").Want(200)
 		all := func(name string) []string { // all settings as they are, but for the name
 			fields := []string{"name", name}

@@ -4,6 +4,7 @@
 package web
 
 import (
+	"context"
 	"embed"
 	"html/template"
 	"net/http"
@@ -13,12 +14,16 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
@@ -46,7 +51,7 @@ var shown = sync.OnceValue(func() *pages.Look {
 	}, resource.Templates)
 })
 
-// tint is the class of the colour behind what stands for a picture of a member.
+// tint returns the class of the colour behind what stands for a picture of a member.
 func tint(name string) string {
 	sum := 0
 	for _, r := range name {
@@ -73,12 +78,28 @@ type Options struct {
 	sitemaps chan struct{} // who writes one now
 }
 
+// Rooms are those of a board that its pages show. All are required.
+type Rooms struct {
+	Rights      *rights.Service
+	Attachments *attachments.Service
+	Following   *following.Service
+	Search      *search.Service
+	Posts       *posts.Service
+	Accounts    *accounts.Service
+	Mails       *mails.Service
+	Admin       *admin.Service
+	// Ready prepares the board before a page is served.
+	Ready func(ctx context.Context) error
+}
+
 // New returns the pages of a board.
-func New(service *board.Service, options Options, logger *zap.Logger) http.Handler {
+func New(board *kernel.Server, rooms Rooms, options Options, logger *zap.Logger) http.Handler {
 	options.sitemaps = make(chan struct{}, sitemapsAtOnce)
 	return pages.New(pages.Options[*call]{
-		Look: shown(), Table: routes, Admit: members, Signer: service.Forms, Called: "the board",
-		Begin:   func(p *pages.Call) (*call, error) { return begin(p, service, &options) },
+		Look: shown(), Table: routes, Admit: members, Signer: rooms.Accounts.Forms, Called: "the board",
+		Begin: func(p *pages.Call) (*call, error) {
+			return begin(&call{Call: p, Rooms: &rooms, kernel: board, options: &options})
+		},
 		BaseURL: options.BaseURL, Conceal: options.Conceal, Bar: options.Bar, Logger: logger,
 	})
 }
@@ -88,13 +109,14 @@ func Owns(path string) bool {
 	return path != kernel.Mount && !strings.HasPrefix(path, kernel.Mount+"/")
 }
 
-// ErrorPage is the page of what is refused before the board.
+// ErrorPage returns the page for what is refused before the board.
 func ErrorPage(e *apierror.Error) (http.Header, []byte) { return shown().ErrorPage("", e) }
 
 // call is a request for a page.
 type call struct {
 	*pages.Call
-	service *board.Service
+	*Rooms
+	kernel  *kernel.Server
 	options *Options
 	actor   *rights.Actor
 	session *accounts.Session // nil: a guest
@@ -103,10 +125,8 @@ type call struct {
 
 // begin finds who asks. What is the same for everybody is kept by caches, so it goes
 // to nobody in particular: it has no cookie.
-func begin(p *pages.Call, service *board.Service, options *Options) (*call, error) {
-	c := &call{Call: p, service: service, options: options}
-	err := service.Ready(c.Context())
-	if err != nil {
+func begin(c *call) (*call, error) {
+	if err := c.Ready(c.Context()); err != nil {
 		return nil, err
 	}
 	if err := c.become(c.Session()); err != nil {
@@ -123,30 +143,33 @@ func begin(p *pages.Call, service *board.Service, options *Options) (*call, erro
 
 // become makes the member whose session a cookie names the one who asks. Without a good session it is a guest.
 func (c *call) become(cookie string) (err error) {
-	if c.actor, c.session, err = c.service.Resume(c.Context(), cookie); err != nil {
+	if c.actor, c.session, err = c.Accounts.Resume(c.Context(), cookie); err != nil {
 		return err
 	}
 	if c.session != nil {
 		c.SignedIn(strconv.FormatInt(c.actor.User.ID, 10))
 	}
-	c.frame = &frame{User: c.actor.User, Settings: c.actor.Settings(), Joining: c.actor.Unconfirmed(), Administers: c.actor.MayAdminister(), call: c}
+	c.frame = &frame{
+		User: c.actor.User, Settings: c.actor.Settings(), Joining: c.actor.Unconfirmed(),
+		Administers: c.actor.MayAdminister(), call: c,
+	}
 	c.Name, c.Zone, c.Site = c.frame.Settings.Name, c.actor.User.Zone(), c.frame
 	return nil
 }
 
 // The rules of who may open a page. What they may do there is the service's to say.
 
-// everybody is all, also the banned, and while the board is offline.
+// everybody admits all, also the banned, and while the board is offline.
 func everybody(*call) error { return nil }
 
-// readers are programs that read feeds, as a guest does.
-func readers(c *call) error { return c.service.Admit(c.actor) }
+// readers admits programs that read feeds, as a guest does.
+func readers(c *call) error { return c.Rights.Admit(c.actor) }
 
 func guests(c *call) error { return c.admit(c.options.MembersOnly, false) }
 
 func members(c *call) error { return c.admit(true, false) }
 
-// joining are members, also those who have not confirmed their mail address.
+// joining admits members, also those who have not confirmed their mail address.
 func joining(c *call) error {
 	if c.actor.Unconfirmed() {
 		return nil
@@ -154,7 +177,7 @@ func joining(c *call) error {
 	return members(c)
 }
 
-// administrators are asked for the password, if that was long ago. For others their
+// administrators admits administrators, and asks them for the password if that was long ago. For others their
 // pages are not there.
 func administrators(c *call) error { return c.admit(true, true) }
 
@@ -162,7 +185,7 @@ func (c *call) admit(signedIn, administers bool) error {
 	if c.actor.Unconfirmed() {
 		return c.Redirect("/account/email", "")
 	}
-	if err := c.service.Admit(c.actor); err != nil {
+	if err := c.Rights.Admit(c.actor); err != nil {
 		return err
 	}
 	switch {
@@ -174,14 +197,14 @@ func (c *call) admit(signedIn, administers bool) error {
 		return pages.NotFound()
 	case c.session != nil && c.session.Once && c.R.URL.Path != "/account/password":
 		return c.Redirect("/account/password", "Your password was shown to an administrator. Choose one of your own first.")
-	case administers && !c.session.Fresh(c.service.Now()):
+	case administers && !c.session.Fresh(c.kernel.Now()):
 		return c.ToConfirm("/confirm")
 	}
 	return nil
 }
 
-// address is the client's, by which attempts are counted.
-func (c *call) address() string { return c.service.Address(c.R) }
+// address returns the client's address, by which attempts are counted.
+func (c *call) address() string { return c.kernel.Address(c.R) }
 
 // once makes a form that is sent twice one.
 func (c *call) once(texts ...string) posts.Once {
@@ -201,8 +224,8 @@ type frame struct {
 	call *call
 }
 
-// Canonical is the address under which search engines know this page, whole where the
-// address of the board is known: it may be open under several.
+// Canonical returns the address under which search engines know this page. It is whole where the address of
+// the board is known, since the board may be open under several.
 func (f *frame) Canonical() string {
 	if f.Place == "" {
 		return ""
@@ -216,19 +239,19 @@ func (f *frame) Moderates() bool {
 }
 
 // Suspended reports whether who looks may read but not decide.
-func (f *frame) Suspended() bool { return f.call.actor.Suspended(f.call.service.Now()) }
+func (f *frame) Suspended() bool { return f.call.actor.Suspended(f.call.kernel.Now()) }
 
-// Unseen is how many notifications were not read.
+// Unseen returns how many notifications were not read.
 func (f *frame) Unseen() (int, error) {
-	return f.call.service.Unseen(f.call.Context(), f.call.actor)
+	return f.call.Following.Unseen(f.call.Context(), f.call.actor)
 }
 
 // Joins reports whether who looks may become a member now.
 func (f *frame) Joins() bool {
-	return f.Settings.Registration != kernel.RegistrationClosed && f.call.service.Admit(f.call.actor) == nil
+	return f.Settings.Registration != kernel.RegistrationClosed && f.call.Rights.Admit(f.call.actor) == nil
 }
 
-// SignOn is what the provider is called at which members may sign in; empty: there is none.
+// SignOn returns what the provider is called at which members may sign in. It is empty where there is none.
 func (f *frame) SignOn() string {
 	if f.call.options.OIDC == nil {
 		return ""
@@ -237,9 +260,9 @@ func (f *frame) SignOn() string {
 }
 
 // Mails reports whether the board sends mails.
-func (f *frame) Mails() bool { return f.call.service.Mails() }
+func (f *frame) Mails() bool { return f.call.Accounts.Mails() }
 
-// Again is the page that mails another link, of the one that a link leads to.
+// Again returns the page that mails another link, for the page that a link leads to.
 func (f *frame) Again() string {
 	return map[string]string{"/reset": "/forgot", "/email": "/account/email"}[f.call.R.URL.Path]
 }

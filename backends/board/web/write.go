@@ -23,7 +23,7 @@ type threadForm struct {
 
 func (c *call) threadForm() (*threadForm, error) {
 	id := c.ID("forumId")
-	f, above, _, err := c.service.Forum(c.Context(), c.actor, id)
+	f, above, _, err := c.Posts.Forum(c.Context(), c.actor, id)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (c *call) newThread() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.MayStart(c.Context(), c.actor, form.Forum.ID); err != nil {
+	if err := c.Posts.MayStart(c.Context(), c.actor, form.Forum.ID); err != nil {
 		return err
 	}
 	form.Subscribe = true
@@ -48,7 +48,7 @@ func (c *call) startThread() error {
 		return err
 	}
 	defer form.close()
-	if err := c.readEnclosed(&form.enclosed, c.service.MayStart(c.Context(), c.actor, form.Forum.ID)); err != nil {
+	if err := c.readEnclosed(&form.enclosed, c.Posts.MayStart(c.Context(), c.actor, form.Forum.ID)); err != nil {
 		return err
 	}
 	form.Title, form.Text, form.Subscribe = c.Form.Text("title"), c.Form.Text("message"), c.Form.Flag("subscribe")
@@ -57,13 +57,13 @@ func (c *call) startThread() error {
 		return err
 	}
 	if c.Previews() {
-		form.Preview, err = c.service.Preview(c.actor, form.Text, 0)
+		form.Preview, err = c.Posts.Preview(c.actor, form.Text, 0)
 		return c.ShowForm(err, "thread_new", "New thread", form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "thread_new", "New thread", form)
 	}
-	done, err := c.service.StartThread(c.Context(), c.actor, form.Forum.ID, posts.NewThread{
+	done, err := c.Posts.StartThread(c.Context(), c.actor, form.Forum.ID, posts.NewThread{
 		Title: form.Title, Message: form.Text, Prefix: form.Prefix, Subscribe: form.Subscribe, Files: form.received,
 	}, c.once(form.Title, form.Text))
 	if err != nil {
@@ -84,7 +84,8 @@ func heldNotice(held bool) string {
 func postedNotice(done posts.Posted) string {
 	notice := heldNotice(done.Held())
 	if len(done.Missing) > 0 {
-		notice = strings.TrimSpace(notice + " The post is there, but not these files; add them under Files: " + strings.Join(done.Missing, ", "))
+		notice = strings.TrimSpace(notice + " The post is there, but not these files; add them under Files: " +
+			strings.Join(done.Missing, ", "))
 	}
 	return notice
 }
@@ -100,8 +101,11 @@ type replyForm struct {
 
 // replyForm finds the thread, which the actor sees; MayAnswer tells the rest.
 func (c *call) replyForm() (*replyForm, error) {
-	thread, err := c.service.Thread(c.Context(), c.actor, c.ID("threadId"))
-	return &replyForm{Thread: thread, Subscribe: thread.IsSubscribed != nil && *thread.IsSubscribed, enclosed: c.enclosed(thread.ForumID)}, err
+	thread, err := c.Posts.Thread(c.Context(), c.actor, c.ID("threadId"))
+	return &replyForm{
+		Thread: thread, Subscribe: thread.IsSubscribed != nil && *thread.IsSubscribed,
+		enclosed: c.enclosed(thread.ForumID),
+	}, err
 }
 
 func (c *call) newReply() error {
@@ -109,7 +113,7 @@ func (c *call) newReply() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.MayAnswer(c.Context(), c.actor, form.Thread.ID); err != nil {
+	if err := c.Posts.MayAnswer(c.Context(), c.actor, form.Thread.ID); err != nil {
 		return err
 	}
 	quoted := c.Query.Number("quote")
@@ -117,11 +121,11 @@ func (c *call) newReply() error {
 		return err
 	}
 	if quoted != 0 {
-		post, _, err := c.service.Post(c.Context(), c.actor, form.Thread.ID, quoted)
+		post, _, err := c.Posts.Post(c.Context(), c.actor, form.Thread.ID, quoted)
 		if err != nil {
 			return err
 		}
-		files, err := c.service.Attachments(c.Context(), c.actor, form.Thread.ID, quoted)
+		files, err := c.Posts.Attachments(c.Context(), c.actor, form.Thread.ID, quoted)
 		if err != nil {
 			return err
 		}
@@ -136,18 +140,19 @@ func (c *call) reply() error {
 		return err
 	}
 	defer form.close()
-	if err := c.readEnclosed(&form.enclosed, c.service.MayAnswer(c.Context(), c.actor, form.Thread.ID)); err != nil {
+	if err := c.readEnclosed(&form.enclosed, c.Posts.MayAnswer(c.Context(), c.actor, form.Thread.ID)); err != nil {
 		return err
 	}
 	form.Text, form.Subscribe = c.Form.Text("message"), c.Form.Flag("subscribe")
 	if c.Previews() {
-		form.Preview, err = c.service.Preview(c.actor, form.Text, 0)
+		form.Preview, err = c.Posts.Preview(c.actor, form.Text, 0)
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
-	done, err := c.service.Reply(c.Context(), c.actor, form.Thread.ID, posts.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
+	done, err := c.Posts.Reply(c.Context(), c.actor, form.Thread.ID,
+		posts.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
 	if err != nil {
 		return c.ShowForm(err, "reply", "Reply", form)
 	}
@@ -167,7 +172,7 @@ type editForm struct {
 
 // post finds the post of the path.
 func (c *call) post() (posts.PostView, content.ThreadInfo, error) {
-	return c.service.Post(c.Context(), c.actor, c.ID("threadId"), c.ID("postId"))
+	return c.Posts.Post(c.Context(), c.actor, c.ID("threadId"), c.ID("postId"))
 }
 
 func (c *call) editPost() error {
@@ -175,7 +180,7 @@ func (c *call) editPost() error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.MayEditPost(c.Context(), c.actor, thread.ID, post.ID); err != nil {
+	if err := c.Posts.MayEditPost(c.Context(), c.actor, thread.ID, post.ID); err != nil {
 		return err
 	}
 	return c.Show("edit", "Edit", &editForm{Post: post, Thread: thread, Text: post.Message, Version: post.Tag()})
@@ -186,17 +191,22 @@ func (c *call) savePost() error {
 	if err != nil {
 		return err
 	}
-	form := &editForm{Post: post, Thread: thread, Text: c.Form.Text("message"), Reason: c.Form.Text("reason"), Version: c.Form.Text("version")}
+	form := &editForm{
+		Post: post, Thread: thread, Text: c.Form.Text("message"), Reason: c.Form.Text("reason"),
+		Version: c.Form.Text("version"),
+	}
 	if c.Previews() {
-		form.Preview, err = c.service.Preview(c.actor, form.Text, post.ID)
+		form.Preview, err = c.Posts.Preview(c.actor, form.Text, post.ID)
 		return c.ShowForm(err, "edit", "Edit", form)
 	}
-	done, err := c.service.Edit(c.Context(), c.actor, thread.ID, post.ID, posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
+	done, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID,
+		posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
 	if refusal, is := pages.Changed(err); is {
 		if form.Post, form.Thread, err = c.post(); err != nil {
 			return err
 		}
-		form.Version, form.Theirs = form.Post.Tag(), pages.Diff(form.Post.Message, strings.ReplaceAll(form.Text, "\r\n", "\n"))
+		form.Version, form.Theirs = form.Post.Tag(), pages.Diff(form.Post.Message, strings.ReplaceAll(form.Text, "\r\n",
+			"\n"))
 		return c.ShowForm(refusal, "edit", "Edit", form)
 	}
 	if err != nil {
@@ -235,7 +245,7 @@ func (c *call) history() error {
 	if before != 0 { // what came of the first edit of the page is the text before that one
 		before, most = before+1, editsPerPage+1
 	}
-	list, err := c.service.Revisions(c.Context(), c.actor, thread.ID, post.ID, before, most)
+	list, err := c.Posts.Revisions(c.Context(), c.actor, thread.ID, post.ID, before, most)
 	if err != nil {
 		return err
 	}
@@ -273,10 +283,10 @@ func (c *call) deletePost() error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.service.Delete(c.Context(), c.actor, thread.ID, post.ID, nil); err != nil {
+	if _, err := c.Posts.Delete(c.Context(), c.actor, thread.ID, post.ID, nil); err != nil {
 		return c.ShowForm(err, "delete", "Delete", postPage{Post: post, Thread: thread})
 	}
-	_, err = c.service.Thread(c.Context(), c.actor, thread.ID)
+	_, err = c.Posts.Thread(c.Context(), c.actor, thread.ID)
 	if err != nil { // it went with its first post
 		return c.Redirect("/forums/"+itoa(thread.ForumID), "The thread is deleted.")
 	}
@@ -285,12 +295,12 @@ func (c *call) deletePost() error {
 
 func (c *call) restorePost() error {
 	id := c.ID("postId")
-	_, err := c.service.Restore(c.Context(), c.actor, id)
+	_, err := c.Posts.Restore(c.Context(), c.actor, id)
 	return c.Then(err, "/posts/"+itoa(id), "The post is back.")
 }
 
 func (c *call) askReport() error {
-	post, thread, err := c.service.PostByID(c.Context(), c.actor, c.ID("postId"))
+	post, thread, err := c.Posts.PostByID(c.Context(), c.actor, c.ID("postId"))
 	if err != nil {
 		return err
 	}
@@ -299,105 +309,13 @@ func (c *call) askReport() error {
 
 func (c *call) report() error {
 	id := c.ID("postId")
-	post, thread, err := c.service.PostByID(c.Context(), c.actor, id)
+	post, thread, err := c.Posts.PostByID(c.Context(), c.actor, id)
 	if err != nil {
 		return err
 	}
 	page := postPage{Post: post, Thread: thread, Reason: c.Form.Text("reason")}
-	if _, err := c.service.Report(c.Context(), c.actor, id, page.Reason); err != nil {
+	if _, err := c.Posts.Report(c.Context(), c.actor, id, page.Reason); err != nil {
 		return c.ShowForm(err, "report", "Report", page)
 	}
 	return c.Redirect("/posts/"+itoa(id), "Thank you. The moderators will look at it.")
-}
-
-// manageForm is what may be changed of a thread.
-type manageForm struct {
-	*posts.Reading
-	Forums []content.ForumInfo
-	Title  string
-	Prefix int64
-	Target int64
-}
-
-func (c *call) manageForm() (*manageForm, error) {
-	reading, err := c.service.ReadThread(c.Context(), c.actor, c.ID("threadId"), 0, 1)
-	if err != nil {
-		return nil, err
-	}
-	form := &manageForm{Reading: reading, Title: reading.Thread.Title, Target: reading.Thread.ForumID}
-	if reading.Thread.Prefix != nil {
-		form.Prefix = reading.Thread.Prefix.ID
-	}
-	form.Forums, err = c.service.Forums(c.Context(), c.actor)
-	return form, err
-}
-
-func (c *call) manage() error {
-	form, err := c.manageForm()
-	if err != nil {
-		return err
-	}
-	return c.Show("manage", "Manage thread", form)
-}
-
-// change changes what the form has: its buttons send one part each.
-func (c *call) change() error {
-	form, err := c.manageForm()
-	if err != nil {
-		return err
-	}
-	var change posts.ThreadChange
-	notice := "The thread is changed."
-	yes, no := true, false
-	switch c.Form.Text("do") {
-	case "lock":
-		change.Locked, notice = &yes, "The thread is locked."
-	case "unlock":
-		change.Locked, notice = &no, "The thread is open again."
-	case "stick":
-		change.Sticky, notice = &yes, "The thread stays at the top of its forum."
-	case "unstick":
-		change.Sticky, notice = &no, "The thread takes its turn again."
-	case "title":
-		form.Title = c.Form.Text("title")
-		change.Title = &form.Title
-		form.Prefix = c.Form.Number("prefixId")
-		change.Prefix = &form.Prefix
-	case "move":
-		form.Target = c.Form.Number("forumId")
-		change.Forum, notice = &form.Target, "The thread is moved."
-	default:
-		return pages.NotFound()
-	}
-	if err := c.Form.Err(); err != nil {
-		return err
-	}
-	if err := c.service.Change(c.Context(), c.actor, form.Thread.ID, change); err != nil {
-		return c.ShowForm(err, "manage", "Manage thread", form)
-	}
-	return c.Redirect("/threads/"+itoa(form.Thread.ID), notice)
-}
-
-func (c *call) subscribe() error {
-	id := c.ID("threadId")
-	return c.follow("/threads/"+itoa(id), "You follow this thread.", "You do not follow this thread any more.", func(mode string) error {
-		if mode == "off" {
-			return c.service.Unsubscribe(c.Context(), c.actor, id)
-		}
-		return c.service.Subscribe(c.Context(), c.actor, id, mode)
-	})
-}
-
-// follow changes how somebody is told of what is at a path, and leads there or to
-// the list that the form is on.
-func (c *call) follow(path, follows, ends string, set func(mode string) error) error {
-	mode := c.Form.Text("mode")
-	err := set(mode)
-	switch {
-	case c.Form.Flag("list"):
-		return c.Then(err, "/account/subscriptions", "Saved.")
-	case mode == "off" || mode == "none":
-		return c.Then(err, path, ends)
-	}
-	return c.Then(err, path, follows)
 }

@@ -9,7 +9,7 @@ import (
 // folded is a text, and the same with one letter in place of all that differ by case.
 type folded struct {
 	text, folded string
-	// at is where each byte of folded is in text, and the end; nil: where it is in folded.
+	// at is where each byte of folded is in text, and the end. It is nil where that is its place in folded.
 	// Letters in few scripts have as many bytes in one case as in the other, but for ſ and the like.
 	at []int32
 }
@@ -38,7 +38,7 @@ func fold(text string) folded {
 	return f
 }
 
-// size is how many bytes the rune at i has in text.
+// size returns how many bytes the rune at i has in text.
 func size(text string, i int, r rune) int {
 	if r != utf8.RuneError {
 		return utf8.RuneLen(r)
@@ -47,7 +47,7 @@ func size(text string, i int, r rune) int {
 	return n
 }
 
-// letter is the same for all that are one letter but for their case, as for [strings.EqualFold].
+// letter returns the same rune for all that are one letter but for their case, as [strings.EqualFold] has it.
 func letter(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'a' <= r && r <= 'z' {
@@ -147,7 +147,7 @@ func (p *pieces) add(text string) {
 	}
 }
 
-// mayHave is false for a word that the text does not have.
+// mayHave reports whether the text may have a word. It is false only for a word that the text does not have.
 func (p *pieces) mayHave(word string) bool {
 	var last uint32
 	for i := range len(word) {
@@ -159,5 +159,5 @@ func (p *pieces) mayHave(word string) bool {
 	return true
 }
 
-// place is one of 1<<16.
+// place returns which of 1<<16 places stands for a piece.
 func place(piece uint32) uint32 { return piece * 0x9E3779B1 >> 16 }

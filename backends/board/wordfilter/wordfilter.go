@@ -66,7 +66,8 @@ func (l *List) Holds(text string) bool {
 	lower := strings.ToLower(text)
 	var has pieces
 	has.add(lower)
-	return slices.ContainsFunc(l.holds, func(word string) bool { return has.mayHave(word) && strings.Contains(lower, word) })
+	return slices.ContainsFunc(l.holds,
+		func(word string) bool { return has.mayHave(word) && strings.Contains(lower, word) })
 }
 
 // replacedMost bounds how long, in bytes, replacements may make a text; it is

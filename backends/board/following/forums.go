@@ -1,4 +1,4 @@
-package mails
+package following
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -23,10 +22,10 @@ func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int
 			return kernel.Forbidden("forumId", "no_permission", "you may not subscribe in this forum")
 		case f.Kind != "forum":
 			return kernel.Invalid("forumId", "not_a_forum", "a "+f.Kind+" holds no threads")
-		case !slices.Contains(posts.Modes, mode):
+		case !slices.Contains(Modes, mode):
 			return kernel.Invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
 		}
-		return s.Follow(c, a, "forum", f.ID, mode)
+		return s.Follow(c, a, Forum, f.ID, mode)
 	})
 }
 
@@ -36,19 +35,22 @@ func (s *Service) UnsubscribeForum(ctx context.Context, a *rights.Actor, forum i
 		if _, err := content.ForumFor(c, a, forum); err != nil {
 			return err
 		}
-		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'forum' AND target_id = ?", a.ID(), forum)
+		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'forum' AND target_id = ?",
+			a.ID(), forum)
 		return err
 	})
 }
 
-// ForumSubscription is the mode in which the actor follows a forum, empty where
-// it does not, and whether it may.
-func (s *Service) ForumSubscription(ctx context.Context, a *rights.Actor, forum int64) (mode string, may bool, err error) {
+// ForumSubscription returns the mode in which the actor follows a forum, empty where it does not, and whether
+// it may.
+func (s *Service) ForumSubscription(
+	ctx context.Context, a *rights.Actor, forum int64,
+) (mode string, may bool, err error) {
 	if a.User == nil {
 		return "", false, nil
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
-		mode, err = posts.Subscribed(c, a.ID(), "forum", forum)
+		mode, err = Subscribed(c, a.ID(), Forum, forum)
 		return err
 	})
 	return mode, a.Has(forum, rights.ForumSubscribe), err
@@ -66,15 +68,17 @@ type FollowedForum struct {
 func (s *Service) FollowedForums(ctx context.Context, a *rights.Actor) (list []FollowedForum, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
-		return c.All("SELECT f.id, f.title, f.slug, s.mode FROM board_subscriptions s JOIN board_forums f ON f.id = s.target_id"+
-			" WHERE s.user_id = ? AND s.target = 'forum' ORDER BY f.title, f.id LIMIT ?", []any{a.ID(), posts.MaxSubscriptions}, func(r store.Row) error {
-			var f FollowedForum
-			err := r.Scan(&f.ID, &f.Title, &f.Slug, &f.Mode)
-			if a.In(f.ID).Visible {
-				list = append(list, f)
-			}
-			return err
-		})
+		return c.All("SELECT f.id, f.title, f.slug, s.mode FROM board_subscriptions s"+
+			" JOIN board_forums f ON f.id = s.target_id"+
+			" WHERE s.user_id = ? AND s.target = 'forum' ORDER BY f.title, f.id LIMIT ?",
+			[]any{a.ID(), MaxSubscriptions}, func(r store.Row) error {
+				var f FollowedForum
+				err := r.Scan(&f.ID, &f.Title, &f.Slug, &f.Mode)
+				if a.In(f.ID).Visible {
+					list = append(list, f)
+				}
+				return err
+			})
 	})
 	return list, err
 }

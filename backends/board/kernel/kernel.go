@@ -21,8 +21,6 @@ import (
 type Options struct {
 	// BaseURL is put before the paths of Location headers. Default: none.
 	BaseURL string
-	// Realm is named by challenges. Default: board.
-	Realm string
 	// Offline closes the board for all but those who may see it nevertheless.
 	Offline bool
 	// HoldFirst holds the first posts of a member, this many. Default: 0.
@@ -42,8 +40,8 @@ type Options struct {
 	Address func(*http.Request) string
 }
 
-// Board is what all rooms of a board stand on.
-type Board struct {
+// Server is what all rooms of a board stand on.
+type Server struct {
 	DB      *store.DB
 	Logger  *zap.Logger
 	Now     func() time.Time
@@ -54,25 +52,32 @@ type Board struct {
 	Key func() []byte
 }
 
-// Signer signs what the board hands out under a label.
-func (b *Board) Signer(label string) signed.Signer {
-	return signed.Signer{Key: b.Key(), Label: label}
+// New returns what the rooms of a board stand on. key is asked only once the board is ready.
+func New(db *store.DB, options Options, logger *zap.Logger, now func() time.Time, key func() []byte) *Server {
+	s := &Server{DB: db, Logger: logger, Now: now, Options: options, Key: key}
+	s.Hooks = newHooks(s)
+	return s
+}
+
+// Signer returns what signs that which the board hands out under a label.
+func (s *Server) Signer(label string) signed.Signer {
+	return signed.Signer{Key: s.Key(), Label: label}
 }
 
 // Read runs fn on the readers of the database.
-func (b *Board) Read(ctx context.Context, fn func(c store.Conn) error) error {
-	return Unavailable(b.DB.Read(ctx, fn))
+func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
+	return Unavailable(s.DB.Read(ctx, fn))
 }
 
-// ReadBriefly runs fn so for a few statements that find few rows by an index.
-func (b *Board) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
-	return Unavailable(b.DB.ReadBriefly(ctx, fn))
+// ReadBriefly runs fn like Read, for a few statements that find few rows by an index.
+func (s *Server) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
+	return Unavailable(s.DB.ReadBriefly(ctx, fn))
 }
 
 // Write runs fn in a transaction.
-func (b *Board) Write(ctx context.Context, fn func(c store.Conn) error) error {
-	return Unavailable(b.DB.Write(ctx, fn))
+func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
+	return Unavailable(s.DB.Write(ctx, fn))
 }
 
-// Moment is now, as it is stored.
-func (b *Board) Moment() Moment { return MomentOf(b.Now()) }
+// Moment returns the time as it is stored.
+func (s *Server) Moment() Moment { return MomentOf(s.Now()) }

@@ -1,8 +1,9 @@
-package posts
+package search
 
 import (
 	"math"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -34,8 +35,8 @@ type wordWalk struct {
 	rare   int
 }
 
-// next are the next posts of the walk, at most searchChunk; more: the walk goes
-// on, though it may find no more.
+// next returns the next posts of the walk, at most searchChunk, and whether the walk goes on. It may go on
+// and find no more.
 func (w *wordWalk) next() (ids []any, more bool, err error) {
 	if w.c.Dialect() == store.Postgres {
 		return w.nextWindow()
@@ -58,10 +59,13 @@ func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
 	return ids, err
 }
 
-// WordsOfIndex has the arguments words, id, limit. The index of SQLite gives the
-// posts in their order, however many there are.
-func WordsOfIndex() listing {
-	return listing{"w.rowid", "board_search w", "", "w.board_search MATCH ? AND w.rowid < ?", "w.rowid DESC"}
+// WordsOfIndex lists the posts with words. It has the arguments words, id, limit. The index of SQLite gives
+// the posts in their order, however many there are.
+func WordsOfIndex() content.Listing {
+	return content.Listing{
+		Columns: "w.rowid", From: "board_search w",
+		Where: "w.board_search MATCH ? AND w.rowid < ?", Order: "w.rowid DESC",
+	}
 }
 
 // The index of PostgreSQL gives all posts with the words, in no order, and the
@@ -71,11 +75,13 @@ func WordsOfIndex() listing {
 // subquery with OFFSET 0 or LIMIT is planned without the order of the whole.
 
 // wordsOfWindow has the arguments words, id, id, limit.
-const wordsOfWindow = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? AND s.post_id >= ? OFFSET 0) w" +
+const wordsOfWindow = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s" +
+	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? AND s.post_id >= ? OFFSET 0) w" +
 	" ORDER BY w.post_id DESC LIMIT ?"
 
 // wordsOfAll has the arguments words, id, limit; what is beyond the limit is any.
-const wordsOfAll = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? LIMIT ?) w ORDER BY w.post_id DESC"
+const wordsOfAll = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s" +
+	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? LIMIT ?) w ORDER BY w.post_id DESC"
 
 // nextWindow looks at windows of ids until one has posts with the words.
 func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {

@@ -1,4 +1,4 @@
-package posts
+package search
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func TestQuiet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWordCounter()
+				w := NewWords()
 				w.posts.Store(c.posts)
 				for i := range c.coming {
 					time.AfterFunc(time.Duration(i)*c.every+1, w.add)
@@ -47,7 +47,7 @@ func TestQuietEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := newWordCounter().quiet(ctx); !errors.Is(err, context.Canceled) {
+	if err := NewWords().quiet(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

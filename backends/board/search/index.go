@@ -1,4 +1,4 @@
-package posts
+package search
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -16,22 +17,25 @@ import (
 // PostgreSQL takes node.js for a host, leaves out what looks like a tag and knows -5 as
 // another word than 5, and neither finds a word of a language without spaces.
 
-// index makes a post findable.
-func index(c store.Conn, id int64, starts bool, title, message string) error {
+// Index makes a post findable, or what was changed of it. The title counts for the post that
+// starts a thread.
+func Index(c store.Conn, id int64, starts bool, title, message string) error {
 	if !starts {
 		title = ""
 	}
 	if c.Dialect() == store.Postgres {
-		return c.Later(IndexRows(store.Postgres)+"VALUES "+IndexRow(store.Postgres)+" ON CONFLICT (post_id) DO UPDATE SET words = excluded.words",
+		return c.Later(IndexRows(store.Postgres)+"VALUES "+IndexRow(store.Postgres)+" ON CONFLICT (post_id) DO UPDATE"+
+			" SET words = excluded.words",
 			IndexValues(store.Postgres, id, title, message)...)
 	}
 	if err := c.Last("DELETE FROM board_search WHERE rowid = ?", id); err != nil {
 		return err
 	}
-	return c.Last(IndexRows(store.SQLite)+"VALUES "+IndexRow(store.SQLite), IndexValues(store.SQLite, id, title, message)...)
+	return c.Last(IndexRows(store.SQLite)+"VALUES "+IndexRow(store.SQLite), IndexValues(store.SQLite, id, title,
+		message)...)
 }
 
-// IndexRows is the statement that makes posts findable, up to its rows.
+// IndexRows returns the statement that makes posts findable, up to its rows.
 func IndexRows(d store.Dialect) string {
 	if d == store.Postgres {
 		return "INSERT INTO board_search (post_id, words) "
@@ -39,7 +43,7 @@ func IndexRows(d store.Dialect) string {
 	return "INSERT INTO board_search (rowid, title, message) "
 }
 
-// IndexRow are the placeholders of one row of it.
+// IndexRow returns the placeholders of one row of IndexRows.
 func IndexRow(d store.Dialect) string {
 	if d == store.Postgres {
 		return "(?, CAST(CAST(? AS TEXT) AS TSVECTOR))"
@@ -47,7 +51,7 @@ func IndexRow(d store.Dialect) string {
 	return "(?, ?, ?)"
 }
 
-// IndexValues are the values for them. The title is that of a post that starts a thread.
+// IndexValues returns the values for IndexRow. The title is that of a post that starts a thread.
 func IndexValues(d store.Dialect, id int64, title, message string) []any {
 	if d == store.Postgres {
 		return []any{id, vectorOf(title, message)}
@@ -55,7 +59,7 @@ func IndexValues(d store.Dialect, id int64, title, message string) []any {
 	return []any{id, spaced(title), spaced(message)}
 }
 
-// spaced are the words of a text with spaces between them.
+// spaced returns the words of a text with spaces between them.
 func spaced(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -74,8 +78,8 @@ const (
 	positionsEach = 255
 )
 
-// vectorOf are the words of texts as PostgreSQL reads a tsvector. Between two texts is a
-// gap: no phrase begins in one and ends in the next.
+// vectorOf returns the words of texts as PostgreSQL reads a tsvector. It leaves a gap between two texts, so
+// that no phrase begins in one and ends in the next.
 func vectorOf(texts ...string) string {
 	var words []string
 	at, position := make(map[string][]int), 0
@@ -107,9 +111,9 @@ func vectorOf(texts ...string) string {
 // lexeme quotes a word, of letters, digits and marks.
 func lexeme(word string) string { return "'" + word + "'" }
 
-// query are the words of a search: phrases, of one word each but where there are no
-// spaces between words.
-func query(s string) (phrases [][]string) {
+// phrasesOf returns the words of a search as phrases. Each has one word, except where there
+// are no spaces between words.
+func phrasesOf(s string) (phrases [][]string) {
 	for _, term := range text.Terms(s) {
 		if last := len(phrases) - 1; term.Behind && last >= 0 {
 			phrases[last] = append(phrases[last], term.Text)
@@ -120,7 +124,7 @@ func query(s string) (phrases [][]string) {
 	return phrases
 }
 
-// queryOf is a query as the index of an engine reads it.
+// queryOf returns a query as the index of an engine reads it.
 func queryOf(d store.Dialect, phrases [][]string) string {
 	all := make([]string, len(phrases))
 	for i, words := range phrases {
@@ -161,7 +165,11 @@ func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 		var n int
 		begun := time.Now()
 		var state string
-		if err := s.Read(ctx, func(c store.Conn) (err error) { state, err = kernel.StoredSetting(c, SettingIndexed); return err }); err != nil || state == IndexedAll {
+		if err := s.Read(ctx, func(c store.Conn) (err error) {
+			state, err = kernel.StoredSetting(c,
+				SettingIndexed)
+			return err
+		}); err != nil || state == IndexedAll {
 			return done, err
 		}
 		if err := s.Write(ctx, func(c store.Conn) (err error) { n, err = indexPosts(c); return err }); err != nil {
@@ -182,11 +190,13 @@ func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 // indexPosts does the next batch. Its row of the settings keeps other nodes from doing
 // the same. What is archived is found when it is restored, and indexed then.
 func indexPosts(c store.Conn) (n int, err error) {
-	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING", SettingIndexed); err != nil {
+	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
+		SettingIndexed); err != nil {
 		return 0, err
 	}
 	var state string
-	if err := c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), SettingIndexed).Scan(&state); err != nil || state == IndexedAll {
+	if err := c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), SettingIndexed).Scan(&state); err != nil ||
+		state == IndexedAll {
 		return 0, err
 	}
 	last, err := strconv.ParseInt(state, 10, 64)
@@ -198,8 +208,10 @@ func indexPosts(c store.Conn) (n int, err error) {
 		title, message string
 	}
 	var batch []written
-	err = c.All("SELECT i.id, COALESCE(p.number, 0), t.title, COALESCE(p.message, '') FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id"+
-		" LEFT JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id"+limitSQL(c.Dialect()), []any{last, indexedBatch}, func(r store.Row) error {
+	err = c.All("SELECT i.id, COALESCE(p.number, 0), t.title, COALESCE(p.message, '') FROM board_post_ids i"+
+		" JOIN board_threads t ON t.id = i.thread_id"+
+		" LEFT JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id"+
+		content.Limit(c.Dialect()), []any{last, indexedBatch}, func(r store.Row) error {
 		var p written
 		err := r.Scan(&p.id, &p.number, &p.title, &p.message)
 		batch = append(batch, p)
@@ -215,10 +227,11 @@ func indexPosts(c store.Conn) (n int, err error) {
 			break
 		}
 		next = kernel.Itoa(p.id)
-		if p.number == 0 || c.Dialect() == store.SQLite && text.IsASCII(p.title) && text.IsASCII(p.message) { // its index has split that alike
+		// its index has split that alike
+		if p.number == 0 || c.Dialect() == store.SQLite && text.IsASCII(p.title) && text.IsASCII(p.message) {
 			continue
 		}
-		if err := index(c, p.id, p.number == 1, p.title, p.message); err != nil {
+		if err := Index(c, p.id, p.number == 1, p.title, p.message); err != nil {
 			return 0, err
 		}
 		n++

@@ -1,4 +1,4 @@
-package posts
+package search
 
 import (
 	"context"
@@ -26,11 +26,13 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 		list, err := store.List(c, func(r store.Row) (p post, err error) {
 			err = r.Scan(&p.id, &p.title, &p.message)
 			return p, err
-		}, "SELECT i.id, CASE p.number WHEN 1 THEN t.title ELSE '' END, p.message FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id"+
+		}, "SELECT i.id, CASE p.number WHEN 1 THEN t.title ELSE '' END, p.message FROM board_post_ids i"+
+			" JOIN board_threads t ON t.id = i.thread_id"+
 			" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id LIMIT ?", after, most)
 		for _, p := range list {
 			if err == nil {
-				err = c.Last(IndexRows(c.Dialect())+"VALUES "+IndexRow(c.Dialect()), IndexValues(c.Dialect(), p.id, p.title, p.message)...)
+				err = c.Last(IndexRows(c.Dialect())+"VALUES "+IndexRow(c.Dialect()), IndexValues(c.Dialect(), p.id, p.title,
+					p.message)...)
 			}
 			after = p.id
 		}

@@ -1,4 +1,6 @@
-package posts
+// Package search finds posts by their words: it splits texts into words, keeps the index of
+// them, and searches it for what an actor may see.
+package search
 
 import (
 	"context"
@@ -11,8 +13,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// SearchQuery is what is looked for.
-type SearchQuery struct {
+// Service is the search of a board.
+type Service struct {
+	*kernel.Server
+	words *Words
+}
+
+// New returns the search of a board. All boards on one database share words.
+func New(board *kernel.Server, words *Words) *Service { return &Service{Server: board, words: words} }
+
+// Query is what is looked for.
+type Query struct {
 	Text   string
 	Forum  int64  // 0: all
 	Author string // empty: all
@@ -36,14 +47,14 @@ type Found struct {
 	Thread *content.Thread
 }
 
-// Search finds posts by words, newest first. Posts of forums that the actor does
+// Find returns posts by their words, newest first. Posts of forums that the actor does
 // not see are left out before anything is counted. A page may be short, or
 // empty, and still have a next one.
-func (s *Service) Search(ctx context.Context, a *rights.Actor, q SearchQuery) (list []Found, next int64, err error) {
+func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Found, next int64, err error) {
 	if q.Forum != 0 && !a.In(q.Forum).Visible {
 		return nil, 0, kernel.NotFound()
 	}
-	phrases := query(q.Text)
+	phrases := phrasesOf(q.Text)
 	if len(phrases) == 0 || len(phrases) > maxSearchWords || len(q.Text) > 400 {
 		return nil, 0, kernel.BadRequest("q", "q must have 1 to 16 words")
 	}
@@ -64,7 +75,7 @@ func (s *Service) Search(ctx context.Context, a *rights.Actor, q SearchQuery) (l
 
 // searchIDs finds a page of posts; next is what the page behind begins after, 0:
 // there is none.
-func searchIDs(c store.Conn, phrases [][]string, filter condition, q SearchQuery) (page []any, next int64, err error) {
+func searchIDs(c store.Conn, phrases [][]string, filter condition, q Query) (page []any, next int64, err error) {
 	walk := wordWalk{c: c, words: queryOf(c.Dialect(), phrases), after: q.After}
 	for looked := 0; looked < searchMost; {
 		with, more, err := walk.next()
@@ -72,7 +83,8 @@ func searchIDs(c store.Conn, phrases [][]string, filter condition, q SearchQuery
 			return nil, 0, err
 		}
 		if len(with) > 0 {
-			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" + kernel.Marks(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
+			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" +
+				kernel.Marks(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
 			err = c.All(statement, append(with, filter.args...), func(r store.Row) error {
 				var id int64
 				err := r.Scan(&id)
@@ -94,14 +106,14 @@ func searchIDs(c store.Conn, phrases [][]string, filter condition, q SearchQuery
 	return page, walk.after, nil
 }
 
-// condition is a part of a WHERE; empty: nothing meets it.
+// condition is a part of a WHERE. Where it is empty, nothing meets it.
 type condition struct {
 	where string
 	args  []any
 }
 
-// searchFilter is what the actor sees of what the query asks for.
-func searchFilter(a *rights.Actor, q SearchQuery) (f condition) {
+// searchFilter returns the condition for what the actor sees of what the query asks for.
+func searchFilter(a *rights.Actor, q Query) (f condition) {
 	var open, own []any // forums of which all is seen, and those of which only the own threads are
 	for id, r := range a.Rights.Forums {
 		switch {
@@ -138,12 +150,15 @@ func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err erro
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	statement := "SELECT " + content.PostColumns + ", " + content.ThreadColumns + " FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id JOIN board_threads t ON t.id = i.thread_id" +
+	statement := "SELECT " + content.PostColumns + ", " + content.ThreadColumns +
+		" FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id" +
+		" JOIN board_threads t ON t.id = i.thread_id" +
 		" WHERE i.id IN (" + kernel.Marks(len(ids)) + ") ORDER BY i.id DESC"
 	err = c.All(statement, ids, func(r store.Row) error {
 		t := new(content.Thread)
 		p, err := content.ScanPost(content.Tail{Row: r, More: []any{t}})
-		if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) && a.Sees(t.Forum, t.Author, p.Author, p.Visibility) {
+		if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) && a.Sees(t.Forum, t.Author, p.Author,
+			p.Visibility) {
 			list = append(list, Found{p, t})
 		}
 		return err

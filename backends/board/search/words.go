@@ -1,4 +1,4 @@
-package posts
+package search
 
 import (
 	"context"
@@ -24,17 +24,16 @@ const (
 	wordsQuiet = 100 * time.Millisecond
 )
 
-// wordCounter tells when there is something to fold.
-type wordCounter struct {
-	posts *atomic.Int64 // since words were folded
+// Words counts the posts whose words are to be folded. All boards on one database share one.
+type Words struct {
+	posts atomic.Int64 // written since words were folded
 	ready chan struct{}
 }
 
-func newWordCounter() wordCounter {
-	return wordCounter{new(atomic.Int64), make(chan struct{}, 1)}
-}
+// NewWords returns a count of none.
+func NewWords() *Words { return &Words{ready: make(chan struct{}, 1)} }
 
-func (w wordCounter) add() {
+func (w *Words) add() {
 	if w.posts.Add(1) != WordsToFold {
 		return
 	}
@@ -45,7 +44,7 @@ func (w wordCounter) add() {
 }
 
 // quiet waits until nobody writes, or too much has been written to wait for that.
-func (w wordCounter) quiet(ctx context.Context) error {
+func (w *Words) quiet(ctx context.Context) error {
 	for before := w.posts.Load(); before < wordsMost; {
 		select {
 		case <-time.After(wordsQuiet):

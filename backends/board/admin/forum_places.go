@@ -1,0 +1,115 @@
+package admin
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// contents tells what a forum holds.
+func contents(c store.Conn, id int64) (threads, children bool, err error) {
+	err = c.Row("SELECT (SELECT count(*) FROM (SELECT 1 FROM board_threads WHERE forum_id = ? LIMIT 1) t) > 0,"+
+		" (SELECT count(*) FROM (SELECT 1 FROM board_forums WHERE parent_id = ? LIMIT 1) f) > 0",
+		id, id).Scan(&threads, &children)
+	return threads, children, err
+}
+
+// reparent puts a forum, and with it all below, under another parent.
+func reparent(c store.Conn, id, parent int64) error {
+	var path, above string
+	if err := c.Row("SELECT path FROM board_forums WHERE id = ?", id).Scan(&path); err != nil {
+		return err
+	}
+	if parent != 0 {
+		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", parent).Scan(&above); err != nil {
+			return err
+		}
+	}
+	to := above + "/" + kernel.Itoa(id)
+	var position int64
+	if err := c.Row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?",
+		parent).Scan(&position); err != nil {
+		return err
+	}
+	if _, err := c.Exec("UPDATE board_forums SET parent_id = ?, position = ? WHERE id = ?",
+		kernel.Null(parent), position, id); err != nil {
+		return err
+	}
+	deeper := strings.Count(to, "/") - strings.Count(path, "/")
+	_, err := c.Exec("UPDATE board_forums SET path = ? || substr(path, ?), depth = depth + ? WHERE path = ?"+
+		" OR path LIKE ?",
+		to, len(path)+1, deeper, path, path+"/%")
+	return err
+}
+
+// ShiftForum moves a forum one place up (-1) or down (1) among its siblings.
+func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by int) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
+		f, err := content.ReadForum(c, id)
+		if err != nil {
+			return err
+		}
+		var siblings []int64
+		err = c.All("SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id",
+			[]any{f.Parent}, func(r store.Row) error {
+				var sibling int64
+				err := r.Scan(&sibling)
+				siblings = append(siblings, sibling)
+				return err
+			})
+		if err != nil {
+			return err
+		}
+		at := slices.Index(siblings, id)
+		to := max(0, min(at+by, len(siblings)-1))
+		if to == at {
+			return nil
+		}
+		siblings = slices.Insert(slices.Delete(siblings, at, at+1), to, id)
+		for i, sibling := range siblings {
+			if _, err := c.Exec("UPDATE board_forums SET position = ? WHERE id = ?", i+1, sibling); err != nil {
+				return err
+			}
+		}
+		return s.rights.NoteIn(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
+	})
+}
+
+// DeleteForum removes a forum that holds nothing.
+func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) error {
+	return s.rights.Administer(ctx, a, func(c store.Conn) error {
+		f, err := content.ReadForum(c, id)
+		if err != nil {
+			return err
+		}
+		threads, children, err := contents(c, id)
+		switch {
+		case err != nil:
+			return err
+		case threads:
+			return kernel.Conflict("the forum has threads, deleted ones count too: move them first")
+		case children:
+			return kernel.Conflict("there are forums below this one: move or delete them first")
+		}
+		for _, table := range []string{
+			"board_forum_overrides", "board_forum_moderators", "board_prefix_forums",
+			"board_forum_reads", "board_member_posts",
+		} {
+			if _, err := c.Exec("DELETE FROM "+table+" WHERE forum_id = ?", id); err != nil {
+				return err
+			}
+		}
+		if _, err := c.Exec("DELETE FROM board_subscriptions WHERE target = 'forum' AND target_id = ?", id); err != nil {
+			return err
+		}
+		if _, err := c.Exec("DELETE FROM board_forums WHERE id = ?", id); err != nil {
+			return err
+		}
+		return s.rights.NoteIn(c, a, "forum.delete", id, kernel.Brief(f.Title))
+	})
+}

@@ -1,0 +1,148 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// memberOrders are the columns of the orders, each of which has an index behind the state.
+var memberOrders = map[string]string{
+	MembersNewest: "u.joined_at", MembersSeen: "COALESCE(u.last_active_at, 0)",
+	MembersPosts: "u.post_count",
+}
+
+// MemberQuery is what members are looked for by.
+type MemberQuery struct {
+	Name  string // the name begins with it, or it is the mail address
+	State string // empty: all
+	Group int64  // 0: all
+	Sort  string // one of the orders, which counts beside neither a name nor a group; empty: by name
+	After string // the next of the page before
+	Limit int
+}
+
+// FindMembers lists members. Those of a group that not everybody is in come in the order in which they joined.
+func (s *Service) FindMembers(
+	ctx context.Context, a *rights.Actor, q MemberQuery,
+) (list []MemberRow, next string, err error) {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
+		list, next = nil, ""
+		if column := memberOrders[q.Sort]; column != "" && q.Name == "" && q.Group == 0 {
+			list, next, err = membersBy(c, column, q)
+			return err
+		}
+		from, where, order, args := "board_users u", "TRUE", "u.username_key", []any{}
+		add := func(condition string, values ...any) {
+			where += " AND " + condition
+			args = append(args, values...)
+		}
+		switch name := text.Fold(q.Name); {
+		case strings.Contains(name, "@"): // no name has this character
+			add("u.email_key = ?", mailaddress.Key(q.Name))
+		case name != "":
+			// Keys are compared by their bytes, so those that begin alike are one range.
+			add("u.username_key >= ? AND u.username_key < ?", name, name+"\U0010FFFF")
+		}
+		if q.Group != 0 {
+			g, err := groupByID(c, q.Group)
+			switch {
+			case kernel.NotFoundErr(err):
+				return nil
+			case err != nil:
+				return err
+			case q.Name != "" || g.Kind == "registered":
+				add("EXISTS (SELECT 1 FROM board_user_groups g WHERE g.user_id = u.id AND g.group_id = ?)", q.Group)
+			default:
+				from, order = "board_user_groups g JOIN board_users u ON u.id = g.user_id", "g.user_id"
+				add("g.group_id = ?", q.Group)
+			}
+		}
+		if q.State != "" {
+			add("u.state = ?", text.Storable(q.State))
+		}
+		if order == "g.user_id" {
+			after, _ := strconv.ParseInt(q.After, 10, 64)
+			add("g.user_id > ?", after)
+		} else {
+			add("u.username_key > ?", text.Storable(q.After))
+		}
+		err := c.All("SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+order+" LIMIT ?",
+			append(args, q.Limit+1), func(r store.Row) error {
+				m, err := scanMember(r)
+				list = append(list, m)
+				return err
+			})
+		list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
+			if order == "g.user_id" {
+				return kernel.Itoa(m.ID)
+			}
+			return m.key
+		})
+		return err
+	})
+	return list, next, err
+}
+
+// membersByColumn returns the statement for the members of a state behind a place in an order.
+func membersByColumn(column string) string {
+	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column +
+		" < ? OR u.id < ?)" +
+		" ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
+}
+
+// place returns what an order is by.
+func (m *MemberRow) place(order string) int64 {
+	switch order {
+	case MembersNewest:
+		return int64(m.JoinedAt)
+	case MembersSeen:
+		return int64(m.LastActiveAt)
+	}
+	return m.Posts
+}
+
+// membersBy lists members by a column, the greatest first: the first ones of each state, merged, as the index of the
+// column is one of each state.
+func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, next string, err error) {
+	states := rights.States
+	if q.State != "" {
+		states = []string{text.Storable(q.State)}
+	}
+	most, id := int64(math.MaxInt64), int64(math.MaxInt64)
+	if key, behind, ok := strings.Cut(q.After, "."); ok {
+		if most, err = strconv.ParseInt(key, 10, 64); err == nil {
+			id, err = strconv.ParseInt(behind, 10, 64)
+		}
+		if err != nil {
+			return nil, "", kernel.Invalid("after", "form", "this is no place in the list")
+		}
+	}
+	for _, state := range states {
+		err := c.All(membersByColumn(column), []any{state, most, most, id, q.Limit + 1}, func(r store.Row) error {
+			m, err := scanMember(r)
+			list = append(list, m)
+			return err
+		})
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	slices.SortFunc(list, func(a, b MemberRow) int {
+		return cmp.Or(cmp.Compare(b.place(q.Sort), a.place(q.Sort)), cmp.Compare(b.ID, a.ID))
+	})
+	list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
+		return kernel.Itoa(m.place(q.Sort)) + "." +
+			kernel.Itoa(m.ID)
+	})
+	return list, next, nil
+}

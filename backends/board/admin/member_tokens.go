@@ -1,0 +1,96 @@
+package admin
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// TokenRow is a token as administrators see it.
+type TokenRow struct {
+	accounts.TokenInfo
+	User      int64
+	UserName  string
+	RevokedAt kernel.Moment // 0: it is not
+	Expired   bool
+}
+
+// Tokens lists tokens, newest first, also those that ended, of the member of a name or, where it is empty, of all.
+func (s *Service) Tokens(
+	ctx context.Context, a *rights.Actor, user string, before int64, limit int,
+) (list []TokenRow, next int64, err error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
+		list, next = nil, 0
+		where, args := "t.id < ?", []any{before}
+		if user != "" {
+			where += " AND t.user_id = (SELECT id FROM board_users WHERE username_key = ?)"
+			args = append(args, text.Fold(user))
+		}
+		err := c.All("SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0),"+
+			" COALESCE(t.last_used_at, 0), COALESCE(t.revoked_at, 0), t.user_id, u.username"+
+			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+where+" ORDER BY t.id DESC LIMIT ?",
+			append(args, limit+1), func(r store.Row) error {
+				var t TokenRow
+				var scopes string
+				err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User,
+					&t.UserName)
+				t.Scopes = rights.ScopesOf(strings.Fields(scopes))
+				t.Expired = t.ExpiresAt != 0 && t.ExpiresAt < s.Moment()
+				list = append(list, t)
+				return err
+			})
+		list, next = store.CutAt(list, limit, func(t TokenRow) int64 { return t.ID })
+		return err
+	})
+	return list, next, err
+}
+
+// IssueTokenFor makes a token of any member, and returns its text, which is not
+// kept.
+func (s *Service) IssueTokenFor(
+	ctx context.Context, a *rights.Actor, r accounts.TokenRequest,
+) (token string, err error) {
+	if err := s.rights.Administrator(a); err != nil {
+		return "", err
+	}
+	if err := accounts.CheckToken(r); err != nil {
+		return "", err
+	}
+	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
+		if token, err = s.accounts.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
+			return err
+		}
+		return s.rights.Note(c, a, "token.issue", kernel.Brief(r.User)+": "+kernel.Brief(r.Name)+", "+
+			strings.Join(rights.ScopesOf(r.Scopes), " "))
+	})
+	return token, err
+}
+
+// RevokeTokenFor ends a token of any member.
+func (s *Service) RevokeTokenFor(ctx context.Context, a *rights.Actor, id int64) error {
+	var lookup string
+	err := s.rights.Administer(ctx, a, func(c store.Conn) error {
+		var user, name string
+		err := c.Row("SELECT t.lookup, t.name, u.username FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id"+
+			" WHERE t.id = ? AND t.revoked_at IS NULL", id).
+			Scan(&lookup, &name, &user)
+		if err != nil {
+			return kernel.OrNotFound(err)
+		}
+		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.Moment(), id); err != nil {
+			return err
+		}
+		return s.rights.Note(c, a, "token.revoke", kernel.Brief(user)+": "+kernel.Brief(name))
+	})
+	s.accounts.ForgetTokens(lookup)
+	return err
+}

@@ -1,0 +1,33 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// NameClash is a member whose name looks like that of another, who has had it for
+// longer. Both keep their names.
+type NameClash struct{ Member, Like MemberRow }
+
+// maxClashes bounds the list of them.
+const maxClashes = 500
+
+// NameClashes lists members whose names look like another's.
+func (s *Service) NameClashes(ctx context.Context, a *rights.Actor) (list []NameClash, err error) {
+	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
+		list = nil
+		return c.All("SELECT DISTINCT u.id, u.username, u.state, u.joined_at, o.id, o.username, o.state, o.joined_at"+
+			" FROM board_names n JOIN board_users u ON u.id = n.user_id"+
+			" JOIN board_names h ON h.skeleton = n.skeleton AND h.clashes = 0 JOIN board_users o ON o.id = h.user_id"+
+			" WHERE n.clashes = 1 ORDER BY o.id, u.id LIMIT ?", []any{maxClashes}, func(r store.Row) error {
+			var clash NameClash
+			err := r.Scan(&clash.Member.ID, &clash.Member.Name, &clash.Member.State, &clash.Member.JoinedAt, &clash.Like.ID,
+				&clash.Like.Name, &clash.Like.State, &clash.Like.JoinedAt)
+			list = append(list, clash)
+			return err
+		})
+	})
+	return list, err
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+// SubscriptionInfo is a thread that a member follows.
+type SubscriptionInfo struct {
+	ThreadID  int64          `json:"threadId"`
+	Mode      string         `json:"mode"`
+	Title     *string        `json:"title"`
+	CreatedAt *kernel.Moment `json:"createdAt"`
+}
+
+func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
+	in := bodyIfAny(c)
+	mode, id := "instant", in.id("threadId")
+	if m := in.OptionalText("mode"); m != nil {
+		mode = *m
+	}
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.following.Subscribe(c.R.Context(), a, id, mode)
+}
+
+func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	id := in.id("threadId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.following.Unsubscribe(c.R.Context(), a, id)
+}
+
+// ViewSubscription returns a subscription as clients see it.
+func ViewSubscription(sub following.Subscription) SubscriptionInfo {
+	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.OrNull(sub.CreatedAt)}
+}
+
+func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
+	list, err := s.following.Subscriptions(c.R.Context(), a)
+	return envelope{each(list, ViewSubscription)}, err
+}
+
+// NotificationInfo tells a member of a post.
+type NotificationInfo struct {
+	ID            int64          `json:"id"`
+	Kind          string         `json:"kind"`
+	ThreadID      int64          `json:"threadId"`
+	ThreadTitle   string         `json:"threadTitle"`
+	PostID        int64          `json:"postId"`
+	ActorUsername string         `json:"actorUsername"`
+	CreatedAt     kernel.Moment  `json:"createdAt"`
+	ReadAt        *kernel.Moment `json:"readAt"`
+}
+
+// ViewNotification returns a notification as clients see it.
+func ViewNotification(n following.Notification) NotificationInfo {
+	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, n.Created, kernel.OrNull(n.Read)}
+}
+
+func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	after, most := in.page()
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	list, next, err := s.following.Notifications(c.R.Context(), a, after, most)
+	return page{each(list, ViewNotification), kernel.OrNull(next)}, err
+}
+
+func (s *service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) {
+	in := withBody(c)
+	upTo := in.Required("upTo")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	n, err := s.following.ReadNotifications(c.R.Context(), a, upTo)
+	return envelope{map[string]int64{"read": n}}, err
+}
+
+func (s *service) readThread(c *rest.Call, a *rights.Actor) (any, error) {
+	in := withBody(c)
+	post, id := in.Required("postId"), in.id("threadId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.following.MarkRead(c.R.Context(), a, id, post)
+}

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
+)
+
+func (s *service) postReport(c *rest.Call, a *rights.Actor) (any, error) {
+	in := withBody(c)
+	reason, id := in.Object.Text("reason"), in.id("postId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	report, err := s.posts.Report(c.R.Context(), a, id, reason)
+	return envelope{map[string]int64{"id": report, "postId": id}}, err
+}
+
+// HeldInfo is a post that waits for approval.
+type HeldInfo struct {
+	Reason      string           `json:"reason"`
+	ThreadTitle string           `json:"threadTitle"`
+	ForumID     int64            `json:"forumId"`
+	Post        content.PostInfo `json:"post"`
+}
+
+// viewHeld returns a held post as clients see it.
+func viewHeld(h posts.Held) HeldInfo {
+	return HeldInfo{h.Reason, h.Thread.Title, h.Thread.Forum, content.ViewPost(h.Post)}
+}
+
+func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	after, most := in.page()
+	forum := in.number("forum", 1)
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	list, next, err := s.posts.Queue(c.R.Context(), a, forum, after, most)
+	return page{each(list, viewHeld), kernel.OrNull(next)}, err
+}
+
+func (s *service) approve(c *rest.Call, a *rights.Actor) (any, error) {
+	return s.decide(c, a, s.posts.Approve)
+}
+
+func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) {
+	return s.decide(c, a, s.posts.Reject)
+}
+
+// decision settles a held post.
+type decision = func(ctx context.Context, a *rights.Actor, id int64, d posts.Decision) (posts.Settled, error)
+
+func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any, error) {
+	in := bodyIfAny(c)
+	reason, id, match := in.OptionalText("reason"), in.id("postId"), in.match()
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	done, err := decision(c.R.Context(), a, id, posts.Decision{Reason: orZero(reason), Match: match})
+	if err == nil {
+		c.Tell(done.Tag)
+	}
+	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
+}
+
+func (s *service) restore(c *rest.Call, a *rights.Actor) (any, error) {
+	in := noBody(c)
+	id := in.id("postId")
+	if err := in.finish(); err != nil {
+		return nil, err
+	}
+	done, err := s.posts.Restore(c.R.Context(), a, id)
+	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
+}

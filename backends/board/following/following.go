@@ -1,0 +1,125 @@
+// Package following is what members follow and have read: their subscriptions of threads and
+// forums, the notifications of new posts there, the queue of mails about them, and up to where
+// each member has read.
+package following
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Service is what the members of a board follow.
+type Service struct {
+	*kernel.Server
+	rights *rights.Service
+}
+
+// New returns what the members of a board follow.
+func New(board *kernel.Server, actors *rights.Service) *Service {
+	return &Service{Server: board, rights: actors}
+}
+
+// What a subscription can be of.
+const (
+	Thread = "thread"
+	Forum  = "forum"
+)
+
+// Modes are those of a subscription.
+var Modes = []string{"instant", "daily", "weekly", "none"}
+
+// Follow lets the actor follow a thread or forum in a mode.
+func (s *Service) Follow(c store.Conn, a *rights.Actor, target string, id int64, mode string) error {
+	before, err := Subscribed(c, a.ID(), target, id)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at)"+
+		" VALUES (?, ?, ?, ?, ?)"+
+		" ON CONFLICT (user_id, target, target_id) DO UPDATE SET mode = excluded.mode", a.ID(), target, id, mode, s.Moment())
+	if err != nil {
+		return err
+	}
+	return moveMail(c, a.ID(), target, id, before, mode, s.Now())
+}
+
+// Subscribe follows a thread.
+func (s *Service) Subscribe(ctx context.Context, a *rights.Actor, thread int64, mode string) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		t, err := content.ThreadFor(c, a, thread, "")
+		if err != nil {
+			return err
+		}
+		if !a.Has(t.Forum, rights.ForumSubscribe) {
+			return kernel.Forbidden("threadId", "no_permission", "you may not subscribe in this forum")
+		}
+		if !slices.Contains(Modes, mode) {
+			return kernel.Invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
+		}
+		return s.Follow(c, a, Thread, thread, mode)
+	})
+}
+
+// Unsubscribe ends to follow a thread.
+func (s *Service) Unsubscribe(ctx context.Context, a *rights.Actor, thread int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		if _, err := content.ThreadFor(c, a, thread, ""); err != nil {
+			return err
+		}
+		_, err := c.Exec("DELETE FROM board_subscriptions WHERE user_id = ? AND target = 'thread' AND target_id = ?",
+			a.ID(), thread)
+		return err
+	})
+}
+
+// Subscription is a thread that a member follows.
+type Subscription struct {
+	Thread    *content.Thread
+	Mode      string
+	CreatedAt kernel.Moment
+}
+
+// MaxSubscriptions bounds the list of them.
+const MaxSubscriptions = 1000
+
+// Subscriptions lists the threads that the actor follows and sees.
+func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) (list []Subscription, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		list = nil
+		var all []Subscription
+		err := c.All("SELECT "+content.ThreadColumns+", s.mode, s.created_at FROM board_subscriptions s"+
+			" JOIN board_threads t ON t.id = s.target_id"+
+			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?",
+			[]any{a.ID(), MaxSubscriptions}, func(r store.Row) error {
+				var sub Subscription
+				t, err := content.ScanThread(content.Tail{Row: r, More: []any{&sub.Mode, &sub.CreatedAt}})
+				sub.Thread = t
+				all = append(all, sub)
+				return err
+			})
+		for _, sub := range all {
+			if a.Sees(sub.Thread.Forum, sub.Thread.Author, sub.Thread.Author, sub.Thread.Visibility) {
+				list = append(list, sub)
+			}
+		}
+		return err
+	})
+	return list, err
+}
+
+// Subscribed returns the mode of a subscription. It is empty where there is none.
+func Subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
+	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?",
+		user, target, id).Scan(&mode)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return mode, err
+}

@@ -1,0 +1,116 @@
+package following
+
+import (
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// queueMail notes who is to be mailed of a post, with the post itself. What
+// waits for the same thread already is widened. A post that was held until now may be in the
+// midst of it, so that the row stays as it is but for created_at: by that a mailing that is on its
+// way knows that there is one more (see mails.MailSent).
+func (s *Service) queueMail(
+	c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, to audience,
+) error {
+	now := s.Now()
+	return c.Later("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
+		" created_at)"+
+		" SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
+		" CASE s.mode WHEN 'daily' THEN CAST(? AS BIGINT) WHEN 'weekly' THEN CAST(? AS BIGINT)"+
+		" ELSE CAST(? AS BIGINT) END, CAST(? AS BIGINT)"+
+		" FROM board_subscriptions s JOIN board_users u ON u.id = s.user_id"+
+		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email_confirmed = 1"+to.sql()+
+		" ORDER BY s.user_id"+
+		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
+		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id"+
+		" ELSE board_mails.first_post_id END,"+
+		" created_at = CASE WHEN excluded.first_post_id BETWEEN board_mails.first_post_id AND board_mails.last_post_id"+
+		" THEN excluded.created_at ELSE board_mails.created_at END,"+
+		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id"+
+		" ELSE board_mails.last_post_id END",
+		append([]any{
+			target, thread, post, post, MailDue("daily", now).UnixMicro(), MailDue("weekly", now).UnixMicro(), MailDue("instant",
+				now).UnixMicro(), now.UnixMicro(),
+			target, id, a.ID(),
+		}, to.args()...)...)
+}
+
+// moveMail lets what waits to be mailed go with the mode in which a thread or forum is followed
+// from now on: nobody looks for it in the mode of before.
+func moveMail(c store.Conn, user int64, target string, id int64, from, to string, now time.Time) error {
+	if from == to || !mailed(from) || !mailed(to) {
+		return nil
+	}
+	waiting, args := "m.user_id = ? AND m.mode = ? AND m.thread_id = ?", []any{user, from, id}
+	if target == "forum" { // what stays is followed as a thread in that mode, too
+		waiting = "m.user_id = ? AND m.mode = ? AND m.source = 'forum' AND EXISTS (SELECT 1 FROM board_threads t" +
+			" WHERE t.id = m.thread_id AND t.forum_id = ?)" +
+			" AND NOT EXISTS (SELECT 1 FROM board_subscriptions s WHERE s.user_id = m.user_id AND s.target = 'thread'" +
+			" AND s.target_id = m.thread_id AND s.mode = m.mode)"
+	}
+	_, err := c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
+		" created_at)"+
+		" SELECT m.user_id, ?, m.source, m.thread_id, m.first_post_id, m.last_post_id, CAST(? AS BIGINT), m.created_at"+
+		" FROM board_mails m WHERE "+waiting+
+		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
+		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id"+
+		" ELSE board_mails.first_post_id END,"+
+		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id"+
+		" ELSE board_mails.last_post_id END",
+		append([]any{to, MailDue(to, now).UnixMicro()}, args...)...)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("DELETE FROM board_mails WHERE id IN (SELECT m.id FROM board_mails m WHERE "+waiting+")", args...)
+	return err
+}
+
+// mailed reports whether there are mails in a mode.
+func mailed(mode string) bool { return mode != "" && mode != "none" }
+
+// digestHour is when digests are sent, UTC; those of a week on Mondays.
+const digestHour = 6
+
+// InstantDelay is how long an instant mail waits for further posts.
+const InstantDelay = 15 * time.Second
+
+// MailDue returns when posts of now are to be mailed in a mode.
+func MailDue(mode string, now time.Time) time.Time {
+	if mode != "daily" && mode != "weekly" {
+		return now.Add(InstantDelay)
+	}
+	now = now.UTC()
+	due := time.Date(now.Year(), now.Month(), now.Day(), digestHour, 0, 0, 0, time.UTC)
+	for !due.After(now) || mode == "weekly" && due.Weekday() != time.Monday {
+		due = due.AddDate(0, 0, 1)
+	}
+	return due
+}
+
+// MailLater mails of a post that an edit held after its followers were told, but before they
+// were mailed: the mail went out without it.
+func (s *Service) MailLater(c store.Conn, t *content.Thread, p *content.Post) error {
+	var edited kernel.Moment
+	err := c.Row("SELECT COALESCE(max(edited_at), 0) FROM board_post_revisions WHERE post_id = ?", p.ID).Scan(&edited)
+	if err != nil {
+		return err
+	}
+	to := audience{}
+	for _, mode := range Modes {
+		if mailed(mode) && edited > 0 && edited < kernel.MomentOf(MailDue(mode, p.Created.Time())) {
+			to.modes = append(to.modes, mode)
+		}
+	}
+	if len(to.modes) == 0 {
+		return nil
+	}
+	a := &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}
+	if err := s.queueMail(c, a, t.ID, p.ID, "thread", t.ID, to); err != nil || p.Number > 1 {
+		return err
+	}
+	return s.queueMail(c, a, t.ID, p.ID, "forum", t.Forum, to)
+}

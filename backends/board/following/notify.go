@@ -1,0 +1,161 @@
+package following
+
+import (
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Notify tells those who follow the thread of a visible post, and those who
+// follow the forum of one that starts a thread. Who may not see it any more when
+// they look is not shown it then. In a held thread only those who see it are
+// told; CatchUp tells the others.
+func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post int64, starts bool) error {
+	to := audience{}
+	if t.Visibility != rights.Visible {
+		var err error
+		if to, err = s.seeing(c, t); err != nil {
+			return err
+		}
+	}
+	if err := s.notifyFollowers(c, a, t, post, "reply", "thread", t.ID, to); err != nil || !starts {
+		return err
+	}
+	return s.notifyFollowers(c, a, t, post, "thread", "forum", t.Forum, audience{})
+}
+
+// audience are the members who are told, of those who follow.
+type audience struct {
+	some  bool // those of ids; false: all
+	ids   []any
+	modes []any // in which they follow; none: all
+}
+
+// sql returns a condition on board_subscriptions s. Its arguments are those of args.
+func (a audience) sql() (condition string) {
+	if a.some {
+		condition = " AND s.user_id IN (" + kernel.Marks(len(a.ids)) + ")"
+	}
+	if len(a.modes) > 0 {
+		condition += " AND s.mode IN (" + kernel.Marks(len(a.modes)) + ")"
+	}
+	return condition
+}
+
+func (a audience) args() []any { return slices.Concat(a.ids, a.modes) }
+
+const (
+	// followersSeeing bounds how many followers of a thread that is or was held
+	// are looked at one by one.
+	followersSeeing = 1000
+	// caughtUp bounds of how many replies in a thread that was held is told.
+	caughtUp = 100
+)
+
+// seeing returns the followers of a held thread who see it nevertheless.
+func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
+	to := audience{some: true}
+	access := s.rights.LastAccess()
+	if access == nil {
+		return to, nil
+	}
+	var users []*rights.User
+	err := c.All("SELECT f.user_id, COALESCE(g.group_id, 0) FROM (SELECT user_id FROM board_subscriptions"+
+		" WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?) f"+
+		" LEFT JOIN board_user_groups g ON g.user_id = f.user_id ORDER BY f.user_id, g.group_id",
+		[]any{t.ID, followersSeeing}, func(r store.Row) error {
+			var user, group int64
+			err := r.Scan(&user, &group)
+			if n := len(users); n == 0 || users[n-1].ID != user {
+				users = append(users, &rights.User{ID: user})
+			}
+			if last := users[len(users)-1]; group != 0 {
+				last.Groups = append(last.Groups, group)
+			}
+			return err
+		})
+	for _, u := range users {
+		if f := access.Of(u.ID, u.Groups).Forums[t.Forum]; (&rights.Actor{User: u}).Admits(f.Visible, f.Mask, t.Author,
+			t.Author, t.Visibility) {
+			to.ids = append(to.ids, u.ID)
+		}
+	}
+	return to, err
+}
+
+// CatchUp tells those who follow a thread that was held of the replies that they
+// were not told of.
+func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
+	if t.Replies == 0 {
+		return nil
+	}
+	var replies []*content.Post
+	err := c.All("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0"+
+		" AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?",
+		[]any{t.ID, s.Now().Add(-KeepNotifications).UnixMicro(), caughtUp}, func(r store.Row) error {
+			p, err := content.ScanPost(r)
+			replies = append(replies, p)
+			return err
+		})
+	if err != nil || len(replies) == 0 {
+		return err
+	}
+	type pair struct{ user, post int64 }
+	told := make(map[pair]bool)
+	err = c.All("SELECT n.user_id, n.post_id FROM board_subscriptions s"+
+		" JOIN board_notifications n ON n.user_id = s.user_id"+
+		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND n.thread_id = ? AND n.post_id >= ?",
+		[]any{t.ID, t.ID, replies[len(replies)-1].ID}, func(r store.Row) error {
+			var p pair
+			err := r.Scan(&p.user, &p.post)
+			told[p] = true
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	since := make(map[int64]kernel.Moment) // when followers began to follow
+	err = c.All("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
+		" AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.ID, followersSeeing}, func(r store.Row) error {
+		var user int64
+		var at kernel.Moment
+		err := r.Scan(&user, &at)
+		since[user] = at
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range slices.Backward(replies) {
+		to := audience{some: true}
+		for user, at := range since {
+			if at <= p.Created && !told[pair{user, p.ID}] {
+				to.ids = append(to.ids, user)
+			}
+		}
+		if err := s.notifyFollowers(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID, "reply",
+			"thread", t.ID, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) notifyFollowers(
+	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience,
+) error {
+	if to.some && len(to.ids) == 0 {
+		return nil
+	}
+	err := c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
+		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ?"+
+		" AND mode <> 'none' AND user_id <> ?"+to.sql(),
+		append([]any{kind, t.ID, post, a.User.Name, s.Moment(), target, id, a.ID()}, to.args()...)...)
+	if err != nil {
+		return err
+	}
+	return s.queueMail(c, a, t.ID, post, target, id, to)
+}

@@ -1,0 +1,69 @@
+package following
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// NoteRead notes up to which post the actor has read a thread, and when: who looks at an earlier
+// page does not see there what has come behind it meanwhile.
+func (s *Service) NoteRead(c store.Conn, a *rights.Actor, thread, post int64) error {
+	return c.Later("INSERT INTO board_thread_reads (user_id, thread_id, last_read_post_id, read_at) VALUES (?, ?, ?, ?)"+
+		" ON CONFLICT (user_id, thread_id) DO UPDATE"+
+		" SET last_read_post_id = CASE WHEN excluded.last_read_post_id > board_thread_reads.last_read_post_id"+
+		" THEN excluded.last_read_post_id ELSE board_thread_reads.last_read_post_id END,"+
+		" read_at = CASE WHEN excluded.last_read_post_id >= board_thread_reads.last_read_post_id THEN excluded.read_at"+
+		" ELSE board_thread_reads.read_at END", a.ID(), thread, post, s.Moment())
+}
+
+// MarkRead notes up to which post the actor has read a thread, and that it has seen what
+// it was told of until there.
+func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post int64) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		t, err := content.ThreadFor(c, a, thread, "")
+		if err != nil {
+			return err
+		}
+		if post < 1 {
+			return kernel.Invalid("postId", "unknown", "postId must be the id of a post")
+		}
+		if err := s.NoteRead(c, a, thread, min(post, t.Last)); err != nil {
+			return err
+		}
+		_, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE "+toldOf, s.Moment(), a.ID(), maxUnseen, thread,
+			post)
+		return err
+	})
+}
+
+// MarkForumRead notes that the actor has read a forum until now, or with 0 all forums.
+func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, in int64) error {
+	if a.User == nil || in != 0 && !a.In(in).Visible {
+		return kernel.NotFound()
+	}
+	forums := []int64{in}
+	if in == 0 {
+		forums = forums[:0]
+		for _, id := range slices.Sorted(maps.Keys(a.Rights.Forums)) {
+			if a.In(id).Visible {
+				forums = append(forums, id)
+			}
+		}
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		for _, id := range forums {
+			_, err := c.Exec("INSERT INTO board_forum_reads (user_id, forum_id, read_at) VALUES (?, ?, ?)"+
+				" ON CONFLICT (user_id, forum_id) DO UPDATE SET read_at = excluded.read_at", a.ID(), id, s.Moment())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

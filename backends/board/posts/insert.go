@@ -1,0 +1,131 @@
+package posts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/internal/idempotency"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// insert adds a post to its thread, with its files and everything that counts it but
+// the forum.
+func (s *Service) insert(
+	c store.Conn, a *rights.Actor, t *content.Thread, w writing, files []*attachments.Received,
+) (id int64, err error) {
+	if id, err = insertID(c, a, t, w, len(files) > 0); err != nil {
+		return 0, err
+	}
+	if err := announce(c, a, t, id, files, w.now); err != nil {
+		return 0, err
+	}
+	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message,"+
+		" message_html, render_version, body_hash, created_at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		t.ID, id, t.Next, kernel.Null(a.ID()), a.User.Name, w.visibility, w.text, w.html, markup.Version, w.hash, w.now)
+	if err != nil {
+		return 0, err
+	}
+	starts := t.Next == 1
+	if err := search.Index(c, id, starts, t.Title, w.text); err != nil {
+		return 0, err
+	}
+	s.search.CountWords()
+	shown := int64(kernel.Bool(w.visibility == rights.Visible))
+	switch {
+	case starts:
+		err = c.Later("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?",
+			id, id, t.ID)
+	case shown == 1:
+		err = c.Later("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id ="+
+			" ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
+			id, a.User.Name, max(w.now, t.LastAt), t.ID)
+	default:
+		err = c.Later("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.ID)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if shown == 1 && t.Visibility == rights.Visible {
+		if err := content.CountPosts(c, a.ID(), t.Forum, 1); err != nil {
+			return 0, err
+		}
+	}
+	if shown == 1 && w.followed {
+		if err := s.following.Notify(c, a, t, id, starts); err != nil {
+			return 0, err
+		}
+	}
+	p := &content.Post{ID: id, Number: t.Next, Author: a.ID(), AuthorName: a.User.Name, Visibility: w.visibility}
+	if err := s.emitPosted(c, t, p, w.held); err != nil {
+		return 0, err
+	}
+	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?",
+		shown, w.now, a.ID())
+	return id, err
+}
+
+// insertID gives a post its id; at once where rows that refer to it follow.
+func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnce bool) (int64, error) {
+	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
+		" created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	values := []any{
+		kernel.Null(w.id), t.ID, t.Forum, kernel.Null(a.ID()), w.visibility,
+		sql.NullString{String: w.held, Valid: w.held != ""},
+		w.now,
+	}
+	if w.id != 0 && !atOnce {
+		return w.id, c.Later(statement, values...)
+	}
+	var id int64
+	err := c.Row(statement+" RETURNING id", values...).Scan(&id)
+	return id, err
+}
+
+// conclude ends the transaction of a post: it subscribes the author, marks the
+// author's own post as read, and last counts the post in the forum.
+func (s *Service) conclude(
+	c store.Conn, a *rights.Actor, t *content.Thread, post int64, w writing, subscribe bool,
+) error {
+	if subscribe && a.Has(t.Forum, rights.ForumSubscribe) {
+		if err := s.following.Follow(c, a, following.Thread, t.ID, "instant"); err != nil {
+			return err
+		}
+	}
+	if err := s.following.NoteRead(c, a, t.ID, post); err != nil || w.visibility != rights.Visible ||
+		t.Visibility != rights.Visible {
+		return err
+	}
+	return content.Count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)
+}
+
+// turnOf is what those who write wait for each other for: the thread that they reply
+// in, or the author of new ones.
+type turnOf struct{ thread, author int64 }
+
+// once runs a write that a client may send again under the same key.
+//
+// Its transaction is read committed: it holds the key, then the thread, then the
+// author before it decides by what they are, so no race that counts is lost
+// unnoticed, and none is lost for what happens in other threads.
+func (s *Service) once(
+	ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error),
+) (done Posted, err error) {
+	err = s.Write(store.InTurn(store.ReleaseEarly(store.ReadCommitted(ctx)), turn), func(c store.Conn) (err error) {
+		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
+		if errors.Is(err, idempotency.ErrMismatch) {
+			return kernel.Invalid(idempotency.Header, "idempotency_mismatch",
+				"this Idempotency-Key was used for another request")
+		}
+		return err
+	})
+	return done, err
+}

@@ -1,0 +1,221 @@
+package posts
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// ThreadChange is what may be changed of a thread; nil stays.
+type ThreadChange struct {
+	Title  *string
+	Prefix *int64 // 0: none
+	Locked *bool
+	Sticky *bool
+	Forum  *int64
+}
+
+// Change changes a thread.
+func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change ThreadChange) error {
+	access, err := s.rights.CurrentAccess(ctx)
+	if err != nil {
+		return err
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		t, err := content.ThreadFor(c, a, id, c.Lock())
+		if err != nil {
+			return err
+		}
+		if err := a.CheckSuspended(s.Moment()); err != nil {
+			return err
+		}
+		f, err := content.ForumFor(c, a, t.Forum)
+		if err != nil {
+			return err
+		}
+		target, err := s.mayChange(c, a, f, t, change)
+		if err != nil {
+			return err
+		}
+		return s.change(c, a, access, f, target, t, change)
+	})
+}
+
+// mayChange checks every part before any is done, and returns the forum that
+// the thread goes to. It is nil where the thread stays.
+func (s *Service) mayChange(
+	c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, change ThreadChange,
+) (target *content.Forum, err error) {
+	no := func(field string) error {
+		return kernel.Forbidden(field, "no_permission", "you may not change this of the thread")
+	}
+	if change.Title != nil || change.Prefix != nil {
+		owner := a.Owns(t.Author) && a.Has(t.Forum, rights.PostEditOwn) && (!t.Locked && f.Open ||
+			a.Has(t.Forum, rights.LockBypass)) &&
+			!s.windowClosed(a, f, &content.Post{Created: t.Created}, s.Moment())
+		if !a.Has(t.Forum, rights.ThreadEditTitle) && !owner {
+			return nil, no("title")
+		}
+	}
+	if change.Locked != nil && !a.Has(t.Forum, rights.ThreadLock) {
+		return nil, no("isLocked")
+	}
+	if change.Sticky != nil && !a.Has(t.Forum, rights.ThreadStick) {
+		return nil, no("isSticky")
+	}
+	if change.Forum == nil || *change.Forum == t.Forum {
+		return nil, nil
+	}
+	if !a.Has(t.Forum, rights.ThreadMove) {
+		return nil, no("forumId")
+	}
+	if target, err = content.ForumFor(c, a, *change.Forum); kernel.NotFoundErr(err) {
+		return nil, kernel.Invalid("forumId", "unknown", "there is no forum that you see by that id")
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case target.Kind != "forum":
+		return nil, kernel.Invalid("forumId", "not_a_forum", "a "+target.Kind+" holds no threads")
+	case !a.Has(target.ID, rights.ThreadPost):
+		return nil, no("forumId")
+	}
+	return target, nil
+}
+
+func (s *Service) change(
+	c store.Conn, a *rights.Actor, access *rights.Access, f, target *content.Forum, t *content.Thread, change ThreadChange,
+) error {
+	if change.Title != nil {
+		if err := s.retitle(c, a, f, t, *change.Title); err != nil {
+			return err
+		}
+	}
+	home := f
+	if target != nil {
+		home = target
+	}
+	id := t.Prefix
+	if change.Prefix != nil {
+		id = *change.Prefix
+	}
+	if change.Prefix != nil || target != nil {
+		if err := checkPrefix(access, home, id); err != nil {
+			return err
+		}
+		if _, err := c.Exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", kernel.Null(id), t.ID); err != nil {
+			return err
+		}
+	}
+	for _, flag := range []struct {
+		to             *bool
+		column, action string
+		right          rights.Mask
+	}{
+		{change.Locked, "is_locked", "thread.lock", rights.ThreadLock},
+		{change.Sticky, "is_sticky", "thread.stick", rights.ThreadStick},
+	} {
+		if flag.to == nil {
+			continue
+		}
+		if err := s.rights.Logged(c, a, flag.action, flag.right, t.Forum, t.ID, 0,
+			kernel.Itoa(int64(kernel.Bool(*flag.to)))); err != nil {
+			return err
+		}
+		if _, err := c.Exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?",
+			kernel.Bool(*flag.to), t.ID); err != nil {
+			return err
+		}
+	}
+	if target == nil {
+		return nil
+	}
+	if err := s.rights.Logged(c, a, "thread.move", rights.ThreadMove, t.Forum, t.ID, 0, "to forum "+
+		kernel.Itoa(target.ID)); err != nil {
+		return err
+	}
+	return move(c, t, target.ID)
+}
+
+// retitle gives a thread another title: a part of its first post, which is held
+// where an edit would be.
+func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, text string) error {
+	given, err := a.Rights.Settings.CheckTitle(text)
+	if err != nil {
+		return err
+	}
+	title, err := filteredTitle(a, given)
+	if err != nil || title == t.Title {
+		return err
+	}
+	if err := s.spendEdit(c, a, f, s.Moment()); err != nil {
+		return err
+	}
+	detail := ""
+	if !a.Owns(t.Author) {
+		detail = "was: " + t.Title
+	}
+	if err := s.rights.Logged(c, a, "thread.edit", rights.ThreadEditTitle, t.Forum, t.ID, 0, detail); err != nil {
+		return err
+	}
+	if _, err := c.Exec("UPDATE board_threads SET title = ?, slug = ? WHERE id = ?",
+		title, kernel.Slug(title), t.ID); err != nil {
+		return err
+	}
+	t.Title = title
+	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
+		" AND p.id = ?", t.ID, t.First))
+	if err != nil {
+		return err
+	}
+	if err := search.Index(c, p.ID, true, title, p.Message); err != nil {
+		return err
+	}
+	if p.Visibility != rights.Visible || !heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) ||
+		a.Rights.Access.Words.Holds(title)) {
+		return nil
+	}
+	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
+}
+
+// move puts a thread and its posts into another forum.
+func move(c store.Conn, t *content.Thread, to int64) error {
+	from := t.Forum
+	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.ID); err != nil {
+		return err
+	}
+	for _, statement := range []string{
+		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
+		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
+		// for the moderators there
+		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
+		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
+	} {
+		if _, err := c.Exec(statement, to, t.ID); err != nil {
+			return err
+		}
+	}
+	if t.Visibility == rights.Visible {
+		// In order, the authors' rows first, so that moves and posts do not lock each
+		// other out.
+		forums := []int64{min(from, to), max(from, to)}
+		sign := map[int64]int64{from: -1, to: 1}
+		for _, id := range forums {
+			if err := content.CountThread(c, t.ID, id, sign[id]); err != nil {
+				return err
+			}
+		}
+		for _, id := range forums {
+			if err := content.Count(c, id, t.ID, sign[id], sign[id]*(1+t.Replies)); err != nil {
+				return err
+			}
+		}
+	}
+	t.Forum = to
+	return nil
+}

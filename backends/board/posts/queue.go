@@ -1,0 +1,99 @@
+package posts
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Held is a post of the queue.
+type Held struct {
+	Post    *content.Post
+	Thread  *content.Thread
+	Reason  string
+	Files   Files  // but for the images in its text
+	Version string // for a Decision
+}
+
+// Files are files at a post.
+type Files []attachments.Attachment
+
+// Queue lists held posts, oldest first, of one forum or (0) of all in which the
+// actor may approve.
+func (s *Service) Queue(
+	ctx context.Context, a *rights.Actor, in, after int64, limit int,
+) (list []Held, next int64, err error) {
+	forums, err := s.Moderated(ctx, a, in)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = s.Read(ctx, func(c store.Conn) error {
+		list, next, err = queue(c, a, forums, after, limit)
+		return err
+	})
+	return list, next, err
+}
+
+func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int) (list []Held, next int64, err error) {
+	type entry struct {
+		id, thread int64
+		reason     string
+	}
+	var entries []entry
+	for _, id := range forums {
+		err := c.All(queueOfForum().SQL(c.Dialect()), []any{id, after, limit + 1}, func(r store.Row) error {
+			var e entry
+			err := r.Scan(&e.id, &e.thread, &e.reason)
+			entries = append(entries, e)
+			return err
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	kernel.SortBy(entries, func(e entry) int64 { return e.id })
+	entries, next = store.CutAt(entries, limit, func(e entry) int64 { return e.id })
+	for _, e := range entries {
+		t, p, err := content.PostByID(c, a, e.id, "")
+		if kernel.NotFoundErr(err) {
+			continue // settled meanwhile
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		files, err := attachments.Of(c, p.ID)
+		if err != nil {
+			return nil, 0, err
+		}
+		listed := attachments.NotPlaced(files, content.ViewPost(p).MessageHTML)
+		list = append(list, Held{p, t, e.reason, listed, heldVersion(t, p, files)})
+	}
+	return list, next, nil
+}
+
+// Moderated returns the forums whose queue, reports and log the actor may see: the one that is asked for, or
+// with 0 all in which it may approve.
+func (s *Service) Moderated(ctx context.Context, a *rights.Actor, in int64) (forums []int64, err error) {
+	access, err := s.rights.CurrentAccess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range access.Order {
+		if f := a.In(id); f.Visible && f.Mask.Has(rights.ContentApprove) && (in == 0 || in == id) {
+			forums = append(forums, id)
+		}
+	}
+	switch {
+	case len(forums) > 0:
+		return forums, nil
+	case in != 0 && !a.In(in).Visible:
+		return nil, kernel.NotFound()
+	case in != 0:
+		return nil, kernel.Forbidden("forum", "no_permission", "you may not approve in this forum")
+	}
+	return nil, kernel.Forbidden("forum", "no_permission", "you may not approve in any forum")
+}

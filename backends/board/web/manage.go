@@ -1,0 +1,100 @@
+package web
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+)
+
+// manageForm is what may be changed of a thread.
+type manageForm struct {
+	*posts.Reading
+	Forums []content.ForumInfo
+	Title  string
+	Prefix int64
+	Target int64
+}
+
+func (c *call) manageForm() (*manageForm, error) {
+	reading, err := c.Posts.ReadThread(c.Context(), c.actor, c.ID("threadId"), 0, 1)
+	if err != nil {
+		return nil, err
+	}
+	form := &manageForm{Reading: reading, Title: reading.Thread.Title, Target: reading.Thread.ForumID}
+	if reading.Thread.Prefix != nil {
+		form.Prefix = reading.Thread.Prefix.ID
+	}
+	form.Forums, err = c.Posts.Forums(c.Context(), c.actor)
+	return form, err
+}
+
+func (c *call) manage() error {
+	form, err := c.manageForm()
+	if err != nil {
+		return err
+	}
+	return c.Show("manage", "Manage thread", form)
+}
+
+// change changes what the form has: its buttons send one part each.
+func (c *call) change() error {
+	form, err := c.manageForm()
+	if err != nil {
+		return err
+	}
+	var change posts.ThreadChange
+	notice := "The thread is changed."
+	yes, no := true, false
+	switch c.Form.Text("do") {
+	case "lock":
+		change.Locked, notice = &yes, "The thread is locked."
+	case "unlock":
+		change.Locked, notice = &no, "The thread is open again."
+	case "stick":
+		change.Sticky, notice = &yes, "The thread stays at the top of its forum."
+	case "unstick":
+		change.Sticky, notice = &no, "The thread takes its turn again."
+	case "title":
+		form.Title = c.Form.Text("title")
+		change.Title = &form.Title
+		form.Prefix = c.Form.Number("prefixId")
+		change.Prefix = &form.Prefix
+	case "move":
+		form.Target = c.Form.Number("forumId")
+		change.Forum, notice = &form.Target, "The thread is moved."
+	default:
+		return pages.NotFound()
+	}
+	if err := c.Form.Err(); err != nil {
+		return err
+	}
+	if err := c.Posts.Change(c.Context(), c.actor, form.Thread.ID, change); err != nil {
+		return c.ShowForm(err, "manage", "Manage thread", form)
+	}
+	return c.Redirect("/threads/"+itoa(form.Thread.ID), notice)
+}
+
+func (c *call) subscribe() error {
+	id := c.ID("threadId")
+	return c.follow("/threads/"+itoa(id), "You follow this thread.", "You do not follow this thread any more.",
+		func(mode string) error {
+			if mode == "off" {
+				return c.Following.Unsubscribe(c.Context(), c.actor, id)
+			}
+			return c.Following.Subscribe(c.Context(), c.actor, id, mode)
+		})
+}
+
+// follow changes how somebody is told of what is at a path, and leads there or to
+// the list that the form is on.
+func (c *call) follow(path, follows, ends string, set func(mode string) error) error {
+	mode := c.Form.Text("mode")
+	err := set(mode)
+	switch {
+	case c.Form.Flag("list"):
+		return c.Then(err, "/account/subscriptions", "Saved.")
+	case mode == "off" || mode == "none":
+		return c.Then(err, path, ends)
+	}
+	return c.Then(err, path, follows)
+}

@@ -1,0 +1,90 @@
+package board
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
+	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/webhook"
+)
+
+// shared is what all servers of one board have in common, whatever their options.
+type shared struct {
+	words   *search.Words
+	views   *posts.Views
+	strips  *semaphore.Weighted // bounds how many images are rewritten at once
+	tokens  *accounts.Tokens
+	looks   *rights.LookLog
+	flushes *semaphore.Weighted    // held by the one who flushes
+	secret  atomic.Pointer[[]byte] // signs cursors and forms; nil until the board is ready
+	prepare sync.Mutex             // guards end, and making the secret
+	end     func()                 // ends the work in the background; nil before it has begun
+}
+
+// newShared returns what a board begins with.
+func newShared(now func() time.Time) *shared {
+	return &shared{
+		words: search.NewWords(), views: posts.NewViews(), strips: attachments.NewStrips(), tokens: accounts.NewTokens(),
+		looks: rights.NewLookLog(now), flushes: semaphore.NewWeighted(1),
+	}
+}
+
+// wire makes the rooms of a board. Each stands on the kernel and is given the rooms below it.
+func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logger, now func() time.Time) *Server {
+	k := kernel.New(db, options, logger, now, func() []byte { return *common.secret.Load() })
+
+	s := &Server{kernel: k, shared: common}
+	s.Rights = rights.New(k, common.looks)
+	s.Attachments = attachments.New(k, common.strips)
+	s.Following = following.New(k, s.Rights)
+	s.Search = search.New(k, common.words)
+	s.Posts = posts.New(k, posts.Options{
+		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Views: common.views,
+	})
+	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
+	s.Mails = mails.New(k, s.Rights)
+	s.Admin = admin.New(k, admin.Options{Rights: s.Rights, Posts: s.Posts, Accounts: s.Accounts})
+	s.seeds = seed.New(k, s.Accounts)
+	return s
+}
+
+// Pages returns the board as pages for people.
+func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
+	return web.New(s.kernel, web.Rooms{
+		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts,
+		Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Ready: s.Ready,
+	}, options, logger)
+}
+
+// Work returns what the jobs of the board work on, webhooks being delivered and mails sent as told.
+func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap.Logger) *jobs.Work {
+	return &jobs.Work{
+		Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin,
+		Ready: s.Ready, Purge: s.Purge, Webhooks: webhooks, Mail: mailer, Logger: logger,
+	}
+}
+
+// API returns the board as a JSON API.
+func (s *Server) API() *api.API {
+	return api.New(s.kernel, api.Options{
+		Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts,
+	})
+}
