@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
@@ -45,8 +45,8 @@ func TestBackup(t *testing.T) {
 					table = "public." + table
 				}
 				var state string
-				err := first.db.QueryRowContext(t.Context(), "SELECT value FROM "+table+" WHERE name = '"+posts.SettingIndexed+"'").Scan(&state)
-				if err == nil && state != posts.IndexedAll {
+				err := first.db.QueryRowContext(t.Context(), "SELECT value FROM "+table+" WHERE name = '"+search.SettingIndexed+"'").Scan(&state)
+				if err == nil && state != search.IndexedAll {
 					err = fmt.Errorf("it is at post %s", state)
 				}
 				return err

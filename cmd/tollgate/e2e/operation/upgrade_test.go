@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
@@ -141,7 +141,7 @@ func (e *earlier) counts(engine string) map[string]int {
 		var n int
 		query := "SELECT count(*) FROM " + name
 		if strings.TrimPrefix(name, "public.") == "board_settings" { // but for how far the jobs of a newer version are
-			query += " WHERE name NOT IN ('" + posts.SettingIndexed + "', '" + accounts.SettingNames + "')"
+			query += " WHERE name NOT IN ('" + search.SettingIndexed + "', '" + accounts.SettingNames + "')"
 		}
 		if err := e.db.QueryRowContext(e.T.Context(), query).Scan(&n); err != nil {
 			e.T.Fatalf("%s: %v", name, err)
