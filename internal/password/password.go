@@ -6,6 +6,7 @@
 package password
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -93,7 +94,10 @@ func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, e
 // comparison returns a function that reports whether a text is the one that was stored.
 // It hashes the text in any case.
 func (h Hasher) comparison(stored string) func(text string) bool {
-	if Imported(stored) {
+	if f, ok := parseForeign(stored); ok {
+		return func(text string) bool { return subtle.ConstantTimeCompare(f.sum, f.derive([]byte(text))) == 1 }
+	}
+	if isBcrypt(stored) {
 		return func(text string) bool {
 			return bcrypt.CompareHashAndPassword([]byte(stored), []byte(text)) == nil && len(text) <= maxBcrypt
 		}
@@ -106,15 +110,26 @@ func (h Hasher) comparison(stored string) func(text string) bool {
 }
 
 // Stale reports whether a stored password was hashed with other parameters than new
-// ones are, or by bcrypt, and is to be hashed again when it is known, at a login.
+// ones are, or by another program, and is to be hashed again when it is known, at a login.
 func (h Hasher) Stale(stored string) bool {
 	s, ok := parse(stored)
-	return ok && s.Params != h.params() || Imported(stored)
+	return ok && (s.Params != h.params() || len(s.sum) != sumSize) || Imported(stored)
 }
 
-// Imported reports whether a stored form is one of bcrypt ($2a$, $2b$, $2y$) that Verify
-// takes: its cost is 10 to 16.
+// Imported reports whether a stored form is one of other programs that Verify takes: bcrypt ($2a$,
+// $2b$, $2y$) with a cost from 10 to 16, PBKDF2 or scrypt; see parseForeign.
 func Imported(stored string) bool {
+	_, ok := parseForeign(stored)
+	return ok || isBcrypt(stored)
+}
+
+// Known reports whether Verify takes a stored form.
+func Known(stored string) bool {
+	_, ok := parse(stored)
+	return ok || Imported(stored)
+}
+
+func isBcrypt(stored string) bool {
 	if len(stored) != bcryptSize || stored[:2] != "$2" || !strings.Contains("aby", stored[2:3]) || stored[3] != '$' {
 		return false
 	}
@@ -154,9 +169,10 @@ type sum struct {
 	salt, sum []byte
 }
 
-// of is the sum of a password with the salt and the parameters of s.
+// of returns the sum of a password with the salt and the parameters of s, as long as its sum is, or
+// sumSize where it has none yet.
 func (s sum) of(password string) []byte {
-	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes, sumSize)
+	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes, uint32(cmp.Or(len(s.sum), sumSize))) //nolint:gosec // of at most maxForeignSum
 }
 
 func (s sum) String() string {
@@ -177,5 +193,5 @@ func parse(stored string) (s sum, ok bool) {
 		return s, false
 	}
 	s.sum, err = base64.RawStdEncoding.DecodeString(parts[5])
-	return s, err == nil && len(s.sum) == sumSize
+	return s, err == nil && len(s.salt) <= maxSalt && len(s.sum) >= minForeignSum && len(s.sum) <= maxForeignSum
 }

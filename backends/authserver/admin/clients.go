@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // client is one as it is told.
@@ -108,8 +109,13 @@ func tellWhole(c *clients.Client) client {
 	return told
 }
 
+// secretLeast is how many characters a secret has at least that a client brings.
+const secretLeast = 16
+
 func (a *API) createClient(c *call) (any, error) {
 	var body struct {
+		ID         string          `json:"client_id"`
+		Secret     string          `json:"client_secret"`
 		Name       string          `json:"client_name"`
 		Redirects  []string        `json:"redirect_uris"`
 		Grants     []string        `json:"grant_types"`
@@ -137,7 +143,13 @@ func (a *API) createClient(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret, err := a.Clients.Create(c.R.Context(), one)
+	if len(body.Secret) > 0 && len(body.Secret) < secretLeast {
+		return nil, apierror.New(http.StatusBadRequest, clients.InvalidMetadata, "client_secret must have at least %d characters; leave it out, and one is made", secretLeast).With("client_secret")
+	}
+	secret, err := a.Clients.CreateGiven(c.R.Context(), one, clients.Given{ID: body.ID, Secret: body.Secret})
+	if store.IsUniqueViolation(err) {
+		return nil, apierror.New(http.StatusConflict, "conflict", "there is a client with this client_id already").With("client_id")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -23,11 +24,16 @@ const peppered = "hmac-sha256$"
 // newSecret makes a secret, and its stored form.
 func (cs *Clients) newSecret(ctx context.Context) (clear, stored string, err error) {
 	clear = secret.New()
-	if len(cs.options.Pepper) > 0 {
-		return clear, cs.pepper(clear), nil
-	}
-	stored, err = cs.options.Hasher.Hash(ctx, clear)
+	stored, err = cs.hashed(ctx, clear)
 	return clear, stored, err
+}
+
+// hashed returns the stored form of a secret.
+func (cs *Clients) hashed(ctx context.Context, clear string) (stored string, err error) {
+	if len(cs.options.Pepper) > 0 {
+		return cs.pepper(clear), nil
+	}
+	return cs.options.Hasher.Hash(ctx, clear)
 }
 
 func (cs *Clients) pepper(clear string) string {
@@ -74,7 +80,8 @@ type fault string
 func (f fault) Error() string { return string(f) }
 
 // verify compares a secret with the stored one; nil: there is no such client, and the
-// same work is done. One that is hashed slowly is hashed anew under the pepper.
+// same work is done. One that another program has hashed, or that is not under the pepper, is hashed
+// anew.
 func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, error) {
 	var id, stored string
 	if c != nil {
@@ -93,12 +100,16 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 	if err != nil || !ok {
 		return false, err
 	}
-	if !hasPepper {
+	if !hasPepper && !password.Imported(stored) {
 		cs.proven.add(id, known)
 		return true, nil
 	}
+	anew, err := cs.hashed(ctx, clear)
+	if err != nil {
+		return false, err
+	}
 	err = cs.Change(ctx, topic, id, func(conn store.Conn) error {
-		_, err := conn.Exec("UPDATE authserver_clients SET secret = ? WHERE id = ? AND secret = ?", cs.pepper(clear), id, stored)
+		_, err := conn.Exec("UPDATE authserver_clients SET secret = ? WHERE id = ? AND secret = ?", anew, id, stored)
 		return err
 	})
 	return true, err

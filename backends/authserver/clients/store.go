@@ -149,10 +149,15 @@ func (cs *Clients) Create(ctx context.Context, c *Client) (secret string, err er
 			return "", err
 		}
 	}
+	return secret, cs.store(ctx, c)
+}
+
+// store stores a client that is new, and active from now on.
+func (cs *Clients) store(ctx context.Context, c *Client) error {
 	c.Status = Active
 	now := cs.Now().Truncate(time.Microsecond)
 	c.IssuedAt, c.UpdatedAt = now, now
-	return secret, cs.Change(ctx, topic, c.ID, func(conn store.Conn) error { return insert(conn, c) })
+	return cs.Change(ctx, topic, c.ID, func(conn store.Conn) error { return insert(conn, c) })
 }
 
 func insert(conn store.Conn, c *Client) error {

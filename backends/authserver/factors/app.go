@@ -215,3 +215,28 @@ func appURL(issuer, account, secret string) string {
 	escape := func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 	return "otpauth://totp/" + escape(issuer) + ":" + escape(account) + "?secret=" + secret + "&issuer=" + escape(issuer)
 }
+
+// ImportApp stores an authenticator app that a user has set up at another server, by its secret in
+// base32 (RFC 4226). The user has no recovery codes with it. The error is 422 where the secret is none, and 503 where secrets cannot be sealed.
+func (f *Factors) ImportApp(ctx context.Context, user, called, secret string) error {
+	if f.encryptor == nil {
+		return errNoApps
+	}
+	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.TrimRight(strings.ToUpper(strings.ReplaceAll(secret, " ", "")), "="))
+	if err != nil || len(raw) < 10 || len(raw) > 128 {
+		return users.Invalid("totp", "the secret of the authenticator app must be 10 to 128 bytes in base32")
+	}
+	one := &Factor{ID: kernel.NewID(), Kind: App, Name: called}
+	if one.secret, err = f.encryptor.Seal(ctx, []byte(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(raw)), place(one.ID)); err != nil {
+		return err
+	}
+	err = f.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, 0, '', '', ?)",
+			one.ID, user, one.Kind, one.Name, one.secret, f.Micros())
+		return err
+	})
+	if err == nil {
+		f.note(ctx, "user.factor_added", user, user, one.Kind)
+	}
+	return err
+}

@@ -3,6 +3,7 @@
 package users
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -38,6 +39,7 @@ const Local = "local"
 const (
 	nameMost  = 200 // characters
 	groupMost = 100 // groups, and characters of one
+	idMost    = 100 // characters
 )
 
 // User is a row. Times are Unix microseconds.
@@ -187,39 +189,22 @@ type New struct {
 	Name          string
 	// Password may be empty: then nobody signs in with one.
 	Password string
-	// Hash is that of a password instead, by argon2id or, with a cost of 10 at least, by
-	// bcrypt.
-	Hash   string
+	// Hash is that of a password instead, in a form that password.Known knows.
+	Hash string
+	// ID is the one that applications know the user by from another server. Default: a new one.
+	ID     string
 	Role   string // default: user
 	Groups []string
 }
 
 // Create makes a user. by is who does, for the audit.
 func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
-	u := &User{
-		ID: uuid.Must(uuid.NewV7()).String(), EmailVerified: n.EmailVerified, Role: n.Role, Groups: n.Groups,
-		Status: Active, Provider: Local, CreatedAt: s.Micros(), UpdatedAt: s.Micros(),
-	}
-	if u.Role == "" {
-		u.Role = RoleUser
-	}
-	var err error
-	if u.Email, err = Address(n.Email); err != nil {
-		return nil, err
-	}
-	if u.Name, err = name(n.Name); err != nil {
-		return nil, err
-	}
-	if err := u.check(); err != nil {
+	u, err := s.new(n)
+	if err != nil {
 		return nil, err
 	}
 	hash := n.Hash
-	switch {
-	case n.Hash != "" && n.Password != "":
-		return nil, Invalid("password", "there is a password and the hash of one; give one of them")
-	case n.Hash != "" && !password.Imported(n.Hash) && !strings.HasPrefix(n.Hash, "$argon2id$"):
-		return nil, Invalid("password", "the hash must be one of argon2id, or of bcrypt with a cost from 10 to 16")
-	case n.Password != "":
+	if n.Password != "" {
 		if hash, err = s.hash(ctx, n.Password, u.Email, u.Name); err != nil {
 			return nil, err
 		}
@@ -239,6 +224,40 @@ func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
 	}
 	s.note(ctx, "user.created", by, u.ID)
 	return u, nil
+}
+
+// Check refuses what Create would refuse, but for the password and for what is there already.
+func (s *Users) Check(n New) error {
+	_, err := s.new(n)
+	return err
+}
+
+// new makes the row of a user who is to be made.
+func (s *Users) new(n New) (*User, error) {
+	u := &User{
+		ID: n.ID, EmailVerified: n.EmailVerified, Role: cmp.Or(n.Role, RoleUser), Groups: n.Groups,
+		Status: Active, Provider: Local, CreatedAt: s.Micros(), UpdatedAt: s.Micros(),
+	}
+	if u.ID == "" {
+		u.ID = uuid.Must(uuid.NewV7()).String()
+	}
+	if len(u.ID) > idMost || !text.IsLine(u.ID) || strings.ContainsAny(u.ID, "/:") {
+		return nil, Invalid("id", "the id must have at most 100 characters, and neither a slash nor a colon")
+	}
+	var err error
+	if u.Email, err = Address(n.Email); err != nil {
+		return nil, err
+	}
+	if u.Name, err = name(n.Name); err != nil {
+		return nil, err
+	}
+	switch {
+	case n.Hash != "" && n.Password != "":
+		return nil, Invalid("password", "there is a password and the hash of one; give one of them")
+	case n.Hash != "" && !password.Known(n.Hash):
+		return nil, Invalid("password", "the hash must be one of argon2id, bcrypt with a cost from 10 to 16, PBKDF2 or scrypt, and not too costly to check")
+	}
+	return u, u.check()
 }
 
 // Change is what is to become of a user; nil: it stays.

@@ -1,0 +1,71 @@
+package clients
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+)
+
+// Given is an id and a secret that a client had before it came here.
+type Given struct {
+	ID string // empty: a new one is made
+	// Secret is in clear, or Hash is its stored form of another program; see password.Known. Where
+	// both are empty and the client needs one, a new one is made.
+	Secret, Hash string
+}
+
+const (
+	givenIDMost     = 255 // characters
+	givenSecretMost = 512
+)
+
+// check refuses what cannot be an id or a secret (RFC 6749 appendix A).
+func (g *Given) check() error {
+	visible := func(r rune) bool { return r < ' ' || r > '~' }
+	switch {
+	case len(g.ID) > givenIDMost || strings.ContainsFunc(g.ID, visible) || strings.ContainsAny(g.ID, ` "\\`):
+		return refuse("client_id", "must have at most 255 characters of ASCII, without blanks and quotes")
+	case strings.HasPrefix(g.ID, "http://") || strings.HasPrefix(g.ID, "https://"):
+		return refuse("client_id", "must not be a URL, which is the id of a client with a metadata document")
+	case len(g.Secret) > givenSecretMost || strings.ContainsFunc(g.Secret, visible):
+		return refuse("client_secret", "must have at most 512 characters of ASCII")
+	case g.Hash != "" && !password.Known(g.Hash):
+		return refuse("client_secret", "is hashed in a way that is not known here, or that costs too much to check")
+	}
+	return nil
+}
+
+// CheckGiven refuses a client that CreateGiven would refuse, but for one whose id is there already.
+func (cs *Clients) CheckGiven(c *Client, g Given) error {
+	if err := g.check(); err != nil {
+		return err
+	}
+	return cs.Check(c)
+}
+
+// CreateGiven is Create for a client that brings its id, or its secret, from elsewhere. secret is empty
+// where it brought one. The error of an id that is there already wraps that of the database; see
+// store.IsUniqueViolation.
+func (cs *Clients) CreateGiven(ctx context.Context, c *Client, g Given) (secret string, err error) {
+	if err := cs.CheckGiven(c, g); err != nil {
+		return "", err
+	}
+	if c.ID = g.ID; c.ID == "" {
+		c.ID = kernel.NewID()
+	}
+	switch needs := c.AuthMethod == MethodBasic || c.AuthMethod == MethodPost; {
+	case !needs:
+	case g.Hash != "":
+		c.Secret = g.Hash
+	case g.Secret != "":
+		c.Secret, err = cs.hashed(ctx, g.Secret)
+	default:
+		secret, c.Secret, err = cs.newSecret(ctx)
+	}
+	if err != nil {
+		return "", err
+	}
+	return secret, cs.store(ctx, c)
+}

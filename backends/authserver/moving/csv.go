@@ -1,0 +1,76 @@
+package moving
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+)
+
+// csvColumns are those that a file of users may have, in any order. email is required.
+var csvColumns = []string{"email", "id", "name", "email_verified", "password_hash", "groups", "totp", "disabled"}
+
+// CSV reads users from comma-separated values (RFC 4180), whose first line names the columns: email,
+// and any of id (the sub of tokens), name, email_verified and disabled (true or false), password_hash
+// (see password.Known), groups (with semicolons between) and totp (the secret of an authenticator app
+// in base32).
+func CSV(file io.Reader, each func(Record) error) error {
+	r := csv.NewReader(io.LimitReader(file, csvMost))
+	r.ReuseRecord = true
+	head, err := r.Read()
+	if err != nil {
+		return fmt.Errorf("the first line, which names the columns: %w", err)
+	}
+	names := slices.Clone(head)
+	for i, name := range names {
+		names[i] = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
+		if !slices.Contains(csvColumns, names[i]) {
+			return fmt.Errorf("there is no column %q; there are: %s", names[i], strings.Join(csvColumns, ", "))
+		}
+	}
+	if !slices.Contains(names, "email") {
+		return errors.New("there is no column email")
+	}
+	for {
+		cells, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		line, _ := r.FieldPos(0)
+		row := make(map[string]string, len(names))
+		for i, name := range names {
+			row[name] = strings.TrimSpace(cells[i])
+		}
+		if err := each(csvRecord(line, row)); err != nil {
+			return err
+		}
+	}
+}
+
+// csvMost bounds a file, in bytes.
+const csvMost = 4 << 30
+
+func csvRecord(line int, row map[string]string) Record {
+	r := Record{Where: fmt.Sprintf("line %d %s", line, row["email"])}
+	for _, name := range []string{"email_verified", "disabled"} {
+		if value := row[name]; value != "" && value != "true" && value != "false" {
+			r.Refused = name + " must be true or false"
+			return r
+		}
+	}
+	u := &User{Disabled: row["disabled"] == "true"}
+	u.New = users.New{ID: row["id"], Email: row["email"], Name: row["name"], EmailVerified: row["email_verified"] == "true", Hash: row["password_hash"]}
+	u.Groups = strings.FieldsFunc(row["groups"], func(r rune) bool { return r == ';' })
+	if secret := row["totp"]; secret != "" {
+		u.Apps = []string{secret}
+	}
+	r.User = u
+	return r
+}

@@ -1,0 +1,190 @@
+// Package moving takes clients and users over from other authorization servers: Keycloak, Ory Hydra,
+// and files of comma-separated values. A reader makes neutral records of a file, one after the other,
+// and Apply stores what is not there yet. Secrets and passwords come as the hashes that they are.
+package moving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Record is a client or a user of a file.
+type Record struct {
+	// Where says which entry of the file it is, such as "users[3] ann@example.com".
+	Where  string
+	Client *Client
+	User   *User
+	// Skip says why the entry is not for this server, such as an application that came with the
+	// other one. Neither Client nor User is set then.
+	Skip string
+	// Refused says why the entry cannot be taken, found out by the reader.
+	Refused string
+	// Notes say what of the entry is left out.
+	Notes []string
+}
+
+// Client is a client as another server had it.
+type Client struct {
+	clients.Registration
+	Scope string
+	clients.Given
+}
+
+// User is a user as another server had it.
+type User struct {
+	users.New
+	Disabled bool
+	// Apps are the secrets of authenticator apps, in base32.
+	Apps []string
+}
+
+// Reader reads a file, and calls each with its records until that returns an error.
+type Reader func(file io.Reader, each func(Record) error) error
+
+// Readers are those that there are, by name.
+func Readers() map[string]Reader {
+	return map[string]Reader{"keycloak": Keycloak, "hydra": Hydra, "csv": CSV}
+}
+
+// What became of a record.
+const (
+	Taken   = "taken"
+	There   = "there"   // it was there already, and stays as it is
+	Skipped = "skipped" // see Record.Skip
+	Refused = "refused"
+)
+
+// Line is what became of one record.
+type Line struct {
+	Where   string   `json:"where"`
+	Kind    string   `json:"kind,omitempty"` // client or user
+	ID      string   `json:"id,omitempty"`
+	Outcome string   `json:"outcome"`
+	Why     string   `json:"why,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+}
+
+// Target is where records are stored.
+type Target struct {
+	Clients *clients.Clients
+	Users   *users.Users
+	Factors *factors.Factors
+}
+
+// Options of Apply.
+type Options struct {
+	// DryRun stores nothing, and tells what would become of each record.
+	DryRun bool
+	// By is who takes over, for the audit.
+	By string
+	// Tell is told of each record. Required.
+	Tell func(Line) error
+}
+
+// Apply reads a file and stores what is not there yet. It can be run again after an interruption. A
+// record that cannot be taken is told, and does not hold others; an error means that the file cannot be
+// read further, or that the database failed.
+func (t *Target) Apply(ctx context.Context, read Reader, file io.Reader, o Options) error {
+	return read(file, func(r Record) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line, err := t.take(ctx, &r, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Where, err)
+		}
+		return o.Tell(line)
+	})
+}
+
+// take stores one record.
+func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err error) {
+	line = Line{Where: r.Where, Notes: r.Notes}
+	switch {
+	case r.Refused != "":
+		line.Outcome, line.Why = Refused, r.Refused
+		return line, nil
+	case r.Skip != "":
+		line.Outcome, line.Why = Skipped, r.Skip
+		return line, nil
+	case r.Client != nil:
+		line.Kind, line.ID = "client", r.Client.ID
+		line.Outcome, err = t.client(ctx, r.Client, o)
+	default:
+		line.Kind, line.ID = "user", r.User.ID
+		line.Outcome, err = t.user(ctx, r.User, o, &line)
+	}
+	if e, told := apierror.From(err); told && e.Status < 500 {
+		line.Outcome, line.Why = Refused, e.Message
+		return line, nil
+	}
+	return line, err
+}
+
+func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome string, err error) {
+	_, err = t.Clients.Stored(ctx, c.ID)
+	if err == nil {
+		return There, nil
+	}
+	if !errors.Is(err, clients.ErrUnknown) {
+		return "", err
+	}
+	one, err := t.Clients.Client(&c.Registration, clients.Admin)
+	if err == nil {
+		one.Scope, err = resources.ParseScope(c.Scope)
+	}
+	if err != nil {
+		return "", err
+	}
+	if o.DryRun {
+		return Taken, t.Clients.CheckGiven(one, c.Given)
+	}
+	_, err = t.Clients.CreateGiven(ctx, one, c.Given)
+	if store.IsUniqueViolation(err) { // somebody was faster
+		return There, nil
+	}
+	if err == nil {
+		t.Clients.Audit(ctx, kernel.Event{Action: "client.imported", Actor: o.By, Client: one.ID})
+	}
+	return Taken, err
+}
+
+func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
+	found, err := t.Users.FindEmail(ctx, u.Email)
+	if err == nil {
+		if line.ID = found.ID; u.ID != "" && u.ID != found.ID {
+			return Refused, users.Invalid("email", "there is another user with this mail address, whose id is "+found.ID)
+		}
+		return There, nil
+	}
+	if !users.IsNone(err) {
+		return "", err
+	}
+	if o.DryRun {
+		return Taken, t.Users.Check(u.New)
+	}
+	made, err := t.Users.Create(ctx, u.New, o.By)
+	if err != nil {
+		return "", err
+	}
+	line.ID = made.ID
+	for _, secret := range u.Apps {
+		if err := t.Factors.ImportApp(ctx, made.ID, "Authenticator app", secret); err != nil {
+			return "", errors.Join(err, t.Users.Delete(ctx, made.ID, o.By)) // it would sign in with less than before
+		}
+	}
+	if u.Disabled {
+		_, err = t.Users.Disable(ctx, made.ID, o.By)
+	}
+	return Taken, err
+}

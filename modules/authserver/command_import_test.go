@@ -1,0 +1,41 @@
+package authserver
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestImport takes users over, tells what was refused, and writes the report.
+func TestImport(t *testing.T) {
+	t.Parallel()
+	run, _ := userLine(t)
+	folder := t.TempDir()
+	file, report := filepath.Join(folder, "users.csv"), filepath.Join(folder, "report")
+	text := "email,name,password_hash\nann@example.com,Ann,\nno address,,\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, notes, err := run("", "import", "--from", "csv", file, "--dry-run")
+	if err == nil || !strings.Contains(out, "WOULD BE TAKEN") || !strings.Contains(notes, "line 3 no address: this must be a mail address") {
+		t.Errorf("a dry run: %s%s%v", out, notes, err)
+	}
+	if out, _, err = run("", "user", "list"); err != nil || strings.Contains(out, "ann@example.com") {
+		t.Errorf("a dry run has stored a user: %s%v", out, err)
+	}
+	_, _, err = run(text, "import", "--from", "csv", "-", "--report", report)
+	if err == nil || !strings.Contains(err.Error(), "1 records were refused") {
+		t.Errorf("%v", err)
+	}
+	if out, _, err = run("", "user", "list"); err != nil || !strings.Contains(out, "ann@example.com") {
+		t.Errorf("%s%v", out, err)
+	}
+	lines, err := os.ReadFile(report)
+	if err != nil || strings.Count(string(lines), "\n") != 2 || !strings.Contains(string(lines), `"outcome":"taken"`) {
+		t.Errorf("%s%v", lines, err)
+	}
+	if _, _, err := run("", "import", "--from", "auth0", file); err == nil || !strings.Contains(err.Error(), "csv, hydra, keycloak") {
+		t.Errorf("an unknown server: %v", err)
+	}
+}
