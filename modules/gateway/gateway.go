@@ -86,7 +86,7 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 		Spending:  ledger,
 		Usage:     spending.NewLog(ledger, service.KeyUses(), logger).Start(),
 		Items:     keychain.NewItems(service, logger),
-		retention: spending.NewRetention(ledger, logger, jobMetrics.Observe, keychain.ExpiredItems),
+		retention: spending.NewRetention(ledger, logger, jobMetrics.Observe, keychain.ExpiredItems, keychain.ExpiredAudit),
 		Memory:    cascade.NewMemory(time.Now),
 		Mark:      cascade.NewMark(marks...),
 		Providers: cascade.NewTransport(),

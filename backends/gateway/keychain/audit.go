@@ -69,3 +69,13 @@ func (s *Service) Audit(ctx context.Context, before int64, limit int) ([]AuditEn
 		return e, err
 	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ? ORDER BY id DESC LIMIT ?`, before, limit)
 }
+
+// auditKept is how long the audit keeps an entry: so long that last year's changes can be looked up in
+// this year's review.
+const auditKept = 400 * 24 * time.Hour
+
+// ExpiredAudit is a spending.Expiry: it deletes entries of the audit that are older than 400 days.
+func ExpiredAudit(now time.Time, limit int) (statement string, args []any) {
+	return `DELETE FROM gateway_audit WHERE id IN (SELECT id FROM gateway_audit WHERE at < ? ORDER BY id LIMIT ?)`,
+		[]any{schema.Micros(now.Add(-auditKept)), limit}
+}
