@@ -67,6 +67,7 @@ type rooms struct {
 	protocol  *protocol.Protocol
 	encryptor encryption.Encryptor // of data_encryption; nil: what has to be sealed is refused
 	sealed    []sealing
+	accounts  *account.Accounts
 	audit     *audit.Feed
 	pages     http.Handler
 }
@@ -169,13 +170,13 @@ func (s *Server) wire() error {
 	if err != nil {
 		return err
 	}
-	accounts := &account.Accounts{
+	r.accounts = &account.Accounts{
 		Server: k, Users: r.users, Login: r.login, Consents: r.consents, Tokens: r.tokens, Catalog: r.catalog, Feed: r.audit,
 		Mail: s.mail, Site: s.host(), Grace: c.Accounts.DeletionGrace,
 		Registration: account.Registration{Open: c.Accounts.Registration == config.RegistrationOpen, Domains: c.Accounts.RegistrationDomains},
 	}
 	if r.pages, err = web.New(k, web.Options{
-		Login: r.login, Factors: r.factors, Accounts: accounts, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
+		Login: r.login, Factors: r.factors, Accounts: r.accounts, Authorize: r.authorize, OpenID: r.openid, Device: r.devices, Brokers: r.brokers, Connections: r.connected, Mount: path,
 		SessionCookie: c.Session.CookieName, SameSite: sameSites[c.Session.SameSite], Secure: c.Session.Secure, NoPassword: !c.OIDC.ShowLocalLogin, Users: r.users, Upstream: upstream,
 		Brand: s.brand(), Bar: s.bar, SignedOut: s.tellSignedOut(),
 	}); err != nil {
@@ -186,7 +187,7 @@ func (s *Server) wire() error {
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled, Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
 	})
-	s.jobs = slices.Concat(s.jobs, accounts.Jobs(), r.openid.Jobs(), r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(), s.ownJobs())
+	s.jobs = slices.Concat(s.jobs, r.accounts.Jobs(), r.openid.Jobs(), r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(), s.ownJobs())
 	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.protocol.Share(r.openid.Routes()))
 	s.public.mount = path
 	if c.RateLimit.Enabled {
@@ -319,7 +320,7 @@ func (s *Server) openIDMetadata() map[string]any {
 func (s *Server) administration() *admin.API {
 	c, r := s.config, &s.rooms
 	o := admin.Options{
-		Clients: r.clients, Catalog: r.catalog, Users: r.users, Factors: r.factors, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers, Connections: r.connected,
+		Clients: r.clients, Catalog: r.catalog, Users: r.users, Factors: r.factors, Accounts: r.accounts, Consents: r.consents, Keys: r.keys, Tokens: r.tokens, Feed: r.audit, XAA: r.xaa, Brokers: r.brokers, Connections: r.connected,
 		APIKey: c.Admin.APIKey, Lookback: c.Admin.AuditDefaultLookback, MaxLookback: c.Admin.AuditMaxLookback,
 		Version: s.version, Begun: s.begun, Config: s.effective, Notices: s.notices,
 		Bar: s.bar,

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/account"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
@@ -37,10 +38,12 @@ import (
 
 // Options of the API. The rooms are required.
 type Options struct {
-	Clients  *clients.Clients
-	Catalog  *resources.Catalog
-	Users    *users.Users
-	Factors  *factors.Factors
+	Clients *clients.Clients
+	Catalog *resources.Catalog
+	Users   *users.Users
+	Factors *factors.Factors
+	// Accounts invites people.
+	Accounts *account.Accounts
 	Consents *consent.Consents
 	Keys     *keys.Keys
 	Tokens   *tokens.Tokens

@@ -499,3 +499,43 @@ func TestOpen(t *testing.T) {
 		a.send(a.Admin(), r, status)
 	}
 }
+
+// TestInvitations answers with the link where no mails are sent, and mails it where they are.
+func TestInvitations(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		a := newAPI(t, k, "", nil)
+		made := a.do("POST", "/users/invite", `{"email":"ann@example.com","name":"Ann"}`, 201)
+		if link, _ := made["invitation_link"].(string); made["status"] != "pending" || !strings.Contains(link, "/choose-password?link=") {
+			t.Errorf("%v", made)
+		}
+		a.do("POST", "/users", `{"email":"bob@example.com","password":"correct horse battery"}`, 201)
+		a.do("POST", "/users/invite", `{"email":"bob@example.com"}`, 409)
+		a.do("POST", "/users/invite", `{"email":"no address"}`, 422)
+
+		mails := newAPI(t, k, "mail: {url: 'smtp://127.0.0.1:9', from: a@example.com}", nil)
+		if made := mails.do("POST", "/users/invite", `{"email":"eve@example.com"}`, 201); made["invitation_link"] != nil {
+			t.Errorf("%v", made)
+		}
+	})
+}
+
+// TestClientsWithTheirOwnSecrets takes the id and the secret that a client had elsewhere.
+func TestClientsWithTheirOwnSecrets(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		a := newAPI(t, k, "", nil)
+		const secret = "the secret of before"
+		body := `{"client_id":"shop","client_secret":"` + secret + `","grant_types":["client_credentials"],"token_endpoint_auth_method":"client_secret_basic","scope":"openid"}`
+		made := a.do("POST", "/clients", body, 201)
+		if made["client_id"] != "shop" || made["client_secret"] != nil {
+			t.Errorf("%v", made)
+		}
+		a.token("shop", secret, 200)
+		a.token("shop", "another secret of it", 401)
+		a.do("POST", "/clients", body, 409)
+		a.do("POST", "/clients", strings.Replace(body, secret, "short", 1), 400)
+		a.do("POST", "/clients", strings.Replace(body, `"shop"`, `"a shop"`, 1), 400)
+		a.do("POST", "/clients", strings.Replace(body, `"shop"`, `"https://shop.example/client.json"`, 1), 400)
+	})
+}

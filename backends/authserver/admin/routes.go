@@ -26,6 +26,7 @@ func (a *API) Routes() []kernel.Route {
 
 		a.route(get, "/users", a.users),
 		a.route(post, "/users", a.createUser),
+		a.route(post, "/users/invite", a.inviteUser),
 		a.route(get, "/users/{id}", a.user),
 		a.route(patch, "/users/{id}", a.patchUser),
 		a.route(del, "/users/{id}", a.deleteUser),

@@ -70,6 +70,28 @@ func (a *API) createUser(c *call) (any, error) {
 	return tellUser(u), nil
 }
 
+// inviteUser mails somebody a link with which they choose a password and have an account. Where no
+// mails are sent, the answer has the link, for the administrator to hand over.
+func (a *API) inviteUser(c *call) (any, error) {
+	var body struct {
+		Email string `json:"email"`
+		Name  string `json:"name"`
+	}
+	if err := c.Decode(&body); err != nil {
+		return nil, err
+	}
+	u, link, err := a.Accounts.Invite(c.R.Context(), body.Email, body.Name, a.Accounts.Mail == nil)
+	if err != nil {
+		return nil, err
+	}
+	c.note("user.invited", "", "user", u.ID)
+	c.Status = http.StatusCreated
+	return struct {
+		user
+		Link string `json:"invitation_link,omitempty"`
+	}{tellUser(u), link}, nil
+}
+
 func (a *API) patchUser(c *call) (any, error) {
 	var body struct {
 		Email    *string `json:"email"`

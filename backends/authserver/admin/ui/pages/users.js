@@ -1,6 +1,6 @@
 import { at, call } from '../api.js';
 import { dialog } from '../parts/dialog.js';
-import { code, h, load, table } from '../parts/dom.js';
+import { code, copyButton, h, load, table } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { state } from '../tones.js';
 import { act, ask, card, done, facts, link, list, moment, more, order, stamp } from '../view.js';
@@ -35,8 +35,37 @@ function all({ body, actions, signal, query }) {
     ],
     fetch: (q, stop) => call('GET', 'users', { query: q, signal: stop }),
   });
-  actions.append(h('button', { type: 'button', onclick: () => edit(null, found.show) }, 'Create user'));
+  actions.append(
+    h('button.quiet', { type: 'button', onclick: () => invite(found.show) }, 'Invite'),
+    h('button', { type: 'button', onclick: () => edit(null, found.show) }, 'Create user'),
+  );
   body.append(found);
+}
+
+// invite asks whom to invite, and shows the link where no mails are sent.
+function invite(then) {
+  const email = h('input', { type: 'email', autocomplete: 'off', autofocus: true });
+  const name = h('input', { autocomplete: 'off', maxlength: 200 });
+  dialog('Invite somebody', (close) => form([
+    field('Mail address', email, { name: 'email', hint: 'They get a link with which they choose a password. It works once, within a week.' }),
+    field('Name', name, { name: 'name' }),
+  ], [
+    h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
+    h('button', { type: 'submit' }, 'Invite'),
+  ], async () => {
+    const made = await call('POST', 'users/invite', { body: { email: email.value.trim(), name: name.value.trim() } });
+    close();
+    if (made.invitation_link) handOver(made);
+    await then();
+  }));
+}
+
+function handOver(made) {
+  dialog('Hand over the invitation', (close) => [
+    h('p', null, 'No mails are sent here. Give this link to ', code(made.email), ': it is shown this once.'),
+    h('div.copyline', null, field('Link', h('input', { readonly: true, value: made.invitation_link, spellcheck: 'false' })), copyButton(made.invitation_link)),
+    h('div.do', null, h('button', { type: 'button', onclick: close }, 'I have copied it')),
+  ], { keep: true });
 }
 
 function edit(user, then) {
