@@ -189,12 +189,16 @@ func (a *Accounts) ask(c store.Conn, kind string, lasts time.Duration, user, ema
 	return err
 }
 
-// AskAddress has a link mailed to the address that a user wants to have in place of theirs. Errors:
-// 422 where it is none, and 429 where that is asked for too often. Whether somebody else has the
-// address is not told.
-func (a *Accounts) AskAddress(ctx context.Context, u *users.User, email, from string) error {
+// AskAddress has a link mailed to the address that a user wants to have in place of theirs. The user
+// proves their password: whoever has the address can choose another one. Errors: 422 where the
+// password is wrong or the address is none, and 429 where that is asked for too often. Whether somebody
+// else has the address is not told.
+func (a *Accounts) AskAddress(ctx context.Context, u *users.User, present, email, from string) error {
 	email, err := users.Address(email)
 	if err != nil {
+		return err
+	}
+	if err := a.Login.Confirm(ctx, u, present, from); err != nil {
 		return err
 	}
 	return a.Write(ctx, func(c store.Conn) error {

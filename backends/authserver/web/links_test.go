@@ -215,17 +215,18 @@ func TestChangeOfAddress(t *testing.T) {
 		m := newMailing(t, k)
 		b := m.signedIn()
 		change := func(email string) page {
-			return b.post("/account/address", with(b.get("/account").formTo(t, "/account/address", ""), "email", email))
+			return b.post("/account/address", with(b.get("/account").formTo(t, "/account/address", ""), "email", email, "present", annPass))
 		}
 		change("no address").is(t, http.StatusUnprocessableEntity, "name@example.com")
+		form := with(b.get("/account").formTo(t, "/account/address", ""), "email", "ann@example.org", "present", "a wrong one")
+		b.post("/account/address", form).is(t, http.StatusUnprocessableEntity)
 		change("ann@example.org").leads(t, "/account")
 		link := m.link("ann@example.org")
 		m.browser().get(link).is(t, http.StatusOK, "ann@example.org")
 		if u, err := m.users.Find(t.Context(), m.ann.ID); err != nil || u.Email != annMail {
 			t.Errorf("the address is %s already, error %v", u.Email, err)
 		}
-		form := b.get(link)
-		b.post("/confirm-address", form.Fields()).leads(t, "/account")
+		b.post("/confirm-address", b.get(link).Fields()).leads(t, "/account")
 		b.get("/account").is(t, http.StatusOK, "ann@example.org", "confirmed")
 		if list := m.mails(); len(list) != 1 || list[0].To != annMail || !strings.Contains(list[0].Data, "has another mail address") {
 			t.Errorf("the former address is told %+v", list)
@@ -234,8 +235,7 @@ func TestChangeOfAddress(t *testing.T) {
 
 		m.user("bob@example.com")
 		change("bob@example.com").leads(t, "/account") // whether somebody has it is not told here
-		form = b.get(m.link("bob@example.com"))
-		b.post("/confirm-address", form.Fields()).is(t, http.StatusConflict)
+		b.post("/confirm-address", b.get(m.link("bob@example.com")).Fields()).is(t, http.StatusConflict)
 	})
 }
 

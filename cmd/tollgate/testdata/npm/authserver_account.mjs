@@ -81,6 +81,7 @@ inBrowser('an account from registration to deletion', phone, async (tab, context
   await sound(tab, 'Your account');
 
   await tab.getByLabel('Another mail address').fill('newman@example.org');
+  await tab.getByLabel('Your password').fill('battery staple');
   await button(tab, 'Mail me a link').click();
   await tab.goto(await link('newman@example.org'));
   await sound(tab, 'Confirm your mail address');
