@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/account"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login/lockout"
 	"github.com/tollgate-gateway/tollgate/internal/loopback"
 	"github.com/tollgate-gateway/tollgate/internal/otlp"
@@ -268,6 +269,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	if h.off || !h.server.Owns(h.Listener == adminListener, r) {
 		return next.ServeHTTP(w, r)
+	}
+	if account.Secret(r.URL.Path) {
+		caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true)
 	}
 	defer h.app.Acquire()()
 	begin, recording := time.Now(), &recorder{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}

@@ -2,6 +2,7 @@ package account
 
 import (
 	"net/url"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,6 +17,12 @@ const (
 	// AddressPath makes an address that of the user.
 	AddressPath = "/confirm-address"
 )
+
+// Secret reports whether requests for a path have the secret of a link in their address, so that they
+// must not be logged.
+func Secret(path string) bool {
+	return strings.HasSuffix(path, ChoosePath) || strings.HasSuffix(path, AddressPath)
+}
 
 // address returns the address that a link of a kind leads to.
 func (a *Accounts) address(kind, secret string) string {

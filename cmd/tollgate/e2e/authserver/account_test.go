@@ -33,7 +33,7 @@ func TestAccount(t *testing.T) {
 		database sqlite data/tollgate.db
 	}
 }
-`+issuer+" {\n\ttollgate authserver {\n\t\tconfig config.yaml\n\t}\n}\n")
+`+issuer+" {\n\tlog\n\ttollgate authserver {\n\t\tconfig config.yaml\n\t}\n}\n")
 	n.WriteKeys(strings.NewReplacer("ISSUER", issuer, "MAIL", server.Address).Replace(accountKeys))
 	n.Start()
 	e2e.AnswersWith(t, issuer+"/readyz", http.StatusOK)
@@ -51,6 +51,9 @@ func TestAccount(t *testing.T) {
 	defer mails.Close()
 	e2e.RunBrowserBeside(t, "authserver_account.mjs", "ISSUER="+issuer, "MAILS_URL="+mails.URL)
 	n.Stop()
+	if !strings.Contains(n.Logs.String(), `"uri":"/forgot"`) {
+		t.Error("there is no access log")
+	}
 	for _, secret := range []string{"newman@example", "link=", "correct horse", "battery staple"} {
 		if strings.Contains(n.Logs.String(), secret) {
 			t.Errorf("%s is in the log", secret)
