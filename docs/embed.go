@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the documents by their paths in this folder, as they are in the repository.
 //
-//go:embed *.md concepts how-to images reference tutorials
+//go:embed *.md concepts decisions how-to images reference tutorials
 var Files embed.FS

@@ -47,7 +47,7 @@ type SQLiteOptions struct {
 	NoWAL bool
 }
 
-// The sizes below were measured; see docs/decisions.md. All are bytes.
+// The sizes below were measured; see docs/decisions/storage.md. All are bytes.
 const (
 	// pageSize is that of new files: rows of some kilobytes, such as posts, stay
 	// within their page. An existing file keeps its own.

@@ -178,7 +178,7 @@ func TestOwnDocuments(t *testing.T) {
 			t.Errorf("%q finds %d sections, and %s is not among the first", query, len(hits), want)
 		}
 	}
-	for _, folder := range []string{"tutorials", "how-to", "reference", "concepts"} {
+	for _, folder := range []string{"tutorials", "how-to", "reference", "concepts", "decisions"} {
 		if !slices.ContainsFunc(l.Groups(), func(g Group) bool { return path.Dir(g.Pages[0].Name) == folder }) {
 			t.Errorf("no document is in %s", folder)
 		}
