@@ -64,7 +64,7 @@ type before struct {
 }
 
 // pagePorts are the ports that pages name.
-var pagePorts = regexp.MustCompile(`\b(8443|9000|9001|9099|8080|9180|11434|8000|1234)\b`)
+var pagePorts = regexp.MustCompile(`\b(844[3-8]|900[0-2]|9099|8080|9180|11434|8000|1234)\b`)
 
 // rooted are the folders that only root may write to.
 var rooted = regexp.MustCompile(`(^|[\s=":]|file\.|unix/)(/(?:etc/(?:tollgate|systemd|sysusers\.d)|usr/bin/tollgate|var/lib/tollgate|run/tollgate|backups))`)
@@ -494,6 +494,21 @@ func isServer(command string) bool {
 
 var managed = regexp.MustCompile(`"enabling automatic TLS certificate management","domains":\[([^\]]*)\]`)
 
+// localSite is the address of a site with a port of its own.
+var localSite = regexp.MustCompile(`(?m)^https://localhost:(\d+) \{`)
+
+// httpsPort returns the port of the site in the Caddyfile of the current folder, 443 where
+// it names none.
+func (r *reader) httpsPort() string {
+	text, err := os.ReadFile(filepath.Join(r.folder(), "Caddyfile"))
+	if err == nil {
+		if match := localSite.FindSubmatch(text); match != nil {
+			return string(match[1])
+		}
+	}
+	return r.port("443")
+}
+
 // serves tells whether a program can be used: it listens, and has its certificates.
 func (r *reader) serves(p *process, command string) error {
 	dial := (&net.Dialer{}).DialContext
@@ -508,7 +523,7 @@ func (r *reader) serves(p *process, command string) error {
 	default:
 		if match := managed.FindStringSubmatch(text); match != nil {
 			for name := range strings.SplitSeq(match[1], ",") {
-				addresses[strings.Trim(name, `"`)] = r.port("443")
+				addresses[strings.Trim(name, `"`)] = r.httpsPort()
 			}
 		}
 	}
