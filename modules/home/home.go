@@ -75,7 +75,10 @@ var audiences = map[string]home.Audience{
 // library is the documents, read once.
 var library = sync.OnceValues(func() (*documents.Library, error) {
 	return documents.New(documents.Options{Files: docs.Files, Base: home.DocumentsPath, Folders: []documents.Folder{
-		{Name: "tutorials", Title: "Tutorials"}, {Name: "how-to", Title: "How to"}, {Name: "reference", Title: "Reference"}, {Name: "concepts", Title: "Concepts"},
+		{Name: "tutorials", Title: "Tutorials"},
+		{Name: "how-to", Title: "How to"},
+		{Name: "reference", Title: "Reference"},
+		{Name: "concepts", Title: "Concepts"},
 		{Name: "decisions", Title: "Decisions"},
 	}})
 })
