@@ -22,6 +22,8 @@ import (
 //			api_key       <key>
 //			param         <name> <value>
 //			header        <name> <value>
+//			model         <name> <provider/model>
+//			token_url     <url>
 //			connect       <duration>
 //			first_content [low|medium|high] <duration>
 //			answer        [low|medium|high] <duration>
@@ -116,6 +118,13 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&p.BaseURL) {
 				return d.ArgErr()
 			}
+		case "token_url":
+			if p.TokenURL != "" {
+				return d.Err("token_url is given twice")
+			}
+			if !d.AllArgs(&p.TokenURL) {
+				return d.ArgErr()
+			}
 		case "api_key":
 			if p.APIKey != "" {
 				return d.Err("api_key is given twice")
@@ -123,14 +132,17 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&p.APIKey) {
 				return d.ArgErr()
 			}
-		case "param", "header":
+		case "param", "header", "model":
 			var name, value string
 			if !d.AllArgs(&name, &value) {
 				return d.ArgErr()
 			}
 			table := &p.Params
-			if option == "header" {
+			switch option {
+			case "header":
 				table = &p.Headers
+			case "model":
+				table = &p.Models
 			}
 			if *table == nil {
 				*table = make(map[string]string)
@@ -160,7 +172,7 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 				return err
 			}
 		default:
-			return directive.NoOption(d, "unknown option %q; there are: base_url, api_key, param, header, connect, first_content, answer, idle", option)
+			return directive.NoOption(d, "unknown option %q; there are: base_url, api_key, param, header, model, token_url, connect, first_content, answer, idle", option)
 		}
 	}
 	return nil

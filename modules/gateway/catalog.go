@@ -33,7 +33,7 @@ type Catalog struct {
 	Prices string `json:"prices,omitempty"`
 
 	// Enable lists providers that are shipped but not offered by default:
-	// perplexity, nim, sambanova, hf, cf.
+	// perplexity, nim, sambanova, hf, cf, azure, azure-dated, azure-claude, vertex, vertex-claude, bedrock, bedrock-claude.
 	Enable []string `json:"enable,omitempty"`
 
 	// Disable lists providers that are not to be offered.
@@ -111,6 +111,15 @@ type Provider struct {
 	// account_id of cf.
 	Params map[string]string `json:"params,omitempty"`
 
+	// TokenURL replaces the address where keys are exchanged for tokens. {tenant} in it stands for
+	// the tenant that the key names.
+	TokenURL string `json:"token_url,omitempty"`
+
+	// Models adds models under names of one's own, such as deployments: the provider/model of
+	// the catalog that each of them is, by the name that the provider knows it by. They have its
+	// tiers and limits, and no price unless prices has one.
+	Models map[string]string `json:"models,omitempty"`
+
 	// Headers are sent with each request.
 	Headers map[string]string `json:"headers,omitempty"`
 
@@ -186,6 +195,7 @@ func (p *Provider) override() (catalog.Override, error) {
 	if o.APIKey == "" && p.APIKey != "" {
 		return o, errors.New("api_key: there is nothing but spaces")
 	}
+	o.TokenURL, o.Models = p.TokenURL, p.Models
 	for name, value := range p.Params {
 		if o.Params[name], err = placeholder.Resolve(value); err != nil {
 			return o, fmt.Errorf("param %s: %w", name, err)

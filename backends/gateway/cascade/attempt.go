@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/credentials"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
@@ -170,7 +171,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	}
 	request, err := r.request(ctx, c, key, x)
 	if err != nil {
-		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
+		return r.unsent(ctx, err)
 	}
 	resp, err := r.transport(c, fresh).RoundTrip(request)
 	if err != nil {
@@ -227,6 +228,9 @@ func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, 
 // request builds the upstream request. Nothing of the client's headers goes
 // along: they are the gateway's business.
 func (r *run) request(ctx context.Context, c *keychain.Candidate, key *keychain.Key, x *exchange) (*http.Request, error) {
+	if err := x.place(c, r.stream); err != nil {
+		return nil, err
+	}
 	target, err := url.Parse(x.url)
 	if err != nil {
 		return nil, fmt.Errorf("base URL: %w", err)
@@ -236,9 +240,14 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key *keychain.
 	if r.stream {
 		accepts = acceptStream
 	}
-	header := r.header(c, key, contentType, accepts)
+	header, err := r.header(ctx, c, key, contentType, accepts)
+	if err != nil {
+		return nil, err
+	}
 	for name, value := range x.header {
-		header.Set(name, value)
+		if !c.Provider.PinnedHeaders || header.Get(name) == "" {
+			header.Set(name, value)
+		}
 	}
 	if name := c.Provider.AffinityHeader; name != "" {
 		if talk, ok := r.talk(); ok {
@@ -253,8 +262,8 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key *keychain.
 	return request, nil
 }
 
-// header makes the header of a request to a candidate.
-func (r *run) header(c *keychain.Candidate, key *keychain.Key, media, accepts []string) http.Header {
+// header makes the header of a request to a candidate. Errors are those of credentials.
+func (r *run) header(ctx context.Context, c *keychain.Candidate, key *keychain.Key, media, accepts []string) (http.Header, error) {
 	header := make(http.Header, 8)
 	if media != nil {
 		header["Content-Type"] = media
@@ -267,14 +276,24 @@ func (r *run) header(c *keychain.Candidate, key *keychain.Key, media, accepts []
 	if via := r.Mark.via(r.req.Via, c.Custom); via != "" {
 		header["Via"] = []string{via}
 	}
-	if key.Secret != "" {
-		if c.Provider.Auth == catalog.AuthXAPIKey {
-			header["X-Api-Key"] = []string{key.Secret}
-		} else {
-			header["Authorization"] = []string{"Bearer " + key.Secret}
-		}
+	if key.Secret == "" {
+		return header, nil
 	}
-	return header
+	return header, r.Memory.Tokens.Authorize(ctx, header, c.Provider, key.Secret, r.transport(c, false))
+}
+
+// unsent judges a request that could not be made.
+func (r *run) unsent(ctx context.Context, err error) *failure {
+	token, ok := errors.AsType[*credentials.Error](err)
+	switch {
+	case ctx.Err() != nil:
+		return r.broken(ctx, err)
+	case !ok:
+		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
+	case token.Refused:
+		return &failure{class: badKey, code: "token_refused", message: token.Message, certain: true}
+	}
+	return &failure{class: transient, code: "token_unavailable", message: token.Message, reason: ReasonErrors}
 }
 
 var (

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/credentials"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
@@ -85,12 +86,14 @@ type Memory struct {
 	Recall  *hub.Recall
 	Stays   *Stays
 	Latency *Latency
+	Tokens  *credentials.Tokens
 }
 
 // NewMemory returns an empty memory.
 func NewMemory(now func() time.Time) *Memory {
 	return &Memory{
 		Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now), Recall: hub.NewRecall(now), Stays: newStays(now), Latency: newLatency(now),
+		Tokens: credentials.NewTokens(now),
 	}
 }
 

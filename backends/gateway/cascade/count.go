@@ -70,7 +70,7 @@ func (r *run) unfit(c *keychain.Candidate, err error) class {
 // count asks a candidate; its failures are no concern of the next requests.
 func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) {
 	path := x.format.Facts().Count
-	if c.Custom || path == "" || len(c.Keys) == 0 {
+	if c.Custom || path == "" || len(c.Keys) == 0 || len(c.Provider.Paths) > 0 {
 		return 0, false
 	}
 	key := &c.Keys[0] // a user's own come first

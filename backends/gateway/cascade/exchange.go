@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
@@ -95,6 +97,33 @@ func (s *sent) Close() error {
 	defer s.mu.Unlock()
 	s.left = nil
 	return nil
+}
+
+// place puts what a provider wants to have in another place where it belongs: the id of the model
+// into the address, and members of its own into a body that is not chat.
+func (x *exchange) place(c *keychain.Candidate, stream bool) error {
+	p := c.Provider
+	if len(p.Paths) == 0 {
+		return nil
+	}
+	wire := string(x.format.Facts().Name)
+	if x.vectors != nil {
+		wire = "embeddings"
+	}
+	x.url = p.ModelURL(x.url, wire, c.Model.ID, stream)
+	if x.format == formats.Chat() {
+		return nil
+	}
+	var err error
+	for _, member := range slices.Sorted(maps.Keys(p.Body)) {
+		if x.written, err = sjson.SetBytes(x.written, member, p.Body[member]); err != nil {
+			return err
+		}
+	}
+	if p.ModelInPath {
+		x.written, err = sjson.DeleteBytes(x.written, "model")
+	}
+	return err
 }
 
 // sends reports whether the body has a parameter.

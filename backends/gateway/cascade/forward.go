@@ -144,8 +144,12 @@ func (r *run) forward(ctx context.Context, timer *time.Timer, c *keychain.Candid
 	if f.ContentType != "" {
 		media = []string{f.ContentType}
 	}
+	header, err := r.header(ctx, c, key, media, []string{"*/*"})
+	if err != nil {
+		return r.unsent(ctx, err)
+	}
 	request := (&http.Request{
-		Method: f.Method, URL: target, Host: target.Host, Header: r.header(c, key, media, []string{"*/*"}),
+		Method: f.Method, URL: target, Host: target.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, GetBody: unprocessed,
 	}).WithContext(ctx)
 	if f.Body != nil {

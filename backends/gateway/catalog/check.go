@@ -24,17 +24,19 @@ var (
 	headerPattern   = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 	endpointPattern = regexp.MustCompile(`^[a-z]{1,32}(/[a-z]{1,32})?$`)
 	partPattern     = regexp.MustCompile(`\{[a-z][a-z0-9_]{0,31}\}`)
+	pathPattern     = regexp.MustCompile(`^/[A-Za-z0-9/_.:-]{1,200}(\?[A-Za-z0-9=&_.-]{1,100})?$`)
 	termPattern     = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 	valuePattern    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
 	modalities = []string{ModalityText, ModalityImage, ModalityFile, ModalityAudio}
 	wires      = []string{WireResponses, WireMessages}
+	auths      = []string{AuthBearer, AuthXAPIKey, AuthAPIKey, AuthEntra, AuthGoogle}
 
 	// essential members make the request; a shape that drops them is a mistake.
 	essential = []string{"model", "messages", "stream", FieldMaxTokens, FieldMaxCompletionTokens}
 	// reserved headers are set by the gateway: the body's framing and the key.
 	reserved = []string{
-		"authorization", "x-api-key", "host", "connection", "content-length",
+		"authorization", "x-api-key", "api-key", "host", "connection", "content-length",
 		"content-type", "transfer-encoding", "upgrade", "te", "trailer",
 	}
 )
@@ -63,8 +65,14 @@ func checkProvider(p *Provider) error {
 	if err := checkList("env", p.Env, envPattern.MatchString); err != nil {
 		return err
 	}
-	if p.Auth != AuthBearer && p.Auth != AuthXAPIKey {
-		return fmt.Errorf("auth: %q is neither %s nor %s", clip(p.Auth), AuthBearer, AuthXAPIKey)
+	if !slices.Contains(auths, p.Auth) {
+		return fmt.Errorf("auth: %q is none of %s", clip(p.Auth), strings.Join(auths, ", "))
+	}
+	if err := checkTokens(p); err != nil {
+		return err
+	}
+	if err := checkPaths(p); err != nil {
+		return err
 	}
 	if err := checkHeaders(p.Headers); err != nil {
 		return err
@@ -108,6 +116,49 @@ func checkProvider(p *Provider) error {
 		return err
 	}
 	return checkShape(&p.Shape)
+}
+
+// checkTokens checks where keys are exchanged for tokens, where they are.
+func checkTokens(p *Provider) error {
+	if p.Auth != AuthEntra && p.Auth != AuthGoogle {
+		if p.TokenURL != "" || p.TokenScope != "" {
+			return fmt.Errorf("token_url: keys of the auth %s are not exchanged for tokens", p.Auth)
+		}
+		return nil
+	}
+	if p.TokenScope == "" {
+		return errors.New("token_scope: is missing")
+	}
+	if err := checkText("token_scope", p.TokenScope, true); err != nil {
+		return err
+	}
+	return trimBase("token_url", &p.TokenURL)
+}
+
+// checkPaths checks what stands in the place of the usual paths and members.
+func checkPaths(p *Provider) error {
+	for _, paths := range []map[string]string{p.Paths, p.StreamPaths} {
+		for wire, path := range paths {
+			if wire != WireChat && wire != wireEmbeddings && !slices.Contains(p.Wires, wire) {
+				return fmt.Errorf("paths: %q is not among the wires", clip(wire))
+			}
+			if !pathPattern.MatchString(partPattern.ReplaceAllLiteralString(path, "x")) {
+				return fmt.Errorf("paths.%s: %q is no path such as /{model}:predict", wire, clip(path))
+			}
+			if p.Paths[wire] == "" {
+				return fmt.Errorf("stream_paths: %s has no path in paths", wire)
+			}
+		}
+	}
+	for member, value := range p.Body {
+		if !memberPattern.MatchString(member) || slices.Contains(essential, member) {
+			return fmt.Errorf("body: %q is no member that can be set", clip(member))
+		}
+		if err := checkText("body."+member, value, true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkShape(s *Shape) error {

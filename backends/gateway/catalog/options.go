@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -55,6 +56,13 @@ type Override struct {
 	// Params fill the {name} parts of the base URL, for example account_id.
 	// Values are 1 to 128 of A-Z, a-z, 0-9, _ and -.
 	Params map[string]string
+	// TokenURL replaces the address where keys are exchanged for tokens, for example by that
+	// of another cloud of the same vendor. It is as BaseURL, and may have {tenant} in it.
+	TokenURL string
+	// Models are models that the file does not have for this provider, such as deployments under names of
+	// one's own: the entry provider/model that each of them is, by the name that the provider
+	// knows it by. What the entry can do and its tiers count for it too, its price does not.
+	Models map[string]string
 	// Headers are added to those of the file; an empty value removes one.
 	Headers map[string]string
 	// Timeouts replace those of the file where they are not zero.
@@ -96,7 +104,11 @@ func build(d *data, opts Options) (*Catalog, error) {
 		}
 		enabled = append(enabled, p)
 	}
-	models, err := opts.Prices.apply(d.models)
+	known, err := opts.models(d)
+	if err != nil {
+		return nil, err
+	}
+	models, err := opts.Prices.apply(known)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +173,15 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 		clear(p.WireBaseURLs)
 		maps.DeleteFunc(p.Endpoints, func(_, address string) bool { return address != "" })
 	}
+	if o.TokenURL != "" {
+		if p.TokenURL == "" {
+			return nil, errors.New("token_url: keys of this provider are not exchanged for tokens")
+		}
+		if err := trimBase("token_url", &o.TokenURL); err != nil {
+			return nil, err
+		}
+		p.TokenURL = o.TokenURL
+	}
 	for _, name := range slices.Sorted(maps.Keys(o.Params)) {
 		if err := p.fill(name, o.Params[name]); err != nil {
 			return nil, err
@@ -188,8 +209,9 @@ func (p *Provider) setKey(key string) error {
 	if key == "" {
 		return nil
 	}
-	if len(key) > maxText || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("api_key: must be 1 to %d printable ASCII characters without spaces", maxText)
+	key, err := CheckKey(key)
+	if err != nil {
+		return fmt.Errorf("api_key: %w", err)
 	}
 	p.APIKey = key
 	p.KeyID = fmt.Sprintf("operator/%s/%x", p.Code, maphash.String(fingerprints, key))
@@ -214,6 +236,11 @@ func (p *Provider) fill(name, value string) error {
 	for wire, base := range p.WireBaseURLs {
 		p.WireBaseURLs[wire] = replace(base)
 	}
+	for _, paths := range []map[string]string{p.Paths, p.StreamPaths} {
+		for wire, path := range paths {
+			paths[wire] = replace(path)
+		}
+	}
 	if !found {
 		return fmt.Errorf("params.%s: no base URL has a part %s", clip(name), clip(part))
 	}
@@ -228,6 +255,11 @@ func (p *Provider) complete() error {
 	for _, base := range append(slices.Collect(maps.Values(p.WireBaseURLs)), p.Shape.PrefillBaseURL) {
 		if part := partPattern.FindString(base); part != "" {
 			return fmt.Errorf("%s of a base URL is not filled in, set the parameter %s", part, strings.Trim(part, "{}"))
+		}
+	}
+	for _, path := range slices.Concat(slices.Sorted(maps.Values(p.Paths)), slices.Sorted(maps.Values(p.StreamPaths))) {
+		if part := partPattern.FindString(strings.ReplaceAll(path, modelPart, "")); part != "" {
+			return fmt.Errorf("%s of a path is not filled in, set the parameter %s", part, strings.Trim(part, "{}"))
 		}
 	}
 	return nil

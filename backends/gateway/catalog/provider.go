@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,9 @@ import (
 const (
 	AuthBearer  = "bearer"    // Authorization: Bearer <key>
 	AuthXAPIKey = "x-api-key" // x-api-key: <key>
+	AuthAPIKey  = "api-key"   // api-key: <key>
+	AuthEntra   = "entra"     // api-key: <key>, or a token for a key that is an application of Microsoft Entra ID
+	AuthGoogle  = "google"    // a token for a key that is a service account of Google Cloud, or the token itself
 )
 
 // Wire formats of an upstream. Every provider speaks WireChat; the others are
@@ -36,10 +40,17 @@ type Provider struct {
 	Env []string `json:"env"`
 	// Alternate providers are shipped but listed only when enabled.
 	Alternate bool `json:"alternate"`
-	// Auth is AuthBearer or AuthXAPIKey. Default: AuthBearer.
+	// Auth is how a key is presented, one of the Auth constants. Default: AuthBearer.
 	Auth string `json:"auth"`
+	// TokenURL is where keys are exchanged for tokens, and TokenScope what the tokens are for. Both
+	// are for AuthEntra, whose URL has {tenant} in it, and AuthGoogle.
+	TokenURL   string `json:"token_url"`
+	TokenScope string `json:"token_scope"`
 	// Headers are sent with each request. They never hold a credential.
 	Headers map[string]string `json:"headers"`
+	// PinnedHeaders: neither a format nor a client of it puts another value in the place of one of
+	// Headers. It is for providers that lag behind the versions of the format's vendor.
+	PinnedHeaders bool `json:"pinned_headers"`
 	// Wires are the formats spoken beside chat.
 	Wires []string `json:"wires"`
 	// PreferWire is the format to use for clients of another format, where that
@@ -51,6 +62,14 @@ type Provider struct {
 	NativeTools bool `json:"native_tools"`
 	// WireBaseURLs are the bases of wires that do not share BaseURL; see WireURL.
 	WireBaseURLs map[string]string `json:"wire_base_urls"`
+	// Paths are put after the base in place of "/chat/completions" and the like, by wire ("embeddings"
+	// is one here). {model} in them is the model's id. StreamPaths are those of streams, where they differ.
+	Paths       map[string]string `json:"paths"`
+	StreamPaths map[string]string `json:"stream_paths"`
+	// Body are members that requests of the wires beside chat have, and ModelInPath says that they have
+	// no "model".
+	Body        map[string]string `json:"body"`
+	ModelInPath bool              `json:"model_in_path"`
 	// Endpoints are what else the provider serves and no format is translated for, such as
 	// "audio/speech", with their addresses. An empty one is BaseURL and the name.
 	Endpoints map[string]string `json:"endpoints"`
@@ -73,10 +92,35 @@ type Provider struct {
 }
 
 // ChatURL is the address of the chat completions endpoint.
-func (p *Provider) ChatURL() string { return p.BaseURL + "/chat/completions" }
+func (p *Provider) ChatURL() string { return p.BaseURL + p.path(WireChat, "/chat/completions") }
 
 // EmbeddingsURL is the address of the embeddings endpoint.
-func (p *Provider) EmbeddingsURL() string { return p.BaseURL + "/embeddings" }
+func (p *Provider) EmbeddingsURL() string { return p.BaseURL + p.path(wireEmbeddings, "/embeddings") }
+
+// wireEmbeddings names the path of embeddings in Paths.
+const wireEmbeddings = "embeddings"
+
+// path is what is put after the base of a wire.
+func (p *Provider) path(wire, usual string) string {
+	if path, ok := p.Paths[wire]; ok {
+		return path
+	}
+	return usual
+}
+
+// ModelURL is the address for a request to a model, made of that of its wire.
+func (p *Provider) ModelURL(address, wire, model string, stream bool) string {
+	if len(p.Paths) == 0 {
+		return address
+	}
+	if path, ok := p.StreamPaths[wire]; ok && stream {
+		address = strings.TrimSuffix(address, p.Paths[wire]) + path
+	}
+	return strings.ReplaceAll(address, modelPart, url.PathEscape(model))
+}
+
+// modelPart stands in Paths for the id of a model.
+const modelPart = "{model}"
 
 // PrefillURL is where a chat request goes whose last message is an assistant
 // turn to be continued. Most providers use ChatURL for it.
@@ -98,9 +142,9 @@ func (p *Provider) WireURL(wire string) (string, bool) {
 		return "", false
 	}
 	if base, ok := p.WireBaseURLs[wire]; ok {
-		return base + "/" + wire, true
+		return base + p.path(wire, "/"+wire), true
 	}
-	return p.BaseURL + "/" + wire, true
+	return p.BaseURL + p.path(wire, "/"+wire), true
 }
 
 // Serves reports whether the provider has one of Endpoints.
@@ -128,6 +172,7 @@ func (p *Provider) clone() *Provider {
 	c.WireBaseURLs = maps.Clone(p.WireBaseURLs)
 	c.Wires = slices.Clone(p.Wires)
 	c.Endpoints = maps.Clone(p.Endpoints)
+	c.Paths, c.StreamPaths = maps.Clone(p.Paths), maps.Clone(p.StreamPaths)
 	return &c
 }
 

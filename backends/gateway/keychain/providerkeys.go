@@ -58,11 +58,9 @@ func (s *Service) AddKeyOf(ctx context.Context, owner Owner, provider, key, labe
 	if !known(provider) {
 		return nil, invalid("provider", "provider %q is not one of the enabled provider codes", provider)
 	}
-	if err := checkText("api_key", key, 1, 1000); err != nil {
-		return nil, err
-	}
-	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, invalid("api_key", "api_key must be printable ASCII without spaces")
+	key, err := catalog.CheckKey(key)
+	if err != nil {
+		return nil, invalid("api_key", "api_key %s", err)
 	}
 	if err := checkText("key_label", label, 0, 100); err != nil {
 		return nil, err

@@ -1,0 +1,196 @@
+package cascade
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+var updateGolden = flag.Bool("update", false, "write what is sent into the golden files")
+
+// cloud is every host of a cloud at once. It writes down what it is sent.
+type cloud struct {
+	mu     sync.Mutex
+	sent   []string
+	answer func(r *http.Request) *http.Response // nil: a good answer
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *cloud) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s\n", r.Method, r.URL)
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		fmt.Fprintf(&text, "%s: %s\n", name, strings.Join(r.Header[name], ", "))
+	}
+	fmt.Fprintf(&text, "\n%s\n", body)
+	c.mu.Lock()
+	c.sent = append(c.sent, text.String())
+	c.mu.Unlock()
+	if c.answer != nil {
+		if resp := c.answer(r); resp != nil {
+			return resp, nil
+		}
+	}
+	switch {
+	case r.URL.Host == "login.microsoftonline.com":
+		return respond(200, "application/json", `{"access_token":"entra-token","token_type":"Bearer","expires_in":3600}`), nil
+	case strings.HasSuffix(r.URL.Path, ":streamRawPredict"):
+		return respond(200, "text/event-stream", `event: message_start
+data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"c","content":[],"usage":{"input_tokens":3,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"from the cloud"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+`), nil
+	case strings.Contains(r.URL.Path, "anthropic"):
+		return respond(200, "application/json", `{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"from the cloud"}],`+
+			`"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":4}}`), nil
+	}
+	return respond(200, "application/json", completion("from the cloud")), nil
+}
+
+func respond(status int, media, body string) *http.Response {
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+	return w.Result()
+}
+
+// newCloudRig is a rig over the built-in catalog with one of its alternates, and a key.
+func newCloudRig(t *testing.T, provider, like, key string, params map[string]string) (*rig, *cloud) {
+	t.Helper()
+	cat, err := catalog.Embedded().With(catalog.Options{
+		Enable:    []string{provider},
+		Overrides: map[string]catalog.Override{provider: {Params: params, Models: map[string]string{"prod": like}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, clock := new(cloud), newClock()
+	r := &rig{t: t, clock: clock, catalog: cat, engine: &Engine{
+		Options: Options{}.WithDefaults(), Memory: NewMemory(clock.now), Catalog: func() *catalog.Catalog { return cat },
+		Providers: c, Custom: c, Logger: zap.NewNop(), Now: clock.now,
+	}}
+	r.account = newAccount(t, cat, setup{})
+	if _, err := people.AddProviderKey(t.Context(), r.account.UserID, provider, key, "", func(string) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if r.account, err = people.Account(t.Context(), r.account.UserID); err != nil {
+		t.Fatal(err)
+	}
+	return r, c
+}
+
+const (
+	entraKey = `{"tenant_id":"11111111-2222-3333-4444-555555555555","client_id":"app","client_secret":"the-secret"}`
+	tools    = `"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
+)
+
+// TestCloudRequests holds what is sent to each cloud to the golden files.
+func TestCloudRequests(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, provider, like, key string
+		params                    map[string]string
+		stream                    bool
+	}{
+		{"azure-key", "azure", "openai/gpt-5.4-mini", "azure-key-1", map[string]string{"resource": "contoso"}, false},
+		{"azure-entra", "azure", "openai/gpt-5.4-mini", entraKey, map[string]string{"resource": "contoso"}, false},
+		{"azure-dated", "azure-dated", "openai/gpt-5.4-mini", "azure-key-1", map[string]string{"resource": "contoso", "api_version": "2024-10-21"}, false},
+		{"azure-claude", "azure-claude", "anthropic/claude-sonnet-5-5", "azure-key-1", map[string]string{"resource": "contoso"}, false},
+		{"vertex", "vertex", "gemini/gemini-3.8-flash", "ya29.token", map[string]string{"project": "acme", "location": "europe-west1"}, false},
+		{"vertex-claude", "vertex-claude", "anthropic/claude-sonnet-5-5", "ya29.token", map[string]string{"project": "acme", "location": "europe-west1"}, false},
+		{"vertex-claude-stream", "vertex-claude", "anthropic/claude-sonnet-5-5", "ya29.token", map[string]string{"project": "acme", "location": "europe-west1"}, true},
+		{"bedrock", "bedrock", "groq/openai/gpt-oss-120b", "bedrock-key-1", map[string]string{"region": "eu-central-1"}, false},
+		{"bedrock-claude", "bedrock-claude", "anthropic/claude-sonnet-5-5", "bedrock-key-1", map[string]string{"region": "eu-central-1"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r, cloud := newCloudRig(t, c.provider, c.like, c.key, c.params)
+			r.send(t.Context(), c.provider+"/prod", c.stream, []string{tools}).wants(t, c.provider+"/prod", "from the cloud")
+			got := strings.Join(cloud.sent, "\n")
+			path := filepath.Join("testdata", "clouds", c.name+".golden")
+			if *updateGolden {
+				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("sent:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+// TestTokenRefused: a key for which there is no token is a failure of the key, and the provider is
+// not asked; a probe says so too, and one that works again opens the key.
+func TestTokenRefused(t *testing.T) {
+	t.Parallel()
+	r, c := newCloudRig(t, "azure", "openai/gpt-5.4-mini", entraKey, map[string]string{"resource": "contoso"})
+	c.answer = func(q *http.Request) *http.Response {
+		if q.URL.Host != "login.microsoftonline.com" {
+			t.Errorf("%s was asked without a token", q.URL)
+		}
+		return respond(401, "application/json", `{"error":"invalid_client"}`)
+	}
+	e := r.ask("azure/prod")
+	failed, ok := apierror.From(e.raw)
+	if !ok || len(e.Failed) != 1 || e.Failed[0].Code != "token_refused" || !strings.Contains(e.Failed[0].Message, "401 invalid_client") {
+		t.Fatalf("got %v of %+v", failed, e.Result)
+	}
+	keys, err := people.ProviderKeys(t.Context(), r.account.UserID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	candidate, key, err := r.account.Probe(r.catalog, keys[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe, err := r.engine.Probe(t.Context(), r.account.UserID, candidate, key)
+	if err != nil || probe.OK || probe.Failure.Code != "token_refused" {
+		t.Fatalf("the probe is %+v, %v", probe, err)
+	}
+	if asked := len(c.sent); asked != 2 {
+		t.Errorf("the token endpoint was asked %d times", asked)
+	}
+	c.answer = nil
+	if probe, err := r.engine.Probe(t.Context(), r.account.UserID, candidate, key); err != nil || !probe.OK {
+		t.Fatalf("the probe is %+v, %v", probe, err)
+	}
+	r.ask("azure/prod").wants(t, "azure/prod", "from the cloud")
+}

@@ -1,0 +1,57 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// models returns the models of the file and those that the overrides add.
+func (o *Options) models(d *data) ([]*Model, error) {
+	all := d.models
+	for _, code := range slices.Sorted(maps.Keys(o.Overrides)) {
+		added := o.Overrides[code].Models
+		for _, id := range slices.Sorted(maps.Keys(added)) {
+			m, err := d.deployment(code, id, added[id])
+			if err != nil {
+				return nil, fmt.Errorf("provider %s: model %s: %w", code, clip(id), err)
+			}
+			all = append(slices.Clip(all), m)
+		}
+		if len(all) > maxModels {
+			return nil, fmt.Errorf("models: more than %d", maxModels)
+		}
+	}
+	return all, nil
+}
+
+// deployment is an entry of the file at another provider under another name.
+func (d *data) deployment(code, id, entry string) (*Model, error) {
+	name := code + "/" + id
+	var of *Model
+	for _, m := range d.models {
+		switch m.entry {
+		case name:
+			return nil, fmt.Errorf("%s is a model of the catalog already", clip(name))
+		case entry:
+			of = m
+		}
+	}
+	if of == nil {
+		return nil, fmt.Errorf("%q is no model of the catalog such as openai/gpt-5.4-mini", clip(entry))
+	}
+	m := *of
+	m.Provider, m.ID, m.entry = code, id, name
+	m.Name = id
+	if !m.Embeddings { // the state of a model's reasoning can be read only where it was written
+		m.Family = code + "/" + of.Family
+	}
+	m.Price = Price{}
+	m.Retired, m.Deprecated, m.Retires = false, time.Time{}, time.Time{}
+	if m.Reasoning && m.ReasoningEfforts == nil {
+		from := slices.IndexFunc(d.providers, func(p *Provider) bool { return p.Code == of.Provider })
+		m.ReasoningEfforts = d.providers[from].Shape.ReasoningEfforts
+	}
+	return &m, checkModel(&m)
+}

@@ -1,0 +1,35 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// Bounds of a provider key.
+const (
+	maxKey     = 1000
+	maxKeyFile = 8 << 10 // a JSON object
+)
+
+// CheckKey returns a provider key as it is stored: a JSON object, such as the key file of a
+// service account, without the line breaks around its members. An error says what is wrong
+// with the key and holds no part of it.
+func CheckKey(key string) (string, error) {
+	if strings.HasPrefix(key, "{") {
+		var compact bytes.Buffer
+		if len(key) > maxKeyFile || json.Compact(&compact, []byte(key)) != nil {
+			return "", errors.New("must be JSON of at most 8,192 bytes where it begins with a brace")
+		}
+		key = compact.String()
+		if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+			return "", errors.New("must be printable ASCII")
+		}
+		return key, nil
+	}
+	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", errors.New("must be 1 to 1,000 printable ASCII characters without spaces")
+	}
+	return key, nil
+}
