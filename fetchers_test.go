@@ -10,9 +10,10 @@ import (
 
 // operators are the files that connect to addresses of the operator alone, or of a test.
 var operators = map[string]string{
-	"internal/counters/redis_client.go": "the counters of the configuration",
-	"internal/store/postgres.go":        "the database of the configuration",
-	"internal/transit/transit.go":       "the key management server of the configuration",
+	"backends/gateway/credentials/credentials.go": "the token endpoints of the catalog and the configuration",
+	"internal/counters/redis_client.go":           "the counters of the configuration",
+	"internal/store/postgres.go":                  "the database of the configuration",
+	"internal/transit/transit.go":                 "the key management server of the configuration",
 }
 
 // TestFetchers: what services connect to goes through the guard of internal/outbound, but

@@ -297,7 +297,7 @@ func TestErrors(t *testing.T) {
 		"provider-keys add groq -u nobody":                                               `there is no user "nobody"`,
 		"provider-keys add groq gsk_secret -u alice":                                     "accepts 1 arg",
 		"provider-keys add groq -u alice --from-env TOLLGATE_TEST_UNSET":                 "TOLLGATE_TEST_UNSET is not set",
-		"provider-keys add groq -u alice --from-env TOLLGATE_TEST_SECRET":                "api_key must be printable ASCII",
+		"provider-keys add groq -u alice --from-env TOLLGATE_TEST_SECRET":                "printable ASCII",
 		"provider-keys list -u nobody":                                                   `there is no user "nobody"`,
 		"provider-keys remove pk_x -u alice":                                             `there is no provider key "pk_x"`,
 		"models list -u nobody":                                                          `there is no user "nobody"`,
@@ -331,7 +331,7 @@ func TestErrors(t *testing.T) {
 	}
 	for stdin, want := range map[string]string{
 		"": "the provider key is empty", " \n": "the provider key is empty",
-		strings.Repeat("x", cli.MaxSecret+1): "more than 4096 bytes", "a b": "api_key must be printable ASCII", strings.Repeat("x", 1001): "1 to 1000",
+		strings.Repeat("x", cli.MaxSecret+1): "more than 4096 bytes", "a b": "printable ASCII", strings.Repeat("x", 1001): "1 to 1,000",
 	} {
 		l.stdin = stdin
 		l.fails(want, "provider-keys", "add", "groq", "-u", "alice")

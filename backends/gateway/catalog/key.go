@@ -10,7 +10,7 @@ import (
 // Bounds of a provider key.
 const (
 	maxKey     = 1000
-	maxKeyFile = 8 << 10 // a JSON object
+	maxKeyFile = 4 << 10 // a JSON object
 )
 
 // CheckKey returns a provider key as it is stored: a JSON object, such as the key file of a
@@ -20,7 +20,7 @@ func CheckKey(key string) (string, error) {
 	if strings.HasPrefix(key, "{") {
 		var compact bytes.Buffer
 		if len(key) > maxKeyFile || json.Compact(&compact, []byte(key)) != nil {
-			return "", errors.New("must be JSON of at most 8,192 bytes where it begins with a brace")
+			return "", errors.New("must be JSON of at most 4,096 bytes where it begins with a brace")
 		}
 		key = compact.String()
 		if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {

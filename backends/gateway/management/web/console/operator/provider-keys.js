@@ -53,7 +53,7 @@ export function keysCard(path, about, may, signal) {
   const add = async () => {
     const { providers } = await call('GET', 'providers', { signal, guest: true });
     const provider = select(providers.map((p) => [p.code, p.name]), providers[0]?.code, { autofocus: true });
-    const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', maxlength: 1000 });
+    const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', maxlength: 4096 });
     const label = h('input', { maxlength: 100, autocomplete: 'off' });
     dialog('Add a provider key', (close) => form([
       field('Provider', provider, { name: 'provider' }), field('Label', label, { name: 'key_label', hint: 'So that you know it again.' }),
