@@ -118,49 +118,6 @@ func checkProvider(p *Provider) error {
 	return checkShape(&p.Shape)
 }
 
-// checkTokens checks where keys are exchanged for tokens, where they are.
-func checkTokens(p *Provider) error {
-	if p.Auth != AuthEntra && p.Auth != AuthGoogle {
-		if p.TokenURL != "" || p.TokenScope != "" {
-			return fmt.Errorf("token_url: keys of the auth %s are not exchanged for tokens", p.Auth)
-		}
-		return nil
-	}
-	if p.TokenScope == "" {
-		return errors.New("token_scope: is missing")
-	}
-	if err := checkText("token_scope", p.TokenScope, true); err != nil {
-		return err
-	}
-	return trimBase("token_url", &p.TokenURL)
-}
-
-// checkPaths checks what stands in the place of the usual paths and members.
-func checkPaths(p *Provider) error {
-	for _, paths := range []map[string]string{p.Paths, p.StreamPaths} {
-		for wire, path := range paths {
-			if wire != WireChat && wire != wireEmbeddings && !slices.Contains(p.Wires, wire) {
-				return fmt.Errorf("paths: %q is not among the wires", clip(wire))
-			}
-			if !pathPattern.MatchString(partPattern.ReplaceAllLiteralString(path, "x")) {
-				return fmt.Errorf("paths.%s: %q is no path such as /{model}:predict", wire, clip(path))
-			}
-			if p.Paths[wire] == "" {
-				return fmt.Errorf("stream_paths: %s has no path in paths", wire)
-			}
-		}
-	}
-	for member, value := range p.Body {
-		if !memberPattern.MatchString(member) || slices.Contains(essential, member) {
-			return fmt.Errorf("body: %q is no member that can be set", clip(member))
-		}
-		if err := checkText("body."+member, value, true); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func checkShape(s *Shape) error {
 	for _, word := range []struct {
 		field, value string
