@@ -100,7 +100,7 @@ func (s *session) changeModel(name string, change keychain.ModelChange) error {
 
 func addModel(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "add <entry> --user <id> --base-url <url> --model <name> --tier low|medium|high [--key-from-env <name>]",
+		Use:   "add <entry> --user <id> --base-url <url> --model <name> --tier low|medium|high [--wire <format>] [--key-from-env <name>]",
 		Short: "Adds a model at a base URL of the user's own",
 		Long: `
 Adds a model at a base URL of the user's own. The entry is the name that clients
@@ -110,13 +110,14 @@ unless the configuration allows them: allow_networks of the option tollgate.
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
-	base := flags.String("base-url", "", "Where /chat/completions is appended (required)")
+	base := flags.String("base-url", "", "Where /chat/completions is appended, or /responses or /messages (required)")
 	model := flags.String("model", "", "The name that the server at the base URL knows it by (required)")
 	tier := flags.String("tier", "", "low, medium or high (required)")
+	wire := flags.String("wire", "", "The format that the server speaks: chat, responses or messages (default: chat)")
 	variable := flags.String("key-from-env", "", "The environment variable that holds the key of the server (default: it needs none)")
 	cli.Required(cmd, "base-url", "model", "tier")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
-		custom := keychain.CustomModel{Entry: args[0], BaseURL: *base, Model: *model}
+		custom := keychain.CustomModel{Entry: args[0], BaseURL: *base, Wire: *wire, Model: *model}
 		var err error
 		if custom.Tier, err = catalog.ParseTier(*tier); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -193,4 +194,50 @@ func TestTokenRefused(t *testing.T) {
 		t.Fatalf("the probe is %+v, %v", probe, err)
 	}
 	r.ask("azure/prod").wants(t, "azure/prod", "from the cloud")
+}
+
+// TestCustomWires: a model of the user's own is asked in the format that its server speaks, whatever
+// the client speaks.
+func TestCustomWires(t *testing.T) {
+	t.Parallel()
+	for wire, want := range map[string][]string{
+		"messages":  {"POST https://models.example/anthropic/v1/messages\n", "\nX-Api-Key: own-key-1\n", "\nAnthropic-Version: 2023-06-01\n", `"max_tokens":`},
+		"responses": {"POST https://models.example/anthropic/v1/responses\n", "\nAuthorization: Bearer own-key-1\n", `"input":`},
+		"chat":      {"POST https://models.example/anthropic/v1/chat/completions\n", "\nAuthorization: Bearer own-key-1\n", `"messages":`},
+	} {
+		t.Run(wire, func(t *testing.T) {
+			t.Parallel()
+			r, c := newCloudRig(t, "azure", "openai/gpt-5.4-mini", "azure-key-1", map[string]string{"resource": "contoso"})
+			c.answer = func(*http.Request) *http.Response {
+				switch wire {
+				case "chat":
+					return respond(200, "application/json", completion("from the server"))
+				case "responses":
+					return respond(200, "application/json", `{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"msg_1","status":"completed",`+
+						`"role":"assistant","content":[{"type":"output_text","text":"from the server","annotations":[]}]}],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`)
+				}
+				return respond(200, "application/json", `{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"from the server"}],`+
+					`"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":4}}`)
+			}
+			entry, err := people.AddModel(t.Context(), r.account.UserID, keychain.CustomModel{
+				Entry: "own/model", BaseURL: "https://models.example/anthropic/v1", Model: "m", Wire: wire, Tier: catalog.Low, APIKey: "own-key-1",
+			})
+			if err != nil || entry.Wire != strings.TrimPrefix(wire, "chat") {
+				t.Fatalf("added %+v, %v", entry, err)
+			}
+			if r.account, err = people.Account(t.Context(), r.account.UserID); err != nil {
+				t.Fatal(err)
+			}
+			r.send(t.Context(), "own/model", false, []string{tools}).wants(t, "own/model", "from the server")
+			for _, part := range want {
+				if len(c.sent) != 1 || !strings.Contains(c.sent[0], part) {
+					t.Errorf("%q was not sent: %s", part, c.sent)
+				}
+			}
+		})
+	}
+	_, err := people.AddModel(t.Context(), "nobody", keychain.CustomModel{Entry: "own/model", BaseURL: "https://models.example", Model: "m", Wire: "soap", Tier: catalog.Low})
+	if refusal, ok := apierror.From(err); !ok || refusal.Param != "wire" {
+		t.Errorf("an unknown format: %v", err)
+	}
 }

@@ -374,16 +374,26 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 	return r
 }
 
+// messagesVersion is the version of the messages format that every server of it knows.
+var messagesVersion = map[string]string{"Anthropic-Version": "2023-06-01"}
+
 // customCandidate describes a model of the user's own as a provider that has
 // this one model. Its abilities are not known, so none is ruled out.
 func (a *Account) customCandidate(m *modelRow) *Candidate {
+	provider := &catalog.Provider{
+		Code: CustomProvider, Name: m.Entry, BaseURL: m.BaseURL,
+		Shape: catalog.Shape{MaxTokensField: "max_tokens", StreamUsage: true},
+	}
+	if m.Wire != "" {
+		provider.Wires, provider.PreferWire, provider.NativeTools = []string{m.Wire}, m.Wire, true
+	}
+	if m.Wire == catalog.WireMessages {
+		provider.Auth, provider.Headers, provider.PinnedHeaders = catalog.AuthXAPIKey, messagesVersion, true
+	}
 	return &Candidate{
-		Entry:  m.Entry,
-		Custom: true,
-		Provider: &catalog.Provider{
-			Code: CustomProvider, Name: m.Entry, BaseURL: m.BaseURL,
-			Shape: catalog.Shape{MaxTokensField: "max_tokens", StreamUsage: true},
-		},
+		Entry:    m.Entry,
+		Custom:   true,
+		Provider: provider,
 		Model: &catalog.Model{
 			Provider: CustomProvider, ID: m.Model, Name: m.Entry,
 			Modalities: []string{"text", "image", "file", "audio"}, Tools: true, JSONSchema: true, Prefill: true,

@@ -37,6 +37,8 @@ type ModelEntry struct {
 	// BaseURL and Model are set for custom entries only.
 	BaseURL string `json:"base_url,omitempty"`
 	Model   string `json:"model,omitempty"`
+	// Wire is set for custom entries that are not asked in the chat format.
+	Wire string `json:"wire,omitempty"`
 }
 
 // CustomModel is a model of the user's own.
@@ -44,12 +46,14 @@ type CustomModel struct {
 	// Entry is the name that clients send; it must hold a slash, so that it
 	// cannot be taken for a name of the gateway's.
 	Entry string
-	// BaseURL is where /chat/completions is appended.
+	// BaseURL is where /chat/completions is appended, or the path of another Wire.
 	BaseURL string
+	// Wire is the format that the server speaks: chat, responses or messages. Default: chat.
+	Wire string
 	// Model is the upstream's name of it.
 	Model string
 	Tier  catalog.Tier
-	// APIKey is sent as a Bearer token; empty: none is needed.
+	// APIKey is sent as a Bearer token, or as x-api-key where Wire is messages; empty: none is needed.
 	APIKey   string
 	Priority int64
 
@@ -70,6 +74,7 @@ type modelRow struct {
 	Priority       *int64
 	Tier           string
 	BaseURL, Model string
+	Wire           string // empty: chat
 	Sealed         string
 	Found          bool // on a server, by Discover
 	CreatedAt      time.Time
@@ -97,12 +102,20 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	if m.Tier == 0 {
 		return nil, invalid("tier", "tier must be one of low, medium, high")
 	}
+	switch m.Wire {
+	case catalog.WireChat:
+		m.Wire = ""
+	case "", catalog.WireResponses, catalog.WireMessages:
+	default:
+		return nil, invalid("wire", "wire must be one of chat, responses, messages")
+	}
 	if len(m.APIKey) > 1000 || strings.ContainsFunc(m.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, invalid("api_key", "api_key must be at most 1,000 printable ASCII characters without spaces")
 	}
 	row := &modelRow{
 		ID: "me_" + random(20), Entry: m.Entry, Custom: true, Enabled: true, Priority: &m.Priority,
-		Tier: m.Tier.String(), BaseURL: strings.TrimRight(m.BaseURL, "/"), Model: m.Model, Found: m.found, CreatedAt: s.now(),
+		Tier: m.Tier.String(), BaseURL: strings.TrimRight(m.BaseURL, "/"), Model: m.Model, Wire: m.Wire, Found: m.found,
+		CreatedAt: s.now(),
 	}
 	if s.CheckHost != nil {
 		if err := s.CheckHost(ctx, host); err != nil {
@@ -142,7 +155,7 @@ func (m *modelRow) entry() ModelEntry {
 	tier, _ := catalog.ParseTier(m.Tier)
 	e := ModelEntry{
 		ID: m.ID, Entry: m.Entry, Provider: CustomProvider, Tier: tier, Enabled: m.Enabled,
-		IsCustom: true, ProviderConnected: true, BaseURL: m.BaseURL, Model: m.Model,
+		IsCustom: true, ProviderConnected: true, BaseURL: m.BaseURL, Model: m.Model, Wire: m.Wire,
 	}
 	if m.Priority != nil {
 		e.Priority = *m.Priority

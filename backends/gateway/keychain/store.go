@@ -213,18 +213,18 @@ func (s *Service) selectIdentity(ctx context.Context, hash string) (*Identity, e
 
 func scanModel(row store.Row) (m modelRow, err error) {
 	var priority sql.NullInt64
-	var tier, base, model, sealed sql.NullString
+	var tier, base, model, wire, sealed sql.NullString
 	var created int64
-	err = row.Scan(&m.ID, &m.Entry, &m.Custom, &m.Enabled, &priority, &tier, &base, &model, &sealed, &m.Found, &created)
+	err = row.Scan(&m.ID, &m.Entry, &m.Custom, &m.Enabled, &priority, &tier, &base, &model, &wire, &sealed, &m.Found, &created)
 	if priority.Valid {
 		m.Priority = &priority.Int64
 	}
-	m.Tier, m.BaseURL, m.Model, m.Sealed = tier.String, base.String, model.String, sealed.String
+	m.Tier, m.BaseURL, m.Model, m.Wire, m.Sealed = tier.String, base.String, model.String, wire.String, sealed.String
 	m.CreatedAt = schema.Moment(created)
 	return m, err
 }
 
-const selectModelRows = `SELECT id, model_entry, is_custom, enabled, priority, tier, base_url, model, sealed, found, created_at
+const selectModelRows = `SELECT id, model_entry, is_custom, enabled, priority, tier, base_url, model, wire, sealed, found, created_at
 	FROM gateway_models WHERE user_id = ? ORDER BY created_at, id LIMIT 1000`
 
 func (s *Service) selectModels(ctx context.Context, userID string) ([]modelRow, error) {
@@ -247,10 +247,10 @@ func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 		return apierror.New(http.StatusConflict, "too_many", "a user can have at most %d model entries of their own, remove one first", maxModelRows)
 	}
 	n, err := c.Exec(`INSERT INTO gateway_models
-		(id, user_id, model_entry, is_custom, enabled, priority, tier, base_url, model, sealed, found, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, model_entry) DO NOTHING`,
+		(id, user_id, model_entry, is_custom, enabled, priority, tier, base_url, model, wire, sealed, found, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, model_entry) DO NOTHING`,
 		m.ID, userID, m.Entry, schema.Flag(m.Custom), schema.Flag(m.Enabled), m.Priority, schema.Nullable(m.Tier), schema.Nullable(m.BaseURL),
-		schema.Nullable(m.Model), schema.Nullable(m.Sealed), schema.Flag(m.Found), schema.Micros(m.CreatedAt))
+		schema.Nullable(m.Model), schema.Nullable(m.Wire), schema.Nullable(m.Sealed), schema.Flag(m.Found), schema.Micros(m.CreatedAt))
 	if err == nil && n == 0 {
 		err = apierror.New(http.StatusConflict, "already_exists", "there is a model entry %q already", m.Entry)
 	}

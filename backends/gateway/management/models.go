@@ -20,6 +20,7 @@ type modelInput struct {
 	BaseURL  string `json:"base_url"`
 	Model    string `json:"model"`
 	Tier     string `json:"tier"`
+	Wire     string `json:"wire"`
 	APIKey   string `json:"api_key"`
 	Priority int64  `json:"priority"`
 }
@@ -34,7 +35,7 @@ func (s *Service) addModel(c *rest.Call, user string) (any, error) {
 		return nil, apierror.New(400, "invalid_value", "tier must be one of low, medium, high").With("tier")
 	}
 	return s.Keychain.AddModel(c.R.Context(), user, keychain.CustomModel{
-		Entry: in.Entry, BaseURL: in.BaseURL, Model: in.Model, Tier: tier, APIKey: in.APIKey, Priority: in.Priority,
+		Entry: in.Entry, BaseURL: in.BaseURL, Wire: in.Wire, Model: in.Model, Tier: tier, APIKey: in.APIKey, Priority: in.Priority,
 	})
 }
 

@@ -133,11 +133,13 @@ export function show({ body, actions, signal }) {
     const address = input({ type: 'url', placeholder: 'http://127.0.0.1:8000/v1' });
     const model = input({ placeholder: 'qwen3' });
     const tier = select(tiers.slice(0, 3), 'medium');
+    const wire = select([['chat', 'Chat completions'], ['responses', 'Responses'], ['messages', 'Messages']], 'chat');
     const key = input({ type: 'password' });
     return form([
       field('Name', name, { name: 'model_entry', hint: 'What clients send: two words with a slash between.' }),
       field('Tier', tier, { name: 'tier' }),
-      field('Base URL', address, { name: 'base_url', wide: true, hint: 'Of a server that speaks chat completions.' }),
+      field('Base URL', address, { name: 'base_url', wide: true, hint: 'What stands before /chat/completions, /responses or /messages.' }),
+      field('Format', wire, { name: 'wire', hint: 'What the server speaks.' }),
       field('Model on that server', model, { name: 'model' }),
       field('API key', key, { name: 'api_key', hint: 'If the server wants one.' }),
     ], [
@@ -147,7 +149,7 @@ export function show({ body, actions, signal }) {
       for (const [member, field, what] of [['model_entry', name, 'a name'], ['base_url', address, 'the address of the server'], ['model', model, 'the name of the model']]) {
         if (!field.value.trim()) throw mistake(member, `Give ${what}.`);
       }
-      await own('POST', 'models', { body: { model_entry: name.value.trim(), base_url: address.value.trim(), model: model.value.trim(), tier: tier.value, ...(key.value && { api_key: key.value }) } });
+      await own('POST', 'models', { body: { model_entry: name.value.trim(), base_url: address.value.trim(), model: model.value.trim(), tier: tier.value, wire: wire.value, ...(key.value && { api_key: key.value }) } });
       close();
       toast('The model is added');
       await refresh();
