@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -16,6 +17,13 @@ import (
 // lockWait is how long a writer is waited for.
 const lockWait = "5s"
 
+const (
+	// closingWait is how long connections may take to end whose server has ended just now: PostgreSQL
+	// shows them for a moment longer.
+	closingWait = 2 * time.Second
+	closingLook = 50 * time.Millisecond
+)
+
 // unserved refuses a database that a server has open, as far as the server tells: it names
 // its connections tollgate where its DSN has no other name.
 func unserved(ctx context.Context, db *store.DB) error {
@@ -24,16 +32,25 @@ func unserved(ctx context.Context, db *store.DB) error {
 		return err
 	}
 	defer end()
-	var n int
-	err = conn.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity
-		WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = current_setting('application_name')`).Scan(&n)
-	if err != nil {
-		return fmt.Errorf("looking who has the PostgreSQL database open: %w", err)
+	for deadline := time.Now().Add(closingWait); ; {
+		var n int
+		err = conn.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = current_setting('application_name')`).Scan(&n)
+		if err != nil {
+			return fmt.Errorf("looking who has the PostgreSQL database open: %w", err)
+		}
+		if n == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the PostgreSQL database is in use: %d connections of servers or commands are open; stop all nodes first", n)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(closingLook):
+		}
 	}
-	if n > 0 {
-		return fmt.Errorf("the PostgreSQL database is in use: %d connections of servers or commands are open; stop all nodes first", n)
-	}
-	return nil
 }
 
 // lockPostgres keeps others from writing to the tables of schemas, and takes a snapshot of
