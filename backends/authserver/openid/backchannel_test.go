@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
@@ -80,7 +82,7 @@ func newLogins(t *testing.T, k authtest.Kernel) *logins {
 	l.login = login.New(k.Server, l.users, login.Options{MaxAge: 24 * time.Hour, Failures: 3, Window: time.Minute, Lock: time.Minute, Identities: 10})
 	known := clients.New(k.Server, clients.Options{Hasher: quick})
 	l.openid = &openid.OpenID{
-		Server: k.Server, Users: l.users, Clients: known, HTTP: http.DefaultClient, SessionLife: 24 * time.Hour,
+		Server: k.Server, Users: l.users, Clients: known, HTTP: outbound.NewClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, openid.LogoutTimeout), SessionLife: 24 * time.Hour,
 		Keys: keys.New(k.Server, keys.Options{Store: keys.Files{Folder: t.TempDir()}, Algorithm: keys.ES256, Retain: time.Hour}),
 	}
 	var err error
