@@ -12,7 +12,8 @@ import (
 // mailForm asks for a mail address.
 type mailForm struct {
 	Email, Name string
-	Sent        bool // the mail is on its way, if there is one
+	Redirect    string // where they go on to behind the link; empty: nowhere
+	Sent        bool   // the mail is on its way, if there is one
 }
 
 // mails reports whether mails are sent.
@@ -33,17 +34,18 @@ func (c *call) askForgot() error {
 	if !c.forgets() {
 		return pages.NotFound()
 	}
-	return c.Show("forgot", "Forgotten password", &mailForm{Email: c.Query.Text("email")})
+	return c.Show("forgot", "Forgotten password", &mailForm{Email: c.Query.Text("email"), Redirect: c.onward()})
 }
 
 func (c *call) forgot() error {
 	if !c.forgets() {
 		return pages.NotFound()
 	}
-	form := &mailForm{Email: c.Form.Text("email")}
+	form := &mailForm{Email: c.Form.Text("email"), Redirect: c.onward()}
 	if err := c.Accounts.Forgot(c.Context(), form.Email, c.Address(c.R)); err != nil {
 		return c.ShowForm(err, "forgot", "Forgotten password", form)
 	}
+	c.keepOnward()
 	form.Sent = true
 	return c.Show("forgot", "Forgotten password", form)
 }
@@ -52,17 +54,18 @@ func (c *call) askRegister() error {
 	if !c.registers() {
 		return pages.NotFound()
 	}
-	return c.Show("register", "Create an account", new(mailForm))
+	return c.Show("register", "Create an account", &mailForm{Redirect: c.onward()})
 }
 
 func (c *call) register() error {
 	if !c.registers() {
 		return pages.NotFound()
 	}
-	form := &mailForm{Email: c.Form.Text("email"), Name: c.Form.Text("name")}
+	form := &mailForm{Email: c.Form.Text("email"), Name: c.Form.Text("name"), Redirect: c.onward()}
 	if err := c.Accounts.Register(c.Context(), form.Email, form.Name, c.Address(c.R)); err != nil {
 		return c.ShowForm(err, "register", "Create an account", form)
 	}
+	c.keepOnward()
 	form.Sent = true
 	return c.Show("register", "Create an account", form)
 }
@@ -108,7 +111,11 @@ func (c *call) choose() error {
 	if form.New {
 		notice = "Your account is made. Sign in with your password."
 	}
-	return c.Redirect("/login?"+url.Values{"email": {user.Email}}.Encode(), notice)
+	to := url.Values{"email": {user.Email}}
+	if onward := c.takeOnward(); onward != "" && onward != "/" {
+		to.Set("redirect", onward)
+	}
+	return c.Redirect("/login?"+to.Encode(), notice)
 }
 
 // addressForm makes a mail address that of the account.

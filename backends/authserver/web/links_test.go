@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -275,4 +276,28 @@ func TestMailPagesNeedMail(t *testing.T) {
 		t.Error("the page of signing in leads to them")
 	}
 	b.get("/choose-password?"+url.Values{"link": {"x"}}.Encode()).is(t, http.StatusGone)
+}
+
+// TestRegistrationGoesOn leads who registers in the middle of a sign-in back to the application.
+func TestRegistrationGoesOn(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t, authtest.SQLite(t))
+	b := m.browser()
+	login := b.get("/oauth/authorize?"+m.request().Encode()).leads(t, "/login?")
+	page := b.get(login).is(t, http.StatusOK, "Create an account")
+	address := html.UnescapeString(regexp.MustCompile(`href="(/register\?[^"]+)"`).FindStringSubmatch(page.Text)[1])
+	form := b.get(address).is(t, http.StatusOK)
+	b.post("/register", with(form.Fields(), "email", "new@example.com")).is(t, http.StatusOK, "A mail is on its way")
+	link := m.link("new@example.com")
+	to := b.post("/choose-password", with(b.get(link).Fields(), "password", chosen)).leads(t, "/login?")
+	back := b.post("/login", with(b.get(to).Fields(), "email", "new@example.com", "password", chosen)).leads(t, "/consent?")
+	b.get(back).is(t, http.StatusOK, "The App")
+
+	// Another browser has nothing to go on to.
+	other := m.browser()
+	other.post("/forgot", with(other.get("/forgot?redirect=//evil.example").Fields(), "email", "new@example.com")).is(t, http.StatusOK)
+	to = m.browser().get(m.link("new@example.com")).is(t, http.StatusOK).Text
+	if strings.Contains(to, "evil.example") {
+		t.Error("it leads to another site")
+	}
 }

@@ -37,10 +37,10 @@ type loginForm struct {
 func (c *call) loginForm(fields *pages.Fields) *loginForm {
 	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, fields.Text("redirect")), NoPassword: c.NoPassword, Again: fields.Flag("again")}
 	if c.forgets() {
-		form.Forgot = c.At(forgotPath)
+		form.Forgot = c.At(withOnward(forgotPath, form.Redirect))
 	}
 	if c.registers() {
-		form.Register = c.At(registerPath)
+		form.Register = c.At(withOnward(registerPath, form.Redirect))
 	}
 	if form.Upstream = c.upstreamLink(form); form.Upstream != "" {
 		form.UpstreamName = c.Upstream.Name
