@@ -9,6 +9,12 @@ import (
 
 // Import takes over the clients and users of a file; see moving.Target.Apply.
 func (s *Server) Import(ctx context.Context, read moving.Reader, file io.Reader, o moving.Options) error {
-	t := &moving.Target{Clients: s.rooms.clients, Users: s.rooms.users, Factors: s.rooms.factors}
-	return t.Apply(ctx, read, file, o)
+	return s.moving().Apply(ctx, read, file, o)
+}
+
+// Export writes clients and users; see moving.Target.Export.
+func (s *Server) Export(ctx context.Context, w io.Writer) error { return s.moving().Export(ctx, w) }
+
+func (s *Server) moving() *moving.Target {
+	return &moving.Target{Clients: s.rooms.clients, Users: s.rooms.users, Factors: s.rooms.factors}
 }

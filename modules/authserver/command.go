@@ -40,7 +40,7 @@ type options struct{ cli.Flags }
 func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
-	cli.Group(root, checkCommand(o), userCommand(o), importCommand(o), reencryptCommand(o))
+	cli.Group(root, checkCommand(o), userCommand(o), importCommand(o), exportCommand(o), reencryptCommand(o))
 }
 
 // session is the open database with what a subcommand needs to answer.

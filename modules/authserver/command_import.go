@@ -22,8 +22,8 @@ const importEvery = 10_000
 func importCommand(o *options) *cobra.Command {
 	names := strings.Join(slices.Sorted(maps.Keys(moving.Readers())), ", ")
 	cmd := &cobra.Command{
-		Use: "import --from keycloak|hydra|csv <file> [--dry-run] [--report <file>]", Args: cobra.ExactArgs(1),
-		Short: "Takes over clients and users from Keycloak, Ory Hydra or a file of values",
+		Use: "import --from keycloak|hydra|csv|tollgate <file> [--dry-run] [--report <file>]", Args: cobra.ExactArgs(1),
+		Short: "Takes over clients and users from Keycloak, Ory Hydra, a file of values or another Tollgate",
 		Long: `
 Takes over clients with their ids and secrets, and users with their ids, the
 hashes of their passwords, groups and authenticator apps. What is there already

@@ -11,7 +11,8 @@ import (
 // Given is an id and a secret that a client had before it came here.
 type Given struct {
 	ID string // empty: a new one is made
-	// Secret is in clear, or Hash is its stored form of another program; see password.Known. Where
+	// Secret is in clear, or Hash is its stored form, of another program (see password.Known) or
+	// of one of this with the same pepper. Where
 	// both are empty and the client needs one, a new one is made.
 	Secret, Hash string
 }
@@ -31,7 +32,7 @@ func (g *Given) check() error {
 		return refuse("client_id", "must not be a URL, which is the id of a client with a metadata document")
 	case len(g.Secret) > givenSecretMost || strings.ContainsFunc(g.Secret, visible):
 		return refuse("client_secret", "must have at most 512 characters of ASCII")
-	case g.Hash != "" && !password.Known(g.Hash):
+	case g.Hash != "" && !password.Known(g.Hash) && !strings.HasPrefix(g.Hash, peppered):
 		return refuse("client_secret", "is hashed in a way that is not known here, or that costs too much to check")
 	}
 	return nil

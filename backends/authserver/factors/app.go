@@ -240,3 +240,26 @@ func (f *Factors) ImportApp(ctx context.Context, user, called, secret string) er
 	}
 	return err
 }
+
+// AppSecrets returns the secrets of a user's authenticator apps, in base32, for a server that the user moves
+// to.
+func (f *Factors) AppSecrets(ctx context.Context, user string) (secrets []string, err error) {
+	list, err := f.Of(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range list {
+		if one.Kind != App {
+			continue
+		}
+		if f.encryptor == nil {
+			return nil, errNoApps
+		}
+		secret, err := f.encryptor.Open(ctx, one.secret, place(one.ID))
+		if err != nil {
+			return nil, fmt.Errorf("opening the secret of an app: %w", err)
+		}
+		secrets = append(secrets, string(secret))
+	}
+	return secrets, nil
+}

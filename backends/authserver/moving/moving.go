@@ -1,9 +1,10 @@
 // Package moving takes clients and users over from other authorization servers: Keycloak, Ory Hydra,
-// and files of comma-separated values. A reader makes neutral records of a file, one after the other,
+// another one of this program, and files of comma-separated values. A reader makes neutral records of a file, one after the other,
 // and Apply stores what is not there yet. Secrets and passwords come as the hashes that they are.
 package moving
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ type Record struct {
 type Client struct {
 	clients.Registration
 	Scope string
+	// Source is whether the client named itself; see clients.Client.SelfDeclared. Default:
+	// clients.Admin.
+	Source string
 	clients.Given
 }
 
@@ -53,7 +57,7 @@ type Reader func(file io.Reader, each func(Record) error) error
 
 // Readers are those that there are, by name.
 func Readers() map[string]Reader {
-	return map[string]Reader{"keycloak": Keycloak, "hydra": Hydra, "csv": CSV}
+	return map[string]Reader{"keycloak": Keycloak, "hydra": Hydra, "csv": CSV, "tollgate": Tollgate}
 }
 
 // What became of a record.
@@ -139,7 +143,7 @@ func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome stri
 	if !errors.Is(err, clients.ErrUnknown) {
 		return "", err
 	}
-	one, err := t.Clients.Client(&c.Registration, clients.Admin)
+	one, err := t.Clients.Client(&c.Registration, cmp.Or(c.Source, clients.Admin))
 	if err == nil {
 		one.Scope, err = resources.ParseScope(c.Scope)
 	}

@@ -103,9 +103,10 @@ func (g *target) signsIn(email string) *users.User {
 	return u
 }
 
-// authenticates checks that a client proves itself with the secret.
-func (g *target) authenticates(id string) *clients.Client {
+// authenticates checks that the shop proves itself with the secret.
+func (g *target) authenticates() *clients.Client {
 	g.t.Helper()
+	const id = "shop"
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":"+url.QueryEscape(secret)))
 	var c *clients.Client
 	for range 2 {
@@ -206,7 +207,7 @@ users[4] eve: refused`
 			t.Errorf("once more:\n%s", got)
 		}
 
-		shop := g.authenticates("shop")
+		shop := g.authenticates()
 		if shop.Name != "The shop" || !slices.Equal(shop.Redirects, []string{"https://shop.example/cb"}) || !shop.May(clients.GrantClient) ||
 			shop.Metadata.BackchannelLogout != "https://shop.example/told" || !slices.Equal(shop.Metadata.Logout, []string{"https://shop.example/"}) {
 			t.Errorf("%+v", shop)
@@ -255,7 +256,7 @@ func TestHydra(t *testing.T) {
 				if got := outcomes(g.applies(moving.Hydra, file, false)); got != "clients[0] shop: taken\nclients[1] bare: refused" {
 					t.Errorf("%s", got)
 				}
-				c := g.authenticates("shop")
+				c := g.authenticates()
 				if c.Name != "The shop" || len(c.Redirects) != 2 || !slices.Equal(c.Scope, []string{"openid", "read"}) || !c.May(clients.GrantClient) || c.May("implicit") {
 					t.Errorf("%+v", c)
 				}

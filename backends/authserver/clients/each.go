@@ -1,0 +1,30 @@
+package clients
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// eachRows is how many clients are read at a time.
+const eachRows = 500
+
+// Each calls fn with all clients, in the order of their ids, until it returns an error.
+func (cs *Clients) Each(ctx context.Context, fn func(c *Client) error) error {
+	for after := ""; ; {
+		var list []*Client
+		err := cs.Read(ctx, func(c store.Conn) (err error) {
+			list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_clients WHERE id > ? ORDER BY id LIMIT ?", after, eachRows)
+			return err
+		})
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, c := range list {
+			if err := fn(c); err != nil {
+				return err
+			}
+		}
+		after = list[len(list)-1].ID
+	}
+}

@@ -1,0 +1,54 @@
+package moving_test
+
+import (
+	"encoding/base32"
+	"strings"
+	"testing"
+
+	"github.com/pquerna/otp/totp"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/moving"
+)
+
+// TestExport writes what one server has, and another one reads it: passwords, secrets and codes go on
+// working.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		from := newTarget(t, k)
+		from.applies(moving.Keycloak, realm(t), false)
+		from.signsIn("ann@example.com")
+		from.authenticates()
+		var file strings.Builder
+		if err := from.Export(t.Context(), &file); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(file.String(), secret) || strings.Contains(file.String(), pass) {
+			t.Error("a secret is there in clear")
+		}
+
+		to := newTarget(t, authtest.SQLite(t))
+		lines := to.applies(moving.Tollgate, file.String(), false)
+		for _, l := range lines {
+			if l.Outcome != moving.Taken {
+				t.Errorf("%+v", l)
+			}
+		}
+		if len(lines) != 4 {
+			t.Errorf("%d records, want 4", len(lines))
+		}
+		ann, shop := to.signsIn("ann@example.com"), to.authenticates()
+		if ann.ID != "8a2f7b3e-0000-4000-8000-000000000001" || len(ann.Groups) != 2 || shop.Metadata.BackchannelLogout == "" || shop.SelfDeclared() {
+			t.Errorf("%+v, %+v", ann, shop)
+		}
+		code, err := totp.GenerateCode(base32.StdEncoding.EncodeToString([]byte("sixteen of bytes")), to.Clock.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.Factors.Check(t.Context(), ann, "", factors.Proof{Code: code}); err != nil {
+			t.Errorf("the code of the app: %v", err)
+		}
+	})
+}

@@ -1,0 +1,38 @@
+package users
+
+import (
+	"context"
+
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// eachRows is how many users are read at a time.
+const eachRows = 500
+
+// Each calls fn with all users and the stored forms of their passwords, in the order of their ids, until
+// it returns an error.
+func (s *Users) Each(ctx context.Context, fn func(u *User, hash string) error) error {
+	type row struct {
+		user *User
+		hash string
+	}
+	for after := ""; ; {
+		var list []row
+		err := s.Read(ctx, func(c store.Conn) (err error) {
+			list, err = store.List(c, func(r store.Row) (one row, err error) {
+				one.user, err = scan(r, &one.hash)
+				return one, err
+			}, "SELECT "+columns+", password FROM authserver_users WHERE id > ? ORDER BY id LIMIT ?", after, eachRows)
+			return err
+		})
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, one := range list {
+			if err := fn(one.user, one.hash); err != nil {
+				return err
+			}
+		}
+		after = list[len(list)-1].user.ID
+	}
+}

@@ -1,0 +1,45 @@
+package authserver
+
+import (
+	"bufio"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func exportCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "export <file>", Args: cobra.ExactArgs(1),
+		Short: "Writes clients and users for another authorization server",
+		Long: `
+Writes all clients, and all users who sign in with a password, to a file that
+import --from tollgate reads: a line of JSON each. The file has the hashes of
+secrets and passwords, and the secrets of authenticator apps in clear: keep it as
+a secret, and remove it afterwards. A file that is there already is left as it
+is. A - stands for standard output.
+`,
+		RunE: o.run(func(s *session, cmd *cobra.Command, args []string) (err error) {
+			keys, err := s.keys()
+			if err != nil {
+				return err
+			}
+			server, end, err := offline(s, keys)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, end()) }()
+			out := cmd.OutOrStdout()
+			if args[0] != "-" {
+				file, err := os.OpenFile(args[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, file.Close()) }()
+				out = file
+			}
+			buffered := bufio.NewWriter(out)
+			return errors.Join(server.Export(s.Ctx, buffered), buffered.Flush())
+		}),
+	}
+}
