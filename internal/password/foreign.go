@@ -19,6 +19,7 @@ const (
 	maxIterations = 2_000_000
 	maxScryptLog  = 20
 	maxScryptSize = 256 << 20 // of memory
+	maxScryptWork = 1 << 30   // of memory, over all lanes
 	minForeignSum = 16
 	maxForeignSum = 128
 	maxSalt       = 256
@@ -68,7 +69,7 @@ func parseForeign(stored string) (f foreign, ok bool) {
 	if parts[1] == "scrypt" {
 		var log, r, p int
 		if _, err := fmt.Sscanf(parts[2], "ln=%d,r=%d,p=%d", &log, &r, &p); err != nil || log < 1 || log > maxScryptLog ||
-			r < 1 || p < 1 || p > 16 || r > maxScryptSize>>log/128 {
+			r < 1 || p < 1 || r > maxScryptSize>>log/128 || p > maxScryptWork/(128*r<<log) {
 			return f, false
 		}
 		f.derive = func(password []byte) []byte {

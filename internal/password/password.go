@@ -36,7 +36,10 @@ const (
 	// The most that a stored hash may ask for.
 	maxMemory = 1 << 20
 	maxPasses = 64
-	maxCost   = 16
+	// The most that one from elsewhere may ask for, and over all passes.
+	maxGivenMemory = 256 << 10 // KiB
+	maxGivenWork   = 1 << 20   // KiB
+	maxCost        = 16
 	// minCost is the least that a bcrypt hash of another program must have cost.
 	minCost    = 10
 	bcryptSize = 60
@@ -123,10 +126,14 @@ func Imported(stored string) bool {
 	return ok || isBcrypt(stored)
 }
 
-// Known reports whether Verify takes a stored form.
+// Known reports whether Verify takes a stored form that comes from elsewhere, and may cost no more than
+// 256 MiB of memory at a time and 1 GiB in all: whoever knows a mail address can have it checked.
 func Known(stored string) bool {
-	_, ok := parse(stored)
-	return ok || Imported(stored)
+	s, ok := parse(stored)
+	if ok {
+		return s.Memory <= maxGivenMemory && uint64(s.Memory)*uint64(s.Passes) <= maxGivenWork
+	}
+	return Imported(stored)
 }
 
 func isBcrypt(stored string) bool {

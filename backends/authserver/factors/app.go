@@ -216,29 +216,28 @@ func appURL(issuer, account, secret string) string {
 	return "otpauth://totp/" + escape(issuer) + ":" + escape(account) + "?secret=" + secret + "&issuer=" + escape(issuer)
 }
 
-// ImportApp stores an authenticator app that a user has set up at another server, by its secret in
-// base32 (RFC 4226). The user has no recovery codes with it. The error is 422 where the secret is none, and 503 where secrets cannot be sealed.
-func (f *Factors) ImportApp(ctx context.Context, user, called, secret string) error {
+// ImportApp makes what stores an authenticator app that a user has set up at another server, by its
+// secret in base32 (RFC 4226). The user has no recovery codes with it. The error is 422 where the secret
+// is none, or cannot be sealed here.
+func (f *Factors) ImportApp(ctx context.Context, called, secret string) (func(c store.Conn, user string) error, error) {
 	if f.encryptor == nil {
-		return errNoApps
+		return nil, users.Invalid("totp", "the user has an authenticator app, whose secret has to be stored encrypted: set data_encryption.driver")
 	}
-	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.TrimRight(strings.ToUpper(strings.ReplaceAll(secret, " ", "")), "="))
+	encoding := base32.StdEncoding.WithPadding(base32.NoPadding)
+	raw, err := encoding.DecodeString(strings.TrimRight(strings.ToUpper(strings.ReplaceAll(secret, " ", "")), "="))
 	if err != nil || len(raw) < 10 || len(raw) > 128 {
-		return users.Invalid("totp", "the secret of the authenticator app must be 10 to 128 bytes in base32")
+		return nil, users.Invalid("totp", "the secret of the authenticator app must be 10 to 128 bytes in base32")
 	}
-	one := &Factor{ID: kernel.NewID(), Kind: App, Name: called}
-	if one.secret, err = f.encryptor.Seal(ctx, []byte(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(raw)), place(one.ID)); err != nil {
-		return err
+	id := kernel.NewID()
+	sealed, err := f.encryptor.Seal(ctx, []byte(encoding.EncodeToString(raw)), place(id))
+	if err != nil {
+		return nil, err
 	}
-	err = f.Write(ctx, func(c store.Conn) error {
+	return func(c store.Conn, user string) error {
 		_, err := c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, 0, '', '', ?)",
-			one.ID, user, one.Kind, one.Name, one.secret, f.Micros())
+			id, user, App, called, sealed, f.Micros())
 		return err
-	})
-	if err == nil {
-		f.note(ctx, "user.factor_added", user, user, one.Kind)
-	}
-	return err
+	}, nil
 }
 
 // AppSecrets returns the secrets of a user's authenticator apps, in base32, for a server that the user moves

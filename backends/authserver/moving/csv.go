@@ -55,7 +55,7 @@ func CSV(file io.Reader, each func(Record) error) error {
 }
 
 // csvMost bounds a file, in bytes.
-const csvMost = 4 << 30
+const csvMost = 512 << 20
 
 func csvRecord(line int, row map[string]string) Record {
 	r := Record{Where: fmt.Sprintf("line %d %s", line, row["email"])}
@@ -65,8 +65,8 @@ func csvRecord(line int, row map[string]string) Record {
 			return r
 		}
 	}
-	u := &User{Disabled: row["disabled"] == "true"}
-	u.New = users.New{ID: row["id"], Email: row["email"], Name: row["name"], EmailVerified: row["email_verified"] == "true", Hash: row["password_hash"]}
+	u := new(User)
+	u.New = users.New{Disabled: row["disabled"] == "true", ID: row["id"], Email: row["email"], Name: row["name"], EmailVerified: row["email_verified"] == "true", Hash: row["password_hash"]}
 	u.Groups = strings.FieldsFunc(row["groups"], func(r rune) bool { return r == ';' })
 	if secret := row["totp"]; secret != "" {
 		u.Apps = []string{secret}

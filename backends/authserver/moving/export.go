@@ -42,8 +42,8 @@ type exportedUser struct {
 // Export writes all clients and all users who sign in with a password, a line of JSON each, in the form
 // that Tollgate reads. It has the hashes of secrets and passwords, and the secrets of authenticator apps
 // in clear. Clients with a metadata document are left out: they are fetched where they are needed. So
-// are passkeys, which are bound to the host, and people of other identity providers, who sign in there
-// once more.
+// are passkeys, which are bound to the host, with the passwords of those who have nothing else beside
+// one, and people of other identity providers, who sign in there once more.
 func (t *Target) Export(ctx context.Context, w io.Writer) error {
 	lines := json.NewEncoder(w)
 	err := t.Clients.Each(ctx, func(c *clients.Client) error {
@@ -68,6 +68,15 @@ func (t *Target) Export(ctx context.Context, w io.Writer) error {
 		apps, err := t.Factors.AppSecrets(ctx, u.ID)
 		if err != nil {
 			return fmt.Errorf("user %s: %w", u.ID, err)
+		}
+		if len(apps) == 0 {
+			list, err := t.Factors.Of(ctx, u.ID)
+			if err != nil {
+				return err
+			}
+			if len(list) > 0 { // passkeys alone: the password would sign in without a second factor
+				hash = ""
+			}
 		}
 		return lines.Encode(exported{User: &exportedUser{
 			ID: u.ID, Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: hash, Disabled: !u.Active(), Apps: apps,
@@ -109,8 +118,9 @@ func exportedRecord(i int, raw json.RawMessage) Record {
 	case line.User != nil:
 		u := line.User
 		r.Where += " " + u.Email
-		r.User = &User{Disabled: u.Disabled, Apps: u.Apps, New: users.New{
-			ID: u.ID, Email: u.Email, EmailVerified: u.Verified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: u.Hash,
+		r.User = &User{Apps: u.Apps, New: users.New{
+			Disabled: u.Disabled,
+			ID:       u.ID, Email: u.Email, EmailVerified: u.Verified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: u.Hash,
 		}}
 	default:
 		r.Refused = "it has neither a client nor a user"

@@ -73,6 +73,10 @@ func (c *keycloakClient) record() (r Record) {
 		r.Skip = "it is a resource server, which needs no client here"
 	case c.Enabled != nil && !*c.Enabled:
 		r.Skip = "it is disabled"
+	case c.ID == "":
+		r.Refused = "it has no clientId"
+	case c.Secret == "" && !c.Public && c.Authenticator != "client-jwt":
+		r.Refused = "its secret is not in the file: export the realm by kc.sh export, which has it"
 	case strings.HasPrefix(c.Secret, "**"):
 		r.Refused = "its secret is masked: export the realm by kc.sh export, which has it"
 	case c.Authenticator != "" && c.Authenticator != "client-secret" && c.Authenticator != "client-jwt" && !c.Public:
@@ -89,7 +93,9 @@ func (c *keycloakClient) record() (r Record) {
 		one.AuthMethod, one.Secret = clients.MethodNone, ""
 	case c.Authenticator == "client-jwt":
 		one.AuthMethod, one.Secret = clients.MethodKey, ""
-		one.Metadata.JWKSURI = c.Attributes["jwks.url"]
+		if one.Metadata.JWKSURI = c.Attributes["jwks.url"]; one.Metadata.JWKSURI == "" {
+			one.Metadata.JWKS = clients.RawJSON(c.Attributes["jwks.string"])
+		}
 	}
 	if c.Standard == nil || *c.Standard {
 		one.Grants, one.Responses = []string{clients.GrantCode, clients.GrantRefresh}, []string{"code"}
@@ -143,6 +149,7 @@ type keycloakUser struct {
 	Enabled     *bool                `json:"enabled"`
 	Service     string               `json:"serviceAccountClientId"`
 	Groups      []string             `json:"groups"`
+	Roles       []string             `json:"realmRoles"`
 	Attributes  map[string][]string  `json:"attributes"`
 	Credentials []keycloakCredential `json:"credentials"`
 	Links       []struct {
@@ -168,10 +175,13 @@ func (u *keycloakUser) record() (r Record) {
 	case email == "":
 		return Record{Refused: "the user has no mail address, by which people sign in here"}
 	}
-	one := &User{Disabled: u.Enabled != nil && !*u.Enabled}
-	one.New = users.New{ID: u.ID, Email: email, EmailVerified: u.Verified, Name: strings.TrimSpace(u.First + " " + u.Last)}
+	one := new(User)
+	one.New = users.New{Disabled: u.Enabled != nil && !*u.Enabled, ID: u.ID, Email: email, EmailVerified: u.Verified, Name: strings.TrimSpace(u.First + " " + u.Last)}
 	for _, group := range u.Groups {
 		one.Groups = append(one.Groups, strings.TrimPrefix(group, "/"))
+	}
+	if len(u.Roles) > 0 {
+		r.Notes = append(r.Notes, "left out the roles "+strings.Join(u.Roles, ", "))
 	}
 	if len(u.Attributes) > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("left out %d attributes", len(u.Attributes)))

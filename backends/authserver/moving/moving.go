@@ -47,7 +47,6 @@ type Client struct {
 // User is a user as another server had it.
 type User struct {
 	users.New
-	Disabled bool
 	// Apps are the secrets of authenticator apps, in base32.
 	Apps []string
 }
@@ -136,6 +135,16 @@ func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err
 }
 
 func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome string, err error) {
+	one, err := t.Clients.Client(&c.Registration, cmp.Or(c.Source, clients.Admin))
+	if err == nil {
+		one.Scope, err = resources.ParseScope(c.Scope)
+	}
+	if err == nil {
+		err = t.Clients.CheckGiven(one, c.Given)
+	}
+	if err != nil {
+		return "", err
+	}
 	_, err = t.Clients.Stored(ctx, c.ID)
 	if err == nil {
 		return There, nil
@@ -143,15 +152,8 @@ func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome stri
 	if !errors.Is(err, clients.ErrUnknown) {
 		return "", err
 	}
-	one, err := t.Clients.Client(&c.Registration, cmp.Or(c.Source, clients.Admin))
-	if err == nil {
-		one.Scope, err = resources.ParseScope(c.Scope)
-	}
-	if err != nil {
-		return "", err
-	}
 	if o.DryRun {
-		return Taken, t.Clients.CheckGiven(one, c.Given)
+		return Taken, nil
 	}
 	_, err = t.Clients.CreateGiven(ctx, one, c.Given)
 	if store.IsUniqueViolation(err) { // somebody was faster
@@ -163,32 +165,53 @@ func (t *Target) client(ctx context.Context, c *Client, o Options) (outcome stri
 	return Taken, err
 }
 
+// user stores a user with their factors and their status in one transaction: who is interrupted leaves
+// nobody who signs in with less than before.
 func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
+	if err := t.Users.Check(u.New); err != nil {
+		return "", err
+	}
 	found, err := t.Users.FindEmail(ctx, u.Email)
 	if err == nil {
 		if line.ID = found.ID; u.ID != "" && u.ID != found.ID {
-			return Refused, users.Invalid("email", "there is another user with this mail address, whose id is "+found.ID)
+			return "", users.Invalid("email", "there is another user with this mail address, whose id is "+found.ID)
 		}
 		return There, nil
 	}
 	if !users.IsNone(err) {
 		return "", err
 	}
-	if o.DryRun {
-		return Taken, t.Users.Check(u.New)
+	if u.ID != "" {
+		if _, err := t.Users.Find(ctx, u.ID); err == nil {
+			return "", users.Invalid("id", "there is another user with this id")
+		} else if !users.IsNone(err) {
+			return "", err
+		}
 	}
-	made, err := t.Users.Create(ctx, u.New, o.By)
+	var apps []func(c store.Conn, user string) error
+	for _, secret := range u.Apps {
+		app, err := t.Factors.ImportApp(ctx, "Authenticator app", secret)
+		if err != nil {
+			return "", err
+		}
+		apps = append(apps, app)
+	}
+	if o.DryRun {
+		return Taken, nil
+	}
+	n := u.New
+	n.Also = func(c store.Conn, id string) error {
+		for _, app := range apps {
+			if err := app(c, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	made, err := t.Users.Create(ctx, n, o.By)
 	if err != nil {
 		return "", err
 	}
 	line.ID = made.ID
-	for _, secret := range u.Apps {
-		if err := t.Factors.ImportApp(ctx, made.ID, "Authenticator app", secret); err != nil {
-			return "", errors.Join(err, t.Users.Delete(ctx, made.ID, o.By)) // it would sign in with less than before
-		}
-	}
-	if u.Disabled {
-		_, err = t.Users.Disable(ctx, made.ID, o.By)
-	}
-	return Taken, err
+	return Taken, nil
 }

@@ -162,6 +162,7 @@ func realm(t testing.TB) string {
 		"redirectUris": ["/cb", "https://shop.example/*"], "standardFlowEnabled": true, "serviceAccountsEnabled": true, "directAccessGrantsEnabled": true,
 		"attributes": {"post.logout.redirect.uris": "https://shop.example/##+", "backchannel.logout.url": "https://shop.example/told"}},
 	{"clientId": "app", "publicClient": true, "redirectUris": ["com.example.app:/cb"], "standardFlowEnabled": true},
+	{"clientId": "bare", "redirectUris": ["https://bare.example/cb"]},
 	{"clientId": "masked", "secret": "**********", "redirectUris": ["https://masked.example/cb"]}
 ],
 "users": [
@@ -184,7 +185,8 @@ func TestKeycloak(t *testing.T) {
 clients[1] saml: skipped
 clients[2] shop: taken
 clients[3] app: taken
-clients[4] masked: refused
+clients[4] bare: refused
+clients[5] masked: refused
 users[0] ann: taken
 users[1] bob@example.com: taken
 users[2] service-account-shop: skipped
@@ -310,6 +312,8 @@ func TestCostlyHashes(t *testing.T) {
 		"$pbkdf2-sha512$i=900000000,l=64$AAAA$" + base64.RawStdEncoding.EncodeToString(make([]byte, 64)),
 		"$scrypt$ln=30,r=8,p=1$AAAA$" + base64.RawStdEncoding.EncodeToString(make([]byte, 32)),
 		"$scrypt$ln=14,r=100000,p=1$AAAA$" + base64.RawStdEncoding.EncodeToString(make([]byte, 32)),
+		"$argon2id$v=19$m=262144,t=64,p=1$AAAA$" + base64.RawStdEncoding.EncodeToString(make([]byte, 32)),
+		"$scrypt$ln=17,r=8,p=16$AAAA$" + base64.RawStdEncoding.EncodeToString(make([]byte, 32)),
 		"$argon2id$v=19$m=900000000,t=1,p=1$AAAA$" + base64.RawStdEncoding.EncodeToString(make([]byte, 32)),
 	} {
 		if got := g.applies(moving.CSV, "email,password_hash\na@example.com,\""+hash+"\"\n", false)["line 2 a@example.com"]; got.Outcome != moving.Refused {
@@ -331,4 +335,30 @@ func FuzzReaders(f *testing.F) {
 			_ = read(strings.NewReader(string(file)), func(moving.Record) error { return nil })
 		}
 	})
+}
+
+// TestAppsNeedEncryption refuses a user whose app cannot be sealed, also in a dry run, and goes on.
+func TestAppsNeedEncryption(t *testing.T) {
+	t.Parallel()
+	g := newTarget(t, authtest.SQLite(t))
+	var err error
+	if g.Factors, err = factors.New(g.Server, factors.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	file := "email,totp,password_hash,id\na@example.com,JBSWY3DPEHPK3PXPJBSWY3DP,,\nb@example.com,,,7\nc@example.com,,,7\nd\x00@example.com,,,\n"
+	for _, dry := range []bool{true, false} {
+		got := g.applies(moving.CSV, file, dry)
+		if l := got["line 2 a@example.com"]; l.Outcome != moving.Refused || !strings.Contains(l.Why, "data_encryption.driver") {
+			t.Errorf("%+v", l)
+		}
+		if got["line 3 b@example.com"].Outcome != moving.Taken || got["line 5 d\x00@example.com"].Outcome != moving.Refused {
+			t.Errorf("%+v", got)
+		}
+		if l := got["line 4 c@example.com"]; !dry && (l.Outcome != moving.Refused || !strings.Contains(l.Why, "this id")) {
+			t.Errorf("%+v", l)
+		}
+	}
+	if _, err := g.Users.FindEmail(t.Context(), "a@example.com"); !users.IsNone(err) {
+		t.Errorf("a user without their app is there, error %v", err)
+	}
 }

@@ -191,6 +191,11 @@ type New struct {
 	Password string
 	// Hash is that of a password instead, in a form that password.Known knows.
 	Hash string
+	// Disabled keeps the user out from the beginning.
+	Disabled bool
+	// Also is run in the transaction that makes the user, for what belongs to them. Default:
+	// nothing does.
+	Also func(c store.Conn, id string) error
 	// ID is the one that applications know the user by from another server. Default: a new one.
 	ID     string
 	Role   string // default: user
@@ -217,7 +222,10 @@ func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
 		_, err := c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, password, role, user_groups, status, provider, created_at, updated_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			u.ID, u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, hash, u.Role, string(groups), u.Status, u.Provider, u.CreatedAt, u.UpdatedAt)
-		return taken(err)
+		if err != nil || n.Also == nil {
+			return taken(err)
+		}
+		return n.Also(c, u.ID)
 	})
 	if err != nil {
 		return nil, err
@@ -237,6 +245,9 @@ func (s *Users) new(n New) (*User, error) {
 	u := &User{
 		ID: n.ID, EmailVerified: n.EmailVerified, Role: cmp.Or(n.Role, RoleUser), Groups: n.Groups,
 		Status: Active, Provider: Local, CreatedAt: s.Micros(), UpdatedAt: s.Micros(),
+	}
+	if n.Disabled {
+		u.Status = Disabled
 	}
 	if u.ID == "" {
 		u.ID = uuid.Must(uuid.NewV7()).String()
