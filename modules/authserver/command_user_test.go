@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,9 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
+
+// lines has one command line run at a time, as in a process: commands know those made before them.
+var lines sync.Mutex
 
 // userLine runs the commands on a database of its own.
 func userLine(t *testing.T) (run func(stdin string, args ...string) (out, notes string, err error), config string) {
@@ -39,6 +43,8 @@ func userLine(t *testing.T) (run func(stdin string, args ...string) (out, notes 
 		t.Fatal(err)
 	}
 	return func(stdin string, args ...string) (out, notes string, err error) {
+		lines.Lock()
+		defer lines.Unlock()
 		root := &cobra.Command{Use: "authserver", SilenceUsage: true, SilenceErrors: true}
 		commands(root)
 		var stdout, stderr bytes.Buffer
