@@ -8,8 +8,7 @@ import (
 )
 
 // TestImport takes users over, tells what was refused, and writes the report.
-func TestImport(t *testing.T) {
-	t.Parallel()
+func TestImport(t *testing.T) { //nolint:paralleltest // a process has one command line, which Caddy relies on
 	run, _ := userLine(t)
 	folder := t.TempDir()
 	file, report := filepath.Join(folder, "users.csv"), filepath.Join(folder, "report")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -17,9 +16,6 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
-
-// lines has one command line run at a time, as in a process: commands know those made before them.
-var lines sync.Mutex
 
 // userLine runs the commands on a database of its own.
 func userLine(t *testing.T) (run func(stdin string, args ...string) (out, notes string, err error), config string) {
@@ -43,8 +39,6 @@ func userLine(t *testing.T) (run func(stdin string, args ...string) (out, notes 
 		t.Fatal(err)
 	}
 	return func(stdin string, args ...string) (out, notes string, err error) {
-		lines.Lock()
-		defer lines.Unlock()
 		root := &cobra.Command{Use: "authserver", SilenceUsage: true, SilenceErrors: true}
 		commands(root)
 		var stdout, stderr bytes.Buffer
@@ -136,8 +130,7 @@ func TestUserCommands(t *testing.T) { //nolint:paralleltest // see above
 }
 
 // TestInvite prints a link, or has it mailed where there is a mail server.
-func TestInvite(t *testing.T) {
-	t.Parallel()
+func TestInvite(t *testing.T) { //nolint:paralleltest // a process has one command line, which Caddy relies on
 	run, _ := userLine(t)
 	if _, _, err := run("", "user", "invite", "ann@example.com"); err == nil || !strings.Contains(err.Error(), "--link") {
 		t.Errorf("without a mail server: %v", err)
