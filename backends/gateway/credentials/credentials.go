@@ -102,9 +102,10 @@ func (t *Tokens) token(ctx context.Context, p *catalog.Provider, secret string, 
 	if ok && t.now().Before(k.expires) {
 		return k.value, nil
 	}
-	// The fetch outlives the request that began it: others wait for it too.
+	// The fetch outlives the request that began it: others wait for it too. So it has nothing of that
+	// request's context, least of all its httptrace, which tells of the request's own connection.
 	fetched := t.fetches.DoChan(id, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 		defer cancel()
 		return t.fetch(ctx, id, p, secret, transport)
 	})

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -122,6 +123,32 @@ func TestTokenIsFetchedOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestFetchIsNotTraced checks that the httptrace of the request that needs a token hears nothing of
+// the connection to the token endpoint: it would take that connection for the provider's.
+func TestFetchIsNotTraced(t *testing.T) {
+	t.Parallel()
+	var e endpoint
+	e.do = func(url.Values) (int, string) { return http.StatusOK, `{"access_token":"tok","expires_in":3600}` }
+	traced := false
+	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+		traced = httptrace.ContextClientTrace(r.Context()) != nil
+		return e.RoundTrip(r)
+	})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{})
+	if err := NewTokens(time.Now).Authorize(ctx, make(http.Header), entra(), application1, transport); err != nil {
+		t.Fatal(err)
+	}
+	if traced {
+		t.Error("the request for the token carries the trace of the request that needs it")
+	}
+}
+
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestNoToken(t *testing.T) {
 	t.Parallel()
