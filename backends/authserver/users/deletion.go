@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -58,22 +59,34 @@ func (s *Users) DeletionOf(ctx context.Context, id string) (at time.Time, err er
 // deletionsMost bounds how many accounts one run deletes.
 const deletionsMost = 1000
 
-// SweepDeleted deletes the accounts whose time has come, and returns how many.
+// SweepDeleted deletes the accounts whose time has come, and returns how many. Whoever decides to stay
+// meanwhile stays.
 func (s *Users) SweepDeleted(ctx context.Context) (n int, err error) {
+	now := s.Micros()
 	var ids []string
 	err = s.Read(ctx, func(c store.Conn) error {
 		ids, err = store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
-			"SELECT id FROM authserver_users WHERE delete_at <= ? LIMIT ?", s.Micros(), deletionsMost)
+			"SELECT id FROM authserver_users WHERE delete_at <= ? LIMIT ?", now, deletionsMost)
 		return err
 	})
+	if err != nil {
+		return 0, err
+	}
 	for _, id := range ids {
-		if err == nil {
-			if err = s.Delete(ctx, id, id); IsNone(err) { // another node was faster
-				err = nil
-				continue
+		err := s.remove(ctx, id, id, func(c store.Conn) error {
+			err := c.Row("SELECT id FROM authserver_users WHERE id = ? AND delete_at <= ?", id, now).Scan(new(string))
+			if errors.Is(err, sql.ErrNoRows) {
+				err = errNone()
 			}
+			return err
+		})
+		switch {
+		case IsNone(err): // the user stays, or another node was faster
+		case err != nil:
+			return n, err
+		default:
 			n++
 		}
 	}
-	return n, err
+	return n, nil
 }

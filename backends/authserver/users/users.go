@@ -406,8 +406,13 @@ func (s *Users) setStatus(ctx context.Context, id, status, action, by string, ma
 
 // Delete forgets a user, and what was issued. For may see Disable.
 func (s *Users) Delete(ctx context.Context, id, by string, may ...func(u *User) error) error {
+	return s.remove(ctx, id, by, func(c store.Conn) error { return allowed(c, id, may) })
+}
+
+// remove forgets a user whom may does not keep.
+func (s *Users) remove(ctx context.Context, id, by string, may func(c store.Conn) error) error {
 	err := s.Change(ctx, Topic, id, func(c store.Conn) error {
-		if err := allowed(c, id, may); err != nil {
+		if err := may(c); err != nil {
 			return err
 		}
 		if _, err := In(c, id); err != nil {

@@ -171,6 +171,27 @@ func TestUsers(t *testing.T) {
 	})
 }
 
+// TestDeletionsAreReadAgain has a user decide to stay while the accounts before theirs are deleted.
+func TestDeletionsAreReadAgain(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		p := newPeople(t, db)
+		one, two := p.add(users.New{Email: "one@example.com"}), p.add(users.New{Email: "two@example.com"})
+		for _, u := range []*users.User{one, two} {
+			if err := p.PlanDeletion(t.Context(), u.ID, time.UnixMicro(1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.Gone = append(p.Gone, func(c store.Conn, user string) error { // the other one stays
+			_, err := c.Exec("UPDATE authserver_users SET delete_at = NULL WHERE id <> ?", user)
+			return err
+		})
+		if n, err := p.SweepDeleted(t.Context()); n != 1 || err != nil {
+			t.Errorf("%d are deleted, want 1, error %v", n, err)
+		}
+	})
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	p := newPeople(t, databases.SQLite(t))
