@@ -103,20 +103,35 @@ func (a *Accounts) Look(ctx context.Context, secret string, kinds ...string) (l 
 			return gone(err)
 		}
 		l.Kind, l.Email = found.Kind, found.Email
-		l.User, err = users.In(c, found.User)
+		l.User, err = owner(c, found)
 		return err
 	})
 	return l, err
 }
 
+// owner returns the user of a link. The error is 410 where the link was mailed to an address that is
+// no more theirs: only whoever reads their mails now chooses a password.
+func owner(c store.Conn, l maillink.Link[string]) (*users.User, error) {
+	u, err := users.In(c, l.User)
+	if err == nil && l.Kind != LinkAddress && mailaddress.Key(l.Email) != mailaddress.Key(u.Email) {
+		err = errLink
+	}
+	return u, err
+}
+
+// EndUser ends the links that were mailed for a user. It is called where their sessions end: somebody
+// else may have asked for the links.
+func EndUser(c store.Conn, user string) error { return links.Drop(c, user) }
+
 // proof uses a link up.
 func (a *Accounts) proof(l Link, secret string) users.Proof {
 	return users.Proof{User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress, Take: func(c store.Conn) error {
 		taken, err := links.Take(c, secret, a.Now(), l.Kind)
-		if err == nil && taken.User != l.User.ID {
-			err = errLink
+		if err != nil {
+			return gone(err)
 		}
-		return gone(err)
+		_, err = owner(c, taken)
+		return err
 	}}
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/web"
 	"github.com/tollgate-gateway/tollgate/internal/pages/pagestest"
 	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // site is the pages on a database, with a user, two resources and a client.
@@ -111,6 +112,7 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 		Clients: s.clients, Catalog: s.catalog, Keys: s.openid.Keys, IDToken: s.openid.IDToken,
 		User: func(context.Context, string) (tokens.User, error) { return tokens.User{Active: true}, nil },
 	})
+	s.users.Gone = []func(c store.Conn, user string) error{s.tokens.EndUser, device.EndUser, account.EndUser}
 	o.web.Authorize = &authorize.Authorize{Server: k.Server, Clients: s.clients, Catalog: s.catalog, Consents: s.consents, Tokens: s.tokens, Own: openid.Scopes, Hinted: s.openid.Hinted, SecondFactor: o.required}
 	s.accounts = &account.Accounts{
 		Server: k.Server, Users: s.users, Login: s.login, Consents: s.consents, Tokens: s.tokens, Catalog: s.catalog, Feed: s.feed(), Site: "as.example",

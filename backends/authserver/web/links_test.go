@@ -89,6 +89,48 @@ func TestForgottenPassword(t *testing.T) {
 	})
 }
 
+// TestLinksEnd ends the links that somebody else may have asked for, when the user chooses another
+// password, is signed out everywhere, or has another mail address.
+func TestLinksEnd(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		m := newMailing(t, k)
+		ctx, id, moved := t.Context(), m.ann.ID, "ann@example.net"
+		for _, secure := range []func() error{
+			func() error { return m.users.SetPassword(ctx, id, annPass, "") },
+			func() error { return m.users.SignOut(ctx, id, "") },
+			func() error {
+				_, err := m.users.Update(ctx, id, users.Change{Email: &moved}, "")
+				return err
+			},
+		} {
+			m.Clock.Pass(time.Hour)
+			b := m.browser()
+			b.post("/forgot", with(b.get("/forgot").Fields(), "email", annMail)).is(t, http.StatusOK)
+			link := m.link(annMail)
+			form := b.get(link).is(t, http.StatusOK).Fields()
+			if err := secure(); err != nil {
+				t.Fatal(err)
+			}
+			b.get(link).is(t, http.StatusGone)
+			b.post("/choose-password", with(form, "password", chosen)).is(t, http.StatusGone)
+			back := annMail
+			if _, err := m.users.Update(ctx, id, users.Change{Email: &back}, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		b := m.signedIn()
+		form := with(b.get("/account").formTo(t, "/account/address", ""), "email", "eve@example.com", "present", annPass)
+		b.post("/account/address", form).leads(t, "/account")
+		link := m.link("eve@example.com")
+		if err := m.users.SetPassword(ctx, id, chosen, ""); err != nil {
+			t.Fatal(err)
+		}
+		m.browser().get(link).is(t, http.StatusGone)
+	})
+}
+
 // TestForgottenPasswordTellsNothing gives the same answer for an address that nobody has, and
 // mails nobody.
 func TestForgottenPasswordTellsNothing(t *testing.T) {
