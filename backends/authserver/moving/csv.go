@@ -19,9 +19,18 @@ var csvColumns = []string{"email", "id", "name", "email_verified", "password_has
 // (see password.Known), groups (with semicolons between) and totp (the secret of an authenticator app
 // in base32).
 func CSV(file io.Reader, each func(Record) error) error {
-	r := csv.NewReader(io.LimitReader(file, csvMost))
+	limited := &io.LimitedReader{R: file}
+	r := csv.NewReader(limited)
 	r.ReuseRecord = true
-	head, err := r.Read()
+	read := func() ([]string, error) {
+		limited.N = recordMost
+		cells, err := r.Read()
+		if limited.N == 0 { // where it is cut off, it looks like the end of the file
+			err = fmt.Errorf("a line has more than %d bytes; a quotation mark may be missing", recordMost)
+		}
+		return cells, err
+	}
+	head, err := read()
 	if err != nil {
 		return fmt.Errorf("the first line, which names the columns: %w", err)
 	}
@@ -35,15 +44,15 @@ func CSV(file io.Reader, each func(Record) error) error {
 	if !slices.Contains(names, "email") {
 		return errors.New("there is no column email")
 	}
-	for {
-		cells, err := r.Read()
+	for line := 1; ; {
+		cells, err := read()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("after line %d: %w", line, err)
 		}
-		line, _ := r.FieldPos(0)
+		line, _ = r.FieldPos(0)
 		row := make(map[string]string, len(names))
 		for i, name := range names {
 			row[name] = strings.TrimSpace(cells[i])
@@ -53,9 +62,6 @@ func CSV(file io.Reader, each func(Record) error) error {
 		}
 	}
 }
-
-// csvMost bounds a file, in bytes.
-const csvMost = 512 << 20
 
 func csvRecord(line int, row map[string]string) Record {
 	r := Record{Where: fmt.Sprintf("line %d %s", line, row["email"])}
