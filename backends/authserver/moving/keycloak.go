@@ -157,6 +157,10 @@ type keycloakUser struct {
 	} `json:"federatedIdentities"`
 }
 
+// keycloakKey is the type of a security key that is asked for after the password. It is bound to the
+// host, so it cannot be taken over.
+const keycloakKey = "webauthn"
+
 // keycloakCredential is Keycloak's CredentialRepresentation. Both texts are JSON.
 type keycloakCredential struct {
 	Type   string `json:"type"`
@@ -189,7 +193,9 @@ func (u *keycloakUser) record() (r Record) {
 	for _, link := range u.Links {
 		r.Notes = append(r.Notes, "left out the link to "+link.Provider+": the user signs in there once more")
 	}
+	key := false
 	for _, c := range u.Credentials {
+		key = key || c.Type == keycloakKey
 		switch c.Type {
 		case "password":
 			hash, err := c.password()
@@ -206,6 +212,10 @@ func (u *keycloakUser) record() (r Record) {
 		default:
 			r.Notes = append(r.Notes, "left out a credential of the type "+c.Type)
 		}
+	}
+	if key && len(one.Apps) == 0 && one.Hash != "" {
+		one.Hash = ""
+		r.Notes = append(r.Notes, "left out the password, which would sign in without the security key: the user chooses another one by mail")
 	}
 	r.User = one
 	return r
@@ -259,7 +269,7 @@ func (c *keycloakCredential) password() (string, error) {
 		return "", fmt.Errorf("it is hashed by %s, which is not known here", strconv.Quote(data.Algorithm))
 	}
 	if !password.Known(hash) {
-		return "", fmt.Errorf("%d iterations of %s cost too much to check", data.Iterations, data.Algorithm)
+		return "", fmt.Errorf("%d iterations of %s, with %d bytes of salt and %d of hash, are weaker or cost more than is taken here", data.Iterations, data.Algorithm, len(salt), len(sum))
 	}
 	return hash, nil
 }

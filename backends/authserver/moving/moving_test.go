@@ -267,6 +267,32 @@ func TestHydra(t *testing.T) {
 	}
 }
 
+// TestKeycloakSecurityKeys leaves the password of a user out whose second factor stays behind.
+func TestKeycloakSecurityKeys(t *testing.T) {
+	t.Parallel()
+	const password, app = `{"type":"password","secretData":"{\"value\":\"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\",\"salt\":\"MDEyMzQ1Njc4OWFiY2RlZg==\"}","credentialData":"{\"hashIterations\":27500,\"algorithm\":\"pbkdf2-sha256\"}"}`,
+		`{"type":"otp","secretData":"{\"value\":\"sixteen of bytes\"}","credentialData":"{}"}`
+	for _, test := range []struct {
+		name, credentials string
+		password          bool
+	}{
+		{"password", password, true},
+		{"password and key", password + `,{"type":"webauthn"}`, false},
+		{"key before password", `{"type":"webauthn"},` + password, false},
+		{"password, app and key", password + "," + app + `,{"type":"webauthn"}`, true},
+		{"password or key", password + `,{"type":"webauthn-passwordless"}`, true},
+	} {
+		if err := moving.Keycloak(strings.NewReader(`{"users":[{"username":"ann","email":"ann@example.com","credentials":[`+test.credentials+`]}]}`), func(r moving.Record) error {
+			if r.User == nil || (r.User.Hash != "") != test.password {
+				t.Errorf("%s: %+v", test.name, r)
+			}
+			return nil
+		}); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
 // TestCSV takes users over by their lines.
 func TestCSV(t *testing.T) {
 	t.Parallel()
@@ -296,7 +322,7 @@ func TestCSV(t *testing.T) {
 		g.signsIn("bob@example.com")
 	})
 	g := newTarget(t, authtest.SQLite(t))
-	for _, file := range []string{"", "name\n", "email,nothing\n", "email\na@example.com,b\n"} {
+	for _, file := range []string{"", "name\n", "email,nothing\n", "email\na@example.com,b\n", "email\n" + strings.Repeat("a", 2<<20) + "\n", "email\n\"a@example.com\n" + strings.Repeat("b@example.com\n", 100_000)} {
 		if err := g.Apply(t.Context(), moving.CSV, strings.NewReader(file), moving.Options{Tell: func(moving.Line) error { return nil }}); err == nil {
 			t.Errorf("%q is taken", file)
 		}
