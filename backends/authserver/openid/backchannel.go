@@ -166,8 +166,20 @@ func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error
 		s.Audit(ctx, kernel.Event{Action: "client.logout_failed", Actor: e.user, Client: e.client, Detail: []string{"reason", err.Error()}})
 		return false, s.forget(settle, e)
 	}
-	return false, s.Write(settle, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE authserver_session_clients SET leased_until = 0, due_at = ? WHERE id = ?", s.Now().Add(jobs.Backoff(e.attempts)).UnixMicro(), e.id)
+	return false, s.postpone(settle, e)
+}
+
+// postpone has a client told later of a session, and a little later of all others: one that hangs
+// must not hold the places of clients that answer.
+func (s *OpenID) postpone(ctx context.Context, e ended) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		now := s.Now()
+		_, err := c.Exec("UPDATE authserver_session_clients SET leased_until = 0, due_at = ? WHERE id = ?", now.Add(jobs.Backoff(e.attempts)).UnixMicro(), e.id)
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec("UPDATE authserver_session_clients SET due_at = ? WHERE client_id = ? AND session_id IS NULL AND due_at <= ? AND leased_until <= ?",
+			now.Add(jobs.Backoff(1)).UnixMicro(), e.client, now.UnixMicro(), now.UnixMicro())
 		return err
 	})
 }

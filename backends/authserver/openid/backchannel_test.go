@@ -253,6 +253,31 @@ func TestLogoutIsToldAgain(t *testing.T) {
 	}
 }
 
+// TestClientThatFailsHoldsNobody tries a client that fails a few times in a run, however many sessions it
+// is to be told of.
+func TestClientThatFailsHoldsNobody(t *testing.T) {
+	t.Parallel()
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		l := newLogins(t, k)
+		const sessions, atOnce = 20, 8
+		for range sessions {
+			l.claims(l.signsIn(""))
+		}
+		if err := l.login.EndSessions(t.Context(), l.ann.ID); err != nil {
+			t.Fatal(err)
+		}
+		l.party.answers(http.StatusServiceUnavailable)
+		if n := len(l.tells()); n == 0 || n > atOnce {
+			t.Errorf("tried %d times in a run, want at most %d", n, atOnce)
+		}
+		l.party.answers(http.StatusOK)
+		l.Clock.Pass(30 * time.Second)
+		if n := len(l.tells()); n != sessions {
+			t.Errorf("told of %d sessions later, want all %d", n, sessions)
+		}
+	})
+}
+
 // TestSessionThatEndsByItself is no logout.
 func TestSessionThatEndsByItself(t *testing.T) {
 	t.Parallel()
