@@ -281,7 +281,7 @@ type Change struct {
 }
 
 // Update changes a user. A new password ends all sessions and what was issued, since some of it
-// may be in the hands of somebody who had the old one.
+// may be in the hands of somebody who had the old one. A pending user who gets one is active.
 func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*User, error) {
 	before, err := s.Find(ctx, id)
 	if err != nil {
@@ -333,7 +333,10 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*U
 		if err != nil || ch.Password == nil {
 			return taken(err)
 		}
-		if _, err := c.Exec("UPDATE authserver_users SET password = ? WHERE id = ?", hash, id); err != nil {
+		if u.Status == Pending {
+			u.Status = Active
+		}
+		if _, err := c.Exec("UPDATE authserver_users SET password = ?, status = ? WHERE id = ?", hash, u.Status, id); err != nil {
 			return err
 		}
 		return s.end(c, id)

@@ -192,6 +192,26 @@ func TestDeletionsAreReadAgain(t *testing.T) {
 	})
 }
 
+// TestPasswordOfPending lets somebody in to whom an administrator has given a password.
+func TestPasswordOfPending(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		p := newPeople(t, db)
+		var u *users.User
+		if err := db.Write(t.Context(), func(c store.Conn) (err error) {
+			u, _, err = p.Pend(c, "new@example.com", "New")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		p.signs("new@example.com", "", false)
+		if err := p.SetPassword(t.Context(), u.ID, "correct horse", "admin"); err != nil {
+			t.Fatal(err)
+		}
+		p.signs("new@example.com", "correct horse", true)
+	})
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	p := newPeople(t, databases.SQLite(t))
