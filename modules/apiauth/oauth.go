@@ -68,8 +68,9 @@ var accessTypes = []string{"at+jwt"}
 // A route that needs a stronger or a newer sign-in says so by acr and max_age; the client is told
 // to ask for it (RFC 9470).
 //
-// Errors: 401 invalid_token, 401 insufficient_user_authentication, 403 insufficient_scope, both with the challenge of RFC 6750;
-// 401 invalid_dpop_proof with that of RFC 9449; 503 while the token cannot be checked.
+// Errors: 401 invalid_token, 401 insufficient_user_authentication, 403 insufficient_scope and
+// 401 invalid_dpop_proof, with the challenge of RFC 6750, or that of RFC 9449 for a token that was sent
+// as DPoP; 503 while the token cannot be checked.
 type OAuth struct {
 	// Issuer is the authorization server: exactly the claim iss. Required.
 	Issuer string `json:"issuer,omitempty"`
@@ -259,7 +260,7 @@ func (o *OAuth) Cleanup() error {
 func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
 	text, bound, err := accessTokenOf(r.Header)
 	if err == nil && text == "" {
-		o.resource.challenge(w, "", "")
+		o.resource.challenge(w, false, "", "")
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token",
 			"no access token was sent: send it as Authorization: Bearer …")
 	}
@@ -271,15 +272,11 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 		err = o.prove(r, text, bound, known.key)
 	}
 	if bad, ok := errors.AsType[*dpop.Error](err); ok {
-		o.resource.challengeProof(w, "invalid_dpop_proof", bad.Text)
+		o.resource.challenge(w, true, "invalid_dpop_proof", bad.Text)
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_dpop_proof", "%s", bad.Text)
 	}
 	if bad, ok := errors.AsType[jwt.Error](err); ok {
-		if bound {
-			o.resource.challengeProof(w, "invalid_token", string(bad))
-		} else {
-			o.resource.challenge(w, "invalid_token", string(bad))
-		}
+		o.resource.challenge(w, bound, "invalid_token", string(bad))
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(bad))
 	}
 	if err != nil {
@@ -287,11 +284,11 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 	}
 	if known.missing != "" {
 		text := "the token does not have the scope " + known.missing
-		o.resource.challenge(w, "insufficient_scope", text)
+		o.resource.challenge(w, bound, "insufficient_scope", text)
 		return caddyauth.User{}, false, apierror.New(http.StatusForbidden, "insufficient_scope", "%s", text)
 	}
 	if text := o.insufficient(known); text != "" {
-		o.resource.challenge(w, insufficientAuthentication, text)
+		o.resource.challenge(w, bound, insufficientAuthentication, text)
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, insufficientAuthentication, "%s", text)
 	}
 	caddyhttp.SetVar(r.Context(), userVar, known.subject)

@@ -92,12 +92,3 @@ func originOf(audience string) string {
 	}
 	return u.Scheme + "://" + u.Host
 }
-
-// challengeProof says what is wrong with a proof or a bound token (RFC 9449 section 7.1).
-func (res *resource) challengeProof(w http.ResponseWriter, code, description string) {
-	words := `DPoP error="` + code + `", error_description="` + description + `", algs="` + strings.Join(dpop.Algorithms, " ") + `"`
-	if res.metadata != "" {
-		words += `, resource_metadata="` + res.metadata + `"`
-	}
-	w.Header().Set("WWW-Authenticate", words)
-}

@@ -77,6 +77,12 @@ func TestOAuthBound(t *testing.T) {
 	if want := `DPoP error="invalid_dpop_proof", error_description="the proof was used before", algs="ES256 RS256 PS256", ` + notesMetadata; challenge != want {
 		t.Errorf("challenge %s", challenge)
 	}
+	o.ACR, o.resource.stronger, o.resource.scope = []string{"2"}, `acr_values="2"`, "read"
+	_, challenge, err := ask("DPoP "+bound, prove("stronger", nil))
+	if want := `DPoP error="insufficient_user_authentication", error_description="a stronger sign-in is needed here", acr_values="2", scope="read", algs="ES256 RS256 PS256", ` + notesMetadata; challenge != want {
+		t.Errorf("challenge %s of %v", challenge, err)
+	}
+	o.ACR, o.resource.stronger, o.resource.scope = nil, "", ""
 	if id, _, err := ask("dpop "+bound, prove("nonce", golang.MapClaims{"nonce": "of another server"})); id != "ann" {
 		t.Errorf("a nonce that nobody gave: %v", err)
 	}

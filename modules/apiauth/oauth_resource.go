@@ -71,23 +71,29 @@ func stronger(o *OAuth) string {
 	return strings.Join(words, ", ")
 }
 
-// challenge says what is missing (RFC 6750 section 3, RFC 9728 section 5.1). The error
-// and its description are ASCII without quotes.
-func (res *resource) challenge(w http.ResponseWriter, code, description string) {
+// challenge says what is missing (RFC 6750 section 3, RFC 9728 section 5.1), under the scheme DPoP
+// where the token was sent as one that is bound (RFC 9449 section 7.1). The error and its description
+// are ASCII without quotes.
+func (res *resource) challenge(w http.ResponseWriter, bound bool, code, description string) {
 	var words []string
+	scheme := "Bearer "
 	if code != "" {
 		words = append(words, `error="`+code+`"`, `error_description="`+description+`"`)
 	}
 	if code == insufficientAuthentication {
 		words = append(words, res.stronger)
 	}
-	if res.scope != "" && code != "invalid_token" {
+	if res.scope != "" && !strings.HasPrefix(code, "invalid_") {
 		words = append(words, `scope="`+res.scope+`"`)
+	}
+	if bound {
+		scheme = "DPoP "
+		words = append(words, `algs="`+strings.Join(dpop.Algorithms, " ")+`"`)
 	}
 	if res.metadata != "" {
 		words = append(words, `resource_metadata="`+res.metadata+`"`)
 	}
-	w.Header().Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(words, ", ")))
+	w.Header().Set("WWW-Authenticate", strings.TrimSpace(scheme+strings.Join(words, ", ")))
 }
 
 // serve answers a request for the metadata, which is for everybody, and the question of a
