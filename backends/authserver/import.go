@@ -13,7 +13,9 @@ func (s *Server) Import(ctx context.Context, read moving.Reader, file io.Reader,
 }
 
 // Export writes clients and users; see moving.Target.Export.
-func (s *Server) Export(ctx context.Context, w io.Writer) error { return s.moving().Export(ctx, w) }
+func (s *Server) Export(ctx context.Context, w io.Writer) (moving.Exported, error) {
+	return s.moving().Export(ctx, w)
+}
 
 func (s *Server) moving() *moving.Target {
 	return &moving.Target{Clients: s.rooms.clients, Users: s.rooms.users, Factors: s.rooms.factors}

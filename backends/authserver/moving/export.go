@@ -39,17 +39,28 @@ type exportedUser struct {
 	Apps     []string `json:"totp,omitempty"`
 }
 
+// Exported counts what was written, and what was left out.
+type Exported struct {
+	Clients, Users int
+	// Elsewhere are people who sign in at another provider, and Pending those who have not chosen a
+	// password yet. Both are left out.
+	Elsewhere, Pending int
+	// WithoutPassword are the users who were written without their password.
+	WithoutPassword int
+}
+
 // Export writes all clients and all users who sign in with a password, a line of JSON each, in the form
 // that Tollgate reads. It has the hashes of secrets and passwords, and the secrets of authenticator apps
 // in clear. Clients with a metadata document are left out: they are fetched where they are needed. So
 // are passkeys, which are bound to the host, with the passwords of those who have nothing else beside
 // one, and people of other identity providers, who sign in there once more.
-func (t *Target) Export(ctx context.Context, w io.Writer) error {
+func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error) {
 	lines := json.NewEncoder(w)
-	err := t.Clients.Each(ctx, func(c *clients.Client) error {
+	err = t.Clients.Each(ctx, func(c *clients.Client) error {
 		if c.Source == clients.Document {
 			return nil
 		}
+		n.Clients++
 		return lines.Encode(exported{Client: &exportedClient{
 			ID: c.ID, Hash: c.Secret, Scope: strings.Join(c.Scope, " "), Source: c.Source, Status: c.Status,
 			Registration: clients.Registration{
@@ -59,12 +70,18 @@ func (t *Target) Export(ctx context.Context, w io.Writer) error {
 		}})
 	})
 	if err != nil {
-		return err
+		return n, err
 	}
-	return t.Users.Each(ctx, func(u *users.User, hash string) error {
-		if u.Provider != users.Local || u.Status == users.Pending {
+	err = t.Users.Each(ctx, func(u *users.User, hash string) error {
+		switch {
+		case u.Provider != users.Local:
+			n.Elsewhere++
+			return nil
+		case u.Status == users.Pending:
+			n.Pending++
 			return nil
 		}
+		n.Users++
 		apps, err := t.Factors.AppSecrets(ctx, u.ID)
 		if err != nil {
 			return fmt.Errorf("user %s: %w", u.ID, err)
@@ -76,12 +93,14 @@ func (t *Target) Export(ctx context.Context, w io.Writer) error {
 			}
 			if len(list) > 0 { // passkeys alone: the password would sign in without a second factor
 				hash = ""
+				n.WithoutPassword++
 			}
 		}
 		return lines.Encode(exported{User: &exportedUser{
 			ID: u.ID, Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: hash, Disabled: !u.Active(), Apps: apps,
 		}})
 	})
+	return n, err
 }
 
 // Tollgate reads what Export has written.

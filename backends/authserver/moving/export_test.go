@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/moving"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // TestExport writes what one server has, and another one reads it: passwords, secrets and codes go on
@@ -21,9 +22,19 @@ func TestExport(t *testing.T) {
 		from.applies(moving.Keycloak, realm(t), false)
 		from.signsIn("ann@example.com")
 		from.authenticates()
-		var file strings.Builder
-		if err := from.Export(t.Context(), &file); err != nil {
+		if err := from.Write(t.Context(), func(c store.Conn) error {
+			_, _, err := from.Users.Pend(c, "new@example.com", "")
+			return err
+		}); err != nil {
 			t.Fatal(err)
+		}
+		var file strings.Builder
+		n, err := from.Export(t.Context(), &file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n != (moving.Exported{Clients: 2, Users: 2, Pending: 1}) {
+			t.Errorf("%+v", n)
 		}
 		if strings.Contains(file.String(), secret) || strings.Contains(file.String(), pass) {
 			t.Error("a secret is there in clear")
