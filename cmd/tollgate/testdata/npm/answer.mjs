@@ -66,6 +66,7 @@ inBrowser('a key, a question, its answer and what is left', trusting, async (tab
   assert.match(sheet.suggestedFilename(), /\.csv$/);
   await tab.goBack();
   await tab.getByRole('link', { name: 'Questions' }).click();
+  await tab.locator('.said').nth(1).waitFor();
   assert.equal(await tab.locator('.said').count(), 2, 'the answers have stayed');
 
   await ask(tab, 'Who wrote the first opera?');
