@@ -1,0 +1,256 @@
+package stored
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// document is what is sealed of a response.
+type document struct {
+	// Response is the object that the client has got.
+	Response json.RawMessage `json:"response"`
+	// Input are the items of its own request, as they came.
+	Input []json.RawMessage `json:"input"`
+	// Kept are items of its output that have more than the client was shown: the state of reasoning.
+	Kept map[string]json.RawMessage `json:"kept,omitempty"`
+}
+
+// encode returns the document as JSON text that leaves the texts of items as they are.
+func (d *document) encode() ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(d)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// output returns the items of the answer with the state of reasoning.
+func (d *document) output() (list []json.RawMessage) {
+	gjson.GetBytes(d.Response, "output").ForEach(func(_, item gjson.Result) bool {
+		if kept, ok := d.Kept[item.Get("id").Str]; ok {
+			list = append(list, kept)
+		} else {
+			list = append(list, json.RawMessage(item.Raw))
+		}
+		return true
+	})
+	return list
+}
+
+// inputItems returns copies of the items of an input: the body's memory is used again before they
+// are stored.
+func inputItems(input []byte) (list []json.RawMessage) {
+	switch v := gjson.ParseBytes(input); {
+	case v.Type == gjson.String:
+		text := append([]byte(`{"type":"message","role":"user","content":`), v.Raw...)
+		list = append(list, append(text, '}'))
+	case v.IsArray():
+		jsontext.Elements(v, func(item gjson.Result) bool {
+			list = append(list, json.RawMessage(item.Raw)) // a copy
+			return true
+		})
+	}
+	return list
+}
+
+func sizeOf(items []json.RawMessage) (size int64) {
+	for _, item := range items {
+		size += int64(len(item))
+	}
+	return size
+}
+
+// prefixes of the ids of items, by their types.
+var prefixes = map[string]string{
+	"message": "msg_", "": "msg_", "reasoning": "rs_", "function_call": "fc_", "function_call_output": "fco_",
+	"custom_tool_call": "ctc_", "custom_tool_call_output": "ctco_",
+}
+
+func prefixOf(item json.RawMessage) string {
+	if prefix, ok := prefixes[gjson.GetBytes(item, "type").Str]; ok {
+		return prefix
+	}
+	return "item_"
+}
+
+// placedID returns the id of an item that came without one: always the same for its place in a
+// response.
+func placedID(item json.RawMessage, response string, index int) string {
+	sum := sha256.Sum256([]byte(response + "/" + strconv.Itoa(index)))
+	return prefixOf(item) + hex.EncodeToString(sum[:16])
+}
+
+// newItemID makes an id for an item without one.
+func newItemID(item json.RawMessage) string { return wire.NewID(prefixOf(item)) }
+
+// shown returns an item as lists have it: with an id and a type, contents as a list of parts, and
+// without the state of reasoning unless the client asks for that.
+func shown(item json.RawMessage, id string, state bool) json.RawMessage {
+	v := gjson.ParseBytes(item)
+	kind := v.Get("type").Str
+	out := []byte(item)
+	set := func(path, raw string) {
+		if changed, err := sjson.SetRawBytes(out, path, []byte(raw)); err == nil {
+			out = changed
+		}
+	}
+	if kind == "" {
+		kind = "message"
+		set("type", `"message"`)
+	}
+	if v.Get("id").Str != id {
+		set("id", string(jsontext.AppendQuoted(nil, id)))
+	}
+	if kind == "message" {
+		if content := v.Get("content"); content.Type == gjson.String {
+			part := `{"type":"input_text","text":` + content.Raw + `}`
+			if v.Get("role").Str == "assistant" {
+				part = `{"type":"output_text","text":` + content.Raw + `,"annotations":[]}`
+			}
+			set("content", "["+part+"]")
+		}
+		if !v.Get("status").Exists() {
+			set("status", `"completed"`)
+		}
+	}
+	if !state && kind == "reasoning" && v.Get("encrypted_content").Exists() {
+		if less, err := sjson.DeleteBytes(out, "encrypted_content"); err == nil {
+			out = less
+		}
+	}
+	return out
+}
+
+// listed is an item of a list with its id.
+type listed struct {
+	id   string
+	item json.RawMessage
+}
+
+// list is a page of items as the API has it.
+type list struct {
+	Object  string            `json:"object"`
+	Data    []json.RawMessage `json:"data"`
+	FirstID *string           `json:"first_id"`
+	LastID  *string           `json:"last_id"`
+	HasMore bool              `json:"has_more"`
+}
+
+func newList(items []listed, more, state bool) *list {
+	l := &list{Object: "list", Data: make([]json.RawMessage, 0, len(items)), HasMore: more}
+	for i := range items {
+		l.Data = append(l.Data, shown(items[i].item, items[i].id, state))
+	}
+	if n := len(items); n > 0 {
+		l.FirstID, l.LastID = &items[0].id, &items[n-1].id
+	}
+	return l
+}
+
+// paging is what a client says of the page that it wants.
+type paging struct {
+	limit     int
+	ascending bool
+	after     string
+	state     bool // encrypted content is included
+}
+
+func readPaging(query url.Values) (p paging, err error) {
+	const most = 100
+	p.limit = 20
+	if text := query.Get("limit"); text != "" {
+		if p.limit, err = strconv.Atoi(text); err != nil || p.limit < 1 || p.limit > most {
+			return p, invalid("limit", "must be a number from 1 to %d", most)
+		}
+	}
+	switch order := query.Get("order"); order {
+	case "", "desc":
+	case "asc":
+		p.ascending = true
+	default:
+		return p, invalid("order", "must be asc or desc, it is %s", hub.Shown(order))
+	}
+	p.after = query.Get("after")
+	for _, name := range [...]string{"include", "include[]"} {
+		p.state = p.state || slices.Contains(query[name], "reasoning.encrypted_content")
+	}
+	return p, nil
+}
+
+// page cuts a page out of all items, which are in ascending order.
+func (p *paging) page(all []listed) (*list, error) {
+	if !p.ascending {
+		slices.Reverse(all)
+	}
+	if p.after != "" {
+		at := slices.IndexFunc(all, func(l listed) bool { return l.id == p.after })
+		if at < 0 {
+			return nil, invalid("after", "names no item of the list: %s", hub.Shown(p.after))
+		}
+		all = all[at+1:]
+	}
+	more := len(all) > p.limit
+	return newList(all[:min(len(all), p.limit)], more, p.state), nil
+}
+
+// readItems reads the items that a client adds to a conversation.
+func readItems(v gjson.Result, size int64) (items []json.RawMessage, err error) {
+	const most = 20
+	if !v.Exists() || v.Type == gjson.Null {
+		return nil, nil
+	}
+	if !v.IsArray() {
+		return nil, invalid("items", "must be an array")
+	}
+	v.ForEach(func(_, item gjson.Result) bool {
+		param := "items[" + strconv.Itoa(len(items)) + "]"
+		switch {
+		case len(items) == most:
+			err = invalid("items", "has more than %d items: add them with several requests", most)
+		case !item.IsObject():
+			err = invalid(param, "must be an object")
+		case item.Get("type").Str == "item_reference":
+			err = invalid(param, "refers to an item: send the item itself")
+		case item.Get("type").Str == "" && item.Get("role").Str == "":
+			err = invalid(param, "has neither a type nor a role")
+		case int64(len(item.Raw)) > size:
+			err = tooLarge(param, size)
+		default:
+			items = append(items, json.RawMessage(item.Raw))
+		}
+		return err == nil
+	})
+	return items, err
+}
+
+func invalid(param, format string, args ...any) *apierror.Error {
+	e := apierror.New(http.StatusBadRequest, "invalid_value", param+" "+format, args...).With(param)
+	e.NoRetry = true
+	return e
+}
+
+func tooLarge(what string, size int64) *apierror.Error {
+	e := apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "%s is larger than the %d bytes that can be of one", what, size)
+	e.NoRetry = true
+	return e
+}
+
+func notFound(what, id string) *apierror.Error {
+	e := apierror.New(http.StatusNotFound, "not_found", "there is no %s %s: it was deleted, its time is over, or it is not yours", what, hub.Shown(id))
+	e.NoRetry = true
+	return e
+}

@@ -1,0 +1,276 @@
+package stored
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// request is what a body says of what is stored.
+type request struct {
+	store, background, stream bool
+	previous, conversation    string
+	input                     []byte
+	members                   []jsontext.Item // of the body; those to drop are marked
+	names                     []string        // of the members
+}
+
+// read reads a request. Ok is false for one that says nothing here, or that cannot be read, which is
+// for the reader of its format to refuse.
+func read(body []byte) (q *request, ok bool, err error) {
+	q = &request{store: true}
+	s := jsontext.NewScanner(body)
+	if s.Kind() != jsontext.Object {
+		return q, false, nil
+	}
+	var refused error
+	twice := false
+	q.members, err = s.ObjectItems(func(key []byte, item *jsontext.Item) error {
+		name := string(key)
+		twice = twice || slices.Contains(mine[:], name) && slices.Contains(q.names, name)
+		q.names = append(q.names, name)
+		kind, from := s.Kind(), s.Start()
+		if err := s.Skip(); err != nil {
+			return err
+		}
+		if err := q.member(name, kind, s.Since(from), item); err != nil && refused == nil {
+			refused = err
+		}
+		return nil
+	})
+	switch {
+	case err != nil || twice || s.End() != nil:
+		return q, false, nil
+	case refused != nil:
+		return q, false, refused
+	}
+	return q, q.store || q.previous != "" || q.conversation != "" || q.background, nil
+}
+
+// mine are the members that are read here.
+var mine = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
+
+// member reads a member. What is not of the type that it should be stays in the body.
+func (q *request) member(name string, kind jsontext.Kind, value []byte, item *jsontext.Item) error {
+	switch name {
+	case "store":
+		q.store = string(value) != "false"
+	case "stream":
+		q.stream = string(value) == "true"
+	case "background":
+		q.background = string(value) == "true"
+		item.Drop = kind == jsontext.Bool
+	case "previous_response_id":
+		if kind == jsontext.String {
+			q.previous = gjson.ParseBytes(value).Str
+			item.Drop = true
+		}
+	case "conversation":
+		item.Drop = true
+		if kind == jsontext.Null {
+			return nil
+		}
+		id := gjson.ParseBytes(value)
+		if kind == jsontext.Object {
+			id = id.Get("id")
+		}
+		if id.Type != gjson.String || id.Str == "" {
+			return invalid("conversation", "must be the id of a conversation, or an object with it")
+		}
+		q.conversation = id.Str
+	case "input":
+		if kind == jsontext.String || kind == jsontext.Array {
+			q.input = value
+		}
+	}
+	return nil
+}
+
+// check refuses what does not go together.
+func (q *request) check() error {
+	switch {
+	case q.previous != "" && q.conversation != "":
+		return invalid("previous_response_id", "and conversation exclude each other: a conversation has all that came earlier")
+	case q.background && !q.store:
+		return invalid("background", "needs store: the answer could not be fetched else")
+	}
+	return nil
+}
+
+// compose returns the body without what is said here, and with the history in front of the input.
+func (q *request) compose(body []byte, history []json.RawMessage) []byte {
+	var edits jsontext.Edits
+	kept := false
+	for i := range q.members {
+		m := &q.members[i]
+		m.Drop = m.Drop || len(history) > 0 && q.names[i] == "input"
+		kept = kept || !m.Drop
+	}
+	if len(history) > 0 {
+		at := bytes.IndexByte(body, '{') + 1
+		edits.Replace(at, at, q.inputMember(history, kept))
+	}
+	edits.Remove(q.members)
+	return edits.Apply(make([]byte, 0, len(body)+int(sizeOf(history))+64), body)
+}
+
+// inputMember returns the member input with the history and the request's own items.
+func (q *request) inputMember(history []json.RawMessage, more bool) string {
+	text := append(make([]byte, 0, int(sizeOf(history))+len(q.input)+64), `"input":[`...)
+	for i, item := range slices.Concat(history, inputItems(q.input)) {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, item...)
+	}
+	text = append(text, ']')
+	if more {
+		text = append(text, ',')
+	}
+	return string(text)
+}
+
+// Turn is one request whose answer is stored, or that continues what is.
+type Turn struct {
+	// ID is that of the response.
+	ID string
+	// Background tells that the client does not wait for the answer, Stream that it reads events.
+	Background, Stream bool
+
+	service      *Service
+	options      *Options
+	owner        string
+	stores       bool
+	previous     string
+	depth        int
+	renews       bool // the chain is to be kept longer
+	conversation string
+	input        []json.RawMessage
+	kept         map[string]json.RawMessage
+	created      int64
+	log          *eventLog // of the run in the background
+	failure      string    // why there is no answer, as JSON text; empty: not known
+	finished     bool      // it is stored, or nobody wants it any more
+}
+
+// Begin reads what a request says of stored things, and returns its body with what it continues in
+// the input. A request that neither stores nor continues anything has no turn, and its body comes
+// back as it is, without a look at the database. Errors are *apierror.Error: 400 for what is
+// not there or does not go together, 413 for what is too large, and those of the database.
+func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []byte) (*Turn, []byte, error) {
+	q, ok, err := read(body)
+	if err != nil || !ok {
+		return nil, body, err
+	}
+	if err := q.check(); err != nil {
+		return nil, nil, err
+	}
+	t := &Turn{
+		ID: newResponseID(), Background: q.background, Stream: q.stream, service: s, options: o, owner: owner, stores: q.store,
+		previous: q.previous, depth: 1, conversation: q.conversation, created: s.now().Unix(), kept: make(map[string]json.RawMessage),
+	}
+	var history []json.RawMessage
+	switch {
+	case q.previous != "":
+		history, err = t.chain(ctx)
+	case q.conversation != "":
+		history, err = t.history(ctx, q)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if size := sizeOf(history); size > 0 && size+int64(len(body)) > maxHistory {
+		e := apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "the request is larger than 32 MB with what it continues: begin anew")
+		e.NoRetry = true
+		return nil, nil, e
+	}
+	switch {
+	case !t.stores:
+	case int64(len(q.input)) <= o.Size:
+		t.input = inputItems(q.input)
+	case t.Background:
+		return nil, nil, tooLarge("input", o.Size)
+	default:
+		t.stores = false // it is answered, and the answer says so
+	}
+	return t, q.compose(body, history), nil
+}
+
+// chain loads what the request continues by the id of a response.
+func (t *Turn) chain(ctx context.Context) (history []json.RawMessage, err error) {
+	links, err := t.service.chain(ctx, t.owner, t.previous)
+	if broken, ok := errors.AsType[*brokenChain](err); ok {
+		return nil, broken.told(t.previous)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.depth = len(links) + 1
+	if t.stores && t.depth > t.options.Depth {
+		return nil, invalid("previous_response_id", "%s ends a chain of %d responses, and there can be no longer one: begin anew", hub.Shown(t.previous), len(links))
+	}
+	soon := t.service.now().Add(t.options.Retention - renewAfter(t.options.Retention))
+	for i := range links {
+		history = append(append(history, links[i].document.Input...), links[i].document.output()...)
+		t.renews = t.renews || links[i].expires.Before(soon)
+	}
+	return history, nil
+}
+
+// history loads the items of the conversation that the request continues.
+func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessage, err error) {
+	items, err := t.service.conversationItems(ctx, t.owner, t.conversation)
+	if err != nil {
+		return nil, err
+	}
+	own := 1
+	if v := gjson.ParseBytes(q.input); v.IsArray() {
+		own = int(v.Get("#").Int())
+	}
+	if t.stores && len(items)+own >= t.options.Items { // there must be room for an answer
+		return nil, conversationFull(t.conversation, t.options.Items)
+	}
+	for i := range items {
+		history = append(history, items[i].item)
+	}
+	return history, nil
+}
+
+// KeepItem keeps an item of the answer with what the client is not shown of it. Text is only valid
+// during the call.
+func (t *Turn) KeepItem(id string, text []byte) {
+	const most = 1000 // items of an answer
+	if t.stores && id != "" && len(t.kept) < most && int64(len(text)) <= t.options.Size {
+		t.kept[id] = slices.Clone(text)
+	}
+}
+
+// FindItems returns those of the items with some ids that stored answers of the owner have.
+func (s *Service) FindItems(ctx context.Context, owner string, ids []string) (map[string]string, error) {
+	documents, err := s.responsesWith(ctx, owner, ids)
+	if err != nil {
+		return nil, err
+	}
+	wanted := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	found := make(map[string]string, len(ids))
+	for _, d := range documents {
+		for _, item := range d.output() {
+			if id := gjson.GetBytes(item, "id").Str; wanted[id] {
+				found[id] = string(item)
+			}
+		}
+	}
+	return found, nil
+}
