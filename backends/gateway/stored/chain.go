@@ -1,0 +1,163 @@
+package stored
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// brokenChain is the error of a chain that cannot be continued.
+type brokenChain struct {
+	missing    bool   // the response itself is not there
+	unfinished string // its status, if that is why
+}
+
+func (*brokenChain) Error() string { return "the chain cannot be continued" }
+
+// told returns the error for a client that continues a response.
+func (e *brokenChain) told(id string) error {
+	told := invalid("previous_response_id", "")
+	told.Code = "previous_response_not_found"
+	switch {
+	case e.missing:
+		told.Message = fmt.Sprintf("no response %s is stored here for this key: it was deleted, its time is over, or it was not stored; send the full input instead", hub.Shown(id))
+	case e.unfinished != "":
+		told.Code = "invalid_value"
+		told.Message = fmt.Sprintf("the response %s is %s and cannot be continued", hub.Shown(id), e.unfinished)
+	default:
+		told.Message = fmt.Sprintf("a response before %s in its chain was deleted: send the full input instead", hub.Shown(id))
+	}
+	return told
+}
+
+// renewAfter returns by how much a chain may be older than its newest response.
+func renewAfter(retention time.Duration) time.Duration { return min(retention/4, 24*time.Hour) }
+
+// walk begins a statement that knows the ids of a chain: the engine follows them, and no round trip.
+const walk = `WITH RECURSIVE chain (id, previous, depth) AS (
+	SELECT id, previous, depth FROM gateway_responses WHERE id = ? AND owner = ?
+	UNION ALL
+	SELECT r.id, r.previous, r.depth FROM gateway_responses AS r JOIN chain ON r.id = chain.previous WHERE r.owner = ?) `
+
+// batchRows is how many rows one statement asks for by their ids.
+const batchRows = 100
+
+// link is a response of a chain before its text is read.
+type link struct {
+	id          string
+	depth, size int64
+	status      string
+}
+
+func scanLink(row store.Row) (l link, err error) {
+	return l, row.Scan(&l.id, &l.depth, &l.size, &l.status)
+}
+
+// chain returns a response and all before it, oldest first. Errors are *brokenChain, a 413 and those of
+// the database.
+func (s *Service) chain(ctx context.Context, owner, id string) (links []response, err error) {
+	if !storable(id) {
+		return nil, &brokenChain{missing: true}
+	}
+	var found []link
+	err = s.read(ctx, func(c store.Conn) (err error) {
+		found, err = store.List(c, scanLink, walk+`SELECT r.id, r.depth, r.size, r.status FROM gateway_responses AS r JOIN chain ON r.id = chain.id
+			WHERE r.expires_at > ? ORDER BY r.depth`, id, owner, owner, schema.Micros(s.now()))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 || found[len(found)-1].id != id {
+		return nil, &brokenChain{missing: true}
+	}
+	tip, size := found[len(found)-1], int64(0)
+	ids := make([]string, 0, len(found))
+	for _, l := range found {
+		size += l.size
+		ids = append(ids, l.id)
+	}
+	switch {
+	case tip.status != statusCompleted && tip.status != statusIncomplete:
+		return nil, &brokenChain{unfinished: tip.status}
+	case tip.depth != int64(len(found)):
+		return nil, &brokenChain{}
+	case size > 2*maxHistory: // beside the items there is the rest of each response
+		return nil, tooLarge("the chain of "+id, maxHistory)
+	}
+	err = batches(ids, func(part []any, marks string) error {
+		return s.read(ctx, func(c store.Conn) error {
+			rows, err := store.List(c, scanResponse, selectResponses+`id IN (`+marks+`) ORDER BY depth`, part...)
+			links = append(links, rows...)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(links) != len(found) {
+		return nil, &brokenChain{} // some were deleted meanwhile
+	}
+	for i := range links {
+		if err := s.unseal(ctx, &links[i]); err != nil {
+			return nil, err
+		}
+	}
+	return links, nil
+}
+
+// batches calls do with some ids at a time, and the marks that stand for them in a statement.
+func batches(ids []string, do func(part []any, marks string) error) error {
+	for len(ids) > 0 {
+		n := min(len(ids), batchRows)
+		part := make([]any, 0, n+1)
+		for _, id := range ids[:n] {
+			part = append(part, id)
+		}
+		ids = ids[n:]
+		if err := do(part, "?"+strings.Repeat(",?", n-1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// responsesWith returns the documents of an owner's responses that have some items.
+func (s *Service) responsesWith(ctx context.Context, owner string, ids []string) (documents []*document, err error) {
+	rows := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if storable(id) {
+			rows = append(rows, owner+"/"+id)
+		}
+	}
+	seen := make(map[string]bool)
+	size := 0
+	err = batches(rows, func(part []any, marks string) error {
+		var found []response
+		err := s.read(ctx, func(c store.Conn) (err error) {
+			found, err = store.List(c, scanResponse, selectResponses+`id IN (SELECT response FROM gateway_response_items WHERE id IN (`+marks+`)) AND expires_at > ?`,
+				append(part, schema.Micros(s.now()))...)
+			return err
+		})
+		for i := 0; err == nil && i < len(found); i++ {
+			r := &found[i]
+			if seen[r.id] {
+				continue
+			}
+			seen[r.id] = true
+			if size += len(r.sealed); size > 4*maxHistory {
+				return tooLarge("what the request refers to", maxHistory)
+			}
+			if err = s.unseal(ctx, r); err == nil {
+				documents = append(documents, &r.document)
+			}
+		}
+		return err
+	})
+	return documents, err
+}

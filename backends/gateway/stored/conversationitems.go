@@ -1,0 +1,251 @@
+package stored
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// sealedItem is an item that is about to be a row, or was one.
+type sealedItem struct {
+	id, sealed string
+	size       int
+}
+
+// itemRow returns the id of the row of an item.
+func itemRow(conversation, id string) string { return conversation + "/" + id }
+
+// sealItems prepares items for a conversation. Those without an id, with one that no row can have, or
+// with that of another item, get a new one.
+func (s *Service) sealItems(ctx context.Context, conversation string, items []json.RawMessage) ([]sealedItem, error) {
+	taken, err := s.itemsThere(ctx, conversation, items)
+	if err != nil {
+		return nil, err
+	}
+	added := make([]sealedItem, 0, len(items))
+	for _, item := range items {
+		id := gjson.GetBytes(item, "id").Str
+		if !storable(id) || taken[id] {
+			id = newItemID(item)
+		}
+		taken[id] = true
+		sealed, err := s.seal(ctx, tableItems, itemRow(conversation, id), item)
+		if err != nil {
+			return nil, err
+		}
+		added = append(added, sealedItem{id, sealed, len(item)})
+	}
+	return added, nil
+}
+
+// itemsThere returns which ids of items a conversation has already.
+func (s *Service) itemsThere(ctx context.Context, conversation string, items []json.RawMessage) (map[string]bool, error) {
+	there := make(map[string]bool, len(items))
+	var rows []string
+	for _, item := range items {
+		if id := gjson.GetBytes(item, "id").Str; storable(id) {
+			rows = append(rows, itemRow(conversation, id))
+		}
+	}
+	return there, batches(rows, func(part []any, marks string) error {
+		return s.read(ctx, func(c store.Conn) error {
+			ids, err := store.List(c, schema.Text, `SELECT id FROM gateway_conversation_items WHERE id IN (`+marks+`)`, part...)
+			for _, id := range ids {
+				there[id[len(conversation)+1:]] = true
+			}
+			return err
+		})
+	})
+}
+
+// appendItems adds items to the end of a conversation, if it is there still. An item whose id another
+// request has just used replaces that one.
+func (s *Service) appendItems(c store.Conn, owner, conversation string, items []sealedItem, expires int64) error {
+	if conversation == "" {
+		return nil
+	}
+	var places int64
+	err := c.Row(`SELECT places FROM gateway_conversations WHERE id = ? AND owner = ?`+c.Lock(), conversation, owner).Scan(&places)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		places++
+		if _, err := c.Exec(`INSERT INTO gateway_conversation_items (id, conversation, place, sealed, size) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET place = excluded.place, sealed = excluded.sealed, size = excluded.size`,
+			itemRow(conversation, items[i].id), conversation, places, items[i].sealed, items[i].size); err != nil {
+			return err
+		}
+	}
+	_, err = c.Exec(`UPDATE gateway_conversations SET places = ?, expires_at = ? WHERE id = ?`, places, expires, conversation)
+	return err
+}
+
+// addItems adds a client's items to a conversation and returns them.
+func (s *Service) addItems(ctx context.Context, owner, id string, o *Options, items []json.RawMessage) ([]listed, error) {
+	if _, err := s.conversation(ctx, owner, id); err != nil {
+		return nil, err
+	}
+	added, err := s.sealItems(ctx, id, items)
+	if err != nil {
+		return nil, err
+	}
+	full := false
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		var there int
+		if err := c.Row(`SELECT count(*) FROM gateway_conversation_items WHERE conversation = ?`, id).Scan(&there); err != nil {
+			return err
+		}
+		if full = there+len(added) > o.Items; full {
+			return nil
+		}
+		return s.appendItems(c, owner, id, added, s.expires(o))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if full {
+		return nil, conversationFull(id, o.Items)
+	}
+	all := make([]listed, 0, len(items))
+	for i := range items {
+		all = append(all, listed{added[i].id, items[i]})
+	}
+	return all, nil
+}
+
+const selectItems = `SELECT id, sealed FROM gateway_conversation_items WHERE `
+
+func scanItem(row store.Row) (i sealedItem, err error) { return i, row.Scan(&i.id, &i.sealed) }
+
+// openItems opens items of a conversation, of which rows have the id and the sealed text.
+func (s *Service) openItems(ctx context.Context, conversation string, rows []sealedItem) ([]listed, error) {
+	all := make([]listed, 0, len(rows))
+	for i := range rows {
+		text, err := s.open(ctx, tableItems, rows[i].id, rows[i].sealed)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, listed{rows[i].id[len(conversation)+1:], text})
+	}
+	return all, nil
+}
+
+// conversationItems returns all items of a conversation, oldest first; 413 where they are more than a
+// request can have.
+func (s *Service) conversationItems(ctx context.Context, owner, id string) ([]listed, error) {
+	if _, err := s.conversation(ctx, owner, id); err != nil {
+		return nil, err
+	}
+	var rows []sealedItem
+	err := s.read(ctx, func(c store.Conn) (err error) {
+		var size int64
+		if err := c.Row(`SELECT coalesce(sum(size), 0) FROM gateway_conversation_items WHERE conversation = ?`, id).Scan(&size); err != nil {
+			return err
+		}
+		if size > maxHistory {
+			return tooLarge("the conversation", maxHistory)
+		}
+		rows, err = store.List(c, scanItem, selectItems+`conversation = ? ORDER BY place`, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.openItems(ctx, id, rows)
+}
+
+// listItems returns a page of the items of a conversation.
+func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*list, error) {
+	if _, err := s.conversation(ctx, owner, id); err != nil {
+		return nil, err
+	}
+	order, bound, at := "place", "place > ?", int64(0)
+	if !p.ascending {
+		order, bound, at = "place DESC", "place < ?", 1<<62
+	}
+	var rows []sealedItem
+	err := s.read(ctx, func(c store.Conn) (err error) {
+		if p.after != "" {
+			err = sql.ErrNoRows
+			if storable(p.after) {
+				err = c.Row(`SELECT place FROM gateway_conversation_items WHERE id = ? AND conversation = ?`, itemRow(id, p.after), id).Scan(&at)
+			}
+			if errors.Is(err, sql.ErrNoRows) {
+				return invalid("after", "names no item of the conversation: %s", hub.Shown(p.after))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		rows, err = store.List(c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, at, p.limit+1)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	page, more := store.Cut(rows, p.limit)
+	items, err := s.openItems(ctx, id, page)
+	if err != nil {
+		return nil, err
+	}
+	return newList(items, more, p.state), nil
+}
+
+// item returns an item of a conversation, or a 404.
+func (s *Service) item(ctx context.Context, owner, conversation, id string) (*listed, error) {
+	if _, err := s.conversation(ctx, owner, conversation); err != nil {
+		return nil, err
+	}
+	if !storable(id) {
+		return nil, notFound("item", id)
+	}
+	var row sealedItem
+	err := s.read(ctx, func(c store.Conn) (err error) {
+		row, err = scanItem(c.Row(selectItems+`id = ? AND conversation = ?`, itemRow(conversation, id), conversation))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, notFound("item", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.openItems(ctx, conversation, []sealedItem{row})
+	if err != nil {
+		return nil, err
+	}
+	return &items[0], nil
+}
+
+// deleteItem deletes an item of a conversation, which it returns; a 404 where it has none of that id.
+func (s *Service) deleteItem(ctx context.Context, owner, id, item string) (*conversation, error) {
+	v, err := s.conversation(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	var n int64
+	if storable(item) {
+		err = s.db.Write(ctx, func(c store.Conn) (err error) {
+			n, err = c.Exec(`DELETE FROM gateway_conversation_items WHERE id = ? AND conversation = ?`, itemRow(id, item), id)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, notFound("item", item)
+	}
+	return v, nil
+}

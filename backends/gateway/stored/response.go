@@ -1,0 +1,263 @@
+package stored
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+func newResponseID() string { return wire.NewID("resp_") }
+
+// The states of a response.
+const (
+	statusQueued     = "queued"
+	statusInProgress = "in_progress"
+	statusCompleted  = "completed"
+	statusIncomplete = "incomplete"
+	statusFailed     = "failed"
+)
+
+// over reports whether a response in a state will not change any more.
+func over(status string) bool { return status != statusQueued && status != statusInProgress }
+
+// response is a row.
+type response struct {
+	id, previous, status string
+	background, events   bool
+	sealed               string
+	expires              time.Time
+	document             document
+}
+
+const selectResponses = `SELECT id, previous, status, background, events, sealed, expires_at FROM gateway_responses WHERE `
+
+func scanResponse(row store.Row) (r response, err error) {
+	var previous sql.NullString
+	var expires int64
+	err = row.Scan(&r.id, &previous, &r.status, &r.background, &r.events, &r.sealed, &expires)
+	r.previous, r.expires = previous.String, schema.Moment(expires)
+	return r, err
+}
+
+func (s *Service) unseal(ctx context.Context, r *response) error {
+	text, err := s.open(ctx, tableResponses, r.id, r.sealed)
+	if err == nil {
+		r.sealed = ""
+		err = json.Unmarshal(text, &r.document)
+	}
+	return err
+}
+
+// find returns a response of an owner. The error is a 404 where they have none of that id, whoever
+// else has one.
+func (s *Service) find(ctx context.Context, owner, id string) (*response, error) {
+	if !storable(id) {
+		return nil, notFound("response", id)
+	}
+	var r response
+	err := s.read(ctx, func(c store.Conn) (err error) {
+		r, err = scanResponse(c.Row(selectResponses+`id = ? AND owner = ? AND expires_at > ?`, id, owner, schema.Micros(s.now())))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, notFound("response", id)
+	}
+	if err == nil {
+		err = s.unseal(ctx, &r)
+	}
+	return &r, err
+}
+
+// object returns the response as the client sees it now.
+func (r *response) object() []byte {
+	object := []byte(r.document.Response)
+	if gjson.GetBytes(object, "status").Str == r.status {
+		return object
+	}
+	members := []member{{"status", `"` + r.status + `"`}}
+	if r.status == statusFailed { // nobody could say so in the sealed text
+		members = append(members, member{"error", failure("server_error", "the process that worked on this response ended before it was done: ask again")})
+	}
+	return setMembers(object, members)
+}
+
+// inputOf returns the items that a response was made of, oldest first: those of the chain that it
+// continues, as far as they are kept, and its own.
+func (s *Service) inputOf(ctx context.Context, owner string, r *response) (all []listed, err error) {
+	if r.previous != "" {
+		links, err := s.chain(ctx, owner, r.previous)
+		if _, broken := errors.AsType[*brokenChain](err); err != nil && !broken {
+			return nil, err
+		}
+		for i := range links {
+			all = links[i].ownItems(all)
+			for _, item := range links[i].document.output() {
+				all = append(all, listed{gjson.GetBytes(item, "id").Str, item})
+			}
+		}
+	}
+	return r.ownItems(all), nil
+}
+
+// ownItems adds the items of the response's own request.
+func (r *response) ownItems(all []listed) []listed {
+	for i, item := range r.document.Input {
+		id := gjson.GetBytes(item, "id").Str
+		if id == "" {
+			id = placedID(item, r.id, i)
+		}
+		all = append(all, listed{id, item})
+	}
+	return all
+}
+
+// Delete deletes a response for good. One that is worked on is given up. The error is a 404 where the
+// owner has none of that id.
+func (s *Service) Delete(ctx context.Context, owner, id string) error {
+	if !storable(id) {
+		return notFound("response", id)
+	}
+	var n int64
+	err := s.db.Write(ctx, func(c store.Conn) (err error) {
+		n, err = c.Exec(`DELETE FROM gateway_responses WHERE id = ? AND owner = ? AND expires_at > ?`, id, owner, schema.Micros(s.now()))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return notFound("response", id)
+	}
+	s.giveUpRun(id)
+	return nil
+}
+
+// Cancel ends a response that is worked on in the background, on whichever node, and returns its
+// object. One that is over stays what it is. Errors are a 404, and a 400 for a response that was not
+// made in the background.
+func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) {
+	r, err := s.find(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	if !r.background {
+		return nil, invalid("response_id", "%s was not made with background: only such can be cancelled", hub.Shown(id))
+	}
+	if !over(r.status) {
+		err := s.db.Write(ctx, func(c store.Conn) error {
+			_, err := c.Exec(`UPDATE gateway_responses SET status = 'cancelled', runner = '', leased_until = 0
+				WHERE id = ? AND owner = ? AND status IN ('queued', 'in_progress')`, id, owner)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.giveUpRun(id)
+		if r, err = s.find(ctx, owner, id); err != nil {
+			return nil, err
+		}
+	}
+	return r.object(), nil
+}
+
+// errGone is why work ends whose response was cancelled or deleted.
+var errGone = errors.New("the response was cancelled or deleted")
+
+// finish stores the answer of a turn: the object that the client gets, and events that are not
+// stored yet. The error is errGone where nobody wants it any more.
+func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) error {
+	s := t.service
+	d := &document{Response: object, Input: t.input, Kept: t.hidden(object)}
+	text, err := d.encode()
+	if err != nil {
+		return err
+	}
+	status := gjson.GetBytes(object, "status").Str
+	if !over(status) || status == "" {
+		return fmt.Errorf("the answer ends with the status %q", status)
+	}
+	if int64(len(text)) > t.options.Size && status != statusFailed {
+		return tooLarge("the response", t.options.Size)
+	}
+	sealed, err := s.seal(ctx, tableResponses, t.ID, text)
+	if err != nil {
+		return err
+	}
+	var added []sealedItem
+	if t.conversation != "" && status != statusFailed {
+		if added, err = s.sealItems(ctx, t.conversation, append(t.input[:len(t.input):len(t.input)], d.output()...)); err != nil {
+			return err
+		}
+	}
+	expires := s.expires(t.options)
+	return s.db.Write(ctx, func(c store.Conn) error {
+		if t.Background {
+			n, err := c.Exec(`UPDATE gateway_responses SET status = ?, sealed = ?, size = ?, expires_at = ?, runner = '', leased_until = 0
+				WHERE id = ? AND runner = ?`, status, sealed, len(text), expires, t.ID, s.node)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return errGone
+			}
+			if err := events.insert(c); err != nil {
+				return err
+			}
+		} else if err := t.insert(c, status, sealed, len(text), expires, "", 0); err != nil {
+			return err
+		}
+		if err := t.indexItems(c, object); err != nil {
+			return err
+		}
+		if t.renews {
+			if _, err := c.Exec(walk+`UPDATE gateway_responses SET expires_at = ? WHERE expires_at < ? AND id IN (SELECT id FROM chain)`,
+				t.previous, t.owner, t.owner, expires, expires); err != nil {
+				return err
+			}
+		}
+		return s.appendItems(c, t.owner, t.conversation, added, expires)
+	})
+}
+
+// insert makes the row of the response.
+func (t *Turn) insert(c store.Conn, status, sealed string, size int, expires int64, runner string, leased int64) error {
+	_, err := c.Exec(`INSERT INTO gateway_responses (id, owner, previous, depth, status, background, events, runner, leased_until, sealed, size, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.ID, t.owner, schema.Nullable(t.previous), t.depth, status, schema.Flag(t.Background),
+		schema.Flag(t.log != nil), runner, leased, sealed, size, schema.Micros(t.service.now()), expires)
+	return err
+}
+
+// hidden returns the items of an answer that have more than its object shows.
+func (t *Turn) hidden(object []byte) map[string]json.RawMessage {
+	hidden := make(map[string]json.RawMessage)
+	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {
+		id := item.Get("id").Str
+		if kept, ok := t.kept[id]; ok && string(kept) != item.Raw {
+			hidden[id] = kept
+		}
+		return true
+	})
+	return hidden
+}
+
+// indexItems notes where the items of an answer are.
+func (t *Turn) indexItems(c store.Conn, object []byte) (err error) {
+	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {
+		if id := item.Get("id").Str; storable(id) {
+			_, err = c.Exec(`INSERT INTO gateway_response_items (id, response) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET response = excluded.response`,
+				t.owner+"/"+id, t.ID)
+		}
+		return err == nil
+	})
+	return err
+}
