@@ -1,0 +1,300 @@
+package stored
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// queued is how many times as many answers are taken in as are worked on.
+const queued = 4
+
+var (
+	errStopped = errors.New("the gateway was stopped before the answer was done: ask again")
+	errTime    = errors.New("the answer took longer than an answer in the background may")
+	errBroken  = errors.New("the answer broke off")
+)
+
+// run is an answer in the background.
+type run struct {
+	turn   *Turn
+	ctx    context.Context //nolint:containedctx // of the work, which no request waits for
+	cancel context.CancelCauseFunc
+	object []byte        // of the response before there is an answer
+	turned chan struct{} // closed when it is this run's turn
+
+	inserted atomic.Bool // its row is there
+}
+
+// Start begins to work on an answer in the background, and returns the response as it is now. answer
+// asks the model and writes to a writer; done is called once behind it, whether answer was called or not.
+// Neither is called when Start returns an error: 429 where too many wait, 413 for a request that is too
+// large to be stored, and those of the database. What ctx knows goes along to answer, its end does not.
+func (s *Service) Start(ctx context.Context, t *Turn, model string, echo []hub.Param,
+	answer func(ctx context.Context, w http.ResponseWriter) error, done func(),
+) ([]byte, error) {
+	s.Watch()
+	r := &run{turn: t, turned: make(chan struct{}), object: t.members(skeleton(model, t.created, echo), true)}
+	if t.Stream {
+		t.log = newEventLog()
+	}
+	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	if err := s.enter(r); err != nil {
+		r.cancel(err)
+		return nil, err
+	}
+	if err := r.insert(ctx); err != nil {
+		s.leave(r)
+		return nil, err
+	}
+	r.inserted.Store(true)
+	go s.work(r, answer, done)
+	return r.object, nil
+}
+
+// enter takes a run in, which may be its turn at once.
+func (s *Service) enter(r *run) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit := r.turn.options.Parallel
+	if s.closed || len(s.runs) >= queued*limit {
+		return &apierror.Error{
+			Status: http.StatusTooManyRequests, Code: "rate_limit_exceeded", RetryAfter: 10 * time.Second,
+			Message: "too many answers in the background wait for their turn: try again in a while",
+		}
+	}
+	s.runs[r.turn.ID] = r
+	s.idle.Add(1)
+	if s.working < limit {
+		s.working++
+		close(r.turned)
+	} else {
+		s.queue = append(s.queue, r)
+	}
+	return nil
+}
+
+// leave lets the next run have its turn.
+func (s *Service) leave(r *run) {
+	defer s.idle.Done()
+	r.cancel(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.runs, r.turn.ID)
+	if at := slices.Index(s.queue, r); at >= 0 {
+		s.queue = slices.Delete(s.queue, at, at+1)
+		return
+	}
+	s.working--
+	for len(s.queue) > 0 && s.working < s.queue[0].turn.options.Parallel {
+		next := s.queue[0]
+		s.queue = s.queue[1:]
+		s.working++
+		close(next.turned)
+	}
+}
+
+// giveUpRun ends a run of this process, if it is one, whose answer nobody wants any more.
+func (s *Service) giveUpRun(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.runs[id]; r != nil {
+		r.cancel(errGone)
+	}
+}
+
+// insert makes the row, with the events that come before the model is asked.
+func (r *run) insert(ctx context.Context) error {
+	t := r.turn
+	s := t.service
+	text, err := (&document{Response: r.object, Input: t.input}).encode()
+	if err != nil {
+		return err
+	}
+	if int64(len(text)) > t.options.Size {
+		return tooLarge("the request", t.options.Size)
+	}
+	sealed, err := s.seal(ctx, tableResponses, t.ID, text)
+	if err != nil {
+		return err
+	}
+	var events *eventBatch
+	var pending *pendingEvents
+	if t.log != nil {
+		for _, name := range [...]string{"response.created", "response.queued"} {
+			t.log.add(name, eventOf(name, r.object))
+		}
+		pending = t.log.take()
+		if events, err = t.log.seal(ctx, t, pending); err != nil {
+			return err
+		}
+	}
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		if err := t.insert(c, statusQueued, sealed, len(text), s.expires(t.options), s.node, s.leasedUntil()); err != nil {
+			return err
+		}
+		return events.insert(c)
+	})
+	if err == nil && pending != nil {
+		t.log.written(pending)
+	}
+	return err
+}
+
+// eventOf returns the data of an event with a response object. Its number is that of the log.
+func eventOf(name string, object []byte) []byte {
+	return slices.Concat([]byte(`{"type":"`+name+`","sequence_number":0,"response":`), object, []byte("}"))
+}
+
+// work waits for the run's turn and works on the answer until it is stored or given up.
+func (s *Service) work(r *run, answer func(ctx context.Context, w http.ResponseWriter) error, done func()) {
+	defer s.leave(r)
+	defer done()
+	defer r.conclude()
+	t := r.turn
+	select {
+	case <-r.turned:
+	case <-r.ctx.Done():
+		return
+	}
+	if err := r.begin(); err != nil {
+		t.finished = errors.Is(err, errGone)
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(r.ctx, t.options.Time, errTime)
+	defer cancel()
+	defer r.flushing()()
+	err := r.ask(ctx, answer)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if err != nil && t.failure == "" {
+		t.failure = reason(err)
+	}
+}
+
+// ask runs answer. One that panics has failed, and takes nothing else with it.
+func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.ResponseWriter) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.turn.service.logger.Error("an answer in the background panicked", zap.Any("panic", v), zap.ByteString("stack", debug.Stack()))
+			err = errBroken
+		}
+	}()
+	recorder := r.turn.Record(&nobody{header: make(http.Header)}, memory.Share{})
+	if err := answer(ctx, recorder); err != nil {
+		return err
+	}
+	if ctx.Err() != nil { // what is there of the answer is not all of it
+		return context.Cause(ctx)
+	}
+	return recorder.Finish()
+}
+
+// reason returns the error of a response for that of its answer.
+func reason(err error) string {
+	for _, known := range [...]error{errStopped, errTime, errEvents} {
+		if errors.Is(err, known) {
+			return failure("server_error", known.Error())
+		}
+	}
+	refusal, ok := apierror.From(err)
+	if !ok {
+		return failure("server_error", errBroken.Error())
+	}
+	code := refusal.Code
+	if code == "" || refusal.Status >= http.StatusInternalServerError {
+		code = "server_error"
+	}
+	return failure(code, refusal.Message)
+}
+
+// flushing writes events as they come, until the returned function is called.
+func (r *run) flushing() (stop func()) {
+	t := r.turn
+	if t.log == nil {
+		return func() {}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(eventsEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-ticker.C:
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+			err := t.log.flush(ctx, t)
+			cancel()
+			switch {
+			case errors.Is(err, errGone):
+				r.cancel(errGone)
+				return // or the answer is stored, with all of its events
+			case t.log.full():
+				r.cancel(errEvents)
+			case err != nil:
+				t.service.logger.Warn("events of an answer wait for the database", zap.String("response", t.ID), zap.Error(err))
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+// conclude stores that there is no answer, where there is none.
+func (r *run) conclude() {
+	t := r.turn
+	if t.finished || errors.Is(context.Cause(r.ctx), errGone) {
+		return
+	}
+	if t.failure == "" {
+		err := errBroken
+		if cause := context.Cause(r.ctx); cause != nil {
+			err = cause
+		}
+		t.failure = reason(err)
+	}
+	failed := setMembers(r.object, []member{{"status", `"` + statusFailed + `"`}, {"error", t.failure}})
+	if t.log == nil {
+		t.settle(failed, nil)
+		return
+	}
+	t.record("response.failed", eventOf("response.failed", failed))
+}
+
+// skeleton returns the object of a response that nobody has begun to work on.
+func skeleton(model string, created int64, echo []hub.Param) []byte {
+	object := append([]byte(`{"id":"","object":"response","created_at":`), strconv.FormatInt(created, 10)...)
+	object = append(object, `,"status":"queued","background":true,"completed_at":null,"error":null,"incomplete_details":null,"model":`...)
+	object = jsontext.AppendQuoted(object, model)
+	for _, p := range echo {
+		object = append(append(append(object, `,"`...), p.Name...), `":`...)
+		object = append(object, p.Value...)
+	}
+	return append(object, `,"output":[],"usage":null}`...)
+}
+
+// nobody is the client of an answer in the background.
+type nobody struct{ header http.Header }
+
+func (w *nobody) Header() http.Header            { return w.header }
+func (w *nobody) WriteHeader(int)                {}
+func (w *nobody) Write(text []byte) (int, error) { return len(text), nil }

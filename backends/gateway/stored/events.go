@@ -1,0 +1,168 @@
+package stored
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	eventsEvery = 100 * time.Millisecond // how often events are written
+	eventsKept  = 24 * time.Hour         // how long a stream can be resumed
+	maxEvents   = 64 << 20               // bytes of the events of an answer
+)
+
+// errEvents is why an answer ends that has too many events.
+var errEvents = errors.New("the events of the answer are larger than 64 MB")
+
+// eventLog gathers the events of an answer in the background, and numbers them: the first two were sent
+// before the model was asked.
+type eventLog struct {
+	writing sync.Mutex // held while events are on their way to the database
+
+	mu      sync.Mutex
+	pending []byte
+	first   int64 // number of the first pending event
+	next    int64
+	size    int
+	changed chan struct{} // closed when there is something new in the database
+}
+
+func newEventLog() *eventLog { return &eventLog{changed: make(chan struct{})} }
+
+// add appends an event with its number.
+func (l *eventLog) add(name string, data []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := len(l.pending)
+	l.pending = l.appendNumbered(l.pending, name, data)
+	l.next++
+	l.size += len(l.pending) - before
+}
+
+func (l *eventLog) appendNumbered(dst []byte, name string, data []byte) []byte {
+	return appendFrame(dst, name, setMembers(data, []member{{"sequence_number", strconv.FormatInt(l.next, 10)}}))
+}
+
+// numbered returns the pending events and one more, which is added to none: it may not come about.
+func (l *eventLog) numbered(name string, data []byte) *pendingEvents {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := append([]byte(nil), l.pending...)
+	return &pendingEvents{l.appendNumbered(text, name, data), l.first, l.next}
+}
+
+// pendingEvents are events with the numbers of the first and the last.
+type pendingEvents struct {
+	text        []byte
+	first, last int64
+}
+
+// take returns the pending events; nil where there are none.
+func (l *eventLog) take() *pendingEvents {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) == 0 {
+		return nil
+	}
+	return &pendingEvents{l.pending[:len(l.pending):len(l.pending)], l.first, l.next - 1}
+}
+
+// full reports whether there are more events than are kept.
+func (l *eventLog) full() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size > maxEvents
+}
+
+// hold waits for events that are on their way, and keeps others back until the returned function is
+// called.
+func (l *eventLog) hold() (release func()) {
+	l.writing.Lock()
+	return l.writing.Unlock
+}
+
+// eventBatch is a row of events.
+type eventBatch struct {
+	row, response, sealed string
+	last, expires         int64
+}
+
+// seal makes a row of events. The caller has hold.
+func (*eventLog) seal(ctx context.Context, t *Turn, p *pendingEvents) (*eventBatch, error) {
+	s := t.service
+	b := &eventBatch{
+		row: fmt.Sprintf("%s/%010d", t.ID, p.first), response: t.ID, last: p.last,
+		expires: schema.Micros(s.now().Add(min(eventsKept, t.options.Retention))),
+	}
+	var err error
+	b.sealed, err = s.seal(ctx, tableEvents, b.row, p.text)
+	return b, err
+}
+
+// insert writes the row; a nil batch writes none.
+func (b *eventBatch) insert(c store.Conn) error {
+	if b == nil {
+		return nil
+	}
+	_, err := c.Exec(`INSERT INTO gateway_response_events (id, response, last, sealed, expires_at) VALUES (?, ?, ?, ?, ?)`, b.row, b.response, b.last, b.sealed, b.expires)
+	return err
+}
+
+// written forgets events that are in the database.
+func (l *eventLog) written(p *pendingEvents) {
+	l.mu.Lock()
+	l.pending = append([]byte(nil), l.pending[len(p.text):]...)
+	l.first = p.last + 1
+	l.mu.Unlock()
+	l.tell()
+}
+
+// tell wakes those who wait for something new.
+func (l *eventLog) tell() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// news returns what is closed when there is something new in the database.
+func (l *eventLog) news() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed
+}
+
+// flush writes the pending events. The error is errGone where the response was deleted.
+func (l *eventLog) flush(ctx context.Context, t *Turn) error {
+	defer l.hold()()
+	p := l.take()
+	if p == nil {
+		return nil
+	}
+	b, err := l.seal(ctx, t, p)
+	if err != nil {
+		return err
+	}
+	err = t.service.db.Write(ctx, func(c store.Conn) error {
+		var one int
+		if err := c.Row(`SELECT 1 FROM gateway_responses WHERE id = ? AND runner = ?`+c.Keep(), t.ID, t.service.node).Scan(&one); err != nil {
+			return err
+		}
+		return b.insert(c)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return errGone
+	}
+	if err == nil {
+		l.written(p)
+	}
+	return err
+}

@@ -1,0 +1,191 @@
+package stored
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	followEvery = 300 * time.Millisecond // how often the database is looked at for events of another node
+	followAlive = 10 * time.Second       // how often a silent client gets a sign of life
+	followRows  = 50                     // of a read
+)
+
+// Follow sends the events of a response behind a number, those that are there and those that come,
+// until the answer is over or the client leaves. Errors before the first byte are those of the
+// API: a 404, and a 400 for a response that was not made as a stream in the background.
+func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id string, after int64) error {
+	r, err := s.find(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	if !r.events {
+		return invalid("stream", "is for responses that were made with background and stream: %s was not", hub.Shown(id))
+	}
+	f := &follower{service: s, w: w, rc: http.NewResponseController(w), owner: owner, id: id, after: after, wrote: time.Now()}
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	for {
+		changed := s.changes(id)
+		done, err := f.look(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			f.fail(err)
+			return nil
+		}
+		if done {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-time.After(followEvery):
+		}
+	}
+}
+
+// changes returns what is closed when this process has written more events of a response; nil where
+// it does not work on it.
+func (s *Service) changes(id string) <-chan struct{} {
+	s.mu.Lock()
+	r := s.runs[id]
+	s.mu.Unlock()
+	if r == nil || r.turn.log == nil {
+		return nil
+	}
+	return r.turn.log.news()
+}
+
+// follower sends events to a client.
+type follower struct {
+	service   *Service
+	w         http.ResponseWriter
+	rc        *http.ResponseController
+	owner, id string
+	after     int64 // number of the last event that the client has
+	last      bool  // that was the last of all
+	wrote     time.Time
+}
+
+// errLeft is the error of a client that has gone.
+var errLeft = errors.New("the client has left")
+
+// look sends what is new, and reports whether that was all.
+func (f *follower) look(ctx context.Context) (done bool, err error) {
+	var status string
+	err = f.service.read(ctx, func(c store.Conn) error { // before the events: the last one comes with the last status
+		return c.Row(`SELECT status FROM gateway_responses WHERE id = ? AND owner = ?`, f.id, f.owner).Scan(&status)
+	})
+	if err != nil {
+		return false, err
+	}
+	for more := true; more; {
+		rows, err := f.rows(ctx)
+		if err != nil {
+			return false, err
+		}
+		for i := range rows {
+			if err := f.send(ctx, &rows[i]); err != nil {
+				return false, err
+			}
+		}
+		more = len(rows) == followRows
+	}
+	switch {
+	case f.last:
+		return true, nil
+	case over(status):
+		return true, f.conclude(ctx)
+	case time.Since(f.wrote) >= followAlive:
+		return false, f.write([]byte(": keep-alive\n\n"))
+	}
+	return false, nil
+}
+
+func (f *follower) rows(ctx context.Context) (rows []eventBatch, err error) {
+	err = f.service.read(ctx, func(c store.Conn) error {
+		rows, err = store.List(c, func(row store.Row) (b eventBatch, err error) { return b, row.Scan(&b.row, &b.last, &b.sealed) },
+			`SELECT id, last, sealed FROM gateway_response_events WHERE response = ? AND last > ? ORDER BY last LIMIT ?`, f.id, f.after, followRows)
+		return err
+	})
+	return rows, err
+}
+
+// send sends the events of a row that the client does not have.
+func (f *follower) send(ctx context.Context, b *eventBatch) error {
+	text, err := f.service.open(ctx, tableEvents, b.row, b.sealed)
+	if err != nil {
+		return err
+	}
+	var out []byte
+	for end := indexFrame(text); end > 0; end = indexFrame(text) {
+		frame := text[:end]
+		text = text[end:]
+		name, data := parseFrame(frame)
+		if number := gjson.GetBytes(data, "sequence_number").Int(); number > f.after {
+			out = append(out, frame...)
+			f.after = number
+		}
+		f.last = f.last || ends(name)
+	}
+	f.after = max(f.after, b.last)
+	return f.write(out)
+}
+
+// conclude sends the last event in the place of a process that could not: the response was cancelled, or
+// the process is gone. A client that has it already gets nothing.
+func (f *follower) conclude(ctx context.Context) error {
+	r, err := f.service.find(ctx, f.owner, f.id)
+	if err != nil {
+		return err
+	}
+	if r.status == statusCompleted || r.status == statusIncomplete { // it was sent before
+		return nil
+	}
+	data := append([]byte(`{"type":"response.failed","sequence_number":`), strconv.FormatInt(f.after+1, 10)...)
+	data = append(append(data, `,"response":`...), r.object()...)
+	return f.write(appendFrame(nil, "response.failed", append(data, '}')))
+}
+
+// fail ends the stream by an error, which is an event: the client has the head of the answer.
+func (f *follower) fail(err error) {
+	if errors.Is(err, errLeft) {
+		return
+	}
+	message := "the stream cannot be read right now: come back with starting_after=" + strconv.FormatInt(f.after, 10)
+	if errors.Is(err, sql.ErrNoRows) {
+		message = "the response was deleted"
+	}
+	data := append([]byte(`{"type":"error","sequence_number":`), strconv.FormatInt(f.after+1, 10)...)
+	data = append(append(append(data, `,"code":"server_error","message":"`...), message...), `","param":null}`...)
+	_ = f.write(appendFrame(nil, "error", data)) // nobody is left to be told
+}
+
+func (f *follower) write(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	f.wrote = time.Now()
+	if _, err := f.w.Write(text); err != nil {
+		return errLeft
+	}
+	if err := f.rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return errLeft
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package stored
+
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+var frameEnd = []byte("\n\n")
+
+// indexFrame returns the length of the first event of a text; 0 where none is complete.
+func indexFrame(text []byte) int {
+	end := bytes.Index(text, frameEnd)
+	if end < 0 {
+		return 0
+	}
+	return end + len(frameEnd)
+}
+
+// parseFrame returns the name of an event and its data; nil for a comment.
+func parseFrame(frame []byte) (name string, data []byte) {
+	for line := range bytes.Lines(frame) {
+		line = bytes.TrimRight(line, "\r\n")
+		if text, ok := bytes.CutPrefix(line, []byte("event: ")); ok {
+			name = string(text)
+		} else if text, ok := bytes.CutPrefix(line, []byte("data: ")); ok && data == nil {
+			data = text
+		}
+	}
+	return name, data
+}
+
+func appendFrame(dst []byte, name string, data []byte) []byte {
+	dst = append(append(dst, "event: "...), name...)
+	dst = append(append(dst, "\ndata: "...), data...)
+	return append(dst, frameEnd...)
+}
+
+// lifecycle reports whether events of a name have the response object.
+func lifecycle(name string) bool {
+	switch name {
+	case "response.created", "response.queued", "response.in_progress":
+		return true
+	}
+	return ends(name)
+}
+
+// ends reports whether an event of a name is the last.
+func ends(name string) bool {
+	switch name {
+	case "response.completed", "response.incomplete", "response.failed":
+		return true
+	}
+	return false
+}
+
+// member is a member of an object, with its value as JSON text.
+type member struct{ name, value string }
+
+// setMembers returns an object with some members changed, or added. What is no object comes back as it
+// is.
+func setMembers(object []byte, members []member) []byte {
+	var edits jsontext.Edits
+	s := jsontext.NewScanner(object)
+	if s.Kind() != jsontext.Object {
+		return object
+	}
+	set := make([]bool, len(members))
+	last := -1
+	err := s.Object(func(key []byte) error {
+		at := -1
+		for i := range members {
+			if string(key) == members[i].name {
+				at = i
+			}
+		}
+		from := s.Start()
+		err := s.Skip()
+		if last = s.Offset(); err == nil && at >= 0 {
+			edits.Replace(from, last, members[at].value)
+			set[at] = true
+		}
+		return err
+	})
+	if err != nil || last < 0 {
+		return object
+	}
+	more := ""
+	for i := range members {
+		if !set[i] {
+			more += `,"` + members[i].name + `":` + members[i].value
+		}
+	}
+	if more != "" {
+		edits.Replace(last, last, more)
+	}
+	return edits.Apply(make([]byte, 0, len(object)+len(more)+256), object)
+}
+
+// replaceAt returns a text with another value in the place of one that was found in it.
+func replaceAt(text []byte, found gjson.Result, value []byte) []byte {
+	out := make([]byte, 0, len(text)+len(value))
+	out = append(out, text[:found.Index]...)
+	out = append(out, value...)
+	return append(out, text[found.Index+len(found.Raw):]...)
+}
+
+// failure returns the error of a response that failed, as JSON text.
+func failure(code, message string) string {
+	text := append([]byte(`{"code":`), jsontext.AppendQuoted(nil, code)...)
+	text = append(text, `,"message":`...)
+	return string(append(jsontext.AppendQuoted(text, message), '}'))
+}

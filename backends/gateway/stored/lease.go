@@ -1,0 +1,88 @@
+package stored
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Of the lease that a process has on what it works on.
+const (
+	beatEvery = 5 * time.Second
+	lostEvery = 10 * time.Second
+	leaseTime = 30 * time.Second
+	lostRows  = 100 // of a transaction
+)
+
+func (s *Service) leasedUntil() int64 { return schema.Micros(s.now().Add(leaseTime)) }
+
+// begin says that the model is asked. The error is errGone where nobody wants the answer any more.
+func (r *run) begin() error {
+	s, t := r.turn.service, r.turn
+	ctx, cancel := context.WithTimeout(r.ctx, storeTime)
+	defer cancel()
+	var n int64
+	err := s.db.Write(ctx, func(c store.Conn) (err error) {
+		n, err = c.Exec(`UPDATE gateway_responses SET status = 'in_progress', leased_until = ? WHERE id = ? AND runner = ? AND status = 'queued'`,
+			s.leasedUntil(), t.ID, s.node)
+		return err
+	})
+	if err == nil && n == 0 {
+		err = errGone
+	}
+	return err
+}
+
+// beat says that this process is alive, and ends work that nobody wants any more.
+func (s *Service) beat(ctx context.Context) (done int, err error) {
+	s.mu.Lock()
+	ids := make([]string, 0, len(s.runs))
+	for id, r := range s.runs {
+		if r.inserted.Load() {
+			ids = append(ids, id)
+		}
+	}
+	s.mu.Unlock()
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	var wanted []string
+	err = s.db.Write(ctx, func(c store.Conn) error {
+		n, err := c.Exec(`UPDATE gateway_responses SET leased_until = ? WHERE runner = ?`, s.leasedUntil(), s.node)
+		if err != nil {
+			return err
+		}
+		done = int(n)
+		wanted, err = store.List(c, schema.Text, `SELECT id FROM gateway_responses WHERE runner = ?`, s.node)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if !slices.Contains(wanted, id) {
+			s.giveUpRun(id)
+		}
+	}
+	return done, nil
+}
+
+// giveUp marks answers as failed whose processes are gone.
+func (s *Service) giveUp(ctx context.Context) (done int, err error) {
+	for {
+		var n int64
+		err := s.db.Write(ctx, func(c store.Conn) (err error) {
+			n, err = c.Exec(`UPDATE gateway_responses SET status = 'failed', runner = '', leased_until = 0 WHERE id IN (
+				SELECT id FROM gateway_responses WHERE runner <> '' AND leased_until < ? ORDER BY leased_until, id LIMIT ?)`,
+				schema.Micros(s.now()), lostRows)
+			return err
+		})
+		done += int(n)
+		if err != nil || n < lostRows {
+			return done, err
+		}
+	}
+}

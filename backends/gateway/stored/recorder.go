@@ -1,0 +1,214 @@
+package stored
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
+)
+
+// storeTime is how long the database has to store an answer that the client waits for.
+const storeTime = 10 * time.Second
+
+// Recorder is the way of an answer to its client: it puts what is stored into the response object,
+// and stores the answer before the client has the last event of it, or any byte of a whole answer.
+// It is a http.ResponseWriter for one goroutine at a time. Call Finish behind the answer.
+type Recorder struct {
+	client  http.ResponseWriter
+	turn    *Turn
+	share   memory.Share
+	streams bool
+	status  int
+	buffer  []byte // of a whole answer, or of a frame that is not complete
+	out     []byte
+}
+
+// Record returns the recorder of a turn's answer. A whole answer, which waits to be stored, takes
+// memory of share.
+func (t *Turn) Record(client http.ResponseWriter, share memory.Share) *Recorder {
+	return &Recorder{client: client, turn: t, share: share}
+}
+
+// Unwrap returns the client's writer, for http.ResponseController.
+func (r *Recorder) Unwrap() http.ResponseWriter { return r.client }
+
+// Header implements http.ResponseWriter.
+func (r *Recorder) Header() http.Header { return r.client.Header() }
+
+// WriteHeader implements http.ResponseWriter. That of a whole answer waits for Finish.
+func (r *Recorder) WriteHeader(status int) {
+	r.status = status
+	if r.streams = strings.HasPrefix(r.Header().Get("Content-Type"), "text/event-stream"); r.streams {
+		r.client.WriteHeader(status)
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (r *Recorder) Write(p []byte) (int, error) {
+	if !r.streams {
+		if err := r.share.Grow(context.Background(), int64(len(r.buffer)+len(p))); err != nil {
+			return 0, err
+		}
+		r.buffer = append(r.buffer, p...)
+		return len(p), nil
+	}
+	r.buffer = append(r.buffer, p...)
+	r.out = r.out[:0]
+	rest := r.buffer
+	for {
+		end := indexFrame(rest)
+		if end == 0 {
+			break
+		}
+		r.out = r.frame(r.out, rest[:end])
+		rest = rest[end:]
+	}
+	r.buffer = append(r.buffer[:0], rest...)
+	if len(r.out) == 0 {
+		return len(p), nil
+	}
+	if _, err := r.client.Write(r.out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Finish stores a whole answer and sends it. It ends the recorder.
+func (r *Recorder) Finish() error {
+	defer r.share.Free()
+	if r.streams || r.status == 0 {
+		return nil
+	}
+	object := r.turn.settle(r.buffer, nil)
+	r.Header().Set("Content-Length", strconv.Itoa(len(object)))
+	r.client.WriteHeader(r.status)
+	_, err := r.client.Write(object)
+	return err
+}
+
+// frame appends an event for the client.
+func (r *Recorder) frame(dst, frame []byte) []byte {
+	name, data := parseFrame(frame)
+	t := r.turn
+	if t.log != nil { // the client reads the log
+		if data != nil && name != "response.created" { // which it has got already
+			t.record(name, data)
+		}
+		return dst
+	}
+	object := gjson.Result{}
+	if lifecycle(name) {
+		object = gjson.GetBytes(data, "response")
+	}
+	switch {
+	case !object.IsObject():
+		return append(dst, frame...)
+	case ends(name):
+		return appendFrame(dst, name, replaceAt(data, object, t.settle([]byte(object.Raw), nil)))
+	}
+	return appendFrame(dst, name, replaceAt(data, object, t.members([]byte(object.Raw), t.stores)))
+}
+
+// record adds an event to the log of a turn in the background, and stores the answer with the last.
+func (t *Turn) record(name string, data []byte) {
+	if t.finished {
+		return
+	}
+	if name == "error" { // the stream did not come about, which the last event says
+		t.failure = failure("server_error", gjson.GetBytes(data, "message").Str)
+		return
+	}
+	object := gjson.Result{}
+	if lifecycle(name) {
+		object = gjson.GetBytes(data, "response")
+	}
+	switch {
+	case !object.IsObject():
+		t.log.add(name, data)
+	case ends(name):
+		t.settle([]byte(object.Raw), &lastEvent{name: name, data: data, object: object})
+	default:
+		t.log.add(name, replaceAt(data, object, t.members([]byte(object.Raw), true)))
+	}
+}
+
+// lastEvent is the event that an answer ends with.
+type lastEvent struct {
+	name   string
+	data   []byte
+	object gjson.Result // in data
+}
+
+// settle stores an answer and returns its object for the client, which says whether it is stored.
+func (t *Turn) settle(object []byte, last *lastEvent) []byte {
+	shown := t.members(object, t.stores)
+	if !t.stores || t.finished {
+		return shown
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	err := t.store(ctx, shown, last)
+	if err == nil {
+		return shown
+	}
+	refusal, told := apierror.From(err)
+	switch {
+	case errors.Is(err, errGone):
+		t.finished = true
+	case told:
+		t.failure = failure("server_error", refusal.Message)
+	default:
+		t.service.logger.Warn("a response is not stored", zap.String("response", t.ID), zap.Error(err))
+	}
+	return t.members(object, false)
+}
+
+// store stores an answer, with the events that are not stored yet.
+func (t *Turn) store(ctx context.Context, object []byte, last *lastEvent) error {
+	var events *eventBatch
+	if t.log != nil {
+		defer t.log.hold()()
+		if last != nil {
+			var err error
+			if events, err = t.log.seal(ctx, t, t.log.numbered(last.name, replaceAt(last.data, last.object, object))); err != nil {
+				return err
+			}
+		}
+	}
+	err := t.finish(ctx, object, events)
+	if t.finished = err == nil; t.finished && t.log != nil {
+		t.log.tell()
+	}
+	return err
+}
+
+// members returns a response object with what it says of stored things.
+func (t *Turn) members(object []byte, stores bool) []byte {
+	quoted := func(text string) string {
+		if text == "" {
+			return "null"
+		}
+		return string(jsontext.AppendQuoted(nil, text))
+	}
+	held := "null"
+	if t.conversation != "" {
+		held = `{"id":` + quoted(t.conversation) + `}`
+	}
+	return setMembers(object, []member{
+		{"id", quoted(t.ID)},
+		{"background", strconv.FormatBool(t.Background)},
+		{"store", strconv.FormatBool(stores)},
+		{"previous_response_id", quoted(t.previous)},
+		{"conversation", held},
+	})
+}
