@@ -7,6 +7,7 @@ package cascade
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -161,6 +162,9 @@ type Request struct {
 	KeyID string
 	// Items keeps the items of answers; nil: nobody does.
 	Items *keychain.Items
+	// Stored keeps the items of an answer that the client stores, in the place of Items, and finds those
+	// of earlier ones. Nil means that nothing is stored.
+	Stored Stored
 	// Session names the session of an agent, as a header of its client tells it. Empty: the
 	// client told none.
 	Session string
@@ -174,6 +178,14 @@ type Request struct {
 	Via []string
 	// Lease is the memory of the body that Hub or Embed refer to; nil: it does not count.
 	Lease *wire.Lease
+}
+
+// Stored is what is stored for the sender of a request.
+type Stored interface {
+	// FindItems returns those of the items with some ids that stored answers have.
+	FindItems(ctx context.Context, ids []string) (map[string]string, error)
+	// KeepItem keeps an item of the answer, as hub.Reply.KeepItem does, and reports whether it does.
+	KeepItem(id string, text []byte) bool
 }
 
 // Release gives the memory of the body back, if that was not done before.
@@ -220,7 +232,26 @@ func (q *Request) Expand(ctx context.Context, format formats.Format, body []byte
 	if !ok {
 		return body, nil
 	}
-	return referrer.Expand(body, func(ids []string) (map[string]string, error) { return q.Items.Find(ctx, q.owner(), ids) })
+	return referrer.Expand(body, func(ids []string) (map[string]string, error) { return q.findItems(ctx, ids) })
+}
+
+// findItems returns those of some items that are kept. Stored ones are looked for first: they are there
+// for sure, and others are waited for.
+func (q *Request) findItems(ctx context.Context, ids []string) (map[string]string, error) {
+	if q.Stored == nil {
+		return q.Items.Find(ctx, q.owner(), ids)
+	}
+	found, err := q.Stored.FindItems(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return found[id] != "" })
+	if len(missing) == 0 {
+		return found, nil
+	}
+	more, err := q.Items.Find(ctx, q.owner(), missing)
+	maps.Copy(found, more)
+	return found, err
 }
 
 // owner is whose the items of answers are: the gateway key's, or the user's where no key was

@@ -346,10 +346,8 @@ func (r *run) reply(c *keychain.Candidate) hub.Reply {
 	if r.from.Facts().Recalls {
 		reply.Remember = r.remember(c)
 	}
-	if keep := r.Options.AnswerItems; keep > 0 && r.req.Items != nil && r.req.Hub != nil && r.req.Hub.Answer.Store {
-		reply.KeepItem = func(id string, text []byte) {
-			r.req.Items.Keep(r.req.owner(), keychain.Item{ID: id, Text: string(text)}, keep)
-		}
+	if r.req.Hub != nil && r.req.Hub.Answer.Store {
+		reply.KeepItem = r.keepItem()
 	}
 	if r.req.Sealer != nil {
 		reply.Seal = func(s hub.State) string {
@@ -358,6 +356,19 @@ func (r *run) reply(c *keychain.Candidate) hub.Reply {
 		}
 	}
 	return reply
+}
+
+// keepItem returns what keeps the items of the answer; nil: nothing does.
+func (r *run) keepItem() func(id string, text []byte) {
+	kept := r.Options.AnswerItems
+	if r.req.Stored == nil && (kept <= 0 || r.req.Items == nil) {
+		return nil
+	}
+	return func(id string, text []byte) {
+		if r.req.Stored == nil || !r.req.Stored.KeepItem(id, text) {
+			r.req.Items.Keep(r.req.owner(), keychain.Item{ID: id, Text: string(text)}, kept)
+		}
+	}
 }
 
 // remember keeps the reasoning of a candidate before a call, recall finds it.

@@ -178,6 +178,8 @@ func (s *Service) deleteUser(c store.Conn, id string) error {
 		`DELETE FROM gateway_provider_keys WHERE owner_kind = 'user' AND owner = ?`,
 		`DELETE FROM gateway_models WHERE user_id = ?`,
 		`DELETE FROM gateway_objects WHERE user_id = ?`,
+		`DELETE FROM gateway_responses WHERE owner = 'user ' || ?`,
+		`DELETE FROM gateway_conversations WHERE owner = 'user ' || ?`,
 		`DELETE FROM gateway_aliases WHERE owner_kind = 'user' AND owner = ?`,
 		`DELETE FROM gateway_preferences WHERE user_id = ?`,
 		`DELETE FROM gateway_team_members WHERE user_id = ?`,

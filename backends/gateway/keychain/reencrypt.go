@@ -23,8 +23,11 @@ type Reencryption struct {
 	Unreadable int `json:"unreadable"`
 }
 
-// reencryptBatch is how many texts are read, and changed by one transaction.
-const reencryptBatch = 100
+// How many texts are read, and changed by one transaction: fewer of those that may be large.
+const (
+	reencryptBatch = 100
+	reencryptLarge = 5
+)
 
 // sealedText is a sealed column of a row.
 type sealedText struct {
@@ -32,27 +35,35 @@ type sealedText struct {
 	resealed   string // empty: it stays
 }
 
-// sealedColumns are where the keychain keeps sealed texts. The associated data
-// of each is the name of the table, a slash and the id.
-var sealedColumns = []struct{ table, count, page, swap string }{
-	{
-		"gateway_provider_keys",
-		`SELECT count(*) FROM gateway_provider_keys`,
-		`SELECT id, sealed FROM gateway_provider_keys WHERE id > ? ORDER BY id LIMIT ?`,
-		`UPDATE gateway_provider_keys SET sealed = ? WHERE id = ? AND sealed = ?`,
-	},
+// sealedColumn is where there are sealed texts. The associated data of each is the name of the table, a
+// slash and the id.
+type sealedColumn struct {
+	table, count, page, swap string
+	batch                    int
+}
+
+// columnOf returns the column sealed of a table.
+func columnOf(table string, batch int) sealedColumn {
+	return sealedColumn{
+		table, `SELECT count(*) FROM ` + table, `SELECT id, sealed FROM ` + table + ` WHERE id > ? ORDER BY id LIMIT ?`,
+		`UPDATE ` + table + ` SET sealed = ? WHERE id = ? AND sealed = ?`, batch,
+	}
+}
+
+// sealedColumns are those of the gateway's tables.
+var sealedColumns = []sealedColumn{
+	columnOf("gateway_provider_keys", reencryptBatch),
 	{
 		"gateway_models",
 		`SELECT count(*) FROM gateway_models WHERE sealed IS NOT NULL`,
 		`SELECT id, sealed FROM gateway_models WHERE sealed IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
-		`UPDATE gateway_models SET sealed = ? WHERE id = ? AND sealed = ?`,
+		`UPDATE gateway_models SET sealed = ? WHERE id = ? AND sealed = ?`, reencryptBatch,
 	},
-	{
-		"gateway_answer_items",
-		`SELECT count(*) FROM gateway_answer_items`,
-		`SELECT id, sealed FROM gateway_answer_items WHERE id > ? ORDER BY id LIMIT ?`,
-		`UPDATE gateway_answer_items SET sealed = ? WHERE id = ? AND sealed = ?`,
-	},
+	columnOf("gateway_answer_items", reencryptBatch),
+	columnOf("gateway_responses", reencryptLarge),
+	columnOf("gateway_response_events", reencryptLarge),
+	columnOf("gateway_conversations", reencryptBatch),
+	columnOf("gateway_conversation_items", reencryptLarge),
 }
 
 // Reencrypt makes the first key of the keyring the one that all nodes seal with, which
@@ -76,11 +87,11 @@ func (s *Service) Reencrypt(ctx context.Context, progress func(done, total int))
 	for _, column := range sealedColumns {
 		for after, more := "", true; more; {
 			page, err := read(ctx, s, func(row store.Row) (t sealedText, err error) { return t, row.Scan(&t.id, &t.sealed) },
-				column.page, after, reencryptBatch)
+				column.page, after, column.batch)
 			if err != nil {
 				return result, err
 			}
-			if more = len(page) == reencryptBatch; more {
+			if more = len(page) == column.batch; more {
 				after = page[len(page)-1].id
 			}
 			if err := s.reseal(ctx, column.table, page, &result); err != nil {

@@ -156,6 +156,8 @@ func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 		for _, query := range []string{
 			`DELETE FROM gateway_invitations WHERE team_id = ? AND accepted_at IS NULL`,
 			`DELETE FROM gateway_aliases WHERE owner_kind = 'team' AND owner = ?`,
+			`DELETE FROM gateway_responses WHERE owner = 'team ' || ?`,
+			`DELETE FROM gateway_conversations WHERE owner = 'team ' || ?`,
 			`DELETE FROM gateway_teams WHERE id = ?`,
 		} {
 			if _, err = c.Exec(query, id); err != nil {

@@ -125,6 +125,14 @@ func (l *eventLog) written(p *pendingEvents) {
 	l.tell()
 }
 
+// end forgets the pending events, which were stored with the answer.
+func (l *eventLog) end() {
+	l.mu.Lock()
+	l.pending = nil
+	l.mu.Unlock()
+	l.tell()
+}
+
 // tell wakes those who wait for something new.
 func (l *eventLog) tell() {
 	l.mu.Lock()

@@ -154,7 +154,7 @@ func (f *follower) conclude(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.status == statusCompleted || r.status == statusIncomplete { // it was sent before
+	if gjson.GetBytes(r.document.Response, "status").Str == r.status { // the last event was stored with it
 		return nil
 	}
 	data := append([]byte(`{"type":"response.failed","sequence_number":`), strconv.FormatInt(f.after+1, 10)...)

@@ -1,7 +1,6 @@
 package stored
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -187,7 +186,7 @@ func (t *Turn) store(ctx context.Context, object []byte, last *lastEvent) error 
 	}
 	err := t.finish(ctx, object, events)
 	if t.finished = err == nil; t.finished && t.log != nil {
-		t.log.tell()
+		t.log.end()
 	}
 	return err
 }

@@ -245,13 +245,18 @@ func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessa
 	return history, nil
 }
 
-// KeepItem keeps an item of the answer with what the client is not shown of it. Text is only valid
-// during the call.
-func (t *Turn) KeepItem(id string, text []byte) {
+// KeepItem keeps an item of the answer with what the client is not shown of it, and reports whether
+// it does: an answer that is not stored leaves that to others. Text is only valid during the call. A nil
+// turn keeps nothing.
+func (t *Turn) KeepItem(id string, text []byte) bool {
 	const most = 1000 // items of an answer
-	if t.stores && id != "" && len(t.kept) < most && int64(len(text)) <= t.options.Size {
+	if t == nil || !t.stores {
+		return false
+	}
+	if id != "" && len(t.kept) < most && int64(len(text)) <= t.options.Size {
 		t.kept[id] = slices.Clone(text)
 	}
+	return true
 }
 
 // FindItems returns those of the items with some ids that stored answers of the owner have.
