@@ -17,6 +17,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
+	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
 func init() {
@@ -280,7 +281,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	if h.charges && key != "" {
 		// Deferred: reverse_proxy panics when the client leaves in mid-answer.
-		defer h.chargeAfter(r.Context(), key)
+		defer h.chargeBehind(r.Context(), key)
 	}
 	return next.ServeHTTP(w, r)
 }
@@ -396,6 +397,15 @@ func (h *Handler) misconfigured(option string, err error) error {
 		Message: fmt.Sprintf("The option %s of budget %q is misconfigured.", option, h.Name),
 		Cause:   err,
 	})
+}
+
+// chargeBehind charges for an answer that is complete, or has that done when it is.
+func (h *Handler) chargeBehind(ctx context.Context, key string) {
+	if later := body.LaterOf(ctx); later != nil {
+		later.Do(func(ctx context.Context) { h.chargeAfter(ctx, key) })
+		return
+	}
+	h.chargeAfter(ctx, key)
 }
 
 // chargeAfter spends what the request turned out to cost. ctx is that of the

@@ -1,11 +1,13 @@
 package cascade
 
 import (
+	"math"
 	"strconv"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/dustin/go-humanize"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
@@ -25,6 +27,13 @@ func init() {
 //		stop_on_policy
 //		entry_fallback
 //		answer_items <duration>|off
+//		store_responses [<retention>] {
+//			size <bytes>
+//			conversation_items <n>
+//			chain <n>
+//			background_parallel <n>
+//			background_time <duration>
+//		}
 //		routing [low|medium|high] catalog|price|latency|weights
 //		weight <entry or provider> <n>
 //		claude_names
@@ -67,6 +76,14 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if err := h.answerItems(d); err != nil {
 				return err
 			}
+		case "store_responses":
+			if h.StoreResponses != nil {
+				return d.Err("store_responses is given twice")
+			}
+			h.StoreResponses = new(StoreResponses)
+			if err := h.StoreResponses.unmarshal(d); err != nil {
+				return err
+			}
 		case "routing":
 			if err := h.routing(d); err != nil {
 				return err
@@ -96,7 +113,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		default:
 			flag, ok := flags[option]
 			if !ok {
-				return directive.NoOption(d, "unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, answer_items, routing, weight, claude_names, no_cache_marks, hide_failed_attempts, anonymous", option)
+				return directive.NoOption(d, "unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, answer_items, store_responses, routing, weight, claude_names, no_cache_marks, hide_failed_attempts, anonymous", option)
 			}
 			if d.NextArg() {
 				return d.ArgErr()
@@ -169,6 +186,69 @@ func (h *Handler) answerItems(d *caddyfile.Dispenser) error {
 	}
 	h.AnswerItems = caddy.Duration(kept)
 	return nil
+}
+
+// unmarshal reads the option store_responses.
+func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
+	if d.NextArg() {
+		retention, err := caddy.ParseDuration(d.Val())
+		if err != nil || retention < time.Minute {
+			return d.Errf("store_responses: %q is not a duration of at least 1m, such as 30d", d.Val())
+		}
+		o.Retention = caddy.Duration(retention)
+	}
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	given := make(map[string]bool)
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		option := d.Val()
+		if given[option] {
+			return d.Errf("%s is given twice", option)
+		}
+		given[option] = true
+		var err error
+		switch option {
+		case "size":
+			var text string
+			if !d.AllArgs(&text) {
+				return d.ArgErr()
+			}
+			size, wrong := humanize.ParseBytes(text)
+			if wrong != nil || size == 0 || size > math.MaxInt64 {
+				return d.Errf("size: %q is no size such as 8MiB", text)
+			}
+			o.Size = int64(size)
+		case "conversation_items":
+			o.ConversationItems, err = count(d)
+		case "chain":
+			o.Chain, err = count(d)
+		case "background_parallel":
+			o.BackgroundParallel, err = count(d)
+		case "background_time":
+			o.BackgroundTime, err = gateway.Duration(d)
+		default:
+			return directive.NoOption(d, "unknown option %q; there are: size, conversation_items, chain, background_parallel, background_time", option)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count reads the one argument of an option as a positive number.
+func count(d *caddyfile.Dispenser) (int, error) {
+	option := d.Val()
+	var text string
+	if !d.AllArgs(&text) {
+		return 0, d.ArgErr()
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		return 0, d.Errf("%s: %q is not a positive number", option, text)
+	}
+	return n, nil
 }
 
 // Interface guards

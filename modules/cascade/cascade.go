@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/stored"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/embeddings"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
@@ -42,6 +43,8 @@ func init() {
 //	POST /v1/chat/completions   a chat completion, streamed or not
 //	POST /v1/messages           behind `translate messages`
 //	POST /v1/responses          behind `translate responses`
+//	GET, DELETE /v1/responses/{id}, …/input_items, …/cancel, /v1/conversations, …
+//	                            with the option store_responses
 //	POST /v1/messages/count_tokens, POST /v1/responses/input_tokens
 //	                            where no `translate` takes them, which estimates
 //	POST /v1/audio/…, /v1/images/…, /v1/moderations, /v1/rerank, /v1/files, /v1/batches
@@ -103,6 +106,11 @@ type Handler struct {
 	// The weights of entries (provider/model) and providers for routing by weights. Default: 1.
 	Weights map[string]float64 `json:"weights,omitempty"`
 
+	// Keeps answers of the Responses API and conversations, so that requests can continue them by their ids
+	// (previous_response_id, conversation), fetch and delete them, and be answered in the
+	// background. Default: off, nothing but items of answers is kept.
+	StoreResponses *StoreResponses `json:"store_responses,omitempty"`
+
 	// Leaves out the marks for the prompt cache that requests of chat and Responses clients
 	// get where a messages upstream answers. Default: off.
 	NoCacheMarks bool `json:"no_cache_marks,omitempty"`
@@ -122,6 +130,7 @@ type Handler struct {
 
 	app       *gateway.App
 	options   cascade.Options
+	stored    *stored.Options // nil: nothing is stored
 	anonymous *keychain.Identity // nil: none
 	logger    *zap.Logger
 }
@@ -172,6 +181,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	case apiauth.Unchecked(ctx):
 		return errors.New("nobody checks a key before cascade: put `api_auth gateway_key` before it, or give it the option `anonymous` if everybody may ask your models")
 	}
+	if h.StoreResponses != nil {
+		h.stored = h.StoreResponses.options()
+		app.OnSettled(h.watchStored)
+	}
 	app.OnSettled(func() { go h.chargeBatches(ctx) })
 	return tollgate.RegisterMetrics(ctx, requests, attempts, failovers, cooldowns, tokens, firstToken, ofTeams.requests, ofTeams.tokens, ofTeams.cost)
 }
@@ -188,7 +201,7 @@ func (h *Handler) Validate() error {
 			}
 		}
 	}
-	return nil
+	return h.StoreResponses.validate()
 }
 
 // orders reads the orders of tiers.
@@ -238,6 +251,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	} else if allow != "" {
 		return methodNotAllowed(w, r, allow)
 	}
+	if e, allow := h.storedEndpoint(r.Method, path); e != nil {
+		return h.serveStored(w, r, e)
+	} else if allow != "" {
+		return methodNotAllowed(w, r, allow)
+	}
 	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
 	id, isModel := strings.CutPrefix(path, "/v1/models/")
 	if !isModel {
@@ -254,8 +272,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 			return methodNotAllowed(w, r, "GET, HEAD")
 		}
 		return probe(w, r, next)
-	case strings.HasPrefix(path, "/v1/responses/"):
-		return refuse(http.StatusNotFound, "unsupported_endpoint", "responses are not stored here: send the whole input with each request")
+	case h.stored == nil && (strings.HasPrefix(path, "/v1/responses/") || strings.HasPrefix(path, "/v1/conversations")):
+		return notStored()
 	case strings.HasPrefix(path, "/v1/v1/"):
 		return refuse(http.StatusNotFound, "not_found",
 			"there is nothing at "+path+": the base URL has /v1 twice; it ends at /v1 for OpenAI clients and at the host for messages clients")
@@ -321,13 +339,22 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.
 		return err
 	}
 	ask := newRequest(r, kept, identity)
-	defer ask.Release()
+	release := ask.Release
+	defer func() { release() }()
+	k := h.keeper(kept, identity, format)
+	if k != nil {
+		ask.Stored = k
+	}
 	if err = h.read(w, r, ask, format, kept, identity); err != nil {
 		return err
 	}
 	admission, err := h.admit(r, kept, identity)
 	if err != nil {
 		return err
+	}
+	if k.inBackground() {
+		release = func() {} // it belongs to the work in the background
+		return h.background(w, r, ask, k, kept, admission, started)
 	}
 	engine := h.engine(kept)
 	traced := traceOf(r)
@@ -336,6 +363,8 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, format formats.
 	}
 	var used int64
 	defer func() { h.done(r, admission, used) }() // also where the client breaks off
+	w, finish := h.record(w, ask, k)
+	defer finish()
 	result, err := engine.Answer(r.Context(), w, ask)
 	used = account(r, ask, kept, result, traced, started)
 	return statusError(err)
@@ -391,6 +420,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, ask *cascade.Requ
 // memory of the budget for as long as the body does.
 func (h *Handler) expand(r *http.Request, ask *cascade.Request, format formats.Format, text []byte, lease *wire.Lease) ([]byte, *wire.Lease, error) {
 	expanded, err := ask.Expand(r.Context(), format, text)
+	if k, ok := ask.Stored.(*keeper); ok && err == nil {
+		expanded, err = k.begin(r.Context(), expanded)
+	}
 	if err != nil || len(expanded) <= len(text) {
 		return expanded, lease, gateway.Unavailable(err)
 	}
@@ -497,6 +529,9 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	}
 	ask := newRequest(r, kept, identity)
 	ask.Header = headers(r, format)
+	if k := h.keeper(kept, identity, format); k != nil {
+		ask.Stored = k
+	}
 	if text, lease, err = h.expand(r, ask, format, text, lease); err != nil {
 		lease.Give()
 		return statusError(err)

@@ -134,6 +134,7 @@ func (a *App) begin() error {
 // cut ends what requests wait for.
 func (a *App) cut() {
 	if g := a.gateway.Load(); g != nil {
+		g.Stored.Cut() // first: what is cut off must not be taken for an answer
 		g.connections.Cut()
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/stored"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
@@ -45,6 +46,8 @@ type Gateway struct {
 	Usage    *spending.Log
 	// Items keeps the items of answers that clients refer to.
 	Items *keychain.Items
+	// Stored keeps responses and conversations for clients that want that.
+	Stored *stored.Service
 	// Alerts tells who wants to know what is spent.
 	Alerts *alerts.Service
 	// retention deletes what is old of it.
@@ -86,7 +89,8 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 		Spending:  ledger,
 		Usage:     spending.NewLog(ledger, service.KeyUses(), logger).Start(),
 		Items:     keychain.NewItems(service, logger),
-		retention: spending.NewRetention(ledger, logger, jobMetrics.Observe, keychain.ExpiredItems, keychain.ExpiredAudit),
+		retention: spending.NewRetention(ledger, logger, jobMetrics.Observe, keychain.ExpiredItems, keychain.ExpiredAudit, stored.Expired, stored.ExpiredConversations, stored.ExpiredEvents),
+		Stored:    stored.New(db, ring, logger, jobMetrics.Observe, time.Now),
 		Memory:    cascade.NewMemory(time.Now),
 		Mark:      cascade.NewMark(marks...),
 		Providers: cascade.NewTransport(),
@@ -119,12 +123,12 @@ func (g *Gateway) close() error {
 	g.Alerts.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	err := errors.Join(g.Usage.Close(ctx), g.Items.Close(ctx))
+	err := errors.Join(g.Stored.Close(ctx), g.Usage.Close(ctx), g.Items.Close(ctx))
 	g.Keychain.Close()
 	g.Providers.CloseIdleConnections()
 	g.Custom.CloseIdleConnections()
 	if err != nil {
-		return fmt.Errorf("closing the usage log and the items of answers: %w", err)
+		return fmt.Errorf("closing stored responses, the usage log and the items of answers: %w", err)
 	}
 	return nil
 }

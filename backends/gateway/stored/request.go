@@ -120,6 +120,9 @@ func (q *request) compose(body []byte, history []json.RawMessage) []byte {
 		edits.Replace(at, at, q.inputMember(history, kept))
 	}
 	edits.Remove(q.members)
+	if len(edits) == 0 {
+		return body
+	}
 	return edits.Apply(make([]byte, 0, len(body)+int(sizeOf(history))+64), body)
 }
 

@@ -1,0 +1,197 @@
+package cascade
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/stored"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/modules/body"
+	"github.com/tollgate-gateway/tollgate/modules/gateway"
+)
+
+// StoreResponses is the option that keeps answers of the Responses API and conversations, sealed,
+// for the team that a key counts for, or else for its user.
+type StoreResponses struct {
+	// How long a response is kept after it was made or continued, and a conversation after its last
+	// change. Default: 30d.
+	Retention caddy.Duration `json:"retention,omitempty"`
+
+	// The largest response that is stored, with its own input, in bytes. Default: 8 MiB.
+	Size int64 `json:"size,omitempty"`
+
+	// The most items of a conversation. Default: 2000.
+	ConversationItems int `json:"conversation_items,omitempty"`
+
+	// The most responses that continue one another. Default: 500.
+	Chain int `json:"chain,omitempty"`
+
+	// How many answers each node works on in the background at a time; four times as many are taken
+	// in, and more are a 429. Default: 32.
+	BackgroundParallel int `json:"background_parallel,omitempty"`
+
+	// How long an answer in the background may take. Default: 1h.
+	BackgroundTime caddy.Duration `json:"background_time,omitempty"`
+}
+
+// options returns the bounds.
+func (o *StoreResponses) options() *stored.Options {
+	return new(stored.Options{
+		Retention: time.Duration(o.Retention), Size: o.Size, Items: o.ConversationItems, Depth: o.Chain,
+		Parallel: o.BackgroundParallel, Time: time.Duration(o.BackgroundTime),
+	}.WithDefaults())
+}
+
+// validate checks the ranges.
+func (o *StoreResponses) validate() error {
+	const leastSize, mostSize = 64 << 10, 32 << 20
+	switch {
+	case o == nil:
+		return nil
+	case o.Retention != 0 && time.Duration(o.Retention) < time.Minute:
+		return errors.New("store_responses: the retention must be at least 1m")
+	case o.Size != 0 && (o.Size < leastSize || o.Size > mostSize):
+		return errors.New("store_responses: size must be from 64 KiB to 32 MiB")
+	case o.ConversationItems < 0 || o.ConversationItems > 10_000:
+		return errors.New("store_responses: conversation_items must be from 1 to 10000")
+	case o.Chain < 0 || o.Chain > 5000:
+		return errors.New("store_responses: chain must be from 1 to 5000")
+	case o.BackgroundParallel < 0 || o.BackgroundParallel > 10_000:
+		return errors.New("store_responses: background_parallel must be from 1 to 10000")
+	case o.BackgroundTime < 0 || time.Duration(o.BackgroundTime) > 24*time.Hour:
+		return errors.New("store_responses: background_time must be at most 24h")
+	}
+	return nil
+}
+
+// watchStored has this node give up what others no longer work on.
+func (h *Handler) watchStored() {
+	if kept, err := h.app.Gateway(); err == nil {
+		kept.Stored.Watch()
+	}
+}
+
+// keeper stores for the sender of one request. It implements cascade.Stored.
+type keeper struct {
+	service *stored.Service
+	options *stored.Options
+	owner   string
+	turn    *stored.Turn // nil: the request stores and continues nothing
+}
+
+// keeper returns what stores for the sender of a request of a format; nil: nothing does.
+func (h *Handler) keeper(kept *gateway.Gateway, identity *keychain.Identity, format formats.Format) *keeper {
+	if h.stored == nil || format == nil || format.Facts().Name != hub.Responses {
+		return nil
+	}
+	return &keeper{service: kept.Stored, options: h.stored, owner: stored.Owner(identity.UserID, identity.TeamID)}
+}
+
+// FindItems implements cascade.Stored.
+func (k *keeper) FindItems(ctx context.Context, ids []string) (map[string]string, error) {
+	return k.service.FindItems(ctx, k.owner, ids)
+}
+
+// KeepItem implements cascade.Stored.
+func (k *keeper) KeepItem(id string, text []byte) bool { return k.turn.KeepItem(id, text) }
+
+// begin puts what a request continues into its body.
+func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
+	k.turn, text, err = k.service.Begin(ctx, k.owner, k.options, text)
+	return text, err
+}
+
+// inBackground reports whether the client does not wait for the answer.
+func (k *keeper) inBackground() bool { return k != nil && k.turn != nil && k.turn.Background }
+
+// record has the answer stored on its way to the client. The returned function ends that.
+func (h *Handler) record(w http.ResponseWriter, ask *cascade.Request, k *keeper) (http.ResponseWriter, func()) {
+	if k == nil || k.turn == nil {
+		return w, func() {}
+	}
+	recorder := k.turn.Record(w, h.app.MemoryBudget().Share(ask.User))
+	return recorder, func() { _ = recorder.Finish() } // a client that has left is noticed by its context
+}
+
+// background begins to work on an answer that the client does not wait for, and tells the client of it. The
+// request and what it took of limits are given back when the answer is over, or here with an error.
+func (h *Handler) background(w http.ResponseWriter, r *http.Request, ask *cascade.Request, k *keeper, kept *gateway.Gateway,
+	admission *keychain.Admission, started time.Time,
+) error {
+	release := h.app.Acquire()
+	ctx := context.WithValue(context.WithoutCancel(r.Context()), caddy.ReplacerCtxKey, caddy.NewReplacer())
+	behind := r.WithContext(ctx)
+	engine := h.engine(kept)
+	patience := k.options.Time / 2 // so that there is a failover
+	engine.Options.Answer = catalog.PerTier{Low: patience, Medium: patience, High: patience}
+	later := body.NewLater(r.Context())
+	var used int64
+	done := func() {
+		h.done(behind, admission, used)
+		later.End(ctx)
+		ask.Release()
+		release()
+	}
+	object, err := k.service.Start(ctx, k.turn, ask.Hub.Model, ask.Hub.Answer.Echo, func(ctx context.Context, w http.ResponseWriter) error {
+		result, err := engine.Answer(ctx, w, ask)
+		used = account(behind, ask, kept, result, nil, started)
+		return err
+	}, done)
+	if err != nil {
+		done()
+		return statusError(gateway.Unavailable(err))
+	}
+	if k.turn.Stream {
+		return statusError(gateway.Unavailable(k.service.Follow(r.Context(), w, k.owner, k.turn.ID, -1)))
+	}
+	return stored.WriteJSON(w, object)
+}
+
+// storedEndpoint finds the endpoint of a path that is about something stored.
+func (h *Handler) storedEndpoint(method, path string) (e *stored.Endpoint, allow string) {
+	below, ok := strings.CutPrefix(path, "/v1")
+	if !ok || h.stored == nil {
+		return nil, ""
+	}
+	return stored.Find(method, below)
+}
+
+// serveStored answers at an endpoint that is about something stored.
+func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.Endpoint) error {
+	defer h.app.Acquire()()
+	kept, identity, err := h.client(r)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	if e.Reads() {
+		read, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
+		if err != nil {
+			return err
+		}
+		defer lease.Give()
+		text = read
+	}
+	return statusError(gateway.Unavailable(kept.Stored.Serve(w, r, e, stored.Owner(identity.UserID, identity.TeamID), h.stored, text)))
+}
+
+// notStored refuses what is about something stored where nothing is.
+func notStored() error {
+	return refuse(http.StatusNotFound, "unsupported_endpoint",
+		"responses are not stored here: send the whole input with each request, or ask the operator for `store_responses`")
+}
+
+// Interface guards
+var (
+	_ cascade.Stored      = (*keeper)(nil)
+	_ http.ResponseWriter = (*stored.Recorder)(nil)
+)
