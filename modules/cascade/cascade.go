@@ -130,7 +130,7 @@ type Handler struct {
 
 	app       *gateway.App
 	options   cascade.Options
-	stored    *stored.Options // nil: nothing is stored
+	stored    *stored.Options    // nil: nothing is stored
 	anonymous *keychain.Identity // nil: none
 	logger    *zap.Logger
 }

@@ -1,0 +1,328 @@
+package stored
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
+)
+
+// events are those of a stream that says a text, as an upstream numbers them.
+func events(item, text string) []string {
+	done := strings.NewReplacer("\n", "", "\t", "").Replace(answerOf(item, text))
+	begun := strings.Replace(done, "completed", "in_progress", 1)
+	var all []string
+	add := func(name, members string) {
+		all = append(all, fmt.Sprintf("event: %s\ndata: {\"type\":\"%s\",\"sequence_number\":%d,%s}\n\n", name, name, len(all), members))
+	}
+	add("response.created", `"response":`+begun)
+	add("response.in_progress", `"response":`+begun)
+	for _, word := range strings.Fields(text) {
+		add("response.output_text.delta", `"delta":"`+word+`"`)
+	}
+	add("response.completed", `"response":`+done)
+	return all
+}
+
+// write writes a stream in pieces that end anywhere.
+func write(w http.ResponseWriter, text string) error {
+	for len(text) > 0 {
+		n := min(len(text), 37)
+		if _, err := w.Write([]byte(text[:n])); err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return nil
+}
+
+// streamed answers with a stream.
+func streamed(item, text string) func(context.Context, http.ResponseWriter) error {
+	return func(_ context.Context, w http.ResponseWriter) error {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		return write(w, strings.Join(events(item, text), ": keep-alive\n\n"))
+	}
+}
+
+// numbers returns the numbers and names of the events of a stream.
+func numbers(text string) (list []string) {
+	for _, frame := range strings.SplitAfter(text, "\n\n") {
+		if name, data := parseFrame([]byte(frame)); data != nil {
+			list = append(list, gjson.GetBytes(data, "sequence_number").Raw+" "+strings.TrimPrefix(name, "response."))
+		}
+	}
+	return list
+}
+
+// TestStream checks a stream that the client waits for: it is stored before its last event.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n := startNode(t, p)
+		turn, _ := n.begin("user a", `{"model":"m","input":"one","stream":true}`)
+		w := httptest.NewRecorder()
+		r := turn.Record(w, memory.Share{})
+		r.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		r.WriteHeader(http.StatusOK)
+		all := events("1", "ONE or more")
+		last := len(all) - 1
+		if err := write(r, strings.Join(all[:last], "")); err != nil {
+			t.Fatal(err)
+		}
+		n.lacks("user a", "GET /responses/"+turn.ID)
+		if err := write(r, all[last]); err != nil {
+			t.Fatal(err)
+		}
+		n.gives("user a", "GET /responses/"+turn.ID, "", "status", `"completed"`)
+		if err := r.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		if got := numbers(w.Body.String()); len(got) != len(all) || strings.Contains(w.Body.String(), "resp_up") {
+			t.Errorf("the client gets %v: %s", got, w.Body)
+		}
+		if got := strings.Count(w.Body.String(), turn.ID); got != 3 {
+			t.Errorf("%d events name the response", got)
+		}
+	})
+}
+
+// TestBackground checks that an answer is worked on behind the request, and read on every node.
+func TestBackground(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n, other := startNode(t, p), startNode(t, p)
+		may := make(chan struct{})
+		id, over := n.work("user a", `{"model":"m","input":"one","background":true}`, waits(may, whole("1", "ONE")))
+		other.becomes("user a", id, statusInProgress)
+		other.refuses("user a", `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest)
+		close(may)
+		<-over
+		answer := other.becomes("user a", id, statusCompleted)
+		if !answer.Get("background").Bool() || answer.Get("output.1.content.0.text").Str != "ONE" {
+			t.Errorf("the answer is %s", answer.Raw)
+		}
+		n.gives("user a", "POST /responses/"+id+"/cancel", "", "status", `"completed"`)
+		_, body := n.begin("user a", `{"model":"m","input":"two","previous_response_id":"`+id+`"}`)
+		if got := inputText(body); got != "one reasoning ONE two" {
+			t.Errorf("the input is %s", got)
+		}
+		whole := n.turn("user a", `{"model":"m","input":"x"}`, "2", "TWO").Get("id").Str
+		for _, request := range []string{"POST /responses/" + whole + "/cancel", "GET /responses/" + whole + "?stream=true", "GET /responses/" + id + "?stream=true&starting_after=x"} {
+			if status, _ := n.call("user a", request, ""); status != http.StatusBadRequest {
+				t.Errorf("%s is a %d", request, status)
+			}
+		}
+	})
+}
+
+// TestResume checks that a stream is resumed on every node, while it goes on and later.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n, other := startNode(t, p), startNode(t, p)
+		may := make(chan struct{})
+		all := events("1", "ONE or more")
+		id, over := n.work("user a", `{"model":"m","input":"one","background":true,"stream":true}`, func(ctx context.Context, w http.ResponseWriter) error {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			if err := write(w, strings.Join(all[:3], "")); err != nil {
+				return err
+			}
+			return waits(may, func(context.Context, http.ResponseWriter) error { return write(w, strings.Join(all[3:], "")) })(ctx, w)
+		})
+		const want = "0 created,1 queued,2 in_progress,3 output_text.delta,4 output_text.delta,5 output_text.delta,6 completed"
+		got := make(chan string, 2)
+		for _, node := range []*node{n, other} {
+			go func() {
+				w := httptest.NewRecorder()
+				if err := node.Follow(t.Context(), w, "user a", id, -1); err != nil {
+					t.Error(err)
+				}
+				got <- strings.Join(numbers(w.Body.String()), ",")
+			}()
+		}
+		schematest.Eventually(t, "events are there", func() bool { return n.rows("gateway_response_events") > 1 })
+		close(may)
+		<-over
+		for range 2 {
+			if text := <-got; text != want {
+				t.Errorf("the stream is %s, want %s", text, want)
+			}
+		}
+		_, rest := other.call("user a", "GET /responses/"+id+"?stream=true&starting_after=3", "")
+		if text := strings.Join(numbers(rest.Str), ","); text != "4 output_text.delta,5 output_text.delta,6 completed" {
+			t.Errorf("the rest is %s", text)
+		}
+		if _, rest := n.call("user a", "GET /responses/"+id+"?stream=true&starting_after=6", ""); rest.Str != "" {
+			t.Errorf("behind the end there is %s", rest.Str)
+		}
+		n.lacks("user b", "GET /responses/"+id+"?stream=true")
+	})
+}
+
+// TestCancel checks that another node ends an answer, whose work stops and whose stream ends.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n, other := startNode(t, p), startNode(t, p)
+		id, over := n.work("user a", `{"model":"m","input":"one","background":true,"stream":true}`, waits(nil, whole("1", "ONE")))
+		n.becomes("user a", id, statusInProgress)
+		for range 2 {
+			other.gives("user a", "POST /responses/"+id+"/cancel", "", "status", `"cancelled"`)
+		}
+		if _, err := n.beat(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-over
+		n.gives("user a", "GET /responses/"+id, "", "status", `"cancelled"`)
+		_, stream := n.call("user a", "GET /responses/"+id+"?stream=true", "")
+		if got := strings.Join(numbers(stream.Str), ","); got != "0 created,1 queued,2 failed" || !strings.Contains(stream.Str, `"status":"cancelled"`) {
+			t.Errorf("the stream is %s", stream.Str)
+		}
+
+		id, over = n.work("user a", `{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
+		n.gives("user a", "DELETE /responses/"+id, "", "deleted", "true")
+		<-over
+		n.lacks("user a", "GET /responses/"+id)
+	})
+}
+
+// TestLost checks that an answer whose process has gone is marked as failed, by another node, when its
+// lease is over and not before.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n, other := startNode(t, p), startNode(t, p)
+		id, _ := n.work("user a", `{"model":"m","input":"one","background":true,"stream":true}`, waits(nil, whole("1", "ONE")))
+		n.becomes("user a", id, statusInProgress)
+		if done, err := other.giveUp(t.Context()); err != nil || done != 0 {
+			t.Errorf("%d given up, %v", done, err)
+		}
+		other.clock.Offset.Add(int64(leaseTime / 2))
+		n.clock.Offset.Add(int64(leaseTime / 2))
+		if done, err := n.beat(t.Context()); err != nil || done != 1 {
+			t.Errorf("%d are worked on, %v", done, err)
+		}
+		other.clock.Offset.Add(int64(leaseTime - 5*time.Second))
+		if done, err := other.giveUp(t.Context()); err != nil || done != 0 {
+			t.Errorf("%d given up though the node lives, %v", done, err)
+		}
+		other.clock.Offset.Add(int64(leaseTime)) // the node says nothing, as if it were killed
+		if done, err := other.giveUp(t.Context()); err != nil || done != 1 {
+			t.Errorf("%d given up, %v", done, err)
+		}
+		other.gives("user a", "GET /responses/"+id, "", "error.code", `"server_error"`)
+		other.gives("user a", "GET /responses/"+id, "", "status", `"failed"`)
+		_, stream := other.call("user a", "GET /responses/"+id+"?stream=true&starting_after=1", "")
+		if got := strings.Join(numbers(stream.Str), ","); got != "2 failed" {
+			t.Errorf("the stream ends with %s", stream.Str)
+		}
+	})
+}
+
+// TestFails checks the answers that do not come about, each with its reason.
+func TestFails(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n := startNode(t, p)
+		for name, test := range map[string]struct {
+			gives func(context.Context, http.ResponseWriter) error
+			time  time.Duration
+			want  string
+		}{
+			"refused": {func(context.Context, http.ResponseWriter) error {
+				return apierror.New(http.StatusBadRequest, "context_length_exceeded", "too long")
+			}, 0, "context_length_exceeded too long"},
+			"upstream": {func(context.Context, http.ResponseWriter) error {
+				return apierror.New(http.StatusBadGateway, "all_providers_failed", "all failed")
+			}, 0, "server_error all failed"},
+			"panics":    {func(context.Context, http.ResponseWriter) error { panic("oh") }, 0, "server_error the answer broke off"},
+			"nothing":   {func(context.Context, http.ResponseWriter) error { return nil }, 0, "server_error the answer broke off"},
+			"error":     {func(context.Context, http.ResponseWriter) error { return errors.New("secret") }, 0, "server_error the answer broke off"},
+			"slow":      {waits(nil, whole("1", "ONE")), time.Millisecond, "server_error " + errTime.Error()},
+			"too large": {whole("1", strings.Repeat("x", 8<<20)), 0, "server_error the response is larger than the 8388608 bytes that can be of one"},
+		} {
+			for _, stream := range []bool{false, true} {
+				n.options = new(Options{Time: test.time}.WithDefaults())
+				id, over := n.work("user a", fmt.Sprintf(`{"model":"m","input":"one","background":true,"stream":%t}`, stream), test.gives)
+				<-over
+				answer := n.becomes("user a", id, statusFailed)
+				if got := answer.Get("error.code").Str + " " + answer.Get("error.message").Str; got != test.want {
+					t.Errorf("%s: %s, want %s", name, got, test.want)
+				}
+				if !stream {
+					continue
+				}
+				if _, text := n.call("user a", "GET /responses/"+id+"?stream=true", ""); strings.Join(numbers(text.Str), ",") != "0 created,1 queued,2 failed" {
+					t.Errorf("%s: the stream is %s", name, text.Str)
+				}
+			}
+		}
+	})
+}
+
+// TestStopped checks that an answer is marked as failed when its process ends as it should.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n, other := startNode(t, p), startNode(t, p)
+		id, over := n.work("user a", `{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
+		n.becomes("user a", id, statusInProgress)
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-over
+		other.gives("user a", "GET /responses/"+id, "", "error.message", `"`+errStopped.Error()+`"`)
+		turn, _ := n.begin("user a", `{"model":"m","input":"one","background":true}`)
+		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); refusal(t, err, http.StatusTooManyRequests) == nil {
+			t.Error("a service that is closed takes work in")
+		}
+	})
+}
+
+// TestParallel checks that so many answers are worked on at a time, others wait, and more are refused.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n := startNode(t, p)
+		n.options.Parallel = 1
+		may := make(chan struct{})
+		const body = `{"model":"m","input":"one","background":true}`
+		var ids []string
+		var overs []chan struct{}
+		for i := range queued {
+			id, over := n.work("user a", body, waits(may, whole(fmt.Sprint(i), "ONE")))
+			ids, overs = append(ids, id), append(overs, over)
+		}
+		n.becomes("user a", ids[0], statusInProgress)
+		n.gives("user a", "GET /responses/"+ids[1], "", "status", `"queued"`)
+		turn, _ := n.begin("user a", body)
+		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); refusal(t, err, http.StatusTooManyRequests).RetryAfter == 0 {
+			t.Error("nobody says when to come again")
+		}
+		n.gives("user a", "POST /responses/"+ids[2]+"/cancel", "", "status", `"cancelled"`)
+		<-overs[2]
+		close(may)
+		for _, at := range []int{0, 1, 3} {
+			<-overs[at]
+			n.becomes("user a", ids[at], statusCompleted)
+		}
+		for _, id := range ids {
+			r, err := n.find(t.Context(), "user a", id)
+			if err != nil || !over(r.status) {
+				t.Errorf("%s: %v %v", id, r, err)
+			}
+		}
+	})
+}

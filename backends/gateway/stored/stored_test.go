@@ -1,0 +1,417 @@
+package stored
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// inputOf returns the texts and types of an input, in short.
+func inputText(body string) string {
+	var parts []string
+	gjson.Get(body, "input").ForEach(func(_, item gjson.Result) bool {
+		switch {
+		case item.Get("encrypted_content").Exists():
+			parts = append(parts, "thought")
+		case item.Get("content.0.text").Exists():
+			parts = append(parts, item.Get("content.0.text").Str)
+		case item.Get("content").Exists():
+			parts = append(parts, item.Get("content").Str)
+		default:
+			parts = append(parts, item.Get("type").Str)
+		}
+		return true
+	})
+	return strings.Join(parts, " ")
+}
+
+// TestChain checks that a response continues others with all that was said and thought, on every node,
+// and that nobody but its owner sees any of it.
+func TestChain(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n, other := startNode(t, p), startNode(t, p)
+		first := n.turn("user a", `{"model":"m","input":"one"}`, "1", "ONE")
+		id := first.Get("id").Str
+		if !strings.HasPrefix(id, "resp_") || id == "resp_up" || !first.Get("store").Bool() || first.Get("previous_response_id").Raw != "null" {
+			t.Errorf("the client gets %s", first.Raw)
+		}
+		second := other.turn("user a", `{"model":"m","input":[{"role":"user","content":"two"}],"previous_response_id":"`+id+`"}`, "2", "TWO")
+		if got := second.Get("previous_response_id").Str; got != id {
+			t.Errorf("it continues %s", got)
+		}
+		secondID := second.Get("id").Str
+		turn, body := n.begin("user a", `{"previous_response_id":"`+secondID+`","model":"m", "input":"three","store":false}`)
+		if got := inputText(body); got != "one thought ONE two thought TWO three" {
+			t.Errorf("the input is %s", got)
+		}
+		if gjson.Get(body, "previous_response_id").Exists() || gjson.Get(body, "model").Str != "m" || !gjson.Valid(body) {
+			t.Errorf("the body is %s", body)
+		}
+		if got := gjson.Parse(answered(t, turn, answerOf("3", "THREE"))); got.Get("store").Bool() || got.Get("previous_response_id").Str != secondID {
+			t.Errorf("an answer that is not stored is %s", got.Raw)
+		}
+		if rows := n.rows("gateway_responses"); rows != 2 {
+			t.Errorf("%d responses are stored", rows)
+		}
+
+		// Branches share what is before them.
+		_, branch := n.begin("user a", `{"model":"m","input":"other","previous_response_id":"`+id+`"}`)
+		if got := inputText(branch); got != "one thought ONE other" {
+			t.Errorf("the branch is %s", got)
+		}
+
+		n.gives("user a", "GET /responses/"+secondID, "", "output.1.content.0.text", `"TWO"`)
+		if _, got := n.call("user a", "GET /responses/"+secondID, ""); strings.Contains(got.Raw, "STATE") {
+			t.Errorf("the client sees the state: %s", got.Raw)
+		}
+		found, err := n.FindItems(t.Context(), "user a", []string{"rs_1", "msg_2", "none", "\x00"})
+		if err != nil || len(found) != 2 || !strings.Contains(found["rs_1"], "STATE") {
+			t.Errorf("%v, %v", found, err)
+		}
+
+		for _, owner := range []string{"user b", "team a", ""} {
+			n.lacks(owner, "GET /responses/"+id)
+			n.lacks(owner, "GET /responses/"+id+"/input_items")
+			n.lacks(owner, "POST /responses/"+id+"/cancel")
+			n.lacks(owner, "DELETE /responses/"+id)
+			if e := n.refuses(owner, `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest); e.Code != "previous_response_not_found" {
+				t.Errorf("%s continues: %v", owner, e)
+			}
+			if found, err := n.FindItems(t.Context(), owner, []string{"rs_1"}); err != nil || len(found) > 0 {
+				t.Errorf("%s finds %v, %v", owner, found, err)
+			}
+		}
+
+		n.gives("user a", "DELETE /responses/"+id, "", "deleted", "true")
+		other.lacks("user a", "GET /responses/"+id)
+		other.lacks("user a", "DELETE /responses/"+id)
+		if e := other.refuses("user a", `{"model":"m","input":"x","previous_response_id":"`+secondID+`"}`, http.StatusBadRequest); !strings.Contains(e.Message, "before") {
+			t.Errorf("a chain without its beginning: %v", e)
+		}
+		if rows := n.rows("gateway_response_items"); rows != 2 {
+			t.Errorf("%d items are left", rows)
+		}
+	})
+}
+
+// TestSealed checks that no text stands in the database as it is.
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n := startNode(t, p)
+		_, made := n.call("user a", "POST /conversations", `{"metadata":{"topic":"SECRET"},"items":[{"role":"user","content":"SECRET"}]}`)
+		n.turn("user a", `{"model":"m","input":"SECRET","conversation":"`+made.Get("id").Str+`"}`, "1", "SECRET")
+		_, over := n.work("user a", `{"model":"m","input":"SECRET","background":true,"stream":true}`, streamed("2", "SECRET"))
+		<-over
+		for _, table := range []string{"gateway_responses", "gateway_response_events", "gateway_conversations", "gateway_conversation_items"} {
+			err := n.db.Read(t.Context(), func(c store.Conn) error {
+				list, err := store.List(c, func(row store.Row) (text string, err error) { return text, row.Scan(&text) }, `SELECT sealed FROM `+table)
+				for _, text := range list {
+					if text == "" || strings.Contains(text, "SECRET") || strings.Contains(text, "response") {
+						t.Errorf("%s has %s", table, text)
+					}
+				}
+				if len(list) == 0 {
+					t.Errorf("%s has no rows", table)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestInputItems checks the pages of what a response was made of.
+func TestInputItems(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n := startNode(t, p)
+		first := n.turn("user a", `{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
+		id := n.turn("user a", `{"model":"m","previous_response_id":"`+first+`","input":[{"role":"user","content":"two"},{"id":"msg_own","role":"assistant","content":"said"}]}`, "2", "TWO").Get("id").Str
+		list := "GET /responses/" + id + "/input_items"
+		status, all := n.call("user a", list+"?order=asc", "")
+		if status != http.StatusOK || all.Get("data.#").Int() != 5 || all.Get("has_more").Bool() || strings.Contains(all.Raw, "STATE") {
+			t.Fatalf("%d %s", status, all.Raw)
+		}
+		if all.Get("data.0.content.0.text").Str != "one" || all.Get("data.0.type").Str != "message" || all.Get("data.4.content.0.type").Str != "output_text" {
+			t.Errorf("the items are %s", all.Raw)
+		}
+		n.gives("user a", list+"?order=asc&include[]=reasoning.encrypted_content", "", "data.1.encrypted_content", `"STATE"`)
+		n.gives("user a", list+"?limit=2", "", "data.#.id", fmt.Sprintf(`["msg_own","%s"]`, all.Get("data.3.id").Str))
+		n.gives("user a", list+"?limit=2", "", "has_more", "true")
+		n.gives("user a", list+"?limit=2&after="+all.Get("data.3.id").Str, "", "data.#.id", `["msg_1","rs_1"]`)
+		n.gives("user a", list+"?limit=2&order=asc&after=msg_own", "", "data", "[]")
+		for _, query := range []string{"limit=0", "limit=101", "limit=x", "order=up", "after=none"} {
+			if status, _ := n.call("user a", list+"?"+query, ""); status != http.StatusBadRequest {
+				t.Errorf("%s is a %d", query, status)
+			}
+		}
+	})
+}
+
+// TestConversation checks that a conversation gets what is said in it, in order, and that it can be
+// changed, paged and deleted by its owner alone.
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n, other := startNode(t, p), startNode(t, p)
+		_, made := n.call("user a", "POST /conversations", `{"metadata":{"topic":"rain"},"items":[{"role":"developer","content":"be short"}]}`)
+		id := made.Get("id").Str
+		path := "/conversations/" + id
+		n.gives("user a", "GET "+path, "", "metadata", `{"topic":"rain"}`)
+		other.gives("user a", "POST "+path, `{"metadata":{"topic":"snow"}}`, "metadata.topic", `"snow"`)
+		answer := n.turn("user a", `{"model":"m","input":"one","conversation":"`+id+`"}`, "1", "ONE")
+		if got := answer.Get("conversation.id").Str; got != id {
+			t.Errorf("the response is of %s", got)
+		}
+		other.turn("user a", `{"model":"m","input":"two","conversation":{"id":"`+id+`"}}`, "1", "TWO") // an upstream that uses its ids again
+		_, body := n.begin("user a", `{"model":"m","input":"three","conversation":"`+id+`","store":false}`)
+		if got := inputText(body); got != "be short one thought ONE two thought TWO three" {
+			t.Errorf("the input is %s", got)
+		}
+		n.gives("user a", "POST "+path+"/items", `{"items":[{"id":"msg_mine","role":"user","content":"late"}]}`, "data.0.id", `"msg_mine"`)
+		n.gives("user a", "GET "+path+"/items?limit=3", "", "data.0.content.0.text", `"late"`)
+		_, all := n.call("user a", "GET "+path+"/items?order=asc&limit=100", "")
+		if all.Get("data.#").Int() != 8 || strings.Contains(all.Raw, "STATE") {
+			t.Errorf("the items are %s", all.Raw)
+		}
+		_, page := n.call("user a", "GET "+path+"/items?order=asc&limit=3", "")
+		n.gives("user a", "GET "+path+"/items?order=asc&limit=100&after="+page.Get("last_id").Str, "", "data.#", "5")
+		n.gives("user a", "GET "+path+"/items/msg_mine", "", "content.0.text", `"late"`)
+		for _, owner := range []string{"user b", "team a"} {
+			n.lacks(owner, "GET "+path)
+			n.lacks(owner, "GET "+path+"/items")
+			n.lacks(owner, "GET "+path+"/items/msg_mine")
+			n.lacks(owner, "DELETE "+path+"/items/msg_mine")
+			n.lacks(owner, "DELETE "+path)
+			n.refuses(owner, `{"model":"m","input":"x","conversation":"`+id+`"}`, http.StatusNotFound)
+			if status, _ := n.call(owner, "POST "+path+"/items", `{"items":[{"role":"user","content":"x"}]}`); status != http.StatusNotFound {
+				t.Errorf("%s adds items: %d", owner, status)
+			}
+			if status, _ := n.call(owner, "POST "+path, `{"metadata":{}}`); status != http.StatusNotFound {
+				t.Errorf("%s changes it: %d", owner, status)
+			}
+		}
+		n.gives("user a", "DELETE "+path+"/items/msg_mine", "", "id", `"`+id+`"`)
+		n.lacks("user a", "GET "+path+"/items/msg_mine")
+
+		n.options.Items = 8
+		if e := n.refuses("user a", `{"model":"m","input":"x","conversation":"`+id+`"}`, http.StatusBadRequest); e.Code != "conversation_full" {
+			t.Errorf("a full one: %v", e)
+		}
+		if status, _ := n.call("user a", "POST "+path+"/items", `{"items":[{"role":"user","content":"x"},{"role":"user","content":"y"}]}`); status != http.StatusBadRequest {
+			t.Errorf("a full one takes items: %d", status)
+		}
+
+		n.gives("user a", "DELETE "+path, "", "object", `"conversation.deleted"`)
+		other.lacks("user a", "GET "+path)
+		if rows := n.rows("gateway_conversation_items"); rows != 0 {
+			t.Errorf("%d items are left", rows)
+		}
+		n.gives("user a", "GET /responses/"+answer.Get("id").Str, "", "status", `"completed"`)
+	})
+}
+
+// TestRetention checks that what is old is gone, and that a chain that is continued is kept as a whole.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n := startNode(t, p)
+		n.options.Retention = 30 * 24 * time.Hour
+		old := n.turn("user a", `{"model":"m","input":"old"}`, "o", "OLD").Get("id").Str
+		first := n.turn("user a", `{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
+		_, made := n.call("user a", "POST /conversations", `{}`)
+		n.clock.Offset.Add(int64(20 * 24 * time.Hour))
+		second := n.turn("user a", `{"model":"m","input":"two","previous_response_id":"`+first+`"}`, "2", "TWO").Get("id").Str
+		n.clock.Offset.Add(int64(20 * 24 * time.Hour))
+		n.lacks("user a", "GET /responses/"+old)
+		n.lacks("user a", "GET /conversations/"+made.Get("id").Str)
+		n.refuses("user a", `{"model":"m","input":"x","previous_response_id":"`+old+`"}`, http.StatusBadRequest)
+		_, body := n.begin("user a", `{"model":"m","input":"three","previous_response_id":"`+second+`"}`)
+		if got := inputText(body); got != "one thought ONE two thought TWO three" {
+			t.Errorf("the chain is %s", got)
+		}
+		sweep := func() {
+			for _, expiry := range []func(time.Time, int) (string, []any){Expired, ExpiredConversations, ExpiredEvents} {
+				statement, args := expiry(n.now(), 1)
+				n.exec(statement, args...)
+			}
+		}
+		sweep()
+		if rows := [2]int{n.rows("gateway_responses"), n.rows("gateway_conversations")}; rows != [2]int{2, 0} {
+			t.Errorf("%d rows are left", rows)
+		}
+		n.clock.Offset.Add(int64(40 * 24 * time.Hour))
+		sweep()
+		if rows := n.rows("gateway_responses"); rows != 1 {
+			t.Errorf("a batch of one leaves %d rows", rows)
+		}
+	})
+}
+
+// TestBounds checks what is too large, too deep, or does not go together.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n := startNode(t, p)
+		n.options.Size, n.options.Depth = 2000, 3
+		large := strings.Repeat("x", 2000)
+		turn, _ := n.begin("user a", `{"model":"m","input":"`+large+`"}`)
+		if got := gjson.Parse(answered(t, turn, answerOf("1", "ONE"))); got.Get("store").Bool() {
+			t.Errorf("what is too large is stored: %s", got.Raw)
+		}
+		turn, _ = n.begin("user a", `{"model":"m","input":"one"}`)
+		if got := gjson.Parse(answered(t, turn, answerOf("1", large))); got.Get("store").Bool() || got.Get("output.1.content.0.text").Str != large {
+			t.Errorf("an answer that is too large is stored, or changed: %s", got.Raw)
+		}
+		n.refuses("user a", `{"model":"m","background":true,"input":"`+large+`"}`, http.StatusRequestEntityTooLarge)
+		if rows := n.rows("gateway_responses"); rows != 0 {
+			t.Errorf("%d responses are stored", rows)
+		}
+		id := ""
+		for i := range 3 {
+			id = n.turn("user a", `{"model":"m","input":"one","previous_response_id":"`+id+`"}`, fmt.Sprint(i), "ONE").Get("id").Str
+		}
+		n.refuses("user a", `{"model":"m","input":"one","previous_response_id":"`+id+`"}`, http.StatusBadRequest)
+		n.begin("user a", `{"model":"m","input":"one","store":false,"previous_response_id":"`+id+`"}`)
+		for _, body := range []string{
+			`{"model":"m","input":"x","background":true,"store":false}`,
+			`{"model":"m","input":"x","previous_response_id":"` + id + `","conversation":"conv_1"}`,
+			`{"model":"m","input":"x","conversation":1}`,
+			`{"model":"m","input":"x","conversation":{}}`,
+			`{"model":"m","input":"x","previous_response_id":"no\u0000ne"}`,
+		} {
+			n.refuses("user a", body, http.StatusBadRequest)
+		}
+		many := strings.Repeat(`{"role":"user","content":"x"},`, 20)
+		for _, body := range []string{
+			`[]`, `{"metadata":1}`, `{"metadata":{"a":1}}`, `{"metadata":{"a":"` + large + `"}}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[{}]}`,
+			`{"items":[{"type":"item_reference","id":"x"}]}`, `{"items":[` + many + `{"role":"user","content":"x"}]}`,
+		} {
+			if status, _ := n.call("user a", "POST /conversations", body); status != http.StatusBadRequest {
+				t.Errorf("%.60s is a %d", body, status)
+			}
+		}
+	})
+}
+
+// TestUntouched checks that a request that stores nothing is not changed and asks no database.
+func TestUntouched(t *testing.T) {
+	t.Parallel()
+	s := new(Service) // anything that it did would end the test
+	for _, body := range []string{
+		`{"model":"m","input":"x","store":false}`, `{"store":false,"background":false,"conversation":null,"previous_response_id":null}`,
+		`{"model":"m","store":true,"store":true}`, `{"model":"m"`, `[]`, ``, `{"a":1}x`,
+	} {
+		turn, text, err := s.Begin(t.Context(), "user a", new(Options{}.WithDefaults()), []byte(body))
+		if turn != nil || string(text) != body || err != nil {
+			t.Errorf("%s: %v %s %v", body, turn, text, err)
+		}
+	}
+}
+
+// TestCompose checks that only what is said of stored things leaves a body.
+func TestCompose(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"model":"m","input":"x"}`:                          `{"model":"m","input":"x"}`,
+		`{ "background":true , "model":"m","input":"x"}`:     `{ "model":"m","input":"x"}`,
+		`{"model":"m","input":"x","conversation":null}`:      `{"model":"m","input":"x"}`,
+		`{"model":"m","input":"x","previous_response_id":1}`: `{"model":"m","input":"x","previous_response_id":1}`,
+		`{"background":false}`:                               `{}`,
+		`{"model":"m","background":1}`:                       `{"model":"m","background":1}`,
+	} {
+		q, _, err := read([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(q.compose([]byte(body), nil)); got != want {
+			t.Errorf("%s becomes %s, want %s", body, got, want)
+		}
+	}
+	history := inputItems([]byte(`[{"a":1}]`))
+	for body, want := range map[string]string{
+		`{"model":"m","input":"x"}`:                    `{"input":[{"a":1},{"type":"message","role":"user","content":"x"}],"model":"m"}`,
+		`{"input":[{"b":2}]}`:                          `{"input":[{"a":1},{"b":2}]}`,
+		` {"previous_response_id":"r","model":"m"}`:    ` {"input":[{"a":1}],"model":"m"}`,
+		`{"model":"m" , "input" : [ ] , "store":true}`: `{"input":[{"a":1}],"model":"m" , "store":true}`,
+	} {
+		q, _, err := read([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(q.compose([]byte(body), history)); got != want {
+			t.Errorf("%s becomes %s, want %s", body, got, want)
+		}
+	}
+}
+
+// FuzzBegin checks that no body ends in something that is no JSON where it was.
+func FuzzBegin(f *testing.F) {
+	for _, seed := range []string{
+		`{"model":"m","input":"x"}`, `{"input":[{"b":2}],"conversation":{"id":"c"},"store":false}`, `{"background":true,"previous_response_id":"r","stream":true}`,
+		"{\"in\\u0070ut\":\"x\"}", `{"input":"\ud800"}`, "{\"\":0,\n\"store\" :\tfalse }",
+	} {
+		f.Add([]byte(seed))
+	}
+	history := inputItems([]byte(`[{"a":1}]`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		q, ok, err := read(body)
+		if !ok || err != nil {
+			return
+		}
+		if text := q.compose(body, history); !gjson.ValidBytes(text) || gjson.GetBytes(text, "input.0.a").Int() != 1 {
+			t.Errorf("%q becomes %q", body, text)
+		}
+		if text := setMembers(body, []member{{"id", `"x"`}}); !gjson.ValidBytes(text) {
+			t.Errorf("%q becomes %q", body, text)
+		}
+	})
+}
+
+// TestFind checks which paths are answered.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	for request, want := range map[string]string{
+		"GET /responses/r": "/responses/{id}", "DELETE /conversations/c/items/i": "/conversations/{id}/items/{item}", "POST /conversations": "/conversations",
+		"PUT /responses/r": "GET, DELETE", "GET /conversations": "POST", "GET /responses/": "", "GET /responses/a/b": "", "GET /models": "", "GET /conversations/c/items//": "",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		e, got := Find(method, path)
+		if e != nil {
+			got = e.route.path
+		}
+		if got != want {
+			t.Errorf("%s is %q, want %q", request, got, want)
+		}
+	}
+}
+
+// TestUnreadable checks that a text that does not open is an error, and no answer without it.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		n := startNode(t, p)
+		one := n.turn("user a", `{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
+		two := n.turn("user a", `{"model":"m","input":"two"}`, "2", "TWO").Get("id").Str
+		n.exec(`UPDATE gateway_responses SET sealed = (SELECT sealed FROM gateway_responses WHERE id = ?) WHERE id = ?`, two, one)
+		if status, _ := n.call("user a", "GET /responses/"+one, ""); status != http.StatusInternalServerError {
+			t.Errorf("the text of another response is a %d", status)
+		}
+		_, _, err := n.Begin(t.Context(), "user a", n.options, []byte(`{"model":"m","input":"x","previous_response_id":"`+one+`"}`))
+		if err == nil || errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("it is continued: %v", err)
+		}
+	})
+}
