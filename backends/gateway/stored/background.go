@@ -292,9 +292,14 @@ func skeleton(model string, created int64, echo []hub.Param) []byte {
 	return append(object, `,"output":[],"usage":null}`...)
 }
 
-// nobody is the client of an answer in the background.
+// nobody is the client of an answer in the background. It takes all that a client may be sent, at any
+// pace.
 type nobody struct{ header http.Header }
 
 func (w *nobody) Header() http.Header            { return w.header }
 func (w *nobody) WriteHeader(int)                {}
 func (w *nobody) Write(text []byte) (int, error) { return len(text), nil }
+
+// FlushError and SetWriteDeadline are for http.ResponseController.
+func (w *nobody) FlushError() error                { return nil }
+func (w *nobody) SetWriteDeadline(time.Time) error { return nil }

@@ -34,7 +34,7 @@ func events(item, text string) []string {
 	return all
 }
 
-// write writes a stream in pieces that end anywhere.
+// write writes a stream in pieces that end anywhere, and flushes it.
 func write(w http.ResponseWriter, text string) error {
 	for len(text) > 0 {
 		n := min(len(text), 37)
@@ -43,7 +43,7 @@ func write(w http.ResponseWriter, text string) error {
 		}
 		text = text[n:]
 	}
-	return nil
+	return http.NewResponseController(w).Flush()
 }
 
 // streamed answers with a stream.
