@@ -256,11 +256,11 @@ func (o *openAI) answerChat(w http.ResponseWriter, request gjson.Result, text st
 
 // newOpenAI starts a gateway with a key of OpenAI alone, whose place o has, and returns the gateway keys of
 // two users.
-func newOpenAI(t *testing.T, o *openAI) (g *e2e.Gateway, keys [2]string) {
+func newOpenAI(t *testing.T, o *openAI, replace ...string) (g *e2e.Gateway, keys [2]string) {
 	t.Helper()
 	server := httptest.NewServer(o)
 	t.Cleanup(server.Close)
-	g = e2e.NewGateway(t, "\t\tcatalog {\n\t\t\tprovider openai {\n\t\t\t\tbase_url "+server.URL+"/v1\n\t\t\t}\n\t\t}")
+	g = e2e.NewGateway(t, "\t\tcatalog {\n\t\t\tprovider openai {\n\t\t\t\tbase_url "+server.URL+"/v1\n\t\t\t}\n\t\t}", replace...)
 	for i, user := range []string{"nora", "otto"} {
 		_, key, _, err := g.InitUser(t.Context(), user)
 		if err == nil {
@@ -279,16 +279,59 @@ func newOpenAI(t *testing.T, o *openAI) (g *e2e.Gateway, keys [2]string) {
 func TestAISDK(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)
-	o := new(openAI)
-	g, keys := newOpenAI(t, o)
-	e2e.RunNode(t, program, "aisdk.mjs",
-		"TOLLGATE_URL="+g.Base, "TOLLGATE_KEY="+keys[0], "TOLLGATE_OTHER_KEY="+keys[1], "TOLLGATE_MODEL=gpt-6.1-sol")
-	asked, refused := o.Asked()
-	if len(refused) > 0 {
-		t.Errorf("refused %q", refused)
+	old, with := storing("")
+	for name, replace := range map[string][]string{"items": nil, "stored": {old, with}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := new(openAI)
+			g, keys := newOpenAI(t, o, replace...)
+			e2e.RunNode(t, program, "aisdk.mjs",
+				"TOLLGATE_URL="+g.Base, "TOLLGATE_KEY="+keys[0], "TOLLGATE_OTHER_KEY="+keys[1], "TOLLGATE_MODEL=gpt-6.1-sol")
+			asked, refused := o.Asked()
+			if len(refused) > 0 {
+				t.Errorf("refused %q", refused)
+			}
+			if want := 2*6 + 3; len(asked) != want {
+				t.Errorf("%d requests, want %d: %q", len(asked), want, asked)
+			}
+		})
 	}
-	if want := 2*6 + 3; len(asked) != want {
-		t.Errorf("%d requests, want %d: %q", len(asked), want, asked)
+}
+
+// TestStoredAtOpenAI continues a response, and a conversation, whose model reasons and calls a tool at a
+// provider of the same format: it gets the state of its reasoning back, which the client does not send.
+func TestStoredAtOpenAI(t *testing.T) {
+	t.Parallel()
+	o := new(openAI)
+	old, with := storing("")
+	g, keys := newOpenAI(t, o, old, with)
+	const more = `"model":"gpt-6.1-sol","reasoning":{"effort":"high"},"tools":[{"type":"function","name":"weather","parameters":{"type":"object","properties":{}}}]`
+	_, conversation := asks(t, http.MethodPost, g.Base+"/v1/conversations", keys[0], "{}")
+	for name, before := range map[string]func(id string) string{
+		"chain": func(id string) string {
+			if id == "" {
+				return more
+			}
+			return more + `,"previous_response_id":"` + id + `"`
+		},
+		"conversation": func(string) string { return more + `,"conversation":"` + conversation.Get("id").Str + `"` },
+	} {
+		id, input := "", `"How is the weather?"`
+		for range 2 {
+			status, answer := asks(t, http.MethodPost, g.Base+"/v1/responses", keys[0], `{`+before(id)+`,"input":`+input+`}`)
+			call := answer.Get(`output.#(type="function_call").call_id`).Str
+			if status != http.StatusOK || call == "" {
+				t.Fatalf("%s: %d %s", name, status, answer.Raw)
+			}
+			id, input = answer.Get("id").Str, `[{"type":"function_call_output","call_id":"`+call+`","output":"wet"}]`
+		}
+		status, answer := asks(t, http.MethodPost, g.Base+"/v1/responses", keys[0], `{`+before(id)+`,"input":`+input+`}`)
+		if text := answer.Get(`output.#(type="message").content.0.text`).Str; status != http.StatusOK || text != "the tools say: wet, wet" {
+			t.Errorf("%s: %d %s", name, status, answer.Raw)
+		}
+	}
+	if _, refused := o.Asked(); len(refused) > 0 {
+		t.Errorf("refused %q", refused)
 	}
 }
 
