@@ -27,7 +27,7 @@ func events(item, text string) []string {
 	}
 	add("response.created", `"response":`+begun)
 	add("response.in_progress", `"response":`+begun)
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		add("response.output_text.delta", `"delta":"`+word+`"`)
 	}
 	add("response.completed", `"response":`+done)
@@ -70,7 +70,7 @@ func TestStream(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
-		turn, _ := n.begin("user a", `{"model":"m","input":"one","stream":true}`)
+		turn, _ := n.begin(`{"model":"m","input":"one","stream":true}`)
 		w := httptest.NewRecorder()
 		r := turn.Record(w, memory.Share{})
 		r.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -80,11 +80,11 @@ func TestStream(t *testing.T) {
 		if err := write(r, strings.Join(all[:last], "")); err != nil {
 			t.Fatal(err)
 		}
-		n.lacks("user a", "GET /responses/"+turn.ID)
+		n.lacks(alice, "GET /responses/"+turn.ID)
 		if err := write(r, all[last]); err != nil {
 			t.Fatal(err)
 		}
-		n.gives("user a", "GET /responses/"+turn.ID, "", "status", `"completed"`)
+		n.gives("GET /responses/"+turn.ID, "", "status", `"completed"`)
 		if err := r.Finish(); err != nil {
 			t.Fatal(err)
 		}
@@ -103,23 +103,23 @@ func TestBackground(t *testing.T) {
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
 		may := make(chan struct{})
-		id, over := n.work("user a", `{"model":"m","input":"one","background":true}`, waits(may, whole("1", "ONE")))
-		other.becomes("user a", id, statusInProgress)
-		other.refuses("user a", `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest)
+		id, over := n.work(`{"model":"m","input":"one","background":true}`, waits(may, whole("1", "ONE")))
+		other.becomes(id, statusInProgress)
+		other.refuses(alice, `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "is in_progress")
 		close(may)
 		<-over
-		answer := other.becomes("user a", id, statusCompleted)
+		answer := other.becomes(id, statusCompleted)
 		if !answer.Get("background").Bool() || answer.Get("output.1.content.0.text").Str != "ONE" {
 			t.Errorf("the answer is %s", answer.Raw)
 		}
-		n.gives("user a", "POST /responses/"+id+"/cancel", "", "status", `"completed"`)
-		_, body := n.begin("user a", `{"model":"m","input":"two","previous_response_id":"`+id+`"}`)
+		n.gives("POST /responses/"+id+"/cancel", "", "status", `"completed"`)
+		_, body := n.begin(`{"model":"m","input":"two","previous_response_id":"` + id + `"}`)
 		if got := inputText(body); got != "one reasoning ONE two" {
 			t.Errorf("the input is %s", got)
 		}
-		whole := n.turn("user a", `{"model":"m","input":"x"}`, "2", "TWO").Get("id").Str
+		whole := n.turn(`{"model":"m","input":"x"}`, "2", "TWO").Get("id").Str
 		for _, request := range []string{"POST /responses/" + whole + "/cancel", "GET /responses/" + whole + "?stream=true", "GET /responses/" + id + "?stream=true&starting_after=x"} {
-			if status, _ := n.call("user a", request, ""); status != http.StatusBadRequest {
+			if status, _ := n.call(alice, request, ""); status != http.StatusBadRequest {
 				t.Errorf("%s is a %d", request, status)
 			}
 		}
@@ -133,7 +133,7 @@ func TestResume(t *testing.T) {
 		n, other := startNode(t, p), startNode(t, p)
 		may := make(chan struct{})
 		all := events("1", "ONE or more")
-		id, over := n.work("user a", `{"model":"m","input":"one","background":true,"stream":true}`, func(ctx context.Context, w http.ResponseWriter) error {
+		id, over := n.work(`{"model":"m","input":"one","background":true,"stream":true}`, func(ctx context.Context, w http.ResponseWriter) error {
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.WriteHeader(http.StatusOK)
 			if err := write(w, strings.Join(all[:3], "")); err != nil {
@@ -146,7 +146,7 @@ func TestResume(t *testing.T) {
 		for _, node := range []*node{n, other} {
 			go func() {
 				w := httptest.NewRecorder()
-				if err := node.Follow(t.Context(), w, "user a", id, -1); err != nil {
+				if err := node.Follow(t.Context(), w, alice, id, -1); err != nil {
 					t.Error(err)
 				}
 				got <- strings.Join(numbers(w.Body.String()), ",")
@@ -160,11 +160,11 @@ func TestResume(t *testing.T) {
 				t.Errorf("the stream is %s, want %s", text, want)
 			}
 		}
-		_, rest := other.call("user a", "GET /responses/"+id+"?stream=true&starting_after=3", "")
+		_, rest := other.call(alice, "GET /responses/"+id+"?stream=true&starting_after=3", "")
 		if text := strings.Join(numbers(rest.Str), ","); text != "4 output_text.delta,5 output_text.delta,6 completed" {
 			t.Errorf("the rest is %s", text)
 		}
-		if _, rest := n.call("user a", "GET /responses/"+id+"?stream=true&starting_after=6", ""); rest.Str != "" {
+		if _, rest := n.call(alice, "GET /responses/"+id+"?stream=true&starting_after=6", ""); rest.Str != "" {
 			t.Errorf("behind the end there is %s", rest.Str)
 		}
 		n.lacks("user b", "GET /responses/"+id+"?stream=true")
@@ -176,25 +176,25 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
-		id, over := n.work("user a", `{"model":"m","input":"one","background":true,"stream":true}`, waits(nil, whole("1", "ONE")))
-		n.becomes("user a", id, statusInProgress)
+		id, over := n.work(`{"model":"m","input":"one","background":true,"stream":true}`, waits(nil, whole("1", "ONE")))
+		n.becomes(id, statusInProgress)
 		for range 2 {
-			other.gives("user a", "POST /responses/"+id+"/cancel", "", "status", `"cancelled"`)
+			other.gives("POST /responses/"+id+"/cancel", "", "status", `"cancelled"`)
 		}
 		if _, err := n.beat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		<-over
-		n.gives("user a", "GET /responses/"+id, "", "status", `"cancelled"`)
-		_, stream := n.call("user a", "GET /responses/"+id+"?stream=true", "")
+		n.gives("GET /responses/"+id, "", "status", `"cancelled"`)
+		_, stream := n.call(alice, "GET /responses/"+id+"?stream=true", "")
 		if got := strings.Join(numbers(stream.Str), ","); got != "0 created,1 queued,2 failed" || !strings.Contains(stream.Str, `"status":"cancelled"`) {
 			t.Errorf("the stream is %s", stream.Str)
 		}
 
-		id, over = n.work("user a", `{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
-		n.gives("user a", "DELETE /responses/"+id, "", "deleted", "true")
+		id, over = n.work(`{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
+		n.gives("DELETE /responses/"+id, "", "deleted", "true")
 		<-over
-		n.lacks("user a", "GET /responses/"+id)
+		n.lacks(alice, "GET /responses/"+id)
 	})
 }
 
@@ -204,8 +204,8 @@ func TestLost(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
-		id, _ := n.work("user a", `{"model":"m","input":"one","background":true,"stream":true}`, waits(nil, whole("1", "ONE")))
-		n.becomes("user a", id, statusInProgress)
+		id, _ := n.work(`{"model":"m","input":"one","background":true,"stream":true}`, waits(nil, whole("1", "ONE")))
+		n.becomes(id, statusInProgress)
 		if done, err := other.giveUp(t.Context()); err != nil || done != 0 {
 			t.Errorf("%d given up, %v", done, err)
 		}
@@ -222,9 +222,9 @@ func TestLost(t *testing.T) {
 		if done, err := other.giveUp(t.Context()); err != nil || done != 1 {
 			t.Errorf("%d given up, %v", done, err)
 		}
-		other.gives("user a", "GET /responses/"+id, "", "error.code", `"server_error"`)
-		other.gives("user a", "GET /responses/"+id, "", "status", `"failed"`)
-		_, stream := other.call("user a", "GET /responses/"+id+"?stream=true&starting_after=1", "")
+		other.gives("GET /responses/"+id, "", "error.code", `"server_error"`)
+		other.gives("GET /responses/"+id, "", "status", `"failed"`)
+		_, stream := other.call(alice, "GET /responses/"+id+"?stream=true&starting_after=1", "")
 		if got := strings.Join(numbers(stream.Str), ","); got != "2 failed" {
 			t.Errorf("the stream ends with %s", stream.Str)
 		}
@@ -255,16 +255,16 @@ func TestFails(t *testing.T) {
 		} {
 			for _, stream := range []bool{false, true} {
 				n.options = new(Options{Time: test.time}.WithDefaults())
-				id, over := n.work("user a", fmt.Sprintf(`{"model":"m","input":"one","background":true,"stream":%t}`, stream), test.gives)
+				id, over := n.work(fmt.Sprintf(`{"model":"m","input":"one","background":true,"stream":%t}`, stream), test.gives)
 				<-over
-				answer := n.becomes("user a", id, statusFailed)
+				answer := n.becomes(id, statusFailed)
 				if got := answer.Get("error.code").Str + " " + answer.Get("error.message").Str; got != test.want {
 					t.Errorf("%s: %s, want %s", name, got, test.want)
 				}
 				if !stream {
 					continue
 				}
-				if _, text := n.call("user a", "GET /responses/"+id+"?stream=true", ""); strings.Join(numbers(text.Str), ",") != "0 created,1 queued,2 failed" {
+				if _, text := n.call(alice, "GET /responses/"+id+"?stream=true", ""); strings.Join(numbers(text.Str), ",") != "0 created,1 queued,2 failed" {
 					t.Errorf("%s: the stream is %s", name, text.Str)
 				}
 			}
@@ -277,14 +277,14 @@ func TestStopped(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
-		id, over := n.work("user a", `{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
-		n.becomes("user a", id, statusInProgress)
+		id, over := n.work(`{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
+		n.becomes(id, statusInProgress)
 		if err := n.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		<-over
-		other.gives("user a", "GET /responses/"+id, "", "error.message", `"`+errStopped.Error()+`"`)
-		turn, _ := n.begin("user a", `{"model":"m","input":"one","background":true}`)
+		other.gives("GET /responses/"+id, "", "error.message", `"`+errStopped.Error()+`"`)
+		turn, _ := n.begin(`{"model":"m","input":"one","background":true}`)
 		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); refusal(t, err, http.StatusTooManyRequests) == nil {
 			t.Error("a service that is closed takes work in")
 		}
@@ -299,27 +299,26 @@ func TestParallel(t *testing.T) {
 		n.options.Parallel = 1
 		may := make(chan struct{})
 		const body = `{"model":"m","input":"one","background":true}`
-		var ids []string
-		var overs []chan struct{}
+		ids, overs := make([]string, 0, queued), make([]chan struct{}, 0, queued)
 		for i := range queued {
-			id, over := n.work("user a", body, waits(may, whole(fmt.Sprint(i), "ONE")))
+			id, over := n.work(body, waits(may, whole(fmt.Sprint(i), "ONE")))
 			ids, overs = append(ids, id), append(overs, over)
 		}
-		n.becomes("user a", ids[0], statusInProgress)
-		n.gives("user a", "GET /responses/"+ids[1], "", "status", `"queued"`)
-		turn, _ := n.begin("user a", body)
+		n.becomes(ids[0], statusInProgress)
+		n.gives("GET /responses/"+ids[1], "", "status", `"queued"`)
+		turn, _ := n.begin(body)
 		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); refusal(t, err, http.StatusTooManyRequests).RetryAfter == 0 {
 			t.Error("nobody says when to come again")
 		}
-		n.gives("user a", "POST /responses/"+ids[2]+"/cancel", "", "status", `"cancelled"`)
+		n.gives("POST /responses/"+ids[2]+"/cancel", "", "status", `"cancelled"`)
 		<-overs[2]
 		close(may)
 		for _, at := range []int{0, 1, 3} {
 			<-overs[at]
-			n.becomes("user a", ids[at], statusCompleted)
+			n.becomes(ids[at], statusCompleted)
 		}
 		for _, id := range ids {
-			r, err := n.find(t.Context(), "user a", id)
+			r, err := n.find(t.Context(), alice, id)
 			if err != nil || !over(r.status) {
 				t.Errorf("%s: %v %v", id, r, err)
 			}

@@ -11,16 +11,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// brokenChain is the error of a chain that cannot be continued.
-type brokenChain struct {
+// chainError tells why a chain cannot be continued.
+type chainError struct {
 	missing    bool   // the response itself is not there
 	unfinished string // its status, if that is why
 }
 
-func (*brokenChain) Error() string { return "the chain cannot be continued" }
+func (*chainError) Error() string { return "the chain cannot be continued" }
 
 // told returns the error for a client that continues a response.
-func (e *brokenChain) told(id string) error {
+func (e *chainError) told(id string) error {
 	told := invalid("previous_response_id", "")
 	told.Code = "previous_response_not_found"
 	switch {
@@ -58,11 +58,11 @@ func scanLink(row store.Row) (l link, err error) {
 	return l, row.Scan(&l.id, &l.depth, &l.size, &l.status)
 }
 
-// chain returns a response and all before it, oldest first. Errors are *brokenChain, a 413 and those of
+// chain returns a response and all before it, oldest first. Errors are *chainError, a 413 and those of
 // the database.
 func (s *Service) chain(ctx context.Context, owner, id string) (links []response, err error) {
 	if !storable(id) {
-		return nil, &brokenChain{missing: true}
+		return nil, &chainError{missing: true}
 	}
 	var found []link
 	err = s.read(ctx, func(c store.Conn) (err error) {
@@ -74,7 +74,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 		return nil, err
 	}
 	if len(found) == 0 || found[len(found)-1].id != id {
-		return nil, &brokenChain{missing: true}
+		return nil, &chainError{missing: true}
 	}
 	tip, size := found[len(found)-1], int64(0)
 	ids := make([]string, 0, len(found))
@@ -84,9 +84,9 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	}
 	switch {
 	case tip.status != statusCompleted && tip.status != statusIncomplete:
-		return nil, &brokenChain{unfinished: tip.status}
+		return nil, &chainError{unfinished: tip.status}
 	case tip.depth != int64(len(found)):
-		return nil, &brokenChain{}
+		return nil, &chainError{}
 	case size > 2*maxHistory: // beside the items there is the rest of each response
 		return nil, tooLarge("the chain of "+id, maxHistory)
 	}
@@ -101,7 +101,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 		return nil, err
 	}
 	if len(links) != len(found) {
-		return nil, &brokenChain{} // some were deleted meanwhile
+		return nil, &chainError{} // some were deleted meanwhile
 	}
 	for i := range links {
 		if err := s.unseal(ctx, &links[i]); err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -72,7 +73,7 @@ func (l *eventLog) take() *pendingEvents {
 	if len(l.pending) == 0 {
 		return nil
 	}
-	return &pendingEvents{l.pending[:len(l.pending):len(l.pending)], l.first, l.next - 1}
+	return &pendingEvents{slices.Clip(l.pending), l.first, l.next - 1}
 }
 
 // full reports whether there are more events than are kept.

@@ -21,6 +21,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
+// alice is whose most of what is stored is.
+const alice = "user a"
+
 // node is a service on a database that others may share, with a clock of its own.
 type node struct {
 	*Service
@@ -51,20 +54,22 @@ func answerOf(item, text string) string {
 }
 
 // begin begins a turn, which must come about.
-func (n *node) begin(owner, body string) (*Turn, string) {
+func (n *node) begin(body string) (*Turn, string) {
 	n.t.Helper()
-	turn, text, err := n.Begin(n.t.Context(), owner, n.options, []byte(body))
+	turn, text, err := n.Begin(n.t.Context(), alice, n.options, []byte(body))
 	if err != nil {
 		n.t.Fatalf("%s: %v", body, err)
 	}
 	return turn, string(text)
 }
 
-// refuses checks that a request is refused with a status, and returns the error.
-func (n *node) refuses(owner, body string, status int) *apierror.Error {
+// refuses checks that a request is refused with a status, and by a text in the error.
+func (n *node) refuses(owner, body string, status int, text string) {
 	n.t.Helper()
 	_, _, err := n.Begin(n.t.Context(), owner, n.options, []byte(body))
-	return refusal(n.t, err, status)
+	if e := refusal(n.t, err, status); !strings.Contains(e.Error(), text) {
+		n.t.Errorf("%s: %v, want %s", body, e, text)
+	}
 }
 
 func refusal(t *testing.T, err error, status int) *apierror.Error {
@@ -77,9 +82,9 @@ func refusal(t *testing.T, err error, status int) *apierror.Error {
 }
 
 // turn asks and is answered, and returns the response as the client gets it.
-func (n *node) turn(owner, body, item, text string) gjson.Result {
+func (n *node) turn(body, item, text string) gjson.Result {
 	n.t.Helper()
-	turn, _ := n.begin(owner, body)
+	turn, _ := n.begin(body)
 	turn.KeepItem("rs_"+item, []byte(`{"id":"rs_`+item+`","type":"reasoning","summary":[],"encrypted_content":"STATE"}`))
 	return gjson.Parse(answered(n.t, turn, answerOf(item, text)))
 }
@@ -131,9 +136,9 @@ func (n *node) call(owner, request, body string) (int, gjson.Result) {
 }
 
 // gives checks what the API answers at a path of the answer.
-func (n *node) gives(owner, request, body, path, want string) {
+func (n *node) gives(request, body, path, want string) {
 	n.t.Helper()
-	status, answer := n.call(owner, request, body)
+	status, answer := n.call(alice, request, body)
 	if got := answer.Get(path).Raw; status != http.StatusOK || got != want {
 		n.t.Errorf("%s: %d, %s is %s, want %s: %s", request, status, path, got, want, answer.Raw)
 	}
@@ -170,9 +175,9 @@ func (n *node) exec(statement string, args ...any) {
 
 // work begins an answer in the background, which gives is asked for. What it returns is closed when
 // the work is over.
-func (n *node) work(owner, body string, gives func(ctx context.Context, w http.ResponseWriter) error) (id string, over chan struct{}) {
+func (n *node) work(body string, gives func(ctx context.Context, w http.ResponseWriter) error) (id string, over chan struct{}) {
 	n.t.Helper()
-	turn, _ := n.begin(owner, body)
+	turn, _ := n.begin(body)
 	over = make(chan struct{})
 	object, err := n.Start(n.t.Context(), turn, "m", []hub.Param{{Name: "metadata", Value: "{}"}}, gives, func() { close(over) })
 	if err != nil {
@@ -207,11 +212,11 @@ func waits(may <-chan struct{}, then func(context.Context, http.ResponseWriter) 
 }
 
 // becomes waits until a response has a status.
-func (n *node) becomes(owner, id, status string) gjson.Result {
+func (n *node) becomes(id, status string) gjson.Result {
 	n.t.Helper()
 	var answer gjson.Result
 	schematest.Eventually(n.t, id+" is "+status, func() bool {
-		_, answer = n.call(owner, "GET /responses/"+id, "")
+		_, answer = n.call(alice, "GET /responses/"+id, "")
 		return answer.Get("status").Str == status
 	})
 	return answer

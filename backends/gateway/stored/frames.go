@@ -87,16 +87,12 @@ func setMembers(object []byte, members []member) []byte {
 	if err != nil || last < 0 {
 		return object
 	}
-	more := ""
 	for i := range members {
 		if !set[i] {
-			more += `,"` + members[i].name + `":` + members[i].value
+			edits.Replace(last, last, `,"`+members[i].name+`":`+members[i].value)
 		}
 	}
-	if more != "" {
-		edits.Replace(last, last, more)
-	}
-	return edits.Apply(make([]byte, 0, len(object)+len(more)+256), object)
+	return edits.Apply(make([]byte, 0, len(object)+512), object)
 }
 
 // replaceAt returns a text with another value in the place of one that was found in it.

@@ -211,7 +211,7 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 // chain loads what the request continues by the id of a response.
 func (t *Turn) chain(ctx context.Context) (history []json.RawMessage, err error) {
 	links, err := t.service.chain(ctx, t.owner, t.previous)
-	if broken, ok := errors.AsType[*brokenChain](err); ok {
+	if broken, ok := errors.AsType[*chainError](err); ok {
 		return nil, broken.told(t.previous)
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -96,7 +97,7 @@ func (r *response) object() []byte {
 func (s *Service) inputOf(ctx context.Context, owner string, r *response) (all []listed, err error) {
 	if r.previous != "" {
 		links, err := s.chain(ctx, owner, r.previous)
-		if _, broken := errors.AsType[*brokenChain](err); err != nil && !broken {
+		if _, broken := errors.AsType[*chainError](err); err != nil && !broken {
 			return nil, err
 		}
 		for i := range links {
@@ -195,7 +196,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 	}
 	var added []sealedItem
 	if t.conversation != "" && status != statusFailed {
-		if added, err = s.sealItems(ctx, t.conversation, append(t.input[:len(t.input):len(t.input)], d.output()...)); err != nil {
+		if added, err = s.sealItems(ctx, t.conversation, slices.Concat(t.input, d.output())); err != nil {
 			return err
 		}
 	}

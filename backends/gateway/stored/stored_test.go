@@ -39,17 +39,17 @@ func TestChain(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
-		first := n.turn("user a", `{"model":"m","input":"one"}`, "1", "ONE")
+		first := n.turn(`{"model":"m","input":"one"}`, "1", "ONE")
 		id := first.Get("id").Str
 		if !strings.HasPrefix(id, "resp_") || id == "resp_up" || !first.Get("store").Bool() || first.Get("previous_response_id").Raw != "null" {
 			t.Errorf("the client gets %s", first.Raw)
 		}
-		second := other.turn("user a", `{"model":"m","input":[{"role":"user","content":"two"}],"previous_response_id":"`+id+`"}`, "2", "TWO")
+		second := other.turn(`{"model":"m","input":[{"role":"user","content":"two"}],"previous_response_id":"`+id+`"}`, "2", "TWO")
 		if got := second.Get("previous_response_id").Str; got != id {
 			t.Errorf("it continues %s", got)
 		}
 		secondID := second.Get("id").Str
-		turn, body := n.begin("user a", `{"previous_response_id":"`+secondID+`","model":"m", "input":"three","store":false}`)
+		turn, body := n.begin(`{"previous_response_id":"` + secondID + `","model":"m", "input":"three","store":false}`)
 		if got := inputText(body); got != "one thought ONE two thought TWO three" {
 			t.Errorf("the input is %s", got)
 		}
@@ -64,16 +64,16 @@ func TestChain(t *testing.T) {
 		}
 
 		// Branches share what is before them.
-		_, branch := n.begin("user a", `{"model":"m","input":"other","previous_response_id":"`+id+`"}`)
+		_, branch := n.begin(`{"model":"m","input":"other","previous_response_id":"` + id + `"}`)
 		if got := inputText(branch); got != "one thought ONE other" {
 			t.Errorf("the branch is %s", got)
 		}
 
-		n.gives("user a", "GET /responses/"+secondID, "", "output.1.content.0.text", `"TWO"`)
-		if _, got := n.call("user a", "GET /responses/"+secondID, ""); strings.Contains(got.Raw, "STATE") {
+		n.gives("GET /responses/"+secondID, "", "output.1.content.0.text", `"TWO"`)
+		if _, got := n.call(alice, "GET /responses/"+secondID, ""); strings.Contains(got.Raw, "STATE") {
 			t.Errorf("the client sees the state: %s", got.Raw)
 		}
-		found, err := n.FindItems(t.Context(), "user a", []string{"rs_1", "msg_2", "none", "\x00"})
+		found, err := n.FindItems(t.Context(), alice, []string{"rs_1", "msg_2", "none", "\x00"})
 		if err != nil || len(found) != 2 || !strings.Contains(found["rs_1"], "STATE") {
 			t.Errorf("%v, %v", found, err)
 		}
@@ -83,20 +83,16 @@ func TestChain(t *testing.T) {
 			n.lacks(owner, "GET /responses/"+id+"/input_items")
 			n.lacks(owner, "POST /responses/"+id+"/cancel")
 			n.lacks(owner, "DELETE /responses/"+id)
-			if e := n.refuses(owner, `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest); e.Code != "previous_response_not_found" {
-				t.Errorf("%s continues: %v", owner, e)
-			}
+			n.refuses(owner, `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "previous_response_not_found")
 			if found, err := n.FindItems(t.Context(), owner, []string{"rs_1"}); err != nil || len(found) > 0 {
 				t.Errorf("%s finds %v, %v", owner, found, err)
 			}
 		}
 
-		n.gives("user a", "DELETE /responses/"+id, "", "deleted", "true")
-		other.lacks("user a", "GET /responses/"+id)
-		other.lacks("user a", "DELETE /responses/"+id)
-		if e := other.refuses("user a", `{"model":"m","input":"x","previous_response_id":"`+secondID+`"}`, http.StatusBadRequest); !strings.Contains(e.Message, "before") {
-			t.Errorf("a chain without its beginning: %v", e)
-		}
+		n.gives("DELETE /responses/"+id, "", "deleted", "true")
+		other.lacks(alice, "GET /responses/"+id)
+		other.lacks(alice, "DELETE /responses/"+id)
+		other.refuses(alice, `{"model":"m","input":"x","previous_response_id":"`+secondID+`"}`, http.StatusBadRequest, "a response before")
 		if rows := n.rows("gateway_response_items"); rows != 2 {
 			t.Errorf("%d items are left", rows)
 		}
@@ -108,9 +104,9 @@ func TestSealed(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
-		_, made := n.call("user a", "POST /conversations", `{"metadata":{"topic":"SECRET"},"items":[{"role":"user","content":"SECRET"}]}`)
-		n.turn("user a", `{"model":"m","input":"SECRET","conversation":"`+made.Get("id").Str+`"}`, "1", "SECRET")
-		_, over := n.work("user a", `{"model":"m","input":"SECRET","background":true,"stream":true}`, streamed("2", "SECRET"))
+		_, made := n.call(alice, "POST /conversations", `{"metadata":{"topic":"SECRET"},"items":[{"role":"user","content":"SECRET"}]}`)
+		n.turn(`{"model":"m","input":"SECRET","conversation":"`+made.Get("id").Str+`"}`, "1", "SECRET")
+		_, over := n.work(`{"model":"m","input":"SECRET","background":true,"stream":true}`, streamed("2", "SECRET"))
 		<-over
 		for _, table := range []string{"gateway_responses", "gateway_response_events", "gateway_conversations", "gateway_conversation_items"} {
 			err := n.db.Read(t.Context(), func(c store.Conn) error {
@@ -137,23 +133,23 @@ func TestInputItems(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
-		first := n.turn("user a", `{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
-		id := n.turn("user a", `{"model":"m","previous_response_id":"`+first+`","input":[{"role":"user","content":"two"},{"id":"msg_own","role":"assistant","content":"said"}]}`, "2", "TWO").Get("id").Str
+		first := n.turn(`{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
+		id := n.turn(`{"model":"m","previous_response_id":"`+first+`","input":[{"role":"user","content":"two"},{"id":"msg_own","role":"assistant","content":"said"}]}`, "2", "TWO").Get("id").Str
 		list := "GET /responses/" + id + "/input_items"
-		status, all := n.call("user a", list+"?order=asc", "")
+		status, all := n.call(alice, list+"?order=asc", "")
 		if status != http.StatusOK || all.Get("data.#").Int() != 5 || all.Get("has_more").Bool() || strings.Contains(all.Raw, "STATE") {
 			t.Fatalf("%d %s", status, all.Raw)
 		}
 		if all.Get("data.0.content.0.text").Str != "one" || all.Get("data.0.type").Str != "message" || all.Get("data.4.content.0.type").Str != "output_text" {
 			t.Errorf("the items are %s", all.Raw)
 		}
-		n.gives("user a", list+"?order=asc&include[]=reasoning.encrypted_content", "", "data.1.encrypted_content", `"STATE"`)
-		n.gives("user a", list+"?limit=2", "", "data.#.id", fmt.Sprintf(`["msg_own","%s"]`, all.Get("data.3.id").Str))
-		n.gives("user a", list+"?limit=2", "", "has_more", "true")
-		n.gives("user a", list+"?limit=2&after="+all.Get("data.3.id").Str, "", "data.#.id", `["msg_1","rs_1"]`)
-		n.gives("user a", list+"?limit=2&order=asc&after=msg_own", "", "data", "[]")
+		n.gives(list+"?order=asc&include[]=reasoning.encrypted_content", "", "data.1.encrypted_content", `"STATE"`)
+		n.gives(list+"?limit=2", "", "data.#.id", fmt.Sprintf(`["msg_own","%s"]`, all.Get("data.3.id").Str))
+		n.gives(list+"?limit=2", "", "has_more", "true")
+		n.gives(list+"?limit=2&after="+all.Get("data.3.id").Str, "", "data.#.id", `["msg_1","rs_1"]`)
+		n.gives(list+"?limit=2&order=asc&after=msg_own", "", "data", "[]")
 		for _, query := range []string{"limit=0", "limit=101", "limit=x", "order=up", "after=none"} {
-			if status, _ := n.call("user a", list+"?"+query, ""); status != http.StatusBadRequest {
+			if status, _ := n.call(alice, list+"?"+query, ""); status != http.StatusBadRequest {
 				t.Errorf("%s is a %d", query, status)
 			}
 		}
@@ -166,36 +162,36 @@ func TestConversation(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
-		_, made := n.call("user a", "POST /conversations", `{"metadata":{"topic":"rain"},"items":[{"role":"developer","content":"be short"}]}`)
+		_, made := n.call(alice, "POST /conversations", `{"metadata":{"topic":"rain"},"items":[{"role":"developer","content":"be short"}]}`)
 		id := made.Get("id").Str
 		path := "/conversations/" + id
-		n.gives("user a", "GET "+path, "", "metadata", `{"topic":"rain"}`)
-		other.gives("user a", "POST "+path, `{"metadata":{"topic":"snow"}}`, "metadata.topic", `"snow"`)
-		answer := n.turn("user a", `{"model":"m","input":"one","conversation":"`+id+`"}`, "1", "ONE")
+		n.gives("GET "+path, "", "metadata", `{"topic":"rain"}`)
+		other.gives("POST "+path, `{"metadata":{"topic":"snow"}}`, "metadata.topic", `"snow"`)
+		answer := n.turn(`{"model":"m","input":"one","conversation":"`+id+`"}`, "1", "ONE")
 		if got := answer.Get("conversation.id").Str; got != id {
 			t.Errorf("the response is of %s", got)
 		}
-		other.turn("user a", `{"model":"m","input":"two","conversation":{"id":"`+id+`"}}`, "1", "TWO") // an upstream that uses its ids again
-		_, body := n.begin("user a", `{"model":"m","input":"three","conversation":"`+id+`","store":false}`)
+		other.turn(`{"model":"m","input":"two","conversation":{"id":"`+id+`"}}`, "1", "TWO") // an upstream that uses its ids again
+		_, body := n.begin(`{"model":"m","input":"three","conversation":"` + id + `","store":false}`)
 		if got := inputText(body); got != "be short one thought ONE two thought TWO three" {
 			t.Errorf("the input is %s", got)
 		}
-		n.gives("user a", "POST "+path+"/items", `{"items":[{"id":"msg_mine","role":"user","content":"late"}]}`, "data.0.id", `"msg_mine"`)
-		n.gives("user a", "GET "+path+"/items?limit=3", "", "data.0.content.0.text", `"late"`)
-		_, all := n.call("user a", "GET "+path+"/items?order=asc&limit=100", "")
+		n.gives("POST "+path+"/items", `{"items":[{"id":"msg_mine","role":"user","content":"late"}]}`, "data.0.id", `"msg_mine"`)
+		n.gives("GET "+path+"/items?limit=3", "", "data.0.content.0.text", `"late"`)
+		_, all := n.call(alice, "GET "+path+"/items?order=asc&limit=100", "")
 		if all.Get("data.#").Int() != 8 || strings.Contains(all.Raw, "STATE") {
 			t.Errorf("the items are %s", all.Raw)
 		}
-		_, page := n.call("user a", "GET "+path+"/items?order=asc&limit=3", "")
-		n.gives("user a", "GET "+path+"/items?order=asc&limit=100&after="+page.Get("last_id").Str, "", "data.#", "5")
-		n.gives("user a", "GET "+path+"/items/msg_mine", "", "content.0.text", `"late"`)
+		_, page := n.call(alice, "GET "+path+"/items?order=asc&limit=3", "")
+		n.gives("GET "+path+"/items?order=asc&limit=100&after="+page.Get("last_id").Str, "", "data.#", "5")
+		n.gives("GET "+path+"/items/msg_mine", "", "content.0.text", `"late"`)
 		for _, owner := range []string{"user b", "team a"} {
 			n.lacks(owner, "GET "+path)
 			n.lacks(owner, "GET "+path+"/items")
 			n.lacks(owner, "GET "+path+"/items/msg_mine")
 			n.lacks(owner, "DELETE "+path+"/items/msg_mine")
 			n.lacks(owner, "DELETE "+path)
-			n.refuses(owner, `{"model":"m","input":"x","conversation":"`+id+`"}`, http.StatusNotFound)
+			n.refuses(owner, `{"model":"m","input":"x","conversation":"`+id+`"}`, http.StatusNotFound, "")
 			if status, _ := n.call(owner, "POST "+path+"/items", `{"items":[{"role":"user","content":"x"}]}`); status != http.StatusNotFound {
 				t.Errorf("%s adds items: %d", owner, status)
 			}
@@ -203,23 +199,21 @@ func TestConversation(t *testing.T) {
 				t.Errorf("%s changes it: %d", owner, status)
 			}
 		}
-		n.gives("user a", "DELETE "+path+"/items/msg_mine", "", "id", `"`+id+`"`)
-		n.lacks("user a", "GET "+path+"/items/msg_mine")
+		n.gives("DELETE "+path+"/items/msg_mine", "", "id", `"`+id+`"`)
+		n.lacks(alice, "GET "+path+"/items/msg_mine")
 
 		n.options.Items = 8
-		if e := n.refuses("user a", `{"model":"m","input":"x","conversation":"`+id+`"}`, http.StatusBadRequest); e.Code != "conversation_full" {
-			t.Errorf("a full one: %v", e)
-		}
-		if status, _ := n.call("user a", "POST "+path+"/items", `{"items":[{"role":"user","content":"x"},{"role":"user","content":"y"}]}`); status != http.StatusBadRequest {
+		n.refuses(alice, `{"model":"m","input":"x","conversation":"`+id+`"}`, http.StatusBadRequest, "conversation_full")
+		if status, _ := n.call(alice, "POST "+path+"/items", `{"items":[{"role":"user","content":"x"},{"role":"user","content":"y"}]}`); status != http.StatusBadRequest {
 			t.Errorf("a full one takes items: %d", status)
 		}
 
-		n.gives("user a", "DELETE "+path, "", "object", `"conversation.deleted"`)
-		other.lacks("user a", "GET "+path)
+		n.gives("DELETE "+path, "", "object", `"conversation.deleted"`)
+		other.lacks(alice, "GET "+path)
 		if rows := n.rows("gateway_conversation_items"); rows != 0 {
 			t.Errorf("%d items are left", rows)
 		}
-		n.gives("user a", "GET /responses/"+answer.Get("id").Str, "", "status", `"completed"`)
+		n.gives("GET /responses/"+answer.Get("id").Str, "", "status", `"completed"`)
 	})
 }
 
@@ -229,16 +223,16 @@ func TestRetention(t *testing.T) {
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
 		n.options.Retention = 30 * 24 * time.Hour
-		old := n.turn("user a", `{"model":"m","input":"old"}`, "o", "OLD").Get("id").Str
-		first := n.turn("user a", `{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
-		_, made := n.call("user a", "POST /conversations", `{}`)
+		old := n.turn(`{"model":"m","input":"old"}`, "o", "OLD").Get("id").Str
+		first := n.turn(`{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
+		_, made := n.call(alice, "POST /conversations", `{}`)
 		n.clock.Offset.Add(int64(20 * 24 * time.Hour))
-		second := n.turn("user a", `{"model":"m","input":"two","previous_response_id":"`+first+`"}`, "2", "TWO").Get("id").Str
+		second := n.turn(`{"model":"m","input":"two","previous_response_id":"`+first+`"}`, "2", "TWO").Get("id").Str
 		n.clock.Offset.Add(int64(20 * 24 * time.Hour))
-		n.lacks("user a", "GET /responses/"+old)
-		n.lacks("user a", "GET /conversations/"+made.Get("id").Str)
-		n.refuses("user a", `{"model":"m","input":"x","previous_response_id":"`+old+`"}`, http.StatusBadRequest)
-		_, body := n.begin("user a", `{"model":"m","input":"three","previous_response_id":"`+second+`"}`)
+		n.lacks(alice, "GET /responses/"+old)
+		n.lacks(alice, "GET /conversations/"+made.Get("id").Str)
+		n.refuses(alice, `{"model":"m","input":"x","previous_response_id":"`+old+`"}`, http.StatusBadRequest, "")
+		_, body := n.begin(`{"model":"m","input":"three","previous_response_id":"` + second + `"}`)
 		if got := inputText(body); got != "one thought ONE two thought TWO three" {
 			t.Errorf("the chain is %s", got)
 		}
@@ -267,24 +261,24 @@ func TestBounds(t *testing.T) {
 		n := startNode(t, p)
 		n.options.Size, n.options.Depth = 2000, 3
 		large := strings.Repeat("x", 2000)
-		turn, _ := n.begin("user a", `{"model":"m","input":"`+large+`"}`)
+		turn, _ := n.begin(`{"model":"m","input":"` + large + `"}`)
 		if got := gjson.Parse(answered(t, turn, answerOf("1", "ONE"))); got.Get("store").Bool() {
 			t.Errorf("what is too large is stored: %s", got.Raw)
 		}
-		turn, _ = n.begin("user a", `{"model":"m","input":"one"}`)
+		turn, _ = n.begin(`{"model":"m","input":"one"}`)
 		if got := gjson.Parse(answered(t, turn, answerOf("1", large))); got.Get("store").Bool() || got.Get("output.1.content.0.text").Str != large {
 			t.Errorf("an answer that is too large is stored, or changed: %s", got.Raw)
 		}
-		n.refuses("user a", `{"model":"m","background":true,"input":"`+large+`"}`, http.StatusRequestEntityTooLarge)
+		n.refuses(alice, `{"model":"m","background":true,"input":"`+large+`"}`, http.StatusRequestEntityTooLarge, "")
 		if rows := n.rows("gateway_responses"); rows != 0 {
 			t.Errorf("%d responses are stored", rows)
 		}
 		id := ""
 		for i := range 3 {
-			id = n.turn("user a", `{"model":"m","input":"one","previous_response_id":"`+id+`"}`, fmt.Sprint(i), "ONE").Get("id").Str
+			id = n.turn(`{"model":"m","input":"one","previous_response_id":"`+id+`"}`, fmt.Sprint(i), "ONE").Get("id").Str
 		}
-		n.refuses("user a", `{"model":"m","input":"one","previous_response_id":"`+id+`"}`, http.StatusBadRequest)
-		n.begin("user a", `{"model":"m","input":"one","store":false,"previous_response_id":"`+id+`"}`)
+		n.refuses(alice, `{"model":"m","input":"one","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "no longer one")
+		n.begin(`{"model":"m","input":"one","store":false,"previous_response_id":"` + id + `"}`)
 		for _, body := range []string{
 			`{"model":"m","input":"x","background":true,"store":false}`,
 			`{"model":"m","input":"x","previous_response_id":"` + id + `","conversation":"conv_1"}`,
@@ -292,14 +286,14 @@ func TestBounds(t *testing.T) {
 			`{"model":"m","input":"x","conversation":{}}`,
 			`{"model":"m","input":"x","previous_response_id":"no\u0000ne"}`,
 		} {
-			n.refuses("user a", body, http.StatusBadRequest)
+			n.refuses(alice, body, http.StatusBadRequest, "")
 		}
 		many := strings.Repeat(`{"role":"user","content":"x"},`, 20)
 		for _, body := range []string{
 			`[]`, `{"metadata":1}`, `{"metadata":{"a":1}}`, `{"metadata":{"a":"` + large + `"}}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[{}]}`,
 			`{"items":[{"type":"item_reference","id":"x"}]}`, `{"items":[` + many + `{"role":"user","content":"x"}]}`,
 		} {
-			if status, _ := n.call("user a", "POST /conversations", body); status != http.StatusBadRequest {
+			if status, _ := n.call(alice, "POST /conversations", body); status != http.StatusBadRequest {
 				t.Errorf("%.60s is a %d", body, status)
 			}
 		}
@@ -314,7 +308,7 @@ func TestUntouched(t *testing.T) {
 		`{"model":"m","input":"x","store":false}`, `{"store":false,"background":false,"conversation":null,"previous_response_id":null}`,
 		`{"model":"m","store":true,"store":true}`, `{"model":"m"`, `[]`, ``, `{"a":1}x`,
 	} {
-		turn, text, err := s.Begin(t.Context(), "user a", new(Options{}.WithDefaults()), []byte(body))
+		turn, text, err := s.Begin(t.Context(), alice, new(Options{}.WithDefaults()), []byte(body))
 		if turn != nil || string(text) != body || err != nil {
 			t.Errorf("%s: %v %s %v", body, turn, text, err)
 		}
@@ -403,13 +397,13 @@ func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
-		one := n.turn("user a", `{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
-		two := n.turn("user a", `{"model":"m","input":"two"}`, "2", "TWO").Get("id").Str
+		one := n.turn(`{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
+		two := n.turn(`{"model":"m","input":"two"}`, "2", "TWO").Get("id").Str
 		n.exec(`UPDATE gateway_responses SET sealed = (SELECT sealed FROM gateway_responses WHERE id = ?) WHERE id = ?`, two, one)
-		if status, _ := n.call("user a", "GET /responses/"+one, ""); status != http.StatusInternalServerError {
+		if status, _ := n.call(alice, "GET /responses/"+one, ""); status != http.StatusInternalServerError {
 			t.Errorf("the text of another response is a %d", status)
 		}
-		_, _, err := n.Begin(t.Context(), "user a", n.options, []byte(`{"model":"m","input":"x","previous_response_id":"`+one+`"}`))
+		_, _, err := n.Begin(t.Context(), alice, n.options, []byte(`{"model":"m","input":"x","previous_response_id":"`+one+`"}`))
 		if err == nil || errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("it is continued: %v", err)
 		}
