@@ -124,8 +124,14 @@ func (h *Handler) record(w http.ResponseWriter, ask *cascade.Request, k *keeper)
 
 // background begins to work on an answer that the client does not wait for, and tells the client of it. The
 // request and what it took of limits are given back when the answer is over, or here with an error.
-func (h *Handler) background(w http.ResponseWriter, r *http.Request, ask *cascade.Request, k *keeper, kept *gateway.Gateway,
-	admission *keychain.Admission, started time.Time,
+func (h *Handler) background(
+	w http.ResponseWriter,
+	r *http.Request,
+	ask *cascade.Request,
+	k *keeper,
+	kept *gateway.Gateway,
+	admission *keychain.Admission,
+	started time.Time,
 ) error {
 	release := h.app.Acquire()
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), caddy.ReplacerCtxKey, caddy.NewReplacer())
@@ -141,11 +147,18 @@ func (h *Handler) background(w http.ResponseWriter, r *http.Request, ask *cascad
 		ask.Release()
 		release()
 	}
-	object, err := k.service.Start(ctx, k.turn, ask.Hub.Model, ask.Hub.Answer.Echo, func(ctx context.Context, w http.ResponseWriter) error {
-		result, err := engine.Answer(ctx, w, ask)
-		used = account(behind, ask, kept, result, nil, started)
-		return err
-	}, done)
+	object, err := k.service.Start(
+		ctx,
+		k.turn,
+		ask.Hub.Model,
+		ask.Hub.Answer.Echo,
+		func(ctx context.Context, w http.ResponseWriter) error {
+			result, err := engine.Answer(ctx, w, ask)
+			used = account(behind, ask, kept, result, nil, started)
+			return err
+		},
+		done,
+	)
 	if err != nil {
 		done()
 		return statusError(gateway.Unavailable(err))
@@ -181,7 +194,9 @@ func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.
 		defer lease.Give()
 		text = read
 	}
-	return statusError(gateway.Unavailable(kept.Stored.Serve(w, r, e, stored.Owner(identity.UserID, identity.TeamID), h.stored, text)))
+	return statusError(
+		gateway.Unavailable(kept.Stored.Serve(w, r, e, stored.Owner(identity.UserID, identity.TeamID), h.stored, text)),
+	)
 }
 
 // notStored refuses what is about something stored where nothing is.

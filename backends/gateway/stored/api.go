@@ -101,7 +101,14 @@ func (r *route) match(parts []string) (id, item string, ok bool) {
 func (e *Endpoint) Reads() bool { return e.route.reads }
 
 // Serve answers a request of an owner. Its errors are *apierror.Error and those of the database.
-func (s *Service) Serve(w http.ResponseWriter, r *http.Request, e *Endpoint, owner string, o *Options, body []byte) error {
+func (s *Service) Serve(
+	w http.ResponseWriter,
+	r *http.Request,
+	e *Endpoint,
+	owner string,
+	o *Options,
+	body []byte,
+) error {
 	c := &call{service: s, options: o, owner: owner, id: e.id, item: e.item, query: r.URL.Query(), body: body, w: w}
 	if len(body) > 0 {
 		if scan := jsontext.NewScanner(body); scan.Kind() != jsontext.Object || scan.Skip() != nil || scan.End() != nil {

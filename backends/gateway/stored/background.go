@@ -190,7 +190,11 @@ func (s *Service) work(r *run, answer func(ctx context.Context, w http.ResponseW
 func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.ResponseWriter) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.turn.service.logger.Error("an answer in the background panicked", zap.Any("panic", v), zap.ByteString("stack", debug.Stack()))
+			r.turn.service.logger.Error(
+				"an answer in the background panicked",
+				zap.Any("panic", v),
+				zap.ByteString("stack", debug.Stack()),
+			)
 			err = errBroken
 		}
 	}()
@@ -283,7 +287,9 @@ func (r *run) conclude() {
 // skeleton returns the object of a response that nobody has begun to work on.
 func skeleton(model string, created int64, echo []hub.Param) []byte {
 	object := append([]byte(`{"id":"","object":"response","created_at":`), strconv.FormatInt(created, 10)...)
-	object = append(object, `,"status":"queued","background":true,"completed_at":null,"error":null,"incomplete_details":null,"model":`...)
+	object = append(
+		object,
+		`,"status":"queued","background":true,"completed_at":null,"error":null,"incomplete_details":null,"model":`...)
 	object = jsontext.AppendQuoted(object, model)
 	for _, p := range echo {
 		object = append(append(append(object, `,"`...), p.Name...), `":`...)

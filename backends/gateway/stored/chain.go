@@ -25,12 +25,18 @@ func (e *chainError) told(id string) error {
 	told.Code = "previous_response_not_found"
 	switch {
 	case e.missing:
-		told.Message = fmt.Sprintf("no response %s is stored here for this key: it was deleted, its time is over, or it was not stored; send the full input instead", hub.Shown(id))
+		told.Message = fmt.Sprintf(
+			"no response %s is stored here for this key: it was deleted, its time is over, or it was not stored; send the full input instead",
+			hub.Shown(id),
+		)
 	case e.unfinished != "":
 		told.Code = "invalid_value"
 		told.Message = fmt.Sprintf("the response %s is %s and cannot be continued", hub.Shown(id), e.unfinished)
 	default:
-		told.Message = fmt.Sprintf("a response before %s in its chain was deleted: send the full input instead", hub.Shown(id))
+		told.Message = fmt.Sprintf(
+			"a response before %s in its chain was deleted: send the full input instead",
+			hub.Shown(id),
+		)
 	}
 	return told
 }
@@ -66,8 +72,16 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	}
 	var found []link
 	err = s.read(ctx, func(c store.Conn) (err error) {
-		found, err = store.List(c, scanLink, walk+`SELECT r.id, r.depth, r.size, r.status FROM gateway_responses AS r JOIN chain ON r.id = chain.id
-			WHERE r.expires_at > ? ORDER BY r.depth`, id, owner, owner, schema.Micros(s.now()))
+		found, err = store.List(
+			c,
+			scanLink,
+			walk+`SELECT r.id, r.depth, r.size, r.status FROM gateway_responses AS r JOIN chain ON r.id = chain.id
+			WHERE r.expires_at > ? ORDER BY r.depth`,
+			id,
+			owner,
+			owner,
+			schema.Micros(s.now()),
+		)
 		return err
 	})
 	if err != nil {
@@ -140,7 +154,10 @@ func (s *Service) responsesWith(ctx context.Context, owner string, ids []string)
 	err = batches(rows, func(part []any, marks string) error {
 		var found []response
 		err := s.read(ctx, func(c store.Conn) (err error) {
-			found, err = store.List(c, scanResponse, selectResponses+`id IN (SELECT response FROM gateway_response_items WHERE id IN (`+marks+`)) AND expires_at > ?`,
+			found, err = store.List(
+				c,
+				scanResponse,
+				selectResponses+`id IN (SELECT response FROM gateway_response_items WHERE id IN (`+marks+`)) AND expires_at > ?`,
 				append(part, schema.Micros(s.now()))...)
 			return err
 		})

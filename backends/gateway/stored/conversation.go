@@ -25,7 +25,13 @@ type conversation struct {
 }
 
 func conversationFull(id string, items int) error {
-	e := apierror.New(http.StatusBadRequest, "conversation_full", "the conversation %s would have more than %d items: delete some, or begin a new one", hub.Shown(id), items)
+	e := apierror.New(
+		http.StatusBadRequest,
+		"conversation_full",
+		"the conversation %s would have more than %d items: delete some, or begin a new one",
+		hub.Shown(id),
+		items,
+	)
 	e.NoRetry = true
 	return e.With("conversation")
 }
@@ -57,7 +63,13 @@ func checkMetadata(v gjson.Result) (json.RawMessage, error) {
 }
 
 // createConversation makes a conversation with some items.
-func (s *Service) createConversation(ctx context.Context, owner string, o *Options, metadata json.RawMessage, items []json.RawMessage) (*conversation, error) {
+func (s *Service) createConversation(
+	ctx context.Context,
+	owner string,
+	o *Options,
+	metadata json.RawMessage,
+	items []json.RawMessage,
+) (*conversation, error) {
 	now := s.now()
 	v := &conversation{ID: wire.NewID("conv_"), Object: "conversation", CreatedAt: now.Unix(), Metadata: metadata}
 	sealed, err := s.seal(ctx, tableConversations, v.ID, metadata)
@@ -70,8 +82,14 @@ func (s *Service) createConversation(ctx context.Context, owner string, o *Optio
 	}
 	expires := s.expires(o)
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		if _, err := c.Exec(`INSERT INTO gateway_conversations (id, owner, sealed, places, created_at, expires_at) VALUES (?, ?, ?, 0, ?, ?)`,
-			v.ID, owner, sealed, schema.Micros(now), expires); err != nil {
+		if _, err := c.Exec(
+			`INSERT INTO gateway_conversations (id, owner, sealed, places, created_at, expires_at) VALUES (?, ?, ?, 0, ?, ?)`,
+			v.ID,
+			owner,
+			sealed,
+			schema.Micros(now),
+			expires,
+		); err != nil {
 			return err
 		}
 		return s.appendItems(c, owner, v.ID, added, expires)
@@ -107,13 +125,24 @@ func (s *Service) describe(ctx context.Context, owner, id string, o *Options, me
 	if err != nil {
 		return err
 	}
-	return s.changeConversation(ctx, owner, id, `UPDATE gateway_conversations SET sealed = ?, expires_at = ? WHERE id = ? AND owner = ? AND expires_at > ?`,
-		sealed, s.expires(o))
+	return s.changeConversation(
+		ctx,
+		owner,
+		id,
+		`UPDATE gateway_conversations SET sealed = ?, expires_at = ? WHERE id = ? AND owner = ? AND expires_at > ?`,
+		sealed,
+		s.expires(o),
+	)
 }
 
 // deleteConversation deletes a conversation with its items. Responses that continued it stay.
 func (s *Service) deleteConversation(ctx context.Context, owner, id string) error {
-	return s.changeConversation(ctx, owner, id, `DELETE FROM gateway_conversations WHERE id = ? AND owner = ? AND expires_at > ?`)
+	return s.changeConversation(
+		ctx,
+		owner,
+		id,
+		`DELETE FROM gateway_conversations WHERE id = ? AND owner = ? AND expires_at > ?`,
+	)
 }
 
 // changeConversation runs a statement whose last arguments say which conversation; it is a 404 where it

@@ -46,7 +46,11 @@ func (s *Service) sealItems(ctx context.Context, conversation string, items []js
 }
 
 // itemsThere returns which ids of items a conversation has already.
-func (s *Service) itemsThere(ctx context.Context, conversation string, items []json.RawMessage) (map[string]bool, error) {
+func (s *Service) itemsThere(
+	ctx context.Context,
+	conversation string,
+	items []json.RawMessage,
+) (map[string]bool, error) {
 	there := make(map[string]bool, len(items))
 	var rows []string
 	for _, item := range items {
@@ -72,7 +76,13 @@ func (s *Service) appendItems(c store.Conn, owner, conversation string, items []
 		return nil
 	}
 	var places int64
-	err := c.Row(`SELECT places FROM gateway_conversations WHERE id = ? AND owner = ?`+c.Lock(), conversation, owner).Scan(&places)
+	err := c.Row(
+		`SELECT places FROM gateway_conversations WHERE id = ? AND owner = ?`+c.Lock(),
+		conversation,
+		owner,
+	).Scan(
+		&places,
+	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -81,18 +91,34 @@ func (s *Service) appendItems(c store.Conn, owner, conversation string, items []
 	}
 	for i := range items {
 		places++
-		if _, err := c.Exec(`INSERT INTO gateway_conversation_items (id, conversation, place, sealed, size) VALUES (?, ?, ?, ?, ?)
+		if _, err := c.Exec(
+			`INSERT INTO gateway_conversation_items (id, conversation, place, sealed, size) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET place = excluded.place, sealed = excluded.sealed, size = excluded.size`,
-			itemRow(conversation, items[i].id), conversation, places, items[i].sealed, items[i].size); err != nil {
+			itemRow(conversation, items[i].id),
+			conversation,
+			places,
+			items[i].sealed,
+			items[i].size,
+		); err != nil {
 			return err
 		}
 	}
-	_, err = c.Exec(`UPDATE gateway_conversations SET places = ?, expires_at = ? WHERE id = ?`, places, expires, conversation)
+	_, err = c.Exec(
+		`UPDATE gateway_conversations SET places = ?, expires_at = ? WHERE id = ?`,
+		places,
+		expires,
+		conversation,
+	)
 	return err
 }
 
 // addItems adds a client's items to a conversation and returns them.
-func (s *Service) addItems(ctx context.Context, owner, id string, o *Options, items []json.RawMessage) ([]listed, error) {
+func (s *Service) addItems(
+	ctx context.Context,
+	owner, id string,
+	o *Options,
+	items []json.RawMessage,
+) ([]listed, error) {
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
@@ -103,7 +129,12 @@ func (s *Service) addItems(ctx context.Context, owner, id string, o *Options, it
 	full := false
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		var there int
-		if err := c.Row(`SELECT count(*) FROM gateway_conversation_items WHERE conversation = ?`, id).Scan(&there); err != nil {
+		if err := c.Row(
+			`SELECT count(*) FROM gateway_conversation_items WHERE conversation = ?`,
+			id,
+		).Scan(
+			&there,
+		); err != nil {
 			return err
 		}
 		if full = there+len(added) > o.Items; full {
@@ -150,7 +181,12 @@ func (s *Service) conversationItems(ctx context.Context, owner, id string) ([]li
 	var rows []sealedItem
 	err := s.read(ctx, func(c store.Conn) (err error) {
 		var size int64
-		if err := c.Row(`SELECT coalesce(sum(size), 0) FROM gateway_conversation_items WHERE conversation = ?`, id).Scan(&size); err != nil {
+		if err := c.Row(
+			`SELECT coalesce(sum(size), 0) FROM gateway_conversation_items WHERE conversation = ?`,
+			id,
+		).Scan(
+			&size,
+		); err != nil {
 			return err
 		}
 		if size > maxHistory {
@@ -179,7 +215,13 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 		if p.after != "" {
 			err = sql.ErrNoRows
 			if storable(p.after) {
-				err = c.Row(`SELECT place FROM gateway_conversation_items WHERE id = ? AND conversation = ?`, itemRow(id, p.after), id).Scan(&at)
+				err = c.Row(
+					`SELECT place FROM gateway_conversation_items WHERE id = ? AND conversation = ?`,
+					itemRow(id, p.after),
+					id,
+				).Scan(
+					&at,
+				)
 			}
 			if errors.Is(err, sql.ErrNoRows) {
 				return invalid("after", "names no item of the conversation: %s", hub.Shown(p.after))
@@ -188,7 +230,14 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 				return err
 			}
 		}
-		rows, err = store.List(c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, at, p.limit+1)
+		rows, err = store.List(
+			c,
+			scanItem,
+			selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`,
+			id,
+			at,
+			p.limit+1,
+		)
 		return err
 	})
 	if err != nil {

@@ -113,7 +113,14 @@ func (b *eventBatch) insert(c store.Conn) error {
 	if b == nil {
 		return nil
 	}
-	_, err := c.Exec(`INSERT INTO gateway_response_events (id, response, last, sealed, expires_at) VALUES (?, ?, ?, ?, ?)`, b.row, b.response, b.last, b.sealed, b.expires)
+	_, err := c.Exec(
+		`INSERT INTO gateway_response_events (id, response, last, sealed, expires_at) VALUES (?, ?, ?, ?, ?)`,
+		b.row,
+		b.response,
+		b.last,
+		b.sealed,
+		b.expires,
+	)
 	return err
 }
 
@@ -162,7 +169,13 @@ func (l *eventLog) flush(ctx context.Context, t *Turn) error {
 	}
 	err = t.service.db.Write(ctx, func(c store.Conn) error {
 		var one int
-		if err := c.Row(`SELECT 1 FROM gateway_responses WHERE id = ? AND runner = ?`+c.Keep(), t.ID, t.service.node).Scan(&one); err != nil {
+		if err := c.Row(
+			`SELECT 1 FROM gateway_responses WHERE id = ? AND runner = ?`+c.Keep(),
+			t.ID,
+			t.service.node,
+		).Scan(
+			&one,
+		); err != nil {
 			return err
 		}
 		return b.insert(c)

@@ -31,7 +31,15 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 	if !r.events {
 		return invalid("stream", "is for responses that were made with background and stream: %s was not", hub.Shown(id))
 	}
-	f := &follower{service: s, w: w, rc: http.NewResponseController(w), owner: owner, id: id, after: after, wrote: time.Now()}
+	f := &follower{
+		service: s,
+		w:       w,
+		rc:      http.NewResponseController(w),
+		owner:   owner,
+		id:      id,
+		after:   after,
+		wrote:   time.Now(),
+	}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
@@ -119,8 +127,14 @@ func (f *follower) look(ctx context.Context) (done bool, err error) {
 
 func (f *follower) rows(ctx context.Context) (rows []eventBatch, err error) {
 	err = f.service.read(ctx, func(c store.Conn) error {
-		rows, err = store.List(c, func(row store.Row) (b eventBatch, err error) { return b, row.Scan(&b.row, &b.last, &b.sealed) },
-			`SELECT id, last, sealed FROM gateway_response_events WHERE response = ? AND last > ? ORDER BY last LIMIT ?`, f.id, f.after, followRows)
+		rows, err = store.List(
+			c,
+			func(row store.Row) (b eventBatch, err error) { return b, row.Scan(&b.row, &b.last, &b.sealed) },
+			`SELECT id, last, sealed FROM gateway_response_events WHERE response = ? AND last > ? ORDER BY last LIMIT ?`,
+			f.id,
+			f.after,
+			followRows,
+		)
 		return err
 	})
 	return rows, err

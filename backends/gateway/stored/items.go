@@ -244,13 +244,25 @@ func invalid(param, format string, args ...any) *apierror.Error {
 }
 
 func tooLarge(what string, size int64) *apierror.Error {
-	e := apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "%s is larger than the %d bytes that can be of one", what, size)
+	e := apierror.New(
+		http.StatusRequestEntityTooLarge,
+		"request_too_large",
+		"%s is larger than the %d bytes that can be of one",
+		what,
+		size,
+	)
 	e.NoRetry = true
 	return e
 }
 
 func notFound(what, id string) *apierror.Error {
-	e := apierror.New(http.StatusNotFound, "not_found", "there is no %s %s: it was deleted, its time is over, or it is not yours", what, hub.Shown(id))
+	e := apierror.New(
+		http.StatusNotFound,
+		"not_found",
+		"there is no %s %s: it was deleted, its time is over, or it is not yours",
+		what,
+		hub.Shown(id),
+	)
 	e.NoRetry = true
 	return e
 }

@@ -26,8 +26,12 @@ func (r *run) begin() error {
 	defer cancel()
 	var n int64
 	err := s.db.Write(ctx, func(c store.Conn) (err error) {
-		n, err = c.Exec(`UPDATE gateway_responses SET status = 'in_progress', leased_until = ? WHERE id = ? AND runner = ? AND status = 'queued'`,
-			s.leasedUntil(), t.ID, s.node)
+		n, err = c.Exec(
+			`UPDATE gateway_responses SET status = 'in_progress', leased_until = ? WHERE id = ? AND runner = ? AND status = 'queued'`,
+			s.leasedUntil(),
+			t.ID,
+			s.node,
+		)
 		return err
 	})
 	if err == nil && n == 0 {

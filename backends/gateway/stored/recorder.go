@@ -179,7 +179,11 @@ func (t *Turn) store(ctx context.Context, object []byte, last *lastEvent) error 
 		defer t.log.hold()()
 		if last != nil {
 			var err error
-			if events, err = t.log.seal(ctx, t, t.log.numbered(last.name, replaceAt(last.data, last.object, object))); err != nil {
+			if events, err = t.log.seal(
+				ctx,
+				t,
+				t.log.numbered(last.name, replaceAt(last.data, last.object, object)),
+			); err != nil {
 				return err
 			}
 		}

@@ -99,7 +99,10 @@ func (q *request) member(name string, kind jsontext.Kind, value []byte, item *js
 func (q *request) check() error {
 	switch {
 	case q.previous != "" && q.conversation != "":
-		return invalid("previous_response_id", "and conversation exclude each other: a conversation has all that came earlier")
+		return invalid(
+			"previous_response_id",
+			"and conversation exclude each other: a conversation has all that came earlier",
+		)
 	case q.background && !q.store:
 		return invalid("background", "needs store: the answer could not be fetched else")
 	}
@@ -178,8 +181,18 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 		return nil, nil, err
 	}
 	t := &Turn{
-		ID: newResponseID(), Background: q.background, Stream: q.stream, service: s, options: o, owner: owner, stores: q.store,
-		previous: q.previous, depth: 1, conversation: q.conversation, created: s.now().Unix(), kept: make(map[string]json.RawMessage),
+		ID:           newResponseID(),
+		Background:   q.background,
+		Stream:       q.stream,
+		service:      s,
+		options:      o,
+		owner:        owner,
+		stores:       q.store,
+		previous:     q.previous,
+		depth:        1,
+		conversation: q.conversation,
+		created:      s.now().Unix(),
+		kept:         make(map[string]json.RawMessage),
 	}
 	var history []json.RawMessage
 	switch {
@@ -192,7 +205,11 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 		return nil, nil, err
 	}
 	if size := sizeOf(history); size > 0 && size+int64(len(body)) > maxHistory {
-		e := apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "the request is larger than 32 MB with what it continues: begin anew")
+		e := apierror.New(
+			http.StatusRequestEntityTooLarge,
+			"request_too_large",
+			"the request is larger than 32 MB with what it continues: begin anew",
+		)
 		e.NoRetry = true
 		return nil, nil, e
 	}
@@ -219,7 +236,12 @@ func (t *Turn) chain(ctx context.Context) (history []json.RawMessage, err error)
 	}
 	t.depth = len(links) + 1
 	if t.stores && t.depth > t.options.Depth {
-		return nil, invalid("previous_response_id", "%s ends a chain of %d responses, and there can be no longer one: begin anew", hub.Shown(t.previous), len(links))
+		return nil, invalid(
+			"previous_response_id",
+			"%s ends a chain of %d responses, and there can be no longer one: begin anew",
+			hub.Shown(t.previous),
+			len(links),
+		)
 	}
 	soon := t.service.now().Add(t.options.Retention - renewAfter(t.options.Retention))
 	for i := range links {

@@ -67,7 +67,9 @@ func (s *Service) find(ctx context.Context, owner, id string) (*response, error)
 	}
 	var r response
 	err := s.read(ctx, func(c store.Conn) (err error) {
-		r, err = scanResponse(c.Row(selectResponses+`id = ? AND owner = ? AND expires_at > ?`, id, owner, schema.Micros(s.now())))
+		r, err = scanResponse(
+			c.Row(selectResponses+`id = ? AND owner = ? AND expires_at > ?`, id, owner, schema.Micros(s.now())),
+		)
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -87,7 +89,13 @@ func (r *response) object() []byte {
 	}
 	members := []member{{"status", `"` + r.status + `"`}}
 	if r.status == statusFailed { // nobody could say so in the sealed text
-		members = append(members, member{"error", failure("server_error", "the process that worked on this response ended before it was done: ask again")})
+		members = append(
+			members,
+			member{
+				"error",
+				failure("server_error", "the process that worked on this response ended before it was done: ask again"),
+			},
+		)
 	}
 	return setMembers(object, members)
 }
@@ -130,7 +138,12 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	}
 	var n int64
 	err := s.db.Write(ctx, func(c store.Conn) (err error) {
-		n, err = c.Exec(`DELETE FROM gateway_responses WHERE id = ? AND owner = ? AND expires_at > ?`, id, owner, schema.Micros(s.now()))
+		n, err = c.Exec(
+			`DELETE FROM gateway_responses WHERE id = ? AND owner = ? AND expires_at > ?`,
+			id,
+			owner,
+			schema.Micros(s.now()),
+		)
 		return err
 	})
 	if err != nil {
@@ -203,8 +216,16 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 	expires := s.expires(t.options)
 	return s.db.Write(ctx, func(c store.Conn) error {
 		if t.Background {
-			n, err := c.Exec(`UPDATE gateway_responses SET status = ?, sealed = ?, size = ?, expires_at = ?, runner = '', leased_until = 0
-				WHERE id = ? AND runner = ?`, status, sealed, len(text), expires, t.ID, s.node)
+			n, err := c.Exec(
+				`UPDATE gateway_responses SET status = ?, sealed = ?, size = ?, expires_at = ?, runner = '', leased_until = 0
+				WHERE id = ? AND runner = ?`,
+				status,
+				sealed,
+				len(text),
+				expires,
+				t.ID,
+				s.node,
+			)
 			if err != nil {
 				return err
 			}
@@ -221,8 +242,14 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 			return err
 		}
 		if t.renews {
-			if _, err := c.Exec(walk+`UPDATE gateway_responses SET expires_at = ? WHERE expires_at < ? AND id IN (SELECT id FROM chain)`,
-				t.previous, t.owner, t.owner, expires, expires); err != nil {
+			if _, err := c.Exec(
+				walk+`UPDATE gateway_responses SET expires_at = ? WHERE expires_at < ? AND id IN (SELECT id FROM chain)`,
+				t.previous,
+				t.owner,
+				t.owner,
+				expires,
+				expires,
+			); err != nil {
 				return err
 			}
 		}
@@ -232,9 +259,23 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 
 // insert makes the row of the response.
 func (t *Turn) insert(c store.Conn, status, sealed string, size int, expires int64, runner string, leased int64) error {
-	_, err := c.Exec(`INSERT INTO gateway_responses (id, owner, previous, depth, status, background, events, runner, leased_until, sealed, size, created_at, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.ID, t.owner, schema.Nullable(t.previous), t.depth, status, schema.Flag(t.Background),
-		schema.Flag(t.log != nil), runner, leased, sealed, size, schema.Micros(t.service.now()), expires)
+	_, err := c.Exec(
+		`INSERT INTO gateway_responses (id, owner, previous, depth, status, background, events, runner, leased_until, sealed, size, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		t.ID,
+		t.owner,
+		schema.Nullable(t.previous),
+		t.depth,
+		status,
+		schema.Flag(t.Background),
+		schema.Flag(t.log != nil),
+		runner,
+		leased,
+		sealed,
+		size,
+		schema.Micros(t.service.now()),
+		expires,
+	)
 	return err
 }
 
@@ -255,8 +296,11 @@ func (t *Turn) hidden(object []byte) map[string]json.RawMessage {
 func (t *Turn) indexItems(c store.Conn, object []byte) (err error) {
 	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {
 		if id := item.Get("id").Str; storable(id) {
-			_, err = c.Exec(`INSERT INTO gateway_response_items (id, response) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET response = excluded.response`,
-				t.owner+"/"+id, t.ID)
+			_, err = c.Exec(
+				`INSERT INTO gateway_response_items (id, response) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET response = excluded.response`,
+				t.owner+"/"+id,
+				t.ID,
+			)
 		}
 		return err == nil
 	})

@@ -87,8 +87,22 @@ type Service struct {
 
 // New makes a service. It does nothing before it is asked. observe is told of its jobs; see
 // jobs.Options. Close it.
-func New(db *store.DB, ring keyring.Keyring, logger *zap.Logger, observe func(job, outcome string, done int), now func() time.Time) *Service {
-	return &Service{db: db, ring: ring, logger: logger, observe: observe, now: now, node: rand.Text(), runs: make(map[string]*run)}
+func New(
+	db *store.DB,
+	ring keyring.Keyring,
+	logger *zap.Logger,
+	observe func(job, outcome string, done int),
+	now func() time.Time,
+) *Service {
+	return &Service{
+		db:      db,
+		ring:    ring,
+		logger:  logger,
+		observe: observe,
+		now:     now,
+		node:    rand.Text(),
+		runs:    make(map[string]*run),
+	}
 }
 
 // Watch begins to say that this process works on what it does, and to give up what others no longer
@@ -168,7 +182,10 @@ func (s *Service) open(ctx context.Context, table, id, sealed string) ([]byte, e
 	if errors.Is(err, keyring.ErrOpen) {
 		s.logger.Error("stored text cannot be opened; check the keyring", zap.String("table", table), zap.String("id", id))
 		return nil, &apierror.Error{
-			Status: http.StatusInternalServerError, Code: "server_error", Message: id + " is stored but cannot be opened: tell the operator of this gateway", Cause: err,
+			Status:  http.StatusInternalServerError,
+			Code:    "server_error",
+			Message: id + " is stored but cannot be opened: tell the operator of this gateway",
+			Cause:   err,
 		}
 	}
 	return text, err
@@ -204,5 +221,8 @@ func ExpiredEvents(now time.Time, limit int) (statement string, args []any) {
 
 func expired(table string, now time.Time, limit int) (statement string, args []any) {
 	return `DELETE FROM ` + table + ` WHERE id IN (SELECT id FROM ` + table + ` WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
-		[]any{schema.Micros(now), limit}
+		[]any{
+			schema.Micros(now),
+			limit,
+		}
 }
