@@ -84,12 +84,17 @@ func setMembers(object []byte, members []member) []byte {
 		}
 		return err
 	})
-	if err != nil || last < 0 {
+	if err != nil {
 		return object
+	}
+	before := ","
+	if last < 0 { // it was empty
+		last, before = bytes.IndexByte(object, '{')+1, ""
 	}
 	for i := range members {
 		if !set[i] {
-			edits.Replace(last, last, `,"`+members[i].name+`":`+members[i].value)
+			edits.Replace(last, last, before+`"`+members[i].name+`":`+members[i].value)
+			before = ","
 		}
 	}
 	return edits.Apply(make([]byte, 0, len(object)+512), object)

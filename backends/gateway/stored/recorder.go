@@ -61,18 +61,17 @@ func (r *Recorder) Write(p []byte) (int, error) {
 		r.buffer = append(r.buffer, p...)
 		return len(p), nil
 	}
+	from := max(len(r.buffer)-1, 0) // no event ends before
 	r.buffer = append(r.buffer, p...)
 	r.out = r.out[:0]
 	rest := r.buffer
-	for {
-		end := indexFrame(rest)
-		if end == 0 {
-			break
-		}
-		r.out = r.frame(r.out, rest[:end])
-		rest = rest[end:]
+	for end := indexFrame(rest[from:]); end > 0; end = indexFrame(rest) {
+		r.out = r.frame(r.out, rest[:from+end])
+		rest, from = rest[from+end:], 0
 	}
-	r.buffer = append(r.buffer[:0], rest...)
+	if len(rest) < len(r.buffer) {
+		r.buffer = append(r.buffer[:0], rest...)
+	}
 	if len(r.out) == 0 {
 		return len(p), nil
 	}
