@@ -44,14 +44,19 @@ var (
 	errThinking     = errors.New("no content in time, only thinking")
 )
 
-// attempt sends the request to one candidate, and once more if its connection dies
-// unanswered; fixed are the parameters that it has refused just now. nil: it
-// has answered, and the client has got the answer, or has left behind the commit
-// point.
+// attempt sends the request to one candidate, and once more if its connection dies unanswered or it
+// refuses a token that was kept. fixed are the parameters that it has refused just now. It returns nil
+// when the candidate has answered and the client has got the answer, or has left behind the commit point.
 func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string) *failure {
 	f := r.once(c, key, fixed, false)
-	if f != nil && f.class == lost && !r.spentAttempts() {
+	switch {
+	case f == nil || r.spentAttempts():
+	case f.class == lost:
 		f = r.once(c, key, fixed, true)
+	case f.status == http.StatusUnauthorized && r.Memory.Tokens.Forget(c.Provider, key.Secret):
+		if f = r.once(c, key, fixed, false); f == nil {
+			r.Memory.Health.reopen(providerScope(c), key.ID, c.Model.ID)
+		}
 	}
 	return f
 }
@@ -180,7 +185,7 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	defer resp.Body.Close()
 	encoding := unpack(resp)
 	if resp.StatusCode != http.StatusOK {
-		return r.refused(ctx, resp, x, c.Model.ID)
+		return r.refused(ctx, resp, x, c)
 	}
 	if encoding != "" {
 		return &failure{
@@ -191,6 +196,9 @@ func (r *run) send(ctx context.Context, cancel context.CancelCauseFunc, timer *t
 	r.cooldownInAdvance(c, key, resp.Header)
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	media = strings.ToLower(strings.TrimSpace(media))
+	if media == wire.EventStreamType {
+		resp.Body = wire.NewEventStream(resp.Body)
+	}
 	switch {
 	case media == "text/html":
 		return &failure{class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page", reason: ReasonErrors}
@@ -259,7 +267,7 @@ func (r *run) request(ctx context.Context, c *keychain.Candidate, key *keychain.
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: x.open(), ContentLength: x.size(), GetBody: unprocessed,
 	}).WithContext(ctx)
-	return request, nil
+	return request, credentials.Sign(request, c.Provider, key.Secret, x.open, r.Now())
 }
 
 // header makes the header of a request to a candidate. Errors are those of credentials.
@@ -366,7 +374,7 @@ func unreachable(err error) bool {
 }
 
 // refused judges an answer whose status is not 200.
-func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, model string) *failure {
+func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, c *keychain.Candidate) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
 		return r.broken(ctx, err)
@@ -382,7 +390,8 @@ func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, mod
 	if f.fix == fixToolsClash && x.format != formats.Chat() {
 		f.fix = "reasoning_effort" // there is no other wire to try
 	}
-	if x.format != formats.Chat() && (f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed) && !aboutModel(e, model) {
+	missing := f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed
+	if missing && x.format != formats.Chat() && !c.Provider.NoChat && !aboutModel(e, c.Model.ID) {
 		f.class, f.fix, f.unknown = fixable, fixFormat, true
 	}
 	return f

@@ -208,7 +208,8 @@ func badRequest(f *failure, code, said string, has func(string) bool) {
 	case spent(code, said): // some say it of an account without money
 		f.class = noCredit
 	case contains(code, "model_not_found", "model_not_available", "invalid_model", "model_decommissioned", "model_not_supported") ||
-		(contains(said, "model") && contains(said, "does not exist", "not found", "decommissioned", "is not available", "not supported anymore", "unknown model", "invalid model")):
+		(contains(said, "model") && contains(said, "does not exist", "not found", "decommissioned", "is not available", "not supported anymore", "unknown model", "invalid model",
+			"model identifier is invalid", "on-demand throughput")):
 		f.class, f.reason = badEntry, ReasonUnknown
 	case contains(code, "content_policy", "content_filter", "moderation", "safety") || contains(said, "content management policy", "content policy", "flagged by"):
 		f.class = policy

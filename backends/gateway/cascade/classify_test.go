@@ -79,6 +79,8 @@ func TestClassify(t *testing.T) {
 		{"404", 404, nil, `{}`, want{class: badEntry, reason: ReasonUnknown, code: "not_found"}},
 		{"410", 410, nil, `{}`, want{class: badEntry, reason: ReasonUnknown, code: "gone"}},
 		{"400, no model", 400, nil, `{"error":{"message":"m","code":"model_not_found"}}`, want{class: badEntry, reason: ReasonUnknown, code: "model_not_found"}},
+		{"400, no model of Bedrock", 400, nil, `{"message":"The provided model identifier is invalid."}`, want{class: badEntry, reason: ReasonUnknown, code: "bad_request"}},
+		{"400, too long for Bedrock", 400, nil, `{"message":"Input is too long for requested model."}`, want{class: tooLong, code: "bad_request"}},
 		{"400, retired", 400, nil, `{"error":{"message":"The model x has been decommissioned"}}`, want{class: badEntry, reason: ReasonUnknown, code: "bad_request"}},
 		{"422, invalid model", 422, nil, `{"message":"Invalid model: x","type":"invalid_model"}`, want{class: badEntry, reason: ReasonUnknown, code: "invalid_model"}},
 

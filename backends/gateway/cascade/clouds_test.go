@@ -1,6 +1,7 @@
 package cascade
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"io"
@@ -14,10 +15,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -73,6 +76,14 @@ event: message_stop
 data: {"type":"message_stop"}
 
 `), nil
+	case strings.HasSuffix(r.URL.Path, "/converse"):
+		return respond(200, "application/json", `{"output":{"message":{"role":"assistant","content":[{"text":"from the cloud"}]}},"stopReason":"end_turn",`+
+			`"usage":{"inputTokens":3,"outputTokens":4,"totalTokens":7},"metrics":{"latencyMs":9}}`), nil
+	case strings.HasSuffix(r.URL.Path, "/converse-stream"):
+		return respond(200, wire.EventStreamType, frames(
+			"messageStart", `{"p":"abc","role":"assistant"}`, "contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"from the cloud"},"p":"a"}`,
+			"contentBlockStop", `{"contentBlockIndex":0}`, "messageStop", `{"stopReason":"end_turn"}`, "metadata", `{"usage":{"inputTokens":3,"outputTokens":4,"totalTokens":7}}`,
+		)), nil
 	case strings.Contains(r.URL.Path, "anthropic"):
 		return respond(200, "application/json", `{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"from the cloud"}],`+
 			`"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":4}}`), nil
@@ -113,7 +124,22 @@ func newCloudRig(t *testing.T, provider, like, key string, params map[string]str
 	return r, c
 }
 
+// frames encodes events, given as names and payloads, as a stream of Bedrock.
+func frames(events ...string) string {
+	var out bytes.Buffer
+	encoder := eventstream.NewEncoder()
+	for i := 0; i+1 < len(events); i += 2 {
+		message := eventstream.Message{Payload: []byte(events[i+1])}
+		message.Headers.Set(":event-type", eventstream.StringValue(events[i]))
+		message.Headers.Set(":content-type", eventstream.StringValue("application/json"))
+		message.Headers.Set(":message-type", eventstream.StringValue("event"))
+		_ = encoder.Encode(&out, message) // a buffer takes all
+	}
+	return out.String()
+}
+
 const (
+	awsKey   = `{"access_key_id":"AKIDEXAMPLE","secret_access_key":"the-aws-secret","session_token":"the-session"}`
 	entraKey = `{"tenant_id":"11111111-2222-3333-4444-555555555555","client_id":"app","client_secret":"the-secret"}`
 	tools    = `"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
 )
@@ -134,6 +160,9 @@ func TestCloudRequests(t *testing.T) {
 		{"vertex-claude", "vertex-claude", "anthropic/claude-sonnet-5-5", "ya29.token", map[string]string{"project": "acme", "location": "europe-west1"}, false},
 		{"vertex-claude-stream", "vertex-claude", "anthropic/claude-sonnet-5-5", "ya29.token", map[string]string{"project": "acme", "location": "europe-west1"}, true},
 		{"bedrock", "bedrock", "groq/openai/gpt-oss-120b", "bedrock-key-1", map[string]string{"region": "eu-central-1"}, false},
+		{"bedrock-signed", "bedrock", "groq/openai/gpt-oss-120b", awsKey, map[string]string{"region": "eu-central-1"}, false},
+		{"bedrock-converse", "bedrock-converse", "anthropic/claude-sonnet-5-5", "bedrock-key-1", map[string]string{"region": "eu-central-1"}, false},
+		{"bedrock-converse-signed", "bedrock-converse", "groq/openai/gpt-oss-120b", awsKey, map[string]string{"region": "eu-central-1"}, true},
 		{"bedrock-claude", "bedrock-claude", "anthropic/claude-sonnet-5-5", "bedrock-key-1", map[string]string{"region": "eu-central-1"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -198,18 +227,53 @@ func TestTokenRefused(t *testing.T) {
 
 // TestCustomWires: a model of the user's own is asked in the format that its server speaks, whatever
 // the client speaks.
+// TestTokenRefusedEarly: a token that the provider refuses before its end is dropped, and the request is
+// sent once more with a new one.
+func TestTokenRefusedEarly(t *testing.T) {
+	t.Parallel()
+	r, c := newCloudRig(t, "azure", "openai/gpt-5.4-mini", entraKey, map[string]string{"resource": "contoso"})
+	r.ask("azure/prod").wants(t, "azure/prod", "from the cloud")
+	tokens, revoked := 0, true
+	c.answer = func(q *http.Request) *http.Response {
+		switch {
+		case q.URL.Host == "login.microsoftonline.com":
+			tokens++
+			revoked = false
+			return nil
+		case revoked:
+			return respond(401, "application/json", `{"error":{"code":"401","message":"the token is revoked"}}`)
+		}
+		return nil
+	}
+	r.ask("azure/prod").wants(t, "azure/prod", "from the cloud")
+	if tokens != 1 {
+		t.Errorf("%d tokens were fetched", tokens)
+	}
+	tokens = 0
+	c.answer = func(q *http.Request) *http.Response {
+		if q.URL.Host == "login.microsoftonline.com" {
+			tokens++
+			return nil
+		}
+		return respond(401, "application/json", `{"error":{"code":"401","message":"no such principal"}}`)
+	}
+	if e := r.ask("azure/prod"); e.raw == nil || tokens != 1 {
+		t.Errorf("%v after %d tokens", e.raw, tokens)
+	}
+}
+
 func TestCustomWires(t *testing.T) {
 	t.Parallel()
-	for wire, want := range map[string][]string{
+	for format, want := range map[string][]string{
 		"messages":  {"POST https://models.example/anthropic/v1/messages\n", "\nX-Api-Key: own-key-1\n", "\nAnthropic-Version: 2023-06-01\n", `"max_tokens":`},
 		"responses": {"POST https://models.example/anthropic/v1/responses\n", "\nAuthorization: Bearer own-key-1\n", `"input":`},
 		"chat":      {"POST https://models.example/anthropic/v1/chat/completions\n", "\nAuthorization: Bearer own-key-1\n", `"messages":`},
 	} {
-		t.Run(wire, func(t *testing.T) {
+		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			r, c := newCloudRig(t, "azure", "openai/gpt-5.4-mini", "azure-key-1", map[string]string{"resource": "contoso"})
 			c.answer = func(*http.Request) *http.Response {
-				switch wire {
+				switch format {
 				case "chat":
 					return respond(200, "application/json", completion("from the server"))
 				case "responses":
@@ -220,9 +284,9 @@ func TestCustomWires(t *testing.T) {
 					`"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":4}}`)
 			}
 			entry, err := people.AddModel(t.Context(), r.account.UserID, keychain.CustomModel{
-				Entry: "own/model", BaseURL: "https://models.example/anthropic/v1", Model: "m", Wire: wire, Tier: catalog.Low, APIKey: "own-key-1",
+				Entry: "own/model", BaseURL: "https://models.example/anthropic/v1", Model: "m", Wire: format, Tier: catalog.Low, APIKey: "own-key-1",
 			})
-			if err != nil || entry.Wire != strings.TrimPrefix(wire, "chat") {
+			if err != nil || entry.Wire != strings.TrimPrefix(format, "chat") {
 				t.Fatalf("added %+v, %v", entry, err)
 			}
 			if r.account, err = people.Account(t.Context(), r.account.UserID); err != nil {

@@ -26,7 +26,7 @@ import (
 // answer to the client.
 type exchange struct {
 	url     string
-	format  formats.Format
+	format  formats.Upstream
 	header  map[string]string
 	dropped []string
 	pass    hub.Pass
@@ -193,7 +193,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 
 // edits reports whether a candidate that is asked in a format gets the client's bytes
 // with changes.
-func (r *run) edits(c *keychain.Candidate, format formats.Format) bool {
+func (r *run) edits(c *keychain.Candidate, format formats.Upstream) bool {
 	return format == r.from && !r.emulates(c)
 }
 
@@ -229,10 +229,10 @@ func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 
 // wire is the format in which a candidate is asked: the client's own where both
 // speak it, else the one that loses least.
-func (r *run) wire(c *keychain.Candidate, s *shape) formats.Format {
+func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
 	p := c.Provider
 	switch {
-	case s.onlyChat, r.emulates(c) && p.PreferWire != catalog.WireMessages:
+	case s.onlyChat, r.emulates(c) && p.PreferWire != catalog.WireMessages && p.PreferWire != catalog.WireConverse:
 		return formats.Chat()
 	case r.from != formats.Chat() && slices.Contains(p.Wires, string(r.from.Facts().Name)):
 		if !p.NativeTools && slices.ContainsFunc(r.req.Hub.Tools, func(t hub.Tool) bool { return t.Kind != hub.ToolFunction || t.Namespace != "" }) {
@@ -243,7 +243,7 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Format {
 	if other := r.toolsWire(c, s); other != nil {
 		return other
 	}
-	if preferred, ok := formats.Of(hub.Format(p.PreferWire)); ok {
+	if preferred, ok := formats.UpstreamOf(hub.Format(p.PreferWire)); ok {
 		return preferred
 	}
 	return formats.Chat()
@@ -252,7 +252,7 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Format {
 // toolsWire is the format for a request with function tools and an effort, where chat
 // completions of the candidate refuse the two together (specification 10). Nil: the request is
 // not one of these, has something that only chat can say, or the provider speaks chat alone.
-func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Format {
+func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Upstream {
 	name := catalog.WireResponses
 	if !s.toolsClash {
 		if name = c.Provider.Shape.ToolsWithEffort; name == "" || !c.Model.Reasoning {

@@ -199,7 +199,7 @@ func (r *run) remoteImage() bool {
 }
 
 // asked is the format in which a candidate would be asked.
-func (r *run) asked(c *keychain.Candidate) formats.Format { return r.wire(c, r.shape(c)) }
+func (r *run) asked(c *keychain.Candidate) formats.Upstream { return r.wire(c, r.shape(c)) }
 
 // unsayable reports whether that format has no words for a need.
 func (r *run) unsayable(c *keychain.Candidate, need wire.Needs) bool {

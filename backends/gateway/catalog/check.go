@@ -29,8 +29,8 @@ var (
 	valuePattern    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
 	modalities = []string{ModalityText, ModalityImage, ModalityFile, ModalityAudio}
-	wires      = []string{WireResponses, WireMessages}
-	auths      = []string{AuthBearer, AuthXAPIKey, AuthAPIKey, AuthEntra, AuthGoogle}
+	wires      = []string{WireResponses, WireMessages, WireConverse}
+	auths      = []string{AuthBearer, AuthXAPIKey, AuthAPIKey, AuthEntra, AuthGoogle, AuthAWS}
 
 	// essential members make the request; a shape that drops them is a mistake.
 	essential = []string{"model", "messages", "stream", FieldMaxTokens, FieldMaxCompletionTokens}
@@ -82,6 +82,9 @@ func checkProvider(p *Provider) error {
 	}
 	if p.PreferWire != WireChat && !slices.Contains(p.Wires, p.PreferWire) {
 		return fmt.Errorf("prefer_wire: %q is not among the wires", clip(p.PreferWire))
+	}
+	if p.NoChat && p.PreferWire == WireChat {
+		return errors.New("prefer_wire: must be set for a provider with no_chat")
 	}
 	for wire, base := range p.WireBaseURLs {
 		if !slices.Contains(p.Wires, wire) {

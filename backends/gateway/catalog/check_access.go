@@ -6,8 +6,11 @@ import (
 	"slices"
 )
 
-// checkTokens checks where keys are exchanged for tokens, where they are.
+// checkTokens checks where keys are exchanged for tokens, and the scope of signatures.
 func checkTokens(p *Provider) error {
+	if signs := p.SigningService != "" && p.SigningRegion != ""; signs != (p.Auth == AuthAWS) {
+		return fmt.Errorf("signing_service, signing_region: are both for the auth %s, and it needs them", AuthAWS)
+	}
 	if p.Auth != AuthEntra && p.Auth != AuthGoogle {
 		if p.TokenURL != "" || p.TokenScope != "" {
 			return fmt.Errorf("token_url: keys of the auth %s are not exchanged for tokens", p.Auth)

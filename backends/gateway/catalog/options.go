@@ -233,6 +233,7 @@ func (p *Provider) fill(name, value string) error {
 	}
 	p.BaseURL = replace(p.BaseURL)
 	p.Shape.PrefillBaseURL = replace(p.Shape.PrefillBaseURL)
+	p.SigningRegion = replace(p.SigningRegion)
 	for wire, base := range p.WireBaseURLs {
 		p.WireBaseURLs[wire] = replace(base)
 	}
@@ -251,6 +252,9 @@ func (p *Provider) fill(name, value string) error {
 func (p *Provider) complete() error {
 	if part := partPattern.FindString(p.BaseURL); part != "" {
 		return fmt.Errorf("base_url: %s is not filled in, set a base URL of your own or the parameter %s", part, strings.Trim(part, "{}"))
+	}
+	if part := partPattern.FindString(p.SigningRegion); part != "" {
+		return fmt.Errorf("signing_region: %s is not filled in, set the parameter %s", part, strings.Trim(part, "{}"))
 	}
 	for _, base := range append(slices.Collect(maps.Values(p.WireBaseURLs)), p.Shape.PrefillBaseURL) {
 		if part := partPattern.FindString(base); part != "" {

@@ -15,14 +15,16 @@ const (
 	AuthAPIKey  = "api-key"   // api-key: <key>
 	AuthEntra   = "entra"     // api-key: <key>, or a token for a key that is an application of Microsoft Entra ID
 	AuthGoogle  = "google"    // a token for a key that is a service account of Google Cloud, or the token itself
+	AuthAWS     = "aws"       // Authorization: Bearer <key>, or a signature by a key that is an access key of AWS
 )
 
-// Wire formats of an upstream. Every provider speaks WireChat; the others are
+// Wire formats of an upstream. Every provider without NoChat speaks WireChat; the others are
 // listed in Provider.Wires.
 const (
 	WireChat      = "chat"
 	WireResponses = "responses"
 	WireMessages  = "messages"
+	WireConverse  = "converse" // Amazon Bedrock's, which no client speaks
 )
 
 // Provider is one upstream service. The JSON names are those of the data file.
@@ -46,6 +48,9 @@ type Provider struct {
 	// are for AuthEntra, whose URL has {tenant} in it, and AuthGoogle.
 	TokenURL   string `json:"token_url"`
 	TokenScope string `json:"token_scope"`
+	// SigningService and SigningRegion are the scope of signatures. Both are for AuthAWS.
+	SigningService string `json:"signing_service"`
+	SigningRegion  string `json:"signing_region"`
 	// Headers are sent with each request. They never hold a credential.
 	Headers map[string]string `json:"headers"`
 	// PinnedHeaders: neither a format nor a client of it puts another value in the place of one of
@@ -53,6 +58,8 @@ type Provider struct {
 	PinnedHeaders bool `json:"pinned_headers"`
 	// Wires are the formats spoken beside chat.
 	Wires []string `json:"wires"`
+	// NoChat means that the provider does not speak chat, whatever is asked of it.
+	NoChat bool `json:"no_chat"`
 	// PreferWire is the format to use for clients of another format, where that
 	// loses less than chat. Default: WireChat.
 	PreferWire string `json:"prefer_wire"`

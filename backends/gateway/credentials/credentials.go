@@ -76,6 +76,10 @@ func (t *Tokens) Authorize(ctx context.Context, header http.Header, p *catalog.P
 	case catalog.AuthAPIKey:
 		header["Api-Key"] = []string{secret}
 		return nil
+	case catalog.AuthAWS:
+		if signs(p, secret) {
+			return nil // by Sign, which needs the whole request
+		}
 	case catalog.AuthEntra, catalog.AuthGoogle:
 		if strings.HasPrefix(secret, "{") {
 			token, err := t.token(ctx, p, secret, transport)
@@ -92,10 +96,26 @@ func (t *Tokens) Authorize(ctx context.Context, header http.Header, p *catalog.P
 	return nil
 }
 
+// Forget drops the token that is kept for a key, since the provider has refused it before its end. It
+// reports whether there was one.
+func (t *Tokens) Forget(p *catalog.Provider, secret string) bool {
+	id := tokenID(p, secret)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.kept[id]
+	delete(t.kept, id)
+	return ok
+}
+
+// tokenID returns the name under which the token for a key is kept.
+func tokenID(p *catalog.Provider, secret string) string {
+	sum := sha256.Sum256([]byte(p.Auth + "\x00" + p.TokenURL + "\x00" + p.TokenScope + "\x00" + secret))
+	return string(sum[:])
+}
+
 // token returns a token for a key, a kept one where there is one.
 func (t *Tokens) token(ctx context.Context, p *catalog.Provider, secret string, transport http.RoundTripper) (string, error) {
-	sum := sha256.Sum256([]byte(p.Auth + "\x00" + p.TokenURL + "\x00" + p.TokenScope + "\x00" + secret))
-	id := string(sum[:])
+	id := tokenID(p, secret)
 	t.mu.Lock()
 	k, ok := t.kept[id]
 	t.mu.Unlock()
@@ -132,7 +152,7 @@ func (t *Tokens) fetch(ctx context.Context, id string, p *catalog.Provider, secr
 	if err != nil {
 		return "", explain(err)
 	}
-	if len(token.AccessToken) > maxHeader || strings.ContainsFunc(token.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !sendable(token.AccessToken) {
 		return "", &Error{Message: "the token endpoint answered with a token that cannot be sent"}
 	}
 	life := unsaid

@@ -7,6 +7,7 @@ import (
 	_ "image/gif" // sizes of pictures
 	_ "image/jpeg"
 	_ "image/png"
+	"strings"
 )
 
 // What a prompt costs beside its text (specification 15.1), in tokens.
@@ -38,3 +39,18 @@ func ImageTokens(url []byte) int64 {
 
 // FileTokens estimates a file by the length of its data URL.
 func FileTokens(url int) int64 { return max(perFile, int64(url)*3/4/bytesPerFile) }
+
+// CutDataURL splits data:<media type>[;parameters];base64,<data>. It reports false for every other URL. The
+// media type is in lower case, and image/jpeg has no other name.
+func CutDataURL(url string) (media, data string, ok bool) {
+	head, data, ok := strings.Cut(url, ";base64,")
+	media, isData := strings.CutPrefix(head, "data:")
+	if !ok || !isData {
+		return "", "", false
+	}
+	media, _, _ = strings.Cut(media, ";")
+	if media = strings.ToLower(media); media == "image/jpg" {
+		media = "image/jpeg"
+	}
+	return media, data, true
+}

@@ -11,24 +11,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/converse"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/responses"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Format is a model API, on the side of clients and on that of upstreams.
-type Format interface {
+// Upstream is a model API on the side of upstreams.
+type Upstream interface {
 	Facts() *hub.Facts
-
-	// Read reads a client's request. Its errors are *apierror.Error with status 400.
-	Read(body []byte, o hub.ReadOptions) (*hub.Request, error)
-	// NewWriter writes the answer for the client, streamed or whole.
-	NewWriter(r *hub.Request, reply hub.Reply) hub.Writer
-	// TierEffort is the effort by which a client chooses the tier; empty: by none.
-	TierEffort(r *hub.Request) hub.Effort
-	// Error is the status and the body of an error; id is the request's.
-	Error(e *apierror.Error, id string) (status int, body []byte)
 
 	// URL is where a provider is asked.
 	URL(p *catalog.Provider, needs wire.Needs) string
@@ -38,6 +30,20 @@ type Format interface {
 	Param(name string) string
 	// NewReader reads the answer of an upstream, streamed or whole.
 	NewReader(p *catalog.Provider) hub.Reader
+}
+
+// Format is a model API that clients speak, too.
+type Format interface {
+	Upstream
+
+	// Read reads a client's request. Its errors are *apierror.Error with status 400.
+	Read(body []byte, o hub.ReadOptions) (*hub.Request, error)
+	// NewWriter writes the answer for the client, streamed or whole.
+	NewWriter(r *hub.Request, reply hub.Reply) hub.Writer
+	// TierEffort is the effort by which a client chooses the tier; empty: by none.
+	TierEffort(r *hub.Request) hub.Effort
+	// Error is the status and the body of an error; id is the request's.
+	Error(e *apierror.Error, id string) (status int, body []byte)
 }
 
 // Editor is a format in which a client's bytes pass to an upstream with the smallest
@@ -81,6 +87,15 @@ func All() []Format { return table[:] }
 // Of is the format of a name; ok is false for one that is in no row.
 func Of(name hub.Format) (f Format, ok bool) {
 	return find(func(f *hub.Facts) bool { return f.Name == name })
+}
+
+// UpstreamOf returns the format of a name on the side of upstreams, those that no client speaks
+// included. It reports false for a name that is in no row.
+func UpstreamOf(name hub.Format) (u Upstream, ok bool) {
+	if name == converse.Name {
+		return converse.Format{}, true
+	}
+	return Of(name)
 }
 
 // OfSurface is the format of a surface.
@@ -129,4 +144,6 @@ var (
 	_ Counter = responses.Format{}
 
 	_ Referrer = responses.Format{}
+
+	_ Upstream = converse.Format{}
 )

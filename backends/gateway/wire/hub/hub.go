@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
-// Format is one of the three model APIs; its text is that of catalog.Wire….
+// Format is a model API; its text is that of catalog.Wire…. The constants are those that clients speak.
 type Format string
 
 // The formats.
@@ -297,6 +297,19 @@ type Output struct {
 	Kind string
 	// Of json_schema. Schema is JSON text, Strict as in Tool.
 	Name, Description, Schema, Strict string
+}
+
+// Rule returns what a model has to be told of the form of its answer where an upstream cannot hold it
+// to that form. It is empty for a nil Output.
+func (o *Output) Rule() string {
+	const rule = "Answer with one JSON object only."
+	switch {
+	case o == nil:
+		return ""
+	case o.Schema != "":
+		return rule + " It must be valid under this JSON schema: " + o.Schema
+	}
+	return rule
 }
 
 // Effort is how much a model reasons (specification 11.1).

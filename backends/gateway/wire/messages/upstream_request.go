@@ -131,14 +131,10 @@ func (w *upstreamWriter) system() (rest int, err error) {
 
 // outputRule is what the model has to be told of the form of its answer.
 func (w *upstreamWriter) outputRule() string {
-	const rule = "Answer with one JSON object only."
-	switch o := w.r.Output; {
-	case o == nil || w.grammar != "":
+	if w.grammar != "" {
 		return ""
-	case o.Schema != "":
-		return rule + " It must be valid under this JSON schema: " + o.Schema
 	}
-	return rule
+	return w.r.Output.Rule()
 }
 
 // decideOutput finds out whether the format of the answer can be sent as such.

@@ -277,7 +277,7 @@ func (w *upstreamWriter) media(p *hub.Part) error {
 		kind = "document"
 	}
 	w.dst = append(append(append(w.dst, `{"type":"`...), kind...), `","source":`...)
-	media, data, isData := upstreamDataURL(p.URL)
+	media, data, isData := wire.CutDataURL(p.URL)
 	switch {
 	case !isData && strings.HasPrefix(p.URL, "https://"):
 		w.dst = append(w.dst, `{"type":"url","url":`...)
@@ -307,20 +307,6 @@ func (w *upstreamWriter) media(p *hub.Part) error {
 	w.cache(p.Cache)
 	w.dst = append(w.dst, '}')
 	return nil
-}
-
-// upstreamDataURL splits data:<media type>[;parameters];base64,<data>.
-func upstreamDataURL(url string) (media, data string, ok bool) {
-	head, data, ok := strings.Cut(url, ";base64,")
-	media, isData := strings.CutPrefix(head, "data:")
-	if !ok || !isData {
-		return "", "", false
-	}
-	media, _, _ = strings.Cut(media, ";")
-	if media = strings.ToLower(media); media == "image/jpg" {
-		media = "image/jpeg"
-	}
-	return media, data, true
 }
 
 func upstreamTakes(kind, media string) bool {

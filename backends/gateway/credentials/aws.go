@@ -1,0 +1,76 @@
+package credentials
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+)
+
+// accessKey is an access key of AWS. SessionToken belongs to keys that last for a time only.
+type accessKey struct {
+	ID           string `json:"access_key_id"`
+	Secret       string `json:"secret_access_key"`
+	SessionToken string `json:"session_token"`
+}
+
+var signer = v4.NewSigner()
+
+// signs reports whether a key of a provider signs requests.
+func signs(p *catalog.Provider, secret string) bool {
+	return p.Auth == catalog.AuthAWS && strings.HasPrefix(secret, "{")
+}
+
+// Sign signs a request by Signature Version 4 where the key of the provider is an access key of AWS, and
+// leaves every other request as it is. open returns the body from its start; Sign reads and closes it. Of the
+// header only the media type is signed, since proxies may change others on the way. Its error is an *Error,
+// or one of the body.
+func Sign(r *http.Request, p *catalog.Provider, secret string, open func() io.ReadCloser, now time.Time) error {
+	if !signs(p, secret) {
+		return nil
+	}
+	var key accessKey
+	if json.Unmarshal([]byte(secret), &key) != nil || !sendable(key.ID) || !sendable(key.Secret) || key.SessionToken != "" && !sendable(key.SessionToken) {
+		return &Error{
+			Refused: true,
+			Message: "the key is a JSON object without the members access_key_id and secret_access_key of an access key of AWS",
+		}
+	}
+	body := open()
+	hash := sha256.New()
+	_, err := io.Copy(hash, body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return err
+	}
+	signed := &http.Request{
+		Method: r.Method, URL: r.URL, Host: r.Host, ContentLength: r.ContentLength,
+		Header: http.Header{"Content-Type": r.Header["Content-Type"]},
+	}
+	err = signer.SignHTTP(
+		r.Context(), aws.Credentials{AccessKeyID: key.ID, SecretAccessKey: key.Secret, SessionToken: key.SessionToken},
+		signed, hex.EncodeToString(hash.Sum(nil)), p.SigningService, p.SigningRegion, now,
+	)
+	if err != nil {
+		return &Error{Message: "the request could not be signed"}
+	}
+	for _, name := range [...]string{"Authorization", "X-Amz-Date", "X-Amz-Security-Token"} {
+		if value := signed.Header[name]; value != nil {
+			r.Header[name] = value
+		}
+	}
+	return nil
+}
+
+// sendable reports whether a text can be a part of a header.
+func sendable(text string) bool {
+	return text != "" && len(text) <= maxHeader && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}

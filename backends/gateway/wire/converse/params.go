@@ -1,0 +1,132 @@
+package converse
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// extra are members of additionalModelRequestFields, each as JSON text with a comma before it.
+type extra struct {
+	text   string
+	thinks bool // the model takes no sampling parameters meanwhile
+}
+
+// reasoning returns the effort in the words of the model's vendor.
+func (w *writer) reasoning() (e extra) {
+	asked := w.r.Effort
+	if asked == "" {
+		return e
+	}
+	if w.maker == anthropic {
+		object, thinks, dropped := messages.Thinking(w.r, w.t, w.maxTokens)
+		w.dropped = append(w.dropped, dropped...)
+		if members := strings.TrimSuffix(object[1:], "}"); members != "" {
+			e.text = "," + members
+		}
+		e.thinks = thinks
+		return e
+	}
+	effort := string(w.t.Effort(asked, hub.EffortLow))
+	switch {
+	case effort == "" || w.drops("reasoning_effort"):
+	case w.maker == openai:
+		return extra{text: `,"reasoning_effort":"` + effort + `"`}
+	case w.maker == nova && asked == hub.EffortNone:
+		return extra{text: `,"reasoningConfig":{"type":"disabled"}`}
+	case w.maker == nova:
+		return extra{text: `,"reasoningConfig":{"type":"enabled","maxReasoningEffort":"` + effort + `"}`}
+	}
+	w.dropped = append(w.dropped, "reasoning_effort")
+	return e
+}
+
+// params writes inferenceConfig, the parameters that are the model's own, and the service tier.
+func (w *writer) params(e extra) {
+	config, tier := "", ""
+	if w.maxTokens > 0 {
+		config = `,"maxTokens":` + strconv.FormatInt(w.maxTokens, 10)
+	}
+	for _, p := range w.r.Params {
+		switch {
+		case p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store"), p.Name == "n":
+			continue
+		case p.Name == "parallel_tool_calls" && p.Value != "false":
+			continue
+		case w.drops(p.Name):
+			w.dropped = append(w.dropped, p.Name)
+			continue
+		}
+		value, isNumber := number(p.Value)
+		sampled := isNumber && !e.thinks
+		switch {
+		case p.Name == "temperature" && sampled:
+			config += `,"temperature":` + w.capped(value)
+		case p.Name == "top_p" && sampled && !w.oneSampler():
+			config += `,"topP":` + w.capped(value)
+		case p.Name == "top_k" && sampled && w.maker == anthropic:
+			e.text += `,"top_k":` + value
+		case p.Name == "service_tier" && p.Value == `"auto"`:
+		case p.Name == "service_tier" && (p.Value == `"flex"` || p.Value == `"priority"` || p.Value == `"default"`):
+			tier = p.Value
+		default:
+			w.dropped = append(w.dropped, p.Name)
+		}
+	}
+	config += w.stops()
+	if config != "" {
+		w.dst = append(append(append(w.dst, `,"inferenceConfig":{`...), config[1:]...), '}')
+	}
+	if e.text != "" {
+		w.dst = append(append(append(w.dst, `,"additionalModelRequestFields":{`...), e.text[1:]...), '}')
+	}
+	if tier != "" {
+		w.dst = append(append(append(w.dst, `,"serviceTier":{"type":`...), tier...), '}')
+	}
+}
+
+// oneSampler reports whether top_p is left out, since Claude takes no more than one of temperature and top_p.
+func (w *writer) oneSampler() bool {
+	temperature := w.r.Param("temperature")
+	return w.maker == anthropic && temperature != "" && temperature != "null"
+}
+
+// capped returns a sampling parameter within the format's range, from 0 to 1. Chat completions have
+// temperatures up to 2.
+func (w *writer) capped(value string) string {
+	if n, err := strconv.ParseFloat(value, 64); err == nil && n > 1 {
+		return "1"
+	}
+	return value
+}
+
+// number returns a parameter that is a number of at least 0, as JSON text.
+func number(value string) (text string, ok bool) {
+	v := gjson.Parse(value)
+	return value, v.Type == gjson.Number && v.Num >= 0
+}
+
+// stops returns stopSequences. Sequences of white space only are refused and left out.
+func (w *writer) stops() string {
+	var list []byte
+	kept := 0
+	for _, text := range w.r.Stop {
+		if blank(text) {
+			continue
+		}
+		kept++
+		list = jsontext.AppendQuoted(append(list, ','), text)
+	}
+	if kept < len(w.r.Stop) {
+		w.dropped = append(w.dropped, "stop")
+	}
+	if kept == 0 {
+		return ""
+	}
+	return `,"stopSequences":[` + string(list[1:]) + "]"
+}

@@ -1,0 +1,292 @@
+package converse
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// maxCalls bounds the tool calls of an answer.
+const maxCalls = 1024
+
+// NewReader returns a reader of one answer of Converse or ConverseStream.
+func NewReader() hub.Reader { return &reader{} }
+
+type reader struct {
+	deltas []hub.Delta
+	ids    []string // of all calls
+	open   []call   // toolUse blocks of a stream that have not ended
+	stop   string   // stopReason
+	usage  wire.Usage
+	ended  bool // DeltaEnd was made
+}
+
+// call is a toolUse block of a stream.
+type call struct {
+	block int64 // contentBlockIndex
+	index int   // of the call
+	given bool  // some of its arguments have arrived
+}
+
+// Event implements hub.Reader. The stream ends with the event metadata, which carries the usage.
+func (r *reader) Event(name, data []byte) (hub.Step, error) {
+	r.deltas = r.deltas[:0]
+	data = bytes.TrimSpace(data)
+	if r.ended || len(data) == 0 {
+		return hub.Step{Done: r.ended}, nil
+	}
+	if strings.HasSuffix(string(name), "xception") || string(name) == "error" {
+		return hub.Step{}, exception(string(name), data)
+	}
+	event, err := parse(data)
+	if err != nil {
+		return hub.Step{}, err
+	}
+	step := hub.Step{}
+	block := event.Get("contentBlockIndex").Int()
+	switch string(name) {
+	case "contentBlockStart":
+		if use := event.Get("start.toolUse"); use.Exists() {
+			err = r.begin(block, use)
+		}
+	case "contentBlockDelta":
+		delta := event.Get("delta")
+		step.Thinks = delta.Get("reasoningContent").Exists()
+		r.delta(block, delta)
+	case "contentBlockStop":
+		r.close(block)
+	case "messageStop":
+		r.stop = event.Get("stopReason").Str
+		step.Proof = r.stop != ""
+	case "metadata":
+		r.count(event.Get("usage"), event.Get("serviceTier.type").Str)
+		if r.stop == "" {
+			return hub.Step{}, wire.ErrNoFinish
+		}
+		r.end()
+		step.Done = true
+	}
+	step.Deltas = r.deltas
+	step.Proof = step.Proof || len(r.deltas) > 0
+	return step, err
+}
+
+// End implements hub.Reader.
+func (r *reader) End() (hub.Step, error) {
+	r.deltas = r.deltas[:0]
+	switch {
+	case r.ended:
+		return hub.Step{Done: true}, nil
+	case r.stop == "":
+		return hub.Step{}, wire.ErrNoFinish
+	}
+	r.end()
+	return hub.Step{Deltas: r.deltas, Proof: true, Done: true}, nil
+}
+
+// Whole implements hub.Reader.
+func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
+	answer, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	content := answer.Get("output.message.content")
+	r.stop = answer.Get("stopReason").Str
+	if !content.IsArray() && r.stop == "" {
+		if answer.Get("message").Exists() {
+			return nil, wire.ParseUpstreamError(200, body)
+		}
+		return nil, wire.ErrNoChoices
+	}
+	r.deltas = r.deltas[:0]
+	jsontext.Elements(content, func(block gjson.Result) bool {
+		err = r.block(block)
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(r.deltas) == 0 && r.stop == "" {
+		return nil, wire.ErrNoChoices
+	}
+	r.count(answer.Get("usage"), answer.Get("serviceTier.type").Str)
+	r.end()
+	return r.deltas, nil
+}
+
+// Usage implements hub.Reader.
+func (r *reader) Usage() wire.Usage { return r.usage }
+
+// block reads a content block of a whole answer.
+func (r *reader) block(block gjson.Result) error {
+	use := block.Get("toolUse")
+	if !use.Exists() {
+		reasoning := block.Get("reasoningContent.reasoningText")
+		r.text(hub.DeltaText, block.Get("text"))
+		r.text(hub.DeltaReasoning, reasoning.Get("text"))
+		r.state(hub.FormSignature, reasoning.Get("signature"))
+		r.state(hub.FormRedacted, block.Get("reasoningContent.redactedContent"))
+		return nil
+	}
+	if err := r.begin(0, use); err != nil {
+		return err
+	}
+	if input := use.Get("input"); input.IsObject() {
+		c := &r.open[len(r.open)-1]
+		c.given = true
+		r.deltas = append(r.deltas, hub.Delta{
+			Kind: hub.DeltaArguments, Call: c.index, Text: jsontext.AppendEscaped(nil, input.Raw),
+		})
+	}
+	r.close(0)
+	return nil
+}
+
+// delta reads a piece of a content block of a stream.
+func (r *reader) delta(block int64, delta gjson.Result) {
+	r.text(hub.DeltaText, delta.Get("text"))
+	reasoning := delta.Get("reasoningContent")
+	r.text(hub.DeltaReasoning, reasoning.Get("text"))
+	r.state(hub.FormSignature, reasoning.Get("signature"))
+	r.state(hub.FormRedacted, reasoning.Get("redactedContent"))
+	input := inside(delta.Get("toolUse.input"))
+	at := r.find(block)
+	if at < 0 || len(input) == 0 {
+		return
+	}
+	r.open[at].given = true
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: r.open[at].index, Text: input})
+}
+
+// begin reads the start of a toolUse block.
+func (r *reader) begin(block int64, use gjson.Result) error {
+	name, id := use.Get("name").Str, use.Get("toolUseId").Str
+	if len(r.ids) == maxCalls {
+		return fmt.Errorf("%w: more than %d tool calls", wire.ErrBroken, maxCalls)
+	}
+	if name == "" {
+		return fmt.Errorf("%w: a tool call without a name", wire.ErrBroken)
+	}
+	if !hub.LegalID(id) || slices.Contains(r.ids, id) {
+		id = wire.NewID("call_")
+	}
+	r.open = append(r.open, call{block: block, index: len(r.ids)})
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: len(r.ids), ID: id, Name: name})
+	r.ids = append(r.ids, id)
+	return nil
+}
+
+// find returns the position of the open call of a block, or -1.
+func (r *reader) find(block int64) int {
+	return slices.IndexFunc(r.open, func(c call) bool { return c.block == block })
+}
+
+var noArguments = []byte("{}")
+
+// close ends the call of a block, if the block is one. A call without arguments gets an empty object.
+func (r *reader) close(block int64) {
+	at := r.find(block)
+	if at < 0 {
+		return
+	}
+	if c := r.open[at]; !c.given {
+		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.index, Text: noArguments})
+	}
+	r.open = slices.Delete(r.open, at, at+1)
+}
+
+func (r *reader) text(kind hub.DeltaKind, text gjson.Result) {
+	if raw := inside(text); len(raw) > 0 {
+		r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: raw})
+	}
+}
+
+func (r *reader) state(form hub.Form, data gjson.Result) {
+	if data.Str != "" {
+		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data.Str}})
+	}
+}
+
+// count reads the token counts. Those of the prompt cache are not part of inputTokens.
+func (r *reader) count(usage gjson.Result, tier string) {
+	if !usage.IsObject() {
+		return
+	}
+	number := func(name string) int64 { return max(0, usage.Get(name).Int()) }
+	u := wire.Usage{
+		CacheRead: number("cacheReadInputTokens"), CacheWrite: number("cacheWriteInputTokens"), Completion: number("outputTokens"), Known: true,
+	}
+	u.Prompt = number("inputTokens") + u.CacheRead + u.CacheWrite
+	usage.Get("cacheDetails").ForEach(func(_, detail gjson.Result) bool {
+		if detail.Get("ttl").Str == "1h" {
+			u.CacheWriteHour = min(u.CacheWrite, u.CacheWriteHour+max(0, detail.Get("inputTokens").Int()))
+		}
+		return true
+	})
+	if s := jsontext.NewScanner(jsontext.AppendQuoted(nil, tier)); tier != "" && wire.ScanTerm(&s, &u.Served, wire.TermTier) != nil {
+		u.Served = nil
+	}
+	r.usage = u
+}
+
+// end makes DeltaEnd.
+func (r *reader) end() {
+	for len(r.open) > 0 {
+		r.close(r.open[0].block)
+	}
+	r.ended = true
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaEnd, End: hub.End{Finish: r.finish(), Usage: r.usage}})
+}
+
+func (r *reader) finish() hub.Finish {
+	switch r.stop {
+	case "max_tokens":
+		return hub.FinishLength
+	case "model_context_window_exceeded":
+		return hub.FinishContext
+	case "guardrail_intervened", "content_filtered":
+		return hub.FinishRefusal
+	}
+	if len(r.ids) > 0 {
+		return hub.FinishCalls
+	}
+	return hub.FinishStop
+}
+
+// exception returns the error of an exception in a stream. Its type is in the words that tell the
+// cascade what to do next.
+func exception(name string, data []byte) error {
+	e := wire.ParseUpstreamError(200, data)
+	e.Code = name
+	switch name {
+	case "throttlingException":
+		e.Type = "rate_limit_error"
+	case "serviceUnavailableException":
+		e.Type = "overloaded_error"
+	}
+	return e
+}
+
+// parse reads an object. Its error wraps wire.ErrBroken.
+func parse(data []byte) (gjson.Result, error) {
+	s := jsontext.NewScanner(data)
+	if s.Kind() != jsontext.Object || s.Skip() != nil || s.End() != nil {
+		return gjson.Result{}, fmt.Errorf("%w: no JSON object", wire.ErrBroken)
+	}
+	return gjson.ParseBytes(data), nil
+}
+
+// inside returns the text of a JSON string with its escapes. It is empty for what is no string.
+func inside(text gjson.Result) []byte {
+	if text.Type != gjson.String {
+		return nil
+	}
+	return []byte(text.Raw[1 : len(text.Raw)-1])
+}

@@ -1,0 +1,267 @@
+package converse
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// Write writes a request for Converse or ConverseStream; the model is in the address. Its errors name
+// what the format cannot express.
+func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+	if kind := r.OtherOutput(); kind != "" {
+		return hub.Written{}, fmt.Errorf("modalities has %s: the Converse format gives text", hub.Shown(kind))
+	}
+	r = r.InCommonWords()
+	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
+		return hub.Written{}, fmt.Errorf("n is %v: the Converse format gives one answer", n)
+	}
+	w := writer{r: r, t: t, maker: makerOf(t.Model.Family), dst: make([]byte, 0, len(r.Body)+2048)}
+	w.maxTokens = limit(r, t)
+	w.grammar = grammar(r, t)
+	w.dst = append(w.dst, '{')
+	rest, err := w.system()
+	if err != nil {
+		return hub.Written{}, err
+	}
+	w.dst = append(w.dst, `"messages":[`...)
+	if err := w.messages(rest); err != nil {
+		return hub.Written{}, err
+	}
+	w.dst = append(w.dst, ']')
+	w.tools()
+	w.output()
+	w.params(w.reasoning())
+	w.dst = append(w.dst, '}')
+	w.dropped = append(w.dropped, r.OnlyOfChat()...)
+	written := hub.Written{Body: w.dst, Dropped: w.dropped}
+	if r.Stream {
+		written.Header = map[string]string{"Accept": wire.EventStreamType}
+	}
+	return written, nil
+}
+
+type writer struct {
+	r       *hub.Request
+	t       *hub.Target
+	maker   maker
+	dst     []byte
+	dropped []string
+
+	maxTokens int64  // 0 leaves the limit to the model
+	grammar   string // the schema that the answer is held to, empty for none
+
+	role      hub.Role // of the message being written, 0 before the first
+	turns     int      // messages written
+	documents int      // in the request, whose names must differ
+	bare      bool     // the message being written has a document and no text
+}
+
+// maker is the vendor of a model. Each has words of its own for what Converse has none for.
+type maker uint8
+
+const (
+	otherMaker maker = iota
+	anthropic
+	nova
+	openai
+)
+
+// makerOf returns the vendor of a family of models. A model that stands at a cloud has the cloud's code
+// before the family.
+func makerOf(family string) maker {
+	family = family[strings.LastIndexByte(family, '/')+1:]
+	switch {
+	case strings.HasPrefix(family, "claude"):
+		return anthropic
+	case strings.HasPrefix(family, "nova"):
+		return nova
+	case strings.HasPrefix(family, "gpt-"):
+		return openai
+	}
+	return otherMaker
+}
+
+// limit returns the number of tokens that the answer may have, or 0 for the model's own limit. Claude
+// needs the number to divide it between thinking and the answer.
+func limit(r *hub.Request, t *hub.Target) int64 {
+	known := int64(t.Model.MaxOutput)
+	switch {
+	case r.MaxTokens > 0 && known > 0:
+		return min(r.MaxTokens, known)
+	case r.MaxTokens == 0 && makerOf(t.Model.Family) == anthropic:
+		return known
+	}
+	return r.MaxTokens
+}
+
+// grammar returns the schema to which the answer can be held, or nothing.
+func grammar(r *hub.Request, t *hub.Target) string {
+	if o := r.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && t.Model.JSONSchema {
+		held, _ := messages.Grammar(o.Schema)
+		return held
+	}
+	return ""
+}
+
+// drops reports whether a parameter is not sent, since the provider has refused it.
+func (w *writer) drops(name string) bool {
+	return slices.Contains(w.t.Drop, name) && !slices.Contains(w.t.Provider.Shape.Drop, name)
+}
+
+// system writes the member system with the system messages that stand first, and returns the place of the
+// message behind them.
+func (w *writer) system() (rest int, err error) {
+	from := len(w.dst)
+	w.dst = append(w.dst, `"system":[`...)
+	texts := 0
+	block := func(text, mark string) {
+		if blank(text) {
+			return
+		}
+		if texts++; texts > 1 {
+			w.dst = append(w.dst, ',')
+		}
+		w.text(text)
+		w.cachePoint(mark)
+	}
+	for ; rest < len(w.r.Messages); rest++ {
+		m := &w.r.Messages[rest]
+		if m.Role != hub.System && m.Role != hub.Developer {
+			break
+		}
+		for i := range m.Parts {
+			if m.Parts[i].Kind != hub.PartText {
+				return 0, fmt.Errorf("messages[%d] is a system message with more than text, which the Converse format does not carry", rest)
+			}
+			block(m.Parts[i].Text, m.Parts[i].Cache)
+		}
+	}
+	if w.grammar == "" {
+		block(w.r.Output.Rule(), "")
+	}
+	if texts == 0 {
+		w.dst = w.dst[:from]
+		return rest, nil
+	}
+	w.dst = append(w.dst, "],"...)
+	return rest, nil
+}
+
+// tools writes toolConfig. The format refuses a history with calls and no tools, so calls of tools that
+// the request does not define bring a definition along. It cannot forbid calls: without a history of them
+// tool_choice "none" leaves the tools out.
+func (w *writer) tools() {
+	defined := w.r.Tools
+	called := w.called()
+	if w.r.Choice.Mode == "none" {
+		if len(defined) > 0 && len(called) > 0 {
+			w.dropped = append(w.dropped, "tool_choice")
+		} else if len(called) == 0 {
+			return
+		}
+	}
+	if len(defined) == 0 && len(called) == 0 {
+		return
+	}
+	w.dst = append(w.dst, `,"toolConfig":{"tools":[`...)
+	for i := range defined {
+		w.tool(&defined[i], i > 0)
+	}
+	for i, name := range called {
+		if !slices.ContainsFunc(defined, func(t hub.Tool) bool { return t.Name == name }) {
+			w.tool(&hub.Tool{Name: name, Description: "A tool that is no longer available."}, i+len(defined) > 0)
+		}
+	}
+	w.dst = append(w.dst, ']')
+	switch {
+	case len(defined) == 0:
+	case w.r.Choice.Mode == "required":
+		w.dst = append(w.dst, `,"toolChoice":{"any":{}}`...)
+	case w.r.Choice.Mode == "function":
+		w.dst = append(w.dst, `,"toolChoice":{"tool":{"name":`...)
+		w.dst = append(jsontext.AppendQuoted(w.dst, w.r.Choice.Name), "}}"...)
+	}
+	w.dst = append(w.dst, '}')
+}
+
+// called returns the names of the tools that the history has calls of, each once, those that are defined
+// first.
+func (w *writer) called() (names []string) {
+	for i := range w.r.Messages {
+		for j := range w.r.Messages[i].Calls {
+			if name := w.r.Messages[i].Calls[j].Name; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (w *writer) tool(t *hub.Tool, more bool) {
+	if more {
+		w.dst = append(w.dst, ',')
+	}
+	w.dst = append(w.dst, `{"toolSpec":{"name":`...)
+	w.dst = jsontext.AppendQuoted(w.dst, t.Name)
+	if !blank(t.Description) {
+		w.dst = append(w.dst, `,"description":`...)
+		w.dst = jsontext.AppendQuoted(w.dst, t.Description)
+	}
+	schema, strict := messages.ToolSchema(t.Parameters), false
+	if t.Strict == "true" && !w.drops("strict") && w.t.Model.JSONSchema {
+		if held, ok := messages.Grammar(schema); ok {
+			schema, strict = held, true
+		}
+	}
+	w.dst = append(append(append(w.dst, `,"inputSchema":{"json":`...), schema...), '}')
+	if strict {
+		w.dst = append(w.dst, `,"strict":true`...)
+	}
+	w.dst = append(w.dst, "}}"...)
+	w.cachePoint(t.Cache)
+}
+
+// output writes the schema that the answer is held to.
+func (w *writer) output() {
+	if w.grammar == "" {
+		return
+	}
+	w.dst = append(w.dst, `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":`...)
+	w.dst = jsontext.AppendQuoted(w.dst, w.grammar)
+	if name := w.r.Output.Name; name != "" {
+		w.dst = append(w.dst, `,"name":`...)
+		w.dst = jsontext.AppendQuoted(w.dst, name)
+	}
+	if description := w.r.Output.Description; description != "" {
+		w.dst = append(w.dst, `,"description":`...)
+		w.dst = jsontext.AppendQuoted(w.dst, description)
+	}
+	w.dst = append(w.dst, "}}}}"...)
+}
+
+// cachePoint writes a point up to which the prompt is cached, where the client has set a mark and the
+// model may know such points.
+func (w *writer) cachePoint(mark string) {
+	switch {
+	case mark == "" || w.maker != anthropic && w.maker != nova:
+	case w.maker == anthropic && strings.Contains(mark, `"1h"`):
+		w.dst = append(w.dst, `,{"cachePoint":{"type":"default","ttl":"1h"}}`...)
+	default:
+		w.dst = append(w.dst, `,{"cachePoint":{"type":"default"}}`...)
+	}
+}
+
+func (w *writer) text(text string) {
+	w.dst = append(w.dst, `{"text":`...)
+	w.dst = append(jsontext.AppendQuoted(w.dst, text), '}')
+}
+
+// blank reports whether a text has nothing but white space, which the format refuses.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }

@@ -1,0 +1,303 @@
+package converse
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+// messages writes the turns from place rest on. The format wants turns of user and assistant by turns, the
+// user's first, and all results of an assistant turn's calls in the turn behind it.
+func (w *writer) messages(rest int) error {
+	all := w.r.Messages
+	var open []string // ids of the calls of the last assistant turn
+	for i := rest; i < len(all); {
+		if all[i].Role == hub.Assistant {
+			if err := w.assistant(i); err != nil {
+				return err
+			}
+			for _, c := range all[i].Calls {
+				open = append(open, c.ID)
+			}
+			i++
+			continue
+		}
+		to := i + 1
+		for to < len(all) && all[to].Role != hub.Assistant {
+			to++
+		}
+		if err := w.user(i, to, open); err != nil {
+			return err
+		}
+		open = open[:0]
+		i = to
+	}
+	if w.turns == 0 {
+		w.opening()
+	}
+	w.endTurn()
+	return nil
+}
+
+// block begins a content block in a turn of a role.
+func (w *writer) block(role hub.Role) {
+	if w.role == role {
+		w.dst = append(w.dst, ',')
+		return
+	}
+	if w.turns == 0 && role == hub.Assistant {
+		w.opening()
+	}
+	w.endTurn()
+	if w.turns > 0 {
+		w.dst = append(w.dst, ',')
+	}
+	w.turns++
+	w.role = role
+	w.dst = append(append(append(w.dst, `{"role":"`...), role.String()...), `","content":[`...)
+}
+
+// opening writes a turn of the user for a conversation that has none at its start.
+func (w *writer) opening() {
+	w.block(hub.User)
+	w.text("Continue.")
+}
+
+// endTurn ends the message being written. A document needs a text beside it.
+func (w *writer) endTurn() {
+	if w.bare {
+		w.dst = append(w.dst, `,{"text":"See the document."}`...)
+		w.bare = false
+	}
+	if w.role != 0 {
+		w.dst = append(w.dst, "]}"...)
+	}
+	w.role = 0
+}
+
+// assistant writes message i: reasoning first, then text, then calls.
+func (w *writer) assistant(i int) error {
+	m := &w.r.Messages[i]
+	for j := range m.Reasoning {
+		w.restore(&m.Reasoning[j])
+	}
+	last := i == len(w.r.Messages)-1 && len(m.Calls) == 0
+	for j := range m.Parts {
+		p := &m.Parts[j]
+		text := p.Text
+		switch p.Kind {
+		case hub.PartText, hub.PartRefusal:
+		case hub.PartOther:
+			continue // it belongs to another format, and is history
+		default:
+			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the Converse format does not carry", i)
+		}
+		if last && j == len(m.Parts)-1 {
+			text = strings.TrimRight(text, " \t\r\n") // what is to be continued must not end in white space
+		}
+		if !blank(text) {
+			w.block(hub.Assistant)
+			w.text(text)
+			w.cachePoint(p.Cache)
+		}
+	}
+	for j := range m.Calls {
+		c := &m.Calls[j]
+		w.block(hub.Assistant)
+		w.dst = append(w.dst, `{"toolUse":{"toolUseId":`...)
+		w.dst = jsontext.AppendQuoted(w.dst, c.ID)
+		w.dst = append(w.dst, `,"name":`...)
+		w.dst = jsontext.AppendQuoted(w.dst, c.Name)
+		w.dst = append(append(append(w.dst, `,"input":`...), input(c.Arguments)...), "}}"...)
+	}
+	return nil
+}
+
+// restore gives the model a piece of its reasoning back.
+func (w *writer) restore(x *hub.Reasoning) {
+	if !messages.Restores(x, w.t) {
+		return
+	}
+	w.block(hub.Assistant)
+	if x.State.Form == hub.FormRedacted {
+		w.dst = append(w.dst, `{"reasoningContent":{"redactedContent":`...)
+		w.dst = append(jsontext.AppendQuoted(w.dst, x.State.Data), "}}"...)
+		return
+	}
+	w.dst = append(w.dst, `{"reasoningContent":{"reasoningText":{"text":`...)
+	w.dst = jsontext.AppendQuoted(w.dst, x.Text)
+	w.dst = append(w.dst, `,"signature":`...)
+	w.dst = append(jsontext.AppendQuoted(w.dst, x.State.Data), "}}}"...)
+}
+
+// input returns the arguments of a call: an object, whatever the model wrote.
+func input(arguments string) string {
+	s := jsontext.NewScanner([]byte(arguments))
+	if s.Kind() != jsontext.Object || s.Skip() != nil || s.End() != nil {
+		return "{}"
+	}
+	return arguments
+}
+
+// user writes messages [from, to), none of which is of the assistant. open are the calls that wait for a
+// result: one without is an error there.
+func (w *writer) user(from, to int, open []string) error {
+	var answered []string
+	for i := from; i < to; i++ {
+		if m := &w.r.Messages[i]; m.Role == hub.ToolResult {
+			answered = append(answered, m.CallID)
+			if err := w.result(i); err != nil {
+				return err
+			}
+		}
+	}
+	for _, id := range open {
+		if !slices.Contains(answered, id) {
+			w.block(hub.User)
+			w.dst = append(w.dst, `{"toolResult":{"toolUseId":`...)
+			w.dst = append(jsontext.AppendQuoted(w.dst, id), `,"content":[{"text":"[no result]"}]}}`...)
+		}
+	}
+	for i := from; i < to; i++ {
+		if m := &w.r.Messages[i]; m.Role != hub.ToolResult {
+			if err := w.parts(m, i, func() { w.block(hub.User) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parts writes the content of message i; begin is called before each block. A system message behind the
+// first turn is a reminder to the user's side, as in the messages format (specification 4.2).
+func (w *writer) parts(m *hub.Message, i int, begin func()) error {
+	late := m.Role == hub.System || m.Role == hub.Developer
+	texts, documents := 0, w.documents
+	for j := range m.Parts {
+		p := &m.Parts[j]
+		switch p.Kind {
+		case hub.PartText, hub.PartRefusal:
+			if blank(p.Text) {
+				continue
+			}
+			text := p.Text
+			if late {
+				text = "<system-reminder>\n" + text + "\n</system-reminder>"
+			}
+			begin()
+			w.text(text)
+			texts++
+		case hub.PartImage, hub.PartFile:
+			begin()
+			if err := w.media(p); err != nil {
+				return fmt.Errorf("messages[%d]: %w", i, err)
+			}
+		default:
+			return fmt.Errorf("messages[%d] holds a part that the Converse format does not carry", i)
+		}
+		w.cachePoint(p.Cache)
+	}
+	if m.Role != hub.ToolResult {
+		w.bare = texts == 0 && (w.bare || w.documents > documents)
+	}
+	return nil
+}
+
+// result writes a tool result. Only some models know the status of a result; its text tells of an error
+// in any case.
+func (w *writer) result(i int) error {
+	m := &w.r.Messages[i]
+	w.block(hub.User)
+	w.dst = append(w.dst, `{"toolResult":{"toolUseId":`...)
+	w.dst = append(jsontext.AppendQuoted(w.dst, m.CallID), `,"content":[`...)
+	blocks, mark := 0, ""
+	bare := *m
+	bare.Parts = slices.Clone(m.Parts)
+	for j := range bare.Parts {
+		if bare.Parts[j].Cache != "" {
+			mark = bare.Parts[j].Cache // it holds for the whole result
+		}
+		bare.Parts[j].Cache = ""
+	}
+	err := w.parts(&bare, i, func() {
+		if blocks++; blocks > 1 {
+			w.dst = append(w.dst, ',')
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if blocks == 0 {
+		w.text("[no output]")
+	}
+	w.dst = append(w.dst, ']')
+	if m.Failed && (w.maker == anthropic || w.maker == nova) {
+		w.dst = append(w.dst, `,"status":"error"`...)
+	}
+	w.dst = append(w.dst, "}}"...)
+	w.cachePoint(mark)
+	return nil
+}
+
+// imageFormats and documentFormats are the formats of media, by media type.
+var (
+	imageFormats = map[string]string{"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
+
+	documentFormats = map[string]string{
+		"application/pdf": "pdf", "text/csv": "csv", "text/html": "html", "text/plain": "txt", "text/markdown": "md",
+		"application/msword": "doc", "application/vnd.ms-excel": "xls",
+		"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+		"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":       "xlsx",
+	}
+)
+
+// media writes an image or a document, which the format takes as data alone.
+func (w *writer) media(p *hub.Part) error {
+	kind, formats := "image", imageFormats
+	if p.Kind == hub.PartFile {
+		kind, formats = "document", documentFormats
+	}
+	media, data, ok := wire.CutDataURL(p.URL)
+	if !ok {
+		return fmt.Errorf("the address of the %s is not base64 data, and the Converse format takes no other", kind)
+	}
+	format := formats[media]
+	if format == "" {
+		return fmt.Errorf("the Converse format takes no %s of the type %q", kind, wire.Mask(media, 100))
+	}
+	w.dst = append(append(append(w.dst, `{"`...), kind...), `":{"format":"`...)
+	w.dst = append(append(w.dst, format...), '"')
+	if kind == "document" {
+		w.documents++
+		w.dst = append(w.dst, `,"name":`...)
+		w.dst = jsontext.AppendQuoted(w.dst, documentName(p.Detail, w.documents))
+	}
+	w.dst = append(w.dst, `,"source":{"bytes":`...)
+	w.dst = append(jsontext.AppendQuoted(w.dst, data), "}}}"...)
+	return nil
+}
+
+// documentName returns the name of document n of a request: of letters, digits, single blanks, hyphens
+// and brackets, and different for each document.
+func documentName(name string, n int) string {
+	const longest = 100
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-()[]", r):
+			return r
+		}
+		return ' '
+	}, name[:min(len(name), longest)])
+	if name = strings.Join(strings.Fields(name), " "); name == "" {
+		name = "document"
+	}
+	if n > 1 {
+		name = fmt.Sprintf("%s (%d)", name, n)
+	}
+	return name
+}

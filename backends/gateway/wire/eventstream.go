@@ -1,0 +1,121 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+)
+
+// EventStreamType is the media type of the streams that EventStream reads.
+const EventStreamType = "application/vnd.amazon.eventstream"
+
+const (
+	// frameHead is the length of what precedes the headers of a frame, frameLeast that of the smallest frame.
+	frameHead  = 12
+	frameLeast = frameHead + 4
+	frameRead  = 4 << 10
+)
+
+// EventStream reads a stream in Amazon's event stream encoding as server-sent events: the name of an
+// event is its :event-type, or the type of its exception. A broken frame, or one larger than MaxEvent,
+// is an error that wraps ErrBroken. It is for one goroutine at a time.
+type EventStream struct {
+	body    io.ReadCloser
+	decoder *eventstream.Decoder
+	in      []byte // what was read and is no complete frame yet
+	out     []byte // what was decoded and not yet asked for
+	err     error
+}
+
+// NewEventStream returns a reader of a body, which it closes.
+func NewEventStream(body io.ReadCloser) *EventStream {
+	return &EventStream{body: body, decoder: eventstream.NewDecoder()}
+}
+
+// Read implements io.Reader. It blocks until at least one event is complete.
+func (e *EventStream) Read(p []byte) (int, error) {
+	for len(e.out) == 0 {
+		decoded, err := e.decode()
+		if err != nil {
+			return 0, err
+		}
+		if decoded {
+			continue
+		}
+		if e.err != nil {
+			return 0, e.end()
+		}
+		e.fill()
+	}
+	n := copy(p, e.out)
+	if e.out = e.out[n:]; len(e.out) == 0 {
+		e.out = nil
+	}
+	return n, nil
+}
+
+// Close closes the body.
+func (e *EventStream) Close() error { return e.body.Close() }
+
+// fill reads more of the body.
+func (e *EventStream) fill() {
+	size := len(e.in)
+	e.in = append(e.in, make([]byte, frameRead)...)
+	n, err := e.body.Read(e.in[size:])
+	e.in, e.err = e.in[:size+n], err
+}
+
+// end returns the error of a body that has ended.
+func (e *EventStream) end() error {
+	if e.err == io.EOF && len(e.in) > 0 { //nolint:errorlint // a reader returns io.EOF itself
+		return io.ErrUnexpectedEOF
+	}
+	return e.err
+}
+
+// decode decodes the next frame, if it is complete.
+func (e *EventStream) decode() (ok bool, err error) {
+	if len(e.in) < frameHead {
+		return false, nil
+	}
+	size := binary.BigEndian.Uint32(e.in)
+	if size < frameLeast || size > MaxEvent {
+		return false, fmt.Errorf("%w: a frame of %d bytes", ErrBroken, size)
+	}
+	if len(e.in) < int(size) {
+		return false, nil
+	}
+	message, err := e.decoder.Decode(bytes.NewReader(e.in[:size]), nil)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	if e.in = append(e.in[:0], e.in[size:]...); cap(e.in) > burstBuffer && len(e.in) < frameRead {
+		e.in = bytes.Clone(e.in)
+	}
+	name := header(&message, ":event-type")
+	switch header(&message, ":message-type") {
+	case "exception":
+		name = header(&message, ":exception-type")
+	case "error":
+		name = "error"
+		message.Payload = fmt.Appendf(nil, `{"code":%q,"message":%q}`, header(&message, ":error-code"), header(&message, ":error-message"))
+	}
+	OneLine(message.Payload)
+	e.out = append(append(e.out[:0], "event: "...), name...)
+	e.out = append(append(append(e.out, "\ndata: "...), message.Payload...), "\n\n"...)
+	return true, nil
+}
+
+// header returns the text of a header of a frame without line ends. It is empty where there is none.
+func header(m *eventstream.Message, name string) string {
+	value, ok := m.Headers.Get(name).(eventstream.StringValue)
+	if !ok {
+		return ""
+	}
+	text := []byte(value)
+	OneLine(text)
+	return string(text)
+}

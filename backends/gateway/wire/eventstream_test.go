@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+)
+
+// frame encodes a frame with some headers, given as names and values.
+func frame(t testing.TB, payload string, headers ...string) []byte {
+	t.Helper()
+	message := eventstream.Message{Payload: []byte(payload)}
+	for i := 0; i+1 < len(headers); i += 2 {
+		message.Headers.Set(headers[i], eventstream.StringValue(headers[i+1]))
+	}
+	var out bytes.Buffer
+	if err := eventstream.NewEncoder().Encode(&out, message); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestEventStream checks that frames become server-sent events, wherever the body is cut into reads.
+func TestEventStream(t *testing.T) {
+	t.Parallel()
+	body := bytes.Join([][]byte{
+		frame(t, `{"role":"assistant"}`, ":message-type", "event", ":event-type", "messageStart", ":content-type", "application/json"),
+		frame(t, "{\n\"delta\":\r\n{\"text\":\"a\\nb\"}}", ":message-type", "event", ":event-type", "contentBlockDelta"),
+		frame(t, `{"text":"`+strings.Repeat("x", 100_000)+`"}`, ":message-type", "event", ":event-type", "large"),
+		frame(t, ``, ":message-type", "event", ":event-type", "odd\ndata: forged"),
+		frame(t, `{"message":"slow down"}`, ":message-type", "exception", ":exception-type", "throttlingException"),
+		frame(t, ``, ":message-type", "error", ":error-code", "Internal", ":error-message", `it "broke"`),
+	}, nil)
+	const want = "event: messageStart\ndata: {\"role\":\"assistant\"}\n\n" +
+		"event: contentBlockDelta\ndata: { \"delta\":  {\"text\":\"a\\nb\"}}\n\n"
+	const end = "event: odd data: forged\ndata: \n\n" +
+		"event: throttlingException\ndata: {\"message\":\"slow down\"}\n\n" +
+		"event: error\ndata: {\"code\":\"Internal\",\"message\":\"it \\\"broke\\\"\"}\n\n"
+	for name, r := range map[string]io.Reader{
+		"at once": bytes.NewReader(body), "byte by byte": iotest.OneByteReader(bytes.NewReader(body)),
+		"in halves": iotest.HalfReader(bytes.NewReader(body)), "with the end": iotest.DataErrReader(bytes.NewReader(body)),
+	} {
+		got, err := io.ReadAll(NewEventStream(io.NopCloser(r)))
+		if err != nil || !strings.HasPrefix(string(got), want) || !strings.HasSuffix(string(got), end) || len(got) < 100_000 {
+			t.Errorf("%s: %v, %d bytes: %.300s", name, err, len(got), got)
+		}
+	}
+}
+
+// TestEventStreamBroken checks that what is no stream ends with an error, and that frames before it are
+// delivered.
+func TestEventStreamBroken(t *testing.T) {
+	t.Parallel()
+	good := frame(t, `{}`, ":message-type", "event", ":event-type", "messageStart")
+	changed := bytes.Clone(good)
+	changed[len(changed)-6] ^= 1
+	head := bytes.Clone(good)
+	head[9] ^= 1
+	huge := binary.BigEndian.AppendUint32(nil, MaxEvent+1)
+	for name, c := range map[string]struct {
+		body []byte
+		want error
+	}{
+		"cut":         {good[:len(good)-3], io.ErrUnexpectedEOF},
+		"cut head":    {good[:5], io.ErrUnexpectedEOF},
+		"checksum":    {changed, ErrBroken},
+		"head":        {head, ErrBroken},
+		"too large":   {append(huge, make([]byte, 64)...), ErrBroken},
+		"too small":   {make([]byte, 64), ErrBroken},
+		"web page":    {[]byte("<html><body>no stream here, but a page</body></html>"), ErrBroken},
+		"broken body": {nil, io.ErrClosedPipe},
+	} {
+		var r io.Reader = bytes.NewReader(append(bytes.Clone(good), c.body...))
+		if c.body == nil {
+			r = io.MultiReader(bytes.NewReader(good), iotest.ErrReader(io.ErrClosedPipe))
+		}
+		got, err := io.ReadAll(NewEventStream(io.NopCloser(r)))
+		if !errors.Is(err, c.want) || string(got) != "event: messageStart\ndata: {}\n\n" {
+			t.Errorf("%s: %v, %q", name, err, got)
+		}
+	}
+}
+
+func FuzzEventStream(f *testing.F) {
+	f.Add(frame(f, `{"a":1}`, ":message-type", "event", ":event-type", "x"))
+	f.Add([]byte{0, 0, 0, 16, 0, 0, 0, 0, 5, 194, 72, 235, 125, 152, 200, 255})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		at, err := io.ReadAll(NewEventStream(io.NopCloser(bytes.NewReader(body))))
+		bit, again := io.ReadAll(NewEventStream(io.NopCloser(iotest.OneByteReader(bytes.NewReader(body)))))
+		if !bytes.Equal(at, bit) || (err == nil) != (again == nil) {
+			t.Errorf("%q, %v; byte by byte %q, %v", at, err, bit, again)
+		}
+		for event := range strings.SplitSeq(strings.TrimSuffix(string(at), "\n\n"), "\n\n") {
+			if len(at) > 0 && (!strings.HasPrefix(event, "event: ") || strings.Count(event, "\n") != 1) {
+				t.Errorf("not one event: %q", event)
+			}
+		}
+	})
+}
