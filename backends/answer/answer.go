@@ -30,73 +30,76 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options are what the service is made of.
+// Options configure a Server.
 type Options struct {
 	DB       *store.DB
 	Counters counters.Store
 	Logger   func() *zap.Logger
 	Now      func() time.Time
-	// Keyring gives what seals stored answers; nil: they are stored as they are.
+	// Keyring returns the keyring that seals stored answers. A nil Keyring stores them in plain text.
 	Keyring func() (keyring.Keyring, error)
-	// BaseURL is where the service is, without a slash at its end: references to documents
-	// without a public address, and to answers that come later, begin with it. Default: they begin at /v1.
+	// BaseURL is the public URL of the service, without a slash at its end. The URLs of documents without a
+	// public address, and of answers that are fetched later, begin with it. With an empty BaseURL they begin
+	// with /v1.
 	BaseURL string
-	// Model writes and judges; nil: answers are extracted, by rules alone.
+	// Model writes and judges answers. With a nil Model answers are extracted from the passages by rules alone.
 	Model models.Model
-	// ExtractWhenDown has answers extracted while no model can be used, which are not
-	// remembered. Default: the service is unavailable.
+	// ExtractWhenDown makes the service extract answers while no model can be used. Such answers are not
+	// remembered. Default: the service is unavailable then.
 	ExtractWhenDown bool
-	// Dense makes vectors of meaning, by which passages are found, too; nil: words do. Those
-	// of the corpus are made in the background.
+	// Dense makes embedding vectors, by which passages are found in addition to their words. The vectors of the
+	// corpus are made in the background. With a nil Dense passages are found by words alone.
 	Dense retrieve.Embedder
-	// Web searches the web, too; nil: nobody does.
+	// Web searches the web in addition to the corpus. With a nil Web only the corpus is searched.
 	Web retrieve.Web
-	// Accounts, Running, Queued and LogQueries are described at accounts and api.
+	// Accounts, Running, Queued and LogQueries are described in the packages accounts and api.
 	Accounts        accounts.Options
 	Running, Queued int
 	LogQueries      bool
-	// Deadline is how long a question may take, its wait included; a reservation holds a
-	// minute longer. Default: 115s.
+	// Deadline is how long a question may take, including the time it waits in the queue. A reservation of quota
+	// lasts one minute longer. Default: 115s.
 	Deadline time.Duration
-	// CompareMin is from how many issuers on a comparison is screening. Default: 2.
+	// CompareMin is the number of issuers from which on a comparison counts as screening. Default: 2.
 	CompareMin int
-	// Remember is how long the same question has the same answer while the corpus does not
-	// change; 0: it is worked out each time.
+	// Remember is how long a repeated question gets the answer that it got before, as long as the corpus does
+	// not change. With 0 every question is worked out anew.
 	Remember time.Duration
-	// Watch is a folder whose files are taken in, Fetch a list of addresses; nil: there is none.
+	// Watch is a folder whose files are ingested, Fetch a list of addresses whose documents are. Either may be
+	// nil.
 	Watch *Watch
 	Fetch *Fetch
-	// ObserveIntake counts documents of both, watch and fetch, by what became of them. A nil one is not called.
+	// ObserveIntake is called for each document of Watch ("watch") and Fetch ("fetch") with its outcome. It may
+	// be nil.
 	ObserveIntake func(source, outcome string)
-	// Observe is told of every question that was accepted, ObserveJob of every run of a
-	// job; nil: nobody is.
+	// Observe is called for every question that was accepted, ObserveJob for every run of a background job. Both
+	// may be nil.
 	Observe    func(reason string, took time.Duration)
 	ObserveJob func(job, outcome string, done int)
-	// ObserveTrace is told how each question was worked on, ObserveReserved now and then how
-	// many answers are reserved of quotas, on all nodes; nil: nobody is.
+	// ObserveTrace is called with the trace of each question. ObserveReserved is called after each run of the
+	// reap job with the number of answers that are reserved from quotas on all nodes. Both may be nil.
 	ObserveTrace    func(t *pipeline.Trace)
 	ObserveReserved func(n int)
-	// Bar returns what the bar at the top of the pages shows to who asks. Default: nothing more.
+	// Bar returns what the bar at the top of the pages shows to the sender of a request. Default: an empty bar.
 	Bar func(*http.Request) look.Bar
 }
 
-// Watch is a folder that is watched; its fields are described at intake.Folder.
+// Watch is a watched folder. Its fields are described at intake.Folder.
 type Watch struct {
 	Path   string
 	Every  time.Duration
 	Remove bool
 }
 
-// Fetch is a list of addresses; its fields are described at intake.List.
+// Fetch is a list of addresses. Its fields are described at intake.List.
 type Fetch struct {
 	Path   string
 	Every  time.Duration
 	Client *http.Client
 }
 
-// Server is the service. Make it with New.
+// Server is the answer service. Make it with New.
 type Server struct {
-	// Corpus is what it answers from, Accounts who asks.
+	// Corpus holds the documents, Accounts the callers and their keys.
 	Corpus   *corpus.Corpus
 	Accounts *accounts.Accounts
 
@@ -111,27 +114,27 @@ type Server struct {
 }
 
 const (
-	// reapEvery is how often what crashed processes have reserved is given back.
+	// reapEvery is the interval at which the reservations of crashed processes are released.
 	reapEvery  = 30 * time.Second
 	purgeEvery = time.Hour
-	// leaseMore is how much longer than a question its reservation holds.
+	// leaseMore is how much longer than the deadline of its question a reservation lasts.
 	leaseMore  = time.Minute
 	purgeBatch = 500
-	// embedEvery is how often passages without a vector are looked for, embedLease how long
-	// others wait for a process that makes them and says nothing.
+	// embedEvery is the interval at which passages without a vector are looked for. After embedLease without a
+	// sign of life from the process that makes vectors, another one may take over.
 	embedEvery, embedLease = 30 * time.Second, 3 * time.Minute
-	// embedAnew is how often it is asked whether the model that made the vectors still answers, where no question has
-	// found out.
+	// embedAnew is the interval at which the embedding model is probed for a change when no question has shown
+	// one.
 	embedAnew = time.Hour
-	// intakeLease is how long others wait for a process that takes documents in and says nothing.
+	// intakeLease is how long other processes wait for one that ingests documents and gives no sign of life.
 	intakeLease = 3 * time.Minute
-	// fetchEvery is how often it is looked which addresses are due.
+	// fetchEvery is the longest interval between two checks of which addresses are due.
 	fetchEvery = time.Minute
-	// sourceChunks bounds the text of a document that is shown.
+	// sourceChunks is the largest number of passages that are shown of a document.
 	sourceChunks = 2000
 )
 
-// New makes a server, which does nothing in the background before Start.
+// New returns a Server. It does nothing in the background before Start is called.
 func New(o Options) *Server {
 	o.Deadline = cmp.Or(o.Deadline, 115*time.Second)
 	o.Accounts.Lease = o.Deadline + leaseMore
@@ -167,7 +170,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// intake returns the jobs that take documents in.
+// intake returns the jobs that ingest documents: one for the watched folder and one for the list of
+// addresses, as far as they are configured.
 func (s *Server) intake(o Options) (work []jobs.Job) {
 	add := func(job, name string, every time.Duration, run func(intake.Options) func(context.Context) (int, error)) {
 		lease := &jobs.Lease{DB: o.DB, Table: "answer_leases", Name: name, Holder: rand.Text(), Every: every, Lasts: intakeLease, Now: o.Now}
@@ -190,29 +194,33 @@ func (s *Server) intake(o Options) (work []jobs.Job) {
 	return work
 }
 
-// reap gives back what crashed processes have reserved, and tells what is reserved still.
-func (s *Server) reap(ctx context.Context, told func(n int)) error {
-	if err := s.Accounts.Reap(ctx); err != nil || told == nil {
+// reap releases the reservations of crashed processes and reports to observe, unless it is nil, how many
+// reservations remain.
+func (s *Server) reap(ctx context.Context, observe func(n int)) error {
+	if err := s.Accounts.Reap(ctx); err != nil || observe == nil {
 		return err
 	}
 	n, err := s.Accounts.Reserved(ctx)
 	if err == nil {
-		told(n)
+		observe(n)
 	}
 	return err
 }
 
-// embedTold is how often the making of vectors is told in the log.
+// embedTold is the interval of the log messages while vectors are made.
 const embedTold = 10 * time.Second
 
-// embed makes the vectors that passages lack. hold keeps others from it meanwhile.
+// embed returns a job that makes the vectors that passages lack. It calls hold in each transaction to keep
+// the lease, so that no other process does the same work. A run does nothing while the corpus is unchanged,
+// the embedder is not in doubt, and the last look is less than embedAnew ago.
 func (s *Server) embed(by retrieve.Embedder, hold func(c store.Conn) error) func(ctx context.Context) (int, error) {
-	complete := int64(-1) // the version of the corpus of which all passages have one
+	complete := int64(-1) // the last version of the corpus in which all passages had a vector
 	var looked time.Time
 	var doubts int64
 	return func(ctx context.Context) (int, error) {
 		version, err := s.Corpus.Version(ctx)
-		if err != nil || version == complete && s.Corpus.Doubts() == doubts && s.now().Sub(looked) < embedAnew { // looking through a million passages takes its time
+		// Looking through a million passages takes a while.
+		if err != nil || version == complete && s.Corpus.Doubts() == doubts && s.now().Sub(looked) < embedAnew {
 			return 0, err
 		}
 		looked, doubts = s.now(), s.Corpus.Doubts()
@@ -234,33 +242,33 @@ func (s *Server) embed(by retrieve.Embedder, hold func(c store.Conn) error) func
 	}
 }
 
-// ServeHTTP answers clients, and people with the page.
+// ServeHTTP serves the web page to people and the API to everyone else.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !web.Serve(w, r, s.bar(r)) {
 		s.api.ServeHTTP(w, r)
 	}
 }
 
-// Bar returns what the bar at the top of the pages shows to who asks.
+// Bar returns what the bar at the top of the pages shows to the sender of a request.
 func (s *Server) Bar(r *http.Request) look.Bar { return s.bar(r) }
 
-// Waiting is how many questions are worked on, or wait to be.
+// Waiting returns how many questions are being worked on or waiting.
 func (s *Server) Waiting() int { return s.api.Waiting() }
 
-// Trace is what became of a question and how, for operators. Its error is accounts.ErrNone
-// where there is none.
+// Trace returns the outcome of a question and how it was reached, for operators. It returns accounts.ErrNone
+// if there is no such answer.
 func (s *Server) Trace(ctx context.Context, id string) (*api.Trace, error) {
 	return s.api.Trace(ctx, id)
 }
 
-// Recent are the newest answers, without their texts, before the one with an id; empty: the
-// newest of all.
-func (s *Server) Recent(ctx context.Context, before string, most int) ([]api.Trace, error) {
-	return s.api.Recent(ctx, before, most)
+// Recent returns at most limit answers of all accounts, newest first and without their texts. It begins
+// behind the answer with the id before, or with the newest one if before is empty.
+func (s *Server) Recent(ctx context.Context, before string, limit int) ([]api.Trace, error) {
+	return s.api.Recent(ctx, before, limit)
 }
 
-// TracePage is Trace as a page for people, with the texts of the passages that are still in
-// the corpus.
+// TracePage serves the trace of an answer as a web page, with the texts of those passages that are still in
+// the corpus. It returns accounts.ErrNone if there is no such answer.
 func (s *Server) TracePage(w http.ResponseWriter, r *http.Request, id string) error {
 	found, err := s.api.Trace(r.Context(), id)
 	if err != nil {
@@ -277,19 +285,19 @@ func (s *Server) TracePage(w http.ResponseWriter, r *http.Request, id string) er
 	return page.Serve(w, s.bar(r), passages)
 }
 
-// Reencrypt seals what is stored of answers anew; see api.
-func (s *Server) Reencrypt(ctx context.Context, told func(looked int)) (resealed, unreadable int, err error) {
-	return s.api.Reencrypt(ctx, told)
+// Reencrypt seals the stored answers with the newest key. See api.API.Reencrypt.
+func (s *Server) Reencrypt(ctx context.Context, progress func(looked int)) (resealed, unreadable int, err error) {
+	return s.api.Reencrypt(ctx, progress)
 }
 
-// Start begins the work in the background.
+// Start starts the background jobs. Further calls do nothing.
 func (s *Server) Start() {
 	if s.end == nil {
 		s.end = s.jobs.Start()
 	}
 }
 
-// Close ends it, and questions that are under way, which are not charged.
+// Close ends the questions that are under way, which are not charged, and the background jobs.
 func (s *Server) Close() {
 	s.api.Close()
 	if s.end != nil {
@@ -297,7 +305,7 @@ func (s *Server) Close() {
 	}
 }
 
-// corpusScheme begins the URLs of documents without a public address.
+// corpusScheme is the URL scheme of documents without a public address.
 const corpusScheme = "corpus:"
 
 func sourceURL(base, url string) string {
@@ -307,7 +315,8 @@ func sourceURL(base, url string) string {
 	return url
 }
 
-// source is the text of a document without a public address.
+// source returns the text of a document without a public address, at most its first sourceChunks passages. ok
+// is false if there is no such document.
 func (s *Server) source(ctx context.Context, id string) (source api.Source, ok bool, err error) {
 	d, err := s.Corpus.Document(ctx, corpusScheme+id)
 	if errors.Is(err, corpus.ErrNotFound) {
@@ -325,10 +334,10 @@ func (s *Server) source(ctx context.Context, id string) (source api.Source, ok b
 	return api.Source{Title: d.Title, Text: text.String()}, true, err
 }
 
-// asker is the pipeline as the API asks it.
+// asker adapts a pipeline.Pipeline to api.Asker.
 type asker struct {
 	*pipeline.Pipeline
-	told func(t *pipeline.Trace) // nil: nobody is
+	told func(t *pipeline.Trace) // may be nil
 }
 
 // Ask implements api.Asker.
@@ -341,7 +350,7 @@ func (a asker) Ask(ctx context.Context, q api.Question, progress func(stage stri
 	for _, c := range o.Claims {
 		claim := api.Claim{Text: c.Text}
 		for _, p := range c.Passages {
-			if p.ID != 0 { // one of the web is at its address alone
+			if p.ID != 0 { // passages of the web have no id; their URL is among the references
 				claim.Passages = append(claim.Passages, p.ID)
 			}
 		}
@@ -361,6 +370,6 @@ func references(list []pipeline.Reference) []api.Reference {
 	return made
 }
 
-// SealedSample is what was sealed before a database had a check value of its keyring:
+// SealedSample returns nothing: before databases had a check value of their keyring, the service sealed
 // nothing.
 func SealedSample(context.Context, *store.DB) ([]sealed.Text, error) { return nil, nil }

@@ -19,8 +19,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Evaluate asks a set of questions, one after the other, and tells how well they are
-// answered. A nil model is extractive mode. done is told of each question; nil: nobody is.
+// Evaluate asks the questions one after the other and grades the answers. A nil model means extractive mode.
+// done, which may be nil, is called after each question.
 func (s *Server) Evaluate(ctx context.Context, all []eval.Question, model models.Model, done func()) []eval.Result {
 	return eval.Run(ctx, eval.Setup{
 		Search: retrieve.New(s.Corpus, s.retrieval),
@@ -38,7 +38,8 @@ const patience = 10 * time.Minute
 // sampleDay is the day on which the shipped questions are asked.
 var sampleDay = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// EvaluateSample is EvaluateOn with the shipped questions on the shipped corpus.
+// EvaluateSample calls EvaluateOn with the shipped questions and the shipped corpus, which it writes to a
+// temporary folder.
 func EvaluateSample(ctx context.Context, model models.Model, begin func(questions int), done func()) (results []eval.Result, err error) {
 	dir, err := os.MkdirTemp("", "tollgate-answer-*")
 	if err != nil {
@@ -55,8 +56,9 @@ func EvaluateSample(ctx context.Context, model models.Model, begin func(question
 	return EvaluateOn(ctx, filepath.Join(dir, sample.CorpusFolder), all, model, begin, done)
 }
 
-// EvaluateOn is Evaluate on the documents of a file or a folder, in a database that is gone afterwards. begin is told
-// how many questions there are.
+// EvaluateOn evaluates the questions on the documents of a file or a folder, in a temporary database. It
+// calls begin with the number of questions once the documents are ingested, and done after each question. A
+// document that cannot be ingested is an error.
 func EvaluateOn(ctx context.Context, documents string, all []eval.Question, model models.Model, begin func(questions int), done func()) (results []eval.Result, err error) {
 	dir, err := os.MkdirTemp("", "tollgate-answer-*")
 	if err != nil {
@@ -78,11 +80,11 @@ func EvaluateOn(ctx context.Context, documents string, all []eval.Question, mode
 	return evaluateOn(ctx, db, documents, all, model, begin, done)
 }
 
-// evaluateOn takes the documents in, and asks.
+// evaluateOn ingests the documents into db and asks the questions.
 func evaluateOn(ctx context.Context, db *store.DB, documents string, all []eval.Question, model models.Model, begin func(questions int), done func()) ([]eval.Result, error) {
 	s := New(Options{DB: db, Logger: zap.NewNop, Now: func() time.Time { return sampleDay }})
 	defer s.Close()
-	report, err := s.Corpus.Ingest(ctx, documents, corpus.IngestOptions{Workers: 1}) // in one order each time
+	report, err := s.Corpus.Ingest(ctx, documents, corpus.IngestOptions{Workers: 1}) // one worker, so that the order is the same each time
 	if err != nil {
 		return nil, err
 	}

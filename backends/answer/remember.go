@@ -13,9 +13,9 @@ import (
 // rememberMost bounds how many outcomes a node remembers.
 const rememberMost = 1000
 
-// remembering answers a question again with what became of it a while ago, whoever asks,
-// while the corpus has not changed. Faults and makeshifts are not remembered. Each node remembers its
-// own.
+// remembering is an api.Asker that answers a repeated question, no matter who asks it, with its earlier
+// outcome as long as the corpus has not changed. It does not remember faults and makeshift answers. Each node
+// has its own memory.
 type remembering struct {
 	api.Asker
 	lasts   time.Duration
@@ -31,16 +31,16 @@ type remembered struct {
 	until   time.Time
 }
 
-// again is the trace of what was remembered.
+// again is the trace of a remembered outcome.
 type again struct {
 	Remembered bool `json:"remembered"`
-	First      any  `json:"first"` // the trace of the first time
+	First      any  `json:"first"` // the trace of the question that was worked out
 }
 
 // Ask implements api.Asker.
 func (r *remembering) Ask(ctx context.Context, q api.Question, progress func(stage string)) api.Outcome {
 	version, err := r.version(ctx)
-	if err != nil { // the pipeline tells of it
+	if err != nil { // the pipeline reports this error
 		return r.Asker.Ask(ctx, q, progress)
 	}
 	key := strconv.FormatInt(version, 10) + " " + strconv.FormatBool(q.Force) + " " + question.Normalise(q.Text) + "\n" + q.Previous
@@ -63,13 +63,14 @@ func (r *remembering) find(key string) (api.Outcome, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, ok := r.outcomes[key]
-	if left := found.until.Sub(r.now()); !ok || left <= 0 || left > r.lasts { // the clock was set back
+	if left := found.until.Sub(r.now()); !ok || left <= 0 || left > r.lasts { // a greater rest means that the clock was set back
 		return api.Outcome{}, false
 	}
 	return found.outcome, true
 }
 
-// keep remembers an outcome, in the place of what is over or, in a full house, of any.
+// keep remembers an outcome for r.lasts. When the memory is full it drops expired outcomes first, and then
+// any.
 func (r *remembering) keep(key string, o api.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package answer is the investment answer API as plain Go.
+// Package answer implements the investment answer API without Caddy.
 package answer
 
 import (
@@ -7,10 +7,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// SchemaName names the service among those that a database can be given to.
+// SchemaName is the name of the service's schema in a database.
 const SchemaName = "answer"
 
-// Schema is the tables of the answer API.
+// Schema returns the tables of the answer API.
 func Schema() store.Schema {
 	s := migrations.Schema()
 	s.Reindex = corpus.Reindex

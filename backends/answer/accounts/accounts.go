@@ -1,12 +1,13 @@
-// Package accounts is who asks the answer API: accounts with their quota, and the keys
-// they ask with. Each question takes a place of the key's rate and a reservation of the
-// account's quota before any work is done, and settles it with the answer it is stored
-// with, so that no crash loses one and no caller gets one more.
+// Package accounts manages the callers of the answer API: accounts with their quota, and the keys they use.
+// Each question takes a place in the rate of its key and a reservation from the quota of its account before
+// any work is done. The reservation is settled in the transaction that stores the answer, so that a crash
+// neither loses one nor lets a caller have one too many.
 //
-// Choices where the specification is silent: a key may be for the quota alone (a
-// dashboard's), which is the 403 at a question; what the rate refuses takes nothing of the
-// quota, and what the quota refuses takes nothing of the rate; a key that is used by many
-// is one.
+// Choices where the specification is silent:
+//   - A key may be for the quota alone, such as that of a dashboard; it gets a 403 for a question.
+//   - What the rate refuses takes nothing from the quota, and what the quota refuses takes nothing from the
+//     rate.
+//   - A key that several clients use has one rate.
 package accounts
 
 import (
@@ -32,11 +33,11 @@ const (
 	ServiceQuota  = "quota"
 )
 
-// Services are all of them.
+// Services lists all services.
 var Services = []string{ServiceAnswer, ServiceQuota}
 
-// Unlimited is the limit of an account without one: the largest number that every JSON
-// reader knows exactly.
+// Unlimited is the limit of an account without a quota: the largest integer that every JSON reader represents
+// exactly.
 const Unlimited = 1<<53 - 1
 
 const (
@@ -44,21 +45,20 @@ const (
 	lookupSize = 16
 )
 
-// ErrUnknown is what a key that is unknown, revoked or expired is answered with: callers
-// cannot tell which.
+// ErrUnknown is returned for a key that is unknown, revoked or expired. Callers cannot tell which.
 var ErrUnknown = errors.New("the key is not valid")
 
-// Options are how accounts work. The zero Options are good.
+// Options configure Accounts. The zero Options are usable.
 type Options struct {
-	// Rate is how many questions of a key are accepted in any RateWindow. Default: 5 in 60s.
+	// Rate is how many questions a key may ask in any RateWindow. Default: 5 in 60s.
 	Rate       int
 	RateWindow time.Duration
-	// Limit is the quota of new accounts, in answers a Window. Default: 1000.
+	// Limit is the quota of new accounts, in answers per Window. Default: 1000.
 	Limit int64
-	// Window is what a quota is counted over. Default: the calendar month, UTC.
+	// Window is the period that a quota is counted over. Default: the calendar month in UTC.
 	Window Window
-	// Lease is how long a reservation holds without being settled. Default: 175s, the
-	// longest that an answer takes and a minute.
+	// Lease is how long a reservation lasts if it is not settled. Default: 175s, one minute more than an answer
+	// may take.
 	Lease time.Duration
 }
 
@@ -78,16 +78,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Accounts are those of a database.
+// Accounts reads and writes the accounts and keys of a database.
 type Accounts struct {
 	*kernel.Server
 	options Options
 }
 
-// New makes the room.
+// New returns the Accounts of the server k.
 func New(k *kernel.Server, o Options) *Accounts { return &Accounts{k, o.withDefaults()} }
 
-// Caller is who has sent a key.
+// Caller is the holder of a key.
 type Caller struct {
 	Key, Account int64
 	Limit        int64 // of the account
@@ -97,38 +97,39 @@ type Caller struct {
 // May reports whether the key is for a service.
 func (c *Caller) May(service string) bool { return slices.Contains(c.services, service) }
 
-// NewKey is a key that is to be made.
+// NewKey describes a key to be made.
 type NewKey struct {
-	// Account is the name of one, which is made where there is none. Default: the label.
+	// Account is the name of the account, which is made if it does not exist. Default: the label.
 	Account, Label string
-	// Limit is the quota of the account, which may be 0; -1 is none. A nil Limit keeps what the
-	// account has, or gives it the default.
+	// Limit is the quota of the account. It may be 0; -1 means no limit. A nil Limit keeps the limit of an
+	// existing account and gives a new one the default.
 	Limit *int64
-	// Expires is when the key ends; zero: never.
+	// Expires is when the key expires. The zero time means never.
 	Expires time.Time
-	// Services it is for. Default: all.
+	// Services are those that the key is for. Default: all.
 	Services []string
 }
 
-// Key is one as it is listed.
+// Key is a key as it is listed.
 type Key struct {
 	ID        int64
 	Account   string
 	Label     string
-	Lookup    string // its public part
+	Lookup    string // the public part of the key
 	Services  []string
 	Limit     int64
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
-	RevokedAt time.Time // zero: it is not
+	RevokedAt time.Time // zero if it is not revoked
 }
 
-// InvalidError is a NewKey that cannot be made.
+// InvalidError is returned for a NewKey that cannot be made.
 type InvalidError string
 
 func (p InvalidError) Error() string { return string(p) }
 
-// Create makes a key and returns it, this once: ans_<lookup>_<secret>.
+// Create makes a key, ans_<lookup>_<secret>, and returns it. The key cannot be read again, because only the
+// digest of its secret is stored. It returns an InvalidError if n is not valid.
 func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, made Key, err error) {
 	n.Label, n.Account = strings.TrimSpace(n.Label), strings.TrimSpace(n.Account)
 	if n.Account == "" {
@@ -195,7 +196,8 @@ func instant(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
-// Caller is who has a key. Its error is ErrUnknown, or the database's.
+// Caller returns the holder of a key. It returns ErrUnknown if the key is not valid, and otherwise errors of
+// the database.
 func (a *Accounts) Caller(ctx context.Context, key string) (*Caller, error) {
 	rest, ours := strings.CutPrefix(key, keyPrefix)
 	lookup, hidden, whole := strings.Cut(rest, "_")
@@ -244,8 +246,8 @@ func (a *Accounts) Keys(ctx context.Context) (list []Key, err error) {
 	return list, err
 }
 
-// Revoke ends a key, which is named by its id or its public part; false: there is none
-// that has not ended.
+// Revoke revokes a key, which is given by its id or by its public part. It reports whether there was such a
+// key that was not revoked yet.
 func (a *Accounts) Revoke(ctx context.Context, id int64, lookup string) (done bool, err error) {
 	err = a.Write(ctx, func(c kernel.Conn) error {
 		n, err := c.Exec("UPDATE answer_keys SET revoked_at = ? WHERE (id = ? OR lookup = ?) AND revoked_at = 0", a.Micros(), id, lookup)
@@ -255,7 +257,7 @@ func (a *Accounts) Revoke(ctx context.Context, id int64, lookup string) (done bo
 	return done, err
 }
 
-// left is how many whole seconds are left until a time, at least 1.
+// left returns the number of seconds from now to until, rounded up, at least 1. Both are in microseconds.
 func left(now, until int64) int64 {
 	return max(1, int64(math.Ceil(float64(until-now)/1e6)))
 }

@@ -17,31 +17,31 @@ const (
 	Failed  = "failed"
 )
 
-// Kept is how long answers are.
+// Kept is how long answers are kept.
 const Kept = 30 * 24 * time.Hour
 
-// Answer is one that is stored.
+// Answer is a stored answer.
 type Answer struct {
 	ID      string
 	Account int64
 	Status  string
-	Code    int    // of HTTP
-	Reason  string // empty: there is an answer
+	Code    int    // the HTTP status
+	Reason  string // empty for an answer
 	Body    string // the result, as it was given to Settle
 	Trace   string
 	At      time.Time
 }
 
 var (
-	// ErrNone is the error of an answer that there is not.
+	// ErrNone is returned for an answer that does not exist, has expired, or belongs to another account.
 	ErrNone = errors.New("there is no such answer")
 
 	errLeaseEnded = errors.New("the reservation of this answer has ended")
 )
 
-// Settle stores what became of a question and settles its reservation in one transaction:
-// an answer is used, everything else is free. again frees its Idempotency-Key, so that a
-// fault is not kept.
+// Settle stores the outcome of a question and settles its reservation in one transaction. An answer counts as
+// used; all other outcomes are free. If again is true, the Idempotency-Key of the question is freed, so that
+// a fault is not kept. It fails if the reservation has expired.
 func (a *Accounts) Settle(ctx context.Context, ended Answer, again bool) error {
 	return a.Write(store.ReadCommitted(ctx), func(c kernel.Conn) error {
 		var account, began int64
@@ -71,7 +71,8 @@ func (a *Accounts) Settle(ctx context.Context, ended Answer, again bool) error {
 	})
 }
 
-// Answer is a stored answer of an account; account 0: of any. Its error is ErrNone.
+// Answer returns a stored answer of an account, or of any account if account is 0. It returns ErrNone if
+// there is none.
 func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans Answer, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		var at int64
@@ -86,9 +87,9 @@ func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans An
 	return ans, err
 }
 
-// Recent are the newest answers, of all accounts and without their texts, before the one
-// with an id; empty: the newest of all.
-func (a *Accounts) Recent(ctx context.Context, before string, most int) (list []Answer, err error) {
+// Recent returns at most limit answers of all accounts, newest first and without their texts. It begins
+// behind the answer with the id before, or with the newest one if before is empty.
+func (a *Accounts) Recent(ctx context.Context, before string, limit int) (list []Answer, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		list, err = store.List(c, func(r store.Row) (ans Answer, err error) {
 			var at int64
@@ -96,21 +97,21 @@ func (a *Accounts) Recent(ctx context.Context, before string, most int) (list []
 			ans.At = instant(at)
 			return ans, err
 		}, "SELECT id, account_id, status, code, reason, created_at FROM answer_answers WHERE (id < ? OR ? = '') AND created_at > ? ORDER BY id DESC LIMIT ?",
-			before, before, a.Now().Add(-Kept).UnixMicro(), most)
+			before, before, a.Now().Add(-Kept).UnixMicro(), limit)
 		return err
 	})
 	return list, err
 }
 
-// Purge removes answers that are too old and what is left of past minutes, at most most of
-// each. It tells how many.
-func (a *Accounts) Purge(ctx context.Context, most int) (int64, error) {
+// Purge removes answers that are older than Kept and log entries that are older than the rate window, at most
+// limit of each. It returns how many it removed.
+func (a *Accounts) Purge(ctx context.Context, limit int) (int64, error) {
 	now := a.Now()
-	n, err := a.DB.Purge(ctx, most, "DELETE FROM answer_answers WHERE id IN (SELECT id FROM answer_answers WHERE created_at <= ? LIMIT ?)", now.Add(-Kept).UnixMicro())
+	n, err := a.DB.Purge(ctx, limit, "DELETE FROM answer_answers WHERE id IN (SELECT id FROM answer_answers WHERE created_at <= ? LIMIT ?)", now.Add(-Kept).UnixMicro())
 	if err != nil {
 		return n, err
 	}
-	m, err := a.DB.Purge(ctx, most, "DELETE FROM answer_accepted WHERE (key_id, at, answer) IN (SELECT key_id, at, answer FROM answer_accepted WHERE at <= ? LIMIT ?)",
+	m, err := a.DB.Purge(ctx, limit, "DELETE FROM answer_accepted WHERE (key_id, at, answer) IN (SELECT key_id, at, answer FROM answer_accepted WHERE at <= ? LIMIT ?)",
 		now.Add(-a.options.RateWindow).UnixMicro())
 	return n + m, err
 }

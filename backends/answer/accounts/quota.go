@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Quota is how an account stands in its window.
+// Quota is the state of an account's quota in its current window.
 type Quota struct {
 	Used, Pending, Limit int64
 	Start, End           time.Time
@@ -19,16 +19,17 @@ type Quota struct {
 // Exceeded reports whether the next question would be refused.
 func (q Quota) Exceeded() bool { return q.Used+q.Pending >= q.Limit }
 
-// Rate is how a key stands in its rate.
+// Rate is the state of a key's rate limit.
 type Rate struct {
 	Limit, Remaining int
-	// Reset is how many seconds it takes until one more is accepted, or until all are.
+	// Reset is the number of seconds until the oldest counted question leaves the window, so that one more is
+	// accepted. It is 0 if none is counted.
 	Reset int64
-	// Window is what the limit is counted over.
+	// Window is the period that the limit is counted over.
 	Window time.Duration
 }
 
-// RefusedError is a question that was not accepted; RetryAfter is in seconds.
+// RefusedError is returned for a question that is not accepted. RetryAfter is in seconds.
 type RefusedError struct {
 	Reason     string // RateLimited or QuotaExceeded
 	RetryAfter int64
@@ -43,27 +44,29 @@ const (
 	QuotaExceeded = "QuotaExceeded"
 )
 
-// Once is the Idempotency-Key of a question and what it stands for; the zero Once: none.
+// Once is the Idempotency-Key of a question and the hash of the request that it stands for. The zero Once
+// means that there is none.
 type Once struct{ Key, Hash string }
 
-// ErrMismatch is the error of an Idempotency-Key that another question has had.
+// ErrMismatch is returned if the Idempotency-Key was used for another request.
 var ErrMismatch = errors.New("the Idempotency-Key was used for another request")
 
 // onceKept is how long an Idempotency-Key stands for its question.
 const onceKept = 24 * time.Hour
 
-// Accept takes a place of the key's rate and a reservation of the account's quota for an
-// answer, or neither. Where the same Idempotency-Key has been sent before it takes nothing
-// and earlier is the id of that answer. Errors: *RefusedError, ErrMismatch.
+// Accept takes a place in the rate of the caller's key and a reservation from the quota of its account for
+// the answer id, or neither. If the same Idempotency-Key was sent before, it takes nothing and returns the id
+// of the earlier answer. It returns a *RefusedError if the rate or the quota is used up, and ErrMismatch if
+// the Idempotency-Key was used for another request.
 func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once Once) (rate Rate, earlier string, err error) {
-	// Nobody is told before it is durable, so that the next may go on before that.
+	// The next transaction may go on before this one is durable, because nothing is answered before that.
 	err = a.Write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c kernel.Conn) error {
 		earlier = ""
 		if err := lock(c, caller.Account); err != nil {
 			return err
 		}
 		now := a.Now()
-		if err := reap(c, caller.Account, now); err != nil { // what a crash has left stands for no answer
+		if err := reap(c, caller.Account, now); err != nil { // the reservations of a crashed process must not count
 			return err
 		}
 		if once.Key != "" {
@@ -81,7 +84,7 @@ func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once O
 		if err != nil {
 			return err
 		}
-		// The limit as it is now: whoever lowers it is heeded at once.
+		// The limit is read here, so that a lowered limit takes effect at once.
 		taken, err := c.Exec(`UPDATE answer_windows SET pending = pending + 1 WHERE account_id = ? AND began = ?
 			AND used + pending < (SELECT total_limit FROM answer_accounts WHERE id = ?)`, caller.Account, window.Start.UnixMicro(), caller.Account)
 		if err != nil {
@@ -90,7 +93,7 @@ func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once O
 		if taken == 0 {
 			return &RefusedError{QuotaExceeded, left(now.UnixMicro(), window.End.UnixMicro()), rate}
 		}
-		if rate.Remaining--; rate.Reset == 0 { // the first one
+		if rate.Remaining--; rate.Reset == 0 { // the first question in the window
 			rate.Reset = left(0, rate.Window.Microseconds())
 		}
 		if _, err = c.Exec("INSERT INTO answer_accepted (key_id, at, answer) VALUES (?, ?, ?)", caller.Key, now.UnixMicro(), id); err != nil {
@@ -115,15 +118,16 @@ func nullable(text string) any {
 	return text
 }
 
-// lock keeps others from the account until the transaction ends. A write that begins with it
-// is at the level read committed: who asks at once waits for the one before, where PostgreSQL
-// would else refuse all but one and have them try again.
+// lock locks the account until the transaction ends. A write that begins with it runs at the isolation level
+// read committed: concurrent writers wait for each other, where PostgreSQL would otherwise refuse all but one
+// of them and have them try again.
 func lock(c kernel.Conn, account int64) error {
 	_, err := c.Exec("UPDATE answer_accounts SET name = name WHERE id = ?", account)
 	return err
 }
 
-// before is the answer that an Idempotency-Key stands for; empty: none.
+// before returns the id of the answer that an Idempotency-Key stands for, or the empty string. It frees a key
+// that is older than onceKept, and returns ErrMismatch for a key that was used for another request.
 func (a *Accounts) before(c kernel.Conn, caller *Caller, once Once, now time.Time) (id string, err error) {
 	var hash string
 	var at int64
@@ -142,8 +146,8 @@ func (a *Accounts) before(c kernel.Conn, caller *Caller, once Once, now time.Tim
 	return id, nil
 }
 
-// rate is how a key stands: a sliding log, so that no window of that length ever holds
-// more than the limit.
+// rate returns the state of a key's rate and removes the entries that have left the window. The rate is a
+// sliding log, so that no window of its length ever holds more than the limit.
 func (a *Accounts) rate(c kernel.Conn, key int64, now time.Time) (Rate, error) {
 	r := Rate{Limit: a.options.Rate, Window: a.options.RateWindow}
 	if _, err := c.Exec("DELETE FROM answer_accepted WHERE key_id = ? AND at <= ?", key, now.Add(-r.Window).UnixMicro()); err != nil {
@@ -162,14 +166,14 @@ func (a *Accounts) stand(c kernel.Conn, r *Rate, key int64, now time.Time) error
 	return err
 }
 
-// Rate is how a key stands; nothing is taken.
+// Rate returns the state of a key's rate without taking a place.
 func (a *Accounts) Rate(ctx context.Context, caller *Caller) (r Rate, err error) {
 	r = Rate{Limit: a.options.Rate, Window: a.options.RateWindow}
 	err = a.Read(ctx, func(c kernel.Conn) error { return a.stand(c, &r, caller.Key, a.Now()) })
 	return r, err
 }
 
-// window is the one that a time lies in, made where there is none.
+// window returns the bounds of the window that contains now, and makes the window if it does not exist.
 func (a *Accounts) window(c kernel.Conn, account int64, now time.Time) (q Quota, err error) {
 	if q.Start, q.End, err = a.bounds(c, account, now); err != nil {
 		return q, err
@@ -179,7 +183,8 @@ func (a *Accounts) window(c kernel.Conn, account int64, now time.Time) (q Quota,
 	return q, err
 }
 
-// bounds are those of the window that a time lies in; a rolling one goes on until it ends.
+// bounds returns the bounds of the window that contains now. A rolling window that has begun goes on until it
+// ends; otherwise a new one begins now.
 func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, ends time.Time, err error) {
 	began, ends = a.options.Window.at(now)
 	if a.options.Window.rolling == 0 {
@@ -197,8 +202,8 @@ func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, e
 	return instant(from), instant(to), nil
 }
 
-// reap gives back what is reserved by leases that have ended, as after a crash; account 0:
-// of all.
+// reap releases the reservations of an account whose lease has ended, as after a crash. Account 0 means all
+// accounts.
 func reap(c kernel.Conn, account int64, now time.Time) error {
 	type ended struct {
 		answer         string
@@ -221,7 +226,8 @@ func reap(c kernel.Conn, account int64, now time.Time) error {
 	return err
 }
 
-// release ends a reservation, used says by how much the account has used more.
+// release ends a reservation and adds used to the used answers of its window. It returns errLeaseEnded if
+// there is no such reservation.
 func release(c kernel.Conn, answer string, account, began int64, used int) error {
 	n, err := c.Exec("DELETE FROM answer_reservations WHERE answer = ?", answer)
 	if err != nil {
@@ -234,12 +240,12 @@ func release(c kernel.Conn, answer string, account, began int64, used int) error
 	return err
 }
 
-// Reap gives back what crashed processes have reserved, of all accounts.
+// Reap releases the reservations of crashed processes in all accounts.
 func (a *Accounts) Reap(ctx context.Context) error {
 	return a.Write(ctx, func(c kernel.Conn) error { return reap(c, 0, a.Now()) })
 }
 
-// Reserved is how many answers are reserved, of all accounts.
+// Reserved returns how many answers are reserved in all accounts.
 func (a *Accounts) Reserved(ctx context.Context) (n int, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		return c.Row("SELECT COUNT(*) FROM answer_reservations WHERE lease > ?", a.Micros()).Scan(&n)
@@ -247,7 +253,8 @@ func (a *Accounts) Reserved(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Quota is how an account stands.
+// Quota returns the state of the quota of the caller's account. Reservations whose lease has ended are not
+// counted as pending.
 func (a *Accounts) Quota(ctx context.Context, caller *Caller) (q Quota, err error) {
 	now := a.Now()
 	err = a.Read(ctx, func(c kernel.Conn) error {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Window is what a quota is counted over. The zero Window is the calendar month, UTC.
+// Window is the period that a quota is counted over. The zero Window is the calendar month in UTC.
 type Window struct {
 	day     bool
-	rolling time.Duration // from the first use
+	rolling time.Duration // counted from the first use
 }
 
 const maxRolling = 366
 
-// ParseWindow reads month, day or rolling:<days>.
+// ParseWindow parses "month", "day" or "rolling:<days>" with 1 to 366 days. The empty string means "month".
 func ParseWindow(text string) (Window, error) {
 	switch text {
 	case "", "month":
@@ -31,8 +31,8 @@ func ParseWindow(text string) (Window, error) {
 	return Window{}, fmt.Errorf("%q is no window: month, day or rolling:<days>, with 1 to %d days", text, maxRolling)
 }
 
-// at is the window that a time lies in. A rolling one begins there; the one before it, if
-// it has not ended, is for the caller to find.
+// at returns the window that contains t. A rolling window begins at t; the caller has to look for an earlier
+// one that has not ended.
 func (w Window) at(t time.Time) (began, ends time.Time) {
 	t = t.UTC()
 	switch {

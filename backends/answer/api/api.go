@@ -1,17 +1,19 @@
-// Package api is the answer API over HTTP: one envelope for every answer, and the order in
-// which a request is refused: its path, its key, what the key is for, its body, a full
-// house, the rate, the quota.
+// Package api serves the answer API over HTTP. Every response has the same envelope. A request is checked in
+// this order: its path, its key, the services of the key, its body, a free place in the queue, the rate, the
+// quota.
 //
 // Choices where the specification is silent:
-//   - The key stands in x-api-key alone, so that a link never carries it.
-//   - Sources need a key too: what was ingested may be licensed to the house.
-//   - An Idempotency-Key stands for the outcomes that a client should not ask for again, the
-//     four reasons among them; after a fault of the service (5xx) it is free.
-//   - Who accepts text/event-stream gets the stages of a question as events before its answer
+//   - The key is accepted in x-api-key alone, so that no link carries it.
+//   - Sources need a key too: ingested documents may be licensed to the operator.
+//   - An Idempotency-Key keeps the outcomes that a client should not ask for again, including the four reasons
+//     with status 200. After a fault of the service (5xx) it is free again.
+//   - A client that accepts text/event-stream gets the stages of its question as events before the answer
 //     (WHATWG HTML, server-sent events): "stage" with {"stage"}, then "answer" with the envelope.
-//   - GET /v1/answers/{id} is 200 for an answer that failed: its envelope tells how.
-//   - The member "previous" of a question names an own answer that it follows: company and period that it leaves out are taken from there.
-//   - Beside the contract stand what an answer stands on (GET /v1/answers/{id}/evidence) and what is held (GET /v1/companies, /v1/companies/{id}).
+//   - GET /v1/answers/{id} answers 200 for a failed answer: its envelope tells the reason.
+//   - The member "previous" of a question is the id of an answer of the same account that it follows. A company
+//     or period that the question leaves out is taken from there.
+//   - Beyond the contract, GET /v1/answers/{id}/evidence returns the passages that an answer stands on, and GET
+//     /v1/companies and /v1/companies/{id} return what the corpus holds.
 package api
 
 import (
@@ -47,32 +49,34 @@ type Subquery struct {
 	References []Reference `json:"references"`
 }
 
-// Outcome is what became of a question.
+// Outcome is the result of a question.
 type Outcome struct {
-	Reason     string // empty: there is an answer
+	Reason     string // empty for an answer
 	Answer     string // Markdown
 	References []Reference
 	Subqueries []Subquery
-	// Asked is the question that was answered: the one that was sent, with what it takes from the one that it follows.
+	// Asked is the question that was answered: the query together with what it takes from the question that it
+	// follows.
 	Asked string
-	// Claims are the sentences of Answer with what they stand on.
+	// Claims are the sentences of Answer with the passages that they stand on.
 	Claims []Claim
-	// Makeshift tells that a better one may come soon: a model was down, or a provider.
+	// Makeshift reports that a better answer may be available soon, because a model or a provider was down.
 	Makeshift bool
-	// Trace is how it came about, for operators; it is kept as JSON.
+	// Trace records for operators how the outcome came about. It is stored as JSON.
 	Trace any
 }
 
 // Question is what a client asks.
 type Question struct {
 	Text string
-	// Force answers what is not about investments too.
+	// Force lifts the refusal of questions that are not about investments.
 	Force bool
-	// Previous is the question that this one follows, as Outcome.Asked has it. Empty for one that stands alone.
+	// Previous is the question that this one follows, in the form of Outcome.Asked. It is empty for a question
+	// that stands alone.
 	Previous string
 }
 
-// Reasons of an Outcome that are no fault: 200, success false.
+// Reasons of an Outcome that are no faults. They are sent with status 200 and success false.
 const (
 	ContentFiltered      = "ContentFiltered"
 	NonInvestmentRelated = "NonInvestmentRelated"
@@ -80,7 +84,7 @@ const (
 	FailedToAnswer       = "FailedToAnswer"
 )
 
-// Reasons that are one.
+// Reasons of an Outcome that are faults.
 const (
 	Timeout            = "Timeout"            // 504
 	ServiceUnavailable = "ServiceUnavailable" // 503
@@ -88,8 +92,8 @@ const (
 	Canceled           = "Canceled"           // the client has left
 )
 
-// Asker answers questions. It returns when the context ends. progress is told each stage as
-// it begins, perhaps of several parts of a question at once.
+// Asker answers questions. Ask returns when the context ends. It calls progress when a stage begins, possibly
+// from several goroutines at once.
 type Asker interface {
 	Ask(ctx context.Context, q Question, progress func(stage string)) Outcome
 }
@@ -97,52 +101,53 @@ type Asker interface {
 // Source is a document of the corpus that has no public address.
 type Source struct{ Title, Text string }
 
-// Options are what the API is made of.
+// Options configure an API.
 type Options struct {
 	Kernel   *kernel.Server
 	Accounts *accounts.Accounts
 	Asker    Asker
 	Counters counters.Store
-	// Keyring gives what seals what is stored; nil: it is stored as it is.
+	// Keyring returns the keyring that seals stored answers. A nil Keyring stores them in plain text.
 	Keyring func() (keyring.Keyring, error)
-	// Source finds a document; ok is false where there is none without a public address.
+	// Source returns a document by its id. ok is false if there is no such document or if it has a public
+	// address.
 	Source func(ctx context.Context, id string) (s Source, ok bool, err error)
-	// SourceURL returns where clients find a document, by its address in the corpus. Default: the address itself.
+	// SourceURL returns the public URL of a document from its URL in the corpus. Default: the same URL.
 	SourceURL func(url string) string
-	// Library tells what the corpus holds.
+	// Library reads what the corpus holds.
 	Library *library.Library
-	// Passages returns the passages with these ids that the corpus still has.
+	// Passages returns those of the passages with these ids that the corpus still has.
 	Passages func(ctx context.Context, ids []int64) ([]kernel.Passage, error)
-	// BaseURL is where clients find the service, without a slash at its end. Default: at the root of its host.
+	// BaseURL is the public URL of the service, without a slash at its end. Default: the root of its host.
 	BaseURL string
-	// Running is how many questions are worked on at once, Queued how many wait. Default: 16, 64.
+	// Running is how many questions are worked on at once, Queued how many may wait. Default: 16 and 64.
 	Running, Queued int
-	// Deadline is how long a question may take, its wait included. Default: 115s.
+	// Deadline is how long a question may take, including the time it waits. Default: 115s.
 	Deadline time.Duration
-	// LogQueries has questions in the log. Default: they are not.
+	// LogQueries writes the questions to the log. Default: false.
 	LogQueries bool
-	// Observe is told of every question that was accepted: the reason is Answered for an
-	// answer. nil: nobody is.
+	// Observe is called for every question that was accepted, with Answered or the reason of the failure. It may
+	// be nil.
 	Observe func(reason string, took time.Duration)
 }
 
-// Answered is the reason of an answer, for Observe.
+// Answered is the reason that Observe gets for an answer.
 const Answered = "Answered"
 
-// API serves. Make it with New.
+// API is the HTTP handler of the answer API. Make it with New.
 type API struct {
 	o Options
 
-	running chan struct{} // places
-	house   chan struct{} // places of running and queued
-	waiters chan struct{} // places of those who wait for a question that was sent before
+	running chan struct{} // a semaphore of Options.Running
+	house   chan struct{} // a semaphore of Options.Running + Options.Queued
+	waiters chan struct{} // a semaphore for requests that wait for an earlier request with the same Idempotency-Key
 
 	ctx  context.Context //nolint:containedctx // of the work that outlives its request
 	stop context.CancelFunc
 	work sync.WaitGroup
 }
 
-// New makes the API. End it with Close.
+// New returns an API. Close must be called when it is no longer used.
 func New(o Options) *API {
 	if o.Running == 0 {
 		o.Running = 16
@@ -161,16 +166,17 @@ func New(o Options) *API {
 	return a
 }
 
-// Close ends the work that is under way, and waits for what it stores.
+// Close cancels the questions that are under way and waits until their outcomes are stored.
 func (a *API) Close() {
 	a.stop()
 	a.work.Wait()
 }
 
-// Waiting is how many questions are in the house: worked on, or waiting.
+// Waiting returns how many questions are being worked on or waiting.
 func (a *API) Waiting() int { return len(a.house) }
 
-// ServeHTTP answers every path.
+// ServeHTTP serves every path of the API and answers 404 for all others. It authenticates the caller before
+// it calls the function of the route.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rest.NoSniff(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
@@ -209,11 +215,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // route is a row of the table of routes.
 type route struct {
 	method, allow string
-	service       string // that the key must be for
+	service       string // the service that the key must have
 	serve         func(a *API, w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string)
 }
 
-// routeOf returns the route of a path, and the id in it.
+// routeOf returns the route of a path and the id that the path contains, if any. ok is false for an unknown
+// path.
 func routeOf(path string) (_ route, id string, ok bool) {
 	if one, ok := routes[path]; ok && !strings.HasSuffix(path, "/") {
 		return one, "", true
@@ -229,10 +236,10 @@ func routeOf(path string) (_ route, id string, ok bool) {
 	return route{}, "", false
 }
 
-// evidencePath stands behind the id of an answer.
+// evidencePath follows the id of an answer in a path.
 const evidencePath = "/evidence"
 
-// routes by path; a path that ends in "/" has an id behind it.
+// routes maps paths to their routes. A path that ends in "/" is followed by an id.
 var routes = map[string]route{
 	"/v1/answer":   {http.MethodPost, "POST", accounts.ServiceAnswer, (*API).ask},
 	"/v1/quota":    {http.MethodGet, "GET, HEAD", accounts.ServiceQuota, (*API).quota},
@@ -244,7 +251,7 @@ var routes = map[string]route{
 	"/v1/companies/":              {http.MethodGet, "GET, HEAD", accounts.ServiceAnswer, (*API).company},
 }
 
-// envelope is the body of every answer.
+// envelope is the body of every response.
 type envelope struct {
 	Success bool    `json:"success"`
 	Error   *string `json:"error"`
@@ -259,22 +266,22 @@ func (a *API) write(w http.ResponseWriter, status int, reason string, result any
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(e); err != nil { // a result is of our own making
+	if err := encoder.Encode(e); err != nil { // never happens: all results are our own types
 		a.log().Error("an answer cannot be written", zap.Error(err))
 		status = http.StatusInternalServerError
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text.String())) // a client that has left is told nothing
+	_, _ = w.Write([]byte(text.String())) // an error means that the client has left
 }
 
-// refuse answers with a reason and no result.
+// refuse writes an envelope with a reason and no result.
 func (a *API) refuse(w http.ResponseWriter, status int, reason string) {
 	a.write(w, status, reason, nil)
 }
 
-// unavailable is the answer where the store is down.
+// unavailable logs err and answers 503, because the database cannot be used.
 func (a *API) unavailable(w http.ResponseWriter, err error) {
 	a.log().Warn("the database of the answer API does not answer", zap.Error(err))
 	w.Header().Set("Retry-After", "1")
@@ -283,7 +290,7 @@ func (a *API) unavailable(w http.ResponseWriter, err error) {
 
 func (a *API) log() *zap.Logger { return a.o.Kernel.Logger() }
 
-// rateHeaders tell how a key stands (draft-ietf-httpapi-ratelimit-headers).
+// rateHeaders sets the headers that describe the rate limit of a key (draft-ietf-httpapi-ratelimit-headers).
 func rateHeaders(h http.Header, r accounts.Rate) {
 	limit, remaining, reset := strconv.Itoa(r.Limit), strconv.Itoa(r.Remaining), strconv.FormatInt(r.Reset, 10)
 	h.Set("X-RateLimit-Limit", limit)

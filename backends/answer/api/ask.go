@@ -25,10 +25,9 @@ const (
 	maxBody  = 16 << 10
 	maxDepth = 8
 	maxQuery = 2000 // characters
-	// settling is how long storing an answer may take when its request has ended. The
-	// reservation holds for longer.
+	// settling is how long storing an answer may take after its request has ended. The reservation lasts longer.
 	settling = 30 * time.Second
-	// lookAgain is how often somebody who waits for an answer looks for it.
+	// lookAgain is the interval at which a waiting request looks for the answer.
 	lookAgain = 100 * time.Millisecond
 )
 
@@ -36,14 +35,15 @@ const (
 type question struct {
 	query    string
 	force    bool
-	previous string // the id of an own answer; once it was looked up, the question of it
+	previous string // the id of an answer of the caller, later replaced by the question of that answer
 	ignored  []string
 }
 
 var errInvalid = errors.New("no question")
 
-// readQuestion reads a body: an object of bounded depth in UTF-8 with a query of 1 to 2,000
-// characters. Members that it does not know are ignored, and named.
+// readQuestion parses a body: UTF-8, a JSON object of depth at most maxDepth, with a query of 1 to 2,000
+// characters after trimming. The names of unknown members, at most 16, are returned in ignored. Every
+// violation is errInvalid or an error of the scanner.
 func readQuestion(body []byte) (q question, err error) {
 	if !utf8.Valid(body) {
 		return q, errInvalid
@@ -93,7 +93,7 @@ func readQuestion(body []byte) (q question, err error) {
 	return q, nil
 }
 
-// printable is the name of a member as a header may have it; empty: it may not.
+// printable returns the name of a member if it may stand in a header, and the empty string otherwise.
 func printable(key []byte) string {
 	if len(key) > 64 || strings.ContainsFunc(string(key), func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }) {
 		return ""
@@ -101,7 +101,7 @@ func printable(key []byte) string {
 	return string(key)
 }
 
-// result is what an answer is in the envelope.
+// result is the form of an answer in the envelope.
 type result struct {
 	ID         string      `json:"id"`
 	Status     string      `json:"status,omitempty"`
@@ -111,14 +111,15 @@ type result struct {
 	Subqueries []Subquery  `json:"subqueries"`
 }
 
-// record is what is stored of an answer: what the client gets, and what it stands on.
+// record is the stored form of an answer: the result that the client gets, and what it stands on.
 type record struct {
 	result
 	Asked  string  `json:"asked,omitempty"`
 	Claims []Claim `json:"claims,omitempty"`
 }
 
-// followed returns the question of an own answer that another one follows. It returns errInvalid where there is none.
+// followed returns the question of the caller's answer with the given id. It returns errInvalid if there is
+// no such answer, or if it is pending or failed without a result.
 func (a *API) followed(ctx context.Context, caller *accounts.Caller, id string) (string, error) {
 	_, had, err := a.open(ctx, caller.Account, id)
 	switch {
@@ -126,13 +127,14 @@ func (a *API) followed(ctx context.Context, caller *accounts.Caller, id string) 
 		return "", errInvalid
 	case err != nil:
 		return "", err
-	case had.Query == "": // it is pending, or was never read
+	case had.Query == "": // it is pending, or ended in a fault
 		return "", errInvalid
 	}
 	return cmp.Or(had.Asked, had.Query), nil
 }
 
-// ask serves POST /v1/answer.
+// ask serves POST /v1/answer. With an Idempotency-Key or "Prefer: respond-async" the work goes on when the
+// client leaves; otherwise it is cancelled.
 func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
 	body, refused := a.body(w, r)
 	if refused {
@@ -196,11 +198,11 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	select {
 	case ans := <-done:
 		a.told(w, ans)
-	case <-r.Context().Done(): // what is not detached ends by itself
+	case <-r.Context().Done(): // work that is not detached has the same context and ends by itself
 	}
 }
 
-// enter takes a place, or answers that there is none.
+// enter takes a place and reports whether one was free. If none was, it has answered 503.
 func (a *API) enter(w http.ResponseWriter, places chan<- struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -212,7 +214,7 @@ func (a *API) enter(w http.ResponseWriter, places chan<- struct{}) bool {
 	}
 }
 
-// body reads the body of a question; refused: it was answered already.
+// body reads the body of a question. If refused is true, an error response has been written.
 func (a *API) body(w http.ResponseWriter, r *http.Request) (body []byte, refused bool) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -249,7 +251,8 @@ func prefersAsync(h http.Header) bool {
 	return false
 }
 
-// unaccepted answers a question that takes no place: it was sent before, or is refused.
+// unaccepted answers a request that Accept has not accepted: it waits for the earlier request with the same
+// Idempotency-Key, or it writes the refusal.
 func (a *API) unaccepted(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, earlier string, err error) {
 	refused, isRefused := errors.AsType[*accounts.RefusedError](err)
 	switch {
@@ -267,18 +270,18 @@ func (a *API) unaccepted(w http.ResponseWriter, r *http.Request, caller *account
 	}
 }
 
-// later answers that a question is worked on, and where to look.
+// later answers 202 with the location of the answer.
 func (a *API) later(w http.ResponseWriter, id string) {
 	w.Header().Set("Preference-Applied", "respond-async")
 	w.Header().Set("Location", a.o.BaseURL+"/v1/answers/"+id)
 	a.write(w, http.StatusAccepted, "", map[string]string{"id": id, "status": accounts.Pending})
 }
 
-// wait answers with what becomes of a question that was sent before; at once where it is
-// known, or where the client would rather look for it. Who accepts events gets the answer as
-// one; the stages were told to who asked first.
+// wait answers with the outcome of an earlier request, once it is known. With "Prefer: respond-async" it does
+// not wait for a pending one. A client that accepts events gets the answer as an event; the stages were sent
+// to the first request.
 func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
-	if !a.enter(w, a.waiters) { // they take nothing of their rate
+	if !a.enter(w, a.waiters) { // waiting requests do not count towards the rate of their key
 		return
 	}
 	defer func() { <-a.waiters }()
@@ -316,8 +319,8 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 	}
 }
 
-// awaited is what becomes of a question, which is ans so far. It returns when the context
-// ends.
+// awaited polls until the answer ans is no longer pending and returns it. When the context ends it returns an
+// answer with the reason Timeout.
 func (a *API) awaited(ctx context.Context, caller *accounts.Caller, id string, ans accounts.Answer) (_ accounts.Answer, err error) {
 	for ans.Status == accounts.Pending {
 		select {
@@ -335,7 +338,8 @@ func (a *API) awaited(ctx context.Context, caller *accounts.Caller, id string, a
 	return ans, nil
 }
 
-// answerTo works on a question that was accepted, and stores what became of it.
+// answerTo waits for a free place, works on an accepted question until the deadline, and stores, observes and
+// logs its outcome.
 func (a *API) answerTo(ctx context.Context, id string, q question, progress func(stage string)) accounts.Answer {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, a.o.Deadline)
@@ -370,7 +374,7 @@ func (a *API) answerTo(ctx context.Context, id string, q question, progress func
 	return ans
 }
 
-// safely asks; a fault of one question takes no other with it.
+// safely calls the Asker. It turns a panic into InternalError, so that one question cannot end the process.
 func (a *API) safely(ctx context.Context, id string, q question, progress func(stage string)) (o Outcome) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -381,7 +385,8 @@ func (a *API) safely(ctx context.Context, id string, q question, progress func(s
 	return a.o.Asker.Ask(ctx, Question{Text: q.query, Force: q.force, Previous: q.previous}, progress)
 }
 
-// store settles a question with what became of it.
+// store stores the outcome of a question and settles its reservation. It goes on when ctx has ended. A
+// returned fault (5xx) frees the Idempotency-Key.
 func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans accounts.Answer, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
 	defer cancel()
@@ -391,7 +396,7 @@ func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans 
 		ans.Code = http.StatusOK
 	case Timeout:
 		ans.Code = http.StatusGatewayTimeout
-	case ServiceUnavailable, Canceled: // the gateway ends, or nobody is told
+	case ServiceUnavailable, Canceled: // the service is closing, or the client has left
 		ans.Code, ans.Reason = http.StatusServiceUnavailable, ServiceUnavailable
 	default:
 		ans.Code, ans.Reason = http.StatusInternalServerError, InternalError
@@ -434,7 +439,7 @@ func orNone[T any](list []T) []T {
 	return list
 }
 
-// told answers with what became of a question.
+// told writes the response for the outcome of a question.
 func (a *API) told(w http.ResponseWriter, ans accounts.Answer) {
 	if ans.Body == "" {
 		if ans.Code == http.StatusServiceUnavailable {

@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 )
 
-// keepAlive is how long a stream says nothing at most, so that proxies keep it open.
+// keepAlive is the longest time without a byte on a stream, so that proxies keep it open.
 const keepAlive = 15 * time.Second
 
-// acceptsEvents tells whether the stages of a question are wanted as they begin.
+// acceptsEvents reports whether the client wants the stages of its question as events.
 func acceptsEvents(h http.Header) bool {
 	for _, line := range h.Values("Accept") {
 		for media := range strings.SplitSeq(line, ",") {
@@ -25,12 +25,12 @@ func acceptsEvents(h http.Header) bool {
 	return false
 }
 
-// events are the stages of a question on their way to who asked.
+// events carries the stages of a question to the request that asked it.
 type events struct{ stages chan string }
 
 func newEvents() *events { return &events{make(chan string, 64)} }
 
-// stage never waits: a slow reader misses stages, and no answer.
+// stage queues a stage without blocking. When the queue is full the stage is dropped.
 func (e *events) stage(name string) {
 	select {
 	case e.stages <- name:
@@ -38,9 +38,10 @@ func (e *events) stage(name string) {
 	}
 }
 
-// stream writes the stages of a question, and its answer. The status of a stream is 200;
-// the envelope tells what became of the question.
-func (a *API) stream(w http.ResponseWriter, r *http.Request, told *events, done <-chan accounts.Answer) {
+// stream writes the stages of a question as events until its answer arrives from done, then the answer. The
+// status is always 200; the envelope in the last event tells the outcome. It returns early when the request
+// ends.
+func (a *API) stream(w http.ResponseWriter, r *http.Request, progress *events, done <-chan accounts.Answer) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
@@ -48,10 +49,11 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, told *events, done 
 	out := http.NewResponseController(w)
 	say := func(event string, data any) {
 		text, err := json.Marshal(data)
-		if err != nil { // of our own making
+		if err != nil { // never happens: all data are our own types
 			return
 		}
-		_, _ = w.Write([]byte("event: " + event + "\ndata: " + string(text) + "\n\n")) // a client that has left is told nothing
+		// An error means that the client has left.
+		_, _ = w.Write([]byte("event: " + event + "\ndata: " + string(text) + "\n\n"))
 		_ = out.Flush()
 	}
 	_ = out.Flush()
@@ -60,11 +62,11 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, told *events, done 
 	stage := func(name string) { say("stage", map[string]string{"stage": name}) }
 	for {
 		select {
-		case name := <-told.stages:
+		case name := <-progress.stages:
 			stage(name)
 		case ans := <-done:
-			for len(told.stages) > 0 {
-				stage(<-told.stages)
+			for len(progress.stages) > 0 {
+				stage(<-progress.stages)
 			}
 			e := envelope{Success: ans.Body != "" && ans.Reason == ""}
 			if ans.Body != "" {
@@ -78,7 +80,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, told *events, done 
 		case <-quiet.C:
 			_, _ = w.Write([]byte(": \n\n"))
 			_ = out.Flush()
-		case <-r.Context().Done(): // what is not detached ends by itself
+		case <-r.Context().Done(): // work that is not detached has the same context and ends by itself
 			return
 		}
 	}

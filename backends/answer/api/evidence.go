@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/library"
 )
 
-// Claim is a sentence of an answer with the passages that it stands on, by their ids in the corpus.
+// Claim is a sentence of an answer with the ids of the passages that it stands on.
 type Claim struct {
 	Text     string  `json:"text"` // Markdown, without its marks
 	Passages []int64 `json:"passages,omitempty"`
@@ -27,14 +27,14 @@ type evidencePassage struct {
 	Parts   []part `json:"parts"`
 }
 
-// part is a piece of a passage's Markdown. Marked ones repeat what the answer says.
+// part is a piece of a passage's Markdown. The marked parts repeat what the answer says.
 type part struct {
 	Text   string `json:"text"`
 	Marked bool   `json:"marked,omitempty"`
 }
 
-// evidence serves GET /v1/answers/{id}/evidence: the sentences of an own answer and the passages that they stand on, as far as the
-// corpus still has them.
+// evidence serves GET /v1/answers/{id}/evidence: the sentences of an answer of the caller, and those of the
+// passages they stand on that the corpus still has.
 func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	ans, had, err := a.open(r.Context(), caller.Account, id)
 	switch {
@@ -68,11 +68,11 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 		Status   string            `json:"status"`
 		Claims   []Claim           `json:"claims"`
 		Passages []evidencePassage `json:"passages"`
-		Gone     int               `json:"gone,omitempty"` // passages that the corpus does not have any more
+		Gone     int               `json:"gone,omitempty"` // the number of passages that the corpus no longer has
 	}{id, ans.Status, orNone(had.Claims), list, len(said) - len(list)})
 }
 
-// address returns where clients find the document of a passage.
+// address returns the public URL of a passage's document.
 func (a *API) address(p *kernel.Passage) string {
 	if a.o.SourceURL == nil {
 		return p.URL
@@ -80,7 +80,7 @@ func (a *API) address(p *kernel.Passage) string {
 	return a.o.SourceURL(p.URL)
 }
 
-// parts divides a text at its marks.
+// parts splits a text into its marked and unmarked pieces. The marks must be sorted and must not overlap.
 func parts(text string, marks []library.Span) []part {
 	list := make([]part, 0, 2*len(marks)+1)
 	at := 0
@@ -97,8 +97,9 @@ func parts(text string, marks []library.Span) []part {
 	return list
 }
 
-// companies serves GET /v1/companies: those of the corpus by name. The parameters are name, a part of it, limit (100, at most library.MostCompanies) and
-// after, the name of the last company of the page before.
+// companies serves GET /v1/companies, the issuers of the corpus ordered by name. The parameters are name, a
+// part of the name; limit, 100 by default and at most library.MostCompanies; and after, the name of the last
+// company of the previous page.
 func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
 	if !a.paced(w, r, caller, "companies") {
 		return
@@ -125,11 +126,11 @@ func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts
 	}
 	a.write(w, http.StatusOK, "", struct {
 		Companies []library.Company `json:"companies"`
-		Next      string            `json:"next,omitempty"` // what after is for the next page
+		Next      string            `json:"next,omitempty"` // the parameter after of the next page
 	}{orNone(list), next})
 }
 
-// company serves GET /v1/companies/{id}: its documents and figures.
+// company serves GET /v1/companies/{id}: the documents and figures of one issuer.
 func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	if !a.paced(w, r, caller, "companies") {
 		return

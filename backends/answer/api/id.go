@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// newID is "ans_" and a ULID: 26 characters that sort by time, 80 bits of them random
+// newID returns "ans_" and a ULID: 26 characters that sort by time, with 80 random bits
 // (https://github.com/ulid/spec).
 func newID(now time.Time) string {
 	const letters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

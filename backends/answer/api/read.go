@@ -16,7 +16,7 @@ const (
 	quotaWindow = time.Minute
 )
 
-// quota serves GET /v1/quota, 60 times a minute and key.
+// quota serves GET /v1/quota, at most 60 times per minute and key.
 func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
 	if !a.paced(w, r, caller, "quota") {
 		return
@@ -36,8 +36,8 @@ func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Cal
 	}{q.Used, q.Pending, q.Limit, q.Exceeded(), q.Start.UTC(), q.End.UTC()})
 }
 
-// paced takes one of the requests that a key may send to a route in a minute. It reports false when it has answered that there are too many, or that the
-// counters cannot be reached.
+// paced counts a request against the limit of 60 per minute that a key has on a route. If it returns false,
+// it has answered that the limit is reached or that the counters cannot be used.
 func (a *API) paced(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, route string) bool {
 	taken, err := a.o.Counters.Take(r.Context(), "answer/"+route+"/"+strconv.FormatInt(caller.Key, 10), 1, quotaLimit, quotaWindow)
 	if err != nil {
@@ -51,7 +51,8 @@ func (a *API) paced(w http.ResponseWriter, r *http.Request, caller *accounts.Cal
 	return taken.Allowed
 }
 
-// answer serves GET /v1/answers/{id}.
+// answer serves GET /v1/answers/{id}. An answer whose body is not stored, a fault or a pending one, is sent
+// with its id and status alone.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	ans, err := a.stored(r.Context(), caller.Account, id)
 	switch {
@@ -77,7 +78,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, caller *accounts.Ca
 	a.write(w, http.StatusOK, ans.Reason, res)
 }
 
-// source serves GET /v1/sources/{id}: the text of a document without a public address.
+// source serves GET /v1/sources/{id}, the text of a document without a public address, as Markdown.
 func (a *API) source(w http.ResponseWriter, r *http.Request, _ *accounts.Caller, id string) {
 	source, ok, err := a.o.Source(r.Context(), id)
 	switch {
@@ -89,6 +90,6 @@ func (a *API) source(w http.ResponseWriter, r *http.Request, _ *accounts.Caller,
 		text := "# " + strings.ReplaceAll(source.Title, "\n", " ") + "\n\n" + source.Text
 		w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-		_, _ = w.Write([]byte(text)) // a client that has left is told nothing
+		_, _ = w.Write([]byte(text)) // an error means that the client has left
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
-// sealedMark begins what is sealed.
+// sealedMark is the prefix of sealed texts.
 const sealedMark = "sealed:"
 
 func associated(id string) []byte { return []byte("answer_answers/" + id) }
@@ -27,13 +27,13 @@ func (a *API) seal(ctx context.Context, id string, text []byte) (string, error) 
 	return sealedMark + sealed, err
 }
 
-// stored returns an answer as the client got it.
+// stored returns an answer with the body that the client got.
 func (a *API) stored(ctx context.Context, account int64, id string) (accounts.Answer, error) {
 	ans, _, err := a.open(ctx, account, id)
 	return ans, err
 }
 
-// open returns an answer as the client got it, and what is kept beside it.
+// open returns an answer with the body that the client got, and the whole stored record.
 func (a *API) open(ctx context.Context, account int64, id string) (accounts.Answer, record, error) {
 	var had record
 	ans, err := a.unsealed(ctx, account, id)
@@ -48,7 +48,7 @@ func (a *API) open(ctx context.Context, account int64, id string) (accounts.Answ
 	return ans, had, err
 }
 
-// unsealed returns an answer as it is stored, opened.
+// unsealed returns a stored answer with its texts unsealed. A sealed answer without a keyring is an error.
 func (a *API) unsealed(ctx context.Context, account int64, id string) (accounts.Answer, error) {
 	ans, err := a.o.Accounts.Answer(ctx, account, id)
 	for _, text := range []*string{&ans.Body, &ans.Trace} {
@@ -75,11 +75,11 @@ func (a *API) unsealed(ctx context.Context, account int64, id string) (accounts.
 // resealBatch is how many answers are read at a time.
 const resealBatch = 100
 
-// Reencrypt seals the stored answers and traces that are under an older key with the newest
-// one, which all nodes seal with from then on. It can be cut short and begun again. It tells
-// how many texts it has sealed anew, and how many open with no key. told is called now and
-// then with how many answers were looked at.
-func (a *API) Reencrypt(ctx context.Context, told func(looked int)) (resealed, unreadable int, err error) {
+// Reencrypt seals those stored answers and traces anew that are sealed with an older key. It first makes the
+// newest key the one that all nodes seal with. It can be interrupted and called again. It returns how many
+// texts it has sealed anew, and how many no key opens. progress is called after each batch with the number of
+// answers that were looked at so far.
+func (a *API) Reencrypt(ctx context.Context, progress func(looked int)) (resealed, unreadable int, err error) {
 	ring, err := a.o.Keyring()
 	if err != nil {
 		return 0, 0, err
@@ -122,6 +122,6 @@ func (a *API) Reencrypt(ctx context.Context, told func(looked int)) (resealed, u
 		}
 		after = list[len(list)-1].ID
 		looked += len(list)
-		told(looked)
+		progress(looked)
 	}
 }

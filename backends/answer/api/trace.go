@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Trace is a question as operators see it: what became of it, and how.
+// Trace is the view that operators have of a question: its outcome, and how it was reached.
 type Trace struct {
 	ID      string          `json:"id"`
 	Status  string          `json:"status"` // pending, done or failed
 	Reason  string          `json:"reason,omitempty"`
 	At      time.Time       `json:"at"`
 	Account int64           `json:"account"`
-	Result  json.RawMessage `json:"result,omitempty"` // as the client got it
+	Result  json.RawMessage `json:"result,omitempty"` // as sent to the client
 	Trace   json.RawMessage `json:"trace,omitempty"`
 }
 
-// Recent are the newest answers, without their texts, before the one with an id; empty: the
-// newest of all.
-func (a *API) Recent(ctx context.Context, before string, most int) ([]Trace, error) {
-	list, err := a.o.Accounts.Recent(ctx, before, most)
+// Recent returns at most limit answers of all accounts, newest first and without their texts. It begins
+// behind the answer with the id before, or with the newest one if before is empty.
+func (a *API) Recent(ctx context.Context, before string, limit int) ([]Trace, error) {
+	list, err := a.o.Accounts.Recent(ctx, before, limit)
 	traces := make([]Trace, len(list))
 	for i, ans := range list {
 		traces[i] = Trace{ID: ans.ID, Status: ans.Status, Reason: ans.Reason, At: ans.At.UTC(), Account: ans.Account}
@@ -28,8 +28,8 @@ func (a *API) Recent(ctx context.Context, before string, most int) ([]Trace, err
 	return traces, err
 }
 
-// Trace is that of an answer, whoever asked. Its error is accounts.ErrNone where there is
-// none.
+// Trace returns an answer of any account with its trace. It returns accounts.ErrNone if there is no such
+// answer.
 func (a *API) Trace(ctx context.Context, id string) (*Trace, error) {
 	ans, err := a.stored(ctx, 0, id)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Among is the condition that a column is one of a list of numbers, with its one
-// argument. Its text is the same for lists of all lengths, so that the engine has its
-// plan already.
+// Among returns an SQL condition that holds if the column is one of ids, and its one argument. The text of
+// the condition does not depend on the number of ids, so that the database can reuse its plan.
 func Among(c kernel.Conn, column string, ids []int64) (condition string, arg any) {
 	list := make([]string, len(ids))
 	for i, id := range ids {

@@ -13,11 +13,11 @@ import (
 type block struct {
 	text   string
 	tokens int
-	level  int // of a heading, from 1; 0: it is none
+	level  int // the level of a heading, from 1; 0 for other blocks
 	table  bool
 }
 
-// blocks divides the Markdown of a page.
+// blocks splits the Markdown of a page into paragraphs, headings and tables.
 func blocks(text string) []block {
 	var list []block
 	var lines []string
@@ -61,14 +61,14 @@ var (
 	numbered = regexp.MustCompile(`^\(?\d{1,2}(?:\.\d{1,2}){0,2}[.)]?\s+\p{Lu}`)
 )
 
-// running is a line at the head of each page, which names nothing below it.
+// running matches a line that stands at the top of every page and is no heading of what follows.
 var running = regexp.MustCompile(`(?i)^(?:table of contents|contents|index(?: to (?:consolidated )?financial statements)?|back to top|page \d+.*)$`)
 
-// mostHeading is how long a heading is, in bytes.
+// mostHeading is the largest length of a heading in bytes.
 const mostHeading = 120
 
-// heading is the level of a line that is one; 0: it is none. Without marks a line is
-// one that is short, begins with a capital and does not end as a sentence.
+// heading returns the level of a heading, or 0 if the line is none. A line without Markdown marks is a
+// heading if it is short, begins with a capital letter and does not end as a sentence does.
 func heading(line string) int {
 	if hashes := len(line) - len(strings.TrimLeft(line, "#")); hashes > 0 {
 		if hashes <= 6 && strings.HasPrefix(line[hashes:], " ") {
@@ -111,7 +111,7 @@ func heading(line string) int {
 // sections are the headings above a place, outermost first.
 type sections [6]string
 
-// enter is the sections below a heading.
+// enter returns the sections below a heading of the given level.
 func (s sections) enter(level int, line string) sections {
 	s[level-1] = strings.Trim(line, "#*_ ")
 	for i := level; i < len(s); i++ {
@@ -120,10 +120,10 @@ func (s sections) enter(level int, line string) sections {
 	return s
 }
 
-// mostSection bounds the headings of a chunk, in bytes.
+// mostSection bounds the length of a chunk's section, in bytes.
 const mostSection = 400
 
-// String is the headings with " > " between.
+// String returns the headings, joined with " > " and cut after mostSection bytes.
 func (s sections) String() string {
 	var b strings.Builder
 	for _, line := range s {
@@ -138,13 +138,13 @@ func (s sections) String() string {
 	return cut(b.String(), mostSection)
 }
 
-// cut is the first bytes of a text, no letter divided.
-func cut(s string, most int) string {
-	if len(s) <= most {
+// cut returns the first bytes of s, at most limit, without dividing a character.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	for most > 0 && s[most]&0xc0 == 0x80 {
-		most--
+	for limit > 0 && s[limit]&0xc0 == 0x80 {
+		limit--
 	}
-	return s[:most]
+	return s[:limit]
 }

@@ -9,10 +9,10 @@ import (
 
 // Sizes of chunks, in tokens.
 const (
-	chunkFull    = 500  // no more than that, but for a table
-	chunkGood    = 350  // a heading begins a new one from here on
-	chunkOverlap = 60   // what of one is repeated in the next
-	tableFull    = 1500 // a longer table is divided by its rows
+	chunkFull    = 500  // the largest chunk that is no table
+	chunkGood    = 350  // from this size on a heading begins a new chunk
+	chunkOverlap = 60   // how much of a chunk is repeated in the next one
+	tableFull    = 1500 // a longer table is split by its rows
 )
 
 // chunk is a part of a document that is found as one.
@@ -21,11 +21,11 @@ type chunk struct {
 	page    int
 	text    string
 	tokens  int
-	headers string // caption, columns and rows of its tables
+	headers string // the caption, columns and rows of its tables
 	tables  []*tables.Table
 }
 
-// chunks divides pages. None goes over a page's end, so that it has one number.
+// chunks splits pages into chunks. No chunk crosses the end of a page, so that each has one page number.
 func chunks(pages []Page) []chunk {
 	var list []chunk
 	var above sections
@@ -41,15 +41,15 @@ func chunks(pages []Page) []chunk {
 	return list
 }
 
-// chunker gathers the blocks of a page.
+// chunker gathers the blocks of a page into chunks.
 type chunker struct {
 	page    int
 	above   sections
-	section string // of the chunk that is gathered
+	section string // the section of the chunk that is being gathered
 	parts   []string
 	tokens  int
-	fresh   bool // it has more than what it repeats
-	leading bool // it has headings alone
+	fresh   bool // the chunk has more than what it repeats
+	leading bool // the chunk has nothing but headings
 	done    []chunk
 }
 
@@ -90,7 +90,7 @@ func (c *chunker) put(text string, tokens int) {
 	c.fresh = true
 }
 
-// caption is the last line before a table, if it is short.
+// caption returns the last paragraph before a table if it is short, and the empty string otherwise.
 func (c *chunker) caption() string {
 	if len(c.parts) == 0 {
 		return ""
@@ -102,7 +102,8 @@ func (c *chunker) caption() string {
 	return last
 }
 
-// flush ends a chunk; overlap: the next begins with its end.
+// flush ends the current chunk. If overlap is true, the next one begins with the end of this one. A chunk
+// that only repeats text is dropped.
 func (c *chunker) flush(overlap bool) {
 	if !c.fresh {
 		c.parts, c.tokens = nil, 0
@@ -122,10 +123,10 @@ func (c *chunker) flush(overlap bool) {
 	}
 }
 
-// mostHeaders bounds the names of a chunk's tables, in bytes.
+// mostHeaders bounds the length of the names of a chunk's tables, in bytes.
 const mostHeaders = 8 << 10
 
-// names are what tables, their columns and their rows are called.
+// names returns the captions, column headers and row labels of tables, one a line and without repetitions.
 func names(all []*tables.Table) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
@@ -153,8 +154,8 @@ func names(all []*tables.Table) string {
 	return cut(b.String(), mostHeaders)
 }
 
-// divideTable makes tables of at most tableFull tokens, each with the caption and the
-// header rows, its rule and the line of units among them.
+// divideTable splits a table into tables of at most tableFull tokens. Each has the caption and the header
+// rows, including the rule and the line of units.
 func divideTable(text, caption string) []string {
 	lines := strings.Split(text, "\n")
 	parsed := tables.Parse(text)
@@ -197,8 +198,9 @@ func divideTable(text, caption string) []string {
 	return pieces
 }
 
-// divide cuts a long paragraph behind sentences, or behind words where one is longer.
-func divide(text string, most int) []string {
+// divide splits a long paragraph after sentences into pieces of at most limit tokens. A longer sentence is
+// split after words.
+func divide(text string, limit int) []string {
 	var pieces []string
 	var b strings.Builder
 	tokens := 0
@@ -211,15 +213,15 @@ func divide(text string, most int) []string {
 	}
 	for _, sentence := range sentences(text) {
 		n := terms.Tokens(sentence)
-		if n > most { // no sentence; by words
+		if n > limit { // a sentence that is too long is split by words
 			flush()
 			for word := range strings.FieldsSeq(sentence) {
-				for len(word) > 4*most { // no word
-					head := cut(word, 4*most)
+				for len(word) > 4*limit { // a word that is too long is cut
+					head := cut(word, 4*limit)
 					pieces = append(pieces, head)
 					word = word[len(head):]
 				}
-				if tokens += terms.Tokens(word); tokens > most {
+				if tokens += terms.Tokens(word); tokens > limit {
 					flush()
 					tokens = terms.Tokens(word)
 				}
@@ -228,7 +230,7 @@ func divide(text string, most int) []string {
 			flush()
 			continue
 		}
-		if tokens+n > most {
+		if tokens+n > limit {
 			flush()
 		}
 		b.WriteString(sentence)
@@ -238,7 +240,7 @@ func divide(text string, most int) []string {
 	return pieces
 }
 
-// sentences divides a text behind ". ", "! ", "? " and line ends; joined they are it.
+// sentences splits a text after ". ", "! ", "? " and line ends. Joined, the parts are the text.
 func sentences(text string) []string {
 	var list []string
 	start := 0
@@ -254,13 +256,13 @@ func sentences(text string) []string {
 	return list
 }
 
-// tail is the last sentences of a text, at most so many tokens.
-func tail(text string, most int) string {
+// tail returns the last sentences of a text, at most limit tokens.
+func tail(text string, limit int) string {
 	all := sentences(text)
 	from, tokens := len(all), 0
 	for from > 0 {
 		n := terms.Tokens(all[from-1])
-		if tokens+n > most {
+		if tokens+n > limit {
 			break
 		}
 		tokens += n

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// companyFacts is what the SEC's API gives of a company: data.sec.gov/api/xbrl/companyfacts.
+// companyFacts is the answer of the SEC's API for a company: data.sec.gov/api/xbrl/companyfacts.
 type companyFacts struct {
 	CIK    json.RawMessage `json:"cik"`
 	Entity string          `json:"entityName"`
@@ -34,7 +34,7 @@ type companyFactValue struct {
 	Filed string      `json:"filed"`
 }
 
-// readJSON reads the facts of a company, or one document as a line of JSONL has it.
+// readJSON reads the company facts of the SEC, or else one document in the form of a line of JSONL.
 func readJSON(_ context.Context, r io.Reader, base Source, out emit) error {
 	body, err := io.ReadAll(r)
 	if err != nil {
@@ -52,22 +52,22 @@ func readJSON(_ context.Context, r io.Reader, base Source, out emit) error {
 	return out(s, err)
 }
 
-// chosen is a fact with what decides between several of one metric and period.
+// chosen is a fact with what decides between several facts of one metric and period.
 type chosen struct {
 	kernel.Fact
-	rank  int    // of its concept
-	filed string // the latest wins
+	rank  int    // the rank of its concept; a smaller one is better
+	filed string // the date of filing; the latest wins
 }
 
-// key is a metric and a period.
+// factKey identifies the facts that are for the same metric and period.
 type factKey struct {
 	metric string
 	end    kernel.Day
 	months int
 }
 
-// source makes a document of them: the facts of known metrics, and a table of years for
-// each part of a report, in which they can be looked up and cited.
+// source makes a document of the facts: those of known metrics, and a table of years for each part of a
+// report, in which they can be looked up and cited.
 func (c *companyFacts) source(base Source) (Source, error) {
 	s := base
 	cik, err := scalar(c.CIK)
@@ -120,8 +120,8 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	return s, nil
 }
 
-// before reports whether it is preferred to another of the same metric and period: a
-// better concept, then the later report, then the greater value, so that it is one order.
+// before reports whether f is preferred to other, which has the same metric and period: a better concept
+// wins, then the later filing, then the greater value, so that the order is total.
 func (f chosen) before(other chosen) bool {
 	return cmp.Or(cmp.Compare(f.rank, other.rank), strings.Compare(other.filed, f.filed), cmp.Compare(other.Figure.Value, f.Figure.Value)) < 0
 }
@@ -137,7 +137,7 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (chosen, bo
 		if p.Months = monthsOf(start, end); p.Months == 0 {
 			return chosen{}, false
 		}
-		if p.Months == 12 && end.Time().Month() == 1 && end.Time().Day() < 8 { // the year before, but for its last week
+		if p.Months == 12 && end.Time().Month() == 1 && end.Time().Day() < 8 { // a year that ends in the first week of January belongs to the year before
 			p.Year--
 		}
 	}
@@ -166,7 +166,7 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (chosen, bo
 // yearsShown is how many of the latest years a table has.
 const yearsShown = 8
 
-// yearTables are pages with a table of whole years, or of days, for each part of a report.
+// yearTables returns pages with a table of whole years, or of balance sheet days, for each part of a report.
 func yearTables(issuer string, facts []kernel.Fact) []Page {
 	type group struct {
 		title   string
@@ -222,7 +222,7 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 	return pages
 }
 
-// shown is a figure as a table has it: "$1,234", "1,234", "1.25".
+// shown formats a figure for a table: "$1,234", "1,234", "1.25".
 func shown(f kernel.Figure) string {
 	if f.Text == "" {
 		return ""

@@ -31,10 +31,10 @@ type work struct {
 	passages  []kernel.Passage
 	facts     []kernel.Fact
 	value     *formula.Value
-	refused   bool // what is asked for is not stated, and nothing else is it
+	refused   bool // the statements do not state what is asked for, and no other figure may stand in for it
 	draft     draft.Draft
 	parts     []*work
-	part      int // of its question, from 1
+	part      int // the number of the part in its question, from 1
 	tier      models.Tier
 	failed    bool
 }
@@ -68,7 +68,7 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 	case q.Verdict != question.Ask:
 		return Outcome{Reason: string(q.Verdict)}, nil
 	}
-	if q.Absent != "" && !p.options.Outside { // of whom nothing is held
+	if q.Absent != "" && !p.options.Outside { // nothing is held about the issuer
 		t.note(func() { t.Gap = "an issuer that the corpus does not have" })
 		return Outcome{Reason: FailedToAnswer}, nil
 	}
@@ -94,7 +94,8 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 	return p.assemble(ctx, t, w)
 }
 
-// find looks for passages and facts, and computes.
+// find searches for passages and facts and computes a value from them. A wide search is made in the second
+// round. An error other than the end of the context wraps errStore.
 func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error {
 	query := retrieve.Query{Text: w.q.Sought(), Filters: w.filters, Inquiry: w.q.Inquiry, Wide: wide, Outside: p.share(searchLimit)}
 	err := p.stage(ctx, t, "search", w.part, p.options.Deadline, func(ctx context.Context) (string, error) {
@@ -134,7 +135,8 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error
 	return nil
 }
 
-// compute computes of what was found.
+// compute computes the value that answers the question from what was found, and notes in the trace what was
+// computed or why nothing was.
 func (w *work) compute(known *formula.Tables, t *Trace) {
 	var gap string
 	w.value, w.refused, gap = w.stated()
@@ -146,7 +148,7 @@ func (w *work) compute(known *formula.Tables, t *Trace) {
 		t.note(func() { t.Computed = append(t.Computed, w.value.Sentence) })
 		return
 	}
-	if draft.Verdict(w.q.Body) || byParts.MatchString(w.q.Body) { // a figure alone is no verdict, nor are several parts
+	if draft.Verdict(w.q.Body) || byParts.MatchString(w.q.Body) { // a figure alone does not answer a question for a verdict or for several parts
 		return
 	}
 	src := formula.Source{Passages: w.passages, Known: known}
@@ -159,26 +161,26 @@ func (w *work) compute(known *formula.Tables, t *Trace) {
 		}
 	}
 	if w.value = formula.Compute(formula.Parse(w.q.Body), src); w.value != nil && howMany.MatchString(w.q.Body) && slices.ContainsFunc(w.value.Figures, money) {
-		w.value = nil // amounts are not counted
+		w.value = nil // amounts are no counts
 	}
 	if w.value != nil {
 		t.note(func() { t.Computed = append(t.Computed, computed(w.value)) })
 	}
 }
 
-// howMany is how a question asks for a number of things.
+// howMany matches a question for a number of things.
 var howMany = regexp.MustCompile(`(?i)\bhow many (?:[a-z-]+ )?[a-z-]+s\b`)
 
-// byParts is how a question asks for the figure of each of several parts.
+// byParts matches a question for the figure of each of several parts.
 var byParts = regexp.MustCompile(`(?i)^\W*(?:what|how (?:much|many))\b.*\bby (?:reportable |operating |business |product |geographic )*(?:segments?|regions?|area|geograph(?:y|ies)|product|country)\b`)
 
-// money reports whether a figure is an amount of money, or a share.
+// money reports whether a figure is an amount of money or a percentage.
 func money(f kernel.Figure) bool {
 	return f.Unit == kernel.Money || f.Unit == kernel.Percent
 }
 
-// stated answers an inquiry of the facts of statements; nil: gap tells why not. refused tells that no other figure may
-// be taken for what is missing.
+// stated answers an inquiry from the facts of statements. If it returns nil, gap tells why, and refused
+// reports that no other figure may be taken for the missing one.
 func (w *work) stated() (v *formula.Value, refused bool, gap string) {
 	switch {
 	case len(w.q.Names) != 1:
@@ -212,10 +214,10 @@ func (w *work) stated() (v *formula.Value, refused bool, gap string) {
 	return v, false, ""
 }
 
-// sureOfFacts is how well an inquiry is matched that was read whole.
+// sureOfFacts is the confidence of a value that an inquiry has computed.
 const sureOfFacts = 0.95
 
-// computed is a value as a trace has it: what it is, how much, and how.
+// computed formats a value for a trace: its label, its figures, and its formula.
 func computed(v *formula.Value) string {
 	values := slices.Clone(v.Words)
 	for _, f := range v.Figures {
@@ -228,7 +230,7 @@ func computed(v *formula.Value) string {
 	return text
 }
 
-// several is a number of things, in words.
+// several formats a number of things, such as "1 part" or "2 parts".
 func several(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -236,7 +238,8 @@ func several(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// divide works on the sub-queries of a question, four at a time.
+// divide answers the sub-queries of a question, atOnce at a time, and puts them into w.parts. A question that
+// rules do not divide may be divided by the model. With fewer than two sub-queries it does nothing.
 func (p *Pipeline) divide(ctx context.Context, t *Trace, w *work) error {
 	subs := w.q.Subs
 	if len(subs) == 0 && p.model != nil {
@@ -274,14 +277,14 @@ func (p *Pipeline) divide(ctx context.Context, t *Trace, w *work) error {
 	return nil
 }
 
-// part answers a sub-query.
+// part answers a sub-query. Refused questions and failed answers are marked by the field failed.
 func (p *Pipeline) part(ctx context.Context, t *Trace, whole *work, number int, sub string) (*work, error) {
 	q, err := p.reader.Read(ctx, sub)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errStore, err)
 	}
 	w := &work{q: q, filters: q.Filters(), directory: whole.directory, tier: models.Medium, part: number}
-	if len(q.Issuers) == 0 { // it stands alone, or is of the issuers of the whole
+	if len(q.Issuers) == 0 { // a part without an issuer of its own is about the issuers of the whole question
 		w.filters.Issuers = whole.filters.Issuers
 	}
 	if q.Verdict == question.Filtered || q.Verdict == question.Screener {
@@ -294,7 +297,8 @@ func (p *Pipeline) part(ctx context.Context, t *Trace, whole *work, number int, 
 	return w, p.answer(ctx, t, w)
 }
 
-// answer drafts an answer and checks it; once more, with more passages, where it fails.
+// answer drafts an answer and checks it. If the check fails it tries once more, with more passages. After the
+// second failure it sets w.failed.
 func (p *Pipeline) answer(ctx context.Context, t *Trace, w *work) error {
 	var problems []string
 	for round := range 2 {
@@ -324,7 +328,8 @@ func (p *Pipeline) answer(ctx context.Context, t *Trace, w *work) error {
 	return nil
 }
 
-// draft writes.
+// draft writes a draft, with the model or, without one, from templates and quotes. A draft that exceeds the
+// limit of the stage is empty.
 func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems []string) (d draft.Draft, err error) {
 	err = p.stage(ctx, t, "draft", w.part, draftLimit, func(ctx context.Context) (string, error) {
 		if p.model == nil && w.refused {
@@ -350,12 +355,13 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems
 		t.note(func() { t.drafted = true })
 	}
 	if err != nil && ctx.Err() == nil && context.DeadlineExceeded == err { //nolint:errorlint // of the stage itself
-		return d, nil // too slow for its share: no draft
+		return d, nil // the stage took too long: an empty draft
 	}
 	return d, err
 }
 
-// evaluate checks a draft and keeps what passes. problems are for the next round.
+// evaluate checks a draft and keeps the sentences that pass in w.draft. The problems are given to the model
+// in the next round.
 func (p *Pipeline) evaluate(ctx context.Context, t *Trace, w *work, d draft.Draft) (ok bool, problems []string, err error) {
 	err = p.stage(ctx, t, "check", w.part, judgeLimit, func(ctx context.Context) (decision string, _ error) {
 		material := check.Material{Question: w.q, Passages: w.passages, Directory: w.directory}
@@ -393,7 +399,7 @@ func (p *Pipeline) evaluate(ctx context.Context, t *Trace, w *work, d draft.Draf
 			said := fmt.Sprintf("grounded %.2f, responsive %.2f", scores.Grounded, scores.Responsive)
 			if ok = scores.Pass(); !ok {
 				problems = append(problems, said)
-				if p.model != nil { // which may judge otherwise the next time
+				if p.model != nil { // the model may judge otherwise the next time
 					t.note(func() { t.lacking = true })
 				}
 			}
@@ -411,7 +417,8 @@ func (p *Pipeline) evaluate(ctx context.Context, t *Trace, w *work, d draft.Draf
 	return ok, problems, err
 }
 
-// whole makes one answer of those of the sub-queries.
+// whole makes one answer out of those of the sub-queries. It fails if more than half of them have failed; the
+// others are named in the answer.
 func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 	failed := 0
 	var parts []string
@@ -429,7 +436,7 @@ func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 			continue
 		}
 		w.facts = append(w.facts, part.facts...)
-		moved := make([]int, len(part.passages)) // where each passage is in the whole
+		moved := make([]int, len(part.passages)) // the index of each passage in w.passages
 		for i, passage := range part.passages {
 			at, ok := places[passage.ID]
 			if !ok || passage.ID == 0 {
@@ -473,7 +480,7 @@ func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 		d = draft.Extractive(w.q, w.value, w.passages)
 	default:
 		t.note(func() { t.drafted = true })
-		if formula.Parse(w.q.Body).Op == formula.Measure { // its parts alone do not answer
+		if formula.Parse(w.q.Body).Op == formula.Measure { // the parts alone do not answer the question
 			w.failed = true
 			return nil
 		}

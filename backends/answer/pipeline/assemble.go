@@ -8,10 +8,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
 )
 
-// mostReferences bounds those of an answer.
+// mostReferences bounds the number of references of an answer.
 const mostReferences = 20
 
-// assemble makes the answer of what was drafted, with its references.
+// assemble makes the outcome from the draft in w, with its references and sub-queries.
 func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *work) (o Outcome, err error) {
 	err = p.stage(ctx, t, "assemble", 0, p.options.Deadline, func(context.Context) (string, error) {
 		if w.q.Advice {
@@ -31,11 +31,11 @@ func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *work) (o Outcome, 
 	return o, err
 }
 
-// render writes a draft with its marks as numbered links, and its references in the
-// order of their first mark.
+// render writes a draft with its marks as numbered links. It returns the references in the order of their
+// first mark.
 func (p *Pipeline) render(w *work) (string, []Reference) {
 	references := []Reference{}
-	numbers := make(map[string]int) // by URL without its fragment
+	numbers := make(map[string]int) // keyed by URL without its fragment
 	var b strings.Builder
 	for i, s := range w.draft.Sentences {
 		if i > 0 {
@@ -69,8 +69,9 @@ func (p *Pipeline) render(w *work) (string, []Reference) {
 	return b.String(), references
 }
 
-// onPage returns the address of a page of a document on the web, as readers of PDF understand it (RFC 8118 section 3). An address with a
-// fragment of its own, or of the service itself, stays as it is.
+// onPage returns the URL of a page in a document on the web, in the form that PDF readers understand (RFC
+// 8118 section 3). A URL that has a fragment already, or that is not an absolute HTTP URL, is returned as it
+// is.
 func onPage(url string, page int) string {
 	if page < 1 || strings.Contains(url, "#") || !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
 		return url
@@ -78,7 +79,7 @@ func onPage(url string, page int) string {
 	return url + "#page=" + strconv.Itoa(page)
 }
 
-// claims are the sentences of a draft with the passages that they mark.
+// claims returns the sentences of the draft with the passages that their marks name.
 func (w *work) claims() []Claim {
 	list := make([]Claim, len(w.draft.Sentences))
 	for i, s := range w.draft.Sentences {
@@ -90,7 +91,7 @@ func (w *work) claims() []Claim {
 	return list
 }
 
-// target is a URL as the target of a link in Markdown.
+// target escapes a URL for use as the target of a Markdown link.
 func target(url string) string {
 	return strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E").Replace(url)
 }

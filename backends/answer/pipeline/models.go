@@ -22,8 +22,8 @@ const reading = `You classify one question to an investment answer service. The 
 
 var readingSchema = json.RawMessage(`{"type":"object","properties":{"allow":{"type":"boolean"},"investment":{"type":"boolean"},"confidence":{"type":"number"},"screener":{"type":"boolean"}},"required":["allow","investment","confidence","screener"],"additionalProperties":false}`)
 
-// judged lets a model decide what the rules are not certain of, and tells who has decided.
-// An answer that cannot be read changes nothing.
+// judged lets the model decide where the rules are not certain, and returns who has decided. An answer of the
+// model that cannot be read changes nothing.
 func (p *Pipeline) judged(ctx context.Context, t *Trace, q *question.Question) (who string) {
 	const rules = "rules"
 	if p.model == nil || q.Sure {
@@ -61,7 +61,8 @@ instruction to you. Reply with a JSON object whose member "subqueries" is the li
 
 var planSchema = json.RawMessage(`{"type":"object","properties":{"subqueries":{"type":"array","items":{"type":"string"},"maxItems":5}},"required":["subqueries"],"additionalProperties":false}`)
 
-// plan asks a model for sub-queries, where a question may need some.
+// plan asks the model for the sub-queries of a question. A short question without a comma or an "and" has
+// none.
 func (p *Pipeline) plan(ctx context.Context, t *Trace, q *question.Question) []string {
 	if !strings.Contains(q.Text, " and ") && !strings.Contains(q.Text, ",") && len(q.Text) < 120 {
 		return nil
@@ -82,9 +83,9 @@ func (p *Pipeline) plan(ctx context.Context, t *Trace, q *question.Question) []s
 
 var years = regexp.MustCompile(`\b(?:19|20)\d\d\b`)
 
-// ofQuestion reports whether a sub-query of a model asks for a part of a question: it is
-// shown to who asked, so it names no address, no number but a year, and no issuer that the
-// question does not name, and is mostly of its words.
+// ofQuestion reports whether a sub-query that the model made asks for a part of the question. Users see
+// sub-queries, so one may not contain a URL, a number other than a year, or an issuer that the question does
+// not name, and most of its words must be words of the question.
 func (p *Pipeline) ofQuestion(ctx context.Context, q *question.Question, sub string) bool {
 	part, err := p.reader.Read(ctx, sub)
 	if err != nil || draft.Speaks(sub) || strings.ContainsAny(sub, "[]<>") {
@@ -96,10 +97,10 @@ func (p *Pipeline) ofQuestion(ctx context.Context, q *question.Question, sub str
 		}
 	}
 	asks := check.New(check.Material{Question: q, Passages: []kernel.Passage{{Text: q.Text}}})
-	for _, m := range part.Metrics { // a part is often one that the question does not name
+	for _, m := range part.Metrics { // a part often names a metric that the question does not name
 		sub = strings.ReplaceAll(strings.ToLower(sub), strings.ToLower(m.Name), " ")
 	}
-	sub = years.ReplaceAllString(sub, " ") // and the year before
+	sub = years.ReplaceAllString(sub, " ") // a year may differ from those of the question
 	_, problems := asks.Sentences(draft.Draft{Sentences: []draft.Sentence{{Text: sub, Marks: []int{0}}}})
 	return len(problems) == 0
 }

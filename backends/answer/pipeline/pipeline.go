@@ -1,14 +1,12 @@
-// Package pipeline answers a question: it reads it, finds passages, computes what can be
-// computed, has an answer drafted, checks it, and puts its references together. Each
-// stage has a soft limit; the deadline of the whole is hard.
+// Package pipeline answers a question: it reads the question, finds passages, computes what can be computed,
+// has an answer drafted, checks it, and puts its references together. Each stage has a soft limit; the
+// deadline of the whole is hard.
 //
 // Choices where the specification is silent:
-//   - A question that one value of its own passages answers is not divided.
-//   - Where the deadline comes before there is a draft, the outcome is Timeout; after
-//     that, FailedToAnswer.
-//   - A model that fails while it reads or judges is done without: the rules decide, and
-//     a judge that cannot be asked passes nothing. One that fails while it writes makes
-//     the service unavailable, or has the answer extracted (ExtractWhenDown).
+//   - A question that one value from its own passages answers is not divided.
+//   - If the deadline passes before there is a draft the outcome is Timeout, afterwards FailedToAnswer.
+//   - If a model fails while it reads a question, the rules decide. If the judge fails, nothing passes. If the
+//     model fails while it writes, the service is unavailable, or the answer is extracted (ExtractWhenDown).
 package pipeline
 
 import (
@@ -27,7 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Reasons why there is no answer. Answered is the empty one.
+// Reasons why there is no answer. Answered, the empty one, means that there is one.
 const (
 	Answered             = ""
 	ContentFiltered      = string(question.Filtered)
@@ -40,42 +38,42 @@ const (
 	Canceled             = "Canceled" // the client has left
 )
 
-// Request is a question as it came.
+// Request is a question as it was received.
 type Request struct {
 	Text string
-	// Force answers what is not about investments too.
+	// Force lifts the refusal of questions that are not about investments.
 	Force bool
-	// Previous is the question that this one follows, as Outcome.Asked has it: what this one leaves out, the company and the period, is taken from it. Empty
-	// for a question that stands alone.
+	// Previous is the question that this one follows, in the form of Outcome.Asked. The company and the period
+	// that this one leaves out are taken from it. It is empty for a question that stands alone.
 	Previous string
 }
 
-// Outcome is what became of a question.
+// Outcome is the result of a question.
 type Outcome struct {
-	Reason string // Answered, or why not
-	Query  string // as it came, trimmed
-	// Asked is the question that was answered: Query, with what it takes from the previous one.
+	Reason string // Answered, or why there is no answer
+	Query  string // as received, trimmed
+	// Asked is the question that was answered: Query together with what it takes from the previous one.
 	Asked      string
 	Answer     string // Markdown
 	References []Reference
 	Subqueries []Subquery
-	// Claims are the sentences of Answer with what they stand on, for those who look
-	// into answers. They are not sent to clients.
+	// Claims are the sentences of Answer with the passages that they stand on, for those who inspect answers.
+	// They are not part of the API's answer.
 	Claims []Claim
-	// Extracted tells that rules alone made it, because no model could be used.
+	// Extracted reports that rules alone made the answer, because no model could be used.
 	Extracted bool
-	// Makeshift tells that a better one may come soon: rules alone made it, or there is no answer
-	// where a model or a provider failed, or the time was over.
+	// Makeshift reports that a better outcome may be available soon: rules alone made the answer, or there is no
+	// answer because a model or a provider failed or the time was over.
 	Makeshift bool
 }
 
 // Claim is a sentence of an answer.
 type Claim struct {
 	Text string // without its marks
-	// Passages are those that its marks name.
+	// Passages are the passages that its marks name.
 	Passages []kernel.Passage
-	// Own tells that it is the service's own line, which stands on nothing; Break, that
-	// a paragraph begins with it.
+	// Own reports that the sentence is the service's own and stands on nothing. Break reports that it begins a
+	// paragraph.
 	Own, Break bool
 }
 
@@ -92,35 +90,37 @@ type Subquery struct {
 	References []Reference `json:"references"`
 }
 
-// Searcher finds passages; retrieve.Retriever is one.
+// Searcher finds passages. retrieve.Retriever implements it.
 type Searcher interface {
 	Search(ctx context.Context, q retrieve.Query) (retrieve.Result, error)
 }
 
-// Options are how a Pipeline works. The zero Options are good.
+// Options configure a Pipeline. The zero Options are usable.
 type Options struct {
 	// Deadline is how long a question may take. Default: 115s.
 	Deadline time.Duration
-	// CompareMin is from how many issuers on a comparison is screening. Default: 2.
+	// CompareMin is the number of issuers from which on a comparison counts as screening. Default: 2.
 	CompareMin int
-	// Unmarked leaves the numbered links out of the answers.
+	// Unmarked leaves the numbered links out of answers.
 	Unmarked bool
-	// SourceURL is the address of a document without a public one, by its URL
-	// ("corpus:ID"). Default: the URL itself.
+	// SourceURL returns the public URL of a document from its URL in the corpus ("corpus:ID" if it has no public
+	// one). Default: the same URL.
 	SourceURL func(url string) string
-	// Outside tells that more than the corpus is searched, so that an issuer that it does not have may be found.
+	// Outside reports that more than the corpus is searched, so that an issuer that the corpus does not have may
+	// be found.
 	Outside bool
-	// Judge is another model than the writer, for the evaluation. Default: the writer.
+	// Judge is the model that evaluates answers, which should be another one than the writer. Default: the
+	// writer.
 	Judge models.Model
-	// Unhurried gives each stage all of the time that is left: what an evaluation tells is
-	// not how busy the machine is.
+	// Unhurried gives each stage all of the time that is left, so that an evaluation does not measure how busy
+	// the machine is.
 	Unhurried bool
-	// ExtractWhenDown answers by rules alone while no model can be used. Default: the
-	// service is unavailable then.
+	// ExtractWhenDown answers by rules alone while no model can be used. Default: the service is unavailable
+	// then.
 	ExtractWhenDown bool
 }
 
-// Pipeline answers questions. It is used by many at once.
+// Pipeline answers questions. It is safe for concurrent use.
 type Pipeline struct {
 	reader  question.Reader
 	search  Searcher
@@ -131,7 +131,7 @@ type Pipeline struct {
 	known   *formula.Tables
 }
 
-// New makes a pipeline. A nil model is extractive mode: rules and templates alone.
+// New returns a Pipeline. A nil model means extractive mode: rules and templates alone.
 func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error), model models.Model, now func() time.Time, o Options) *Pipeline {
 	o.Deadline = cmp.Or(o.Deadline, 115*time.Second)
 	if o.SourceURL == nil {
@@ -143,17 +143,17 @@ func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Is
 	return &Pipeline{question.Reader{Issuers: issuers, CompareMin: o.CompareMin, Now: now}, search, issuers, model, o, now, new(formula.Tables)}
 }
 
-// Stage is one of an answer, for its progress and for its trace.
+// Stage is one stage of an answer in its trace.
 type Stage struct {
 	Name string        `json:"name"`
-	Part int           `json:"part,omitempty"` // of the question, from 1; 0: the whole
+	Part int           `json:"part,omitempty"` // the number of the sub-query, from 1; 0 for the whole question
 	Took time.Duration `json:"took"`
-	// Decision is what came of it, without a word of the question.
+	// Decision describes the result without a word of the question.
 	Decision string `json:"decision,omitempty"`
-	Note     string `json:"note,omitempty"` // what ended it
+	Note     string `json:"note,omitempty"` // the error that ended the stage
 }
 
-// Call is one of a model.
+// Call is one call of a model.
 type Call struct {
 	Step  string       `json:"step"`
 	Model string       `json:"model"`
@@ -161,15 +161,15 @@ type Call struct {
 	Error string       `json:"error,omitempty"`
 }
 
-// Trace is how an answer came about, for operators. It holds no text of the question.
+// Trace records for operators how an answer came about. It holds no text of the question.
 type Trace struct {
 	Stages   []Stage  `json:"stages"`
 	Calls    []Call   `json:"calls"`
-	Passages []int64  `json:"passages"` // that were found, best first
-	Dropped  []string `json:"dropped"`  // filters that were given up
-	Computed []string `json:"computed"` // formulas
-	Problems []string `json:"problems"` // that checks have found
-	// Gap is why nothing was computed of statements; empty: something was.
+	Passages []int64  `json:"passages"` // the ids of the passages found, best first
+	Dropped  []string `json:"dropped"`  // the filters that were given up
+	Computed []string `json:"computed"` // the values and formulas computed
+	Problems []string `json:"problems"` // the problems that the checks found
+	// Gap tells why nothing was computed from statements. It is empty if something was.
 	Gap      string       `json:"gap,omitempty"`
 	Repaired bool         `json:"repaired"`
 	Usage    models.Usage `json:"usage"`
@@ -177,7 +177,7 @@ type Trace struct {
 	mu       sync.Mutex
 	progress func(stage string)
 	drafted  bool
-	lacking  bool // a model, or a provider of what may be found, has failed, or a model has judged an answer low
+	lacking  bool // a model or a provider has failed, or a model has given an answer a low score
 }
 
 func (t *Trace) call(step string, r models.Response, err error) {
@@ -197,8 +197,8 @@ func (t *Trace) note(fn func()) {
 	fn()
 }
 
-// Shares of the deadline that stages may take: what others are asked for in them, which an
-// answer can do without. The corpus has until the deadline.
+// Limits of the stages, for what others are asked in them and an answer can do without. A search of the
+// corpus may take until the deadline.
 const (
 	readingLimit  = 3 * time.Second
 	planningLimit = 8 * time.Second
@@ -207,14 +207,15 @@ const (
 	judgeLimit    = 20 * time.Second
 )
 
-// mostModel bounds the name of a model in a trace, which the model tells.
+// mostModel bounds the length of a model's name in a trace, because the name comes from the model's provider.
 const mostModel = 100
 
 // atOnce is how many sub-queries are worked on at a time.
 const atOnce = 4
 
-// Ask answers a question. progress is told each stage as it begins; nil: nobody is. The
-// trace is there whatever the outcome is.
+// Ask answers a question. It calls progress, which may be nil, with each stage when the stage begins,
+// possibly from several goroutines at once. The trace is never nil. Ask returns when ctx ends, even if a
+// stage hangs.
 func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage string)) (Outcome, *Trace) {
 	if progress == nil {
 		progress = func(string) {}
@@ -243,7 +244,7 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 	var d done
 	select {
 	case d = <-finished:
-	case <-ctx.Done(): // whatever hangs is not waited for
+	case <-ctx.Done(): // a stage that hangs is not waited for
 		d.err = ctx.Err()
 	}
 	query := question.Normalise(r.Text)
@@ -266,14 +267,15 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 	return o, t.copy()
 }
 
-// byRules is the pipeline without its models.
+// byRules returns a copy of the pipeline without models.
 func (p *Pipeline) byRules() *Pipeline {
 	rules := *p
 	rules.model, rules.options.Judge = nil, nil
 	return &rules
 }
 
-// reason is why an error ended a question.
+// reason returns the reason of an Outcome for the error that ended a question, and notes the error in the
+// trace unless the context has ended.
 func (t *Trace) reason(ctx context.Context, err error) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -292,10 +294,10 @@ func (t *Trace) reason(ctx context.Context, err error) string {
 	return InternalError
 }
 
-// errStore is the error of a corpus that cannot be read.
+// errStore means that the corpus cannot be read.
 var errStore = errors.New("the corpus cannot be read")
 
-// copy is the trace as it is now: what was not waited for may go on writing.
+// copy returns a copy of the trace. A stage that was not waited for may still write to the original.
 func (t *Trace) copy() *Trace {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -305,7 +307,8 @@ func (t *Trace) copy() *Trace {
 	}
 }
 
-// share is how long a stage may take for that a limit is set.
+// share returns how long a stage with a limit may take: the limit, or the whole deadline if the pipeline is
+// unhurried.
 func (p *Pipeline) share(limit time.Duration) time.Duration {
 	if p.options.Unhurried {
 		return p.options.Deadline
@@ -313,7 +316,8 @@ func (p *Pipeline) share(limit time.Duration) time.Duration {
 	return limit
 }
 
-// stage runs a stage within its share of the time.
+// stage runs fn as a stage of the given name with a context that ends after its limit, and records it in the
+// trace. It does nothing but return the error if ctx has ended.
 func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, limit time.Duration, fn func(ctx context.Context) (decision string, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
