@@ -1,12 +1,11 @@
-// Package corpus is what questions are answered from: documents, the chunks they are
-// divided into, their issuers, facts and prices. It reads files of many formats, writes
-// each document in one transaction, and tells what there is.
+// Package corpus stores what questions are answered from: documents, the chunks that they are divided into,
+// their issuers, facts and prices. It reads files of many formats, writes each document in one transaction,
+// and reports what there is.
 //
 // Choices where the specification is silent:
-//   - The same document under another URL is a duplicate and skipped, whatever its
-//     address, and stays as long as one address has it; one that differs in its title
-//     alone is a new version.
-//   - A chunk does not go over the end of a page, so that a citation names one page.
+//   - The same document under another URL is a duplicate and is skipped. It stays as long as one of its URLs
+//     has it. A document that differs only in its title is a new version.
+//   - A chunk does not cross the end of a page, so that a citation names one page.
 //   - Issuers are told apart by CIK, then by ticker, then by name.
 package corpus
 
@@ -25,37 +24,36 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Corpus is the documents of a server.
+// Corpus holds the documents of a server. It is safe for concurrent use.
 type Corpus struct {
 	*kernel.Server
 
 	mu        sync.Mutex
 	directory *metrics.Directory
 	issuers   map[int64]kernel.Issuer
-	version   int64 // that the two are of
+	version   int64 // the version of the corpus that directory and issuers were read from
 
 	doubts atomic.Int64
 }
 
-// New makes the corpus of a server.
+// New returns the corpus of a server.
 func New(k *kernel.Server) *Corpus { return &Corpus{Server: k} }
 
-// Outcome is what became of a document.
+// Outcome tells what became of a document.
 type Outcome int
 
 // Outcomes of documents.
 const (
 	Added Outcome = iota
 	Replaced
-	Skipped // it is there
+	Skipped // the document is there already
 )
 
-// String is "added", "replaced" or "skipped".
+// String returns "added", "replaced" or "skipped".
 func (o Outcome) String() string { return [...]string{"added", "replaced", "skipped"}[o] }
 
-// Put takes a document in, in one transaction: what its URL held before is replaced, and
-// one that is there already is skipped. The error of one that is not taken is a
-// *RefusedError.
+// Put ingests a document in one transaction. It replaces what its URL held before, and skips a document that
+// is there already. It returns a *RefusedError for a document that cannot be accepted.
 func (c *Corpus) Put(ctx context.Context, s Source) (Outcome, error) {
 	p, err := prepare(s, nil)
 	if err != nil {
@@ -68,8 +66,7 @@ func (c *Corpus) Put(ctx context.Context, s Source) (Outcome, error) {
 	return outcomes[0], nil
 }
 
-// putAll takes documents in, in one transaction, or in several where one takes the place of another
-// of them.
+// putAll ingests documents in one transaction, or in several where one of them replaces another one of them.
 func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcome, err error) {
 	for len(outcomes) < len(all) {
 		var some []Outcome
@@ -85,7 +82,7 @@ func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcom
 	return outcomes, nil
 }
 
-// putSome takes documents in, at least the first one, up to one that has to wait.
+// putSome ingests documents up to the first one that has to wait for the next transaction, at least one.
 func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, err error) {
 	w := &writing{conn, now, make(map[int64]bool)}
 	changed := false
@@ -106,23 +103,23 @@ func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, 
 	return outcomes, touch(conn)
 }
 
-// writing is a transaction that takes documents in.
+// writing is a transaction that ingests documents.
 type writing struct {
 	kernel.Conn
 	now   int64
-	fresh map[int64]bool // documents that it has added: rows of them may wait for its end
+	fresh map[int64]bool // documents that this transaction has added; some of their rows may not be written before it ends
 }
 
-// errNextWrite is the error of a document that has to wait for the end of the transaction, which it
-// has not changed.
+// errNextWrite is returned for a document that has to wait for the end of the transaction, which it has not
+// changed.
 var errNextWrite = errors.New("in the next transaction")
 
-// touch gives the corpus its next version.
+// touch increments the version of the corpus.
 func touch(c kernel.Conn) error {
 	return c.Later("UPDATE answer_corpus SET version = version + 1")
 }
 
-// put writes a document. One that stands at its former URL makes way for it.
+// put writes a document, and removes the one at its former URL.
 func (w *writing) put(p *prepared) (Outcome, error) {
 	moved := false
 	if former := p.source.former; former != "" {
@@ -153,7 +150,7 @@ func (w *writing) putAt(p *prepared) (Outcome, error) {
 		return Skipped, err
 	}
 	outcome := Added
-	if old != 0 { // also where another address has what this one says now
+	if old != 0 { // also if another URL has the document that this URL has now
 		outcome = Replaced
 		if err := w.leave(old, s.URL); err != nil {
 			return outcome, err
@@ -196,7 +193,7 @@ func (w *writing) putAt(p *prepared) (Outcome, error) {
 	return outcome, putPrices(c, s, issuer)
 }
 
-// idOf is the document that a query finds; 0: none.
+// idOf returns the id of the document that a query selects, or 0 if there is none.
 func idOf(c kernel.Conn, query string, args ...any) (id int64, err error) {
 	if err = c.Row(query, args...).Scan(&id); errors.Is(err, sql.ErrNoRows) {
 		err = nil
@@ -204,15 +201,15 @@ func idOf(c kernel.Conn, query string, args ...any) (id int64, err error) {
 	return id, err
 }
 
-// atURL is the id of the document that stands at a URL, which is said twice.
+// atURL is an SQL expression for the id of the document at a URL, which has to be passed twice.
 const atURL = "COALESCE((SELECT id FROM answer_documents WHERE url = ?), (SELECT document_id FROM answer_copies WHERE url = ?))"
 
 func idAt(c kernel.Conn, url string) (int64, error) {
 	return idOf(c, "SELECT COALESCE("+atURL+", 0)", url, url)
 }
 
-// leave takes a document away from a URL. It is gone where it stands at no other one: that may be
-// of a file that was read already, and is not read again.
+// leave removes a document from a URL. The document is deleted only if it has no other URL: the file of another
+// URL may have been read already, and is not read again.
 func (w *writing) leave(id int64, url string) error {
 	if copies, err := w.Exec("DELETE FROM answer_copies WHERE url = ?", url); err != nil || copies > 0 {
 		return err
@@ -231,7 +228,7 @@ func (w *writing) leave(id int64, url string) error {
 	return move(w.Conn, id, url, next)
 }
 
-// move has a document stand at one of its other URLs.
+// move moves a document from one of its URLs to another one.
 func move(c kernel.Conn, id int64, from, to string) error {
 	if _, err := c.Exec("DELETE FROM answer_copies WHERE url = ?", to); err != nil {
 		return err
@@ -246,13 +243,14 @@ func move(c kernel.Conn, id int64, from, to string) error {
 // rowsAtOnce is how many rows one statement adds.
 const rowsAtOnce = 20
 
-// rows are the placeholders of n rows of width columns.
+// rows returns the SQL placeholders of n rows with width columns.
 func rows(n, width int) string {
 	one := "(" + strings.TrimSuffix(strings.Repeat("?, ", width), ", ") + "), "
 	return strings.TrimSuffix(strings.Repeat(one, n), ", ")
 }
 
-// inRows adds rows, many with one statement. args has those of row i.
+// inRows inserts n rows, rowsAtOnce with one statement and the rest one by one. args returns the values of
+// row i.
 func inRows(c kernel.Conn, statement, after string, n, width int, args func(i int) []any) error {
 	for from := 0; from < n; {
 		size := rowsAtOnce
@@ -271,7 +269,7 @@ func inRows(c kernel.Conn, statement, after string, n, width int, args func(i in
 	return nil
 }
 
-// putChunks writes the chunks of a document with what they are found by.
+// putChunks writes the chunks of a document, their vectors and their words, and returns their ids.
 func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64, err error) {
 	s := p.source
 	const columns = 8
@@ -286,7 +284,7 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 			one := &p.chunks[i]
 			args = append(args, document, i, one.section, one.page, one.text, one.tokens, flag(len(one.tables) > 0), one.headers)
 		}
-		// The numbers come in the order of the rows: both engines give them so.
+		// Both databases return the ids in the order of the rows.
 		err := c.All("INSERT INTO answer_chunks (document_id, seq, section, page, text, tokens, is_table, headers) VALUES "+rows(size, columns)+" RETURNING id",
 			args, func(r store.Row) error {
 				var id int64
@@ -315,8 +313,8 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 	return ids, nil
 }
 
-// Scope is the words that the full-text index has for an issuer, a year and a kind. Of
-// unknown ones there is none.
+// Scope returns the words that the full-text index has for an issuer, a year and a kind. Zero values have no
+// word.
 func Scope(issuer int64, year int, kind kernel.Kind) string {
 	words := make([]string, 0, 3)
 	if issuer != 0 {
@@ -338,7 +336,8 @@ func flag(is bool) int {
 	return 0
 }
 
-// putFacts writes the facts of a document, the first of those of one metric and period.
+// putFacts writes the facts of a document. Of several facts for the same metric and period the first one is
+// kept.
 func putFacts(c kernel.Conn, p *prepared, document, issuer int64, chunks []int64) error {
 	if issuer == 0 {
 		return nil
@@ -371,7 +370,7 @@ func putPrices(c kernel.Conn, s *Source, issuer int64) error {
 		})
 }
 
-// remove takes a document away with all that is of it.
+// remove deletes a document and everything that belongs to it.
 func remove(c kernel.Conn, id int64) error {
 	statements := []string{
 		"DELETE FROM answer_prices WHERE source = (SELECT url FROM answer_documents WHERE id = ?)",
@@ -392,7 +391,7 @@ func remove(c kernel.Conn, id int64) error {
 	return nil
 }
 
-// Version is the number of the last change of the corpus.
+// Version returns the version of the corpus, which each change increments.
 func (c *Corpus) Version(ctx context.Context) (version int64, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		return conn.Row("SELECT version FROM answer_corpus").Scan(&version)
@@ -400,7 +399,7 @@ func (c *Corpus) Version(ctx context.Context) (version int64, err error) {
 	return version, err
 }
 
-// published is a time as it is stored.
+// published returns the time of a stored number of microseconds. 0 is the zero time.
 func published(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}

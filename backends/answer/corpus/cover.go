@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// coverPages is on how many pages a filing may say whose it is.
+// coverPages is how many pages are searched for the cover of a filing.
 const coverPages = 3
 
 var (
@@ -24,13 +24,13 @@ var (
 	nineMonths = regexp.MustCompile(`(?i)\b(?:nine months|39 weeks|thirty-nine weeks|40 weeks) ended`)
 )
 
-// cover is what a filing says of itself on its first pages.
+// cover is what a filing says about itself on its first pages.
 type cover struct {
 	name, ticker, form string
 	end                kernel.Day
 }
 
-// coverOf reads it; what is not said is empty.
+// coverOf reads the cover. What it does not say stays empty.
 func coverOf(pages []Page) (c cover) {
 	var b strings.Builder
 	for _, page := range pages[:min(len(pages), coverPages)] {
@@ -46,7 +46,7 @@ func coverOf(pages []Page) (c cover) {
 			}
 		}
 		behind = text[at[0]:]
-	} else if len(pages) > 0 && ofForm.MatchString(text) { // some covers have the name alone
+	} else if len(pages) > 0 && ofForm.MatchString(text) { // some covers have nothing but the name
 		for line := range strings.Lines(pages[0].Text) {
 			if line = collapse(strings.Trim(line, "|#*_ \n")); c.name == "" && metrics.WellKnown(line) {
 				c.name = line
@@ -75,8 +75,8 @@ func coverOf(pages []Page) (c cover) {
 	return c
 }
 
-// fromCover completes a filing by its cover. What is known already stays; another name of the issuer is one of its
-// names.
+// fromCover completes the fields of a filing from its cover. Fields that are set stay as they are; a
+// different name of the issuer becomes an alias.
 func (s *Source) fromCover() {
 	if s.Kind != "" && s.Kind != kernel.Filing {
 		return
@@ -111,8 +111,8 @@ func (s *Source) fromCover() {
 	}
 }
 
-// fiscalYear is the year that a filing calls its own: that of its last day, or, of one in winter, the one before where
-// the filing names that more often.
+// fiscalYear returns the year that a filing calls its own: the year of its last day, or the year before if
+// that day is in January or February and the filing names that year more often.
 func (s *Source) fiscalYear(end kernel.Day) string {
 	last, before := end.Time().Format("2006"), end.Time().AddDate(-1, 0, 0).Format("2006")
 	if end.Time().Month() > 2 {

@@ -18,15 +18,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// Bounds of a table of CSV.
+// Bounds of a CSV table.
 const (
 	mostCSVRows = 200_000
-	rowsOfPage  = 200 // of a table that is no prices; a page each
+	rowsOfPage  = 200 // the rows of one page, for a table that does not hold prices
 )
 
-// readCSV reads a table. One with the columns date and close is the prices of the issuer
-// that the file beside it names, else of that of the column symbol or of the file's
-// name; any other is a document of kind table.
+// readCSV reads a table. A table with the columns date and close holds prices: of the issuer that the file
+// beside it names, or else of the issuer of the column symbol or of the file's name. Any other table is a
+// document of the kind table.
 func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
@@ -71,8 +71,8 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 	return out(base, nil)
 }
 
-// separator is what stands between the columns of a table, by its first line: a comma, or
-// what programs write in its place where numbers have commas.
+// separator returns the column separator of a table, judged by its first line: a comma, or the semicolon or
+// tab that programs write where numbers contain commas.
 func separator(text string) rune {
 	header, _, _ := strings.Cut(text, "\n")
 	best := ','
@@ -84,11 +84,11 @@ func separator(text string) rune {
 	return best
 }
 
-// inPrice is how a number of a price is written. In India the last three digits alone are together.
+// inPrice matches a number in a price. In India only the last three digits form a group of three.
 var inPrice = regexp.MustCompile(`^-?\$?-?(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?$`)
 
-// priceColumns are where the columns of prices are: day, open, high, low, close,
-// adjusted close, volume, symbol; -1: there is none.
+// priceColumns returns the indexes of the columns of prices: day, open, high, low, close, adjusted close,
+// volume and symbol, with -1 for a missing one. ok reports whether day and close are there.
 func priceColumns(header []string) (at [8]int, ok bool) {
 	names := [8][]string{
 		{"date", "day"},
@@ -106,7 +106,8 @@ func priceColumns(header []string) (at [8]int, ok bool) {
 	return at, at[0] >= 0 && at[4] >= 0
 }
 
-// readPrices makes a document of the prices of each symbol, in the order of the file.
+// readPrices emits one document with the prices of each symbol, in the order in which the symbols first
+// appear.
 func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 	var order []string
 	bySymbol := make(map[string][]Price)
@@ -121,7 +122,7 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 			}
 			return strings.TrimSpace(row[at[k]])
 		}
-		if slices.Contains(noPrice, strings.ToLower(cell(4))) { // there was no trade
+		if slices.Contains(noPrice, strings.ToLower(cell(4))) { // there was no trade on this day
 			continue
 		}
 		var wrong error
@@ -181,21 +182,22 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 	return nil
 }
 
-// noPrice is what stands for a price that there is not.
+// noPrice lists what sources write for a missing price.
 var noPrice = []string{"", "-", "n/a", "null"}
 
-// dayLayouts are how sources of prices write days.
+// dayLayouts lists the ways in which sources of prices write days.
 var dayLayouts = []string{time.DateOnly, "1/2/2006", "2/1/2006", "2006/1/2", "20060102", "Jan 2, 2006", "January 2, 2006", "2-Jan-2006", "2 Jan 2006", "2.1.2006"}
 
-// dayLayout is the one that all days of a table are written in; an error: none is, or two are,
-// of which one has the month first.
+// dayLayout returns the layout in which all days of a table are written. It returns an error if two layouts
+// fit, one of which has the month first. If none fits it returns time.DateOnly, so that the first row that
+// does not match is reported.
 func dayLayout(rows [][]string, column int) (string, error) {
 	var fitting []string
 	first := ""
 	for _, layout := range dayLayouts {
 		fits := func(row []string) bool {
 			if column >= len(row) || strings.TrimSpace(row[column]) == "" {
-				return true // the row tells of itself
+				return true // an empty row is reported by the caller
 			}
 			first = cmp.Or(first, row[column])
 			_, ok := dayIn(layout, row[column])
@@ -206,7 +208,7 @@ func dayLayout(rows [][]string, column int) (string, error) {
 		}
 	}
 	switch {
-	case len(fitting) == 0: // the first row that is not of the common one tells what is wrong
+	case len(fitting) == 0: // the first row in another layout is reported by the caller
 		return time.DateOnly, nil
 	case len(fitting) > 1 && fitting[0] == "1/2/2006":
 		return "", refuse("days such as %q may have the month first or the day: write YYYY-MM-DD", cut(first, 40))
@@ -214,7 +216,7 @@ func dayLayout(rows [][]string, column int) (string, error) {
 	return fitting[0], nil
 }
 
-// dayIn reads a day; of YYYY-MM-DD a time may stand behind it.
+// dayIn parses a day. A day in the form YYYY-MM-DD may be followed by a time.
 func dayIn(layout, text string) (kernel.Day, bool) {
 	if text = strings.TrimSpace(text); layout == time.DateOnly {
 		text = cut(text, len(layout))
@@ -226,10 +228,10 @@ func dayIn(layout, text string) (kernel.Day, bool) {
 	return kernel.DayOf(at), true
 }
 
-// daysOfQuarter is about how many days of trading it has, with a header.
+// daysOfQuarter is about the number of trading days in a quarter, plus a header.
 const daysOfQuarter = 68
 
-// pricePages are the tables that prices are looked up in and cited from, one a quarter.
+// pricePages returns the tables in which prices are looked up and cited, one per quarter.
 func pricePages(prices []Price) (pages []Page) {
 	sorted := slices.SortedFunc(slices.Values(prices), func(a, b Price) int { return strings.Compare(string(a.Day), string(b.Day)) })
 	value := func(v float64) string {

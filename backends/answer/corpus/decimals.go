@@ -8,30 +8,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 )
 
-// Numbers are read as in English, "1,100.50". Files of other countries have "1.100,50", "1'100.50" and
-// "1 100,50", and what "1.100" is shows in the others beside it: 1100 where one has a decimal comma, 1.1
-// where one has a decimal point.
+// Numbers are stored as in English: "1,100.50". Files from other countries have "1.100,50", "1'100.50" and "1
+// 100,50". Whether "1.100" is 1100 or 1.1 is decided by the other numbers beside it: it is 1100 if one of
+// them has a decimal comma and 1.1 if one has a decimal point.
 
-// written are the ways that a part of a table is seen to write numbers in.
+// written records how the numbers in a part of a table are written.
 type written struct {
-	decimals [2]bool // by a point, by a comma
-	groups   [2]bool // of thousands, by a point, by a comma
-	others   bool    // groups, by an apostrophe
+	decimals [2]bool // with a decimal point, with a decimal comma
+	groups   [2]bool // with groups of thousands separated by points, by commas
+	others   bool    // with groups separated by apostrophes
 }
 
 const pointOrComma = ".,"
 
-// role is what a point (0) or a comma (1) between digits is.
+// role tells what a point (mark 0) or a comma (mark 1) between digits means.
 type role int
 
 const (
 	nobodyKnows role = iota
 	decimal
 	group
-	both // of what is seen some say this and some say that
+	both // some numbers use it one way and some the other
 )
 
-// of is what a part of a table tells of "1.100", or of "1,100".
+// of returns the role of a point (0) or a comma (1) in a part of a table.
 func (w *written) of(mark int) role {
 	isDecimal := w.decimals[mark] || w.groups[1-mark]
 	isGroup := w.groups[mark] || w.decimals[1-mark]
@@ -46,18 +46,20 @@ func (w *written) of(mark int) role {
 	return nobodyKnows
 }
 
-// numeric is a cell that is a number, between its currency and its unit.
+// numeric matches a cell that is a number, with what stands before and after it, such as a currency and a
+// unit.
 var numeric = regexp.MustCompile(`^(\D{0,16}?)(\d(?:[\d.,'’ \x{a0}\x{2009}\x{202f}]*\d)?)((?:[^\d.,'’]\D{0,15})?(?:[(\[]\d{1,2}[)\]])?)$`)
 
-// monthOfYear is a day without its day, "12.2020".
+// monthOfYear matches a month, such as "12.2020".
 var monthOfYear = regexp.MustCompile(`^(?:0?[1-9]|1[0-2])\.(?:19|20)\d\d$`)
 
 var (
 	glued = regexp.MustCompile(`[\pL_]$`)
-	code  = regexp.MustCompile(`(?:^|[^\pL])[A-Z]{3}$`) // of a currency
+	code  = regexp.MustCompile(`(?:^|[^\pL])[A-Z]{3}$`) // a currency code
 )
 
-// splitNumber takes the number out of a cell; "": there is none, or it is part of a name, as in "v1.1".
+// splitNumber splits a cell into its number and what surrounds it. It returns empty strings if there is no
+// number or if it is a part of a name, as in "v1.1".
 func splitNumber(cell string) (before, number, after string) {
 	m := numeric.FindStringSubmatch(cell)
 	if m == nil || glued.MatchString(m[1]) && !code.MatchString(m[1]) || monthOfYear.MatchString(m[2]) {
@@ -66,9 +68,9 @@ func splitNumber(cell string) (before, number, after string) {
 	return m[1], m[2], m[3]
 }
 
-// inGroups takes a number apart: its digits, between them the mark of its groups and that of its decimals;
-// 0: there is none. ok is false for what is no number. Of one mark that may be either it is that of groups,
-// and doubtful.
+// inGroups splits a number into its groups of digits. It returns the mark between groups and the mark of the
+// decimals, or 0 for one that is missing. ok is false for what is no number. If there is one mark that may be
+// either, it is returned in groups and doubtful is true.
 func inGroups(number string) (digits []string, groups, decimals rune, doubtful, ok bool) {
 	number = strings.NewReplacer("’", "'", "\u00a0", " ", "\u2009", " ", "\u202f", " ").Replace(number)
 	var marks []rune
@@ -99,7 +101,7 @@ func inGroups(number string) (digits []string, groups, decimals rune, doubtful, 
 	return digits, 0, last, false, len(marks) == 1 && isDecimal && digits[0] != "" && digits[1] != ""
 }
 
-// see notes how a cell is written.
+// see records how a cell is written.
 func (w *written) see(cell string) {
 	_, number, _ := splitNumber(cell)
 	_, groups, decimals, doubtful, ok := inGroups(number)
@@ -113,7 +115,8 @@ func (w *written) see(cell string) {
 	w.others = w.others || groups == '\''
 }
 
-// inEnglish writes a number as it is read. Of one that may be two numbers nothing is known.
+// inEnglish rewrites a number as in English. If the role of a mark is unknown or contradictory, the digits are
+// joined by figures.Doubt, so that nobody reads a figure from them.
 func inEnglish(cell string, roles [2]role) string {
 	before, number, after := splitNumber(cell)
 	digits, groups, decimals, doubtful, ok := inGroups(number)
@@ -138,12 +141,12 @@ func inEnglish(cell string, roles [2]role) string {
 	return before + strings.Join(digits[:last], ",") + "." + digits[last] + after
 }
 
-// listing heads a column of lists, such as "3,4", which are no numbers.
+// listing matches the header of a column of lists such as "3,4", which are no numbers.
 var listing = regexp.MustCompile(`(?i)^\W*(?:(?:foot)?notes?|ref(?:erence)?s?|pages?|anhang|anmerkung(?:en)?|seiten?)\b`)
 
-// readDecimals writes the numbers of a table, below its header, in the way that all others are read in, from a
-// column on. Each column tells of itself; what it does not tell the others do, and then what stands between columns.
-// A column with numbers of both kinds is left as it is.
+// readDecimals rewrites the numbers of a table below its header as in English, from the column from on. Each
+// column is judged by its own numbers, then by the other columns, then by the separator of the columns. A
+// column with numbers of both kinds is left as it is.
 func readDecimals(rows [][]string, from int, separator rune) {
 	var file written
 	columns := make([]written, mostCells)
@@ -169,8 +172,9 @@ func readDecimals(rows [][]string, from int, separator rune) {
 	each(func(at int, cell *string) { *cell = inEnglish(*cell, roles[at]) })
 }
 
-// among is what a mark is in a column that does not tell, of what the others do. Between columns a comma says that
-// numbers have none, or one between thousands, and a semicolon that they may have one.
+// among returns the role of a mark in a column that does not show it, judged by the role that it has in the
+// others. With a comma between columns, a comma in a number is no decimal mark; with a semicolon it may be
+// one.
 func among(mark int, others role, separator rune) role {
 	switch {
 	case separator == ';':

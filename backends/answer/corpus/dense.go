@@ -13,12 +13,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Embedder makes vectors of meaning.
+// Embedder makes embedding vectors.
 type Embedder interface {
-	// Model names what makes them: vectors of different ones do not compare.
+	// Model returns the name of the model. Vectors of different models cannot be compared.
 	Model() string
-	// Embed makes one for each text, all of one length. The error of texts that are not taken
-	// is kernel.ErrTexts.
+	// Embed returns one vector for each text, all of the same length. It returns kernel.ErrTexts if the texts
+	// are not accepted.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
@@ -27,10 +27,9 @@ const (
 	mostDimensions = 4096
 	// embedPatience is how long a request for vectors may take.
 	embedPatience = 2 * time.Minute
-	// mostRefused is how many texts after one another may be refused by themselves: then it
-	// is not for the texts.
+	// mostRefused is how many single texts in a row may be refused. After that the texts are not to blame.
 	mostRefused = 8
-	// leastEmbedded is how short a text is made that is refused, in bytes.
+	// leastEmbedded is the length in bytes to which a refused text is shortened at most.
 	leastEmbedded = 200
 )
 
@@ -40,12 +39,11 @@ type unembedded struct {
 	text string
 }
 
-// Embed makes the vectors of meaning of all chunks that have none of the embedder's
-// model. It goes on where it was when it is called again. A text that is refused is sent by
-// itself and, as often as needed, without its second half; one that is refused still has no
-// vector. Where another model is behind the name than the one that made what there is, its
-// vectors take their place. told is called in each transaction with the number that were
-// made before it; its error ends the work. nil: nobody is told.
+// Embed makes the vectors of all chunks that have none from the model of e. It can be interrupted and called
+// again. A text that is refused is sent alone and then repeatedly without its second half; if it is still
+// refused, it gets no vector. If the name stands for another model than the one that made the stored vectors,
+// these are replaced. told, unless it is nil, is called in each transaction with the number of vectors made
+// before it; its error ends the work.
 func (c *Corpus) Embed(ctx context.Context, e Embedder, told func(conn kernel.Conn, made int) error) (made int, err error) {
 	mark, err := c.recognise(ctx, e)
 	if err != nil {
@@ -76,7 +74,7 @@ func (c *Corpus) Embed(ctx context.Context, e Embedder, told func(conn kernel.Co
 			return made, err
 		}
 		err = c.Write(ctx, func(conn kernel.Conn) error {
-			// A document may have gone meanwhile.
+			// A document may have been removed meanwhile.
 			for i, t := range list {
 				err := conn.Later("INSERT INTO answer_dense (chunk_id, model, document_id, vector) SELECT id, ?, document_id, ? FROM answer_chunks WHERE id = ? ON CONFLICT DO NOTHING",
 					e.Model(), pack(vectors[i]), t.id)
@@ -97,20 +95,22 @@ func (c *Corpus) Embed(ctx context.Context, e Embedder, told func(conn kernel.Co
 	}
 }
 
-// unembedded are the first chunks behind one that have no vector of a model.
-func (c *Corpus) unembedded(ctx context.Context, model string, last int64, most int) (list []unembedded, err error) {
+// unembedded returns the first chunks with an id greater than last that have no vector of a model, at most
+// limit.
+func (c *Corpus) unembedded(ctx context.Context, model string, last int64, limit int) (list []unembedded, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) (err error) {
 		list, err = store.List(conn, func(r store.Row) (t unembedded, err error) {
 			err = r.Scan(&t.id, &t.text)
 			return t, err
 		}, "SELECT c.id, c.text FROM answer_chunks c WHERE c.id > ? AND NOT EXISTS (SELECT 1 FROM answer_dense d WHERE d.chunk_id = c.id AND d.model = ?) "+
-			"ORDER BY c.id LIMIT ?", last, model, most)
+			"ORDER BY c.id LIMIT ?", last, model, limit)
 		return err
 	})
 	return list, err
 }
 
-// vectorsOf makes vectors, of one text that is too long from what of it is not, and tells the mark of who made them.
+// vectorsOf returns the vectors of texts and the mark of the model that made them. A single text that is too
+// long is shortened until it is accepted.
 func vectorsOf(ctx context.Context, e Embedder, list []unembedded) (vectors [][]float32, mark []byte, err error) {
 	texts := make([]string, len(list))
 	for i, t := range list {
@@ -143,10 +143,10 @@ func vectorsNow(ctx context.Context, e Embedder, texts []string) ([][]float32, e
 	return vectors, nil
 }
 
-// forgetAtOnce is how many vectors one transaction takes away.
+// forgetAtOnce is how many vectors one transaction deletes.
 const forgetAtOnce = 1000
 
-// pack makes a vector of length 1 with a byte for each dimension.
+// pack scales a vector to length 1 and stores each dimension in one byte.
 func pack(v []float32) []byte {
 	sum := 0.0
 	for _, x := range v {
@@ -160,14 +160,15 @@ func pack(v []float32) []byte {
 	for _, x := range v {
 		most = max(most, math.Abs(float64(x)))
 	}
-	for i, x := range v { // the scale goes out when angles are compared
+	for i, x := range v { // the scale does not matter when angles are compared
 		packed[i] = byte(int8(math.Round(float64(x) / most * 127))) //nolint:gosec // the bits of it
 	}
 	return packed
 }
 
-// Near is how near the vectors of chunks are to one that Meaning made with a mark, -1 to 1. Chunks
-// without a vector are not in it, nor is any once another model makes them.
+// Near returns the similarity of the chunks' vectors to the vector to, which Meaning returned together with
+// mark, from -1 to 1. Chunks without a vector are missing from the map. It is empty once the vectors are
+// those of another model.
 func Near(c kernel.Conn, model string, mark []byte, to []float32, chunks []int64) (map[int64]float64, error) {
 	near := make(map[int64]float64)
 	target := pack(to)

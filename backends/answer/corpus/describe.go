@@ -10,33 +10,33 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Description is what was made of a document.
+// Description describes what was made of a document.
 type Description struct {
 	kernel.Document
 	Company kernel.Issuer
 	Pages   int
-	Tables  int // passages that have one
+	Tables  int // the number of passages with a table
 	Tokens  int
 	Prices  int
-	// Facts counts them by where they are stated and what they were read from.
+	// Facts are the numbers of facts by the statement they are in and by their origin.
 	Facts []FactCount
-	// Copies are its other addresses, at most 100.
+	// Copies are the document's other URLs, at most 100.
 	Copies []string
-	// Empty are the pages without text, at most 100 of them; EmptyPages counts them all.
+	// Empty are the first 100 pages without text. EmptyPages counts all of them.
 	Empty      []int
 	EmptyPages int
 	// Missing are the primary statements of which a filing has no facts.
 	Missing []kernel.Statement
 }
 
-// FactCount is how many facts of a statement were read from something.
+// FactCount is the number of facts of a statement that have the same origin.
 type FactCount struct {
 	Statement kernel.Statement
 	Origin    Origin
 	Facts     int
 }
 
-// Origin is what facts were read from.
+// Origin tells what facts were read from.
 type Origin string
 
 // Origins of facts.
@@ -59,8 +59,8 @@ func originOf(sure int) Origin {
 // mostDescribed bounds the lists of a description.
 const mostDescribed = 100
 
-// Describe returns what was made of the document at a URL, which may be one of several. The error of one that is not
-// there is ErrNotFound.
+// Describe returns what was made of the document at a URL, which may be one of several URLs. It returns
+// ErrNotFound if there is none.
 func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		if d.Document, err = scanDocument(conn.Row(documentColumns+"WHERE d.id = "+atURL, url, url)); err != nil {
@@ -93,7 +93,7 @@ func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err e
 	return d, err
 }
 
-// countPages looks for pages without a passage. A document without numbers of pages has none.
+// countPages finds the pages without a passage. A document without page numbers has none.
 func (d *Description) countPages(conn kernel.Conn) error {
 	last := 0
 	skip := func(until int) {
@@ -118,7 +118,7 @@ func (d *Description) countPages(conn kernel.Conn) error {
 	return err
 }
 
-// countFacts counts the facts. One without a statement is of that of its metric.
+// countFacts counts the facts. A fact without a statement counts for the statement of its metric.
 func (d *Description) countFacts(conn kernel.Conn) error {
 	type place struct {
 		statement kernel.Statement
@@ -156,7 +156,8 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 	return err
 }
 
-// periodic reports whether a document should have the primary statements: reports of a year or a quarter do.
+// periodic reports whether a document should contain the primary statements, as annual and quarterly reports
+// do.
 func periodic(d kernel.Document) bool {
 	if d.Kind != kernel.Filing {
 		return false

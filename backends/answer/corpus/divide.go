@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// Part is a passage of a text that is not of the corpus, with its vector.
+// Part is a passage of a text outside the corpus, with its vector.
 type Part struct {
 	kernel.Passage
 	Vector terms.Vector
 }
 
-// Divide makes passages of a document that is not kept, such as a page of the web. The
-// error of one that has no address or no text is a *RefusedError.
+// Divide divides a document that is not stored, such as a web page, into passages. It returns a *RefusedError
+// for a document without a URL or text.
 func Divide(s Source) ([]Part, error) {
 	p, err := prepare(s, nil)
 	if err != nil {
@@ -33,7 +33,8 @@ func Divide(s Source) ([]Part, error) {
 	return parts, nil
 }
 
-// TextOf is the Markdown of a page of the web: of text/html, or of text/plain.
+// TextOf returns the text of a web page as Markdown. kind is its media type: HTML, XHTML, plain text or
+// Markdown; others are refused.
 func TextOf(ctx context.Context, kind string, body []byte) (text string, err error) {
 	read := readText
 	switch kind {

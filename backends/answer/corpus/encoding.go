@@ -11,22 +11,22 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// Marks of encodings that a file may begin with.
+// Byte order marks that a file may begin with.
 const (
 	markUTF8 = "\xef\xbb\xbf"
 	markLE   = "\xff\xfe"
 	markBE   = "\xfe\xff"
 )
 
-// readEncoded reads a text in whatever encoding; see decoded.
+// readEncoded reads a text in any of the encodings that decoded knows.
 func readEncoded(r io.Reader) (string, error) {
 	body, err := io.ReadAll(r)
 	return decoded(body), err
 }
 
-// decoded is a text in UTF-8, with line ends that are \n: of UTF-8 or UTF-16, whose marks it loses,
-// or of Windows-1252, which old programs write without saying so. Text of UTF-8 with a few
-// bytes that are none stays it.
+// decoded converts a text to UTF-8 with "\n" as line end. It accepts UTF-8 and UTF-16, whose byte order marks
+// it removes, and Windows-1252, which old programs write without saying so. UTF-8 text with a few invalid
+// bytes is still taken as UTF-8.
 func decoded(body []byte) string {
 	var text string
 	switch {
@@ -36,7 +36,7 @@ func decoded(body []byte) string {
 		text = wide(body[2:], binary.BigEndian)
 	case narrow(body):
 		made, err := charmap.Windows1252.NewDecoder().Bytes(body)
-		if err != nil { // it takes all bytes
+		if err != nil { // never happens: the decoder accepts all bytes
 			made = body
 		}
 		text = string(made)
@@ -60,8 +60,8 @@ func wide(body []byte, order binary.ByteOrder) string {
 	return string(utf16.Decode(units))
 }
 
-// narrow reports whether a text has one byte for each letter: more of it is no UTF-8 than
-// is.
+// narrow reports whether a text has one byte per character: it has more invalid UTF-8 sequences than valid
+// ones of several bytes.
 func narrow(body []byte) bool {
 	good, bad := 0, 0
 	for len(body) > 0 {

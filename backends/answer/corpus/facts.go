@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// FactQuery is which facts are looked for. An empty list: all.
+// FactQuery selects facts. An empty list of metrics or years means all.
 type FactQuery struct {
 	Issuers []int64 // at least one
 	Metrics []string
@@ -16,7 +16,7 @@ type FactQuery struct {
 	Most    int   // default: 500
 }
 
-// Facts are those that a query wants, the latest first; of one period, those of the
+// Facts returns the facts that a query selects, the latest period first and within a period those of the
 // latest document first.
 func (c *Corpus) Facts(ctx context.Context, q FactQuery) (facts []kernel.Fact, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
@@ -26,7 +26,7 @@ func (c *Corpus) Facts(ctx context.Context, q FactQuery) (facts []kernel.Fact, e
 	return facts, err
 }
 
-// FactsOf is Facts on a connection.
+// FactsOf is like Facts, on an open connection. Without issuers it returns none.
 func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 	if len(q.Issuers) == 0 {
 		return nil, nil
@@ -59,7 +59,7 @@ func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 	}, b.String(), append(args, q.Most)...)
 }
 
-// in writes that a column is one of a list.
+// in writes the condition that a column is one of a list, and appends its arguments.
 func in[T any](b *strings.Builder, column string, list []T, args *[]any) {
 	b.WriteString(column + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(list)), ", ") + ")")
 	for _, one := range list {
@@ -67,7 +67,8 @@ func in[T any](b *strings.Builder, column string, list []T, args *[]any) {
 	}
 }
 
-// Prices are those of an issuer from a day to another, in their order; at most 4,000.
+// Prices returns the prices of an issuer from one day to another, both included, in their order, at most
+// 4,000.
 func (c *Corpus) Prices(ctx context.Context, issuer int64, from, to kernel.Day) (prices []Price, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		prices, err = store.List(conn, func(r store.Row) (p Price, err error) {

@@ -13,17 +13,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// File is a file below a folder.
+// File is a file in a folder.
 type File struct {
-	// Name is its path below the folder, with slashes.
+	// Name is its path relative to the folder, with slashes.
 	Name string
-	// Stamp differs after the file, or the one beside it that describes its document, has another size or time.
+	// Stamp changes when the file, or the one beside it that describes its document, changes its size or
+	// modification time.
 	Stamp string
 
 	file file
 }
 
-// Files returns the files below a folder that Ingest would read, in their order.
+// Files returns the files in a folder that Ingest would read, in their order.
 func Files(folder string) ([]File, error) {
 	found, _, err := list(folder)
 	if err != nil {
@@ -44,7 +45,7 @@ func Files(folder string) ([]File, error) {
 	return files, nil
 }
 
-// IngestFiles is Ingest of some of the files of a folder.
+// IngestFiles is like Ingest, for some of the files of a folder.
 func (c *Corpus) IngestFiles(ctx context.Context, folder string, files []File, o IngestOptions) (*Report, error) {
 	some, size := make([]file, len(files)), int64(0)
 	for i, f := range files {
@@ -54,17 +55,19 @@ func (c *Corpus) IngestFiles(ctx context.Context, folder string, files []File, o
 	return c.ingest(ctx, folder, some, size, o)
 }
 
-// mediaTypes are the endings of files by media types of HTTP. Under text/plain come others, too.
+// mediaTypes maps media types to file extensions. text/plain is not among them, because servers send other
+// formats under it too.
 var mediaTypes = map[string]string{
 	"application/pdf": ".pdf", "text/html": ".html", "application/xhtml+xml": ".xhtml", "text/markdown": ".md", "text/csv": ".csv", "application/json": ".json",
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx", "application/vnd.ms-excel.sheet.macroenabled.12": ".xlsm",
 }
 
-// vague are media types of servers that do not know what they send.
+// vague lists the media types of servers that do not know what they send.
 var vague = []string{"", "text/plain", "application/octet-stream", "binary/octet-stream"}
 
-// Ending returns the ending of files that are read as a document of HTTP is, by its media type, else by the ending of its
-// path; empty where it is of no known kind. Lists of documents (JSONL) are none.
+// Ending returns the file extension whose reader reads an HTTP document, judged by its media type or else by
+// the extension of its path. It returns the empty string for unknown formats and for lists of documents
+// (JSONL).
 func Ending(mediaType, urlPath string) string {
 	if ending, ok := mediaTypes[strings.ToLower(mediaType)]; ok {
 		return ending
@@ -82,8 +85,8 @@ func Ending(mediaType, urlPath string) string {
 	return ""
 }
 
-// IngestBody takes in what a file with an ending would hold, and calls document with what became of each document. Its
-// error is one of the database, or of a context that ended.
+// IngestBody ingests the content of a file with the given extension and calls document with the result of
+// each document. It returns only errors of the database and of a context that ended.
 func (c *Corpus) IngestBody(ctx context.Context, ending string, body []byte, base Source, document func(t Taken)) error {
 	format := formats[ending]
 	if format == nil || format.most > 0 && int64(len(body)) > format.most {

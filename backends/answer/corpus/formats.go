@@ -19,12 +19,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// emit takes a document of a file, or what is wrong with it. Its error ends the reading.
+// emit takes a document of a file, or the error that was found in it. An error that it returns ends the
+// reading.
 type emit func(s Source, err error) error
 
-// format reads files of one kind. base is what is known of its documents already.
+// format reads files of one format. base is what is known about its documents already.
 type format struct {
-	most int64 // bytes of a file; 0: no bound, it is read by parts
+	most int64 // the largest size of a file in bytes; 0 for a format that is read in parts
 	read func(ctx context.Context, r io.Reader, base Source, out emit) error
 }
 
@@ -44,18 +45,18 @@ var formats = map[string]*format{
 	".xlsm":     {mostText, readWorkbook},
 }
 
-// Formats are the endings of the files that are read.
+// Formats returns the extensions of the files that can be read, sorted.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
 func formatOf(name string) *format { return formats[strings.ToLower(filepath.Ext(name))] }
 
-// metaSuffix is that of a file beside another with what is known of its document: the
-// members of a line of JSONL but text and pages.
+// metaSuffix is the suffix of a file that describes the document in the file beside it. It contains the
+// members of a line of JSONL except text and pages.
 const metaSuffix = ".meta.json"
 
 const mostMeta = 64 << 10
 
-// readFile reads a file by its kind. A document that says no URL is corpus:NAME.
+// readFile reads a file by its extension. The default URL of a document is corpus:NAME.
 func readFile(ctx context.Context, f file, name string, base Source, out emit) error {
 	format := formatOf(f.path)
 	if format.most > 0 && f.size > format.most {
@@ -82,8 +83,8 @@ func readFile(ctx context.Context, f file, name string, base Source, out emit) e
 	return format.read(ctx, r, base, out)
 }
 
-// nameURL is the URL of a document that has none: the name of its file, with - for
-// what an id does not have.
+// nameURL returns the default URL of a document: "corpus:" and the name of its file, with "-" in place of
+// characters that an id may not contain.
 func nameURL(name string) string {
 	id := []byte(cut(name, 200))
 	for i, c := range id {
@@ -94,7 +95,7 @@ func nameURL(name string) string {
 	return "corpus:" + string(id)
 }
 
-// meta reads what stands beside a file of its document.
+// meta reads the file that describes the document of the file name. Without one it returns base.
 func meta(name string, base Source) (Source, error) {
 	opened, err := os.Open(name + metaSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,26 +119,26 @@ func meta(name string, base Source) (Source, error) {
 	return r.source(base)
 }
 
-// record is a document as JSON says it.
+// record is a document in JSON.
 type record struct {
 	Title     string          `json:"title"`
 	URL       string          `json:"url"`
 	Kind      string          `json:"kind"`
 	Form      string          `json:"form"`
-	Issuer    json.RawMessage `json:"issuer"` // a name, or an object
+	Issuer    json.RawMessage `json:"issuer"` // a name or an object
 	Ticker    string          `json:"ticker"`
 	Exchange  string          `json:"exchange"`
-	CIK       json.RawMessage `json:"cik"` // a number, or text
+	CIK       json.RawMessage `json:"cik"` // a number or a string
 	Aliases   []string        `json:"aliases"`
-	Fiscal    json.RawMessage `json:"fiscal"` // text, or a year
+	Fiscal    json.RawMessage `json:"fiscal"` // a string or a year
 	PeriodEnd string          `json:"period_end"`
 	Published string          `json:"published"`
 	Lang      string          `json:"lang"`
 	Text      string          `json:"text"`
-	Pages     json.RawMessage `json:"pages"` // texts, or objects of number and text
+	Pages     json.RawMessage `json:"pages"` // strings, or objects with number and text
 }
 
-// source is what the record says, over what was known.
+// source returns base with the fields that the record sets.
 func (r *record) source(base Source) (Source, error) {
 	s := base
 	set := func(to *string, value string) {
@@ -213,7 +214,7 @@ func parseTime(value string) (time.Time, error) {
 	return time.Parse(time.RFC3339, value)
 }
 
-// scalar is a text or a number as text; empty: null, or nothing.
+// scalar returns a JSON string or number as text. It returns the empty string for null and for nothing.
 func scalar(raw json.RawMessage) (string, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

@@ -13,17 +13,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// Bounds of an HTML document beside that of its size.
+// Bounds of an HTML document, besides its size.
 const (
-	mostDepth  = 400   // elements within each other; what lies deeper is left out
-	mostCells  = 200   // of a row, spans counted
-	mostRows   = 5_000 // of a table
+	mostDepth  = 400   // nested elements; deeper ones are left out
+	mostCells  = 200   // in a row, with the columns that cells span
+	mostRows   = 5_000 // in a table
 	mostPieces = 2_000_000
 )
 
-// readHTML reads a document of HTML: headings, paragraphs and tables. Its title, its
-// canonical address, its language and the time it was published are taken where it says
-// them. A break of the page, as print styles have it, begins a page.
+// readHTML reads an HTML document: its headings, paragraphs and tables. It takes the title, the canonical
+// URL, the language and the time of publication from the document if they are there. A page break in a print
+// style begins a new page.
 func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
@@ -39,7 +39,7 @@ func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
 	d.page()
 	s := d.source
 	if len(d.pages) == 1 {
-		d.pages[0].Number = 0 // it has no pages
+		d.pages[0].Number = 0 // a document of one page has no page numbers
 	}
 	s.Pages = d.pages
 	if t := tags(root); t != nil {
@@ -48,13 +48,13 @@ func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
 	return out(s, nil)
 }
 
-// htmlReader makes Markdown of HTML.
+// htmlReader converts HTML to Markdown.
 type htmlReader struct {
 	source Source
-	named  string // the title that the file's name gave
+	named  string // the title that was made from the file name
 	text   strings.Builder
 	line   strings.Builder
-	level  int // of the heading that is open
+	level  int // the level of the heading that is open
 	pages  []Page
 	pieces int
 }
@@ -68,7 +68,7 @@ func attr(n *html.Node, key string) string {
 	return ""
 }
 
-// styled reports whether an element's style has a setting. Blanks do not count.
+// styled reports whether the style attribute of an element has one of the settings. White space is ignored.
 func styled(n *html.Node, settings ...string) bool {
 	style := attr(n, "style")
 	if style == "" {
@@ -83,7 +83,7 @@ func styled(n *html.Node, settings ...string) bool {
 	return false
 }
 
-// hidden reports whether readers of a page do not see an element.
+// hidden reports whether an element is not displayed.
 func hidden(n *html.Node) bool {
 	return styled(n, "display:none", "visibility:hidden") || slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
 }
@@ -160,7 +160,7 @@ func isBlock(n *html.Node) bool {
 	return false
 }
 
-// head takes what is said of the document.
+// head reads the metadata of the document from its head.
 func (d *htmlReader) head(n *html.Node, depth int) {
 	if depth > mostDepth {
 		return
@@ -184,7 +184,7 @@ func (d *htmlReader) head(n *html.Node, depth int) {
 	}
 }
 
-// textOf is all text in an element, with blanks between.
+// textOf returns all visible text in an element, with spaces at line breaks and blocks.
 func textOf(n *html.Node, depth int) string {
 	var b strings.Builder
 	var walk func(n *html.Node, depth int)
@@ -208,14 +208,14 @@ func textOf(n *html.Node, depth int) string {
 
 func collapse(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// paragraph ends the line that is gathered.
+// paragraph ends the current line.
 func (d *htmlReader) paragraph() {
 	line := collapse(d.line.String())
 	d.line.Reset()
 	if line == "" {
 		return
 	}
-	line = strings.TrimLeft(line, "#| ") // no marks of Markdown
+	line = strings.TrimLeft(line, "#| ") // remove what would be Markdown marks
 	if d.level > 0 {
 		line = strings.Repeat("#", d.level) + " " + line
 	}
@@ -229,7 +229,7 @@ func (d *htmlReader) block(text string) {
 	d.text.WriteString(text)
 }
 
-// page ends the page that is gathered.
+// page ends the current page.
 func (d *htmlReader) page() {
 	d.paragraph()
 	if d.text.Len() > 0 {
@@ -238,10 +238,10 @@ func (d *htmlReader) page() {
 	}
 }
 
-// table takes a table, or the paragraphs of one that does but place them.
+// table reads a table, or the paragraphs of a table that is used for layout only.
 func (d *htmlReader) table(n *html.Node, depth int) {
 	var rows [][]string
-	var taken []int // of each column: how many rows below have a cell from above
+	var taken []int // for each column, how many of the following rows are covered by a cell from above
 	var collect func(n *html.Node, depth int)
 	nested := false
 	collect = func(n *html.Node, depth int) {
@@ -268,7 +268,7 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 		}
 	}
 	collect(n, depth)
-	if nested { // a table that places others
+	if nested { // a table that lays out others
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			d.walk(c, depth+1)
 		}
@@ -287,9 +287,9 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 	d.block(tables.Markdown(grid))
 }
 
-// cellsOf are the cells of a row, each followed by empty ones for the columns that it
-// spans, and empty ones in the columns that are taken from above; below is taken of the next
-// row. holds: a table is in one of them.
+// cellsOf returns the cells of a row. Each is followed by empty cells for the columns that it spans, and
+// columns that cells from above cover are empty. taken is the number of further rows that each column is
+// covered for; below is the same for the next row. holds reports whether a cell contains a table.
 func cellsOf(tr *html.Node, depth int, taken []int) (cells []string, below []int, holds bool) {
 	for c := tr.FirstChild; c != nil && len(cells) < mostCells; c = c.NextSibling {
 		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || hidden(c) {
@@ -307,7 +307,7 @@ func cellsOf(tr *html.Node, depth int, taken []int) (cells []string, below []int
 		if down > 1 {
 			taken = append(taken, make([]int, max(len(cells)-len(taken), 0))...)
 			for i := from; i < len(cells); i++ {
-				taken[i] = down // this row is one of them
+				taken[i] = down // this row counts too
 			}
 		}
 	}
@@ -317,13 +317,13 @@ func cellsOf(tr *html.Node, depth int, taken []int) (cells []string, below []int
 	return cells, taken, holds
 }
 
-// span is how many rows or columns a cell has.
-func span(cell *html.Node, key string, most int) int {
+// span returns how many rows or columns a cell spans, from 1 to limit.
+func span(cell *html.Node, key string, limit int) int {
 	n := 1
 	if _, err := fmt.Sscanf(attr(cell, key), "%d", &n); err != nil {
 		return 1
 	}
-	return min(max(n, 1), most)
+	return min(max(n, 1), limit)
 }
 
 func hasTable(n *html.Node, depth int) bool {

@@ -19,64 +19,64 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// IngestOptions are how files are taken in.
+// IngestOptions configure an ingest.
 type IngestOptions struct {
-	// Workers is how many files are read and divided at a time. Default: one a CPU, at
-	// most 8. What they make is written by one.
+	// Workers is how many files are read and divided at the same time. Their documents are written by one
+	// goroutine. Default: one per CPU, at most 8.
 	Workers int
-	// Progress is called now and then, by one at a time; nil: nobody is told.
+	// Progress is called from time to time, never concurrently. It may be nil.
 	Progress func(p Progress)
-	// Source are what files do not say of themselves: kind, issuer, fiscal and so on.
+	// Source has defaults for what files do not say themselves: kind, issuer, fiscal period and so on.
 	Source Source
-	// Document is called with what became of each document, by one goroutine at a time. A nil one is not called.
+	// Document is called with the result of each document, never concurrently. It may be nil.
 	Document func(t Taken)
 }
 
-// Taken is what became of a document.
+// Taken is the result of one document.
 type Taken struct {
-	// File is the name of its file below the folder that is ingested, URL its address; empty where it could not be read.
+	// File is the path of its file relative to the ingested folder. URL is its URL, or empty if it could not be
+	// read.
 	File, URL string
 	Outcome   Outcome
-	// Err is why it was not taken in. It is a *RefusedError where the same document would be refused again.
+	// Err tells why it was not ingested. It is a *RefusedError if the same document would be refused again.
 	Err error
 }
 
-// Progress is how far an ingest is.
+// Progress tells how far an ingest has come.
 type Progress struct {
-	Files, Read                       int   // all, and those that are read to the end
-	Bytes, Done                       int64 // of all files, and of those read
+	Files, Read                       int   // all files, and those read to the end
+	Bytes, Done                       int64 // the bytes of all files, and of those read
 	Added, Replaced, Skipped, Refused int
-	Chunks                            int // of what was added and replaced
+	Chunks                            int // of the documents that were added or replaced
 }
 
-// Documents are all that were looked at.
+// Documents returns how many documents were looked at.
 func (p Progress) Documents() int { return p.Added + p.Replaced + p.Skipped + p.Refused }
 
-// Report is what an ingest has done.
+// Report is the result of an ingest.
 type Report struct {
 	Progress
-	// Problems are the first documents that were not taken in, and why: "file: why".
+	// Problems are the first documents that were not ingested, with the reason: "file: why".
 	Problems []string
 }
 
 const (
 	mostProblems = 100
-	// A transaction takes no more than that, unless one document has more.
+	// A transaction takes no more than that, unless a single document has more.
 	documentsAtOnce = 64
 	chunksAtOnce    = 2000
 )
 
 // found is a file to read, or a document that was read.
 type found struct {
-	name   string // of the file, for problems
+	name   string // the name of the file, for problems
 	source Source
-	err    error // what is wrong with it
+	err    error // what is wrong with the document
 }
 
-// Ingest takes in a file, or all files of a folder and the folders below it whose kind
-// is known (see Formats). A document that is there is skipped, so an ingest that was
-// ended goes on where it was when it is begun again. What is wrong with a document is in
-// the report; the error is one that ended the ingest.
+// Ingest ingests a file, or all files of known formats (see Formats) in a folder and the folders below it. It
+// skips documents that are there already, so that an ingest that was interrupted can be started again.
+// Problems of documents are in the report; a returned error is one that ended the ingest.
 func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Report, error) {
 	files, bytes, err := list(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Rep
 	return c.ingest(ctx, path, files, bytes, o)
 }
 
-// ingest takes in files below a path.
+// ingest ingests files below a path.
 func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes int64, o IngestOptions) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), 8)
@@ -96,7 +96,7 @@ func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes in
 
 	names := make(chan file)
 	read := make(chan found, o.Workers)
-	ready := make(chan *prepared, o.Workers) // few: each may be large
+	ready := make(chan *prepared, o.Workers) // a small buffer, because each may be large
 	var readers, dividers sync.WaitGroup
 	for range o.Workers {
 		readers.Go(func() {
@@ -131,9 +131,9 @@ func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes in
 	return &in.report, nil
 }
 
-// settle empties the list in which PostgreSQL keeps the words of new rows, which each
-// search reads, and has it count the rows anew, once there are many new ones: without it
-// searches are planned for an empty corpus. It does both itself later on.
+// settle brings the full-text index and the statistics of PostgreSQL up to date after many new chunks: it
+// empties the list of pending index entries, which every search reads, and analyzes the tables, because
+// searches would be planned for an empty corpus. PostgreSQL does both itself, but later.
 func (c *Corpus) settle(ctx context.Context, chunks int) {
 	if c.DB.Dialect() == store.SQLite || chunks < chunksAtOnce {
 		return
@@ -151,7 +151,7 @@ func (c *Corpus) settle(ctx context.Context, chunks int) {
 	}
 }
 
-// ingest is one under way.
+// ingest is an ingest that is under way.
 type ingest struct {
 	corpus  *Corpus
 	options IngestOptions
@@ -159,7 +159,7 @@ type ingest struct {
 	files   atomic.Int64
 	bytes   atomic.Int64
 
-	mu     sync.Mutex // of the report
+	mu     sync.Mutex // guards report
 	report Report
 }
 
@@ -172,7 +172,8 @@ type file struct {
 // mostFiles bounds the files of one ingest.
 const mostFiles = 1_000_000
 
-// list are the files below a path in their order.
+// list returns the files of known formats in a path, in lexical order, and their total size. Hidden files and
+// folders, and the files that describe others, are left out.
 func list(path string) (files []file, bytes int64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -209,7 +210,7 @@ func list(path string) (files []file, bytes int64, err error) {
 	return files, bytes, err
 }
 
-// read sends the documents of a file.
+// read sends the documents of a file to out.
 func (in *ingest) read(ctx context.Context, root string, f file, out chan<- found) {
 	name, err := filepath.Rel(root, f.path)
 	if err != nil || name == "." {
@@ -239,7 +240,8 @@ func (in *ingest) read(ctx context.Context, root string, f file, out chan<- foun
 	in.bytes.Add(f.size)
 }
 
-// divide prepares a document.
+// divide prepares a document and sends it to out, or reports its problem. A document that is there already is
+// not divided.
 func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
 	if ctx.Err() != nil {
 		return
@@ -252,7 +254,7 @@ func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
 				err := in.corpus.Read(ctx, func(c kernel.Conn) error {
 					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND id = "+atURL, digest, one.source.URL, one.source.URL).Scan(&known)
 				})
-				return err == nil && known // the write finds out
+				return err == nil && known // an error shows again when the document is written
 			})
 			return err
 		})
@@ -274,7 +276,7 @@ func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
 	}
 }
 
-// took tells what became of a document. The caller holds the lock of the report.
+// took calls the Document function of the options. The caller must hold in.mu.
 func (in *ingest) took(t Taken) {
 	if in.options.Document != nil {
 		in.options.Document(t)
@@ -295,7 +297,7 @@ func (in *ingest) problem(one found, err error) {
 	}
 }
 
-// write writes what comes, as much as there is at a time.
+// write writes the documents from ready, as many in a transaction as are available.
 func (in *ingest) write(ctx context.Context, ready <-chan *prepared) {
 	var batch []*prepared
 	chunks := 0
@@ -335,7 +337,7 @@ func (in *ingest) write(ctx context.Context, ready <-chan *prepared) {
 	flush()
 }
 
-// told tells the progress.
+// told reports the progress. With last it also sorts the problems.
 func (in *ingest) told(last bool) {
 	in.mu.Lock()
 	in.report.Read, in.report.Done = int(in.files.Load()), in.bytes.Load()

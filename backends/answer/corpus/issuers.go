@@ -10,10 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// putIssuer finds an issuer by CIK, ticker or name, or adds it, and remembers its names.
+// putIssuer returns the id of an issuer that it finds by CIK, ticker or name, or that it adds. It stores the
+// names that are new.
 func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 	key := metrics.Key(company.Name)
-	missing := false // something that is known now
+	missing := false // the stored issuer lacks something that is known now
 	find := func(where string, args ...any) error {
 		if id != 0 {
 			return nil
@@ -39,7 +40,7 @@ func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 	case id == 0:
 		err = c.Row("INSERT INTO answer_issuers (name, name_key, ticker, exchange, cik) VALUES (?, ?, ?, ?, ?) "+
 			"ON CONFLICT (name_key) DO UPDATE SET name = answer_issuers.name RETURNING id", company.Name, key, company.Ticker, company.Exchange, company.CIK).Scan(&id)
-	case missing: // at once: the next document may say no more than this
+	case missing: // now, because the next document may say no more than this one
 		_, err = c.Exec("UPDATE answer_issuers SET ticker = CASE WHEN ticker = '' THEN ? ELSE ticker END, exchange = CASE WHEN exchange = '' THEN ? ELSE exchange END, "+
 			"cik = CASE WHEN cik = '' THEN ? ELSE cik END WHERE id = ?", company.Ticker, company.Exchange, company.CIK, id)
 	}
@@ -59,8 +60,8 @@ func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 // mostIssuers bounds the issuers whose names are known.
 const mostIssuers = 200_000
 
-// Issuers are all of them by id, with the directory that finds them in a text. Both are
-// kept until the corpus changes, and nobody changes them.
+// Issuers returns all issuers by id, and the directory that finds them in a text. Both are cached until the
+// corpus changes. Callers must not change them.
 func (c *Corpus) Issuers(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error) {
 	version, err := c.Version(ctx)
 	if err != nil {

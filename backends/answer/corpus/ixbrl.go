@@ -17,31 +17,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/statements"
 )
 
-// Bounds of what is tagged in a document.
+// Bounds of the tags of a document.
 const (
 	mostTags     = 100_000
 	mostContexts = 50_000
-	mostScale    = 15 // digits that a tag moves the point by
+	mostScale    = 15 // the largest power of ten in a scale
 )
 
-// tagging is what a document of inline XBRL tags.
+// tagging holds the inline XBRL tags of a document.
 type tagging struct {
 	contexts map[string]tagContext
 	units    map[string]string
 	figures  []tag
-	says     map[string]string // of the document and its issuer, by concepts of dei
+	says     map[string]string // values about the document and its issuer, by concept of dei
 }
 
-// tagContext is a time, of the whole issuer where it has no dimension.
+// tagContext is a period. It is for the whole issuer unless it has a dimension (divided).
 type tagContext struct {
 	start, end kernel.Day
 	divided    bool
 }
 
-// tag is a figure with what is said of it.
+// tag is a tagged figure with its attributes.
 type tag struct{ concept, context, unit, format, sign, scale, text string }
 
-// tags reads what is tagged in a document; nil: nothing is.
+// tags reads the tags of a document. It returns nil if no figure is tagged.
 func tags(root *html.Node) *tagging {
 	t := &tagging{contexts: make(map[string]tagContext), units: make(map[string]string), says: make(map[string]string)}
 	t.walk(root, 0)
@@ -99,7 +99,8 @@ func (c *tagContext) read(n *html.Node, depth int) {
 	}
 }
 
-// describe adds to a document what its cover page says, by concepts of the taxonomy "dei" of the SEC: the issuer and the period.
+// describe adds the issuer and the period from a document's cover page to s. The values are keyed by concept
+// of the SEC's taxonomy "dei". Fields that are set stay as they are.
 func describe(s Source, says map[string]string) Source {
 	set := func(to *string, value string) {
 		if *to == "" {
@@ -122,7 +123,7 @@ func describe(s Source, says map[string]string) Source {
 	return s
 }
 
-// source adds to a document what it tags: its issuer, its period and its figures.
+// source adds the tagged issuer, period and figures to a document.
 func (t *tagging) source(s Source) Source {
 	s = describe(s, t.says)
 	best := make(map[factKey]chosen)
@@ -146,7 +147,8 @@ func (t *tagging) source(s Source) Source {
 	return s
 }
 
-// fact is a tagged figure of a known metric of the whole issuer.
+// fact returns the fact of a tagged figure. ok is false unless the figure is of a known metric and for the
+// whole issuer.
 func (t *tagging) fact(one *tag, report kernel.Period) (chosen, bool) {
 	taxonomy, concept, _ := strings.Cut(one.concept, ":")
 	m, ok := metrics.Concept(concept)
@@ -187,7 +189,7 @@ func (t *tagging) fact(one *tag, report kernel.Period) (chosen, bool) {
 	return chosen{Fact: kernel.Fact{Metric: m.Key, Label: m.Name, Period: p, Figure: f, Statement: m.Statement, Sure: statements.Tagged}, rank: metrics.Rank(concept)}, true
 }
 
-// monthsOf is how many months lie between two days; 0: no whole quarters.
+// monthsOf returns the number of months between two days: 3, 6, 9 or 12, or 0 for other periods.
 func monthsOf(start, end kernel.Day) int {
 	switch days := int(end.Time().Sub(start.Time()).Hours()/24) + 1; {
 	case days >= 350 && days <= 380:

@@ -10,12 +10,11 @@ import (
 	"strconv"
 )
 
-// mostLine bounds a line of JSONL, in bytes.
+// mostLine bounds the length of a line of JSONL, in bytes.
 const mostLine = 128 << 20
 
-// readJSONL reads a document from each line: {title, url, kind, issuer, fiscal, text}
-// or pages in the place of text, which are texts or {number, text}. A line that is wrong
-// is told and passed over.
+// readJSONL reads one document per line: {title, url, kind, issuer, fiscal, text}, or with pages in place of
+// text, which are strings or objects {number, text}. A faulty line is reported and skipped.
 func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 	lines := bufio.NewReaderSize(r, 1<<20)
 	n := 0
@@ -29,7 +28,7 @@ func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 		}
 		if n++; len(bytes.TrimSpace(line)) > 0 {
 			one := base
-			one.URL += "/" + strconv.Itoa(n) // for one that has none
+			one.URL += "/" + strconv.Itoa(n) // the default URL
 			s, wrong := parseLine(line, one)
 			if wrong != nil {
 				wrong = refuse("line %d: %v", n, wrong)
@@ -51,7 +50,7 @@ func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 
 var errLong = errors.New("a line is too long")
 
-// readLine reads a line with its end. The error of the last one is io.EOF.
+// readLine reads a line including its end. With the last line it returns io.EOF.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -79,7 +78,7 @@ func parseLine(line []byte, base Source) (Source, error) {
 	return s, err
 }
 
-// pages are those of a record. A text without pages is one page without a number.
+// pages returns the pages of a record. A text without pages is one page without a number.
 func (r *record) pages() ([]Page, error) {
 	raw := bytes.TrimSpace(r.Pages)
 	if len(raw) == 0 || string(raw) == "null" {

@@ -10,12 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ListQuery is which documents are listed.
+// ListQuery selects the documents of a list.
 type ListQuery struct {
-	Issuer int64       // 0: of all
-	Kind   kernel.Kind // empty: of all
-	After  int64       // the id of the last one of the page before
-	Most   int         // default: 100, at most 1,000
+	Issuer int64       // 0 for all
+	Kind   kernel.Kind // empty for all
+	After  int64       // the id of the last document of the previous page
+	Most   int         // the size of a page; default 100, at most 1,000
 }
 
 const documentColumns = "SELECT d.id, d.kind, d.form, COALESCE(d.issuer_id, 0), d.fiscal, d.quarter, d.period_end, d.published_at, d.title, d.url, d.lang, d.sha256, d.chunks FROM answer_documents d "
@@ -27,8 +27,8 @@ func scanDocument(r store.Row) (d kernel.Document, err error) {
 	return d, err
 }
 
-// List is the documents that a query wants, in the order they came; there is more where
-// it has as many as were asked for.
+// List returns the documents that a query selects, in the order in which they were added. If it returns as
+// many as were asked for, there may be more.
 func (c *Corpus) List(ctx context.Context, q ListQuery) (list []kernel.Document, err error) {
 	if q.Most <= 0 {
 		q.Most = 100
@@ -47,10 +47,11 @@ func (c *Corpus) List(ctx context.Context, q ListQuery) (list []kernel.Document,
 	return list, err
 }
 
-// ErrNotFound is the error of a document that is not there.
+// ErrNotFound is returned if there is no such document.
 var ErrNotFound = errors.New("there is no such document")
 
-// Document is the one at a URL, which may be one of several. The error of one that is not there is ErrNotFound.
+// Document returns the document at a URL, which may be one of several URLs. It returns ErrNotFound if there
+// is none.
 func (c *Corpus) Document(ctx context.Context, url string) (d kernel.Document, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		d, err = scanDocument(conn.Row(documentColumns+"WHERE d.id = "+atURL, url, url))
@@ -59,21 +60,21 @@ func (c *Corpus) Document(ctx context.Context, url string) (d kernel.Document, e
 	return d, err
 }
 
-// Text is the text of a document, its chunks in their order, from one of them on.
-func (c *Corpus) Text(ctx context.Context, document int64, from, most int) (passages []kernel.Passage, err error) {
+// Text returns at most limit chunks of a document in their order, from the sequence number from on.
+func (c *Corpus) Text(ctx context.Context, document int64, from, limit int) (passages []kernel.Passage, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		passages, err = store.List(conn, func(r store.Row) (p kernel.Passage, err error) {
 			p.Document = document
 			err = r.Scan(&p.ID, &p.Seq, &p.Section, &p.Page, &p.Text, &p.Tokens, &p.Table)
 			return p, err
-		}, "SELECT id, seq, section, page, text, tokens, is_table = 1 FROM answer_chunks WHERE document_id = ? AND seq >= ? ORDER BY seq LIMIT ?", document, from, most)
+		}, "SELECT id, seq, section, page, text, tokens, is_table = 1 FROM answer_chunks WHERE document_id = ? AND seq >= ? ORDER BY seq LIMIT ?", document, from, limit)
 		return err
 	})
 	return passages, err
 }
 
-// Passages are those with these ids that are still there, in the order of the ids and each
-// once.
+// Passages returns the passages with the given ids that still exist, in the order of the ids and without
+// repetitions.
 func (c *Corpus) Passages(ctx context.Context, ids []int64) (passages []kernel.Passage, err error) {
 	byID := make(map[int64]kernel.Passage, len(ids))
 	err = c.Read(ctx, func(conn kernel.Conn) error {
@@ -102,8 +103,8 @@ func notFound(err error) error {
 	return err
 }
 
-// Remove takes the document at a URL away; it stays where it stands at another one, too.
-// The error of one that is not there is ErrNotFound.
+// Remove removes the document at a URL. A document that has other URLs stays there. It returns ErrNotFound if
+// there is no document at the URL.
 func (c *Corpus) Remove(ctx context.Context, url string) error {
 	return c.Write(ctx, func(conn kernel.Conn) error {
 		id, err := idAt(conn, url)
@@ -120,15 +121,15 @@ func (c *Corpus) Remove(ctx context.Context, url string) error {
 	})
 }
 
-// Stats is how much there is.
+// Stats counts the contents of a corpus.
 type Stats struct {
 	Version                                           int64
 	Issuers, Documents, Chunks, Tokens, Facts, Prices int64
-	Kinds                                             map[kernel.Kind]int64 // documents of each
-	Vectors                                           map[string]int64      // passages that have one, by model
+	Kinds                                             map[kernel.Kind]int64 // the number of documents by kind
+	Vectors                                           map[string]int64      // the number of passages with a vector, by model
 }
 
-// Stats counts what there is. It reads all rows.
+// Stats counts the contents of the corpus. It reads all rows.
 func (c *Corpus) Stats(ctx context.Context) (s Stats, err error) {
 	s.Kinds, s.Vectors = make(map[kernel.Kind]int64), make(map[string]int64)
 	err = c.Read(ctx, func(conn kernel.Conn) error {

@@ -14,30 +14,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// A name says little of a model: a server is asked for "embeddings", and what it loads is somebody else's matter. So
-// each request for vectors has a fixed text with it, whose vector is the mark of the model that answers; vectors of
-// different marks are not compared, and those of passages are made anew where the mark is another one. A provider that
-// is changed for another with the same model costs nothing.
+// The name of a model does not identify it: a server is asked for "embeddings", and its operator decides
+// which model it loads. Therefore each request for vectors contains a fixed text, whose vector is the mark of
+// the model that answers. Vectors with different marks are not compared, and the vectors of passages are made
+// anew when the mark changes. If a provider is replaced by another one with the same model, nothing has to be
+// made anew.
 
 // MarkText is the text whose vector is the mark of a model.
 const MarkText = "The company paid a dividend and bought back some of its own shares."
 
-// settled is how long a model stays the one that made the vectors, at least: two that take turns behind a name would
-// have them made anew for ever.
+// settled is how long a model remains the accepted one at least. Without it, two models that take turns
+// behind one name would have all vectors made anew forever.
 const settled = 10 * time.Minute
 
-// alike is how near two marks of one model are at least: providers of one model round differently, and the marks of
-// two have nothing in common.
+// alike is the least similarity of two marks of one model. Providers of one model round differently; the
+// marks of two models have nothing in common.
 const alike = 0.95
 
-// ErrOtherModel is the error of vectors by a model that did not make those of the passages.
+// ErrOtherModel is returned for vectors from a model that did not make the vectors of the passages.
 var ErrOtherModel = errors.New("another model than before answers: its vectors do not compare with those of the passages")
 
 func sameModel(a, b []byte) bool {
 	return len(a) == len(b) && (bytes.Equal(a, b) || cosine(a, b) >= alike)
 }
 
-// marked are vectors of texts, and the mark of the model that has made them.
+// marked returns the vectors of texts and the mark of the model that made them.
 func marked(ctx context.Context, e Embedder, texts []string) (vectors [][]float32, mark []byte, err error) {
 	vectors, err = vectorsNow(ctx, e, append([]string{MarkText}, texts...))
 	if err == nil {
@@ -46,7 +47,7 @@ func marked(ctx context.Context, e Embedder, texts []string) (vectors [][]float3
 	if !errors.Is(err, kernel.ErrTexts) || len(texts) != 1 {
 		return nil, nil, err
 	}
-	// It may take one text at a time.
+	// The embedder may accept one text at a time.
 	first, err := vectorsNow(ctx, e, []string{MarkText})
 	if err != nil {
 		return nil, nil, err
@@ -55,8 +56,9 @@ func marked(ctx context.Context, e Embedder, texts []string) (vectors [][]float3
 	return vectors, pack(first[0]), err
 }
 
-// Meaning is the vector of a text, by a model that has made the vectors of passages, and its mark as it is stored. The
-// error of another model is ErrOtherModel. There is no vector where passages have none yet.
+// Meaning returns the vector of a text and the stored mark of the model. It returns ErrOtherModel if the
+// model that answers is not the one that made the vectors of the passages, and a nil vector if the passages
+// have none yet.
 func (c *Corpus) Meaning(ctx context.Context, e Embedder, text string) (vector []float32, mark []byte, err error) {
 	if mark, _, err = c.mark(ctx, e.Model()); err != nil || mark == nil {
 		return nil, nil, err
@@ -72,10 +74,11 @@ func (c *Corpus) Meaning(ctx context.Context, e Embedder, text string) (vector [
 	return vectors[0], mark, nil
 }
 
-// Doubts counts how often Meaning has found another model.
+// Doubts returns how often Meaning has found another model.
 func (c *Corpus) Doubts() int64 { return c.doubts.Load() }
 
-// mark is that of the model which made the vectors under a name; nil: none has, or nobody knows.
+// mark returns the mark of the model that made the vectors under a name, and since when it has been valid. A
+// nil mark means that there are no vectors, or that their model is unknown.
 func (c *Corpus) mark(ctx context.Context, model string) (mark []byte, since time.Time, err error) {
 	var micros int64
 	err = c.Read(ctx, func(conn kernel.Conn) error {
@@ -88,11 +91,12 @@ func (c *Corpus) mark(ctx context.Context, model string) (mark []byte, since tim
 	return mark, time.UnixMicro(micros), err
 }
 
-// recognise takes away the vectors of passages that another model has made under the same name, and writes down the mark
-// of the one that answers now. The error of one that comes too soon after the other is ErrOtherModel.
+// recognise stores the mark of the model that answers now. If another model has made the vectors of passages
+// under the same name, it deletes them. It returns ErrOtherModel if the model has changed before the previous
+// one was settled.
 func (c *Corpus) recognise(ctx context.Context, e Embedder) (mark []byte, err error) {
 	model := e.Model()
-	before, since, err := c.mark(ctx, model)
+	previous, since, err := c.mark(ctx, model)
 	if err != nil {
 		return nil, err
 	}
@@ -101,14 +105,14 @@ func (c *Corpus) recognise(ctx context.Context, e Embedder) (mark []byte, err er
 		return nil, err
 	}
 	mark = pack(vectors[0])
-	if before != nil && sameModel(before, mark) {
-		return before, nil
+	if previous != nil && sameModel(previous, mark) {
+		return previous, nil
 	}
-	if before != nil && c.Now().Sub(since) < settled {
+	if previous != nil && c.Now().Sub(since) < settled {
 		return nil, ErrOtherModel
 	}
-	if before != nil {
-		// Nobody compares with them from here on, also where what follows is cut off.
+	if previous != nil {
+		// From here on the old vectors are not compared any more, even if the deletion is interrupted.
 		err = c.Write(ctx, func(conn kernel.Conn) error {
 			_, err := conn.Exec("DELETE FROM answer_embedders WHERE model = ?", model)
 			return err
@@ -133,8 +137,8 @@ func (c *Corpus) recognise(ctx context.Context, e Embedder) (mark []byte, err er
 	})
 }
 
-// madeBy tells whether the vectors under a name are those of the model that answers now, of which no mark tells: by the
-// oldest passage, whose vector is made once more.
+// madeBy reports whether the stored vectors under a name come from the model that answers now, for vectors
+// without a mark. It makes the vector of the oldest passage again and compares.
 func (c *Corpus) madeBy(ctx context.Context, e Embedder) (bool, error) {
 	var of unembedded
 	var before []byte
@@ -150,12 +154,13 @@ func (c *Corpus) madeBy(ctx context.Context, e Embedder) (bool, error) {
 	}
 	vectors, _, err := vectorsOf(ctx, e, []unembedded{of})
 	if errors.Is(err, kernel.ErrTexts) {
-		return false, nil // whoever made it took it
+		return false, nil // the model that made the vector has accepted the text
 	}
 	return err == nil && sameModel(before, pack(vectors[0])), err
 }
 
-// check refuses vectors that do not compare with those of a mark.
+// check returns an error if vectors cannot be compared with those of a mark: ErrOtherModel, or one for a
+// wrong number of dimensions.
 func check(vectors [][]float32, mark, now []byte) error {
 	if !sameModel(mark, now) {
 		return ErrOtherModel

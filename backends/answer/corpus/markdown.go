@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// readMarkdown reads a document of Markdown. It may begin with lines of "name: value"
-// between two lines of "---", whose names are those of JSONL; without a title the first
-// heading is it. A line that is a form feed alone, or <!-- page 12 -->, begins a page.
+// readMarkdown reads a Markdown document. It may begin with lines of the form "name: value" between two lines
+// "---", with the names of JSONL members. Without a title the first heading is the title. A line that is a
+// form feed, or <!-- page 12 -->, begins a page.
 func readMarkdown(_ context.Context, r io.Reader, base Source, out emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
@@ -33,7 +33,7 @@ func readMarkdown(_ context.Context, r io.Reader, base Source, out emit) error {
 
 const mostFront = 100 // lines
 
-// frontMatter reads the lines in front of a text, and gives the rest.
+// frontMatter reads the lines in front of a text, and returns the rest of the text.
 func frontMatter(text string, base Source) (Source, string, error) {
 	rest, ok := strings.CutPrefix(text, "---\n")
 	if !ok {
@@ -72,7 +72,7 @@ func frontMatter(text string, base Source) (Source, string, error) {
 	return s, rest, err
 }
 
-// pagesOf divides a text at form feeds and marks of pages.
+// pagesOf splits a text at form feeds and page marks.
 func pagesOf(text string) []Page {
 	if !strings.Contains(text, "\f") && !strings.Contains(text, "<!-- page") {
 		return []Page{{Text: text}}
@@ -108,7 +108,7 @@ func pagesOf(text string) []Page {
 	return pages
 }
 
-// digits is the number that a text begins with.
+// digits returns the number that a text begins with, of at most six digits.
 func digits(s string) (n int) {
 	for i := 0; i < len(s) && s[i] >= '0' && s[i] <= '9' && i < 6; i++ {
 		n = 10*n + int(s[i]-'0')

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Bounds of a PDF: of its file, and of the time that reading it may take.
+// Bounds of a PDF: the size of its file and the time that reading it may take.
 const (
 	mostPDF     = 256 << 20
 	longestPDF  = 2 * time.Minute
@@ -20,10 +20,9 @@ const (
 	pdfMessages = 2 << 10
 )
 
-// readPDF reads the text layer of a PDF with pdftotext of Poppler, where it is
-// installed: at most mostPages pages, mostText bytes and longestPDF. There is no good
-// reader in Go alone: text of reports lies in fonts and columns that take a real one.
-// Scanned pages have no text layer, and are refused.
+// readPDF reads the text layer of a PDF with Poppler's pdftotext, which has to be installed. It reads at most
+// mostPages pages and mostText bytes, for at most longestPDF. Readers written in Go are not good enough for
+// the fonts and columns of reports. Scanned pages have no text layer and are refused.
 func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 	program, err := exec.LookPath(pdfProgram)
 	if err != nil {
@@ -57,13 +56,13 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 // errOver ends a program that writes too much.
 var errOver = errors.New("too much output")
 
-// bounded keeps the first bytes that are written. It is no bytes.Buffer: that would
-// read around the bound.
+// bounded is a writer that keeps the first bytes. It does not embed a bytes.Buffer, because io.Copy would
+// call ReadFrom and bypass the bound.
 type bounded struct {
 	text bytes.Buffer
 	most int
 	over bool
-	ends bool // more than that is an error
+	ends bool // writing more is an error
 }
 
 // Write implements io.Writer.
@@ -79,5 +78,5 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what was kept.
+// String returns what was kept.
 func (b *bounded) String() string { return b.text.String() }

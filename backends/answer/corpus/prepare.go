@@ -11,25 +11,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// prepared is a document ready to be written: all that needs no database is done.
+// prepared is a document ready to be written. All work that needs no database is done.
 type prepared struct {
 	source *Source
-	file   string // of an ingest
+	file   string // the name of the file in an ingest
 	digest string
 	period kernel.Period
 	chunks []chunk
-	// vectors has one for each chunk.
+	// vectors has one element for each chunk.
 	vectors []terms.Vector
 	facts   []placed
 }
 
-// placed is a fact with the place of its chunk; -1: it has none.
+// placed is a fact with the index of its chunk, or -1 if it has none.
 type placed struct {
 	kernel.Fact
 	chunk int
 }
 
-// prepare checks and divides a document, unless its digest is known.
+// prepare checks and divides a document. If known, which may be nil, reports that its digest is known, the
+// document is checked only.
 func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -67,8 +68,8 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 // mostFacts bounds the facts of a document.
 const mostFacts = 200_000
 
-// takeFacts takes the facts of a document: those of its primary statements, and of other tables what these do not
-// state. Of two for one metric and period the first is kept.
+// takeFacts extracts the facts of a document: those of its primary statements, and from other tables those
+// that the statements do not have. Of two facts for the same metric and period the first one is kept.
 func (p *prepared) takeFacts() {
 	if p.source.Issuer.Name == "" {
 		return
@@ -86,7 +87,7 @@ func (p *prepared) takeFacts() {
 	for i := range p.chunks {
 		topic := metrics.StatementOf(p.vectors[i].Topic())
 		if topic == kernel.Segments {
-			continue // of parts of the issuer
+			continue // facts about parts of the issuer
 		}
 		for _, t := range p.chunks[i].tables {
 			for _, f := range t.Facts(p.period) {
@@ -105,8 +106,8 @@ func (p *prepared) takeFacts() {
 	p.facts = p.facts[:min(len(p.facts), mostFacts)]
 }
 
-// tagged puts the facts that are data before those that were read, which tell where they stand: what is read as another
-// figure is dropped.
+// tagged puts the facts that are data (inline XBRL, company facts) before those that were read from text.
+// Facts from the text only tell where the data stand; those with another figure are dropped.
 func (p *prepared) tagged() {
 	if len(p.source.Facts) == 0 {
 		return
@@ -138,11 +139,11 @@ func (p *prepared) tagged() {
 	p.facts = facts
 }
 
-// fewestDigits is how many digits a figure has that a document has seldom twice.
+// fewestDigits is the number of characters above which a figure rarely occurs twice in a document.
 const fewestDigits = 4
 
-// shows is the chunk that has a table with a figure in a row of its metric, else in any row, if it has enough digits;
-// -1: none has.
+// shows returns the index of the first chunk that has a table with the figure in a row of the fact's metric,
+// or else in any row if the figure is long enough. It returns -1 if there is none.
 func (p *prepared) shows(f kernel.Fact) int {
 	if f.Figure.Text == "" {
 		return -1
@@ -169,7 +170,7 @@ func (p *prepared) shows(f kernel.Fact) int {
 	return anywhere
 }
 
-// place is the chunk of a page that has a row; -1: none has.
+// place returns the index of the chunk of a page that contains a row, or -1.
 func (p *prepared) place(page int, row string) int {
 	for i := range p.chunks {
 		if p.chunks[i].page == page && strings.Contains(p.chunks[i].text, row) {

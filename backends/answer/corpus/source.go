@@ -16,19 +16,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Bounds of a document. One beyond them is refused, not cut.
+// Bounds of a document. A document beyond them is refused, not cut.
 const (
 	mostPages = 5_000
-	mostText  = 64 << 20 // bytes of all pages
-	mostTitle = 1_000    // letters; also of names and URLs
+	mostText  = 64 << 20 // in all pages, in bytes
+	mostTitle = 1_000    // in characters; also for names and URLs
 )
 
-// Source is a document as a reader has made it of a file.
+// Source is a document as a reader has made it from a file.
 type Source struct {
 	Kind   kernel.Kind // default: filing
 	Form   string
-	Issuer Company // zero: of none, or of many
-	// Fiscal is the period that it reports on, as "FY2019", "2019", "Q3 2019".
+	Issuer Company // zero for none or several
+	// Fiscal is the period that the document reports on, such as "FY2019", "2019" or "Q3 2019".
 	Fiscal    string
 	PeriodEnd kernel.Day
 	Published time.Time
@@ -36,33 +36,33 @@ type Source struct {
 	URL       string // http, https, or corpus:ID
 	Lang      string
 	Pages     []Page
-	Facts     []kernel.Fact // of documents that are nothing but facts; their Passage is 0
+	Facts     []kernel.Fact // for documents that are data; their Passage is 0
 	Prices    []Price
 
-	// former is another URL at which an ingest may have put the document before: that of its
-	// file, while nothing beside the file said one. Empty: there is none.
+	// former is another URL at which an earlier ingest may have stored the document: that of its file, before
+	// the file beside it stated a URL. It may be empty.
 	former string
 }
 
-// Company is what a source says of its issuer.
+// Company is what a source says about its issuer.
 type Company struct {
 	Name, Ticker, Exchange, CIK string
 	Aliases                     []string
 }
 
-// Page is one of a document.
+// Page is a page of a document.
 type Page struct {
-	Number int    // from 1; 0: the document has no pages
+	Number int    // from 1; 0 for a document without pages
 	Text   string // Markdown
 }
 
-// Price is that of a day.
+// Price holds the prices of a day.
 type Price struct {
 	Day                                      kernel.Day
 	Open, High, Low, Close, AdjClose, Volume float64
 }
 
-// RefusedError says why a document is not taken in.
+// RefusedError tells why a document is not accepted.
 type RefusedError struct{ Why string }
 
 // Error implements error.
@@ -72,7 +72,7 @@ func refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf
 
 var corpusID = regexp.MustCompile(`^corpus:[A-Za-z0-9._~/-]{1,200}$`)
 
-// check brings a source into the one form that is stored.
+// check normalises and validates the fields of a source.
 func (s *Source) check() error {
 	line := func(name, value string) (string, error) {
 		value = text.Short(text.Storable(strings.ToValidUTF8(text.Normal(value), "\uFFFD")), mostTitle)
@@ -154,18 +154,18 @@ func checkURL(address string) error {
 	return nil
 }
 
-// digest is the SHA-256 of all that a source says but its URL: the same document under
-// another address is a duplicate.
+// digest returns the SHA-256 of all fields except the URL, because the same document under another URL is a
+// duplicate.
 func (s *Source) digest() string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
 	one := *s
 	one.URL = ""
-	_ = e.Encode(one) // a hash takes all, and a Source has no cycles
+	_ = e.Encode(one) // never fails: a hash accepts all bytes, and a Source has no cycles
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// period is the one that the document reports on.
+// period returns the period that the document reports on.
 func (s *Source) period() kernel.Period {
 	p := kernel.Period{}
 	if found := metrics.Periods(s.Fiscal); len(found) > 0 {

@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// Spans are the stretches of passages that the full-text index of PostgreSQL has words for,
-// so that it can look among the latest alone: each of 1 << span passages by their numbers.
+// Spans lists the sizes of the stretches of passages that have words of their own in PostgreSQL's full-text
+// index, so that a search can be limited to the latest passages. A stretch of a span has 1 << span
+// consecutive ids.
 var Spans = []uint{13, 15, 17, 19}
 
-// SpanFactor is how much longer a span is than the one before.
+// SpanFactor is the ratio of each span to the one before.
 const SpanFactor = 4
 
-// spanWord is the word of a stretch. No word of a text begins so.
+// spanWord returns the word of a stretch. No word of a text begins with "@".
 func spanWord(span uint, stretch int64) string { return fmt.Sprintf("@%d:%d", span, stretch) }
 
-// spanWords are those of a passage, as PostgreSQL reads an array.
+// spanWords returns the words of a passage as a PostgreSQL array.
 func spanWords(id int64) string {
 	words := make([]string, len(Spans))
 	for i, span := range Spans {
@@ -24,8 +25,8 @@ func spanWords(id int64) string {
 	return "{" + strings.Join(words, ",") + "}"
 }
 
-// Latest is the query for the last two stretches of a span, of which the last may have begun
-// just now; ok: there are others before them. last is the number of the last passage.
+// Latest returns a query for the last two stretches of a span, because the last one may have begun just now.
+// last is the id of the last passage. ok reports whether there are stretches before them.
 func Latest(span uint, last int64) (query string, ok bool) {
 	at := last >> span
 	return fmt.Sprintf("'%s' | '%s'", spanWord(span, at), spanWord(span, at-1)), at >= 2

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// readText reads a document of plain text. Form feeds begin pages, and columns held
-// apart by blanks are tables.
+// readText reads a plain text document. Form feeds begin pages, and columns separated by blanks become
+// tables.
 func readText(_ context.Context, r io.Reader, base Source, out emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
@@ -19,7 +19,7 @@ func readText(_ context.Context, r io.Reader, base Source, out emit) error {
 	return out(base, nil)
 }
 
-// textPages are the pages of a plain text.
+// textPages returns the pages of a plain text.
 func textPages(text string) []Page {
 	pages := pagesOf(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "<!-- page", ""))
 	for i := range pages {
@@ -28,7 +28,7 @@ func textPages(text string) []Page {
 	return pages
 }
 
-// laidOut is a text of which the columns are tables, unless it has tables of Markdown already.
+// laidOut turns the columns of a text into tables, unless it contains Markdown tables already.
 func laidOut(text string) string {
 	if strings.Contains(text, "|--") || strings.Contains(text, "| --") {
 		return text

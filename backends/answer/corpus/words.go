@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// wordsOf is what the full-text index has of a chunk.
+// wordsOf is the entry of a chunk in the full-text index.
 type wordsOf struct {
 	chunk, document, issuer int64
 	year                    int
@@ -15,7 +15,7 @@ type wordsOf struct {
 	title, section, text    string
 }
 
-// put writes it.
+// put writes the entry at the end of the transaction.
 func (w *wordsOf) put(c kernel.Conn) error {
 	scope := Scope(w.issuer, w.year, w.kind)
 	if c.Dialect() == store.SQLite {
@@ -26,10 +26,10 @@ func (w *wordsOf) put(c kernel.Conn) error {
 		w.chunk, w.document, w.title, w.section, w.text, scope, spanWords(w.chunk))
 }
 
-// reindexBatch is how many chunks one write of Reindex has.
+// reindexBatch is how many chunks are indexed in one transaction of Reindex.
 const reindexBatch = 500
 
-// Reindex makes the full-text index anew, of all chunks; see store.Schema.
+// Reindex rebuilds the full-text index for all chunks. See store.Schema.
 func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 	clear := "DELETE FROM answer_search"
 	if db.Dialect() == store.SQLite {

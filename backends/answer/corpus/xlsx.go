@@ -11,12 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/workbook"
 )
 
-// unpackedWorkbook bounds the parts of a workbook together once they are decompressed.
+// unpackedWorkbook bounds the decompressed size of all parts of a workbook.
 const unpackedWorkbook = 4 * mostText
 
-// readWorkbook reads the visible sheets of a workbook of Excel, a page each, and more for one with long tables. A workbook of one sheet
-// with the columns date and close holds prices, as a CSV does. Sheets of the SEC's workbooks that repeat the cover page of a
-// report tell whose it is and of which period.
+// readWorkbook reads the visible sheets of an Excel workbook. A sheet is one page, or several if it has long
+// tables. A workbook of one sheet with the columns date and close holds prices, as a CSV file does. In
+// workbooks of the SEC, the sheets that repeat the cover page of a report name its issuer and period.
 func readWorkbook(_ context.Context, r io.Reader, base Source, out emit) error {
 	sheets, err := workbook.Read(r, workbook.Limits{Unpacked: unpackedWorkbook, Rows: mostCSVRows, Columns: mostCells})
 	switch {
@@ -47,8 +47,8 @@ func readWorkbook(_ context.Context, r io.Reader, base Source, out emit) error {
 	return out(base, nil)
 }
 
-// unmarked returns a text without the marks that begin headings and rows of Markdown, and without the kind of element that standard labels
-// of XBRL taxonomies end with ("Current assets [Abstract]").
+// unmarked returns a text without the marks that begin Markdown headings and rows, and without the suffixes
+// that the standard labels of XBRL taxonomies have for kinds of elements ("Current assets [Abstract]").
 func unmarked(text string) string {
 	text = strings.TrimLeft(text, "#| ")
 	for _, kind := range []string{" [Abstract]", " [Line Items]", " [Roll Forward]"} {
@@ -57,7 +57,8 @@ func unmarked(text string) string {
 	return text
 }
 
-// tell notes what a row says of a concept of the cover page: the SEC labels them with the words of their names.
+// tell records the value of a row whose label is a concept of the cover page. The SEC labels such rows with
+// the words of the concept's name.
 func tell(says map[string]string, row []string) {
 	concept := strings.ReplaceAll(row[0], " ", "")
 	if !strings.HasPrefix(concept, "Entity") && !strings.HasPrefix(concept, "Document") && concept != "TradingSymbol" {
@@ -70,7 +71,7 @@ func tell(says map[string]string, row []string) {
 	}
 }
 
-// sheetPages returns the rows of a sheet as Markdown, at most rowsOfPage rows of a table a page.
+// sheetPages returns the rows of a sheet as Markdown pages with at most rowsOfPage rows of a table each.
 func sheetPages(rows [][]string) (pages []string) {
 	var page strings.Builder
 	block := func(text string) {
@@ -114,7 +115,7 @@ func sheetPages(rows [][]string) (pages []string) {
 	return pages
 }
 
-// single reports whether one cell of a row has text.
+// single reports whether exactly one cell of a row has text.
 func single(row []string) bool {
 	return len(row)-countEmpty(row) == 1
 }
@@ -128,9 +129,10 @@ func countEmpty(row []string) (n int) {
 	return n
 }
 
-// endOfTable returns how many rows the table has that begins with the first of them. It ends where, behind a row without text, the
-// columns are named anew: in a row with several texts of which none but the first is a figure. Lines of one cell before that row are its
-// headings. Other gaps and lines of one cell divide a table into groups, and are a part of it.
+// endOfTable returns the number of rows of the table that begins with the first row. A table ends where,
+// after an empty row, the columns are named anew: in a row with several texts of which none but the first is
+// a figure. Rows with one cell before that row are its headings. Other empty rows and rows with one cell
+// divide a table into groups and belong to it.
 func endOfTable(rows [][]string) int {
 	for i := 1; i < len(rows); i++ {
 		if len(rows[i]) > 0 {
@@ -147,7 +149,7 @@ func endOfTable(rows [][]string) int {
 	return len(rows)
 }
 
-// namesColumns reports whether a row has texts and no figures behind its first cell.
+// namesColumns reports whether a row has text, and no figures, after its first cell.
 func namesColumns(row []string) bool {
 	return !slices.ContainsFunc(row[1:], tables.IsValue) && slices.ContainsFunc(row[1:], func(cell string) bool { return cell != "" })
 }

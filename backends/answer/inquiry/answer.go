@@ -12,19 +12,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Answer is what an inquiry comes to.
+// Answer is the result of an inquiry.
 type Answer struct {
-	// Verdict is Yes or No; empty: neither was asked for.
+	// Verdict is "Yes" or "No", or empty if neither was asked for.
 	Verdict string
-	// Text is the sentence that says it, without the name of the issuer.
+	// Text is the sentence that states the result, without the name of the issuer.
 	Text string
-	// Calculation tells how it came about; empty: it was looked up.
+	// Calculation tells how the figure was computed. It is empty for a figure that was looked up.
 	Calculation string
 	Figures     []kernel.Figure
 	Used        []Used
 }
 
-// Answer answers of a book; nil: a figure is missing, of which missing are told.
+// Answer answers an inquiry from the facts of a book. If answer is nil, a figure is missing or the inquiry
+// cannot be computed, and missing lists the missing figures.
 func (q *Inquiry) Answer(b *Book) (answer *Answer, missing []Need) {
 	b.used, b.short, b.own, b.steps = nil, nil, q.own, 0
 	if answer = q.irrelevant(b); answer != nil {
@@ -52,7 +53,8 @@ func (q *Inquiry) Answer(b *Book) (answer *Answer, missing []Need) {
 	return answer, nil
 }
 
-// periods are those that are computed for, the earliest first.
+// periods returns the periods to compute for, the earliest first. It returns nil if the inquiry names none
+// and the book has no latest year.
 func (q *Inquiry) periods(b *Book) []Period {
 	periods := slices.Clone(q.Periods)
 	if len(periods) == 0 && b.latest != 0 {
@@ -89,7 +91,7 @@ func (q *Inquiry) periods(b *Book) []Period {
 	return periods
 }
 
-// one answers about one thing.
+// one answers an inquiry about one measure.
 func (q *Inquiry) one(b *Book, periods []Period) *Answer {
 	m := &q.what[0]
 	values := make([]figure, len(periods))
@@ -186,14 +188,15 @@ func (q *Inquiry) one(b *Book, periods []Period) *Answer {
 	return a
 }
 
-// figure is a value with how it was computed.
+// figure is a value with its calculation.
 type figure struct {
 	kernel.Figure
 	names, written string
 	stated         bool
 }
 
-// finer is a figure with more digits, for a calculation that goes on with it.
+// finer returns the figure with one more digit, for a calculation that goes on with it. A stated figure stays
+// as it is.
 func (f figure) finer() kernel.Figure {
 	if !f.stated {
 		f.Step /= 10
@@ -201,7 +204,7 @@ func (f figure) finer() kernel.Figure {
 	return f.Figure
 }
 
-// figure gives a result the unit of its measure.
+// figure returns a result with the unit of its measure.
 func (m *measure) figure(r result) figure {
 	if r.fact {
 		f := r.figure
@@ -223,7 +226,7 @@ func (m *measure) figure(r result) figure {
 	return figure{Figure: f, names: r.names, written: r.written}
 }
 
-// calculations are how values came about, where they were computed.
+// calculations returns how the computed values among values came about.
 func calculations(values []figure, periods []Period) string {
 	var parts []string
 	for i, v := range values {
@@ -239,7 +242,7 @@ func calculations(values []figure, periods []Period) string {
 	return strings.Join(parts, "; ")
 }
 
-// step is one unit of the last digit that is shown.
+// step returns the size of one unit of the last digit that is shown.
 func (q *Inquiry) step(f figure) float64 {
 	if q.decimals >= 0 && (f.Unit == kernel.Percent || f.Unit == kernel.NoUnit || f.Unit == metrics.Days) {
 		return math.Pow10(-q.decimals)
@@ -247,7 +250,7 @@ func (q *Inquiry) step(f figure) float64 {
 	return f.Step
 }
 
-// shown is a figure as it is asked for.
+// shown formats a figure as the inquiry asks for it, with its scale and decimals.
 func (q *Inquiry) shown(f kernel.Figure) string {
 	if q.decimals >= 0 && f.Unit != kernel.Money {
 		f.Step = math.Pow10(-q.decimals)
@@ -269,7 +272,8 @@ func (q *Inquiry) shown(f kernel.Figure) string {
 	return text
 }
 
-// change is how far two figures are apart, in per cent of the first where that is asked for.
+// change returns the difference of two figures, or for Growth the growth in per cent of the first. The value
+// is NaN if growth cannot be computed because the first figure is not positive.
 func (q *Inquiry) change(first, last figure) kernel.Figure {
 	if q.Op == Growth && last.Unit != kernel.Percent {
 		if first.Value <= 0 {
@@ -292,7 +296,7 @@ func yes(is bool) string {
 	return "No"
 }
 
-// moved tells whether a figure went the way that is asked about.
+// moved answers whether a figure moved in the direction that is asked about. It also returns the change.
 func (q *Inquiry) moved(m *measure, first, last figure, from, to Period) (*Answer, kernel.Figure) {
 	change := q.change(first, last)
 	by := change
@@ -308,7 +312,7 @@ func (q *Inquiry) moved(m *measure, first, last figure, from, to Period) (*Answe
 		verdict = yes(change.Value != 0)
 	}
 	if q.either {
-		verdict = "" // it is asked which way
+		verdict = "" // the question asks for the direction
 	}
 	text := fmt.Sprintf("%s %s, from %s in %s to %s in %s", m.name, way, q.shown(first.Figure), from, q.shown(last.Figure), to)
 	if by.Value != 0 {
@@ -318,7 +322,7 @@ func (q *Inquiry) moved(m *measure, first, last figure, from, to Period) (*Answe
 	return &Answer{Verdict: verdict, Text: text, Figures: []kernel.Figure{first.Figure, last.Figure, by}}, change
 }
 
-// changed is how a change came about.
+// changed returns the calculation of a change.
 func (q *Inquiry) changed(values []figure, periods []Period, change kernel.Figure) string {
 	first, last := plain(values[0].finer()), plain(values[1].finer())
 	text := last + " - " + bracket(first)
@@ -332,7 +336,7 @@ func (q *Inquiry) changed(values []figure, periods []Period, change kernel.Figur
 	return text
 }
 
-// judged tells whether a figure is what is asked about.
+// judged answers whether a figure has the property that is asked about.
 func (q *Inquiry) judged(b *Book, m *measure, f figure, p Period) *Answer {
 	text := fmt.Sprintf("%s was %s in %s", m.name, q.shown(f.Figure), p)
 	is := false
@@ -349,7 +353,8 @@ func (q *Inquiry) judged(b *Book, m *measure, f figure, p Period) *Answer {
 	return &Answer{Verdict: yes(is), Text: text, Figures: []kernel.Figure{f.Figure}}
 }
 
-// steady tells whether a figure moves little from year to year.
+// steady answers whether a figure changes little from year to year. It returns nil if there are fewer than
+// two values.
 func (q *Inquiry) steady(m *measure, values []figure, periods []Period) *Answer {
 	if len(values) < 2 {
 		return nil
@@ -364,7 +369,7 @@ func (q *Inquiry) steady(m *measure, values []figure, periods []Period) *Answer 
 		}
 		d := math.Abs(v.Value - values[i-1].Value)
 		if m.key == "dividends_per_share" && v.Value > values[i-1].Value {
-			continue // a dividend is stable that is not cut
+			continue // a dividend that is not cut is stable
 		}
 		if v.Unit != kernel.Percent {
 			d = 100 * d / math.Abs(values[i-1].Value)
@@ -384,7 +389,8 @@ func (q *Inquiry) steady(m *measure, values []figure, periods []Period) *Answer 
 	return a
 }
 
-// extreme tells which of several things is the greatest, or the least.
+// extreme answers which of several measures is the greatest or the least in a period. It returns nil if there
+// is not exactly one period or if a figure is missing.
 func (q *Inquiry) extreme(b *Book, periods []Period) *Answer {
 	if len(periods) != 1 {
 		return nil
@@ -407,7 +413,7 @@ func (q *Inquiry) extreme(b *Book, periods []Period) *Answer {
 	if q.direction < 0 {
 		word = "least"
 	}
-	// "net cash provided by operating activities" brought in the most
+	// For example, "net cash provided by operating activities" brought in the most.
 	a.Text = fmt.Sprintf("%s was the %s in %s: %s", q.what[best].name, word, periods[0], join(said))
 	return a
 }
@@ -427,8 +433,9 @@ func join(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// irrelevant answers where it is asked whether a measure says anything: it does not where the statements of an issuer
-// never have what it is made of, as those of a bank have no cost of sales, and no current assets either.
+// irrelevant answers the question whether a measure is meaningful. It is not if the statements of the issuer
+// never contain what it is made of: those of a bank have neither cost of sales nor current assets. It returns
+// nil if the question is another one or if the measure can be computed.
 func (q *Inquiry) irrelevant(b *Book) *Answer {
 	if !q.doubted || len(q.what) != 1 || b.has("current_assets") || b.has("inventory") {
 		return nil

@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Period is a fiscal year, or a quarter of one.
+// Period is a fiscal year, or a quarter of one. Quarter is 0 for the whole year.
 type Period struct{ Year, Quarter int }
 
-// String is "FY2018" or "Q2 FY2023".
+// String returns the period as "FY2018" or "Q2 FY2023".
 func (p Period) String() string {
 	if p.Quarter != 0 {
 		return fmt.Sprintf("Q%d FY%d", p.Quarter, p.Year)
@@ -24,58 +24,58 @@ func (p Period) String() string {
 	return "FY" + strconv.Itoa(p.Year)
 }
 
-// compare returns a number below zero for a period that ends before another one, above zero for one that ends after it, and zero for the same. A year ends
-// with its fourth quarter.
+// compare orders periods by their end: the result is negative if p ends before q, positive if it ends after
+// q, and 0 otherwise. A year ends with its fourth quarter.
 func (p Period) compare(q Period) int {
 	last := func(p Period) int { return 5*p.Year + cmp.Or(p.Quarter, 4) }
 	return last(p) - last(q)
 }
 
-// Before is the same period a year before.
+// Before returns the same period a year earlier.
 func (p Period) Before() Period { return Period{p.Year - 1, p.Quarter} }
 
-// Need is a metric of a period that an inquiry is computed of.
+// Need is a metric in a period that an inquiry is computed from.
 type Need struct {
 	Metric string
 	Period
 }
 
-// twins are what a metric is where a report does not tell them apart, the likest first.
+// twins maps a metric to those that replace it if a report does not tell them apart, best first.
 var twins = map[string][]string{
 	"equity": {"total_equity"}, "total_equity": {"equity"}, "net_income": {"profit"},
 	"eps_basic": {"eps_diluted"},
 }
 
-// leastSure is what a fact must be to be computed with: one of a statement.
+// leastSure is the least certainty of a fact that is computed with: that of a fact from a statement.
 const leastSure = 80
 
-// mostSteps bounds the work on one answer.
+// mostSteps bounds the evaluation steps of one answer.
 const mostSteps = 4000
 
-// Book is the facts of an issuer.
+// Book holds the facts of one issuer and the state of one computation. It is not safe for concurrent use.
 type Book struct {
 	facts map[Need][]kernel.Fact
-	// latest is the fiscal year of the latest report that has annual figures.
+	// latest is the fiscal year of the latest report with annual figures.
 	latest int
-	target int              // the latest year that is asked for
-	own    map[string]*expr // formulas that the question states
+	target int              // the latest year that the inquiry names
+	own    map[string]*expr // formulas that the question itself states
 	steps  int
 	used   []Used
 	short  []Need
 }
 
-// Used is a fact that was computed with.
+// Used is a fact that was used in a computation.
 type Used struct {
 	kernel.Fact
 	Period Period
 }
 
-// Signs are the metrics by which statements are known to be there.
+// Signs returns the metrics whose presence shows that statements are there.
 func Signs() []string {
 	return []string{"total_assets", "current_liabilities", "net_income", "revenue", "operating_cash_flow"}
 }
 
-// NewBook makes a book of facts, of which those that are not sure enough are left out.
+// NewBook returns a book of the facts that are certain enough.
 func NewBook(facts []kernel.Fact) *Book {
 	b := &Book{facts: make(map[Need][]kernel.Fact)}
 	for _, f := range facts {
@@ -94,7 +94,7 @@ func NewBook(facts []kernel.Fact) *Book {
 		}
 		n := Need{f.Metric, Period{year, quarter}}
 		b.facts[n] = append(b.facts[n], f)
-		if m.Instant && quarter == 0 { // the end of a year is that of its fourth quarter
+		if m.Instant && quarter == 0 { // the end of a year is the end of its fourth quarter
 			n.Quarter = 4
 			b.facts[n] = append(b.facts[n], f)
 		}
@@ -102,14 +102,14 @@ func NewBook(facts []kernel.Fact) *Book {
 	return b
 }
 
-// Used are the facts that the last answer was made of, or that were found before one was missing.
+// Used returns the facts that the last answer was computed from, or that were found before one was missing.
 func (b *Book) Used() []Used { return b.used }
 
-// Empty reports whether a book has no fact.
+// Empty reports whether a book has no facts.
 func (b *Book) Empty() bool { return len(b.facts) == 0 }
 
-// find is the fact of a need: of the report of the latest year that is asked for, else of the next one after it,
-// else of the latest before it.
+// find returns the fact of a need from the report of the latest year that is asked for, or else from the next
+// report after it, or else from the latest one before it.
 func (b *Book) find(n Need) (kernel.Fact, bool) {
 	for _, key := range append([]string{n.Metric}, twins[n.Metric]...) {
 		list := b.facts[Need{key, n.Period}]
@@ -137,17 +137,18 @@ func (b *Book) find(n Need) (kernel.Fact, bool) {
 	return kernel.Fact{}, false
 }
 
-// result is a number with how it came about.
+// result is a number with its calculation.
 type result struct {
 	value   float64
-	figure  kernel.Figure // of a fact alone
+	figure  kernel.Figure // set if the result is a single fact
 	fact    bool
 	written string
 	names   string
-	loose   bool // what is written is a sum
+	loose   bool // written is a sum, which needs brackets
 }
 
-// eval computes an expression for a period; false: something is missing.
+// eval computes an expression for a period. It returns false if a figure is missing, or if the expression is
+// too deep or takes too many steps.
 func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
 	if b.steps++; e == nil || depth > mostDepth || b.steps > mostSteps {
 		return result{}, false
@@ -209,7 +210,8 @@ func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
 	return r, true
 }
 
-// twoDays is the average of a metric over two days, or what it grew by between them.
+// twoDays returns the average of a metric over two days, or its change between them. For an average whose
+// first day is missing it returns the value of the last day.
 func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
 	from, to := p.Before(), p
 	if len(e.at) == 2 {
@@ -223,7 +225,7 @@ func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
 	missing := len(b.short)
 	first, ok := b.metric(one, from, depth)
 	if !ok {
-		if e.op == 'd' || len(e.at) == 2 { // what is asked for
+		if e.op == 'd' || len(e.at) == 2 { // both days are needed
 			return first, false
 		}
 		b.short = b.short[:missing]
@@ -236,7 +238,9 @@ func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
 	return result{value: (first.value + last.value) / 2, written: "(" + first.written + " + " + last.written + ") / 2", names: "average " + last.names}, true
 }
 
-// metric is a fact, or is computed by its formula.
+// metric returns the value of a metric: the fact if there is one, or else the result of its formula. A
+// formula that the question states comes first. An optional metric (e.may) that its statement does not
+// contain is 0.
 func (b *Book) metric(e *expr, p Period, depth int) (result, bool) {
 	if own := b.own[e.key]; own != nil && depth < mostDepth {
 		return b.eval(own, p, depth+1)
@@ -258,12 +262,13 @@ func (b *Book) metric(e *expr, p Period, depth int) (result, bool) {
 	return result{}, false
 }
 
-// signs are figures that statements have, by which they are known to be there.
+// signs lists the metrics by which each statement is known to be there.
 var signs = map[kernel.Statement][]string{
 	kernel.Balance: {"total_assets", "current_liabilities"}, kernel.Income: {"net_income", "revenue"}, kernel.CashFlow: {"operating_cash_flow"},
 }
 
-// Beside are the facts of metrics in periods, or of the statements that these are of.
+// Beside returns the facts of the needs. For a need without a fact it returns another fact of the same
+// statement.
 func (b *Book) Beside(needs []Need) (facts []kernel.Fact) {
 	for _, n := range needs {
 		b.target = max(b.target, n.Year)
@@ -280,7 +285,7 @@ func (b *Book) Beside(needs []Need) (facts []kernel.Fact) {
 	return facts
 }
 
-// stated reports whether the statement that a metric is of is there for a period.
+// stated reports whether the statement that a metric belongs to is there for a period.
 func (b *Book) stated(key string, p Period) bool {
 	m, _ := metrics.Metric(key)
 	for _, sign := range signs[m.Statement] {
@@ -291,8 +296,8 @@ func (b *Book) stated(key string, p Period) bool {
 	return false
 }
 
-// Refuses reports whether a need is of a statement that is there and does not have it, so that nothing else that is
-// found may be it.
+// Refuses reports whether a missing figure belongs to a statement that is there but does not contain it, so
+// that no other figure that is found may stand in for it.
 func (b *Book) Refuses(missing []Need) bool {
 	for _, n := range missing {
 		if b.stated(n.Metric, n.Period) {
@@ -312,7 +317,7 @@ func (b *Book) has(key string) bool {
 	return false
 }
 
-// last is the latest fact of a metric.
+// last returns the latest fact of a metric.
 func (b *Book) last(key string) (fact kernel.Fact, ok bool) {
 	for n, list := range b.facts {
 		if f := list[0]; n.Metric == key && (!ok || f.Period.End > fact.Period.End) {
@@ -322,8 +327,8 @@ func (b *Book) last(key string) (fact kernel.Fact, ok bool) {
 	return fact, ok
 }
 
-// signed is a value with the sign that formulas count with: what was spent is positive, and tax is what makes net
-// income of income before taxes.
+// signed returns a value with the sign that formulas expect: spending is positive, and income tax has the
+// sign with which it leads from income before taxes to net income.
 func (b *Book) signed(key string, p Period, value float64) float64 {
 	if metrics.Spent(key) {
 		return math.Abs(value)
@@ -355,7 +360,7 @@ func bracket(s string) string {
 	return s
 }
 
-// plain is a figure for a calculation, without its currency.
+// plain formats a figure for a calculation, without its currency.
 func plain(f kernel.Figure) string {
 	f.Currency = ""
 	if f.Unit == kernel.Money || f.Unit == kernel.Shares || f.Unit == kernel.PerShare {

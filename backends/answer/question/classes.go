@@ -14,16 +14,16 @@ import (
 //go:embed classes.txt
 var classesText string
 
-// term is a word of a class, or several.
+// term is a word, or several words, of a class.
 type term struct {
-	// parts are what is looked for, with blanks around whole words; between two of them there are at most mostGap
-	// bytes.
+	// parts are the strings to look for, with spaces around whole words. There are at most mostGap bytes between
+	// two of them.
 	parts []string
 }
 
 const mostGap = 60
 
-// classes are the terms of each class.
+// classes returns the terms of each class in classes.txt.
 var classes = sync.OnceValue(func() map[string][]term {
 	all := make(map[string][]term)
 	for line := range strings.Lines(classesText) {
@@ -43,7 +43,7 @@ var classes = sync.OnceValue(func() map[string][]term {
 func termOf(text string) term {
 	var t term
 	for part := range strings.SplitSeq(text, "~") {
-		// "word*" is the beginning of a word; within a term it is the beginning of the next part.
+		// "word*" is the beginning of a word; within a term, the next part follows it.
 		for i, piece := range strings.Split(part, "*") {
 			words := strings.TrimSpace(plainWords(piece))
 			if words == "" {
@@ -62,10 +62,11 @@ func termOf(text string) term {
 	return t
 }
 
-// unspaced reports whether a letter is of a script that has no blanks between words.
+// unspaced reports whether a letter belongs to a script without spaces between words.
 func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
-// plainWords are the words of a text in lower case and without accents, with a blank before, between and behind them.
+// plainWords returns the words of a text in lower case and without accents, with a space before, between and
+// after them.
 func plainWords(s string) string {
 	var b strings.Builder
 	b.WriteByte(' ')
@@ -90,12 +91,12 @@ func plainWords(s string) string {
 	return b.String()
 }
 
-// reading is the words of a question.
+// reading holds the words of a question.
 type reading struct{ text string }
 
 func readingOf(text string) reading { return reading{plainWords(text)} }
 
-// find is where a term stands; an end of 0: nowhere.
+// find returns where a term stands in a text, or an end of 0 if it does not.
 func (t term) find(text string) (start, end int) {
 	at := 0
 	for i, part := range t.parts {
@@ -108,14 +109,14 @@ func (t term) find(text string) (start, end int) {
 		}
 		at += found + len(part)
 		end = at
-		if strings.HasSuffix(part, " ") { // the next part may begin with it
+		if strings.HasSuffix(part, " ") { // the next part may begin with this space
 			at--
 		}
 	}
 	return start, end
 }
 
-// hits is how many words of a class a question has, those that overlap counted once.
+// hits returns how many terms of a class a question has. Overlapping ones are counted once.
 func (r reading) hits(class string) int {
 	var found [][2]int
 	for _, t := range classes()[class] {
@@ -141,7 +142,7 @@ func (r reading) has(class string) bool {
 	})
 }
 
-// places are where a question has words of a class.
+// places returns where a question has terms of a class.
 func (r reading) places(class string) (starts []int) {
 	for _, t := range classes()[class] {
 		if start, end := t.find(r.text); end > 0 {
@@ -151,10 +152,10 @@ func (r reading) places(class string) (starts []int) {
 	return starts
 }
 
-// nearBy is how many bytes lie between a word that asks and what it asks for.
+// nearBy is the largest distance in bytes between a word that asks and what it asks for.
 const nearBy = 60
 
-// leads reports whether a word of a class stands before one of another.
+// leads reports whether a term of class stands before one of other, at most nearBy bytes away.
 func (r reading) leads(class, other string) bool {
 	to := r.places(other)
 	return slices.ContainsFunc(r.places(class), func(from int) bool {
@@ -162,12 +163,12 @@ func (r reading) leads(class, other string) bool {
 	})
 }
 
-// terse reports whether a question is a few words, as one types into a search.
+// terse reports whether a question consists of a few words, as in a search box.
 func (r reading) terse() bool {
 	return strings.Count(r.text, " ") <= 8 && !informing.MatchString(r.text)
 }
 
-// begins reports whether a question begins with a word of a class, or with one word before it.
+// begins reports whether a question begins with a term of a class, possibly after one other word.
 func (r reading) begins(class string) bool {
 	first := strings.IndexByte(r.text[min(1, len(r.text)):], ' ') + 1
 	return slices.ContainsFunc(r.places(class), func(at int) bool { return at <= first })

@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// hateful and abusive are refused whatever else is asked.
+// Questions that match hateful are always refused; those that match abusive are refused unless they are about
+// events of an issuer.
 var (
 	hateful = regexp.MustCompile(`(?i)\b(?:people|persons|members|those) of (?:that|this|the same|another|a certain|\w+) (?:religion|race|faith|ethnicity|nationality|skin colou?r)\b.{0,40}\b(?:should|must|ought) (?:not|never|all)\b|\b(?:hate|inferior|subhuman|exterminate|get rid of|vermin|kill all|should (?:all )?be (?:killed|deported|banned from owning))\b.{0,60}\b(?:jews?|muslims?|christians?|blacks?|whites?|asians?|immigrants?|gays?|women|men|race|ethnic|religion|arabs?|roma)\b|\b(?:jews?|muslims?|blacks?|immigrants?|women|gays?|arabs?|roma)\b.{0,40}\b(?:are|is) (?:ruining|destroying|behind all|inferior|subhuman|vermin|parasites|to blame|too stupid|stupid|greedy)`)
 	abusive = regexp.MustCompile(`(?i)\b(?:sex\w*|nude|porn\w*|erotic\w*|naked)\b.{0,60}\b(?:child(?:ren)?|minors?|teen(?:ager)?s?|underage|kids?|(?:1[0-7]|[1-9])[- ]year[- ]old)|\b(?:child(?:ren)?|minors?|underage|kids?)\b.{0,40}\b(?:sex\w*|nude|porn\w*|erotic\w*|naked)`)
@@ -21,7 +22,7 @@ var (
 	between = regexp.MustCompile(`(?i)^[\s,]*(?:and|or|vs\.?|versus|,|with|to|than|against|&)*(?:\s*(?:the|of|and|or|with|to|than|against)\b)*[\s,]*$`)
 )
 
-// classify gives the verdict of the rules.
+// classify sets the verdict of the rules, whether it is certain, and the confidence.
 func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMention) {
 	r := readingOf(q.Text)
 	if r.refused(q.Text) {
@@ -61,10 +62,10 @@ func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMen
 	}
 }
 
-// unknownName reports whether a text has a name, or an abbreviation, that may be of an issuer, a product or a term of
-// finance: a word with a great letter that does not begin a sentence.
+// unknownName reports whether a text contains a name or an abbreviation that may be an issuer, a product or a
+// term of finance: a word with a capital letter that does not begin a sentence.
 func unknownName(s string) bool {
-	if strings.ContainsFunc(s, unspaced) { // names are written as all words are
+	if strings.ContainsFunc(s, unspaced) { // such scripts do not distinguish names
 		return true
 	}
 	begins := true
@@ -83,23 +84,25 @@ func unknownName(s string) bool {
 	return false
 }
 
-// wrapping is the part that one is to play, or what an answer is to rely on, before what is asked.
+// wrapping matches what stands before the question itself, such as the role that the answerer is to play or
+// the sources to rely on.
 var wrapping = regexp.MustCompile(`(?i)^\s*[\[{<][^\]}>]*[\]}>]\s*|^\W*(?:ignore|forget|disregard|do not|don't|never mind|this is not)\b[^,.:;?]{3,80}[,.:;]\s+|^\W*(?:as an?|assume|pretend|imagine|suppose|acting as|act as|you are|i am|i'm|als|en tant que|como|come|in qualita di)\b[^,.:;?]{3,100}[,.:;]\s+`)
 
-// manual asks how one does something oneself, and knowledge what the world is like: the greatest of a kind, how old and
-// how far. Without a word of finance neither is about money.
+// manual matches questions for how to do something oneself, and knowledge those about the world, such as the
+// greatest of a kind, or how old or how far something is. Without a word of finance neither is about money.
 var (
 	manual    = regexp.MustCompile(`^ (?:and |so |please |tell me )?(?:how (?:do|can|should|would|to) (?:i |you |we |one )?\pL+|wie \pL+ (?:ich|man) |comment (?:on |faire |\pL+er )|como (?:se |puedo |hago |faco |fazer |cuido |\pL+[aei]r )|come (?:si |posso |faccio |\pL+are |\pL+ere )|如何|怎么|怎样)|(?:作り方|育て方|飼い方|使い方|やり方|描き方)`)
 	knowledge = regexp.MustCompile(`^ (?:what|which) (?:is|are|was) the (?:\pL+est|most \pL+) |^ (?:who (?:was|were|invented|discovered|wrote|painted|composed|won|sang|directed)|when (?:was|were) (?:the )?(?:first|last)|how (?:tall|old|far|deep|wide|long|fast|heavy|hot|cold) (?:is|are|was|does|do|can))\b|^ (?:quel(?:le)? est l[ea] plus|cual es (?:el|la|los) \pL+ mas|qual e (?:il|la) \pL+ piu|qual e [oa] (?:maior|menor|mais)|quanto e (?:alto|alta|lungo|lunga|grande)|wie (?:alt|tief|weit|lang|schnell) (?:ist|sind|war)|was ist (?:der|die|das) \pL+ste)|一番|世界で`)
 )
 
-// definition asks what something is called so, which may be a term of finance.
+// definition matches a question for what a term means, which may be a term of finance.
 var definition = regexp.MustCompile(`^ what (?:is|are) (?:an? )?(?:[a-z-]+ ){1,3}$`)
 
-// smallTalk asks for nothing.
+// smallTalk matches texts that ask for nothing.
 var smallTalk = regexp.MustCompile(`^\W*(?:hello|hi|hey|thanks|thank you|good (?:morning|evening|night)|how are you|who are you|what are you|hallo|guten (?:tag|morgen)|bonjour|salut|merci|hola|buenos dias|gracias|ciao|buongiorno|grazie|ola|bom dia|obrigad[oa]|你好|谢谢|こんにちは|ありがとう)\b`)
 
-// refused reports whether a question asks for what harms. One about events of an issuer, such as a trial, does not.
+// refused reports whether a question asks for something harmful. A question about events of an issuer, such
+// as a trial, does not, unless it is hateful.
 func (r reading) refused(text string) bool {
 	events := r.has("events")
 	switch {
@@ -113,32 +116,32 @@ func (r reading) refused(text string) bool {
 	return r.has("evading") || r.has("doing") && (!events || strings.Contains(r.text, " i ")) || !events && !informing.MatchString(r.text)
 }
 
-// informing is how a question begins that wants to know, and not to do.
+// informing matches the beginning of a question that wants to know something rather than to do it.
 var informing = regexp.MustCompile(`^ (?:what|who|when|where|why|which|did|does|do|has|have|had|was|were|is|are|how (?:much|many|long|often|large|does|did|has|have|is|was)|was|wer|wann|warum|hat|wurde|ist|que|qui|quand|pourquoi|quel|quelle|quien|cuando|cual|chi|quando|perche|quem|qual|` +
 	`is|est|ha|fue|e|foi) `)
 
-// ordered asks for the first of a kind by a measure.
+// ordered matches a question for the first of a kind by a measure.
 var ordered = regexp.MustCompile(`(?i)\b(?:cheapest|best|worst|largest|biggest|highest|lowest|fastest)[- ](?:[\w-]+ ){1,4}by \w+`)
 
-// which asks for the one of many that is first by a measure.
+// which matches a question for the one of many that is first by a measure.
 var which = regexp.MustCompile(`(?i)\bwhat(?:'s| is| are) the (?:best|worst|\w+est|most \w+) (?:[\w-]+ ){0,2}(?:stock|share|company|bank|insurer|fund|etf|bond|reit|airline|retailer|broker|\w+maker)s?\b|^\W*which (?:[\w-]+ ){0,3}(?:stock|share|company|firm|bank|insurer|fund|etf|bond|issuer|reit|airline|retailer|broker|lender|producer|utility|\w+maker|miner)s? (?:has|have|had|pays?|paid|offers?|is|are|was|were|trades?|grew|spends?|earns?|yields?)\b.*\b(?:highest|lowest|most|least|best|worst|largest|biggest|smallest|cheapest|fastest|safest)\b`)
 
-// acting is a name of which something is asked that issuers do.
+// acting matches a name of which something is asked that issuers do.
 var acting = regexp.MustCompile(`\b(?i:does|did|has|have|is|was|will|do|are) (?:the )?` + aName + `\b`)
 
-// pairs are two names between which one asks to choose; couples are two names in a list, and comparing is how one asks
-// to compare them.
+// pairs matches two names between which the question wants a choice, couples two names in a list, and
+// comparing words for a comparison.
 const aName = `\p{Lu}[\pL\pN&.'-]+(?: \p{Lu}[\pL\pN&.'-]+){0,2}(?:['’]s)?`
 
 var (
 	pairs   = regexp.MustCompile(`\b` + aName + ` (?:vs\.?|versus|oder|contra) ` + aName + `|\b(?i:is|are|does|did|was|were|has|have) ` + aName + ` or ` + aName)
 	couples = regexp.MustCompile(aName + ` (?:and|y|e|et|und|with|con|avec|mit|to) ` + aName)
 	choices = regexp.MustCompile(`[,:] ` + aName + ` (?:or|o|ou|oder|ó) ` + aName + `\W*$|^` + aName + ` (?:or|o|ou|oder) ` + aName + `[,:?]`)
-	// thanName is a name behind what compares it with another one before.
+	// thanName matches a name after a comparative word and another name.
 	thanName = regexp.MustCompile(aName + `(?: [^.?!]{0,80})? (?:than|against|versus|vs\.?|compare[sd]? (?:to|with|against)|relative to|next to)(?: that of| those of| its rival| its peer)? (` + aName + `)\W*(?:$|[,?]|in |on |for |by |over |during |at )`)
-	// noIssuer begins what is no issuer: a place, a time, those who expect.
+	// noIssuer matches the beginning of names that are no issuers: places, times, analysts.
 	noIssuer = regexp.MustCompile(`^(?:Wall Street|Street|FY|Q[1-4]|H[12]|January|February|March|April|May|June|July|August|September|October|November|December|Christmas|North|South|East|West|Latin|Europe|EMEA|APAC|Asia|Africa|America|China|India|Japan|Germany|France|Brazil|US|U\.S|USA|UK|EU|GAAP|Fiscal|Year|Class|Series|International|Domestic|Services|Products|Premium|United (?:States|Kingdom|Arab))\b`)
-	// unspacedPair compares two names in scripts that have no blanks.
+	// unspacedPair matches a comparison of two names in scripts without spaces.
 	unspacedPair = regexp.MustCompile(`(?:比较|对比)[^0-9０-９年，。？]{2,20}[和与跟][^0-9０-９年]{2,}|[^0-9０-９年、。]{2,20}と[^0-9０-９年、。]{2,20}(?:比較|比べ|どちら)|[^0-9年，。]{2,20}[和与跟][^0-9年，。]{2,20}(?:哪个|谁|哪家)|[^0-9，。]{2,12}还是[^0-9，。]{2,12}[？?]?$`)
 	currencies   = regexp.MustCompile(`\b[A-Z]{3} ?/ ?[A-Z]{3}\b`)
 	comparing    = regexp.MustCompile(` (?:compar|vergleich|confront)`)
@@ -170,7 +173,7 @@ func (q *Question) screening(asked string, r reading, compareMin int, mentions, 
 		return true
 	}
 	all := slices.Clone(mentions)
-	for _, m := range absent { // of a directory of its own: numbers apart
+	for _, m := range absent { // a directory of its own, whose ids are not those of the corpus
 		if !slices.ContainsFunc(mentions, func(other metrics.IssuerMention) bool { return m.Start < other.End && other.Start < m.End }) {
 			m.Issuers = []int64{-m.Issuers[0]}
 			all = append(all, m)
@@ -200,7 +203,7 @@ func (q *Question) screening(asked string, r reading, compareMin int, mentions, 
 	return listed || r.has("compares") && !among.MatchString(q.Text)
 }
 
-// plain is a sub-query as it is sent: bounded.
+// plain returns a sub-query without surrounding white space, or the empty string if it is too long.
 func plain(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) > mostSub {

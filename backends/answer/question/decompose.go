@@ -11,17 +11,18 @@ import (
 
 const (
 	mostSubs = 5
-	mostSub  = 300 // bytes
+	mostSub  = 300 // in bytes
 )
 
 var (
-	// clauses divide a question that is several: "…? And why …", "…, and why …".
+	// clauses matches where a question that is several questions is divided: "…? And why …", "…, and why …".
 	clauses = regexp.MustCompile(`(?i)\?\s+(?:and\s+)?|[,;]?\s+(?:and|as well as|but)\s+((?:why|how|what|who|when|where|which|by how much)\b)|;\s+`)
 	opens   = regexp.MustCompile(`(?i)^(?:why|how|what|who|when|where|which|by how much|did|does|is|was|were|tell|describe|explain|give|list)\b`)
 	pronoun = regexp.MustCompile(`(?i)\b(?:it|they|this|that|these|those)\b`)
 )
 
-// decompose divides a question into sub-queries that stand alone.
+// decompose returns the sub-queries of a question, each of which stands alone. A question that does not name
+// exactly one issuer has none.
 func (q *Question) decompose(found []metrics.MetricMention) []string {
 	if len(q.Names) != 1 {
 		return nil
@@ -32,13 +33,13 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 			subs = append(subs, s)
 		}
 	}
-	if q.Advice { // facts, not advice
+	if q.Advice { // facts are given instead of advice
 		for _, metric := range []string{"revenue", "net income"} {
 			add("What was the " + metric + " of " + q.Names[0] + "?")
 		}
 		return subs
 	}
-	// An inquiry is the whole of a question: what it does not ask for, such as how to answer, is no part of its own.
+	// An inquiry is the whole question: what it does not ask for, such as how to answer, is no part of its own.
 	if parts := q.parts(); q.Inquiry == nil && len(parts) > 1 {
 		for _, part := range parts {
 			add(part)
@@ -73,7 +74,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 	return nil
 }
 
-// when are the periods as they are named again.
+// when returns the periods of the question in words.
 func (q *Question) when() string {
 	names := make([]string, 0, len(q.Periods))
 	for _, p := range q.Periods {
@@ -82,7 +83,7 @@ func (q *Question) when() string {
 	return strings.Join(names, " and ")
 }
 
-// parts are the clauses of a question, each with its issuer and its period.
+// parts returns the clauses of a question, each with its issuer and its period, or nil if there is only one.
 func (q *Question) parts() []string {
 	var parts []string
 	at := 0
@@ -120,7 +121,7 @@ func (q *Question) parts() []string {
 	return parts
 }
 
-// listed reports whether metrics stand in a list: "revenue and net income".
+// listed reports whether metrics stand in a list, such as "revenue and net income".
 func listed(body string, found []metrics.MetricMention) bool {
 	for i := range found {
 		if i == 0 || found[i].Metric.Key == found[i-1].Metric.Key {
@@ -134,7 +135,7 @@ func listed(body string, found []metrics.MetricMention) bool {
 	return false
 }
 
-// capital is a clause with a great first letter.
+// capital returns a clause with a capital first letter.
 func capital(s string) string {
 	if s == "" {
 		return s
@@ -142,7 +143,8 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Plan takes sub-queries that a model has made: bounded, each once.
+// Plan returns the sub-queries that a model has made, normalised and without repetitions, at most mostSubs.
+// Those that are too long are left out.
 func Plan(list []string) []string {
 	var subs []string
 	for _, s := range list {

@@ -10,30 +10,32 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// onlyPeriod matches what is left of a question that names another period and nothing else: "And in 2018?", "What about fiscal 2017?".
+// onlyPeriod matches the rest of a question that names another period and nothing else, such as "And in
+// 2018?" or "What about fiscal 2017?", after the period was removed.
 var onlyPeriod = regexp.MustCompile(`(?i)^\W*(?:(?:and|or|so|but|what|how|about|it|in|for|of|at|during|the|same|was|were|is|fiscal|year|then|that)\b\W*)*$`)
 
-// Follow reads a question that follows a previous one, which was read before and may be empty. What it leaves out is that of the previous one: its
-// companies where it names none, its period where it names none, and its measure too where it names a period and nothing else. The text of the
-// result has all of that. A question that names another company keeps the period alone.
+// Follow reads a question that follows a previous one. An empty previous means that there is none. What the
+// question leaves out is taken from the previous one: its companies if it names none, its period if it names
+// none, and also its measure if it names a period and nothing else. The Text of the result contains all of
+// that. From a question that names another company only the period is taken over.
 func (r *Reader) Follow(ctx context.Context, text, previous string) (*Question, error) {
 	q, err := r.Read(ctx, text)
 	if err != nil || previous == "" {
 		return q, err
 	}
-	before, err := r.Read(ctx, previous)
+	earlier, err := r.Read(ctx, previous)
 	if err != nil {
 		return nil, err
 	}
 	if len(q.Issuers) == 0 && q.Absent == "" && len(q.Periods) > 0 && onlyPeriod.MatchString(without(q.Text)) {
-		return r.Read(ctx, another(before.Text, q.Periods))
+		return r.Read(ctx, another(earlier.Text, q.Periods))
 	}
 	var kept strings.Builder
-	if len(q.Issuers) == 0 && q.Absent == "" && len(before.Names) > 0 {
-		kept.WriteString(" of " + strings.Join(before.Names, " and "))
+	if len(q.Issuers) == 0 && q.Absent == "" && len(earlier.Names) > 0 {
+		kept.WriteString(" of " + strings.Join(earlier.Names, " and "))
 	}
-	if len(q.Periods) == 0 && len(before.Periods) > 0 {
-		kept.WriteString(" in " + listOf(before.Periods))
+	if len(q.Periods) == 0 && len(earlier.Periods) > 0 {
+		kept.WriteString(" in " + listOf(earlier.Periods))
 	}
 	if kept.Len() == 0 {
 		return q, nil
@@ -50,10 +52,10 @@ func without(text string) string {
 	return text
 }
 
-// inPeriod matches what leads to the period of a question, at the end of a text.
+// inPeriod matches the words that lead to the period of a question, at the end of a text.
 var inPeriod = regexp.MustCompile(`(?i)\s*\b(?:in|for|during|of|at the end of|as of)\s*(?:the\s+)?$`)
 
-// another returns a question with other periods in the place of those that it names.
+// another returns a question with the given periods in place of those that it names.
 func another(text string, periods []kernel.Period) string {
 	mentions := metrics.Periods(text)
 	for _, m := range slices.Backward(mentions) {
@@ -62,7 +64,7 @@ func another(text string, periods []kernel.Period) string {
 	return strings.Trim(text, " ,;:?.!") + " in " + listOf(periods) + "?"
 }
 
-// listOf returns the names of periods, with "and" between them.
+// listOf returns the names of periods, joined by "and".
 func listOf(periods []kernel.Period) string {
 	names := make([]string, len(periods))
 	for i, p := range periods {

@@ -1,14 +1,15 @@
-// Package question reads a question by rules: it is normalised, filtered, classified,
-// its issuers, periods and metrics are found, screening is told from asking, and what
-// needs several passages is divided. The rules are deterministic and say when they are
-// certain; where they are not, and a model is configured, one call of it decides.
+// Package question reads a question by rules. It normalises, filters and classifies the question, finds its
+// issuers, periods and metrics, tells screening from asking, and divides what needs several passages. The
+// rules are deterministic and report whether they are certain. If they are not, and a model is configured,
+// one call of the model decides.
 //
 // Choices where the specification is silent:
-//   - A question that names an issuer of the corpus is about investments unless it asks
-//     for something else entirely, such as a poem about it.
-//   - A question is about investments unless its words are of something else: what nobody knows may be an issuer.
-//   - "Last year" is the calendar year before today; "latest" names no period, so that
-//     the latest one there is counts.
+//   - A question that names an issuer of the corpus is about investments unless it asks for something else
+//     entirely, such as a poem about it.
+//   - A question is about investments unless its words are about something else: an unknown name may be an
+//     issuer.
+//   - "Last year" is the calendar year before today. "Latest" names no period, so that the latest one there is
+//     counts.
 package question
 
 import (
@@ -26,10 +27,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Verdict is what becomes of a question.
+// Verdict is the decision about a question.
 type Verdict string
 
-// Verdicts, in the order in which they count.
+// Verdicts, in the order of their precedence.
 const (
 	Filtered      Verdict = "ContentFiltered"
 	NonInvestment Verdict = "NonInvestmentRelated"
@@ -37,42 +38,42 @@ const (
 	Ask           Verdict = "" // it is to be answered
 )
 
-// Question is one as it was read.
+// Question is a question after it was read.
 type Question struct {
-	// Text is the normalised question; Body, without the names of its issuers.
+	// Text is the normalised question, Body the same without the names of its issuers.
 	Text, Body string
-	Lang       string // "en", or empty: not known
+	Lang       string // "en", or empty if unknown
 	Verdict    Verdict
-	// Sure tells that the rules are certain of the verdict.
+	// Sure reports that the rules are certain of the verdict.
 	Sure bool
-	// Confidence is how certain it is, from 0 to 1, that the question is about
-	// investments, or that it is not.
+	// Confidence tells from 0 to 1 how certain it is that the question is about investments, or that it is not.
 	Confidence float64
-	// Issuers are those that it names, Names as their documents write them.
+	// Issuers are those that the question names, Names their names as documents write them.
 	Issuers []int64
 	Names   []string
-	// Absent is an issuer that it names and that the corpus does not have; empty: it names none, or others too.
+	// Absent is the name of an issuer that the corpus does not have. It is empty if the question names none, or
+	// others too.
 	Absent  string
 	Periods []kernel.Period
 	Metrics []kernel.Metric
-	// Inquiry is the question where it is read as one for figures of statements; nil: it is not.
+	// Inquiry is the question read as one for figures of statements, or nil if it is none.
 	Inquiry *inquiry.Inquiry
-	// Advice tells that it asks what to do.
+	// Advice reports that the question asks what to do.
 	Advice bool
-	// Subs are the sub-queries that it is divided into; none: it is not.
+	// Subs are the sub-queries that the question is divided into, if any.
 	Subs []string
-	// Several tells that they are questions of their own, of which each is answered; else
-	// they are what one answer is computed of.
+	// Several reports that Subs are questions of their own, each of which is answered. Otherwise one answer is
+	// computed from them.
 	Several bool
 }
 
-// Filters are what passages of the question have.
+// Filters returns what passages must match to be found for the question.
 func (q *Question) Filters() kernel.Filters {
 	return kernel.Filters{Issuers: q.Issuers, Periods: q.Periods}
 }
 
-// Sought is the text that passages are looked for by: with the metric that a verb stands
-// for, "earn" for net income.
+// Sought returns the text by which passages are looked for. It adds the metric that a verb stands for, such
+// as net income for "earn".
 func (q *Question) Sought() string {
 	if said := formula.Plainly(q.Body); len(metrics.Find(said)) > len(metrics.Find(q.Body)) {
 		return q.Text + " " + said
@@ -82,18 +83,18 @@ func (q *Question) Sought() string {
 
 // Reader reads questions.
 type Reader struct {
-	// Issuers are those of the corpus.
+	// Issuers returns the issuers of the corpus and the directory that finds them.
 	Issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error)
-	// CompareMin is from how many issuers on a comparison is screening. Default: 2.
+	// CompareMin is the number of issuers from which on a comparison counts as screening. Default: 2.
 	CompareMin int
 	Now        func() time.Time
 }
 
-// MostLetters bounds a question.
+// MostLetters bounds the length of a question in characters.
 const MostLetters = 2000
 
-// Normalise brings a question into the form that is compared: NFC, no control
-// characters, one blank between words.
+// Normalise returns a question in the form that is compared: in NFC, without control characters, with one
+// space between words.
 func Normalise(s string) string {
 	s = text.Normal(strings.ToValidUTF8(s, " "))
 	s = strings.Map(func(r rune) rune {
@@ -112,11 +113,11 @@ var (
 	lastYear = regexp.MustCompile(`(?i)\blast (?:calendar |fiscal |financial )?year\b`)
 	thisYear = regexp.MustCompile(`(?i)\bthis (?:calendar |fiscal |financial )?year\b`)
 	advice   = regexp.MustCompile(`(?i)\b(?:should i|shall i|would you (?:buy|sell|recommend)|do you recommend|is it (?:a good|worth|wise)|worth (?:buying|investing)|buy or sell|good (?:buy|investment)|is .{0,40} a (?:buy|sell|hold))\b`)
-	// lead is how some name their issuer first: "Regarding X:".
+	// lead matches how some questions name their issuer first: "Regarding X:".
 	lead = regexp.MustCompile(`(?i)^\W*(?:(?:regarding|concerning|for|about|on|of|in the case of|as for|with regard to)\b)?[\s:,;-]*`)
 )
 
-// Read reads a question.
+// Read reads a question. It returns only the errors of r.Issuers.
 func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 	q := &Question{Text: Normalise(s)}
 	q.Lang = language(q.Text)
@@ -128,7 +129,7 @@ func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 	mentions := directory.Find(q.Text)
 	for _, m := range mentions {
 		if len(m.Issuers) > 3 {
-			continue // a name that is none
+			continue // a name that is no issuer here
 		}
 		for _, id := range m.Issuers {
 			if !slices.Contains(q.Issuers, id) {
@@ -171,7 +172,7 @@ func (r *Reader) compareMin() int {
 	return r.CompareMin
 }
 
-// dated writes years in the place of "last year" and "this year".
+// dated replaces "last year" and "this year" by fiscal years. It does nothing if r.Now is nil.
 func (r *Reader) dated(s string) string {
 	if r.Now == nil {
 		return s
@@ -185,8 +186,7 @@ func itoa(n int) string {
 	return string([]byte{byte('0' + n/1000%10), byte('0' + n/100%10), byte('0' + n/10%10), byte('0' + n%10)})
 }
 
-// body is a question without the names of its issuers, and without what led to the
-// first of them.
+// body returns a question without the names of its issuers, and without what leads to the first of them.
 func body(s string, mentions []metrics.IssuerMention) string {
 	var b strings.Builder
 	at := 0
@@ -218,10 +218,10 @@ func body(s string, mentions []metrics.IssuerMention) string {
 	return out
 }
 
-// owner is what stands between a thing and its issuer: "the revenue of X".
+// owner matches what stands between a thing and its issuer, as in "the revenue of X".
 var owner = regexp.MustCompile(`(?i)(?:\b(?:of|by|at|for|from|in|regarding|about)\s+(?:the\s+(?:company|issuer|group)\s+)?|\b(?:the\s+)?(?:company|ticker)\s+)$`)
 
-// language tells English from what is not.
+// language returns "en" for English and the empty string for anything else.
 func language(s string) string {
 	hits, words := 0, 0
 	for w := range strings.FieldsSeq(strings.ToLower(s)) {

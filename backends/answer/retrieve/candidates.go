@@ -15,18 +15,20 @@ import (
 type candidate struct {
 	kernel.Passage
 	vector terms.Vector
-	counts []terms.Counts // of each term that is sought
+	counts []terms.Counts // how often each term of the question occurs in the parts of the passage
 	merged bool
-	// headers are the names of its tables, columns and rows, one a line.
+	// headers are the captions, columns and rows of its tables, one a line.
 	headers string
 	lexical float64
-	fact    bool // a fact is in it of a metric that is asked for
+	fact    bool // it contains a fact of a metric that the question names
 }
 
-// mostScored is how many passages are scored. Of more the full-text index proposes some.
+// mostScored is how many passages are scored. If the filters leave more, the full-text index proposes some of
+// them.
 const mostScored = 8_000
 
-// candidates are the passages that filters leave and that have a term that is sought.
+// candidates returns the passages that pass the filters and have a term of the question. If no issuer is
+// given, or if the filters leave more than mostScored passages, it takes those that propose returns.
 func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f kernel.Filters) ([]*candidate, error) {
 	if len(f.Issuers) > 0 {
 		query := strings.Builder{}
@@ -66,10 +68,11 @@ func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *wanted, f 
 	return all, err
 }
 
-// scan reads the vectors that a condition leaves, at most one more than are scored.
+// scan reads the vectors of the passages that satisfy an SQL condition, at most mostScored+1. looked is the
+// number of rows read.
 func scan(c kernel.Conn, w *wanted, where string, args []any) (all []*candidate, looked int, err error) {
 	for i := range w.terms {
-		w.terms[i].found = 0 // there may have been narrower filters before
+		w.terms[i].found = 0 // an earlier scan with narrower filters may have counted
 	}
 	err = c.All("SELECT chunk_id, document_id, issuer_id, kind, terms FROM answer_vectors WHERE "+where+" LIMIT ?", append(args, mostScored+1), func(r store.Row) error {
 		one := new(candidate)
@@ -95,7 +98,8 @@ func scan(c kernel.Conn, w *wanted, where string, args []any) (all []*candidate,
 	return all, looked, err
 }
 
-// aroundYears are the years of periods and those beside them, and 0, which is unknown.
+// aroundYears returns the years of the periods, the years before and after them, and 0, which stands for an
+// unknown year. It returns nil if no period has a year.
 func aroundYears(periods []kernel.Period) []int {
 	var years []int
 	for _, p := range periods {
@@ -120,7 +124,7 @@ const (
 	labelWeight   = 2
 )
 
-// score ranks passages by their words.
+// score computes the lexical score (BM25) of the candidates and returns the ranked ones.
 func score(w *wanted, all []*candidate) []*candidate {
 	if len(all) == 0 {
 		return nil
@@ -159,7 +163,7 @@ func score(w *wanted, all []*candidate) []*candidate {
 	return all
 }
 
-// load reads the passages themselves.
+// load reads the texts and documents of the passages.
 func load(c kernel.Conn, all []*candidate) error {
 	if len(all) == 0 {
 		return nil

@@ -7,11 +7,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Embedder makes vectors of meaning, one for each text.
+// Embedder makes embedding vectors, one for each text.
 type Embedder = corpus.Embedder
 
-// byMeaning ranks passages by how near their vectors are to that of the question. Those
-// without one are not in the list.
+// byMeaning ranks passages by the similarity of their vectors to that of the question. Passages without a
+// vector are left out.
 func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, mark []byte, all []*candidate) []*candidate {
 	if len(meaning) == 0 || len(all) == 0 {
 		return nil
@@ -24,7 +24,7 @@ func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, mark []byte, all
 	}
 	near, err := corpus.Near(c, r.options.Dense.Model(), mark, meaning, ids)
 	if err != nil {
-		return nil // words do without; what is wrong with the database shows elsewhere
+		return nil // the ranking by words is enough; other queries report the database's error
 	}
 	list := make([]*candidate, 0, len(near))
 	for id := range near {
@@ -42,7 +42,7 @@ func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, mark []byte, all
 	return list[:min(deep, len(list))]
 }
 
-// union is a list with those of another that it has not.
+// union returns list followed by the elements of more that it does not contain.
 func union(list, more []*candidate) []*candidate {
 	all := slices.Clone(list)
 	for _, one := range more {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// facts are those of the metrics that are asked for. The passages that they stand in are
-// marked.
+// facts returns the facts of the metrics that the question names, in the periods that it names. It marks the
+// candidates that contain a fact of these metrics. Without issuers it returns none.
 func facts(c kernel.Conn, w *wanted, all []*candidate, f kernel.Filters) ([]kernel.Fact, error) {
 	if len(w.metrics) == 0 || len(f.Issuers) == 0 {
 		return nil, nil
@@ -38,11 +38,11 @@ func named(p kernel.Period, periods []kernel.Period) bool {
 	return slices.ContainsFunc(periods, p.Same)
 }
 
-// mostStated bounds the facts that an inquiry is answered of.
+// mostStated bounds the facts that an inquiry is answered from.
 const mostStated = 4000
 
-// stated are the passages of the facts that an inquiry is answered of, with all facts of its metrics. Of another question
-// they are those of the metrics that it names, in its periods.
+// stated returns the passages of the facts that answer an inquiry, and all facts of its metrics. With a nil
+// inquiry these are the metrics that the question names, in its periods.
 func stated(c kernel.Conn, w *wanted, q *inquiry.Inquiry, issuer int64) (passages []*candidate, found []kernel.Fact, err error) {
 	keys := append(inquiry.Signs(), w.metrics...)
 	if q != nil {
@@ -79,10 +79,10 @@ func stated(c kernel.Conn, w *wanted, q *inquiry.Inquiry, issuer int64) (passage
 	return passages, found, err
 }
 
-// mostBeside bounds the passages of statements before others, where no inquiry is read.
+// mostBeside bounds the passages of statements that are put before others if there is no inquiry.
 const mostBeside = 3
 
-// passagesOf reads passages, in the order of their numbers.
+// passagesOf reads passages in the order of their ids.
 func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {
 	if len(ids) == 0 {
 		return nil, nil

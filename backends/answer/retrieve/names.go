@@ -11,9 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// byNames ranks passages by how well the name of a table, a row or a column is what is
-// sought, by terms that follow each other as they do in the question, and by the years
-// above the columns.
+// byNames ranks passages by how closely the name of a table, row or column matches the question, by pairs of
+// words that follow each other as in the question, and by the years above the columns.
 func (r *Retriever) byNames(w *wanted, all []*candidate) []*candidate {
 	type ranked struct {
 		one   *candidate
@@ -52,9 +51,10 @@ func (r *Retriever) byNames(w *wanted, all []*candidate) []*candidate {
 	return out
 }
 
-// closeness is how well a passage's names are what is sought.
+// closeness returns how closely the names of a passage match the question. weights are the weights of the
+// terms and sum is their total.
 func closeness(w *wanted, one *candidate, weights map[terms.Term]float64, sum float64) float64 {
-	// The share of what is sought that is in the passage at all.
+	// The share of the question's terms that the passage has at all.
 	covered := 0.0
 	for i, s := range w.terms {
 		if !s.year && !s.other && one.counts[i] != 0 {
@@ -85,18 +85,18 @@ func closeness(w *wanted, one *candidate, weights map[terms.Term]float64, sum fl
 		part = 1
 	}
 	report := 0.0
-	if len(w.years) > 0 && one.Period.Year == slices.Max(w.years) { // the report of the latest year that is asked for
+	if len(w.years) > 0 && one.Period.Year == slices.Max(w.years) { // the report for the latest year that the question names
 		report = 1
 		if slices.ContainsFunc(w.periods, func(p kernel.Period) bool {
 			return p.Quarter != 0 && p.Year == one.Period.Year && p.Quarter == one.Period.Quarter
 		}) {
-			report = 3 // and of its quarter
+			report = 3 // and for its quarter
 		}
 	}
 	return reportWeight*report + covered + nameWeight*best + pairWeight*pairs + yearWeight*years + partWeight*part
 }
 
-// What the signs of closeness weigh, beside the share of terms that are there.
+// Weights of the signs of closeness, besides the share of terms that are there.
 const (
 	nameWeight   = 1
 	pairWeight   = 1
@@ -106,7 +106,8 @@ const (
 	synonymMatch = 0.5
 )
 
-// match is how much of what is sought is in a name, and how much of the name it is.
+// match returns how closely a name matches the question: the weight of the terms it has, reduced by the share
+// of its words that the question does not have.
 func match(line string, weights map[terms.Term]float64, sum float64) float64 {
 	hit, words, n := 0.0, 0.0, 0
 	for _, t := range terms.Of(line) {
@@ -122,7 +123,7 @@ func match(line string, weights map[terms.Term]float64, sum float64) float64 {
 	return min(hit/sum, 1) * math.Sqrt(words/float64(n))
 }
 
-// pairShare is the share of words that follow each other as they do in the question.
+// pairShare returns the share of the question's word pairs that a text contains.
 func pairShare(w *wanted, text string) float64 {
 	if len(w.pairs) == 0 {
 		return 0

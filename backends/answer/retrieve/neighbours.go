@@ -6,11 +6,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// neighboursOf is of how many of the best passages those before and after are added.
+// neighboursOf is the number of best passages whose neighbours are added.
 const neighboursOf = 4
 
-// neighbours adds the passages before and after the best ones, as far as there is room
-// for them beside those that were found themselves.
+// neighbours adds the passages before and after the best ones, as far as q.MostTokens leaves room for them.
 func neighbours(c kernel.Conn, result *Result, q Query) error {
 	type place struct {
 		document int64
@@ -26,7 +25,7 @@ func neighbours(c kernel.Conn, result *Result, q Query) error {
 	var args []any
 	for _, p := range result.Passages[:min(neighboursOf, len(result.Passages))] {
 		if p.ID == 0 {
-			continue // of the web
+			continue // a passage of the web
 		}
 		for _, seq := range []int{p.Seq - 1, p.Seq + 1} {
 			if seq >= 0 && !found[place{p.Document, seq}] && len(result.Passages)+len(where) < q.Most {

@@ -16,21 +16,21 @@ import (
 
 // Bounds of what the full-text index proposes.
 const (
-	mostProposed = 300 // of one query, the latest
+	mostProposed = 300 // for one query, the latest passages
 	sampled      = 1500
-	fewProposals = 60 // with so many no looser query is made
+	fewProposals = 60 // with this many proposals no looser query is made
 )
 
-// sample is the vectors of some passages: how rare a term is among them is about how
-// rare it is.
+// sample is a random sample of passage vectors. The frequency of a term among them estimates its frequency in
+// the corpus.
 type sample struct {
 	mu      sync.Mutex
 	version int64
 	vectors []terms.Vector
-	last    int64 // the greatest number of a passage
+	last    int64 // the greatest id of a passage
 }
 
-// of gives the sample, and the number of the last passage. It is taken again once the corpus has changed.
+// of returns the sample and the id of the last passage. A new sample is taken after the corpus has changed.
 func (s *sample) of(ctx context.Context, r *Retriever) (vectors []terms.Vector, last int64, err error) {
 	version, err := r.corpus.Version(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *sample) of(ctx context.Context, r *Retriever) (vectors []terms.Vector, 
 
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
-// rarest are the words of a question, those that the fewest of the sample have first.
-// Words that say what to do, and years, are not among them unless there is nothing else.
+// rarest returns the words of the question, those that occur in the fewest vectors of the sample first.
+// Years, and words that only say what to do, are left out unless there are no others.
 func (w *wanted) rarest(sample []terms.Vector) []string {
 	type rare struct {
 		word  string
@@ -111,9 +111,8 @@ func (w *wanted) rarest(sample []terms.Vector) []string {
 	return words
 }
 
-// propose gives passages that have the rarest words of a question: those with the most
-// of them, then, where these are few, those with two of the four rarest, then those with
-// the rarest.
+// propose returns the ids of passages that have the rarest words of the question: first those with the most
+// of them, then, if there are few, those with two of the four rarest, then those with the rarest.
 func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f kernel.Filters) ([]int64, error) {
 	sampled, last, err := r.sample.of(ctx, r)
 	if err != nil {
@@ -160,11 +159,11 @@ func (r *Retriever) propose(ctx context.Context, c kernel.Conn, w *wanted, f ker
 	return ids, nil
 }
 
-// enough is how many of the latest passages with a word are looked at instead of more.
+// enough is the number of hits in a stretch of the latest passages at which no longer stretch is searched.
 const enough = mostProposed / 2
 
-// having are the latest passages with all words of one of the lists, within the filters.
-// last is the number of the last passage.
+// having returns the latest passages that pass the filters and have all words of one of the lists. last is
+// the id of the last passage.
 func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, last int64) ([]int64, error) {
 	var scopes [][]string
 	add := func(list []string) {
@@ -216,8 +215,8 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 		lists = append(lists, "("+strings.Join(quoted(words, "'"), " & ")+")")
 	}
 	args := make([]any, 0, 6)
-	// OFFSET 0 keeps the planner from walking all rows from the latest on, whose words it
-	// would have to unpack.
+	// OFFSET 0 keeps the planner from walking all rows backwards from the latest one, whose words it would have
+	// to unpack.
 	b.WriteString("SELECT chunk_id FROM (SELECT chunk_id FROM answer_search WHERE words @@ to_tsquery('english', ?)")
 	args = append(args, strings.Join(lists, " | "))
 	for _, list := range scopes {
@@ -227,9 +226,9 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 	list := func(more string, args ...any) ([]int64, error) {
 		return store.List(c, scanID, b.String()+more+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?", append(args, mostProposed)...)
 	}
-	// The index gives all passages with a word in no order, and each one is fetched to know
-	// its number. So the latest stretches of passages are looked at first, from short to
-	// long, but for those in which too few are to be expected.
+	// The index returns all passages with a word in no order, and each must be fetched to learn its id. So the
+	// latest stretches of passages are searched first, from short to long, except those in which too few hits
+	// are to be expected.
 	expected := r.enough
 	for _, span := range corpus.Spans {
 		latest, ok := corpus.Latest(span, last)
@@ -248,8 +247,9 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 	return list("", args...)
 }
 
-// quoted are words as both indexes take them. They keep no places of words, or none that
-// are alike, so "r&d" is two of them.
+// quoted returns words in the form that both full-text indexes accept. Words are split at characters other
+// than letters and digits, because the indexes have no word positions, or no equal ones: "r&d" becomes two
+// words.
 func quoted(words []string, mark string) []string {
 	list := make([]string, 0, len(words))
 	for _, word := range words {

@@ -1,14 +1,13 @@
 // Package retrieve finds the passages that a question is answered from.
 //
-// Filters come first: near-identical reports of other issuers and years are what
-// misleads most. Among what is left, lists that rank by different signs are merged by
-// reciprocal rank: the words of passages (BM25 over their parts), and the names of
-// tables, rows and columns together with the facts in them. Pages of the web and dense
-// vectors are further lists, where they are wired.
+// Filters come first, because near-identical reports of other issuers and years mislead most. The passages
+// that are left are ranked by several lists, which are merged by reciprocal rank: one by the words of
+// passages (BM25 over their parts), and one by the names of tables, rows and columns together with the facts
+// in them. Web pages and dense vectors are further lists, if they are configured.
 //
-// All passages that the filters leave of an issuer are scored, by their vectors, with
-// the weights that words have among them. The full-text index proposes passages where no
-// issuer is named, or where there are too many of them to score all.
+// All passages of an issuer that the filters leave are scored by their vectors, with the weights that words
+// have among them. The full-text index proposes passages if no issuer is named, or if there are too many
+// passages to score all.
 package retrieve
 
 import (
@@ -24,20 +23,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Options are how a Retriever works. The zero Options are good.
+// Options configure a Retriever. The zero Options are usable.
 type Options struct {
-	// Most is how many passages an answer has. Default: 12.
+	// Most is the largest number of passages in a result. Default: 12.
 	Most int
-	// MostTokens is how many tokens they have together. Default: 8,000.
+	// MostTokens is the largest number of tokens in the passages of a result. Default: 8,000.
 	MostTokens int
-	// Web is a provider of web search, for a list of its own; nil: there is none.
+	// Web is a provider of web search, which adds a list of its own. It may be nil.
 	Web Web
-	// Dense makes vectors of meaning, for a list of its own; nil: there are none. The
-	// corpus has those of its passages once Embed has made them.
+	// Dense makes embedding vectors, which add a list of their own. It may be nil. The corpus has the vectors of
+	// its passages once Embed has made them.
 	Dense Embedder
 }
 
-// Retriever finds passages of a corpus.
+// Retriever finds passages of a corpus. It is safe for concurrent use.
 type Retriever struct {
 	corpus  *corpus.Corpus
 	options Options
@@ -45,49 +44,48 @@ type Retriever struct {
 	enough  int
 }
 
-// New makes a retriever.
+// New returns a Retriever of the corpus c.
 func New(c *corpus.Corpus, o Options) *Retriever {
 	o.Most = cmp.Or(o.Most, 12)
 	o.MostTokens = cmp.Or(o.MostTokens, 8_000)
 	return &Retriever{corpus: c, options: o, enough: enough}
 }
 
-// Query is what is looked for.
+// Query describes what is looked for.
 type Query struct {
 	// Text is the question, or a part of it that stands alone.
 	Text    string
 	Filters kernel.Filters
-	// Inquiry is the question as far as it asks for figures of one issuer; nil: it does not. The passages that it is
-	// answered of come first, and the facts that it needs are among those of the result.
+	// Inquiry is the question in so far as it asks for figures of one issuer, or nil. The passages that answer
+	// it come first, and the facts that it needs are among those of the result.
 	Inquiry *inquiry.Inquiry
-	// Most and MostTokens are in the place of those of the Options; 0: they are not.
+	// Most and MostTokens override those of the Options unless they are 0.
 	Most, MostTokens int
-	// Wide looks beyond the period and the kind from the beginning.
+	// Wide ignores the filters of period and kind from the beginning.
 	Wide bool
-	// Outside is how long providers of vectors and of the web's pages are waited for; 0: as
-	// long as for the corpus.
+	// Outside limits the time that is spent on providers of vectors and web pages. With 0 they have as long as
+	// the whole search.
 	Outside time.Duration
 }
 
 // Result is what was found.
 type Result struct {
-	// Passages are the best first; behind them those before and after the first four of
-	// them, where there is room.
+	// Passages are the passages found, best first, followed by the neighbours of the first four of them if there
+	// is room.
 	Passages []kernel.Passage
-	// Facts are those of the issuers, metrics and periods that the query names, the
-	// latest first.
+	// Facts are the facts of the issuers, metrics and periods that the query names, the latest first.
 	Facts []kernel.Fact
-	// Dropped are the filters that were given up, "period" and "kind", in this order:
-	// fewer than three passages were found with them.
+	// Dropped lists the filters that were given up, "period" and then "kind", because fewer than three passages
+	// were found with them.
 	Dropped []string
-	// Lacking tells that a provider, of vectors or of the web's pages, has given nothing.
+	// Lacking reports that a provider of vectors or web pages has failed.
 	Lacking bool
 }
 
-// fewest is how many passages a filter has to leave.
+// fewest is the number of passages below which a filter is given up.
 const fewest = 3
 
-// Search finds passages. None is no error.
+// Search finds passages. It is no error if there are none.
 func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	q.Most = cmp.Or(q.Most, r.options.Most)
 	q.MostTokens = cmp.Or(q.MostTokens, r.options.MostTokens)
@@ -110,7 +108,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	var mark []byte
 	if r.options.Dense != nil {
 		var err error
-		if meaning, mark, err = r.corpus.Meaning(outside, r.options.Dense, q.Text); err != nil { // words do without
+		if meaning, mark, err = r.corpus.Meaning(outside, r.options.Dense, q.Text); err != nil { // the ranking by words has to do
 			result.Lacking = true
 			r.corpus.Logger().Warn("vectors of meaning", zap.Error(err))
 		}
@@ -118,7 +116,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	var ranked, front []*candidate
 	var others []ranking
-	within := make(map[int64]bool) // what was found before a filter was given up
+	within := make(map[int64]bool) // the passages that were found before a filter was given up
 	err := r.corpus.Read(ctx, func(c kernel.Conn) (err error) {
 		for {
 			var all []*candidate
@@ -164,7 +162,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	lists := []ranking{{ranked, lexicalList}, {r.byNames(w, ranked), namesList}}
 	lists = append(lists, others...)
 	if r.options.Web != nil {
-		if found, err := r.fromWeb(outside, q.Text, q.Filters.Issuers); err != nil { // the corpus may do
+		if found, err := r.fromWeb(outside, q.Text, q.Filters.Issuers); err != nil { // the corpus has to do
 			result.Lacking = true
 			r.corpus.Logger().Warn("web search", zap.Error(err))
 		} else {
@@ -175,7 +173,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	if len(q.Filters.Periods) == 0 {
 		recent(merged)
 	}
-	slices.SortStableFunc(merged, func(a, b *candidate) int { // what is beyond a filter comes behind
+	slices.SortStableFunc(merged, func(a, b *candidate) int { // passages outside a dropped filter come last
 		switch {
 		case within[a.ID] == within[b.ID]:
 			return 0
@@ -197,17 +195,17 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 // deep is how many passages are looked at closely.
 const deep = 80
 
-// reciprocal is the k of reciprocal rank fusion.
+// reciprocal is the constant k of reciprocal rank fusion.
 const reciprocal = 60
 
-// ranking is a list of passages, the best first, with what it counts beside others.
+// ranking is a list of passages, best first, with its weight.
 type ranking struct {
 	list   []*candidate
 	weight float64
 }
 
-// What the lists count. Which words a passage has is the weakest of the signs, once
-// those without them are out: the weights were measured on long reports.
+// Weights of the lists. They were measured on long reports: once passages without the question's words are
+// out, which of the words a passage has is the weakest sign.
 const (
 	lexicalList = 0.25
 	namesList   = 1
@@ -215,7 +213,8 @@ const (
 	denseList   = 1
 )
 
-// merge gives each passage the sum of its reciprocal ranks in all lists, and sorts.
+// merge adds the weighted reciprocal ranks of each passage in all lists to its score, and returns the
+// passages sorted by score.
 func merge(lists ...ranking) []*candidate {
 	var all []*candidate
 	for _, l := range lists {
@@ -231,7 +230,7 @@ func merge(lists ...ranking) []*candidate {
 	return all
 }
 
-// better orders by score, and equal ones by their number, so that it is one order.
+// better compares candidates by descending score and then by id, so that the order is total.
 func better(a, b *candidate) int {
 	if c := cmp.Compare(b.Score, a.Score); c != 0 {
 		return c
@@ -239,15 +238,16 @@ func better(a, b *candidate) int {
 	return cmp.Compare(a.ID, b.ID)
 }
 
-// halfLife is how old news is when half of its advantage is gone, and advantage what that
-// is of its score. Reciprocal ranks lie close together: if all of the score were halved,
-// every report would be before news of the day before yesterday.
+// halfLife is the age at which news have lost half of their advantage, and advantage is the share of the
+// score that it is. Reciprocal ranks lie close together: if the whole score were halved, every report would
+// come before news of the day before yesterday.
 const (
 	halfLife  = 90 * 24 * time.Hour
 	advantage = 0.05 // a twentieth is about three places
 )
 
-// recent makes news count less that is older than other news, where no period is asked for.
+// recent lowers the scores of news relative to their age against the newest news. It is called if the
+// question names no period.
 func recent(all []*candidate) {
 	var newest time.Time
 	for _, one := range all {
@@ -268,17 +268,18 @@ func recent(all []*candidate) {
 	}
 }
 
-// nearDuplicate is the share of their terms that two passages have in common of which
-// one is enough. Tables of two years have the same names, and other figures.
+// nearDuplicate is the share of common terms from which on one of two passages is enough. Tables of two years
+// have the same names, and other figures.
 const nearDuplicate = 0.95
 
-// choose takes the best that are no near duplicates of better ones.
-func choose(all []*candidate, most, mostTokens int) []kernel.Passage {
+// choose returns the best passages that are not near duplicates of better ones, at most limit with at most
+// mostTokens tokens.
+func choose(all []*candidate, limit, mostTokens int) []kernel.Passage {
 	var chosen []kernel.Passage
 	var vectors []*candidate
 	tokens := 0
 	for _, one := range all {
-		if len(chosen) == most {
+		if len(chosen) == limit {
 			break
 		}
 		if tokens+one.Tokens > mostTokens || slices.ContainsFunc(vectors, func(other *candidate) bool { return one.vector.Overlap(other.vector) >= nearDuplicate }) {

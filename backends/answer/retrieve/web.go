@@ -13,23 +13,23 @@ import (
 
 // Web is a provider of web search.
 type Web interface {
-	// Search gives pages, the best first, at most most of them.
+	// Search returns at most most pages, best first.
 	Search(ctx context.Context, query string, most int) ([]WebPage, error)
 }
 
-// WebPage is one that was found.
+// WebPage is a page that was found.
 type WebPage struct {
 	Title, URL, Text string
-	Published        time.Time // zero: unknown
+	Published        time.Time // zero if unknown
 }
 
 const (
 	webPages    = 6
-	webPassages = 2 // of each page, those with the most of what is sought
+	webPassages = 2 // the passages taken from each page, those with the best lexical score
 )
 
-// fromWeb are passages of the web, in the order of their pages. Where issuers are asked for,
-// those of others are not among them.
+// fromWeb returns passages of the web, in the order of their pages. If issuers are given, passages about
+// others are left out.
 func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) ([]*candidate, error) {
 	pages, err := r.options.Web.Search(ctx, query, webPages)
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) 
 	for _, page := range pages[:min(len(pages), webPages)] {
 		parts, err := corpus.Divide(corpus.Source{Kind: kernel.Web, Title: page.Title, URL: page.URL, Published: page.Published, Pages: []corpus.Page{{Text: page.Text}}})
 		if err != nil {
-			continue // it has no address, or no text
+			continue // the page has no usable address or no text
 		}
 		all := make([]*candidate, 0, len(parts))
 		for i := range w.terms {
@@ -70,9 +70,9 @@ func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) 
 	return list, nil
 }
 
-// about reports whether a passage that says nothing of its issuer is about one that is asked
-// for: its title names one, or its text does under a title that names none. issuer is the only
-// one that is asked for; 0: there are several, or none.
+// about reports whether a passage without a known issuer is about one of those asked for: its title names
+// one, or its title names none and its text names one. With no issuers every passage is accepted. issuer is
+// the asked issuer if there is only one, and 0 otherwise.
 func about(directory *metrics.Directory, p *kernel.Passage, asked []int64) (issuer int64, ok bool) {
 	if len(asked) == 0 {
 		return 0, true

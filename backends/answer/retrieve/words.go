@@ -15,34 +15,33 @@ import (
 // mostTerms bounds the terms of a question that are looked for.
 const mostTerms = 32
 
-// wanted is a question as it is looked for.
+// wanted is a question in the form in which it is looked for.
 type wanted struct {
 	terms []sought
 	years []int
-	// periods are those that it names, with their quarters.
+	// periods are those that the question names, with their quarters.
 	periods []kernel.Period
-	// pairs are words that follow each other, with a blank between.
+	// pairs are words that follow each other, joined by a space.
 	pairs   []string
-	metrics []string // keys of those that it names
-	parts   []byte   // of a report in which they are, as a vector has them
-	all     bool     // passages without any of its terms may be found too
-	vague   bool     // it has no words but those that say what to do
+	metrics []string // keys of the metrics that the question names
+	parts   []byte   // the parts of a report that they are in, in the form that vectors have
+	all     bool     // passages without any of the terms are accepted too
+	vague   bool     // the question has no other words than those that say what to do
 }
 
-// sought is a term with what it weighs.
+// sought is a term with its weight.
 type sought struct {
 	term   terms.Term
 	hash   uint32
 	word   string
-	weight float64 // before its rarity
+	weight float64 // before it is multiplied by the rarity
 	year   bool
-	other  bool // it is of another name of a metric that the question names
-	found  int  // passages that have it
+	other  bool // it is from another name of a metric that the question names
+	found  int  // the number of passages that have it
 	idf    float64
 }
 
-// asking are words that say what is to be done with what is looked for, and seldom
-// stand beside it.
+// asking holds words that say what to do with what is looked for, and that seldom stand beside it.
 var asking = func() map[terms.Term]bool {
 	set := make(map[terms.Term]bool)
 	for w := range strings.FieldsSeq(`change percentage percent difference average ratio proportion increase decrease increased decreased compare compared
@@ -56,10 +55,10 @@ var asking = func() map[terms.Term]bool {
 	return set
 }()
 
-// askingWeight is what such a word weighs.
+// askingWeight is the weight of the words in asking.
 const askingWeight = 0.25
 
-// parse takes the terms of a question.
+// parse returns the terms, years, periods and metrics of a question.
 func parse(text string) *wanted {
 	w := &wanted{years: metrics.Years(text)}
 	last := ""
@@ -94,7 +93,7 @@ func parse(text string) *wanted {
 //go:embed synonyms.txt
 var synonymsText string
 
-// alike are the words of sections that are used of the same thing, by each of them.
+// alike maps each term to the terms that sections use for the same thing.
 var alike = sync.OnceValue(func() map[terms.Term][]terms.Term {
 	all := make(map[terms.Term][]terms.Term)
 	for line := range strings.Lines(synonymsText) {
@@ -109,10 +108,10 @@ var alike = sync.OnceValue(func() map[terms.Term][]terms.Term {
 	return all
 })
 
-// otherWeight is what a term of another name of a metric weighs.
+// otherWeight is the weight of a term from another name of a metric.
 const otherWeight = 0.35
 
-// synonyms adds the terms of the other names of metrics that a text names.
+// synonyms adds the terms of the other names of the metrics that a text names.
 func (w *wanted) synonyms(text string) {
 	add := func(t terms.Term) {
 		if len(w.terms) < mostTerms && !slices.ContainsFunc(w.terms, func(s sought) bool { return s.term == t }) {
@@ -140,7 +139,7 @@ func (w *wanted) synonyms(text string) {
 	}
 }
 
-// weigh gives the terms their rarity among n passages.
+// weigh sets the weight of each term from its rarity among n passages.
 func (w *wanted) weigh(n int) {
 	for i := range w.terms {
 		s := &w.terms[i]
