@@ -1,19 +1,17 @@
-// Package check tells whether a draft may be sent: every sentence stands on passages
-// that were found, its numbers are in them or were computed, and it speaks of their
-// issuer and period. What fails is removed; what is left is judged.
+// Package check decides whether a draft may be sent: every sentence must stand on passages that were found,
+// its numbers must be in them or be computed, and it must be about their issuer and period. What fails is
+// removed; the rest is judged.
 //
 // Choices where the specification is silent:
-//   - Every sentence has a mark, named person or not; the service's own lines alone have
-//     none.
-//   - Half of a sentence's words must be in the passages that it marks, or, where it has a
-//     figure, in the question or the name of an issuer: a model's judge may be fooled, words
-//     are counted.
-//   - What a sentence denies has to be denied by a passage that it marks.
+//   - Every sentence needs a mark, whether or not it names somebody. Only the service's own lines have none.
+//   - Half of the words of a sentence must be in the passages that it marks. If it has a figure, words of the
+//     question and names of issuers count too. A judge that is a model can be fooled; a count of words cannot.
+//   - What a sentence denies must be denied by a passage that it marks.
 //   - A sentence with an address is removed, whoever wrote it.
-//   - A quarter, or a half of a year, is looked up as a year is.
-//   - A loss may be written without its sign, but not in a sentence that says a gain.
-//   - A number in words up to ten that counts nothing by per cent is not looked up; a name with
-//     digits in it (10-K, A320) must stand in a marked passage, or in the question, as it is.
+//   - A quarter or half of a year is looked up in the same way as a year.
+//   - A loss may be written without its sign, but not in a sentence that states a gain.
+//   - A number up to ten that is spelled out and is no percentage is not looked up. A name with digits in it
+//     (10-K, A320) must stand in a marked passage, or in the question, as it is.
 package check
 
 import (
@@ -34,7 +32,7 @@ import (
 // Bounds of an answer.
 const (
 	MostLetters = 6000
-	leastWords  = 0.5 // of a sentence, in its passages
+	leastWords  = 0.5 // the share of a sentence's words that must be in its passages
 )
 
 // Material is what a draft stands on.
@@ -47,12 +45,12 @@ type Material struct {
 
 // Problem is what is wrong with a sentence.
 type Problem struct {
-	Check    int // 1 to 7, as the specification numbers them
+	Check    int // 1 to 7, as in the specification
 	Sentence string
 	What     string
 }
 
-// String is the problem in a line.
+// String returns the problem in one line.
 func (p Problem) String() string { return fmt.Sprintf("%s (%q)", p.What, short(p.Sentence)) }
 
 func short(s string) string {
@@ -62,17 +60,17 @@ func short(s string) string {
 	return s
 }
 
-// Checker checks sentences against what they stand on.
+// Checker checks sentences against what they stand on. It is not safe for concurrent use.
 type Checker struct {
 	m       Material
-	figures [][]kernel.Figure // of each passage, as they are needed
+	figures [][]kernel.Figure // of each passage, computed on demand
 	words   []map[terms.Term]bool
-	own     []kernel.Figure // that were computed, and what they were computed of
-	told    []kernel.Figure // in how that was done
+	own     []kernel.Figure // the computed figures and their inputs
+	told    []kernel.Figure // the figures in their calculations
 	asked   map[terms.Term]bool
 }
 
-// New makes a checker.
+// New returns a Checker.
 func New(m Material) *Checker {
 	c := &Checker{m: m, figures: make([][]kernel.Figure, len(m.Passages)), words: make([]map[terms.Term]bool, len(m.Passages)), asked: wordsOf(m.Question.Text)}
 	for _, v := range m.Computed {
@@ -91,7 +89,8 @@ func New(m Material) *Checker {
 	return c
 }
 
-// Sentences are the checks 1 to 4 and 7: what passes is kept.
+// Sentences applies the checks 1 to 4 and 7 to each sentence. It returns those that pass and the problems of
+// the others. If a computed sentence fails, nothing is kept.
 func (c *Checker) Sentences(d draft.Draft) (kept draft.Draft, problems []Problem) {
 	kept.Confidence = d.Confidence
 	for _, s := range d.Sentences {
@@ -146,8 +145,8 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	return nil
 }
 
-// unnamed is a sentence without the names of the question's issuers where the service has written it: "Amazon.com, Inc."
-// is a name, and no address that a document has brought.
+// unnamed returns a sentence that the service has written without the names of the question's issuers:
+// "Amazon.com, Inc." is a name, and not an address from a document. Other sentences are returned as they are.
 func (c *Checker) unnamed(s draft.Sentence) string {
 	text := s.Text
 	if !s.Computed {
@@ -161,7 +160,8 @@ func (c *Checker) unnamed(s draft.Sentence) string {
 	return text
 }
 
-// about tells what a sentence names that its passages are not about; empty: nothing.
+// about returns the problem of a sentence that names an issuer which its passages are not about, or the empty
+// string.
 func (c *Checker) about(s draft.Sentence) string {
 	if c.m.Directory == nil {
 		return ""
@@ -183,16 +183,15 @@ func (c *Checker) about(s draft.Sentence) string {
 	return ""
 }
 
-// names reports whether a passage names one of some issuers.
+// names reports whether a passage names one of the issuers.
 func (c *Checker) names(p *kernel.Passage, issuers []int64) bool {
 	return slices.ContainsFunc(c.m.Directory.Find(p.Title+"\n"+p.Section+"\n"+p.Text), func(m metrics.IssuerMention) bool {
 		return !m.Slip && slices.ContainsFunc(m.Issuers, func(id int64) bool { return slices.Contains(issuers, id) })
 	})
 }
 
-// grounded reports whether the words of a sentence are those of its passages. Those of the
-// question, and the names of issuers, count where there is a figure, which was looked up;
-// alone they say nothing.
+// grounded reports whether the words of a sentence are in its passages. Words of the question and names of
+// issuers count only if the sentence has a figure, which is looked up; without a figure they prove nothing.
 func (c *Checker) grounded(s draft.Sentence) bool {
 	got, all := 0, 0
 	counted := len(figures.Find(s.Text)) > 0 || len(figures.Spelled(s.Text)) > 0
@@ -202,7 +201,7 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 	}
 	for t := range wordsOf(text) {
 		if len(t) > 0 && t[0] >= '0' && t[0] <= '9' {
-			continue // numbers are looked up
+			continue // numbers are looked up elsewhere
 		}
 		if c.asked[t] || frame[t] {
 			if counted {
@@ -225,7 +224,7 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 	return all == 0 || float64(got) >= leastWords*float64(all)
 }
 
-// nameless is a text without the names of issuers.
+// nameless returns a text without the names of issuers.
 func (c *Checker) nameless(text string) string {
 	if c.m.Directory == nil {
 		return text
@@ -241,11 +240,11 @@ func (c *Checker) nameless(text string) string {
 	return b.String() + text[at:]
 }
 
-// denial is a word that denies what comes behind it.
+// denial matches a word that denies what follows it.
 var denial = regexp.MustCompile(`(?i)\b(?:no|not|never|without|none|neither|nor|cannot|[a-z]+n['’]t)\b`)
 
-// denied is what a sentence denies and its passages do not, the word behind the denial;
-// empty: nothing. A denial has no figure that could be looked up.
+// denied returns the word that a sentence denies without support from its passages, or the empty string. A
+// denial has no figure that could be looked up.
 func (c *Checker) denied(s draft.Sentence) string {
 	for _, at := range denial.FindAllStringIndex(s.Text, 20) {
 		behind := slices.DeleteFunc(terms.Of(s.Text[at[1]:]), func(t terms.Term) bool { return frame[t] })
@@ -256,7 +255,7 @@ func (c *Checker) denied(s draft.Sentence) string {
 	return ""
 }
 
-// denies reports whether a sentence of a text has a denial and a word.
+// denies reports whether a sentence of a text contains both a denial and the word.
 func denies(text string, word terms.Term) bool {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {
@@ -271,7 +270,7 @@ func denies(text string, word terms.Term) bool {
 	return false
 }
 
-// frame are the words of templates and of joining.
+// frame holds the words of templates and conjunctions.
 var frame = wordsOf(`change percentage change difference average sum ratio compound annual growth rate number years quarters with above below period highest lowest items
 	under calculation respectively reported increased decreased rose fell to from compared up down was were as printed source names no unit net total of fiscal year`)
 
@@ -283,7 +282,8 @@ func wordsOf(s string) map[terms.Term]bool {
 	return m
 }
 
-// Whole are the checks of what is left: 6, and that anything is.
+// Whole applies check 6 to the rest of the draft, and checks that there is any. It returns nil if there is no
+// problem.
 func (c *Checker) Whole(d draft.Draft) *Problem {
 	text := d.Text()
 	switch n := len([]rune(text)); {
@@ -303,7 +303,7 @@ func Answers(d draft.Draft) bool {
 	return slices.ContainsFunc(d.Sentences, func(s draft.Sentence) bool { return !s.Fixed })
 }
 
-// foreign reports whether most letters are not of the Latin alphabet.
+// foreign reports whether most letters are not Latin.
 func foreign(s string) bool {
 	latin, other := 0, 0
 	for _, r := range s {

@@ -1,11 +1,10 @@
-// Package draft writes answers whose sentences name the passages that they stand on:
-// by templates from values and sentences that were found (extractive, deterministic),
-// or by a model, which gets the passages as fenced data.
+// Package draft writes answers whose sentences name the passages that they stand on: either with templates
+// from values and sentences that were found (extractive and deterministic), or with a model, which gets the
+// passages as fenced data.
 //
 // Choices where the specification is silent:
-//   - An extractive answer of text is at most two sentences, as their document has them.
-//   - Sentences of documents that have an address in them, or that speak to a model, are
-//     never quoted.
+//   - An extractive answer of text has at most two sentences, in the words of their document.
+//   - Sentences of documents that contain an address, or that speak to a model, are never quoted.
 package draft
 
 import (
@@ -15,36 +14,36 @@ import (
 	"strings"
 )
 
-// Sentence is one of a draft.
+// Sentence is a sentence of a draft.
 type Sentence struct {
 	Text  string // without its marks
-	Marks []int  // passages, from 0, in the order of the marks; -1: a mark that is none
-	// Fixed tells that it is the service's own: the information line, what was not found.
+	Marks []int  // the indexes of passages in the order of the marks; -1 for a mark that names none
+	// Fixed reports that it is the service's own line, such as the information line or what was not found.
 	Fixed bool
-	// Computed tells that its words are the service's own, and its figures computed.
+	// Computed reports that its words are the service's own and its figures are computed.
 	Computed bool
-	// Break tells that a line ends before it.
+	// Break reports that it begins a new line.
 	Break bool
 }
 
 // Draft is an answer before it is assembled.
 type Draft struct {
 	Sentences []Sentence
-	// Confidence is how sure the rules are that it is what was asked, from 0 to 1; a
-	// model's draft has 0.
+	// Confidence tells how certain the rules are that this is what was asked, from 0 to 1. It is 0 for the draft
+	// of a model.
 	Confidence float64
 }
 
-// Information is the line that an answer to a question for advice ends with.
+// Information is the last line of an answer to a question for advice.
 const Information = "This is information, not investment advice."
 
-// mark is how a sentence names a passage.
+// mark matches the mark by which a sentence names a passage.
 var mark = regexp.MustCompile(`\s*\[\s*[pP]\s?(\d{1,4})\s*\]`)
 
-// anyMark also finds what looks like a mark and is none.
+// anyMark also matches what looks like a mark and is none.
 var anyMark = regexp.MustCompile(`\s*\[\s*(?:[pP]?\s?\d{1,6}|[pP][^\]]{0,20}|source[^\]]{0,20})\s*\](?:\([^)]*\))?`)
 
-// Parse reads what a model wrote. passages is how many it was given.
+// Parse parses the text that a model wrote. passages is the number of passages that it was given.
 func Parse(text string, passages int) Draft {
 	var d Draft
 	for line := range strings.Lines(text) {
@@ -64,7 +63,7 @@ func Parse(text string, passages int) Draft {
 			}
 			one.Text = strings.TrimSpace(anyMark.ReplaceAllString(s, ""))
 			if one.Text == "" || strings.Trim(one.Text, ".*#-_ ") == "" {
-				if n := len(d.Sentences); n > 0 && !one.Break { // a mark behind the full stop
+				if n := len(d.Sentences); n > 0 && !one.Break { // the mark stands after the full stop
 					for _, m := range one.Marks {
 						if !slices.Contains(d.Sentences[n-1].Marks, m) {
 							d.Sentences[n-1].Marks = append(d.Sentences[n-1].Marks, m)
@@ -80,7 +79,7 @@ func Parse(text string, passages int) Draft {
 	return d
 }
 
-// Text is a draft without its marks.
+// Text returns the draft without its marks.
 func (d Draft) Text() string {
 	var b strings.Builder
 	for i, s := range d.Sentences {
@@ -96,7 +95,7 @@ func (d Draft) Text() string {
 	return b.String()
 }
 
-// Marked is a draft in a line, with its marks as a model writes them.
+// Marked returns the draft in one line, with its marks as a model writes them.
 func (d Draft) Marked() string {
 	var b strings.Builder
 	for i, s := range d.Sentences {
@@ -111,17 +110,16 @@ func (d Draft) Marked() string {
 	return b.String()
 }
 
-// abbreviations end with a point that ends no sentence.
+// abbreviations end with a point that does not end a sentence.
 var abbreviations = map[string]bool{
 	"inc": true, "corp": true, "co": true, "ltd": true, "no": true, "mr": true, "ms": true, "mrs": true, "dr": true, "vs": true, "approx": true, "st": true,
 	"u.s": true, "u.k": true, "e.g": true, "i.e": true, "jan": true, "feb": true, "mar": true, "apr": true, "aug": true, "sept": true, "oct": true, "nov": true, "dec": true, "jr": true, "sr": true, "plc": true, "etc": true, "fig": true, "al": true, "vol": true, "art": true,
 }
 
-// mostSentences bounds a text.
+// mostSentences bounds the sentences of a text.
 const mostSentences = 2000
 
-// Split divides a paragraph into sentences. A mark behind the point goes with its
-// sentence.
+// Split splits a paragraph into sentences. A mark after the full stop belongs to the sentence before it.
 func Split(text string) []string {
 	var all []string
 	start := 0
@@ -148,7 +146,7 @@ func Split(text string) []string {
 				continue
 			}
 		}
-		for { // marks behind it
+		for { // marks after the full stop
 			rest := text[end:]
 			at := anyMark.FindStringIndex(rest)
 			if at == nil || at[0] != 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// Extractive writes an answer without a model: of the value, if there is one, or of the
-// sentences that fit the question. Without sentences: nothing fits.
+// Extractive writes an answer without a model: from the value if there is one, or else from the sentences
+// that fit the question. If nothing fits, the draft has no sentences.
 func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passage) Draft {
 	if v != nil {
 		return ofValue(q, v)
@@ -27,7 +27,7 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 		return Draft{}
 	}
 	switch w := formula.Parse(q.Body); {
-	case w.Op == formula.Share || w.Op == formula.Average: // some are said, in so many words
+	case w.Op == formula.Share || w.Op == formula.Average: // some documents state them in words
 		return ofText(body, passages, saidCover, sharing)
 	case computed(w):
 		return Draft{}
@@ -37,15 +37,15 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 	return ofText(body, passages, leastCover, nil)
 }
 
-// Verdict reports whether a question is answered by yes or no.
+// Verdict reports whether a question asks for yes or no.
 func Verdict(body string) bool { return verdict.MatchString(body) }
 
 var verdict = regexp.MustCompile(`(?i)(?:^\W*|^(?:looking|based|in|for|as|considering|given|judging|according|from|with|during|by)\b[^.?!]{1,60}, )(?:is|are|was|were|did|does|do|has|have|had|can|will|would|could|should)\b`)
 
-// shareOf is how a question begins that asks for a share.
+// shareOf matches the beginning of a question for a share.
 var shareOf = regexp.MustCompile(`(?i)\b(?:what|which) (?:share|percentage|percent|proportion|fraction)\b`)
 
-// computed reports whether a question wants a figure that sentences seldom say.
+// computed reports whether a question wants a figure that sentences seldom state.
 func computed(w formula.Want) bool {
 	switch w.Op { //nolint:exhaustive // the others are said by sentences too
 	case formula.Sum, formula.Ratio, formula.CAGR, formula.Count, formula.Where, formula.Years, "":
@@ -56,7 +56,7 @@ func computed(w formula.Want) bool {
 	return false
 }
 
-// ofValue says a value, and how it was computed.
+// ofValue writes a draft that states a value and how it was computed.
 func ofValue(q *question.Question, v *formula.Value) Draft {
 	marks := marksOf(v)
 	if v.Sentence != "" {
@@ -89,8 +89,8 @@ func ofValue(q *question.Question, v *formula.Value) Draft {
 	return d
 }
 
-// Explain puts the calculation of a value behind the first sentence that says it, where a
-// model has left it out: a number that was computed stands in no passage.
+// Explain inserts the calculation of a value after the first sentence that states it, if a model has left it
+// out: a computed number stands in no passage.
 func (d Draft) Explain(v *formula.Value) Draft {
 	if v == nil || v.Formula == "" || len(v.Figures) == 0 {
 		return d
@@ -110,10 +110,10 @@ func (d Draft) Explain(v *formula.Value) Draft {
 	return d
 }
 
-// calculation begins the sentence that tells how a value came about.
+// calculation begins the sentence that tells how a value was computed.
 const calculation = "Calculation: "
 
-// marksOf are the passages of a value's inputs.
+// marksOf returns the passages of a value's inputs.
 func marksOf(v *formula.Value) (marks []int) {
 	for _, in := range v.Inputs {
 		if in.Passage >= 0 && !slices.Contains(marks, in.Passage) {
@@ -123,7 +123,7 @@ func marksOf(v *formula.Value) (marks []int) {
 	return marks
 }
 
-// unscaled reports whether a value is in amounts of which nothing says what one counts.
+// unscaled reports whether a value is an amount whose unit is unknown.
 func unscaled(v *formula.Value) bool {
 	for _, f := range v.Figures {
 		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step < 10 && v.Op != formula.Count && math.Abs(f.Value) >= 100 {
@@ -147,7 +147,7 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// kind is what a question of text is answered by.
+// kind is a kind of question for text, with what its answer contains.
 type kind struct {
 	asks, fits *regexp.Regexp
 	bonus      float64
@@ -170,19 +170,19 @@ var kinds = []kind{
 	kindOf(`^\W*(?:what (?:is|are) (?:the )?[\w -]{3,40}\??$|define|what does .* mean)`, `\b(?:is|are|means?|represents?|refers? to|defined as|comprise)\b`, 0.05, false),
 }
 
-// Bounds of what is quoted.
+// Bounds for quotes.
 const (
 	leastCover  = 0.62
-	coverOfMany = 0.9 // where there are more than manyQuotes
+	coverOfMany = 0.9 // the least cover if there are more than manyQuotes
 	manyQuotes  = 100
-	longReport  = 20   // pages: of such a report a sentence has nearly all that is asked for in itself,
-	saidOfLong  = 0.75 // and that is
-	fewestAsked = 3    // words, at least
-	saidCover   = 0.8  // of a figure that is computed as a rule
-	nearby      = 0.65 // what a word counts that stands in the heading, the title or the sentence before
+	longReport  = 20   // from so many pages on, a sentence itself has to contain most words of the question,
+	saidOfLong  = 0.75 // that is, this share of them
+	fewestAsked = 3    // and at least this many words
+	saidCover   = 0.8  // the least share in the sentence itself for a figure that is usually computed
+	nearby      = 0.65 // the weight of a word in the heading, the title or the sentence before
 	leastLead   = 0.06
-	ofLatest    = 0.02 // what a sentence of the latest report is before others, where no period is asked for
-	mostQuote   = 900  // bytes of a sentence
+	ofLatest    = 0.02 // the bonus for a sentence of the latest report if no period is asked for
+	mostQuote   = 900  // the largest length of a sentence in bytes
 	leastQuote  = 20
 )
 
@@ -191,27 +191,27 @@ type quote struct {
 	text         string
 	passage, at  int
 	terms        map[terms.Term]bool
-	under        map[terms.Term]bool // of its title and headings
-	behind       map[terms.Term]bool // of the sentence before
+	under        map[terms.Term]bool // the terms of the title and headings above it
+	behind       map[terms.Term]bool // the terms of the sentence before it
 	score, cover float64
-	said         float64 // the share of the words that stand in itself
+	said         float64 // the share of the question's words in the sentence itself
 }
 
-// sought is what a sentence is rated by.
+// sought is what sentences are rated by.
 type sought struct {
 	asked    []terms.Term
 	fitting  []kind
 	years    []int
-	moved    int    // the way that is asked about
-	happened bool   // it is asked what was, not what may be
-	counted  string // what is counted
+	moved    int    // the direction that is asked about
+	happened bool   // the question asks what was, not what may be
+	counted  string // the thing that is counted
 }
 
-// sharing is what a sentence has that says a share, or an average.
+// sharing matches a sentence that states a share or an average.
 var sharing = regexp.MustCompile(`(?i)\d\s?(?:%|per\s?cent)|\baverage\b`)
 
-// ofText takes the sentence that fits best, where it does by far. must is what it has; nil:
-// anything.
+// ofText quotes the sentence that fits best, if it is better than all others by far. Sentences that must does
+// not match are not quoted; a nil must accepts all.
 func ofText(body string, passages []kernel.Passage, least float64, must *regexp.Regexp) Draft {
 	asked := stems(body)
 	moved := direction(body)
@@ -222,7 +222,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 	if must != nil {
 		quotes = slices.DeleteFunc(quotes, func(c quote) bool { return !must.MatchString(c.text) })
 	}
-	// Words that few sentences have say more.
+	// Words that few sentences contain say more.
 	weights := make(map[terms.Term]float64, len(asked))
 	for _, t := range asked {
 		n := 0
@@ -232,7 +232,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 			}
 		}
 		weights[t] = math.Log(1 + float64(len(quotes)+1)/float64(n+1))
-		if n == 0 && t == measured(body) { // its unit names it: "4 megawatt hours"
+		if n == 0 && t == measured(body) { // the unit of a figure names it: "4 megawatt hours"
 			weights[t] = 0
 		}
 	}
@@ -269,7 +269,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 	if len(quotes) == 0 || quotes[0].cover < least {
 		return Draft{}
 	}
-	if len(quotes) > manyQuotes && quotes[0].cover < coverOfMany { // some sentence of many has the words by chance
+	if len(quotes) > manyQuotes && quotes[0].cover < coverOfMany { // among many sentences, one has the words by chance
 		return Draft{}
 	}
 	of := passages[quotes[0].passage].URL
@@ -283,7 +283,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 		second := quotes[1]
 		if best.score-second.score < leastLead {
 			if second.text != best.text && (second.passage != best.passage || second.at-best.at > 2 || best.at-second.at > 2) && best.cover < 0.85 {
-				return Draft{} // one of two
+				return Draft{} // two sentences fit equally well
 			}
 			if second.text != best.text && second.cover >= least && passages[second.passage].Period.AnyYear() == passages[best.passage].Period.AnyYear() {
 				chosen = append(chosen, second)
@@ -305,7 +305,7 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 
 var howMuch = regexp.MustCompile(`(?i)\bhow much (\w+) (?:does|do|did|can|will)\b`)
 
-// measured is what a question asks how much there is of; empty: it asks something else.
+// measured returns the thing whose quantity a question asks for, or the empty string.
 func measured(body string) terms.Term {
 	if m := howMuch.FindStringSubmatch(body); m != nil {
 		return terms.Stem(strings.ToLower(m[1]))
@@ -319,7 +319,7 @@ var (
 	howMany  = regexp.MustCompile(`(?i)\bhow many (?:[\w-]+ )?([a-z]+)\b`)
 )
 
-// counts reports whether a sentence has a number of a thing: "969 stores", "969 retail stores".
+// counts reports whether a sentence contains a number of a thing: "969 stores", "969 retail stores".
 func counts(text, thing string) bool {
 	words := strings.Fields(text)
 	for i, word := range words {
@@ -334,9 +334,9 @@ func counts(text, thing string) bool {
 	return false
 }
 
-// rate scores a sentence by the question's words in it.
-// of is the fiscal year of its document; 0: it has none.
-func (c *quote) rate(w *sought, weights map[terms.Term]float64, of int) {
+// rate scores a sentence by the question's words in it. documentYear is the fiscal year of its document, or 0
+// if it has none.
+func (c *quote) rate(w *sought, weights map[terms.Term]float64, documentYear int) {
 	var got, all float64
 	own := false
 	for _, t := range w.asked {
@@ -363,7 +363,7 @@ func (c *quote) rate(w *sought, weights map[terms.Term]float64, of int) {
 		switch direction(c.text) {
 		case w.moved:
 			c.score += 0.1
-		case -w.moved: // of another change
+		case -w.moved: // a change in the other direction
 			c.cover, c.score = 0, 0
 			return
 		}
@@ -380,7 +380,7 @@ func (c *quote) rate(w *sought, weights map[terms.Term]float64, of int) {
 			c.score -= k.bonus / 2
 		}
 	}
-	if !own { // what it stands under is not what it says
+	if !own { // what stands above a sentence is not what it says
 		c.cover, c.score = 0, 0
 		return
 	}
@@ -398,7 +398,7 @@ func (c *quote) rate(w *sought, weights map[terms.Term]float64, of int) {
 		switch {
 		case shared:
 			c.score += 0.05
-		case len(found) > 0, of != 0 && of < slices.Max(w.years) && w.happened: // of another time, or of a report that came before it
+		case len(found) > 0, documentYear != 0 && documentYear < slices.Max(w.years) && w.happened: // another time, or a report that came before it
 			c.cover, c.score = 0, 0
 			return
 		}
@@ -408,8 +408,8 @@ func (c *quote) rate(w *sought, weights map[terms.Term]float64, of int) {
 	}
 }
 
-// akin reports whether a long term is of one family with one of a sentence: the shorter of
-// the two begins the longer, "audit" and "auditor".
+// akin reports whether a long term belongs to the same family as one of a sentence: the shorter of the two is
+// a prefix of the longer, as in "audit" and "auditor".
 func akin(t terms.Term, words map[terms.Term]bool) bool {
 	if len(t) < 5 {
 		return false
@@ -427,8 +427,8 @@ var (
 	downward = regexp.MustCompile(`(?i)\b(?:fall|falls|fell|fallen|decreas\w+|declin\w+|drop(?:s|ped)?|shrank|shrunk|lower|down|reduced|reduction)\b`)
 )
 
-// direction tells where something moved, by the first word that says it: 1 up, -1 down,
-// 0 nowhere.
+// direction returns the direction in which something moved, by the first word that tells it: 1 up, -1 down, 0
+// none.
 func direction(s string) int {
 	up, down := upward.FindStringIndex(s), downward.FindStringIndex(s)
 	switch {
@@ -440,7 +440,7 @@ func direction(s string) int {
 	return -1
 }
 
-// asking are words of a question that its answer does not have.
+// asking holds words of a question that its answer does not contain.
 var asking = func() map[terms.Term]bool {
 	m := make(map[terms.Term]bool)
 	for _, t := range terms.Of(`reason reasons cause caused due primarily mainly factor factors amount amounts value total recorded happen happens purpose plan mean meaning describe explain
@@ -451,7 +451,7 @@ var asking = func() map[terms.Term]bool {
 	return m
 }()
 
-// stems are the words of a question that its answer has.
+// stems returns the words of a question that its answer contains.
 func stems(body string) []terms.Term {
 	var list []terms.Term
 	for _, t := range termsOf(body) {
@@ -462,14 +462,13 @@ func stems(body string) []terms.Term {
 	switch {
 	case len(list) > 0:
 		return list
-	case direction(body) != 0: // what grows, and is not named, is the revenue
+	case direction(body) != 0: // if nothing is named, the revenue is what grows
 		return termsOf("revenue")
 	}
 	return termsOf(body)
 }
 
-// alike are words that say the same of a company; each line begins with the one that
-// stands for them.
+// alike maps words to the one that stands for all words of the same meaning.
 var alike = func() map[terms.Term]terms.Term {
 	m := make(map[terms.Term]terms.Term)
 	for line := range strings.Lines(`office offices headquarters headquartered based seat
@@ -489,7 +488,7 @@ var alike = func() map[terms.Term]terms.Term {
 	return m
 }()
 
-// termsOf are the terms of a text; those that say the same are one.
+// termsOf returns the terms of a text. Words of the same meaning are one term.
 func termsOf(s string) []terms.Term {
 	list := terms.Of(s)
 	for i, t := range list {
@@ -515,26 +514,26 @@ func year(t terms.Term) bool {
 
 var (
 	address = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://|\b(?:mailto|javascript|data):|www\.|\b[a-z0-9-]+\.(?:com|net|org|io|example|info|biz|test)\b|\b[a-z0-9-]+\.[a-z]{2,24}/|[\w.]+@[\w.]+`)
-	// instructing is what tells a model what to do.
+	// instructing matches texts that tell a model what to do.
 	instructing = regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|everything)\b|\b(?:system prompt|as an ai|you are (?:an? |now )*(?:ai|assistant|language model|chatbot)|assistants? (?:must|should|shall)|(?:reply|respond|answer) (?:only )?(?:with|that)\b|tell (?:the )?(?:user|reader|investor)s?\b|do not (?:tell|mention|reveal)|new instructions?|instructions? (?:to|for) (?:the )?(?:ai|model|assistant|reader))`)
 	ofModels    = regexp.MustCompile(`(?i)\blanguage models?\b`)
-	// pointing is a sentence that leads to a table and holds nothing of it.
+	// pointing matches sentences that refer to a table and state nothing themselves.
 	pointing = regexp.MustCompile(`(?i)\b(?:following|accompanying) tables?\b|\btables? (?:below|above|that follows?)\b|\bas follows\b[^.]*:?$|:$|\b(?:set forth|shown|presented|summari[sz]ed) (?:below|above)\b|^(?:\(?\d{1,2}\) )?(?:see|refer to)\b`)
-	// broken is the rest of a sentence, its beginning, or a line in columns.
+	// broken matches fragments of sentences and lines in columns.
 	broken = regexp.MustCompile(`^(?:\p{Ll}|[,;)])|(?i:\b(?:and|or|of|the|in|to|for|with|by|amounted)$)|\S {3,}\S`)
-	// speaker is who says a line of a call.
+	// speaker matches the name of the speaker at the beginning of a line in a transcript.
 	speaker = regexp.MustCompile(`^(?:Operator|Analyst|Moderator|Question|Answer|Q|A|(?:[A-Z][a-z]+ ){1,4}(?:Officer|Director|President|Chair|Relations|Analyst|Executive))\s*:\s+`)
 	link    = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 	markup  = regexp.MustCompile("[*_`]{1,3}([^*_`]+)[*_`]{1,3}|^#+\\s*|^[-*]\\s+|<[^>]{0,200}>")
 )
 
-// Speaks reports whether a text speaks to a model, or of one, or names an address: it is
-// not quoted.
+// Speaks reports whether a text speaks to or about a model, or contains an address. Such a text is not
+// quoted.
 func Speaks(s string) bool {
 	return address.MatchString(s) || ofModels.MatchString(s) || instructing.MatchString(s)
 }
 
-// quotesOf are the sentences of passages.
+// quotesOf returns the sentences of passages that may be quoted.
 func quotesOf(passages []kernel.Passage) []quote {
 	var all []quote
 	seen := make(map[string]bool)

@@ -6,11 +6,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// hints are words that a text has that tells a model what to do.
+// hints are words of which a text that tells a model what to do contains at least one.
 var hints = []string{"ignore", "disregard", "forget", "override", "prompt", "as an ai", "you are", "assistant", "reply", "respond", "answer", "tell ", "do not ", "instruction"}
 
-// Quiet is a text without its sentences, and rows of tables, that tell a model what to do:
-// nobody is asked with them, and nothing can stand on them.
+// Quiet returns a text without the sentences and table rows that tell a model what to do, so that a model is
+// not given them and no answer stands on them.
 func Quiet(text string) string {
 	if !hinted(text) {
 		return text

@@ -65,7 +65,7 @@ func (w Want) aggregate(f *finder) *Value {
 }
 
 func (w Want) ratioIn(f *finder) *Value {
-	if len(w.Periods) == 2 && w.Op == Ratio { // of one thing between two years
+	if len(w.Periods) == 2 && w.Op == Ratio { // a ratio of one thing between two years
 		return nil
 	}
 	if len(w.Periods) > 1 {
@@ -88,7 +88,7 @@ func (w Want) ratioIn(f *finder) *Value {
 	if len(pa) != 1 || len(pb) != 1 || pb[0].Value == 0 || pa[0].Period.AnyYear() != pb[0].Period.AnyYear() {
 		return nil
 	}
-	each := w.Op == Ratio && (counted(pa[0].Figure) || counted(pb[0].Figure)) // net sales for each employee
+	each := w.Op == Ratio && (counted(pa[0].Figure) || counted(pb[0].Figure)) // such as net sales per employee
 	if !kindred(pa[0].Figure, pb[0].Figure) && (!each || !comparable(pa[0].Figure, pb[0].Figure)) {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (w Want) ratioIn(f *finder) *Value {
 	return v.with(result)
 }
 
-// sharesOf is what two things are together of a third.
+// sharesOf returns the ratio of the sum of two things to a third one, or nil if it cannot be told.
 func (w Want) sharesOf(f *finder, first, second string) *Value {
 	if _, score, ok := f.one(w.Subjects[0], w.Periods); ok && score > 0.9 {
 		return nil // "and" is part of a name

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// beyond reports whether a figure is beyond the threshold. Its scale is taken as it is
-// said; a threshold without one is in the scale of the table, when it was printed so.
+// beyond reports whether a figure is above or below the threshold, as w.Above asks. A figure without a scale
+// is compared with the threshold's printed digits.
 func (w Want) beyond(f kernel.Figure) bool {
 	limit := w.Threshold.Value
 	if digits := f.Step <= 1 && w.Threshold.Step > 1 && f.Unit != kernel.Percent; digits {
@@ -23,7 +23,7 @@ func (w Want) beyond(f kernel.Figure) bool {
 	return f.Value < limit
 }
 
-// scaleOf is the scale that a figure is printed in.
+// scaleOf returns the scale that a figure is printed in.
 func scaleOf(f kernel.Figure) float64 {
 	for _, scale := range []float64{1e12, 1e9, 1e6, 1e3} {
 		if f.Step >= scale*0.99 {
@@ -89,8 +89,8 @@ func (w Want) beyondIn(f *finder) *Value {
 	return v.with(kernel.Figure{Value: float64(len(heads)), Step: 1})
 }
 
-// comparable reports whether a figure is in a unit that the threshold may be in: one of
-// a quite different size is a sign that the scale is not known.
+// comparable reports whether a figure is in a unit that the threshold may be in. A figure of a quite
+// different size is a sign that the scale is unknown.
 func (w Want) comparable(f kernel.Figure) bool {
 	if !comparable(f, w.Threshold) {
 		return false
@@ -101,8 +101,8 @@ func (w Want) comparable(f kernel.Figure) bool {
 	return f.Value == 0 || w.Threshold.Value == 0 || math.Abs(math.Log10(math.Abs(f.Value/w.Threshold.Value))) < 2.5
 }
 
-// pointName names a point among those of its series: by its year, where no other is
-// of that year.
+// pointName returns the name of a point among those of its series: its year, if no other point is of that
+// year.
 func pointName(p Point, points []Point) string {
 	same := 0
 	for _, q := range points {

@@ -18,7 +18,7 @@ func (w Want) changeIn(f *finder) *Value {
 	default:
 		return nil
 	}
-	if len(periods) == 1 && periods[0].Year != 0 && periods[0].Quarter == 0 { // from the year before
+	if len(periods) == 1 && periods[0].Year != 0 && periods[0].Quarter == 0 { // the change from the year before
 		before := periods[0]
 		before.Year--
 		if before.End != "" {
@@ -36,7 +36,7 @@ func (w Want) changeIn(f *finder) *Value {
 	asked := w
 	asked.Periods = periods
 	points := asked.periodsOr(2, s)
-	if len(periods) == 0 && len(s.years()) != 2 { // which two is not said
+	if len(periods) == 0 && len(s.years()) != 2 { // it is not clear which two years are meant
 		return nil
 	}
 	if len(points) != 2 {
@@ -46,7 +46,7 @@ func (w Want) changeIn(f *finder) *Value {
 	return w.change(s, points[0], points[1], score)
 }
 
-// change computes the change from one point to another.
+// change returns the change from one point to another.
 func (w Want) change(s *Series, from, to Point, score float64) *Value {
 	if !kindred(from.Figure, to.Figure) {
 		return nil
@@ -65,7 +65,7 @@ func (w Want) change(s *Series, from, to Point, score float64) *Value {
 			return nil
 		}
 		result = kernel.Figure{Value: (to.Value - from.Value) / math.Abs(from.Value) * 100, Step: 0.01, Unit: kernel.Percent}
-		if from.Value < 0 { // of two losses: how much larger the loss is
+		if from.Value < 0 { // of two losses, how much larger the loss is
 			result.Value = (to.Value - from.Value) / from.Value * 100
 		}
 		v.Label = "percentage change of " + s.Title() + span
@@ -82,7 +82,7 @@ func (w Want) change(s *Series, from, to Point, score float64) *Value {
 	return v.with(result)
 }
 
-// apart is the unit of a difference: a share that rises from 10% to 12% has not risen by 2%.
+// apart returns the unit of a difference. A share that rises from 10% to 12% has not risen by 2%.
 func apart(u kernel.Unit) kernel.Unit {
 	if u == kernel.Percent {
 		return kernel.Points
@@ -90,7 +90,7 @@ func apart(u kernel.Unit) kernel.Unit {
 	return u
 }
 
-// twoThings is the difference of two subjects in one period.
+// twoThings returns the difference of two subjects in one period.
 func (w Want) twoThings(f *finder) *Value {
 	if w.Op != Difference {
 		return nil

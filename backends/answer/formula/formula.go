@@ -1,19 +1,16 @@
-// Package formula computes what questions ask of tables and facts: look-ups,
-// differences, growth, averages, sums, counts, and the ratios of finance. Every value
-// has the passages of its inputs and the formula written out.
+// Package formula computes what questions ask of tables and facts: look-ups, differences, growth, averages,
+// sums, counts, and financial ratios. Every value has the passages of its inputs and its formula.
 //
-// A value is computed only where the row, the column, the period and the unit are all
-// matched, and nothing else matches as well: an honest no is better than a wrong
-// number.
+// A value is computed only if the row, the column, the period and the unit are all matched, and nothing else
+// matches as well: no answer is better than a wrong number.
 //
 // Choices where the specification is silent:
-//   - A difference is the later period less the earlier, whichever is named first.
-//   - A period that is not named is the latest one of the table, for a single figure;
-//     for an average, all of them.
+//   - A difference is the later period minus the earlier one, whichever is named first.
+//   - Without a named period a single figure is that of the table's latest period, and an average is over all
+//     of them.
 //   - Growth on a base of zero or less has no percentage.
-//   - Days are of a year of 365; balances in a ratio with a flow are the average of the
-//     period's end and the one before, or of the end alone where there is no other, and
-//     the formula says which.
+//   - Days are those of a year of 365. A balance in a ratio with a flow is the average of the ends of the
+//     period and of the one before, or the end alone if there is no other, and the formula says which.
 package formula
 
 import (
@@ -27,49 +24,49 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Value is what was computed.
+// Value is a computed value.
 type Value struct {
 	Op Op
-	// Label names it, "percentage change of total assets from 2018 to 2019".
+	// Label names it: "percentage change of total assets from 2018 to 2019".
 	Label string
-	// Figures are the results, one a period for a look-up of several; none where Words
-	// are the result: years, names of rows.
+	// Figures are the results, one per period for a look-up of several. It is empty if Words are the result:
+	// years, or names of rows.
 	Figures []kernel.Figure
 	Words   []string
-	// Sentence says it; empty: its label and its figures do.
+	// Sentence states the value. If it is empty, Label and Figures do.
 	Sentence string
-	// Formula is the calculation, "(5,765.2 - 5,050.2) / 5,050.2 = 14.16%"; empty: the
-	// value was looked up.
+	// Formula is the calculation, "(5,765.2 - 5,050.2) / 5,050.2 = 14.16%". It is empty if the value was looked
+	// up.
 	Formula string
 	Inputs  []Input
-	// Confidence is how well the question's words are matched, from 0 to 1.
+	// Confidence tells how well the words of the question are matched, from 0 to 1.
 	Confidence float64
 }
 
-// Input is a figure that a value is made of.
+// Input is a figure that a value is computed from.
 type Input struct {
 	Name string // as its source names it
 	Point
 }
 
-// Source is what values are computed of.
+// Source is what values are computed from.
 type Source struct {
 	Passages []kernel.Passage
-	// Facts are of the question's issuer alone.
+	// Facts are those of the question's issuer alone.
 	Facts []Fact
-	// Known are tables that were read before; nil: none are.
+	// Known caches tables that were read before. It may be nil.
 	Known *Tables
 }
 
-// Fact is one with the place of its passage among those of the Source.
+// Fact is a fact with the index of its passage in the Source.
 type Fact struct {
 	kernel.Fact
 	Passage int
 }
 
-// Compute computes what a question wants; nil: it cannot be told from the source.
+// Compute computes what a question wants. It returns nil if the source does not determine it.
 func Compute(w Want, src Source) *Value {
-	if w.Op == Text { // no table is read for it
+	if w.Op == Text { // no table is read for such a question
 		return nil
 	}
 	f := newFinder(src)
@@ -79,8 +76,7 @@ func Compute(w Want, src Source) *Value {
 	return w.compute(f)
 }
 
-// latest leaves the series of the latest reports alone, for questions that name no
-// period.
+// latest drops the series of all but the latest reports. It is called for questions that name no period.
 func (f *finder) latest() {
 	last := 0
 	of := func(s *Series) int { return f.src.Passages[s.Points[0].Passage].Period.AnyYear() }
@@ -90,11 +86,11 @@ func (f *finder) latest() {
 	f.series = slices.DeleteFunc(f.series, func(s *Series) bool { y := of(s); return y != 0 && y != last })
 }
 
-// finder looks series up.
+// finder looks up series.
 type finder struct {
 	src    Source
 	series []*Series
-	facts  map[string]*Series // by metric
+	facts  map[string]*Series // keyed by metric
 }
 
 func newFinder(src Source) *finder {
@@ -110,14 +106,14 @@ func newFinder(src Source) *finder {
 	return f
 }
 
-// one finds a subject with its periods: in the tables first, where its whole name is
-// compared, then among the facts, by its metric.
+// one finds a subject with its periods: first in the tables, where its whole name is compared, then by its
+// metric among the facts.
 func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64, bool) {
 	s, score, ok := find(f.series, subject, periods)
 	if ok {
 		return s, score, true
 	}
-	if score > 0 { // of several: the report on the latest period that is asked for
+	if score > 0 { // among several, the report for the latest period that is asked for
 		year := 0
 		for _, p := range periods {
 			year = max(year, p.AnyYear())
@@ -142,7 +138,7 @@ func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64,
 				return s, 0.95, true
 			}
 		}
-		if m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") { // of some only the diluted ones are reported
+		if m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") { // some issuers report only the diluted ones
 			return f.one("diluted earnings per share", periods)
 		}
 	}
@@ -177,7 +173,7 @@ func (w Want) compute(f *finder) *Value {
 	return nil
 }
 
-// inputs are points with the name of their series.
+// inputs returns points as inputs with the name of their series.
 func inputs(s *Series, points []Point) []Input {
 	list := make([]Input, len(points))
 	for i, p := range points {
@@ -186,7 +182,8 @@ func inputs(s *Series, points []Point) []Input {
 	return list
 }
 
-// periodsOr are the periods of a want; latest ones of a series where none is named.
+// periodsOr returns the points of the periods that w names, or the latest n points of s if w names none. It
+// returns nil if there are not enough.
 func (w Want) periodsOr(n int, s *Series) []Point {
 	if len(w.Periods) > 0 {
 		points, ok := s.at(w.Periods)
@@ -202,7 +199,8 @@ func (w Want) periodsOr(n int, s *Series) []Point {
 	return known[len(known)-n:]
 }
 
-// years are the points of whole years, or of days, by time; nil: two are of one year.
+// years returns the points with a known period in the order of time. It returns nil if two of them are of the
+// same year or quarter with different values.
 func (s *Series) years() []Point {
 	var known []Point
 	for _, p := range s.Points {
@@ -255,8 +253,8 @@ func (w Want) lookUpIn(f *finder) *Value {
 	return v
 }
 
-// undated looks a subject up where no column and no row has a period, in a passage of a
-// document of this period.
+// undated looks up a subject in tables whose columns and rows have no period, in documents of the given
+// period.
 func (f *finder) undated(subject string, period kernel.Period) (*Series, float64, bool) {
 	var fitting []*Series
 	for _, s := range f.series {
@@ -271,8 +269,7 @@ func (f *finder) undated(subject string, period kernel.Period) (*Series, float64
 	return find(fitting, subject, nil)
 }
 
-// dated reports whether the text around a table, or its document, is of a year and of
-// no other.
+// dated reports whether the text around a table mentions no other year than that of p.
 func (s *Series) dated(p kernel.Period) bool {
 	year := strconv.Itoa(p.AnyYear())
 	for t := range s.around {
@@ -283,7 +280,7 @@ func (s *Series) dated(p kernel.Period) bool {
 	return true
 }
 
-// Title is the name of a series as a sentence writes it.
+// Title returns the name of a series for a sentence.
 func (s *Series) Title() string {
 	name := strings.TrimRight(s.Name, ":")
 	if group := strings.TrimRight(s.Group, ":"); group != "" && len(group) < 80 && s.table >= 0 && len(metrics.Periods(group)) == 0 {
@@ -292,7 +289,7 @@ func (s *Series) Title() string {
 	return name
 }
 
-// when says the periods of points: " in 2018 and 2019".
+// when returns the periods of points in words: " in 2018 and 2019".
 func (w Want) when(points []Point) string {
 	var heads []string
 	for _, p := range points {
@@ -306,7 +303,7 @@ func (w Want) when(points []Point) string {
 	return " in " + and(heads)
 }
 
-// periodName is the shortest name of a period.
+// periodName returns the shortest name of a period.
 func periodName(p kernel.Period) string {
 	switch {
 	case !p.Known():
@@ -325,7 +322,7 @@ func and(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// with sets the result, and writes it behind the formula.
+// with sets the result and appends it to the formula. It returns nil for a result that is not finite.
 func (v *Value) with(result kernel.Figure) *Value {
 	if math.IsNaN(result.Value) || math.IsInf(result.Value, 0) {
 		return nil
@@ -338,7 +335,7 @@ func (v *Value) with(result kernel.Figure) *Value {
 	return v
 }
 
-// nonzero is a step, or a great one for a figure that shows no digit.
+// nonzero returns a step, or a large one for a figure without known digits.
 func nonzero(step float64) float64 {
 	if step == 0 {
 		return 1e12
@@ -346,17 +343,17 @@ func nonzero(step float64) float64 {
 	return step
 }
 
-// kindred reports whether two figures may be put together: they are of one kind, and where one is
-// in thousands or more, it is not unknown what the other one counts.
+// kindred reports whether two figures may be combined: they are of one kind, and if one is in thousands or
+// more, the scale of the other one is known.
 func kindred(a, b kernel.Figure) bool { return comparable(a, b) && !unscaled(a, b) && !unscaled(b, a) }
 
-// comparable reports whether two figures are of one kind, as far as their units are known.
+// comparable reports whether two figures have the same unit and currency, as far as these are known.
 func comparable(a, b kernel.Figure) bool {
 	return (a.Unit == b.Unit || a.Unit == kernel.NoUnit || b.Unit == kernel.NoUnit) && (a.Currency == b.Currency || a.Currency == "" || b.Currency == "")
 }
 
-// unscaled reports whether a figure may be in thousands or more without saying so, beside one that
-// says it: it has no unit, or is an amount too small for the digits of the other one.
+// unscaled reports whether a figure may be in thousands or more without saying so, beside one that says it:
+// it has no unit, or is an amount too small for the digits of the other one.
 func unscaled(f, beside kernel.Figure) bool {
 	if beside.Step < 1e3 || f.Step >= 10 || f.Value == 0 {
 		return false
@@ -367,7 +364,7 @@ func unscaled(f, beside kernel.Figure) bool {
 // counted reports whether a figure may be a number of things, such as employees.
 func counted(f kernel.Figure) bool { return f.Unit == kernel.NoUnit && f.Currency == "" && f.Step == 1 }
 
-// plain is a figure for a formula: as it stands in its table.
+// plain formats a figure for a formula as it stands in its table, without its currency.
 func plain(f kernel.Figure) string {
 	g := f
 	g.Currency = ""

@@ -7,17 +7,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// mostKnown is of how many passages tables are kept.
+// mostKnown is how many passages have their tables cached.
 const mostKnown = 256
 
-// Tables are those of passages as they were read: questions about one report read the same ones. The zero value is
-// ready, and safe for concurrent use.
+// Tables caches the tables of passages, because many questions read the same report. The zero value is ready
+// to use, and it is safe for concurrent use.
 type Tables struct {
 	mu    sync.Mutex
 	known map[[sha256.Size]byte][][]*Series
 }
 
-// of are the series of each table in a passage, for reading alone.
+// of returns the series of each table in a passage. Callers must not change them. With a nil t they are read
+// without a cache.
 func (t *Tables) of(p *kernel.Passage) [][]*Series {
 	if t == nil {
 		return ofPassage(p)

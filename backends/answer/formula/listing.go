@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// yearsIn are the years of the table that a question is about.
+// yearsIn returns the years of the table that a question is about, or nil if there is no best one.
 func (w Want) yearsIn(f *finder) *Value {
 	byTable := make(map[int][]*Series)
 	var order []int
@@ -48,7 +48,7 @@ func (w Want) yearsIn(f *finder) *Value {
 		if len(years) == 0 {
 			continue
 		}
-		score := 0.5 // of a question that names nothing
+		score := 0.5 // the score for a question that names nothing
 		if len(stems) > 0 {
 			got := 0.0
 			for _, t := range stems {
@@ -60,7 +60,7 @@ func (w Want) yearsIn(f *finder) *Value {
 		}
 		slices.Sort(years)
 		if score == bestScore && !slices.Equal(years, bestYears) {
-			best = nil // one of two
+			best = nil // two tables match equally well
 		}
 		if score > bestScore {
 			best, bestScore, bestYears = list, score, years
@@ -80,7 +80,7 @@ func (w Want) yearsIn(f *finder) *Value {
 	return v
 }
 
-// itemsIn are the rows under a name.
+// itemsIn returns the names of the rows under a heading, or nil if there are fewer than two.
 func (w Want) itemsIn(f *finder) *Value {
 	stems := terms.Of(w.Subjects[0])
 	if len(stems) == 0 {
@@ -105,7 +105,7 @@ func (w Want) itemsIn(f *finder) *Value {
 	return &Value{Op: Items, Label: "items under " + first.Group, Words: names, Inputs: inputs(first, first.Points[:1]), Confidence: 0.8}
 }
 
-// covers reports whether words have all stems, and little else.
+// covers reports whether words contain all stems and at most one more.
 func covers(words set, stems []terms.Term) bool {
 	for _, t := range stems {
 		if !words.has(t) {

@@ -13,36 +13,36 @@ import (
 
 var unitWords = regexp.MustCompile(`(?i)\((?:in )?(?:thousands|millions|billions)\)|\b(?:in )?(?:thousands|millions|billions)\b|[$€£¥%]\s?(?:m|mn|bn|['’]?000s?)?\b|[$€£¥%]|\bas reported\b|\(?unaudited\)?|\brestated\b|\bnotes?\b`)
 
-// soft are words whose lack in a question says little: they do not tell rows apart
-// unless rows differ in nothing else.
+// soft holds words whose absence in a question says little: they distinguish rows only if the rows differ in
+// nothing else.
 var soft = setOf(`total net amount expense expenses cost costs value balance year end reported consolidated other income loss gain basis
 	recognised recognized gross common ordinary share shares used provided number item level and the due company group december january june september march less add`)
 
-// turning are words that make a row another thing than what it would be without them, wherever the question does not
-// say them.
+// turning holds words that change the meaning of a row, so that a question that means the row has to use
+// them.
 var turning = setOf(`impairment impaired recognition amortization amortisation accumulated deferred proceeds purchases repayments issuance disposal
 	disposals acquired unrecognized unrecognised undistributed reversal reversals adjustment adjustments reconciliation`)
 
-// computing are words of what is made of several figures, unless a row is named so.
+// computing holds words for what is computed from several figures, unless a row has such a name.
 var computing = setOf(`average mean growth difference ratio proportion`)
 
-// scored is how well a series fits a subject: less is worse.
+// scored is a series with its score; a greater one is better.
 type scored struct {
 	*Series
 	score float64
 }
 
-// Least scores. A series below sure is not answered from.
+// Score limits. A series with a score below sure is not used.
 const (
 	sure   = 0.70
 	margin = 0.045
-	// veryName is what a row has before others of the same metric that is named as the question names it.
+	// veryName is the bonus of a row that has exactly the name in the question, over others of the same metric.
 	veryName = 0.05
-	// otherMetric is taken off a row that has the name of another metric than the subject.
+	// otherMetric is subtracted for a row that has the name of another metric than the subject.
 	otherMetric = 0.2
 )
 
-// fit tells how well a series is what the terms of a subject name, from 0 to 1.
+// fit returns how well a series matches the terms of a subject, from 0 to 1.
 func fit(stems []terms.Term, metric string, s *Series) float64 {
 	if len(stems) == 0 {
 		return 0
@@ -87,7 +87,7 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 			}
 		}
 	}
-	if weak > 0 && 2*weak >= hard && hard < 4 { // what tells it from others is not there
+	if weak > 0 && 2*weak >= hard && hard < 4 { // too many distinguishing words are missing
 		return 0
 	}
 	for t := range s.name {
@@ -128,12 +128,12 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 		return 0
 	}
 	score := cover * (1 - 0.5*extra/(name+0.7))
-	if metric != "" && !same { // of another name that is known: gross profit, where profit is asked for
+	if metric != "" && !same { // the name of another metric: gross profit, where profit is asked for
 		if m, ok := metrics.Label(s.Name); ok && m.Key != metric {
 			score -= otherMetric
 		}
 	}
-	if inName == len(stems) && inName == len(s.name) { // its very name
+	if inName == len(stems) && inName == len(s.name) { // exactly this name
 		score += veryName
 	}
 	for t := range s.group {
@@ -145,7 +145,7 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	return score
 }
 
-// near reports whether a long term is one slip away from one of a set.
+// near reports whether a long term is one slip of the pen away from one in a set.
 func near(t terms.Term, words set) bool {
 	if len(t) < 5 {
 		return false
@@ -158,8 +158,8 @@ func near(t terms.Term, words set) bool {
 	return false
 }
 
-// find is the series that a subject names and that has all periods; false: there is
-// none, or several that say different things.
+// find returns the series that a subject names and that has all periods. It returns false if there is none,
+// or if several match that say different things.
 func find(all []*Series, subject string, periods []kernel.Period) (*Series, float64, bool) {
 	stems := terms.Of(subject)
 	metric := ""
@@ -201,7 +201,7 @@ func find(all []*Series, subject string, periods []kernel.Period) (*Series, floa
 	return first.Series, first.score, true
 }
 
-// alike reports whether two series say the same of the periods.
+// alike reports whether two series have the same values in the periods.
 func alike(a, b *Series, periods []kernel.Period) bool {
 	pa, pb := a.Points, b.Points
 	if len(periods) > 0 {
@@ -219,8 +219,7 @@ func alike(a, b *Series, periods []kernel.Period) bool {
 	return true
 }
 
-// at are the points of the periods, in their order; false: one is missing, or not told
-// from another.
+// at returns the points of the periods in their order. It returns false if one is missing or ambiguous.
 func (s *Series) at(periods []kernel.Period) ([]Point, bool) {
 	points := make([]Point, 0, len(periods))
 	for _, p := range periods {
@@ -244,7 +243,7 @@ func (s *Series) at(periods []kernel.Period) ([]Point, bool) {
 	return points, true
 }
 
-// fits reports whether a period that a question names is one that a table has.
+// fits reports whether a period that a question names matches one of a table.
 func fits(asked, has kernel.Period) bool {
 	quarter, half := asked.Part()
 	hasQuarter, hasHalf := has.Part()
@@ -266,7 +265,7 @@ func fits(asked, has kernel.Period) bool {
 	return asked.Year == has.AnyYear()
 }
 
-// ordered sorts points by time, the earliest first.
+// ordered returns the points sorted by time, the earliest first.
 func ordered(points []Point) []Point {
 	sorted := slices.Clone(points)
 	slices.SortStableFunc(sorted, func(a, b Point) int {

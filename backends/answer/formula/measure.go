@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// measure is a ratio of finance that is computed of metrics.
+// measure is a financial ratio that is computed from metrics.
 type measure struct {
 	key, name string
 	wording   *regexp.Regexp
 	unit      kernel.Unit
-	factor    float64 // 365 for days; 1 otherwise, per cent have theirs by the unit
-	// over and under are sums of metrics; a key with "-" in front is taken off, and one
-	// with "~" is the average of the period and the one before.
+	factor    float64 // 365 for days, otherwise 1; percentages are scaled by their unit
+	// over and under are the metrics whose sums are the numerator and the denominator. A key with "-" in front
+	// is subtracted; one with "~" is averaged over the period and the one before.
 	over, under []string
 	formula     string
 }
@@ -25,7 +25,7 @@ func measureOf(key, name, wording string, unit kernel.Unit, factor float64, over
 	return &measure{key, name, regexp.MustCompile(`(?i)\b(?:` + wording + `)\b`), unit, factor, strings.Fields(over), strings.Fields(under), formula}
 }
 
-// measures are the named ratios; where two are said by one text, the first is meant.
+// measures are the named ratios. If a text matches several, the first one is meant.
 var measures = []*measure{
 	measureOf("ev_to_ebitda", "EV/EBITDA", `ev\s?/\s?ebitda|ev to ebitda|enterprise value to ebitda`, kernel.Times, 1, "market_cap total_debt -cash", "ebitda", "(market value + debt - cash) / EBITDA"),
 	measureOf("roic", "return on invested capital", `roic|returns? on invested capital`, kernel.Percent, 1, "operating_income -income_tax", "~total_debt ~equity -~cash", "(operating income - income tax) / average (debt + equity - cash)"),
@@ -58,7 +58,7 @@ var measures = []*measure{
 	measureOf("effective_tax_rate", "effective tax rate", `effective (?:income )?tax rate`, kernel.Percent, 1, "income_tax", "pretax_income", "income tax / income before income taxes"),
 }
 
-// measureIn is the measure that a question asks for; nil: it asks for none.
+// measureIn returns the measure that a question asks for, or nil.
 func measureIn(body string) *measure {
 	for _, m := range measures {
 		if m.wording.MatchString(body) {
@@ -68,7 +68,7 @@ func measureIn(body string) *measure {
 	return nil
 }
 
-// Names are the metrics that a ratio of finance is made of, as sentences write them.
+// Names returns the names of the metrics that the ratio of w is computed from.
 func (w Want) Names() []string {
 	if w.Measure == nil {
 		return nil

@@ -11,12 +11,12 @@ const (
 )
 
 var (
-	// how much revenue did [it] make in 2019: 1 what, 2 who, 3 verb, 4 the rest
+	// "how much revenue did it make in 2019": group 1 is what, 2 who, 3 the verb, 5 the rest
 	didHave = regexp.MustCompile(`(?i)^(?:how much|how many|what|which|how (?:high|large|big) an?)\s+(?:an?\s+|the\s+)?([\w&'’/ ,-]{2,80}?)\s+(?:did|does|do|has|had)\s+((?:[\w&'’ -]{1,60}?\s+)?)(` + had + `|` + spent + `)\b(?:\s+(?:on|in)\s+(hand))?\s*(.*)$`)
-	// how much did [it] spend on research in 2019; what did [it] report as revenue
+	// "how much did it spend on research in 2019", "what did it report as revenue"
 	didSpend  = regexp.MustCompile(`(?i)^how much(?: money| cash)? (?:did|does|do|has|had)\s+(?:it |they )?(` + spent + `)\s+(?:on|in|for|as|out in|out as)\s+(.+)$`)
 	didReport = regexp.MustCompile(`(?i)^(?:what|how much) (?:did|does|do|has|had)\s+(?:it |they )?(?:` + had + `)\s+(?:as|for|in|of)\s+(.+)$`)
-	// how much did [it] make in 2019: of nothing else, its profit
+	// "how much did it make in 2019": without an object, its profit
 	didMake  = regexp.MustCompile(`(?i)^(?:how much(?: money)? (?:did|does|do|has|had)\s+(?:it |they )?(?:make|made|earn|earned)|what (?:did|does|has|had)\s+(?:it |they )?(?:earn|earned))\b\s*(.*)$`)
 	didBring = regexp.MustCompile(`(?i)^how much(?: money)? (?:did|does|do|has|had)\s+(?:it |they )?(?:bring|brought|take|took|turn|turned)\s+(?:in|over)\b\s*(.*)$`)
 	howGreat = regexp.MustCompile(`(?i)^how (?:high|large|big|great) (?:was|were|is|are)\s+`)
@@ -24,16 +24,15 @@ var (
 	politely = regexp.MustCompile(`(?i)^(?:(?:please|pls|plz|kindly|can you|could you|would you|tell me|show me|give me|let me know|i want to know|i would like to know|i need|do you know|say|hi|hello|hey|thanks)\b[\s,:]*)+`)
 )
 
-// Plainly is a question as it is asked without a verb of having: "how much revenue did it
-// make in 2019" is "what was the revenue in 2019".
+// Plainly rephrases a question with a verb of having: "how much revenue did it make in 2019" becomes "what
+// was the revenue in 2019".
 func Plainly(body string) string {
 	said, _ := plainly(body)
 	return said
 }
 
-// plainly says what a question asks for with a verb as one that asks what it was: "how
-// much revenue did it make in 2019" is "what was the revenue in 2019". paid tells that
-// the verb was one of spending.
+// plainly rephrases a question that uses a verb as one for what something was. paid reports that the verb was
+// one of spending.
 func plainly(body string) (said string, paid bool) {
 	body = strings.TrimSpace(politely.ReplaceAllString(body, ""))
 	if m := didSpend.FindStringSubmatch(body); m != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// measureIn computes a ratio of finance.
+// measureIn computes a financial ratio. It returns nil if there is not exactly one period or if an input is
+// missing.
 func (w Want) measureIn(f *finder) *Value {
 	if len(w.Periods) != 1 {
 		return nil
@@ -54,7 +55,8 @@ func wrap(s string) string {
 	return s
 }
 
-// total is the sum of metrics of a period, and how it is written.
+// total returns the sum of metrics in a period and its formula, and adds the inputs to v. ok is false if one
+// is missing or if they cannot be added.
 func (f *finder) total(keys []string, period kernel.Period, v *Value) (sum kernel.Figure, written string, ok bool) {
 	for i, key := range keys {
 		minus := strings.Contains(key, "-")
@@ -100,7 +102,7 @@ func (f *finder) total(keys []string, period kernel.Period, v *Value) (sum kerne
 	return sum, written, true
 }
 
-// sign is -1 for a result that is a loss; costs and payments count without their sign.
+// sign returns -1 for a negative value, except that costs and payments always count as positive.
 func sign(key string, value float64) float64 {
 	switch key {
 	case "interest_expense", "capex", "dividends_paid", "cost_of_revenue":
@@ -112,7 +114,7 @@ func sign(key string, value float64) float64 {
 	return 1
 }
 
-// metric finds a metric in a period, and with average in the one before, if it is there.
+// metric finds a metric in a period and, with average, also in the period before if it is there.
 func (f *finder) metric(key string, period kernel.Period, average bool) (points []Point, name string, ok bool) {
 	look := func(p kernel.Period) (Point, string, bool) {
 		if s := f.facts[key]; s != nil {

@@ -11,30 +11,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// Point is a figure of a period, with the passage that has it.
+// Point is the figure of a period, with the passage that contains it.
 type Point struct {
 	kernel.Figure
 	Period kernel.Period
-	// Head is how its table names the period: "2019", "Q3", "June 30".
+	// Head is the name that the table gives the period: "2019", "Q3", "June 30".
 	Head    string
-	Passage int // its place among the passages that were given
+	Passage int // the index of the passage
 }
 
-// Series is what a table, or facts, tell of one thing over time.
+// Series holds the figures of one thing over time, from a table or from facts.
 type Series struct {
-	// Name is how it is named, "Automotive"; Group, what it stands under.
+	// Name is its name, "Automotive", and Group the heading it stands under.
 	Name, Group string
 	Points      []Point
-	table       int // which table it is of; -1: it is of facts
+	table       int // the number of its table; -1 for facts
 	key         string
 	name, group set // terms
-	header      set // of the column, but for its period
-	caption     set // what stands over its table, and its section
-	around      set // of the text around it
+	header      set // the terms of the column header, without the period
+	caption     set // the terms of the table's caption and section
+	around      set // the terms of the text around the table
 	total       bool
 }
 
-// set is terms without their order.
+// set is an unordered set of terms.
 type set map[terms.Term]bool
 
 func setOf(texts ...string) set {
@@ -49,13 +49,13 @@ func setOf(texts ...string) set {
 
 func (s set) has(t terms.Term) bool { return s[t] }
 
-// mostSeries bounds what is compared with a question.
+// mostSeries bounds the series that are compared with a question.
 const mostSeries = 8000
 
-// mostTables bounds those of one passage that are read.
+// mostTables bounds the tables that are read from one passage.
 const mostTables = 8
 
-// read makes the series of the tables of passages.
+// read returns the series of the tables in the passages.
 func read(passages []kernel.Passage, known *Tables) []*Series {
 	var all []*Series
 	n := 0
@@ -82,8 +82,8 @@ func read(passages []kernel.Passage, known *Tables) []*Series {
 	return all
 }
 
-// inReport is a period as the issuer counts it, where that of its report tells: of a third quarter
-// that ends in June so are the three months to June of each year.
+// inReport returns a period with the fiscal quarter and year that the issuer counts, if those of its report
+// tell: if a third quarter ends in June, so do all third quarters of the issuer.
 func inReport(p, report kernel.Period) kernel.Period {
 	if p.Months != 3 || p.Quarter != 0 || report.Quarter == 0 || report.Year == 0 || p.End == "" || report.End == "" || p.End.Time().Month() != report.End.Time().Month() {
 		return p
@@ -92,7 +92,7 @@ func inReport(p, report kernel.Period) kernel.Period {
 	return p
 }
 
-// ofPassage are the series of each table in a passage.
+// ofPassage returns the series of each table in a passage.
 func ofPassage(p *kernel.Passage) [][]*Series {
 	text := paragraph(p.Text)
 	beside := surroundings{p.Section, setOf(text), scaleIn(text)}
@@ -104,15 +104,15 @@ func ofPassage(p *kernel.Passage) [][]*Series {
 	return all
 }
 
-// surroundings are what a passage says around its tables.
+// surroundings hold what a passage says around its tables.
 type surroundings struct {
 	section string
 	around  set
 	scale   float64
 }
 
-// ofTable makes the series of a table: its rows over the periods of its columns, or its
-// columns over the periods of its rows, or single figures without a period.
+// ofTable returns the series of a table: its rows over the periods of its columns, or its columns over the
+// periods of its rows, or single figures without a period.
 func ofTable(t *tables.Table, beside surroundings) []*Series {
 	caption := setOf(t.Caption, t.Corner, beside.section)
 	heads := make([]string, len(t.Columns))
@@ -178,12 +178,12 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 	return all
 }
 
-// residual is a header without the periods and units in it.
+// residual returns a header without the periods and units in it.
 func residual(header string) string {
 	return strings.TrimSpace(unitWords.ReplaceAllString(without(header, metrics.Periods(header)), " "))
 }
 
-// paragraph is the text around a table, as far as it is short.
+// paragraph returns the text around the tables of a passage, about 3,000 bytes of it at most.
 func paragraph(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -194,10 +194,10 @@ func paragraph(text string) string {
 	return b.String()
 }
 
-// inText is how a text says the scale of the table in it.
+// inText matches how a text states the scale of the table in it.
 var inText = regexp.MustCompile(`(?i)\((?:[^()]{0,40}\b)?(thousands|millions|billions)\b[^()]{0,80}\)|\b(?:table|amounts?|figures|data|summari[sz]ed|as follows|presented|expressed|stated|shown)\b[^.|]{0,120}?\bin (?:[a-z.$€£]+ ){0,4}(thousands|millions|billions)\b|\bin (thousands|millions|billions)\b[^.|]{0,40}:|[$€£]\s?(m|bn)\)`)
 
-// scaleIn is the one scale that a text says of tables; 0: none, or several.
+// scaleIn returns the scale that a text states for its tables, or 0 if it states none or several.
 func scaleIn(text string) float64 {
 	scale := 0.0
 	for _, m := range inText.FindAllStringSubmatch(text, 8) {
@@ -210,7 +210,8 @@ func scaleIn(text string) float64 {
 	return scale
 }
 
-// scaled is a figure of a table in the scale that the text around it says.
+// scaled returns a figure of a table in the scale that the text around it states. Figures that have a scale
+// or need none are unchanged.
 func scaled(f kernel.Figure, scale float64) kernel.Figure {
 	if scale == 0 || f.Unit == kernel.Percent || f.Unit == kernel.PerShare || f.Unit == kernel.Times || f.Step > 1 {
 		return f
@@ -219,7 +220,7 @@ func scaled(f kernel.Figure, scale float64) kernel.Figure {
 	return f
 }
 
-// Figures are those of the tables of a passage, in the scale that formulas take them in.
+// Figures returns the figures in the tables of a passage, in the scale that formulas use.
 func Figures(p *kernel.Passage) []kernel.Figure {
 	var list []kernel.Figure
 	for _, s := range read([]kernel.Passage{*p}, nil) {

@@ -11,25 +11,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// Op is what a question wants done with figures.
+// Op is the operation that a question asks for.
 type Op string
 
-// The operations.
+// Operations.
 const (
 	LookUp     Op = "look-up"
-	Difference Op = "difference" // the later less the earlier, or the first less the second
+	Difference Op = "difference" // the later period minus the earlier one, or the first subject minus the second
 	Change     Op = "change"     // in per cent
 	Average    Op = "average"
 	Sum        Op = "sum"
-	Ratio      Op = "ratio"   // the first over the second
+	Ratio      Op = "ratio"   // the first subject over the second
 	Share      Op = "share"   // the same in per cent
-	CAGR       Op = "cagr"    // compound annual growth in per cent
-	Count      Op = "count"   // of periods, or of rows, beyond a threshold
-	Where      Op = "where"   // the periods in which it is beyond a threshold
+	CAGR       Op = "cagr"    // compound annual growth rate in per cent
+	Count      Op = "count"   // the number of periods or rows above or below a threshold
+	Where      Op = "where"   // the periods in which it is above or below a threshold
 	Highest    Op = "highest" // the period with the highest figure
 	Lowest     Op = "lowest"
-	Years      Op = "years" // that a table has
-	Items      Op = "items" // that stand under a name
+	Years      Op = "years" // the years that a table has
+	Items      Op = "items" // the rows under a heading
 	Measure    Op = "measure"
 	Text       Op = "text" // no figure: a reason, a definition, an event
 )
@@ -37,28 +37,28 @@ const (
 // Want is what a question asks of tables and facts.
 type Want struct {
 	Op Op
-	// Subjects are how the question names what it asks for; two for a ratio, or for a
-	// difference of two things.
+	// Subjects are the words in which the question names what it asks for: two for a ratio or for the difference
+	// of two things.
 	Subjects []string
-	// Periods are those named, in their order; Range tells that what lies between two of
-	// them is meant too.
+	// Periods are the periods in the order in which the question names them. Range reports that the periods
+	// between two of them are included.
 	Periods []kernel.Period
 	Range   bool
-	// Above and Threshold are of Count and Where.
+	// Above and Threshold are for Count and Where.
 	Above     bool
 	Threshold kernel.Figure
-	// Paid tells that what is asked for was spent: its amount is meant, without the sign
-	// that a statement of cash flows gives it.
+	// Paid reports that spending is asked for: its amount is meant, without the sign that a cash flow statement
+	// gives it.
 	Paid bool
-	// Quarters tells that quarters are counted or compared, not years.
+	// Quarters reports that quarters are counted or compared, not years.
 	Quarters bool
-	// Loose tells that a sum is meant only where no row is a total itself.
+	// Loose reports that a sum is meant only if no row is a total itself.
 	Loose bool
-	// Measure names a ratio of finance, of Op Measure.
+	// Measure is the financial ratio for the Op Measure.
 	Measure *measure
 }
 
-// mostBody bounds a question.
+// mostBody bounds the length of a question in bytes.
 const mostBody = 2000
 
 const (
@@ -69,12 +69,12 @@ const (
 
 var (
 	percentWord = regexp.MustCompile(`(?i)%|\bper\s?cent`)
-	// textual are questions whose answer is no figure of a table.
+	// textual matches questions whose answer is no figure of a table.
 	textual  = regexp.MustCompile(`(?i)^\W*(?:why|how (?:will|would|does|do|did|is|are|was|were|can|could|should|has|have)\b|when\b|where\b|who\b|was there\b|is there\b|does\b|do\b|did\b|is the\b|are the\b|what (?:does|do|did) |what (?:happen|cause|drove|led|triggered|factors?|method|basis|plan|purpose|kind|approach)|how many percent)|\b(?:reasons?|causes?d?|factors?|drivers?|drove|driven|due to|attribut(?:ed|able)|because|purpose|explain|describe|definition|define[ds]?|mean(?:t|ing)?|compris(?:e|es|ed|ing)|consist(?:s|ed|ing)?|result(?:s|ed|ing)? (?:from|in)|relat(?:e|es|ed|ing) to|represented by|recogni[sz]ed as|included in|excluded|recorded (?:as|under)|used (?:to|for)|based on what|approach|happen(?:s|ed)?|plan for|impact of|plans? to)\s*(?:$|\b)`)
 	negative = regexp.MustCompile(`(?i)^(?:in|for|during)?\s*(?:which|what) (?:fiscal |financial )?(?:years?|fy|periods?)\s*(?:was|were|is|are|had|did)?\s*(?:the\s+)?(.*?)\s+(negative|positive)$`)
 	cagr     = regexp.MustCompile(`(?i)\b(?:cagr|compound(?:ed)? annual(?:i[sz]ed)? growth(?: rate)?)\b(?:\s+(?:of|in|for))?`)
 
-	// What each is about is the group, or what is left over.
+	// The subject of each of these is the group, or the rest of the text.
 	changeOf = regexp.MustCompile(`(?i)(?:\b` + percent + `\s*(?:of\s+)?` + changing + `|%\s*` + changing + `|\b(?:growth|year[- ]over[- ]year|yoy|annual) (?:rate|growth|change)|\bby (?:how much|how many|what|which) (?:percent(?:age)?|per cent|%)|\bhow much\b.{0,80}\bin (?:percent|per cent|%)|\bhow fast\b|` +
 		changing + `\s*(?:,?\s*in|\(in)\s+(?:percent(?:age)?|per cent|%)(?:\s?terms)?\)?\s*$|\bgrowth\b)`)
 	differenceOf = regexp.MustCompile(`(?i)\b(?:what (?:is|was|were|are)|what's|calculate|compute|find|determine|how much (?:is|was|of an?)|how (?:big|large) (?:is|was))\s+(?:the\s+)?(?:total\s+|net\s+|overall\s+|absolute\s+|nominal\s+|year[- ]on[- ]year\s+|company['’]s\s+)*` + changing + `\b\s*\(?(?:s|decrease|loss)?\)?(?:\s+(?:in|of|for|between|to|from)\b)?`)
@@ -96,8 +96,7 @@ var (
 	itemsOf      = regexp.MustCompile(`(?i)^(?:what|which|name|list)(?: are| were| is)?(?: all)?(?: the)?(?: different| various| main| major| respective)?\s+(?:components?|items?|types?|categories|kinds|segments|line items|elements|sub-?items)\s+(?:of|under|in|within|included in|included under|listed under|that make up)\s+(?:the\s+)?(.+)$`)
 )
 
-// Parse reads what a question wants. body is the question without the names of its
-// issuers.
+// Parse reads what a question wants. body is the question without the names of its issuers.
 func Parse(body string) Want {
 	if len(body) > mostBody {
 		body = body[:mostBody]
@@ -178,7 +177,7 @@ func Parse(body string) Want {
 		} else {
 			w.Subjects = subject(rest)
 		}
-		if averages > 0 && len(w.Periods) > 0 { // of averages that are to be made first
+		if averages > 0 && len(w.Periods) > 0 { // the averages have to be computed first
 			w.Op = ""
 		}
 		return w
@@ -209,7 +208,7 @@ func Parse(body string) Want {
 	if averageOf.MatchString(bare) {
 		w.Op, w.Subjects = Average, subject(cut(averageOf))
 		if len(w.Periods) == 1 {
-			w.Op, w.Subjects = LookUp, subject(bare) // a row may be one of averages
+			w.Op, w.Subjects = LookUp, subject(bare) // a row may hold averages
 		}
 		return w
 	}
@@ -225,13 +224,13 @@ func Parse(body string) Want {
 	return w.lookUp(bare)
 }
 
-// lookUp is what a question wants that asks for no more than a figure.
+// lookUp returns w as a question for a single figure.
 func (w Want) lookUp(bare string) Want {
 	w.Op, w.Subjects = LookUp, []string{Subject(bare)}
 	return w
 }
 
-// count is what a question of how many beyond a threshold wants.
+// count reads a question for how many periods are above or below a threshold.
 func (w Want) count(body, what string, at []int) Want {
 	if !w.limit(body) {
 		return w
@@ -243,7 +242,7 @@ func (w Want) count(body, what string, at []int) Want {
 	case strings.Contains(lower, "quarter"):
 		w.Quarters = true
 	default:
-		w.Op, w.Subjects = "", nil // of rows: Parse does not know them apart
+		w.Op, w.Subjects = "", nil // a count of rows, which Parse cannot tell apart
 		return w
 	}
 	m := countOf.FindStringIndex(body)
@@ -256,7 +255,7 @@ func (w Want) count(body, what string, at []int) Want {
 	return w
 }
 
-// limit reads the threshold behind its words; false: there is none.
+// limit reads the threshold after the words that announce it. It returns false if there is none.
 func (w *Want) limit(body string) bool {
 	at := threshold.FindStringIndex(body)
 	if at == nil {
@@ -273,7 +272,7 @@ func (w *Want) limit(body string) bool {
 	return true
 }
 
-// spans reports whether two periods are the ends of a time.
+// spans reports whether the first and the last period that a text names are the ends of a range.
 func spans(body string, mentions []metrics.Mention) bool {
 	if len(mentions) < 2 {
 		return false
@@ -285,7 +284,7 @@ func spans(body string, mentions []metrics.Mention) bool {
 		strings.HasPrefix(middle, "to ") || middle == "till" || middle == "until"
 }
 
-// between divides "A and B".
+// between splits "A and B".
 func between(s string) (a, b string, ok bool) {
 	s = strings.TrimSpace(s)
 	a, b, ok = strings.Cut(s, " and ")
@@ -295,10 +294,10 @@ func between(s string) (a, b string, ok bool) {
 	return a, b, true
 }
 
-// prepositions lead to a period, and go with it.
+// prepositions matches the words that lead to a period, which are removed with it.
 var prepositions = regexp.MustCompile(`(?i)(?:\b(?:in|for|as of|as at|at|from|to|between|during|through|over|by|since|until|of|and|or|vs\.?|versus|compared (?:to|with)|the|both|year|years|fiscal|financial|ended|ending|end|respectively|on|across|than|fy|,|&|to the|3|three|period|quarters?)\s*|[,&(]\s*)+$`)
 
-// without takes the periods out, and what led to them.
+// without removes the periods from a text, together with the words that lead to them.
 func without(body string, mentions []metrics.Mention) string {
 	var b strings.Builder
 	at := 0
@@ -323,8 +322,8 @@ var (
 	dangling = regexp.MustCompile(`(?i)^(?:\s*(?:in|for|of|and|to|by|between|from|at|on|has|have|had|is|was|were|are|with|did|does)\b)+|(?:\b(?:in|for|of|and|to|by|between|from|at|on|has|have|had|is|was|were|are|with|did|be|over|or|during|within|grow|grew|grown|change|changed|rise|rose|increased?|decreased?|declined?|fall|fell)\s*[,;]*\s*)+$`)
 )
 
-// Subject is what is left of a question when its asking, its periods and its filler are
-// taken out: "net sales from Malaysia".
+// Subject returns what is left of a question without its words of asking, its periods and its filler: "net
+// sales from Malaysia".
 func Subject(s string) string {
 	s = asking.ReplaceAllString(strings.TrimSpace(s), "")
 	s = fillers.ReplaceAllString(s, " ")

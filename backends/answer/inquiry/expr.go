@@ -9,23 +9,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// expr is a calculation over metrics: a number, a metric, or an operation on others.
+// expr is a calculation over metrics: a number, a metric, or an operation on other expressions.
 type expr struct {
-	op    byte // '#' a number, 'm' a metric, 'a' an average of a day and a year before, 'd' what it grew by; + - * /
+	op    byte // '#' a number, 'm' a metric, 'a' the average of a metric over two days, 'd' its change between them; or + - * /
 	value float64
 	key   string
-	// may tells that a metric counts as nothing where its statement does not have it.
+	// may reports that a metric is 0 if its statement does not contain it.
 	may bool
-	// at are the periods that a question names for this one; none: that of the whole.
+	// at are the periods that the question names for this metric. If it is empty, those of the whole expression
+	// count.
 	at   []Period
 	args []*expr
 }
 
-// parser reads an expression.
+// parser parses an expression by recursive descent.
 type parser struct {
 	tokens []string
 	at     int
-	// leaf makes an operand of the words between operators; nil: they name none.
+	// leaf makes an operand of the words between operators, or nil if they name none.
 	leaf  func(words string) *expr
 	depth int
 }
@@ -35,7 +36,7 @@ const (
 	mostDepth  = 20
 )
 
-// parse reads all of a text; nil: it is no expression.
+// parse parses all tokens. It returns nil if they are not an expression.
 func parse(tokens []string, leaf func(string) *expr) *expr {
 	if len(tokens) == 0 || len(tokens) > mostTokens {
 		return nil
@@ -58,7 +59,7 @@ func (p *parser) next() string {
 func (p *parser) sum() *expr     { return p.chain("+-", p.product) }
 func (p *parser) product() *expr { return p.chain("*/", p.operand) }
 
-// chain reads operands between operators, from the left.
+// chain parses left-associative operators between operands.
 func (p *parser) chain(operators string, operand func() *expr) *expr {
 	left := operand()
 	for left != nil && p.next() != "" && strings.Contains(operators, p.next()) {
@@ -97,7 +98,7 @@ func (p *parser) operand() *expr {
 	return p.leaf(token)
 }
 
-// formula is that of a metric, as the vocabulary has it; nil: it has none.
+// formula returns the formula that the vocabulary has for a metric, or nil.
 func formula(key string) *expr {
 	if e, ok := formulas.Load(key); ok {
 		return e.(*expr) //nolint:forcetypeassert // nothing else is kept
@@ -108,10 +109,10 @@ func formula(key string) *expr {
 	return e
 }
 
-// formulas are those that were read, by their keys.
+// formulas caches the parsed formulas by metric.
 var formulas sync.Map
 
-// dataTokens divides a formula of the vocabulary; avg(x) and change(x) are one token each.
+// dataTokens splits a formula of the vocabulary. avg(x) and change(x) are one token each.
 func dataTokens(text string) []string {
 	var tokens []string
 	for i := 0; i < len(text); {
@@ -153,14 +154,15 @@ func dataLeaf(token string) *expr {
 	return e
 }
 
-// said reads a formula that a question writes in words: "365 * (average accounts payable between FY2016 and FY2017) /
-// (FY2017 COGS + change in inventory between FY2016 and FY2017)".
+// said parses a formula that a question writes in words: "365 * (average accounts payable between FY2016 and
+// FY2017) / (FY2017 COGS + change in inventory between FY2016 and FY2017)". It returns nil if the text is not
+// a formula.
 func said(text string) *expr { return parse(wordTokens(text), wordLeaf) }
 
 var inWords = strings.NewReplacer(" divided by ", " / ", " multiplied by ", " * ", " times ", " * ", " plus ", " + ", " minus ", " - ", " less ", " - ",
 	"×", "*", "÷", "/", "–", " - ", "−", " - ", " x ", " * ", "[", "(", "]", ")", "{", "(", "}", ")")
 
-// wordTokens divides at operators; a minus or a stroke within a word is none.
+// wordTokens splits a text at operators. A minus or a slash within a word is no operator.
 func wordTokens(text string) []string {
 	text = inWords.Replace(" " + text + " ")
 	var tokens []string
@@ -188,7 +190,7 @@ func wordTokens(text string) []string {
 	return tokens
 }
 
-// wordLeaf makes a metric of words, with the periods that they name.
+// wordLeaf makes a metric from words, with the periods that they name. It returns nil if they name no metric.
 func wordLeaf(words string) *expr {
 	text, periods := apartFromPeriods(words)
 	e := &expr{op: 'm', at: periods}
@@ -210,7 +212,7 @@ func wordLeaf(words string) *expr {
 	return e
 }
 
-// named is the metric that words are the name of, and nothing else but filler.
+// named returns the metric that a text names, if the text contains nothing else but filler.
 func named(text string) (key string, ok bool) {
 	if m, ok := metrics.Label(strings.TrimSpace(text)); ok {
 		return m.Key, true
@@ -222,7 +224,7 @@ func named(text string) (key string, ok bool) {
 	return found[0].Metric.Key, true
 }
 
-// keys are the metrics that a calculation needs, those of their formulas among them.
+// keys adds the metrics that a calculation needs to a set, including those of their formulas.
 func (e *expr) keys(into map[string]bool) {
 	if e == nil || len(into) > mostTokens {
 		return

@@ -2,7 +2,7 @@ package inquiry
 
 import "regexp"
 
-// phrase is a way of asking that names no measure, with the one that it means.
+// phrase is a way of asking that names no measure, with the words that name the measure it means.
 type phrase struct {
 	said  *regexp.Regexp
 	means string
@@ -12,7 +12,7 @@ func meaning(said, means string) phrase {
 	return phrase{regexp.MustCompile(`(?i)\b(?:` + said + `)\b`), means}
 }
 
-// phrases are ways of asking in everyday words.
+// phrases are everyday ways of asking.
 var phrases = []phrase{
 	meaning(`profitable|profit-making`, "net income positive"),
 	meaning(`loss-making|unprofitable`, "net income negative"),
@@ -30,7 +30,7 @@ var phrases = []phrase{
 	{regexp.MustCompile(`(?i)\bwhat (?:percentage|percent|share|portion|proportion|fraction)(?: of)? (?:its |their |the |total |all )*(.{2,60}?) (?:was|is|were|are|did|does|do|has|have|came from|comes from|made up|makes up|goes to|went to)\s+(?:made up of |spent on |in )?(.{2,60}?)([?.]|$| in | for | at | as of | during )`), "what is $2 as a percentage of $1$3"},
 }
 
-// inPlainWords is a question without such phrases.
+// inPlainWords replaces such phrases by the measures that they mean.
 func inPlainWords(text string) string {
 	for _, p := range phrases {
 		text = p.said.ReplaceAllString(text, p.means)

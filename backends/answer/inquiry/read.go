@@ -1,16 +1,18 @@
-// Package inquiry reads what an analyst asks of an issuer's figures, and computes it of the facts of its statements:
-// values, changes, averages over years, trends, verdicts with a criterion, and the extreme of several things. The
-// vocabulary has what is measured and by which formulas; a formula that the question states goes before it.
+// Package inquiry reads what an analyst asks about the figures of an issuer, and computes it from the facts
+// of the issuer's statements: values, changes, averages over years, trends, verdicts by a criterion, and the
+// extreme of several things. The vocabulary defines the measures and their formulas; a formula that the
+// question states takes precedence.
 //
 // Choices where the specification is silent:
-//   - A question is read whole or not at all: a word that is neither a measure, a period, an operation nor filler may
-//     make it one of something else, of which nothing is said here.
-//   - Sentences that say how to answer (source, role, unit, rounding) are taken off; what they say of unit and rounding
-//     is kept.
-//   - Consistent is a margin that moves by no more than the points that the question names, else by two, each year.
-//   - A question without a period is about the latest fiscal year, one about history about the last three.
-//   - Balances in a ratio are the average of two ends of years, or the end alone where there is no other; the
-//     calculation shows which.
+//   - A question is read as a whole or not at all: a word that is neither a measure, a period, an operation nor
+//     filler may mean that something else is asked, about which this package says nothing.
+//   - Sentences that say how to answer (source, role, unit, rounding) are removed; what they say about unit and
+//     rounding is kept.
+//   - A margin is consistent if it moves each year by no more than the points that the question names, or two.
+//   - A question without a period is about the latest fiscal year, one about history about the last three
+//     years.
+//   - A balance in a ratio is the average of the ends of two years, or the end of the year alone if there is no
+//     other; the calculation shows which.
 package inquiry
 
 import (
@@ -23,55 +25,55 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Op is what an inquiry wants done.
+// Op is the operation that an inquiry asks for.
 type Op string
 
-// The operations.
+// Operations.
 const (
 	Value      Op = "value"
 	Average    Op = "average"
 	Change     Op = "change"
 	Growth     Op = "growth" // a change in per cent
-	Annual     Op = "annual" // growth in per cent a year, compounded
+	Annual     Op = "annual" // compound annual growth in per cent
 	Sum        Op = "sum"
-	Moved      Op = "moved"      // whether it went up, or down
-	Sign       Op = "sign"       // whether it is positive, or negative
-	Beyond     Op = "beyond"     // whether it is above, or below a number
+	Moved      Op = "moved"      // whether it went up or down
+	Sign       Op = "sign"       // whether it is positive or negative
+	Beyond     Op = "beyond"     // whether it is above or below a number
 	Consistent Op = "consistent" // whether it moves little
 	Good       Op = "good"       // whether it meets its criterion
 	Paid       Op = "paid"       // whether there was any
-	Extreme    Op = "extreme"    // which of several is the greatest, or the least
-	Trend      Op = "trend"      // how it went over some periods
+	Extreme    Op = "extreme"    // which of several measures is the greatest or the least
+	Trend      Op = "trend"      // how it went over several periods
 	Always     Op = "always"     // whether it went one way in each of them
-	Peak       Op = "peak"       // in which of them it was the greatest, or the least
-	Exceeds    Op = "exceeds"    // whether it is more, or less, than another thing
+	Peak       Op = "peak"       // in which of them it was the greatest or the least
+	Exceeds    Op = "exceeds"    // whether it is more or less than another measure
 )
 
 // Inquiry is a question as it was read.
 type Inquiry struct {
 	Op Op
-	// what are the things that are measured: one, but for Extreme and Exceeds.
+	// what are the measures: one, except for Extreme and Exceeds.
 	what    []measure
 	Periods []Period
-	Range   bool // the years between two periods are meant too
-	Years   int  // how many years end with the last period; 0: not said
-	// direction is 1 for what goes up or is the most, -1 for the other way, 0 for either.
+	Range   bool // the years between two periods are included
+	Years   int  // how many years end with the last period; 0 if the question does not say
+	// direction is 1 for an increase or the greatest, -1 for a decrease or the least, and 0 for any.
 	direction int
-	either    bool // it is asked which way
+	either    bool // the question asks which direction
 	limit     float64
 	percent   bool
-	// doubted tells that the question wants to hear where the measure says nothing of such an issuer.
+	// doubted reports that the question asks to be told if the measure is meaningless for such an issuer.
 	doubted bool
 	// own are the formulas that the question states for metrics.
 	own      map[string]*expr
-	scale    float64 // that is asked for; 0: any
-	decimals int     // that are asked for; -1: any
+	scale    float64 // the scale that is asked for; 0 for any
+	decimals int     // the number of decimals that is asked for; -1 for any
 }
 
-// measure is a thing with how it is computed.
+// measure is something that is measured, with its formula.
 type measure struct {
 	name string
-	key  string // empty: a formula of the question
+	key  string // empty for a formula of the question
 	expr *expr
 	unit string
 }
@@ -120,7 +122,8 @@ var (
 	anyPaid   = regexp.MustCompile(`(?i)\b(?:pay|paid|pays|repurchase[ds]?|buy back|bought back|declare[ds]?|distribute[ds]?)\b`)
 )
 
-// Read reads a question without the names of its issuers; nil: it is not read whole.
+// Read reads a question without the names of its issuers. It returns nil if it cannot read the whole
+// question.
 func Read(body string) *Inquiry {
 	if len(body) > mostBody {
 		return nil
@@ -159,19 +162,19 @@ func Read(body string) *Inquiry {
 		return nil
 	}
 	if len(periods) == 2 && periods[0].compare(periods[1]) < 0 && thanPeriod.MatchString(core) {
-		q.direction = -q.direction // "higher in 2021 than in 2022" is whether it fell
+		q.direction = -q.direction // "higher in 2021 than in 2022" asks whether it fell
 	}
 	return q
 }
 
-// thanPeriod matches that a period is compared with the one before it in the text.
+// thanPeriod matches a comparison of a period with the one before it in the text.
 var thanPeriod = regexp.MustCompile(`(?i)\bthan (?:it |they |that |those )?(?:was |were |did |had been )?(?:in|at|for|during|as of)\b`)
 
-// mostBody bounds a question.
+// mostBody bounds the length of a question in bytes.
 const mostBody = 2000
 
-// divide takes the sentence that asks, from its first word of asking on, what leads to it, and the sentences that
-// define what is asked for.
+// divide returns the sentence that asks, from its first word of asking on, the words that lead to it, and the
+// sentences that define terms.
 func divide(body string) (core, lead string, definitions []string) {
 	var all []string
 	at := 0
@@ -186,7 +189,7 @@ func divide(body string) (core, lead string, definitions []string) {
 	if rest := strings.TrimSpace(body[at:]); rest != "" {
 		all = append(all, rest)
 	}
-	again := "" // what a second question asks of the same measure
+	again := "" // what a second question asks about the same measure
 	for _, s := range all {
 		s = strings.TrimRight(s, " .")
 		switch {
@@ -198,7 +201,7 @@ func divide(body string) (core, lead string, definitions []string) {
 			again = s
 		}
 	}
-	if again != "" && asksValue.MatchString(core) { // "what is the quick ratio of 2022? Is it healthy?" is whether it is
+	if again != "" && asksValue.MatchString(core) { // "what is the quick ratio of 2022? Is it healthy?" asks whether it is healthy
 		core = asksValue.ReplaceAllString(strings.TrimRight(core, "? "), "is the ") + " " + healthy.FindString(again) + "?"
 	}
 	if core == "" {
@@ -235,8 +238,8 @@ var (
 	behind   = regexp.MustCompile(`(?i)^\s*(?:year[- ]?end|data|period|close|fiscal year|results?)\b`)
 )
 
-// apartFromPeriods takes the periods out of a text. One of the zero Period is a time that is neither a fiscal year nor
-// a quarter.
+// apartFromPeriods removes the periods from a text. The zero Period stands for a time that is neither a
+// fiscal year nor a quarter.
 func apartFromPeriods(text string) (rest string, periods []Period) {
 	var b strings.Builder
 	at := 0
@@ -248,7 +251,7 @@ func apartFromPeriods(text string) (rest string, periods []Period) {
 		at = m.End
 		p := Period{m.Period.Year, m.Period.Quarter}
 		if end := m.Period.End.Time(); m.Period.End != "" && (end.Month() == time.December || m.Period.Months == 12 && end.Month() > time.June) {
-			p, m.Period.End = Period{Year: end.Year()}, "" // the end of most fiscal years
+			p, m.Period.End = Period{Year: end.Year()}, "" // most fiscal years end with the calendar year
 		}
 		if m.Period.End != "" || m.Period.Half != 0 || m.Period.Months != 0 && m.Period.Months != 12 && p.Quarter == 0 {
 			p = Period{}
@@ -262,9 +265,10 @@ func apartFromPeriods(text string) (rest string, periods []Period) {
 	return strings.Join(strings.Fields(ends.ReplaceAllString(b.String(), " ")), " "), periods
 }
 
-// understand reads what is asked; false: not all of it is known.
+// understand sets the operation and the measures from the text. It returns false if it does not understand
+// all of it.
 func (q *Inquiry) understand(text, lead string) bool {
-	// Several things, of which one is the most.
+	// Several measures, one of which is the most.
 	if threeWays.MatchString(lead + text) {
 		most, least := mostWord.MatchString(text), leastWord.MatchString(text)
 		if most == least && !strings.Contains(strings.ToLower(text), "lost the least") || !strings.Contains(strings.ToLower(text), "cash") {
@@ -378,7 +382,8 @@ func (q *Inquiry) understand(text, lead string) bool {
 	return filling(rest)
 }
 
-// exceeds reads whether one thing is more, or less, than another one; false: that is not what is asked.
+// exceeds reads a question for whether one measure is more or less than another one. It returns false if the
+// question is a different one.
 func (q *Inquiry) exceeds(text string) bool {
 	at := exceeding.FindStringIndex(text)
 	if at == nil || !yesNo.MatchString(text) {
@@ -402,7 +407,7 @@ func (q *Inquiry) exceeds(text string) bool {
 
 var fluctuating = regexp.MustCompile(`(?i)\(?(?:not )?fluctuat\w*[^()?]*\)?|\(?(?:within|by|of)? ?(?:no more than |roughly |about )*\d+(?:\.\d+)?\s?%[^()?]*\)?`)
 
-// things finds what is measured, and gives the rest of the text.
+// things finds the measures in a text and returns the rest of the text.
 func (q *Inquiry) things(text string) (rest string, ok bool) {
 	if m := shareOf.FindStringSubmatch(text); m != nil {
 		return q.ratio(m[1], m[2], "%")
@@ -428,7 +433,7 @@ func (q *Inquiry) things(text string) (rest string, ok bool) {
 	key := found[0].Metric.Key
 	rest, at := "", 0
 	for _, m := range found {
-		if m.Metric.Key != key { // a longer name is written out in brackets: "quick ratio (acid test)"
+		if m.Metric.Key != key { // a longer name is spelled out in brackets: "quick ratio (acid test)"
 			return "", false
 		}
 		rest += text[at:m.Start] + " "
@@ -462,7 +467,7 @@ func measureOf(key string) measure {
 	return measure{name: m.Name, key: key, expr: &expr{op: 'm', key: key}, unit: string(metrics.UnitOf(key))}
 }
 
-// define takes the formulas that a question states; false: one is not read.
+// define takes the formulas that a question states. It returns false if one of them cannot be read.
 func (q *Inquiry) define(definitions []string) bool {
 	q.own = make(map[string]*expr)
 	for _, s := range definitions {
@@ -476,7 +481,7 @@ func (q *Inquiry) define(definitions []string) bool {
 		switch {
 		case own != nil && ok && (own.op != 'm' || stated):
 			q.own[key] = own
-		case own != nil && stated: // of what the question asks for, under a name of its own
+		case own != nil && stated: // a formula for what the question asks for, under a name of its own
 			q.own[""] = own
 		case stated:
 			return false
@@ -487,7 +492,7 @@ func (q *Inquiry) define(definitions []string) bool {
 	return true
 }
 
-// ofFormula reports whether a text names parts of the formula of a metric, and no other metric.
+// ofFormula reports whether every metric that a text names is a part of the formula of key.
 func ofFormula(key, text string) bool {
 	known := make(map[string]bool)
 	(&expr{op: 'm', key: key}).keys(known)
@@ -499,7 +504,7 @@ func ofFormula(key, text string) bool {
 	return true
 }
 
-// filler are the words of questions that tell nothing of what is asked for.
+// filler holds the words of questions that say nothing about what is asked for.
 var filler = func() map[string]bool {
 	m := make(map[string]bool)
 	for w := range strings.FieldsSeq(`what what's is was are were be been being the a an of for in at on to by from as its their it and or with how much many which did does do has have had
@@ -514,7 +519,7 @@ var filler = func() map[string]bool {
 	return m
 }()
 
-// filling reports whether a text has words of no meaning alone.
+// filling reports whether a text consists of filler alone.
 func filling(text string) bool {
 	for w := range strings.FieldsSeq(strings.ToLower(text)) {
 		w = strings.Trim(w, ".,;:?!()'\"’“”-–")
@@ -525,7 +530,7 @@ func filling(text string) bool {
 	return true
 }
 
-// Metrics are the keys of the metrics that are needed.
+// Metrics returns the keys of the metrics that the inquiry needs, sorted.
 func (q *Inquiry) Metrics() []string {
 	keys := make(map[string]bool)
 	for _, own := range q.own {
@@ -537,7 +542,7 @@ func (q *Inquiry) Metrics() []string {
 			keys["dividends_per_share"] = true
 		}
 	}
-	for _, key := range []string{"pretax_income", "net_income"} { // which tell the sign of taxes
+	for _, key := range []string{"pretax_income", "net_income"} { // they determine the sign of taxes
 		if keys["income_tax"] {
 			keys[key] = true
 		}

@@ -11,14 +11,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// mark is what a measure is compared with, to tell whether it is good: ">= 1", or "roa < 5" of another measure.
+// mark is a condition by which a measure is judged to be good, such as ">= 1", or "roa < 5" for another
+// measure.
 type mark struct {
 	key   string
 	op    string
 	limit float64
 }
 
-// marksOf are those of a measure, as the vocabulary has them with ";" between. One that holds is enough.
+// marksOf returns the marks of a measure, which the vocabulary separates by ";". One that holds is enough.
 func marksOf(key string) (all []mark) {
 	for one := range strings.SplitSeq(metrics.Good(key), ";") {
 		words := strings.Fields(one)
@@ -47,7 +48,8 @@ func (m mark) holds(value float64) bool {
 	return value < m.limit
 }
 
-// good tells whether a measure is as it should be, by its marks. Those of which a figure is missing are left out.
+// good answers whether a measure is good by its marks. Marks for which a figure is missing are skipped. It
+// returns nil if none is left.
 func (q *Inquiry) good(b *Book, m *measure, f figure, p Period) *Answer {
 	a := &Answer{Verdict: yes(false)}
 	var said, how []string
@@ -80,10 +82,11 @@ func (q *Inquiry) good(b *Book, m *measure, f figure, p Period) *Answer {
 	return a
 }
 
-// words say how a mark is compared with.
+// words maps the operators of marks to words.
 var words = map[string]string{">=": "at least", "<=": "at most", "<": "less than"}
 
-// course tells how a figure went from period to period.
+// course describes how a figure went from period to period. It returns nil if there are fewer than two
+// values.
 func (q *Inquiry) course(m *measure, values []figure, periods []Period) *Answer {
 	if len(values) < 2 {
 		return nil
@@ -128,7 +131,8 @@ func (q *Inquiry) course(m *measure, values []figure, periods []Period) *Answer 
 	return a
 }
 
-// exceeding tells whether one thing is more, or less, than another one.
+// exceeding answers whether one measure is more or less than another one. It returns nil if there is not
+// exactly one period or if a figure is missing.
 func (q *Inquiry) exceeding(b *Book, periods []Period) *Answer {
 	if len(periods) != 1 {
 		return nil

@@ -2,7 +2,7 @@ package kernel
 
 import "time"
 
-// Kind is what a document is.
+// Kind is the kind of a document.
 type Kind string
 
 // The kinds of documents.
@@ -14,73 +14,70 @@ const (
 	Web        Kind = "web"
 )
 
-// Kinds are all of them.
+// Kinds lists all kinds.
 var Kinds = []Kind{Filing, News, Transcript, Tabular, Web}
 
-// Issuer is a company, a fund or a state whose securities people hold.
+// Issuer is a company, a fund or a state that has issued securities.
 type Issuer struct {
 	ID       int64
 	Name     string // as its documents write it, "Wexlermere Inc."
-	Ticker   string // empty: none is known, as for the two below
+	Ticker   string // empty if unknown, as are the two below
 	Exchange string
-	CIK      string // its number at the SEC, without zeros in front
+	CIK      string // its number at the SEC, without leading zeros
 }
 
-// Document is one that was taken in.
+// Document is a document of the corpus.
 type Document struct {
 	ID     int64
 	Kind   Kind
-	Form   string // such as 10-K; empty: unknown
-	Issuer int64  // 0: it is about none, or about many
-	// Period is the one that it reports on; zero: none.
+	Form   string // such as 10-K; empty if unknown
+	Issuer int64  // 0 if it is about none or about several
+	// Period is the period that it reports on, or zero if there is none.
 	Period    Period
-	Published time.Time // zero: unknown
+	Published time.Time // zero if unknown
 	Title     string
-	// URL is where it stands: http, https, or corpus:ID for those that have no public
-	// address.
+	// URL is its address: http, https, or corpus:ID for a document without a public address.
 	URL    string
-	Lang   string // such as en; empty: unknown
-	SHA256 string // of what was taken in, in hexadecimal
+	Lang   string // such as en; empty if unknown
+	SHA256 string // of what was ingested, in hexadecimal
 	Chunks int
 }
 
-// Passage is a part of a document that was found, or of a page that a provider of web
-// search has found.
+// Passage is a part of a document, or of a page that a provider of web search has found.
 type Passage struct {
-	// ID is that of the chunk in the corpus; 0: it is not of the corpus.
+	// ID is the id of the chunk in the corpus, or 0 for a passage from outside.
 	ID       int64
 	Document int64
-	// Seq is its place among the passages of its document, from 0.
+	// Seq is its position among the passages of its document, from 0.
 	Seq   int
-	Title string // of its document
+	Title string // the title of its document
 	URL   string
 	Kind  Kind
-	// Section is the headings above it, outermost first, with " > " between.
+	// Section holds the headings above it, outermost first, joined by " > ".
 	Section string
-	Page    int // from 1; 0: the document has no pages
-	// Text is Markdown; a table in it has lines that begin and end with "|".
+	Page    int // from 1; 0 if the document has no pages
+	// Text is Markdown. The lines of tables begin and end with "|".
 	Text string
-	// Table tells that a table is in it.
+	// Table reports that it contains a table.
 	Table     bool
-	Tokens    int // of its text, estimated
+	Tokens    int // an estimate for its text
 	Issuer    int64
 	Period    Period // of its document
 	Published time.Time
-	// Score is greater for what fits better; it compares within one answer of a
-	// retriever alone.
+	// Score is greater for a better match. It can be compared only within one result of a retriever.
 	Score float64
 }
 
 // Metric is something that is measured, such as revenue.
 type Metric struct {
-	// Key names it in the facts: lower case letters, digits and "_".
+	// Key identifies it in facts. It consists of lower case letters, digits and "_".
 	Key  string
-	Name string // "total revenue", as a sentence writes it
-	// Statement is where it is reported.
+	Name string // the name in a sentence, "total revenue"
+	// Statement is the part of a report that states it.
 	Statement Statement
-	// Ratio tells that it is a share or a multiple, not an amount.
+	// Ratio reports that it is a share or a multiple, not an amount.
 	Ratio bool
-	// Instant tells that it is as of a day, not over a time.
+	// Instant reports that it is measured on a day, not over a period.
 	Instant bool
 }
 
@@ -96,32 +93,32 @@ const (
 	Equity        Statement = "equity"
 	Segments      Statement = "segments"
 	Notes         Statement = "notes"
-	Discussion    Statement = "discussion" // of the management
+	Discussion    Statement = "discussion" // the management's discussion
 	Risks         Statement = "risks"
 	Business      Statement = "business"
 )
 
-// Figure is a number with what it counts.
+// Figure is a number with its unit.
 type Figure struct {
 	Text string // as it was written, "$1,577 million"
-	// Value is in single units: 1577000000. A share of 12.5 per cent is 12.5 with Unit
-	// Percent; one of 30 basis points is 30 with BasisPoints.
+	// Value is in single units: 1577000000. A share of 12.5 per cent is 12.5 with the unit Percent, 30 basis
+	// points are 30 with BasisPoints.
 	Value float64
 	// Step is one unit of the last digit shown, in the units of Value: 1000000.
 	Step     float64
 	Unit     Unit
-	Currency string // ISO 4217; empty: none is named
+	Currency string // ISO 4217; empty if none is named
 }
 
 // Unit is what a figure counts.
 type Unit string
 
-// The units of figures; others, such as "employees", are written as they are.
+// Units of figures. Others, such as "employees", are written as they are.
 const (
 	NoUnit      Unit = ""
 	Money       Unit = "money" // with or without a known Currency
 	Percent     Unit = "%"
-	Points      Unit = "pp" // of per cent: how far two shares are apart
+	Points      Unit = "pp" // percentage points, the difference of two shares
 	BasisPoints Unit = "bp"
 	Times       Unit = "x"
 	Shares      Unit = "shares"
@@ -131,24 +128,24 @@ const (
 // Fact is a figure of an issuer that a document reports.
 type Fact struct {
 	Issuer int64
-	// Metric is the key of one.
+	// Metric is the key of a Metric.
 	Metric string
-	// Label is how the document names it.
+	// Label is the name that the document uses.
 	Label    string
 	Period   Period
 	Figure   Figure
 	Document int64
-	// Statement is where it is stated; empty: in another table, or in data.
+	// Statement is where it is stated. It is empty for other tables and for data.
 	Statement Statement
-	// Sure is how certain it is, in per cent.
+	// Sure is the certainty of the fact in per cent.
 	Sure int
 	// Report is the period of its document.
 	Report Period
-	// Passage is where it stands; 0: the document is nothing but facts.
+	// Passage is the id of the passage that contains it, or 0 if the document consists of facts alone.
 	Passage int64
 }
 
-// Filters are what a retriever may look at. None of a list: all.
+// Filters restrict what a retriever looks at. An empty list does not restrict.
 type Filters struct {
 	Issuers []int64
 	Periods []Period

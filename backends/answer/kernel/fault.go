@@ -5,8 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// Caught runs a part of the work that has a goroutine of its own: a fault in it is its error, and
-// not the end of the program.
+// Caught calls fn and turns a panic into an error, so that a fault in a goroutine does not end the program.
 func Caught(fn func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

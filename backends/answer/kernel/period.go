@@ -8,28 +8,29 @@ import (
 	"time"
 )
 
-// Period is a time that is reported on, or a day. What is not known of it is zero; the
-// zero Period is unknown. Periods compare with ==.
+// Period is a reporting period, or a day. Unknown fields are zero, and the zero Period is unknown. Periods
+// can be compared with ==.
 type Period struct {
-	// Year is the fiscal year it lies in, as the issuer counts.
+	// Year is the fiscal year that contains it, as the issuer counts.
 	Year int
-	// Quarter is 1 to 4; 0: the year, or not a quarter.
+	// Quarter is 1 to 4, or 0 for a year or anything else that is no quarter.
 	Quarter int
-	// Half is 1 or 2; 0: not a half of a year, or which one is unknown.
+	// Half is 1 or 2, or 0 if it is not half a year or not known which one.
 	Half int
 	// End is its last day.
 	End Day
-	// Months is how long it is: 12, 9, 6, 3; 0: a day, or unknown.
+	// Months is its length: 12, 9, 6 or 3, or 0 for a day and if unknown.
 	Months int
 }
 
-// Known reports whether anything of it is.
+// Known reports whether any field is set.
 func (p Period) Known() bool { return p != Period{} }
 
-// FiscalYear is a whole year.
+// FiscalYear returns a whole fiscal year.
 func FiscalYear(year int) Period { return Period{Year: year, Months: 12} }
 
-// Same reports whether two periods may be one: nothing that is known of both differs.
+// Same reports whether two periods may be the same: no field that is known in both differs. Unknown periods
+// are not.
 func (p Period) Same(q Period) bool {
 	if !p.Known() || !q.Known() {
 		return false
@@ -37,7 +38,7 @@ func (p Period) Same(q Period) bool {
 	if p.End != "" && q.End != "" && p.End != q.End {
 		return false
 	}
-	// Years of issuers may be counted from either end: an equal last day decides.
+	// Issuers may count years from either end, so an equal last day decides.
 	if p.Year != 0 && q.Year != 0 && p.Year != q.Year && (p.End == "" || p.End != q.End) {
 		return false
 	}
@@ -50,15 +51,14 @@ func (p Period) Same(q Period) bool {
 	return p.Months == 0 || q.Months == 0 || p.Months == q.Months
 }
 
-// Near reports whether the years of two periods are at most so many apart; unknown ones
-// are near all.
+// Near reports whether the years of two periods are at most so many apart. An unknown year is near to all.
 func (p Period) Near(q Period, years int) bool {
 	a, b := p.AnyYear(), q.AnyYear()
 	return a == 0 || b == 0 || a-b <= years && b-a <= years
 }
 
-// Part is which quarter, or which half, of a year it is; 0: it is none. Where its last day alone says
-// it, those of the calendar count, which weeks may miss by some days.
+// Part returns which quarter or which half of a year the period is, or 0. If only the last day is known,
+// quarters and halves of the calendar count; the day may be up to about two weeks off.
 func (p Period) Part() (quarter, half int) {
 	if end := p.End.Time().AddDate(0, 0, -15); p.End != "" {
 		switch month := int(end.Month()) - 1; p.Months {
@@ -71,7 +71,7 @@ func (p Period) Part() (quarter, half int) {
 	return cmp.Or(p.Quarter, quarter), cmp.Or(p.Half, half)
 }
 
-// Start is its first day; empty: it is a day itself, or that is unknown.
+// Start returns its first day. It is empty for a day and for an unknown length or end.
 func (p Period) Start() Day {
 	end := p.End.Time()
 	if end.IsZero() || p.Months == 0 {
@@ -83,7 +83,7 @@ func (p Period) Start() Day {
 	return DayOf(end.AddDate(0, -p.Months, 1))
 }
 
-// AnyYear is its fiscal year, or the calendar year of its end; 0: unknown.
+// AnyYear returns the fiscal year, or else the calendar year of the end, or 0 if both are unknown.
 func (p Period) AnyYear() int {
 	if p.Year != 0 {
 		return p.Year
@@ -91,8 +91,8 @@ func (p Period) AnyYear() int {
 	return p.End.Year()
 }
 
-// String is "fiscal 2019", "Q3 2019", "September 30, 2019" or "six months ended
-// June 30, 2019".
+// String returns a name such as "fiscal 2019", "Q3 2019", "September 30, 2019" or "six months ended June 30,
+// 2019".
 func (p Period) String() string {
 	switch {
 	case p.Quarter != 0 && p.Year != 0:
@@ -113,10 +113,10 @@ func (p Period) String() string {
 	return length + " ended " + p.End.String()
 }
 
-// Day is a date, YYYY-MM-DD; empty: unknown. Days compare with <.
+// Day is a date as YYYY-MM-DD, or empty if unknown. Days can be compared with <.
 type Day string
 
-// DayOf is the day of a time, in UTC.
+// DayOf returns the day of a time in UTC.
 func DayOf(t time.Time) Day {
 	if t.IsZero() {
 		return ""
@@ -124,7 +124,7 @@ func DayOf(t time.Time) Day {
 	return Day(t.UTC().Format(time.DateOnly))
 }
 
-// ParseDay takes YYYY-MM-DD.
+// ParseDay parses YYYY-MM-DD.
 func ParseDay(s string) (Day, bool) {
 	_, err := time.Parse(time.DateOnly, s)
 	if err != nil {
@@ -133,7 +133,7 @@ func ParseDay(s string) (Day, bool) {
 	return Day(s), true
 }
 
-// Time is the first moment of the day in UTC; zero: unknown.
+// Time returns the first moment of the day in UTC, or the zero time if the day is unknown.
 func (d Day) Time() time.Time {
 	t, err := time.Parse(time.DateOnly, string(d))
 	if err != nil {
@@ -142,7 +142,7 @@ func (d Day) Time() time.Time {
 	return t
 }
 
-// Year is its calendar year; 0: unknown.
+// Year returns the calendar year, or 0 if it is unknown.
 func (d Day) Year() int {
 	head, _, _ := strings.Cut(string(d), "-")
 	year, err := strconv.Atoi(head)
@@ -152,7 +152,7 @@ func (d Day) Year() int {
 	return year
 }
 
-// String is "September 30, 2019"; empty: unknown.
+// String returns the day as "September 30, 2019". A text that is no date is returned as it is.
 func (d Day) String() string {
 	t := d.Time()
 	if t.IsZero() {
