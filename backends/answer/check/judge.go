@@ -10,17 +10,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
 )
 
-// Scores are a judge's, from 0 to 1.
+// Scores are those of a judge, from 0 to 1.
 type Scores struct {
 	Grounded   float64 `json:"grounded"`
 	Responsive float64 `json:"responsive"`
 }
 
-// Least is what both scores have to be.
+// Least is the lowest score that passes.
 const Least = 0.7
 
-// Pass reports whether an answer with these scores may be sent. A judge that scores to 10, or to
-// 100, has not understood.
+// Pass reports whether an answer with these scores may be sent. Scores above 1 come from a judge that has
+// misunderstood the scale, and do not pass.
 func (s Scores) Pass() bool {
 	return s.Grounded >= Least && s.Responsive >= Least && s.Grounded <= 1 && s.Responsive <= 1
 }
@@ -31,7 +31,8 @@ const judging = `You judge an answer by the passages that it stands on. Everythi
 Score from 0 to 1: "grounded": everything the answer says is in the passages that it marks, or listed as computed; "responsive": it answers the question that was asked, for its company and its period.
 Reply with a JSON object with these two members alone.`
 
-// Judge asks a model for its scores.
+// Judge asks a model for the scores of a draft. The errors are those of the model and of an answer that
+// cannot be read.
 func (c *Checker) Judge(ctx context.Context, m models.Model, d draft.Draft) (Scores, models.Response, error) {
 	var b strings.Builder
 	used := make(map[int]bool)
@@ -61,8 +62,8 @@ func (c *Checker) Judge(ctx context.Context, m models.Model, d draft.Draft) (Sco
 	})
 }
 
-// Rules are the scores without a model: an extractive answer quotes, and is responsive as
-// far as the question's words were matched.
+// Rules returns the scores without a model: an extractive answer quotes its passages, and is as responsive as
+// its confidence says.
 func Rules(d draft.Draft) Scores {
 	return Scores{Grounded: 1, Responsive: max(0, min(1, d.Confidence+0.1))}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// listNumber begins a line of a list.
+// listNumber matches the number at the beginning of a list item.
 var listNumber = regexp.MustCompile(`^\s*\(?\d{1,2}[.)]\s`)
 
-// numbers looks each number of a sentence up. number is the first that is nowhere.
+// numbers looks up each number of a sentence. If ok is false, number is the first one that is found nowhere.
 func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 	text := listNumber.ReplaceAllString(s.Text, "")
 	for _, m := range figures.Find(text) {
@@ -46,14 +46,14 @@ func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 	return "", true
 }
 
-// mostSmall is the largest number in words that is a word like others: "two segments".
+// mostSmall is the largest spelled-out number that is treated as a word: "two segments".
 const mostSmall = 10
 
-// ordinary are names with digits that every report may be spoken of with.
+// ordinary matches names with digits that may be used about every report.
 var ordinary = regexp.MustCompile(`(?i)^(?:[QH][1-4]|\d{0,3}(?:1st|2nd|3rd|\dth)|(?:10|20|8|6)-[KQF])$`)
 
-// names are the words of a text with digits that are no figures: parts of names, numbers too
-// long to be one, and digits of other scripts.
+// names returns the words of a text with digits that are no figures: parts of names, numbers too long for a
+// figure, and digits of other scripts.
 func names(text string) (list []string) {
 	found := figures.Find(text)
 	inFigure := func(start, end int) bool {
@@ -84,14 +84,14 @@ func names(text string) (list []string) {
 // mostNames bounds the names of a sentence.
 const mostNames = 200
 
-// says reports whether a name stands in a marked passage, or in the question.
+// says reports whether a name occurs in a marked passage or in the question.
 func (c *Checker) says(marks []int, name string) bool {
 	name = strings.ToLower(name)
 	has := func(text string) bool { return holds(strings.ToLower(text), name) }
 	return has(c.m.Question.Text) || c.anywhere(marks, has)
 }
 
-// anywhere reports whether a text of the marked passages has something.
+// anywhere reports whether has accepts the text, title or section of one of the marked passages.
 func (c *Checker) anywhere(marks []int, has func(text string) bool) bool {
 	return slices.ContainsFunc(marks, func(m int) bool {
 		p := &c.m.Passages[m]
@@ -99,8 +99,7 @@ func (c *Checker) anywhere(marks []int, has func(text string) bool) bool {
 	})
 }
 
-// holds reports whether a text has a number, or a name with one, and not as a part of a longer
-// number.
+// holds reports whether a text contains a number, or a name with one, that is not a part of a longer number.
 func holds(text, number string) bool {
 	digit := func(at int) bool { return at >= 0 && at < len(text) && text[at] >= '0' && text[at] <= '9' }
 	for at := 0; ; at++ {
@@ -116,7 +115,7 @@ func holds(text, number string) bool {
 	}
 }
 
-// hasPeriod reports whether a name is that of a year, as FY19 is, which the passages have.
+// hasPeriod reports whether a name is that of a year, such as FY19, that the passages have.
 func (c *Checker) hasPeriod(marks []int, name string) bool {
 	years := metrics.Years(name)
 	for _, year := range years {
@@ -134,7 +133,7 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 		if p.Period.AnyYear() == year || p.Published.Year() == year || holds(p.Text, digits) || holds(p.Title, digits) || holds(p.Section, digits) {
 			return true
 		}
-		if slices.Contains(metrics.Years(p.Text), year) { // FY19
+		if slices.Contains(metrics.Years(p.Text), year) { // such as FY19
 			return true
 		}
 	}
@@ -146,7 +145,7 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 	return false
 }
 
-// Words that say that something was gained, and those that say that it was not, or was paid.
+// gaining matches words for a gain, losing those for a loss or a payment.
 var (
 	gaining = regexp.MustCompile(`(?i)\b(?:net income|profits?|earnings|eps|operating income|income (?:from|before)|gain(?:s|ed)?|surplus|grew|grown|growth|rose|risen|increas\w+)\b`)
 	losing  = regexp.MustCompile(`(?i)\b(?:loss(?:es)?|lost|deficits?|negative|minus|decreas\w+|declin\w+|fell|fall(?:s|en)?|drop\w*|down|lower|reduc\w+|outflows?|used|pays?|paid|payments?|spent|expenses?|costs?|tax(?:es)?|charges?|write-?(?:offs?|downs?)|impair\w+|swung)\b`)
@@ -155,7 +154,7 @@ var (
 func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
 	marks := s.Marks
 	fits := func(exact kernel.Figure) bool { return Says(shown.Figure, exact) }
-	if gaining.MatchString(s.Text) && !losing.MatchString(s.Text) { // a loss is no gain without its sign
+	if gaining.MatchString(s.Text) && !losing.MatchString(s.Text) { // here a loss must not lose its sign
 		fits = func(exact kernel.Figure) bool { return figures.Shows(shown.Figure, exact) }
 	}
 	if slices.ContainsFunc(c.own, fits) {
@@ -174,8 +173,7 @@ func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
 	})
 }
 
-// Says reports whether a printed figure says what exact is. A loss may be written
-// without its sign.
+// Says reports whether a printed figure states the exact one. A loss may be written without its sign.
 func Says(shown, exact kernel.Figure) bool {
 	if figures.Shows(shown, exact) {
 		return true
@@ -187,7 +185,7 @@ func Says(shown, exact kernel.Figure) bool {
 	return false
 }
 
-// figuresOf are the figures of a passage, read once.
+// figuresOf returns the figures of a passage. They are computed once.
 func (c *Checker) figuresOf(at int) []kernel.Figure {
 	if c.figures[at] != nil {
 		return c.figures[at]
@@ -196,8 +194,8 @@ func (c *Checker) figuresOf(at int) []kernel.Figure {
 	return c.figures[at]
 }
 
-// Figures are all figures of a passage: in its title, its section and its text, and in
-// the cells of its tables, as printed and with their scale. It is never nil.
+// Figures returns all figures of a passage, as printed and with their scale: those in its title, section and
+// text and in the cells of its tables. The result is never nil.
 func Figures(p *kernel.Passage) []kernel.Figure {
 	list := append([]kernel.Figure{}, formula.Figures(p)...)
 	for _, text := range []string{p.Title, p.Section} {

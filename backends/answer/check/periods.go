@@ -9,8 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// The words for quarters and halves, where no year stands beside them, and for a length that a date
-// makes one of.
+// These match quarters and halves that are named without a year, and lengths that make a date the end of one.
 var (
 	quarterWords = [...]*regexp.Regexp{
 		regexp.MustCompile(`(?i)\bq1\b|\b1q|\bfirst[- ]quarter`), regexp.MustCompile(`(?i)\bq2\b|\b2q|\bsecond[- ]quarter`),
@@ -21,8 +20,8 @@ var (
 	ofHalves   = regexp.MustCompile(`(?i)\b(?:six|6) months|\b26 weeks|\bhalf`)
 )
 
-// otherPart is the name of a quarter, or of a half of a year, that a sentence speaks of and its
-// passages do not; empty: there is none. Years are looked up as numbers.
+// otherPart returns the name of a quarter or a half of a year that a sentence mentions and its passages do
+// not, or the empty string. Years are looked up as numbers.
 func (c *Checker) otherPart(s draft.Sentence) string {
 	for _, m := range metrics.Periods(s.Text) {
 		p := m.Period
@@ -46,7 +45,7 @@ func samePart(p, q kernel.Period) bool {
 	return q.Quarter != 0 && quarter == q.Quarter || q.Half != 0 && half == q.Half
 }
 
-// speaksOf reports whether a text names a quarter or a half, of whatever year.
+// speaksOf reports whether a text names the quarter or half of p, in any year.
 func speaksOf(text string, p kernel.Period) bool {
 	months, of := 3, ofQuarters
 	if p.Half != 0 {
@@ -56,7 +55,7 @@ func speaksOf(text string, p kernel.Period) bool {
 		return true
 	}
 	return of.MatchString(text) && slices.ContainsFunc(metrics.Periods(text), func(m metrics.Mention) bool {
-		if m.Period.Months == 0 { // in a table the date is below the length
+		if m.Period.Months == 0 { // in a table the date stands below the length
 			m.Period.Months = months
 		}
 		return samePart(m.Period, p)

@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Units are what the numbers of a table, a column or a row count.
+// Units tell what the numbers of a table, a column or a row count.
 type Units struct {
-	// Scale is what one counts: 1000 in a table "in thousands"; 0: nothing says it.
+	// Scale is the factor of the numbers: 1000 in a table "in thousands". It is 0 if nothing states it.
 	Scale    float64
 	Unit     kernel.Unit
 	Currency string
@@ -19,11 +19,12 @@ var (
 	scaleWords = regexp.MustCompile(`(?i)(?:\bin\s+(?:\w+\s+){0,4}?|[($€£¥,]\s*|\b(?:dollars|euros|pounds|amounts)\s+(?:are\s+|expressed\s+|stated\s+|shown\s+|presented\s+){0,2}in\s+)(thousands?|millions?|billions?|000s?|mn|m|k|bn)\b|([$€£¥])\s?['’]?(000s?|m|mn|bn|k|million|billion|thousand)\b|^\s*(thousands?|millions?|billions?)\s*$|\b(?:U\.?S\.?\s+)?(?:dollars?|euros?|pounds?)\s+(thousands?|millions?|billions?)\b`)
 	perShare   = regexp.MustCompile(`(?i)\bper[- ](?:\w+[- ]){0,2}(?:share|unit)s?\b|\b(?:eps|dps)\b`)
 	shareCount = regexp.MustCompile(`(?i)\bshares\b`)
-	// What a row of shares is of: first those that are no number of them, whatever else they say.
+	// These decide what a row about shares counts. First come rows that are no number of shares, whatever else
+	// they say.
 	sharePrice = regexp.MustCompile(`(?i)\b(?:proceeds|prices?|costs?|values?|cash|premium|dividends? (?:paid|declared|on|to|for))\b`)
 	counted    = regexp.MustCompile(`(?i)\b(?:numbers?|weighted|average|outstanding|in issue|basic|diluted|dilutive|anti-?dilutive|potential|used in|authori[sz]ed|granted|vested|awarded|unvested|forfeited|held)\b`)
 	traded     = regexp.MustCompile(`(?i)\b(?:purchases?d?|repurchases?d?|buy-?backs?|buying|payments?|paid|gains?|loss(?:es)?|issues?|issuances?|issued|acquisitions?|acquire[ds]?|sales?|sold|disposals?|redemptions?|redeemed|investments?|tax(?:es)?|dividends?)\b`)
-	// ofName are rates that belong to the name of a row of amounts: "4.25% notes", "tax at the rate of
+	// ofName matches rates that are part of the name of a row of amounts: "4.25% notes", "tax at the rate of
 	// 19.0%", "interest rate swaps".
 	ofName     = regexp.MustCompile(`(?i)\b\d{1,3}(?:[.,]\d+)?\s?(?:%|per\s?cent\b)|\brates?[ -](?:swaps?|swaptions?|caps?|collars?|floors?|futures|forwards?|options?|locks?|contracts?|agreements?|derivatives?|instruments?|hedg\w+|risks?)\b`)
 	percentage = regexp.MustCompile(`(?i)%|\bper\s?cent\b|\bpercentages?\b|\b(?:effective|discount|tax|interest|growth|statutory|dividend) (?:rate|yield)\b|\bmargin %`)
@@ -31,8 +32,8 @@ var (
 	currencies = regexp.MustCompile(`(?i)\b(?:u\.?s\.? dollars|dollars|euros?|pounds? sterling|yen)\b`)
 )
 
-// Caption reads what a caption, a corner or a header says of the numbers below it: "(in
-// millions, except per share data)", "€m", "$'000", "%". What is not said is zero.
+// Caption reads what a caption, a corner or a header says about the numbers below it: "(in millions, except
+// per share data)", "€m", "$'000", "%". What is not stated is zero.
 func Caption(text string) Units {
 	var u Units
 	if m := scaleWords.FindStringSubmatch(text); m != nil {
@@ -63,7 +64,7 @@ func Caption(text string) Units {
 	return u
 }
 
-// Under is a unit that stands under a wider one: what it says itself goes first.
+// Under returns u completed by the units of what it stands under. What u states itself takes precedence.
 func (u Units) Under(wide Units) Units {
 	if u.Unit == kernel.Percent {
 		return u
@@ -80,8 +81,8 @@ func (u Units) Under(wide Units) Units {
 	return u
 }
 
-// Row are the units of a row by its label: amounts per share and shares of a whole are
-// never scaled, numbers of shares have no currency.
+// Row returns the units of a row, judged by its label. Amounts per share and percentages are never scaled,
+// and numbers of shares have no currency.
 func (u Units) Row(label string) Units {
 	switch {
 	case perShare.MatchString(label):
@@ -94,8 +95,8 @@ func (u Units) Row(label string) Units {
 	return u
 }
 
-// shares are the units of a row that speaks of shares: their number, what was paid for them, or
-// either, which is no unit.
+// shares returns the units of a row about shares: the number of shares, what was paid for them, or no unit if
+// it may be either.
 func (u Units) shares(label string) Units {
 	switch {
 	case sharePrice.MatchString(label):
@@ -107,7 +108,7 @@ func (u Units) shares(label string) Units {
 		}
 		u.Unit, u.Currency = kernel.NoUnit, ""
 		return u
-	case u.Unit == kernel.Money: // "Common shares" of a balance sheet
+	case u.Unit == kernel.Money: // "Common shares" in a balance sheet
 		u.Unit, u.Currency = kernel.NoUnit, ""
 		return u
 	}
@@ -115,11 +116,11 @@ func (u Units) shares(label string) Units {
 	return u
 }
 
-// Unrated is the name of a row without the rates that belong to it: "4.25% notes" are notes.
+// Unrated returns the name of a row without the rates that are part of it: "4.25% notes" are notes.
 func Unrated(label string) string { return ofName.ReplaceAllString(label, " ") }
 
-// Cell reads a cell of a table: one figure and nothing else but marks of footnotes. A
-// dash is 0, with a Step of 0: it shows no digit.
+// Cell parses a table cell with one figure and nothing else but footnote marks. A dash is 0 with a Step of 0,
+// because it shows no digit.
 func Cell(text string, u Units) (kernel.Figure, bool) {
 	trimmed := strings.TrimSpace(text)
 	if dash(trimmed) {
@@ -165,13 +166,13 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 
 var footnote = regexp.MustCompile(`^[*†‡()\[\]\d a-z]{0,5}$`)
 
-// dash reports whether a cell is what stands for nothing.
+// dash reports whether a cell contains only a dash, which stands for nothing.
 func dash(s string) bool {
 	s = strings.Trim(s, "$€£¥% ")
 	return s != "" && strings.Trim(s, "-–—− ") == ""
 }
 
-// squeeze takes out the blanks between a sign, a currency and a number: "$ (3.1 )%".
+// squeeze removes the spaces between a sign, a currency and a number: "$ (3.1 )%".
 func squeeze(s string) string {
 	var b strings.Builder
 	for i, r := range s {

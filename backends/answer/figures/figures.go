@@ -1,12 +1,12 @@
-// Package figures is the numbers of reports: it finds them in running text and in the
-// cells of tables, brings them to single units, tells whether a printed number is a
-// rounding of another, and prints them. It knows no table, no issuer and no period.
+// Package figures handles the numbers of reports: it finds them in running text and in table cells, converts
+// them to single units, decides whether a printed number is a rounding of another, and prints them. It knows
+// neither tables nor issuers nor periods.
 //
 // Choices where the specification is silent:
-//   - A printed number may be coarser than its source, never finer: "$1.6 billion" is
-//     shown by $1,577 million, and not the other way round.
-//   - A loss may be written without its sign ("a loss of 3.1"), a gain may not get one.
-//   - Numbers glued to a word (Q3, FY19, 5G) and ordinals (1st) are names, not figures.
+//   - A printed number may be coarser than its source, never finer: "$1.6 billion" is supported by $1,577
+//     million, and not the other way round.
+//   - A loss may be written without its sign ("a loss of 3.1"); a gain may not get one.
+//   - Numbers attached to a word (Q3, FY19, 5G) and ordinals (1st) are names, not figures.
 package figures
 
 import (
@@ -19,28 +19,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Mention is a figure with its place in a text, in bytes. The place has the currency,
-// the sign, the scale and the unit.
+// Mention is a figure with its byte offsets in a text. They include the currency, the sign, the scale and the
+// unit.
 type Mention struct {
 	kernel.Figure
 	Start, End int
-	// Year tells that it may be one: four digits from 1900 to 2099 and nothing else.
+	// Year reports that it may be a year: four digits from 1900 to 2099 and nothing else.
 	Year bool
-	// Bracketed tells that it stands in brackets, which in a table is the sign of a loss.
+	// Bracketed reports that it stands in brackets, which in a table are the sign of a loss.
 	Bracketed bool
 }
 
 // mostMentions bounds the figures of one text.
 const mostMentions = 5000
 
-// Doubt stands between the digits of a number in the place of a point or a comma of which nobody knows what
-// it is, and looks like one: such a number is no figure.
+// Doubt replaces a point or a comma between digits whose meaning is unknown, and looks like a point. A number
+// that contains it is no figure.
 const Doubt = "\u2024"
 
-// mostDigits bounds a number; longer ones are no figures.
+// mostDigits bounds the digits of a number. Longer ones are no figures.
 const mostDigits = 18
 
-// Find finds the figures of a text, in its order.
+// Find returns the figures of a text, in order.
 func Find(text string) []Mention {
 	var found []Mention
 	for i := 0; i < len(text) && len(found) < mostMentions; {
@@ -57,7 +57,7 @@ func Find(text string) []Mention {
 	return found
 }
 
-// at reads the number that begins at i, and what stands around it. end is where to go on.
+// at parses the number that begins at i, and what stands around it. end is where the search goes on.
 func at(text string, i int) (m Mention, end int, ok bool) {
 	value, step, end := number(text, i)
 	if end < 0 { // too long, a version, or doubtful
@@ -78,7 +78,7 @@ func at(text string, i int) (m Mention, end int, ok bool) {
 	return m, last, true
 }
 
-// number reads digits, groups of three and a fraction. end is -1 where it is none.
+// number parses digits, groups of three and a fraction. end is -1 if they are no number.
 func number(text string, i int) (value, step float64, end int) {
 	var digits []byte
 	end = i
@@ -117,8 +117,8 @@ func number(text string, i int) (value, step float64, end int) {
 	return value, math.Pow10(-decimals), end
 }
 
-// front reads what stands before a number: its sign, its currency, a bracket. glued
-// tells that the number is part of a word.
+// front parses what stands before a number: its sign, its currency, a bracket. glued reports that the number
+// is part of a word.
 func (m *Mention) front(text string, i int) (start int, glued bool) {
 	start = i
 	sign := func() {
@@ -148,7 +148,7 @@ func (m *Mention) front(text string, i int) (start int, glued bool) {
 	return start, start > 0 && start == i && (unicode.IsLetter(r) || r == '_')
 }
 
-// back reads what stands behind a number: a bracket, its scale, its unit.
+// back parses what stands after a number: a bracket, its scale, its unit.
 func (m *Mention) back(text string, end int) (last int, glued bool) {
 	last = end
 	closing := func() {
@@ -184,13 +184,13 @@ func (m *Mention) back(text string, end int) (last int, glued bool) {
 		last += size
 	}
 	closing()
-	// A bracket that is not closed right behind the number is not its sign: "(2019: 5)".
+	// A bracket that is not closed right after the number is not its sign: "(2019: 5)".
 	m.Bracketed = bracketed && !m.Bracketed
 	return last, false
 }
 
-// wordAfter is the word, or the per cent sign, that a text begins with, in lower case,
-// and its size with the blank before it.
+// wordAfter returns the word or the per cent sign that a text begins with, in lower case, and its size
+// including the space before it.
 func wordAfter(text string) (word string, size int, spaced bool) {
 	i := 0
 	for i < len(text) && i < 3 && (text[i] == ' ' || strings.HasPrefix(text[i:], "\u00a0")) {
@@ -200,7 +200,7 @@ func wordAfter(text string) (word string, size int, spaced bool) {
 			i += len("\u00a0")
 		}
 	}
-	if i == 0 && strings.HasPrefix(text, "-") && len(text) > 1 { // 12-month is a number
+	if i == 0 && strings.HasPrefix(text, "-") && len(text) > 1 { // 12-month contains a number
 		return "", 0, true
 	}
 	if i < len(text) && text[i] == '%' {
@@ -227,14 +227,14 @@ var units = map[string]kernel.Unit{
 	"shares": kernel.Shares,
 }
 
-// codes are how a currency is written, with its code of ISO 4217.
+// codes maps the ways in which currencies are written to their ISO 4217 codes.
 var codes = map[string]string{
 	"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "US$": "USD", "C$": "CAD", "A$": "AUD", "HK$": "HKD", "NT$": "TWD", "S$": "SGD", "R$": "BRL",
 	"USD": "USD", "EUR": "EUR", "GBP": "GBP", "JPY": "JPY", "CHF": "CHF", "CAD": "CAD", "AUD": "AUD", "RMB": "CNY", "CNY": "CNY", "INR": "INR", "RM": "MYR",
 	"SEK": "SEK", "NOK": "NOK", "DKK": "DKK", "HKD": "HKD", "SGD": "SGD", "DOLLARS": "USD", "EUROS": "EUR", "EURO": "EUR", "POUNDS": "GBP", "YEN": "JPY",
 }
 
-// currencyBefore is the currency that a text ends with, and its size with a blank.
+// currencyBefore returns the currency that a text ends with, and its size including spaces.
 func currencyBefore(text string) (code string, size int) {
 	trimmed := strings.TrimRight(text, " \u00a0")
 	if len(text)-len(trimmed) > 4 {

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Shows reports whether shown, as it is printed, says what exact is: they differ by at
-// most half a unit of the last digit shown, in units that are compatible.
+// Shows reports whether shown, as it is printed, states the value of exact: their units are compatible and
+// they differ by at most half a unit of the last digit shown.
 func Shows(shown, exact kernel.Figure) bool {
 	a, b := points(shown), points(exact)
 	if !compatible(a, b) {
@@ -18,10 +18,10 @@ func Shows(shown, exact kernel.Figure) bool {
 	return math.Abs(a.Value-b.Value) <= a.Step/2+tolerance(b.Value)
 }
 
-// tolerance is what floating point loses.
+// tolerance returns the error to allow for floating point arithmetic.
 func tolerance(v float64) float64 { return math.Abs(v)*1e-9 + 1e-12 }
 
-// points makes points, and basis points, per cent.
+// points converts percentage points and basis points to per cent.
 func points(f kernel.Figure) kernel.Figure {
 	switch f.Unit { //nolint:exhaustive // the others stay what they are
 	case kernel.BasisPoints:
@@ -32,8 +32,7 @@ func points(f kernel.Figure) kernel.Figure {
 	return f
 }
 
-// compatible reports whether two figures may count the same: a unit that is not said
-// may be any.
+// compatible reports whether two figures may count the same thing. An unknown unit may be any.
 func compatible(a, b kernel.Figure) bool {
 	if a.Currency != "" && b.Currency != "" && a.Currency != b.Currency {
 		return false
@@ -42,7 +41,7 @@ func compatible(a, b kernel.Figure) bool {
 		a.Unit == kernel.PerShare && b.Unit == kernel.Money || a.Unit == kernel.Money && b.Unit == kernel.PerShare
 }
 
-// symbols are the currencies that are written before a number.
+// symbols lists the currencies that are written before a number.
 var symbols = map[string]string{"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CAD": "C$", "AUD": "A$", "HKD": "HK$", "TWD": "NT$", "INR": "₹", "SGD": "S$"}
 
 var scaleNames = []struct {
@@ -50,8 +49,8 @@ var scaleNames = []struct {
 	name   string
 }{{1, ""}, {1e3, " thousand"}, {1e6, " million"}, {1e9, " billion"}, {1e12, " trillion"}}
 
-// Print writes a figure with the digits that its Step shows: "$1,577 million", "-3.1%",
-// "30 basis points", "1.6x". A Step of 0 is of two decimals.
+// Print formats a figure with the digits that its Step shows: "$1,577 million", "-3.1%", "30 basis points",
+// "1.6x". A Step of 0 means two decimals.
 func Print(f kernel.Figure) string {
 	step := f.Step
 	if step <= 0 {
@@ -96,8 +95,7 @@ func Print(f kernel.Figure) string {
 	return sign + digits + name
 }
 
-// Digits writes a number that is not negative, rounded half away from zero, with groups
-// of three.
+// Digits formats a number that is not negative, rounded half away from zero, with groups of three.
 func Digits(v float64, decimals int) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) || v >= 1e21 {
 		return strconv.FormatFloat(v, 'g', -1, 64)

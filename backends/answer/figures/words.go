@@ -5,7 +5,7 @@ import "strings"
 var (
 	ones = places("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen", 0, 1)
 	tens = places("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
-	// powers are what multiplies a number in words.
+	// powers maps words to the factor by which they multiply a number.
 	powers = map[string]float64{"hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 )
 
@@ -17,8 +17,8 @@ func places(words string, from, step float64) map[string]float64 {
 	return m
 }
 
-// Spelled finds the numbers of a text that are written in words, in its order: "forty
-// million", "nine hundred and ninety-nine", "a hundred".
+// Spelled returns the numbers that are spelled out in a text, in order: "forty million", "nine hundred and
+// ninety-nine", "a hundred".
 func Spelled(text string) []Mention {
 	var found []Mention
 	for i := 0; i < len(text) && len(found) < mostMentions; {
@@ -37,10 +37,10 @@ func Spelled(text string) []Mention {
 	return found
 }
 
-// spelled reads the number in words that begins at i.
+// spelled parses the spelled-out number that begins at i.
 func spelled(text string, i int) (m Mention, ok bool) {
-	var whole, part float64 // of the powers from a thousand on, and below
-	var last int            // 1 behind a one, 10 behind a ten, else 0
+	var whole, part float64 // the value of the powers from a thousand on, and the value below
+	var last int            // 1 after a one, 10 after a ten, otherwise 0
 	first, at := word(text, i)
 	m.Start, m.Step = i, 1
 	switch value, one := ones[first]; {
@@ -79,7 +79,7 @@ func spelled(text string, i int) (m Mention, ok bool) {
 			m.Step = power
 		default:
 			m.Value = whole + part
-			if m.Step == 100 { // "nine hundred" is as exact as 900 is
+			if m.Step == 100 { // "nine hundred" is as exact as 900
 				m.Step = 1
 			}
 			m.End, _ = m.back(text, m.End)
@@ -90,7 +90,7 @@ func spelled(text string, i int) (m Mention, ok bool) {
 	}
 }
 
-// word is the word that begins at i, in lower case, and where it ends.
+// word returns the word that begins at i, in lower case, and where it ends.
 func word(text string, i int) (string, int) {
 	end := i
 	for end < len(text) && end-i < 12 && letter(text[end]) {
@@ -99,7 +99,7 @@ func word(text string, i int) (string, int) {
 	return strings.ToLower(text[i:end]), end
 }
 
-// over is where the next word of a number in words may begin.
+// over returns where the next word of a spelled-out number may begin.
 func over(text string, i int) int {
 	if i < len(text) && (text[i] == '-' || text[i] == ' ') {
 		i++

@@ -8,14 +8,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 )
 
-// Span is a part of a text, from the byte Start up to the byte End.
+// Span is the part of a text from the byte Start up to, but not including, the byte End.
 type Span struct{ Start, End int }
 
-// fewestLetters is how long a sentence of a claim is that is looked for as a whole.
+// fewestLetters is the least length of a sentence of a claim that is looked for as a whole.
 const fewestLetters = 12
 
-// Highlight returns the parts of a passage that a claim about it repeats, in their order and apart from each other: sentences that the passage has
-// word for word, and figures of the same value. Years and single digits are not marked: every passage has them.
+// Highlight returns the parts of a passage that a claim about it repeats, in order and without overlaps:
+// sentences that the passage contains word for word, and figures of the same value. Years and single digits
+// are not marked, because every passage has them.
 func Highlight(passage, claim string) []Span {
 	var spans []Span
 	for _, sentence := range sentences(claim) {
@@ -44,8 +45,8 @@ func countDigits(text string) (n int) {
 	return n
 }
 
-// same reports whether two figures are one number: in single units, or as their digits say it where one of them leaves its scale to a
-// header ("2,601" below "In millions").
+// same reports whether two figures are the same number, in single units or by their digits if one of them
+// leaves its scale to a header ("2,601" below "In millions").
 func same(a, b figures.Mention) bool {
 	x, y := math.Abs(a.Value), math.Abs(b.Value)
 	if x == 0 || y == 0 {
@@ -59,12 +60,13 @@ func same(a, b figures.Mention) bool {
 	return false
 }
 
-// near reports whether a value rounds to a figure with a step, and is half a per cent from it at most: "5" is not 4.6.
+// near reports whether a value rounds to a figure with a step, and is at most half a per cent away from it:
+// "5" is not 4.6.
 func near(figure, value, step float64) bool {
 	return math.Abs(figure-value) <= min(step/2, figure/200)
 }
 
-// sentences returns the sentences of a claim that are long enough to be found by.
+// sentences returns the sentences of a claim that are long enough to be looked for.
 func sentences(claim string) (list []string) {
 	for line := range strings.SplitSeq(claim, "\n") {
 		for rest := line; rest != ""; {
@@ -81,7 +83,7 @@ func sentences(claim string) (list []string) {
 	return list
 }
 
-// joined sorts spans and puts those together that overlap.
+// joined sorts spans and merges those that overlap or touch.
 func joined(spans []Span) []Span {
 	slices.SortFunc(spans, func(a, b Span) int { return a.Start - b.Start })
 	out := spans[:0]

@@ -1,9 +1,10 @@
-// Package library tells what the corpus holds: the companies, the years of their reports, the figures that these state, and
-// the passages that an answer stands on.
+// Package library reads what the corpus holds: the companies, the years of their reports, the figures in
+// these, and the passages that an answer stands on.
 //
 // Choices where the specification is silent:
-//   - Of several documents that state a figure for one period the surest counts, then the one that reports on that period itself,
-//     then the newest. A different figure that another document states as surely is told beside it, not averaged.
+//   - If several documents state a figure for the same period, the most certain fact counts, then the one from
+//     the report on that period itself, then that of the newest document. A different figure that another
+//     document states with the same certainty is listed beside it, not averaged.
 //   - Whole years, quarters and days are shown; periods of other lengths are left out.
 package library
 
@@ -22,13 +23,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Library reads the corpus. It is used by many at once. Make it with New.
+// Library reads the corpus. It is safe for concurrent use. Make it with New.
 type Library struct{ kernel *kernel.Server }
 
-// New returns a library of the corpus in the server's database.
+// New returns a Library for the corpus in the server's database.
 func New(k *kernel.Server) *Library { return &Library{k} }
 
-// ErrNotFound is the error of a company that the corpus does not have.
+// ErrNotFound is returned for a company that the corpus does not have.
 var ErrNotFound = errors.New("there is no such company")
 
 // Bounds of what is returned at once.
@@ -48,10 +49,11 @@ type Company struct {
 	Years     []int  `json:"years"`
 }
 
-// Companies returns those that have documents and whose name contains a text, in any case, in the order of their names: at most limit of them, and
-// those behind the name after. An empty text and an empty name leave nothing out.
+// Companies returns the companies that have documents and whose name contains the text containing, ignoring
+// case, ordered by name. It returns at most limit of those behind the name after. Empty strings do not
+// restrict the result. limit is at most MostCompanies+1.
 func (l *Library) Companies(ctx context.Context, containing, after string, limit int) (list []Company, err error) {
-	limit = min(max(limit, 1), MostCompanies+1) // one more tells whether there is a next page
+	limit = min(max(limit, 1), MostCompanies+1) // one more than a page, to detect a next page
 	err = l.kernel.Read(ctx, func(c kernel.Conn) error {
 		list, err = store.List(c, func(r store.Row) (one Company, err error) {
 			one.Years = []int{}
@@ -67,10 +69,10 @@ func (l *Library) Companies(ctx context.Context, containing, after string, limit
 	return list, err
 }
 
-// literal escapes what LIKE reads as a pattern.
+// literal escapes the pattern characters of LIKE.
 var literal = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
-// years adds to companies the fiscal years of their documents.
+// years adds the fiscal years of their documents to the companies.
 func years(c kernel.Conn, list []Company) error {
 	at := make(map[int64]int, len(list))
 	ids := make([]int64, len(list))
@@ -89,18 +91,19 @@ func years(c kernel.Conn, list []Company) error {
 	})
 }
 
-// Document is one of a company.
+// Document is a document of a company.
 type Document struct {
 	Title  string `json:"title"`
 	URL    string `json:"url"`
 	Kind   string `json:"kind"`
 	Form   string `json:"form,omitempty"`
 	Fiscal int    `json:"fiscal,omitempty"`
-	// Quarter is 1 to 4 for a report on one, and 0 for others.
+	// Quarter is 1 to 4 for a report on a quarter, and 0 otherwise.
 	Quarter int `json:"quarter,omitempty"`
 }
 
-// Figure is what a document states for a period. Value is in single units: dollars, not millions; a per cent is 1.
+// Figure is what a document states for a period. Value is in single units: dollars, not millions; one per
+// cent is 1.
 type Figure struct {
 	Year    int     `json:"year"`
 	Quarter int     `json:"quarter,omitempty"`
@@ -111,7 +114,7 @@ type Figure struct {
 	Title   string  `json:"title"`
 	URL     string  `json:"url"`
 	Page    int     `json:"page,omitempty"`
-	// Others are different figures that other documents state for the period.
+	// Others are different figures that other documents state for the same period.
 	Others []string `json:"others,omitempty"`
 }
 
@@ -119,20 +122,20 @@ type Figure struct {
 type Measure struct {
 	Metric    string   `json:"metric"`
 	Name      string   `json:"name"`
-	Statement string   `json:"statement,omitempty"` // income, balance, cash_flow …
+	Statement string   `json:"statement,omitempty"` // income, balance, cash_flow and so on
 	Unit      string   `json:"unit,omitempty"`      // money, %, x, shares, per_share
 	Currency  string   `json:"currency,omitempty"`
 	Figures   []Figure `json:"figures"`
 }
 
-// Holding is what is held of a company.
+// Holding is what the corpus holds of a company.
 type Holding struct {
 	Company
 	List     []Document `json:"list"` // the newest documents
 	Measures []Measure  `json:"measures"`
 }
 
-// Company returns what is held of the company with an id. Its error is ErrNotFound where there is none.
+// Company returns what the corpus holds of the company with an id. It returns ErrNotFound if there is none.
 func (l *Library) Company(ctx context.Context, id int64) (h Holding, err error) {
 	err = l.kernel.Read(ctx, func(c kernel.Conn) error {
 		h.ID = id
@@ -168,7 +171,7 @@ type place struct {
 	page       int
 }
 
-// measures groups facts by what they are of, in the order of a report's statements.
+// measures groups facts by measure, in the order of a report's statements.
 func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 	type key struct {
 		metric string
@@ -233,7 +236,7 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 	return list, nil
 }
 
-// surer reports whether a fact counts before another one of the same measure and period.
+// surer reports whether fact a takes precedence over fact b for the same measure and period.
 func surer(a, b kernel.Fact) bool {
 	own := func(f kernel.Fact) int {
 		if f.Report.Year == f.Period.Year && f.Report.Quarter == f.Period.Quarter {
@@ -244,7 +247,7 @@ func surer(a, b kernel.Fact) bool {
 	return cmp.Or(a.Sure-b.Sure, own(a)-own(b), cmp.Compare(a.Document, b.Document)) > 0
 }
 
-// order is that of the statements in a report.
+// order is the order of the statements in a report.
 var order = []kernel.Statement{kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes}
 
 func rank(statement string) int {
@@ -254,7 +257,8 @@ func rank(statement string) int {
 	return len(order)
 }
 
-// placesOf returns the documents of facts by their ids, and their passages by their ids below zero.
+// placesOf returns the places of the facts' documents, keyed by id, and of their passages, keyed by the
+// negated id.
 func placesOf[K comparable](c kernel.Conn, facts map[K]kernel.Fact) (map[int64]place, error) {
 	documents, passages := make(map[int64]bool), make(map[int64]bool)
 	for _, f := range facts {

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// legal are words at the end of a name that people leave out.
+// legal holds words at the end of a name that people leave out.
 var legal = set(`inc incorporated corp corporation co company companies ltd limited plc llc lp llp sa ag nv se gmbh ab asa as oyj spa
 	kgaa kk bhd pty holdings holding group partners trust`)
 
@@ -21,8 +21,8 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// Key is the name of an issuer as it is compared: words of letters and digits in lower
-// case, with one blank between. "&" is "and"; the article in front is left out.
+// Key returns the name of an issuer in the form that is compared: words of letters and digits in lower case,
+// separated by one space. "&" becomes "and", and the article in front is removed.
 func Key(name string) string {
 	words := words(name)
 	if len(words) > 1 && words[0] == "the" {
@@ -31,14 +31,14 @@ func Key(name string) string {
 	return strings.Join(words, " ")
 }
 
-// words are those of a name; letters with points between are one, as in "S.p.A.".
+// words returns the words of a name. Letters with points between them are one word, as in "S.p.A.".
 func words(name string) []string {
 	name = strings.NewReplacer("&", " and ", ".", "", "'", "", "’", "").Replace(text.Fold(name))
 	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
 }
 
-// Short is the Key of a name without what says its legal form: "wexlermere" of
-// "Wexlermere Inc.". It is the Key where nothing else would be left.
+// Short returns the Key of a name without its legal form: "wexlermere" for "Wexlermere Inc.". It is the Key
+// if nothing else would be left.
 func Short(name string) string {
 	all := words(Key(name))
 	n := len(all)
@@ -48,37 +48,37 @@ func Short(name string) string {
 	return strings.Join(all[:n], " ")
 }
 
-// Named is an issuer with a name or a ticker of it.
+// Named is an issuer with one of its names or tickers.
 type Named struct {
 	Issuer int64
 	Name   string
-	// Ticker tells that the name is one. It is found in capitals alone, or behind "$",
-	// or in parentheses.
+	// Ticker reports that the name is a ticker. It is found only in capitals, after "$", or in parentheses.
 	Ticker bool
 }
 
-// Directory finds issuers in a text by their names. It does not change.
+// Directory finds issuers in a text by their names. It is immutable and safe for concurrent use.
 type Directory struct {
-	keys        map[string][]int64 // Key or Short of a name
-	heads       map[string]int64   // the first word of a longer name, where it is of one issuer alone
+	keys        map[string][]int64 // keyed by Key or Short of a name
+	heads       map[string]int64   // the first words of longer names that belong to one issuer alone
 	tickers     map[string][]int64
-	most        int                 // words of the longest key
-	initial     map[string][]string // the first letters of a key, for those with a slip
-	headInitial map[string][]string // the same of heads
-	words       map[string]bool     // keys that are words as well
-	absent      *Directory          // well-known issuers that are not in it; nil: there are none
+	most        int                 // the number of words of the longest key
+	initial     map[string][]string // the keys by their first letters, to find names with a slip
+	headInitial map[string][]string // the same for heads
+	words       map[string]bool     // keys that are ordinary words as well
+	absent      *Directory          // well-known issuers that the directory does not have; nil if there are none
 }
 
-// NewDirectory makes one of all names, and of those that people use besides.
+// NewDirectory returns a directory of the names, and of the other names that people use for the same issuers.
 func NewDirectory(names []Named) *Directory {
 	more, absent := others(names)
 	d := newDirectory(append(slices.Clip(names), more...), more)
 	d.absent = newDirectory(absent, absent)
-	d.absent.heads, d.absent.headInitial = nil, nil // whole names alone
+	d.absent.heads, d.absent.headInitial = nil, nil // only whole names are found
 	return d
 }
 
-// newDirectory makes one of names, of which some are used by people and may be words as well.
+// newDirectory returns a directory of names. used are those that people use, which may be ordinary words as
+// well.
 func newDirectory(names, used []Named) *Directory {
 	d := &Directory{words: make(map[string]bool), keys: make(map[string][]int64), tickers: make(map[string][]int64), initial: make(map[string][]string)}
 	add := func(key string, issuer int64) {
@@ -121,8 +121,8 @@ func newDirectory(names, used []Named) *Directory {
 	return d
 }
 
-// heads are the words that people call issuers by: the first one of a name with several,
-// if no other issuer's name has it and it is no word of every day.
+// heads returns the first words by which people call issuers: those of names with several words that no other
+// issuer's name contains and that are no everyday words.
 func heads(names []Named) map[string]int64 {
 	of := make(map[string]int64)
 	for _, n := range names {
@@ -135,7 +135,7 @@ func heads(names []Named) map[string]int64 {
 			continue
 		}
 		of[all[0]] = n.Issuer
-		for _, word := range all[1:] { // "Field" is not "Fieldman Marsh" where there is a "Green Field"
+		for _, word := range all[1:] { // "Field" does not stand for "Fieldman Marsh" if there is a "Green Field"
 			if of[word] != n.Issuer {
 				of[word] = 0
 			}
@@ -149,10 +149,10 @@ func heads(names []Named) map[string]int64 {
 	return of
 }
 
-// headLetters is how long the first word of a name is that stands for all of it.
+// headLetters is the least length of a first word that stands for the whole name.
 const headLetters = 5
 
-// everyday are first words of names that say nothing of whose they are.
+// everyday holds first words of names that do not tell whose they are.
 var everyday = set(`advanced allied alpha alternative amalgamated american applied asian associated atlantic automatic aviation banking british broad business canadian capital
 	cardinal carnival central century chemical china chinese citizens civil clear coastal colonial columbia commerce commercial common commonwealth communications community
 	computer consolidated constellation consumer continental cooper cosmic credit crown cyber delta digital direct discover discovery diversified dollar dutch dynamic eagle
@@ -172,34 +172,35 @@ var everyday = set(`advanced allied alpha alternative amalgamated american appli
 	union unique united unity universal university urban utilities valley value vanguard vector venture victory village virginia virtual vision vista wealth welcome western
 	white window winter wireless women world worldwide young zenith apple alphabet amazon oracle meta shell chevron carnival visa match block target square`)
 
-// common are words that a question holds for other reasons.
+// common holds words that questions contain for other reasons.
 var common = set(`first general national american global united international new the and best`)
 
-// ordinary are names of issuers that are words as well, and are those unless they stand as a name does.
+// ordinary holds names of issuers that are words as well. They count as words unless they stand where a name
+// does.
 var ordinary = set(`target gap visa block square snap booking charter progressive shell dow fox spectrum match unity delta southwest emerson chubb ford key meta ice bat cat chase post guess express
 	buckle finish limited nice box domino opera ally sea lemonade root upwork yum all dominion prudential travelers principal carnival southern otis`)
 
-// slipLetters is how long a name is whose slips are forgiven: one letter added, left
-// out, changed or swapped with the next.
+// slipLetters is the least length of a name in which one slip is forgiven: a letter added, left out, changed
+// or swapped with the next.
 const slipLetters = 6
 
-// IssuerMention is an issuer, or several of one name, that a text names.
+// IssuerMention is a mention of an issuer, or of several with the same name.
 type IssuerMention struct {
 	Issuers    []int64
-	Start, End int // of what names it, in bytes
-	// Slip tells that the name was written in another way than any that is known.
+	Start, End int // the byte offsets of the name in the text
+	// Slip reports that the name is not spelled as any that is known.
 	Slip bool
 }
 
 // mostWords bounds the words of a text that are looked at.
 const mostWords = 1000
 
-// Find finds the issuers that a text names, in its order: by names, with and without
-// their legal form, by tickers, and by names with one slip.
+// Find returns the issuers that a text names, in the order of the text: by names with and without their legal
+// form, by tickers, and by names with one slip.
 func (d *Directory) Find(s string) []IssuerMention {
 	var found []IssuerMention
 	tokens := tokenize(s)
-	// Who writes everything small does so with names.
+	// Who writes everything in lower case does so with names, too.
 	small := !slices.ContainsFunc(tokens, func(t token) bool {
 		return capital(s[t.start:]) && strings.ToUpper(s[t.start:t.end]) != s[t.start:t.end]
 	})
@@ -215,7 +216,7 @@ func (d *Directory) Find(s string) []IssuerMention {
 	return found
 }
 
-// token is a word of a text with its place.
+// token is a word of a text with its position.
 type token struct {
 	key        string
 	start, end int
@@ -256,8 +257,8 @@ func tokenize(s string) []token {
 	return list
 }
 
-// at is the longest name that words begin with, and how many of them it has. small tells
-// that no name of the text has a great letter.
+// at returns the longest name that the tokens begin with, and its number of words. small reports that the
+// text has no capitalised word, so that names need none.
 func (d *Directory) at(s string, tokens []token, small bool) (IssuerMention, int) {
 	for n := min(d.most, len(tokens)); n > 0; n-- {
 		key := join(tokens[:n])
@@ -304,7 +305,7 @@ func (d *Directory) at(s string, tokens []token, small bool) (IssuerMention, int
 	return IssuerMention{}, 0
 }
 
-// isName reports whether a key stands as a name does, where it is a word as well.
+// isName reports whether a key stands as a name, if it is an ordinary word as well.
 func (d *Directory) isName(key, s string, tokens []token, small bool) bool {
 	switch {
 	case !d.words[key]:
@@ -316,8 +317,8 @@ func (d *Directory) isName(key, s string, tokens []token, small bool) bool {
 	return small || capital(word) || strings.ContainsAny(word, "0123456789")
 }
 
-// nearHead is the issuer whose first word a long word is one slip away from; 0: of none,
-// or of several.
+// nearHead returns the issuer whose first word is one slip away from a long word, or 0 if there is none or
+// several.
 func (d *Directory) nearHead(key string) (issuer int64) {
 	if len(key) < headSlipLetters {
 		return 0
@@ -333,10 +334,10 @@ func (d *Directory) nearHead(key string) (issuer int64) {
 	return issuer
 }
 
-// headSlipLetters is how long a first word is whose slips are forgiven.
+// headSlipLetters is the least length of a first word in which a slip is forgiven.
 const headSlipLetters = 8
 
-// acronyms of finance are no tickers unless they are marked as one.
+// acronyms of finance are no tickers unless they are marked as such.
 var acronyms = set(`EPS ROE ROA ROIC EBIT EBITDA CEO CFO COO IPO ETF GDP CPI FY Q1 Q2 Q3 Q4 US USA UK EU SEC GAAP IFRS R&D P/E PE CAGR IT AI ALL ARE IS IN ON AT BE`)
 
 func join(tokens []token) string {
@@ -350,7 +351,7 @@ func join(tokens []token) string {
 	return strings.Join(keys, " ")
 }
 
-// marked reports whether a word stands behind "$", "(" or ":".
+// marked reports whether a word stands after "$", "(" or ":".
 func marked(s string, at int) bool { return at > 0 && strings.IndexByte("$(:", s[at-1]) >= 0 }
 
 func capital(word string) bool {

@@ -23,13 +23,13 @@ type entry struct {
 	good     string
 }
 
-// vocabulary is what is known of metrics.
+// vocabulary holds all known metrics.
 type vocabulary struct {
 	entries  []entry
 	byKey    map[string]int
-	byName   map[string]int // stems of a name, joined with blanks
-	concepts map[string]int // of us-gaap
-	most     int            // stems of the longest name
+	byName   map[string]int // keyed by the stems of a name, joined by spaces
+	concepts map[string]int // keyed by concept of us-gaap
+	most     int            // the number of stems of the longest name
 }
 
 var known = read(vocabularyText)
@@ -91,7 +91,7 @@ func list(s string) (all []string) {
 	return all
 }
 
-// stemsOf are the stems of a name with blanks between.
+// stemsOf returns the stems of a name, joined by spaces.
 func stemsOf(name string) string {
 	var b strings.Builder
 	terms.Each(name, func(word string) {
@@ -105,7 +105,7 @@ func stemsOf(name string) string {
 	return b.String()
 }
 
-// Metric is the one with a key.
+// Metric returns the metric with a key.
 func Metric(key string) (kernel.Metric, bool) {
 	at, ok := known.byKey[key]
 	if !ok {
@@ -114,7 +114,8 @@ func Metric(key string) (kernel.Metric, bool) {
 	return known.entries[at].Metric, true
 }
 
-// Order returns the place of a metric in the vocabulary, which lists them as reports do. What is unknown comes last.
+// Order returns the position of a metric in the vocabulary, which lists metrics in the order of reports.
+// Unknown ones come last.
 func Order(key string) int {
 	if at, ok := known.byKey[key]; ok {
 		return at
@@ -122,7 +123,7 @@ func Order(key string) int {
 	return len(known.entries)
 }
 
-// Names are all names of a metric, the one that sentences write first.
+// Names returns all names of a metric. The first one is for use in sentences.
 func Names(key string) []string {
 	at, ok := known.byKey[key]
 	if !ok {
@@ -131,7 +132,7 @@ func Names(key string) []string {
 	return known.entries[at].names
 }
 
-// UnitOf is what the figures of a metric count where nothing else is said.
+// UnitOf returns the unit of a metric's figures if nothing else is stated.
 func UnitOf(key string) kernel.Unit {
 	at, ok := known.byKey[key]
 	if !ok {
@@ -143,7 +144,8 @@ func UnitOf(key string) kernel.Unit {
 // Days is the unit of times between sales and payments.
 const Days kernel.Unit = "days"
 
-// Formula is how a metric is computed of others, by their keys, where no document states it; empty: it is not.
+// Formula returns the formula by which a metric is computed from others, by their keys, if no document states
+// it. It is empty if there is none.
 func Formula(key string) string {
 	at, ok := known.byKey[key]
 	if !ok {
@@ -152,7 +154,7 @@ func Formula(key string) string {
 	return known.entries[at].formula
 }
 
-// Good is when a metric is good, ">= 1"; empty: nothing is known of that.
+// Good returns the condition under which a metric is good, such as ">= 1". It is empty if none is known.
 func Good(key string) string {
 	at, ok := known.byKey[key]
 	if !ok {
@@ -161,13 +163,13 @@ func Good(key string) string {
 	return known.entries[at].good
 }
 
-// Spent reports whether a metric is what was paid or spent, which statements write with either sign.
+// Spent reports whether a metric is an amount paid or spent, which statements write with either sign.
 func Spent(key string) bool {
 	at, ok := known.byKey[key]
 	return ok && known.entries[at].spent
 }
 
-// Concept is the metric of a concept of the taxonomy us-gaap, such as "Revenues".
+// Concept returns the metric of a concept of the us-gaap taxonomy, such as "Revenues".
 func Concept(name string) (kernel.Metric, bool) {
 	at, ok := known.concepts[name]
 	if !ok {
@@ -176,7 +178,8 @@ func Concept(name string) (kernel.Metric, bool) {
 	return known.entries[at].Metric, true
 }
 
-// Rank is the place of a concept among those of its metric, the best 0.
+// Rank returns the position of a concept among those of its metric, from 0 for the best, or -1 if it is
+// unknown.
 func Rank(concept string) int {
 	at, ok := known.concepts[concept]
 	if !ok {
@@ -190,20 +193,20 @@ func Rank(concept string) int {
 	return -1
 }
 
-// MetricMention is a metric that a text names.
+// MetricMention is a mention of a metric in a text.
 type MetricMention struct {
 	Metric     kernel.Metric
-	Start, End int // of what names it, in bytes
+	Start, End int // the byte offsets of the name in the text
 }
 
-// place is a stem of a text.
+// place is a stem with its position in a text.
 type place struct {
 	stem       string
 	start, end int
 }
 
-// Find finds the metrics that a text names, the longest names first where they overlap,
-// in the order of the text.
+// Find returns the metrics that a text names, in the order of the text. Among overlapping names the longest
+// counts.
 func Find(text string) []MetricMention {
 	var found []MetricMention
 	places := placesOf(text)
@@ -245,7 +248,7 @@ func placesOf(text string) []place {
 	return list
 }
 
-// runs are runs that terms.Each makes one word of, or none.
+// runs matches what terms.Each takes as at most one word.
 var runs = regexp.MustCompile(`[\pL\pN\pM]+(?:[&'’.,/][\pL\pN\pM]+)*`)
 
 var (
@@ -253,7 +256,7 @@ var (
 	leads     = regexp.MustCompile(`(?i)^(?:less|add|plus|of which|including|consolidated)\b:?\s+`)
 )
 
-// Label is the metric that the name of a row is: one of its names and nothing more, but
+// Label returns the metric of a row's label, which must be one of the metric's names and nothing more, except
 // for references to notes.
 func Label(label string) (kernel.Metric, bool) {
 	if len(label) > 200 {

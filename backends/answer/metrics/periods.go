@@ -1,6 +1,6 @@
-// Package metrics is the vocabulary of reports: what is measured and by which names,
-// the statements and sections that a text is of, the times it speaks of, and the
-// issuers it names. It knows no table and no database.
+// Package metrics is the vocabulary of reports: what is measured and under which names, which statement or
+// section a text belongs to, and the periods and issuers that a text names. It knows neither tables nor the
+// database.
 package metrics
 
 import (
@@ -16,7 +16,7 @@ import (
 // Mention is a period that a text names.
 type Mention struct {
 	Period     kernel.Period
-	Start, End int // of what names it, in bytes
+	Start, End int // the byte offsets of the period in the text
 }
 
 // mostPeriods bounds the mentions of one text.
@@ -28,7 +28,7 @@ const (
 	length    = `(?:(?:for )?(?:the )?(fiscal |financial )?(years?|twelve months?|12 months?|nine months?|9 months?|six months?|6 months?|half[- ]year|three months?|3 months?|quarters?|5[23] weeks|(?:13|26|39) weeks)[- ](?:ended|ending|to)\s+(?:on )?)?`
 )
 
-// Each pattern says what its groups are.
+// The comment above each pattern lists its groups.
 var (
 	// length (1 fiscal, 2 unit), 3 month, 4 day, 5 year
 	dated = regexp.MustCompile(`(?i)\b` + length + monthName + `\s*(\d{1,2})(?:st|nd|rd|th)?\s*,?\s+` + yearOf + `\b`)
@@ -43,20 +43,20 @@ var (
 	// 1 year, 2 quarter
 	yearFirst = regexp.MustCompile(`(?i)\b(?:fiscal |fy\s?)?(20\d\d)[\s-]*(?:q([1-4])|(first|second|third|fourth)[- ]quarter)\b`)
 	halved    = regexp.MustCompile(`(?i)\b(?:h([12])|([12])h|(first|second)[- ]half)\s*(?:of |in |,|')*\s*(?:the )?(?:fiscal )?(?:year )?(?:fy\s?)?['’]?((?:19|20)?\d\d)\b`)
-	// a year that two calendar years make: 2017/2018, 2017/18
+	// a year that spans two calendar years: 2017/2018, 2017/18
 	double = regexp.MustCompile(`\b((?:19|20)\d\d)\s?/\s?((?:19|20)?\d\d)\b`)
 	fiscal = regexp.MustCompile(`(?i)\b(?:(?:fiscal|financial)(?:\s+years?)?|fy|f|ye)\s?['’]?((?:19|20)\d\d|\d\d)\b`)
 	plain  = regexp.MustCompile(`\b((?:19|20)\d\d)\b`)
 )
 
-// Periods finds the periods that a text names, in its order: "fiscal 2019", "FY19",
-// "year ended September 30, 2019", "30 June 2019", "Q3 2019", "2017/18", "2019". What
-// is not said of one is zero: a year alone has no Months, and a date no Year.
+// Periods returns the periods that a text names, in the order of the text: "fiscal 2019", "FY19", "year ended
+// September 30, 2019", "30 June 2019", "Q3 2019", "2017/18", "2019". What is not stated is zero: a year alone
+// has no Months, and a date no Year.
 func Periods(text string) []Mention {
 	if !twoDigits(text) {
 		return nil
 	}
-	if len(text) == 4 && plain.MatchString(text) { // as most columns are named
+	if len(text) == 4 && plain.MatchString(text) { // most columns have such a name
 		return []Mention{{kernel.Period{Year: number(text)}, 0, 4}}
 	}
 	var found []Mention
@@ -66,7 +66,7 @@ func Periods(text string) []Mention {
 		}
 		for _, other := range found {
 			if at[0] < other.End && other.Start < at[1] {
-				return // a longer way to say it was found before
+				return // it is part of a longer mention that was found before
 			}
 		}
 		found = append(found, Mention{p, at[0], at[1]})
@@ -81,7 +81,7 @@ func Periods(text string) []Mention {
 			}))
 		}
 	}
-	// Most texts have few of the ways: what each needs is looked for first.
+	// Most texts have few of these forms, so each one is only searched for if its necessary parts are there.
 	lower := strings.ToLower(text)
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
@@ -134,7 +134,7 @@ func Periods(text string) []Mention {
 	return found
 }
 
-// twoDigits reports whether two digits follow each other, as in every period.
+// twoDigits reports whether a text has two adjacent digits, as every period does.
 func twoDigits(text string) bool {
 	for i := 1; i < len(text); i++ {
 		if text[i] >= '0' && text[i] <= '9' && text[i-1] >= '0' && text[i-1] <= '9' {
@@ -144,7 +144,7 @@ func twoDigits(text string) bool {
 	return false
 }
 
-// Years are the years of the periods that a text names, each once, the latest first.
+// Years returns the years of the periods that a text names, without repetitions, the latest first.
 func Years(text string) []int {
 	var years []int
 	for _, m := range Periods(text) {
@@ -156,7 +156,8 @@ func Years(text string) []int {
 	return years
 }
 
-// ended is a time that ends with a date. Without a day it ends with the month.
+// ended returns a period that ends on a date, or at the end of the month if there is no day. A date that does
+// not exist gives the zero Period.
 func ended(unit, year, month, day string) kernel.Period {
 	m := monthOf(month)
 	if m == 0 {
@@ -203,7 +204,7 @@ func ordinal(word string) string {
 	return map[string]string{"first": "1", "second": "2", "third": "3", "fourth": "4"}[strings.ToLower(word)]
 }
 
-// long is a year of four digits: 19 is 2019, 98 is 1998.
+// long returns a year with four digits: 19 is 2019, 98 is 1998.
 func long(year string) string {
 	switch {
 	case len(year) != 2:

@@ -8,12 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// statements are the parts of a report in the order of their numbers in a vector.
+// statements lists the parts of a report in the order of their numbers in a vector.
 var statements = []kernel.Statement{
 	"", kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes, kernel.Discussion, kernel.Risks, kernel.Business,
 }
 
-// TopicOf is the number of a part of a report in a vector; 0: unknown.
+// TopicOf returns the number of a part of a report in a vector, or 0 if it is unknown.
 func TopicOf(s kernel.Statement) byte {
 	for i, one := range statements {
 		if one == s {
@@ -23,7 +23,7 @@ func TopicOf(s kernel.Statement) byte {
 	return 0
 }
 
-// StatementOf is the part of a report with a number; empty: unknown.
+// StatementOf returns the part of a report with a number, or the empty string if it is unknown.
 func StatementOf(topic byte) kernel.Statement {
 	if int(topic) >= len(statements) {
 		return ""
@@ -31,8 +31,8 @@ func StatementOf(topic byte) kernel.Statement {
 	return statements[topic]
 }
 
-// headings lead to parts of a report, the first that matches. The words are some of
-// which a text has that can match.
+// headings lists patterns for the headings of parts of a report. The first one that matches counts. A text
+// that can match contains one of the words.
 var headings = []struct {
 	statement kernel.Statement
 	wording   *regexp.Regexp
@@ -50,16 +50,16 @@ var headings = []struct {
 	{kernel.Business, regexp.MustCompile(`(?i)item 1\b|\bbusiness\b|\bproperties\b|\bemployees\b`), []string{"item 1", "business", "properties", "employees"}},
 }
 
-// signs are rows that a statement has, by their stems; a table with two of one statement
-// is that.
+// signs lists metrics whose rows a statement has. A table with more than two of one statement belongs to that
+// statement.
 var signs = map[kernel.Statement][]string{
 	kernel.Income:   {"revenue", "cost_of_revenue", "gross_profit", "operating_income", "pretax_income", "income_tax", "net_income", "eps_basic", "eps_diluted"},
 	kernel.Balance:  {"current_assets", "total_assets", "current_liabilities", "total_liabilities", "equity", "retained_earnings", "receivables", "payables"},
 	kernel.CashFlow: {"operating_cash_flow", "investing_cash_flow", "financing_cash_flow", "capex"},
 }
 
-// Topic is the part of a report that a passage is of, as a number that a vector holds:
-// by its headings and the caption of its table, else by the names of its rows.
+// Topic returns the part of a report that a passage belongs to, as a number for a vector. It is determined by
+// the headings and the caption of the table, or else by the names of the rows.
 func Topic(section, headers string) byte {
 	caption, _, _ := strings.Cut(headers, "\n")
 	lower := strings.ToLower(section + "\n" + caption)

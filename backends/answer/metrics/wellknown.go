@@ -9,13 +9,13 @@ import (
 //go:embed issuers.txt
 var issuersText string
 
-// wellKnown is an issuer that people call by other names than its documents do.
+// wellKnown is an issuer for which people use other names than its documents do.
 type wellKnown struct {
 	name, ticker string
 	others       []string
 }
 
-// known issuers are read once.
+// wellKnownIssuers returns the issuers in issuers.txt. It parses the file once.
 var wellKnownIssuers = sync.OnceValue(func() []wellKnown {
 	var all []wellKnown
 	for line := range strings.Lines(issuersText) {
@@ -28,7 +28,7 @@ var wellKnownIssuers = sync.OnceValue(func() []wellKnown {
 	return all
 })
 
-// keys are those that an issuer is found by.
+// keys returns the keys that an issuer is found by.
 func (w *wellKnown) keys() []string {
 	keys := make([]string, 0, 2+2*len(w.others))
 	keys = append(keys, Key(w.name), Short(w.name))
@@ -38,7 +38,7 @@ func (w *wellKnown) keys() []string {
 	return keys
 }
 
-// wellKnownKeys are the names of all of them.
+// wellKnownKeys returns the keys of all well-known issuers.
 var wellKnownKeys = sync.OnceValue(func() map[string]bool {
 	keys := make(map[string]bool)
 	for i := range wellKnownIssuers() {
@@ -54,11 +54,11 @@ func WellKnown(text string) bool {
 	return len(text) < mostName && len(Key(text)) > 1 && (wellKnownKeys()[Key(text)] || wellKnownKeys()[Short(text)])
 }
 
-// mostName bounds a name, in bytes.
+// mostName bounds the length of a name in bytes.
 const mostName = 120
 
-// others adds to the names of issuers those that people use besides, and gives the names of well-known issuers that
-// are not among them.
+// others returns the other names that people use for the issuers in names, and the names of well-known
+// issuers that are not among them.
 func others(names []Named) (more, absent []Named) {
 	by := make(map[string]int64, len(names))
 	for _, n := range names {
@@ -84,7 +84,7 @@ func others(names []Named) (more, absent []Named) {
 		}
 		for _, name := range append([]string{w.name}, w.others...) {
 			*to = append(*to, Named{Issuer: issuer, Name: name})
-			if owner, ok := strings.CutSuffix(name, "'s"); ok { // as a possessive is read
+			if owner, ok := strings.CutSuffix(name, "'s"); ok { // a possessive is read in the same way
 				*to = append(*to, Named{Issuer: issuer, Name: owner})
 			}
 		}
@@ -92,8 +92,8 @@ func others(names []Named) (more, absent []Named) {
 	return more, absent
 }
 
-// Absent are the well-known issuers that a text names and that are not in the directory. Their numbers are apart from
-// those of the directory.
+// Absent returns the mentions of well-known issuers that the directory does not have. Their ids are unrelated
+// to those of the directory.
 func (d *Directory) Absent(text string) (found []IssuerMention) {
 	if d.absent == nil {
 		return nil
@@ -106,8 +106,8 @@ func (d *Directory) Absent(text string) (found []IssuerMention) {
 	return found
 }
 
-// asWord are names of issuers that are words as well: they are names where they have a great letter within a
-// sentence, or own something.
+// asWord reports whether a word that is also the name of an issuer stands as the name: it is capitalised
+// within a sentence, or in the possessive, or followed by "Inc".
 func asWord(s string, tokens []token, small bool) bool {
 	first := tokens[0]
 	word := s[first.start:first.end]

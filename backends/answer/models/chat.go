@@ -12,22 +12,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// mostAnswer bounds what a model sends, in bytes.
+// mostAnswer bounds the response of a model, in bytes.
 const mostAnswer = 1 << 20
 
-// Chat is a client of a chat-completions endpoint.
+// Chat is a client of a chat completions endpoint.
 type Chat struct {
 	// URL is the endpoint itself, such as "https://gateway.example/v1/chat/completions".
 	URL string
-	// Key is sent as a Bearer token; empty: none is.
+	// Key is sent as a bearer token. If it is empty, none is sent.
 	Key string
-	// Names are the models of the tiers. Default: "keychain-low" and so on.
+	// Names maps tiers to models. Default: "keychain-low" and so on.
 	Names map[Tier]string
-	// Client sends. Default: one that Guarded makes, for public addresses alone.
+	// Client sends the requests. Default: the client that Guarded(nil) returns, which connects to public
+	// addresses only.
 	Client *http.Client
 }
 
-// Guarded is a client that connects to public addresses, and to those that allow has.
+// Guarded returns a client that connects only to public addresses and to those in allow. It does not follow
+// redirects.
 func Guarded(allow []netip.Prefix) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -67,8 +69,8 @@ type chatResponse struct {
 	} `json:"usage"`
 }
 
-// Complete implements Model. The error of an endpoint that refuses, or that cannot be
-// reached, is ErrUnavailable.
+// Complete implements Model. It returns ErrUnavailable for an endpoint that refuses the request or that
+// cannot be reached.
 func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	name := c.Names[r.Tier]
 	body := chatRequest{Model: cmp.Or(name, "keychain-"+string(r.Tier)), Messages: r.Messages, MaxTokens: cmp.Or(r.MaxTokens, 1024)}
@@ -90,8 +92,7 @@ func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	return Response{Text: read.Choices[0].Message.Content, Model: cmp.Or(header.Get(answeredBy), read.Model, body.Model), Usage: Usage{read.Usage.Prompt, read.Usage.Completion}}, nil
 }
 
-// answeredBy is the header in which a gateway says which of its models has answered for a
-// tier.
+// answeredBy is the header in which a gateway names the model that has answered for a tier.
 const answeredBy = "X-Gateway-Model"
 
 var public = Guarded(nil)

@@ -13,19 +13,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Embeddings is a client of an endpoint for vectors.
+// Embeddings is a client of an embeddings endpoint.
 type Embeddings struct {
 	// URL is the endpoint itself, such as "https://gateway.example/v1/embeddings".
 	URL string
-	// Key is sent as a Bearer token; empty: none is.
+	// Key is sent as a bearer token. If it is empty, none is sent.
 	Key string
-	// Name is the model's.
+	// Name is the name of the model.
 	Name string
-	// Client sends. Default: one that Guarded makes, for public addresses alone.
+	// Client sends the requests. Default: the client that Guarded(nil) returns, which connects to public
+	// addresses only.
 	Client *http.Client
 }
 
-// mostVectors bounds what an endpoint sends, in bytes.
+// mostVectors bounds the response of an endpoint, in bytes.
 const mostVectors = 16 << 20
 
 type vectorsRequest struct {
@@ -41,11 +42,11 @@ type vectorsResponse struct {
 	} `json:"data"`
 }
 
-// Model is the name of the model.
+// Model returns the name of the model.
 func (e *Embeddings) Model() string { return e.Name }
 
-// Embed makes a vector for each text, in their order. Where the endpoint refuses them for
-// what they are, the error is kernel.ErrTexts, too.
+// Embed returns a vector for each text, in their order. If the endpoint refuses the texts themselves, the
+// error also wraps kernel.ErrTexts.
 func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	raw, err := json.Marshal(vectorsRequest{e.Name, texts, "float"})
 	if err != nil {
@@ -72,11 +73,11 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 	return vectors, nil
 }
 
-// refusing are what an endpoint answers that does not take what was sent.
+// refusing lists the statuses with which an endpoint refuses the content of a request.
 var refusing = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
-// post sends JSON and returns the JSON that is answered. The error of an endpoint that
-// refuses, or that cannot be reached, is ErrUnavailable.
+// post sends JSON and returns the JSON of the response, at most most bytes. It returns ErrUnavailable for an
+// endpoint that refuses or cannot be reached.
 func post(ctx context.Context, client *http.Client, url, key string, body []byte, most int64) ([]byte, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -96,7 +97,7 @@ func post(ctx context.Context, client *http.Client, url, key string, body []byte
 		}
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	defer func() { _ = response.Body.Close() }() // it was read
+	defer func() { _ = response.Body.Close() }() // it has been read
 	answer, err := io.ReadAll(io.LimitReader(response.Body, most+1))
 	switch {
 	case ctx.Err() != nil:

@@ -1,7 +1,7 @@
-// Package models is the chat models that write and judge: an interface, a client of any
-// chat-completions endpoint, and a scripted one for tests. It knows no prompt.
+// Package models contains the chat models that write and judge: an interface, a client of any chat
+// completions endpoint, and a scripted model for tests. It knows no prompts.
 //
-// The service runs without any: whoever uses a Model takes nil for "there is none".
+// The service runs without a model: a nil Model means that there is none.
 package models
 
 import (
@@ -10,60 +10,60 @@ import (
 	"errors"
 )
 
-// Tier is how much a model may cost.
+// Tier is a level of cost and quality.
 type Tier string
 
-// The tiers, as the gateway's pseudo-models name them.
+// Tiers, as the gateway's pseudo-models name them.
 const (
 	Low    Tier = "low"
 	Medium Tier = "medium"
 	High   Tier = "high"
 )
 
-// Message is one of a conversation.
+// Message is a message of a conversation.
 type Message struct {
-	Role    string `json:"role"` // system, user, assistant
+	Role    string `json:"role"` // system, user or assistant
 	Content string `json:"content"`
 }
 
-// Request is what a model is asked.
+// Request is a request to a model.
 type Request struct {
 	Tier     Tier
 	Messages []Message
-	// Schema is the JSON schema of the answer; nil: it is text.
+	// Schema is the JSON schema of the answer. It is nil for an answer in text.
 	Schema json.RawMessage
-	// Name names the schema, and the step for traces: "verdict", "draft", "judge".
+	// Name is the name of the schema, and of the step in traces: "verdict", "draft", "judge".
 	Name string
 	// MaxTokens bounds the answer. Default: 1,024.
 	MaxTokens int
 }
 
-// Response is what it answers.
+// Response is the answer of a model.
 type Response struct {
 	Text  string
-	Model string // that answered
+	Model string // the model that answered
 	Usage Usage
 }
 
-// Usage is what it cost, in tokens.
+// Usage is the number of tokens used.
 type Usage struct{ Prompt, Completion int }
 
-// Add adds.
+// Add adds v to u.
 func (u *Usage) Add(v Usage) { u.Prompt, u.Completion = u.Prompt+v.Prompt, u.Completion+v.Completion }
 
-// Model answers. The context bounds it.
+// Model is a language model. Complete returns when the context ends.
 type Model interface {
 	Complete(ctx context.Context, r Request) (Response, error)
 }
 
-// ErrUnavailable is the error of a model that cannot be used now: no key, no route,
-// every provider failed.
+// ErrUnavailable is returned if no model can be used now, because there is no key or route, or because every
+// provider has failed.
 var ErrUnavailable = errors.New("no usable model")
 
-// errRefused is the error of an endpoint that refuses a request for what is in it.
+// errRefused is returned by an endpoint that refuses the content of a request.
 var errRefused = errors.New("the request is refused")
 
-// Scripted answers by a function. It is for tests, and for trying the service out.
+// Scripted is a Model that answers by calling a function. It is for tests, and for trying out the service.
 type Scripted func(r Request) (string, error)
 
 // Complete implements Model.
@@ -79,8 +79,8 @@ func (s Scripted) Complete(ctx context.Context, r Request) (Response, error) {
 	return Response{Text: text, Model: "scripted", Usage: Usage{prompt, len(text) / 4}}, err
 }
 
-// JSON asks for an answer of a schema and reads it. Text around the object, such as the
-// fence of a code block, is left out.
+// JSON asks for an answer in JSON and decodes it. Text around the object, such as the fence of a code block,
+// is ignored.
 func JSON[T any](ctx context.Context, m Model, r Request) (answer T, response Response, err error) {
 	response, err = m.Complete(ctx, r)
 	if err != nil {
@@ -90,7 +90,7 @@ func JSON[T any](ctx context.Context, m Model, r Request) (answer T, response Re
 	return answer, response, err
 }
 
-// object is the text from the first brace to the last.
+// object returns the text from the first opening brace to the last closing one.
 func object(s string) []byte {
 	begin, end := -1, -1
 	for i := range len(s) {

@@ -6,16 +6,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// verdict is what adding up says of a column.
+// verdict is the result of adding up a column.
 type verdict int
 
 const (
 	open  verdict = iota // nothing could be added up
-	right                // what was added up is the sum
-	wrong                // by far not: figures stand in other columns, or have lost their sign
+	right                // a sum matches
+	wrong                // every sum is far off: figures stand in other columns, or have lost their sign
 )
 
-// sum is rows that make another one: the first is the sum of the others, with the sign of each.
+// sum is a concept that is the sum of others, each with its sign.
 type sum struct {
 	of    string
 	parts []part
@@ -25,11 +25,11 @@ type part struct {
 	key      string
 	sign     float64
 	optional bool
-	unsigned bool // statements write it with either sign, and it is what is taken off
-	either   bool // it is added or taken off, whichever fits
+	unsigned bool // statements write it with either sign, and it is subtracted
+	either   bool // it is added or subtracted, whichever fits
 }
 
-// sums are what each statement adds up.
+// sums lists what each statement adds up.
 var sums = map[kernel.Statement][]sum{
 	kernel.Balance: {
 		{"total_assets", []part{{key: "liabilities_and_equity", sign: 1}}},
@@ -46,8 +46,8 @@ var sums = map[kernel.Statement][]sum{
 	},
 }
 
-// check adds a column up. One sum that is right is enough; where all are far off, the column is wrong. doubtful are
-// figures of a sum that is far off which no other sum has confirmed.
+// check adds up a column. One matching sum is enough; if all are far off, the column is wrong. doubtful are
+// the concepts of sums that are far off which no other sum has confirmed.
 func (s *statement) check(column map[string]reading) (v verdict, doubtful map[string]bool) {
 	confirmed := make(map[string]bool)
 	doubtful = make(map[string]bool)

@@ -28,7 +28,8 @@ var (
 	closing    = regexp.MustCompile(`(?i)\b(?:end|beginning|start|opening|closing)\b`)
 )
 
-// ownNames finds the names of an issuer in the names of rows: "Total 3M Company shareholders' equity".
+// ownNames returns a pattern for the names of an issuer in row labels, such as "Total 3M Company
+// shareholders' equity", or nil.
 func ownNames(names []string) *regexp.Regexp {
 	var all []string
 	for _, name := range names {
@@ -50,7 +51,7 @@ func ownNames(names []string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(all, "|") + `)\b(?:\W{1,3}(?:inc|incorporated|corp|corporation|company|co|plc|ltd|limited|group|holdings|and subsidiaries)\b\.?)*(?:['’]s?)?`)
 }
 
-// resolve tells which concept each row of a statement is.
+// resolve returns the rows of a statement whose concept is known.
 func resolve(t *tables.Table, kind kernel.Statement, own *regexp.Regexp) []line {
 	var rows []line
 	for i := range t.Rows {
@@ -65,8 +66,8 @@ func resolve(t *tables.Table, kind kernel.Statement, own *regexp.Regexp) []line 
 	return rows
 }
 
-// concept is the one of a row, empty: none that is known. rank is greater for a total, and for what belongs to the
-// shareholders of the issuer.
+// concept returns the concept of a row, or the empty string if it is unknown. rank is greater for a total and
+// for what belongs to the shareholders of the issuer.
 func concept(label, group string, kind kernel.Statement, own *regexp.Regexp) (key string, rank int) {
 	whole := label
 	label = dashes.ReplaceAllString(label, ", ")
@@ -90,12 +91,12 @@ func concept(label, group string, kind kernel.Statement, own *regexp.Regexp) (ke
 			return "", 0
 		}
 		rank = 2
-		if toCommon.MatchString(label[at[0]:]) { // what preferred dividends leave of it
+		if toCommon.MatchString(label[at[0]:]) { // what preferred dividends leave
 			rank = -1
 		}
 		label = label[:at[0]]
 	}
-	if own != nil && own.MatchString(label) { // of its shareholders alone
+	if own != nil && own.MatchString(label) { // what belongs to its shareholders alone
 		label = own.ReplaceAllString(label, " ")
 		rank = max(rank, 2)
 	}
@@ -139,7 +140,7 @@ func belongs(m kernel.Metric, kind kernel.Statement) bool {
 	return !m.Instant && (m.Statement == kernel.Income || m.Key == "dividends_per_share")
 }
 
-// ofShares is the concept of a row of earnings per share, or of numbers of shares.
+// ofShares returns the concept of a row with earnings per share or a number of shares.
 func ofShares(label, group string) string {
 	both := group + " " + label
 	if notTheirs.MatchString(label) || len(label) > 110 {
@@ -158,13 +159,14 @@ func ofShares(label, group string) string {
 	return ""
 }
 
-// shareish reports whether a row under earnings per share is one of them.
+// shareish reports whether a row in the group of earnings per share is one of them.
 func shareish(label string) bool {
 	m, ok := metrics.Label(label)
 	return !ok || m.Key == "net_income" || attributed.MatchString(label)
 }
 
-// either tells basic from diluted: by the row, else by the group above it.
+// either distinguishes basic from diluted by the row, or else by the group above it. It returns the empty
+// string if neither tells.
 func either(both, label, ofBasic, ofDiluted string) string {
 	for _, text := range []string{label, both} {
 		b, d := basic.MatchString(text), diluted.MatchString(text)

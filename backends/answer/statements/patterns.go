@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// pattern finds a concept in the many ways in which issuers write the name of one row of a statement. It is asked
-// where the vocabulary does not have the whole name.
+// pattern finds a concept in the many ways in which issuers name a row of a statement. It is used if the
+// vocabulary does not have the whole name.
 type pattern struct {
 	key       string
 	name, not *regexp.Regexp
@@ -22,7 +22,8 @@ func rowOf(key, name, not string) pattern {
 	return p
 }
 
-// either is a word of gaining or losing, alone or with the other one in brackets or behind a stroke.
+// eitherOf returns a pattern for words of gaining or losing, alone or with the other one in brackets or after
+// a slash.
 func eitherOf(words string) string {
 	return `\(?(?:` + words + `)\)?(?:\s*(?:/|or)?\s*\(?(?:` + words + `)\)?)*`
 }
@@ -37,7 +38,7 @@ func flowOf(key, activity string) pattern {
 	return rowOf(key, `cash (?:flows? )?(?:`+supplied+`)(?: (?:by|in|for|from|through))*(?:\s*/?\s*\(?(?:`+supplied+`)(?: (?:by|in|for))*\)?)* `+activity+`$`, `discontinued|before|adjust|reconcile`)
 }
 
-// patterns are those of each statement, the first that fits is meant.
+// patterns lists those of each statement. The first that matches counts.
 var patterns = map[kernel.Statement][]pattern{
 	kernel.CashFlow: {
 		flowOf("operating_cash_flow", `(?:operating activities|operations)`),
@@ -69,7 +70,7 @@ var patterns = map[kernel.Statement][]pattern{
 	},
 }
 
-// patterned is the concept of a row by the patterns of its statement; empty: none fits.
+// patterned returns the concept of a row by the patterns of its statement, or the empty string.
 func patterned(label string, kind kernel.Statement) string {
 	if len(label) > 140 {
 		return ""

@@ -1,13 +1,15 @@
-// Package statements reads the primary statements of reports: which tables are the balance sheet, the income statement
-// and the statement of cash flows, which concept each of their rows is, and of which period each of their columns.
-// What adds up is taken; what does not is left out.
+// Package statements reads the primary statements of reports. It recognises which tables are the balance
+// sheet, the income statement and the statement of cash flows, which concept each of their rows is, and for
+// which period each of their columns. It takes what adds up and leaves out what does not.
 //
 // Choices where the specification is silent:
-//   - A statement is known by the title above it, or by rows that it alone has; a table of parts of an issuer, of a
-//     parent alone or of a past that never was is none.
-//   - The latest annual column of an annual report is of the report's fiscal year, whatever year its last day is in.
-//   - Of two rows of one concept the total, or what belongs to the shareholders, is meant; of others neither is.
-//   - A table that says no scale has that of the other statements of its report.
+//   - A statement is recognised by the title above it, or by rows that only it has. A table for parts of an
+//     issuer, for a parent alone or for a hypothetical past is none.
+//   - The latest annual column of an annual report is for the report's fiscal year, whatever year its last day
+//     is in.
+//   - If two rows have the same concept, the total counts, or what belongs to the shareholders; otherwise
+//     neither does.
+//   - A table that states no scale has that of the other statements of its report.
 package statements
 
 import (
@@ -23,46 +25,46 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// Fact is one of a statement, with where it stands.
+// Fact is a fact from a statement, with its place.
 type Fact struct {
 	kernel.Fact
-	Page int    // its place among the pages that were given
-	Row  string // as its table has it, cells with " | " between
+	Page int    // the index of the page
+	Row  string // the row in its table, cells joined by " | "
 }
 
-// Report is what is known of a report before it is read.
+// Report is what is known about a report before it is read.
 type Report struct {
 	Period kernel.Period
-	Names  []string // of its issuer
+	Names  []string // the names of its issuer
 }
 
 // Certainties of facts, in per cent.
 const (
-	Tagged    = 100 // by the issuer, as data
-	Checked   = 98  // of a statement that adds up
-	Stated    = 90  // of a statement
-	Tabulated = 60  // of another table
+	Tagged    = 100 // tagged by the issuer, as data
+	Checked   = 98  // from a statement that adds up
+	Stated    = 90  // from a statement
+	Tabulated = 60  // from another table
 )
 
-// statement is a table that is one.
+// statement is a table that was recognised as a statement.
 type statement struct {
 	*tables.Table
 	kind   kernel.Statement
 	titled bool
-	aside  bool // a note on parts of the statement
+	aside  bool // it is a note on parts of the statement
 	page   int
 	rows   []line
-	ends   []kernel.Period // of its columns; unknown ones are of no period
+	ends   []kernel.Period // the periods of the columns; unknown for a column without one
 }
 
-// line is a row with the concept that it is.
+// line is a row with its concept.
 type line struct {
 	key  string
-	rank int // greater for the total, and for what belongs to the shareholders
-	at   int // its row
+	rank int // greater for a total, and for what belongs to the shareholders
+	at   int // the index of the row
 }
 
-// Read takes the facts of the primary statements on the pages of a report. Pages are Markdown.
+// Read returns the facts of the primary statements in a report. The pages are Markdown.
 func Read(pages []string, r Report) []Fact {
 	own := ownNames(r.Names)
 	var all []*statement
@@ -99,7 +101,7 @@ func Read(pages []string, r Report) []Fact {
 			facts = append(facts, slices.DeleteFunc(s.facts(r.Period), func(f Fact) bool { return stated[of{f.Metric, f.Period}] })...)
 		}
 	}
-	// Those of titled statements go first, in their order.
+	// Those with a title come first, in their order.
 	slices.SortStableFunc(facts, func(a, b Fact) int { return b.Sure - a.Sure })
 	return facts
 }
@@ -110,14 +112,14 @@ var (
 		kernel.CashFlow: regexp.MustCompile(`statements?of(?:consolidated)?cashflows?|cashflows?statements?`),
 		kernel.Income:   regexp.MustCompile(`statements?of(?:consolidated)?(?:comprehensive)?(?:operations|income|earnings|profitorloss|profitandloss|loss)|(?:income|earnings)statements?|profitandlossaccount`),
 	}
-	// notOwn is said above tables that look like statements and are none of the whole issuer, now; notWhole above those
-	// that are parts of it where they have no title of a statement.
+	// notOwn matches the text above tables that look like statements but are not those of the whole issuer at
+	// present, and notWhole the text above parts of statements, for tables without the title of a statement.
 	notOwn   = regexp.MustCompile(`(?i)parent[- ]company|\(parent|pro[- ]?forma|condensed consolidating|consolidating|subsidiar(?:y|ies) (?:issuer|guarantor)|guarantor|variable interest|segment|parenthetical|percentage of|as a percent`)
 	notWhole = regexp.MustCompile(`(?i)discontinued operations|held[- ]for[- ]sale|acquired|purchase price|supplemental|selected|reconciliation|quarterly financial`)
 	prose    = regexp.MustCompile(`(?i)\b(?:in (?:the|our)|our|we|see|refer|were|was|are|is|which|following|included|notes? to)\b`)
 )
 
-// title is the statement that a line names and nothing else, empty: none.
+// title returns the statement that a line names, if the line is nothing but a title, or the empty string.
 func title(text string) kernel.Statement {
 	text = strings.Trim(text, "#*|_ ")
 	if text == "" || len(text) > 160 || prose.MatchString(text) {
@@ -135,7 +137,8 @@ func title(text string) kernel.Statement {
 	return ""
 }
 
-// letters are those of a text in lower case: pages of some print titles with blanks in them.
+// letters returns the letters a to z of a text in lower case. Some pages print titles with spaces between the
+// letters.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -148,14 +151,14 @@ func letters(s string) string {
 	}, s)
 }
 
-// anchors are concepts that a statement alone has together, of each list one.
+// anchors lists concepts that only one statement has together. It has at least one of each list.
 var anchors = map[kernel.Statement][][]string{
 	kernel.Balance:  {{"total_assets"}, {"liabilities_and_equity", "total_liabilities", "equity"}, {"cash", "receivables", "payables", "current_assets"}},
 	kernel.CashFlow: {{"operating_cash_flow"}, {"investing_cash_flow"}, {"financing_cash_flow"}},
 	kernel.Income:   {{"revenue"}, {"net_income"}, {"pretax_income", "income_tax"}, {"eps_basic", "eps_diluted", "operating_income", "cost_of_revenue"}},
 }
 
-// recognise tells whether a table is a statement; nil: it is none.
+// recognise returns the statement that a table is, or nil.
 func recognise(t *tables.Table, page int, own *regexp.Regexp) *statement {
 	if len(t.Columns) == 0 || len(t.Rows) < 3 {
 		return nil
@@ -199,7 +202,7 @@ func recognise(t *tables.Table, page int, own *regexp.Regexp) *statement {
 		}
 		known++
 	}
-	// Of two columns of one period nobody knows which is meant.
+	// If two columns have the same period, neither counts.
 	for i := range s.ends {
 		for k := range i {
 			if s.ends[i].Known() && s.ends[i] == s.ends[k] {
@@ -219,7 +222,8 @@ var (
 	other     = regexp.MustCompile(`(?i)\b(?:six|nine) months|\b(?:2[67]|39|40) weeks`)
 )
 
-// lengthOf is how many months a text above a table says that its columns have; 0: nothing, or several.
+// lengthOf returns the number of months that a text above a table states for its columns: 3 or 12, or 0 if it
+// states nothing or another length.
 func lengthOf(text string) int {
 	switch {
 	case other.MatchString(text):
@@ -232,7 +236,7 @@ func lengthOf(text string) int {
 	return 0
 }
 
-// mixed reports whether a table that no title names has rows of another statement: a list of key figures.
+// mixed reports whether a table without a title has rows of another statement, as a list of key figures does.
 func (s *statement) mixed() bool {
 	if s.titled {
 		return false
@@ -246,11 +250,11 @@ func (s *statement) mixed() bool {
 	return false
 }
 
-// pagesOn is how many pages on a statement may go on.
+// pagesOn is how many pages away a statement may be continued.
 const pagesOn = 2
 
-// aside marks what bears the title of a statement, and has not the rows of one, far from the statement itself: a note
-// on parts of it.
+// aside marks the tables that have the title of a statement but not its rows, far from the statement itself:
+// notes on parts of it.
 func aside(all []*statement) {
 	whole := func(s, of *statement) bool { return s.kind == of.kind && s.titled && anchored(s.kind, s.rows) }
 	for _, s := range all {
@@ -268,7 +272,7 @@ func anchored(kind kernel.Statement, rows []line) bool {
 	return true
 }
 
-// fiscalEnd completes the period of a report by its statements: the last day of the latest column.
+// fiscalEnd completes the period of a report with the last day of the latest column of its statements.
 func fiscalEnd(all []*statement, report kernel.Period) kernel.Period {
 	if report.End != "" {
 		return report
@@ -294,8 +298,9 @@ func fiscalEnd(all []*statement, report kernel.Period) kernel.Period {
 	return report
 }
 
-// numbered reports whether a report may have the number of its fiscal year, by its last day. A year that ends in spring may have the number of the calendar
-// year before; a quarter that of the year in which its fiscal year ends. Of another number the last day is right.
+// numbered reports whether a report may have the number of its fiscal year, judged by its last day. A year
+// that ends in spring may have the number of the previous calendar year, and a quarter that of the year in
+// which its fiscal year ends. If the number is another one, the last day is right.
 func numbered(report kernel.Period) bool {
 	switch ahead := report.End.Year() - report.Year; ahead {
 	case 0:
@@ -308,7 +313,7 @@ func numbered(report kernel.Period) bool {
 	return false
 }
 
-// scale gives statements that say no scale that of the others, where these have one.
+// scale gives statements that state no scale that of the others, if these have one.
 func scale(all []*statement) {
 	said := figures.Units{}
 	for _, s := range all {
@@ -337,7 +342,8 @@ func scale(all []*statement) {
 	}
 }
 
-// dollars reports whether a figure of a statement is written with a dollar, and none with another currency.
+// dollars reports whether some figure of a statement is written with a dollar sign, and none with that of
+// another currency.
 func (s *statement) dollars() bool {
 	some := false
 	for i := range s.Rows {
@@ -351,7 +357,7 @@ func (s *statement) dollars() bool {
 	return some
 }
 
-// facts are those of a statement that add up.
+// facts returns the facts of the columns that add up.
 func (s *statement) facts(report kernel.Period) []Fact {
 	var facts []Fact
 	for k := range s.ends {
@@ -408,13 +414,13 @@ func (s *statement) facts(report kernel.Period) []Fact {
 	return facts
 }
 
-// reading is a row of a column as it was read.
+// reading is the figure of a row in one column.
 type reading struct {
 	line
 	kernel.Figure
 }
 
-// figure reads a cell as the concept of its row counts.
+// figure parses a cell in the unit that its row's concept counts in.
 func (s *statement) figure(l line, column int) (kernel.Figure, bool) {
 	cell := s.Rows[l.at].Cells[column]
 	u := s.Columns[column].Units.Under(s.Units)
@@ -437,8 +443,8 @@ func (s *statement) figure(l line, column int) (kernel.Figure, bool) {
 	return f, true
 }
 
-// Settle is a period as the issuer counts its years, by the report that states it; false: that is not known. balance
-// tells that it is a day.
+// Settle returns a period with the fiscal year and quarter that the issuer counts, derived from the report
+// that states it. balance tells that the period is a day. It returns false if the period cannot be told.
 func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 	annual := report.Quarter == 0
 	if p.End == "" { // a year alone
@@ -456,7 +462,7 @@ func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 		switch {
 		case off < 12:
 			p.Year, p.Quarter = report.Year-years, report.Quarter
-		case !annual && balance && days > 0 && days < 300: // the end of the year before
+		case !annual && balance && days > 0 && days < 300: // the end of the previous fiscal year
 			p.Year, p.Quarter = report.Year-1, 0
 		default:
 			p.Year, p.Quarter = p.End.Year(), 0
@@ -478,7 +484,7 @@ func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 	return p, p.AnyYear() != 0
 }
 
-// anniversary is a day some years on: the last of a month stays so.
+// anniversary returns the same day a number of years later. The last day of a month stays the last day.
 func anniversary(end kernel.Day, years int) kernel.Day {
 	t := end.Time()
 	if t.AddDate(0, 0, 1).Day() == 1 {

@@ -8,16 +8,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Facts are the figures of a table whose row is named as a metric and nothing more, and
-// whose column is a period and nothing more: not those of a segment, a product or a
-// scenario, nor a difference. report is the period of the document, which completes
-// years; issuer, document and passage are for the caller to set.
+// Facts returns the figures of a table whose row is named exactly as a metric, and whose column is named
+// exactly as a period. Those of a segment, a product or a scenario, and differences, are left out. report is
+// the period of the document, which completes years. The caller has to set issuer, document and passage.
 func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 	var facts []kernel.Fact
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		m, ok := metrics.Label(row.Label)
-		total := len(row.Label) > 6 && strings.EqualFold(row.Label[:6], "total ") // is of the table, not of the group above it
+		total := len(row.Label) > 6 && strings.EqualFold(row.Label[:6], "total ") // such a row is for the table, not for the group above it
 		if !ok || !total && !groupAllows(row.Group, m) {
 			continue
 		}
@@ -40,8 +39,7 @@ func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 	return facts
 }
 
-// fits reports whether a figure can be of a metric, and gives it the metric's unit
-// where it has none.
+// fits reports whether a figure can be one of a metric, and gives it the metric's unit if it has none.
 func fits(m kernel.Metric, f *kernel.Figure) bool {
 	unit := metrics.UnitOf(m.Key)
 	switch {
@@ -62,7 +60,7 @@ var grouping = regexp.MustCompile(`(?i)^(?:total |consolidated |selected )*(?:co
 	`(?:operating )?(?:costs and )?expenses|revenues?|income|results|data|(?:balance sheet|income statement|statements? of \w+)(?: data)?|cash flows?(?: from \w+ activities)?|` +
 	`consolidated statements? of .*|.*\bdata\b|(?:operating|investing|financing) activities|as reported|gaap|(?:earnings|income|net income).* per .*share)$`)
 
-// groupAllows reports whether the row above says nothing that narrows a metric.
+// groupAllows reports whether the heading above a row does not narrow its metric.
 func groupAllows(group string, m kernel.Metric) bool {
 	if group == "" || grouping.MatchString(strings.TrimSpace(group)) {
 		return true
@@ -76,7 +74,7 @@ func groupAllows(group string, m kernel.Metric) bool {
 var filler = regexp.MustCompile(`(?i)\b(?:years?|fiscal|financial|ended|ending|end|as|of|at|the|for|twelve|months?|52|53|weeks|three|six|nine|quarters?|first|second|third|fourth|restated|reported|unaudited|audited|actual|note|notes|see|` +
 	`january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|consolidated|group|total|in|amounts?|millions?|thousands?|billions?|dollars?|us|u\.s|usd|eur|gbp|rmb|m|mn|bn|q[1-4]|fy|f|h[12])\b`)
 
-// PeriodOnly reports whether a header names a period, a unit and nothing else.
+// PeriodOnly reports whether a header names a period or a unit and nothing else.
 func PeriodOnly(header string) bool {
 	rest := filler.ReplaceAllString(header, "")
 	return !strings.ContainsFunc(rest, func(r rune) bool {

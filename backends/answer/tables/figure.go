@@ -9,17 +9,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// inCaption finds a unit in the text around a table.
+// inCaption matches a unit in the text around a table.
 var inCaption = regexp.MustCompile(`(?i)\((?:[^()]{0,60}\b)?(?:in|[$€£]|amounts?|dollars|expressed)[^()]{0,80}\)|\(?\bin (?:[a-z.$€£]+ ){0,4}(?:thousands|millions|billions)\b`)
 
-// spaced puts back the blanks that texts taken from pages have lost.
+// spaced restores the spaces that text taken from pages has lost.
 var spaced = strings.NewReplacer("inthousands", "in thousands", "inmillions", "in millions", "RMB’", "in RMB ", "RMB'", "in RMB ",
 	"USDm", "in USD m", "EURm", "in EUR m", "GBPm", "in GBP m", "NT dollars", "NT$")
 
-// Said is what a caption, a corner or a header says of figures.
+// Said returns what a caption, a corner or a header says about figures.
 func Said(text string) figures.Units { return figures.Caption(spaced.Replace(text)) }
 
-// units finds what is said of a table's figures above them.
+// units sets what the text above a table says about its figures.
 func (t *Table) units(header [][]string) {
 	t.Units = Said(t.Corner)
 	for _, row := range header {
@@ -49,7 +49,8 @@ func (t *Table) units(header [][]string) {
 
 var rowUnits = regexp.MustCompile(`\(([^()]*)\)`)
 
-// rowUnit is what the name of a row says of its figures in brackets: "(in millions)".
+// rowUnit returns what the name of a row says about its figures in brackets, such as "(in millions)", or the
+// empty string.
 func rowUnit(label string) string {
 	for _, one := range rowUnits.FindAllStringSubmatch(label, 4) {
 		if unitOnly(one[1]) {
@@ -59,8 +60,8 @@ func rowUnit(label string) string {
 	return ""
 }
 
-// Figure is the number in a cell with its unit and scale; false: there is none. A dash
-// is 0.
+// Figure returns the number in a cell with its unit and scale. It returns false if there is none. A dash is
+// 0.
 func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 	if row < 0 || row >= len(t.Rows) || column < 0 || column >= len(t.Columns) || column >= len(t.Rows[row].Cells) {
 		return kernel.Figure{}, false
@@ -76,10 +77,10 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 	return figures.Cell(t.Rows[row].Cells[column], u)
 }
 
-// atRate are amounts that are made with a rate.
+// atRate matches amounts that are computed with a rate.
 var atRate = regexp.MustCompile(`(?i)\b(?:computed|calculated|at|using)\b.*\brates?\b`)
 
-// amounts reports whether a row is one of amounts although its name speaks of a rate.
+// amounts reports whether a row contains amounts although its name mentions a rate.
 func (t *Table) amounts(row int) bool {
 	r := &t.Rows[row]
 	return atRate.MatchString(r.Label) && !slices.ContainsFunc(r.Cells, func(c string) bool { return strings.Contains(c, "%") }) ||

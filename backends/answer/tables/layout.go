@@ -10,9 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// FromText makes Markdown of the text of a page, whose tables are columns held apart by blanks, as reports in plain
-// text have them and as the text of a PDF is laid out, or cells with a line each, as the text of a PDF is where its
-// layout is lost.
+// FromText converts the text of a page to Markdown. Its tables are columns separated by spaces, as in plain
+// text reports and in PDFs whose layout was kept, or cells on a line each, as in PDFs whose layout was lost.
 func FromText(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
 	if stacked(lines) {
@@ -39,7 +38,7 @@ func FromText(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// unmarked is a line of text that is no row of a table.
+// unmarked returns a line of text without bars that would make it a row of a table.
 func unmarked(line string) string {
 	if line = strings.TrimLeft(strings.TrimSpace(line), "|"); IsRow(line) {
 		line = strings.Trim(line, "|")
@@ -51,8 +50,8 @@ func unmarked(line string) string {
 type role int
 
 const (
-	isText  role = iota // of no table, or the name of a group
-	isBlank             // or a rule
+	isText  role = iota // no part of a table, or the name of a group
+	isBlank             // blank, or a rule
 	isHead              // names columns
 	isValue             // a row with figures
 )
@@ -62,10 +61,10 @@ type laid struct {
 	text  string
 	role  role
 	cells []cell
-	first int // the first cell that is a figure
+	first int // the index of the first cell that is a figure
 }
 
-// cell is one of a line with the columns of characters that it stands in.
+// cell is a cell of a line with the character columns that it occupies.
 type cell struct {
 	text       string
 	start, end int
@@ -83,7 +82,7 @@ var (
 	inFront  = regexp.MustCompile(`^([$€£¥])\s+`)
 )
 
-// lay divides a line into cells at two blanks, and tells what it can be.
+// lay splits a line into cells at two or more spaces, and determines its role.
 func lay(line string) laid {
 	l := laid{text: line}
 	if strings.Trim(line, " -=_–—") == "" {
@@ -111,12 +110,13 @@ func lay(line string) laid {
 	return l
 }
 
-// headName reports whether a cell can only name a column: a time and nothing else, what leads to one, or a unit.
+// headName reports whether a cell can only name a column: a period and nothing else, what leads to one, or a
+// unit.
 func headName(text string) bool {
 	return unitOnly(text) || yearCell.MatchString(text) || len(text) < 80 && PeriodOnly(text) && !IsValue(text) && (ending(text) || len(metrics.Periods(text)) > 0)
 }
 
-// split takes the cells of a line: what two blanks hold apart.
+// split returns the cells of a line, which are separated by two or more spaces.
 func split(line string) []cell {
 	var cells []cell
 	runes := []rune(line)
@@ -143,8 +143,8 @@ func split(line string) []cell {
 	return cells
 }
 
-// marks brings marks of currencies that have cells of their own, or stand behind a cell, before the next figure,
-// and divides cells of several figures.
+// marks moves currency signs that are cells of their own, or stand after a cell, to the next figure, and
+// splits cells that contain several figures.
 func marks(cells []cell) []cell {
 	var out []cell
 	mark := cell{}
@@ -185,7 +185,7 @@ func marks(cells []cell) []cell {
 	return out
 }
 
-// pieces are the figures of a cell that one blank holds apart.
+// pieces returns the figures in a cell that are separated by one space.
 func pieces(c cell) []cell {
 	var out []cell
 	at := c.start
@@ -203,16 +203,17 @@ func pieces(c cell) []cell {
 	return out
 }
 
-// Bounds of what stands between two rows of one table.
+// Bounds for what stands between two rows of one table.
 const (
-	mostGap    = 6   // lines without figures
-	mostGroup  = 110 // letters of the name of a group
-	mostLead   = 160 // letters of a line right before a row
-	mostAbove  = 12  // lines of a header
+	mostGap    = 6   // in lines without figures
+	mostGroup  = 110 // of the name of a group, in letters
+	mostLead   = 160 // of a line right before a row, in letters
+	mostAbove  = 12  // of a header, in lines
 	fewestRows = 2
 )
 
-// region is the next table at or behind a line: its lines from begin to end. They are equal where there is none.
+// region returns the next table at or after the line from, as the lines from begin up to end. They are equal
+// if there is none.
 func region(page []laid, from int) (begin, end int) {
 	for at := from; at < len(page); at++ {
 		if page[at].role != isValue {
@@ -239,7 +240,8 @@ func region(page []laid, from int) (begin, end int) {
 	return len(page), len(page)
 }
 
-// above is the first line of the header over a row: above it there may be names of groups.
+// above returns the first line of the header above a row. Names of groups may stand between the header and
+// the row.
 func above(page []laid, from, at int) int {
 	begin := at
 	for i := at - 1; i >= from && at-i <= mostAbove; i-- {
@@ -256,13 +258,14 @@ func above(page []laid, from, at int) int {
 	return begin
 }
 
-// namesColumns reports whether a line of words has one over each figure of a row, or stands to the right of its name.
+// namesColumns reports whether a line of words has one over each figure of a row, or stands to the right of
+// the row's name.
 func namesColumns(l, row *laid) bool {
 	width := len(row.cells) - row.first
 	return len(l.cells) > 1 && len(l.cells) <= width && l.cells[0].start >= 16 || len(l.cells) == width+1 && width > 1
 }
 
-// dated reports whether a header names a time, so that a table begins with it.
+// dated reports whether a header names a period, so that a table begins with it.
 func dated(l *laid) bool {
 	return slices.ContainsFunc(l.cells, func(c cell) bool { return !unitOnly(c.text) && headName(c.text) })
 }
@@ -273,7 +276,7 @@ func groupName(l *laid) bool {
 	return len(text) <= mostGroup && (!strings.HasSuffix(text, ".") || len(text) < 40) && len(l.cells) <= 3
 }
 
-// leadsOn reports whether a long line is the first one of the name of the next row.
+// leadsOn reports whether a long line is the beginning of the next row's name.
 func leadsOn(page []laid, i int) bool {
 	if i+1 >= len(page) || page[i+1].role != isValue || len(page[i].cells) > 1 {
 		return false
@@ -282,8 +285,8 @@ func leadsOn(page []laid, i int) bool {
 	return len(text) < mostLead || continues(text, page[i+1].cells[0].text)
 }
 
-// gridOf puts the cells of lines into columns: those of the rows with the most figures, found by where they end, for
-// figures are flush right. A row with fewer figures has those that stand in a column alone.
+// gridOf puts the cells of lines into columns: those of the rows with the most figures, matched by where they
+// end, because figures are flush right. A row with fewer figures has those that clearly stand in one column.
 func gridOf(lines []laid) [][]string {
 	columns := columnsOf(lines)
 	if len(columns) == 0 {
@@ -306,7 +309,7 @@ func gridOf(lines []laid) [][]string {
 		case isBlank:
 		case isValue:
 			row := columns.row(l)
-			// The name of a row may begin in the line before, also above a blank one where it is not finished.
+			// The name of a row may begin on the line before, even above a blank line if it is unfinished.
 			if last := len(grid) - 1; last >= 0 && blank(grid[last][1:]) && (i > 0 && lines[i-1].role == isText && continues(grid[last][0], row[0]) || row[0] != "" && unfinished.MatchString(grid[last][0])) {
 				row[0] = grid[last][0] + " " + row[0]
 				grid = grid[:last]
@@ -325,18 +328,19 @@ func gridOf(lines []laid) [][]string {
 	return grid
 }
 
-// continues reports whether a name of a row goes on with a second line.
+// continues reports whether a row's name goes on in a second line.
 func continues(first, second string) bool {
 	return second != "" && !strings.HasSuffix(first, ":") && (unicode.IsLower([]rune(second)[0]) || unfinished.MatchString(first))
 }
 
-// unfinished is the end of a line that the next one goes on with.
+// unfinished matches the end of a line that is continued on the next one.
 var unfinished = regexp.MustCompile(`(?i)(?:[-–—(]|\b(?:of|and|to|for|from|in|the|net|or))\s*$`)
 
 // columns are the columns of a table.
 type columns []cell
 
-// columnsOf finds the columns of lines: as many as the rows with the most figures have, unless they are few.
+// columnsOf returns the columns of lines: as many as the rows with the most figures have, unless there are
+// few such rows.
 func columnsOf(lines []laid) columns {
 	counts := make(map[int]int)
 	rows := 0
@@ -374,7 +378,7 @@ func columnsOf(lines []laid) columns {
 	return all
 }
 
-// room is how far the end of a cell may be from that of its column: a third of the distance to the next.
+// room returns how far the end of a cell may be from that of its column: a third of the distance to the next.
 func (c columns) room() int {
 	room := 14
 	for k := 1; k < len(c); k++ {
@@ -401,7 +405,7 @@ func (c columns) row(l *laid) []string {
 	}
 	for _, one := range cells {
 		best := c.nearest(one.end, func(column cell) int { return column.end })
-		if d := one.end - c[best].end; max(d, -d) > c.room() || row[best+1] != "" { // of no column: it is told, and not counted
+		if d := one.end - c[best].end; max(d, -d) > c.room() || row[best+1] != "" { // it belongs to no column, so it becomes text of the row's name
 			row[0] = strings.TrimSpace(row[0] + " " + one.text)
 			continue
 		}
@@ -410,7 +414,7 @@ func (c columns) row(l *laid) []string {
 	return row
 }
 
-// under reports whether figures stand in the columns in their order.
+// under reports whether the figures stand in the columns in their order.
 func (c columns) under(cells []cell) bool {
 	for k, one := range cells {
 		if !IsValue(one.text) || c.nearest(one.end, func(column cell) int { return column.end }) != k || abs(one.end-c[k].end) > farOff {
@@ -420,7 +424,7 @@ func (c columns) under(cells []cell) bool {
 	return true
 }
 
-// farOff is how far the end of a figure may be from that of its column where a row has one in each.
+// farOff is how far the end of a figure may be from that of its column if the row has one in each.
 const farOff = 24
 
 func (c columns) nearest(at int, of func(cell) int) int {
@@ -435,8 +439,8 @@ func (c columns) nearest(at int, of func(cell) int) int {
 
 func abs(n int) int { return max(n, -n) }
 
-// header puts the cells of a line over columns: each column has the one that is nearest, and a line over all columns
-// is over each.
+// header puts the cells of a line above columns: each column gets the nearest one, and a line above all
+// columns goes to each of them.
 func (c columns) header(cells []cell) []string {
 	if len(cells) == 0 {
 		return nil

@@ -1,6 +1,5 @@
-// Package tables reads the tables of reports: what their rows and columns are named,
-// which period a column is of, in what unit and scale its numbers are, and the facts
-// in them.
+// Package tables reads the tables of reports: the names of their rows and columns, the period of a column,
+// the unit and scale of its numbers, and the facts in them.
 package tables
 
 import (
@@ -19,12 +18,12 @@ func IsRow(line string) bool {
 	return len(line) > 1 && line[0] == '|' && line[len(line)-1] == '|'
 }
 
-// isRule reports whether a row is the line under a header.
+// isRule reports whether a row is the rule below a header.
 func isRule(line string) bool {
 	return strings.Trim(line, "|-: \t") == "" && strings.Contains(line, "-")
 }
 
-// Split takes the cells of a row.
+// Split returns the cells of a row.
 func Split(line string) []string {
 	line = strings.TrimSpace(line)
 	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
@@ -43,7 +42,7 @@ func Split(line string) []string {
 	return cells
 }
 
-// Join is a row of Markdown.
+// Join returns cells as a row of Markdown.
 func Join(cells []string) string {
 	var b strings.Builder
 	b.WriteByte('|')
@@ -55,7 +54,7 @@ func Join(cells []string) string {
 	return b.String()
 }
 
-// Markdown is a table of rows of cells, the first of them its header.
+// Markdown returns rows as a Markdown table. The first row is the header.
 func Markdown(rows [][]string) string {
 	width := 0
 	for _, row := range rows {
@@ -74,7 +73,7 @@ func Markdown(rows [][]string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// rowsOf are the cells of the rows of lines, without the rule.
+// rowsOf returns the cells of the rows in lines, without the rule.
 func rowsOf(lines []string) [][]string {
 	rows := make([][]string, 0, len(lines))
 	for _, line := range lines {

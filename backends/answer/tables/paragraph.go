@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// fullLine is how long a line of text is that goes on in the next one, at least.
+// fullLine is the least length of a line of text that is continued on the next one.
 const fullLine = 60
 
-// paragraphs writes lines of text: one that fills its page goes on with the next one, so that sentences are whole, and
-// of a page in two columns the left one comes first.
+// paragraphs writes lines of text. A full line is joined with the next one, so that sentences are whole. On a
+// page with two columns the left one comes first.
 func paragraphs(b *strings.Builder, lines []laid) {
 	for i := 0; i < len(lines); {
 		end, at := columned(lines, i)
@@ -38,11 +38,11 @@ func paragraphs(b *strings.Builder, lines []laid) {
 	}
 }
 
-// fewestBeside is how many lines have a second column, at least.
+// fewestBeside is the least number of lines with a second column.
 const fewestBeside = 5
 
-// columned is the end of lines in two columns of text that begin at a line, and where the second one begins. The end
-// is the beginning where the text has one column.
+// columned returns the end of the lines in two columns of text that begin at the line from, and where the
+// second column begins. If the text has one column, the end is from.
 func columned(lines []laid, from int) (end, at int) {
 	second := func(l *laid) int {
 		if l.role != isText || len(l.cells) != 2 || len(l.cells[0].text) < fullLine/3 || len(l.cells[1].text) < fullLine/3 {
@@ -73,7 +73,7 @@ func columned(lines []laid, from int) (end, at int) {
 	return end, at
 }
 
-// flow writes lines, of which those that are full go on.
+// flow writes lines and joins those that are full with the next one.
 func flow(b *strings.Builder, lines []laid, full int) {
 	before := ""
 	for i := range lines {
@@ -97,7 +97,7 @@ var (
 	hyphenated = regexp.MustCompile(`\pL-$`)
 )
 
-// goesOn reports whether a line of text may go on in the next one.
+// goesOn reports whether a line of text may be continued on the next one.
 func goesOn(text string, l *laid) bool {
 	return l.role == isText && len(l.cells) < 3 && !strings.HasSuffix(text, ":")
 }

@@ -7,10 +7,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// fewestStacked is how many figures with a line of their own tell a page of cells from one of lines.
+// fewestStacked is the least number of lines with nothing but a figure on a page whose cells have a line
+// each.
 const fewestStacked = 12
 
-// stacked reports whether the cells of a page have a line each: most lines with a figure have nothing else.
+// stacked reports whether the cells of a page have a line each: most lines with a figure contain nothing
+// else.
 func stacked(lines []string) bool {
 	lone, joined := 0, 0
 	for _, line := range lines {
@@ -25,8 +27,9 @@ func stacked(lines []string) bool {
 	return lone >= fewestStacked && lone > 4*joined
 }
 
-// fromStack makes Markdown of cells with a line each. A name begins a row, and the figures behind it are its cells; a
-// row that has not as many figures as the header has columns is text, for nobody knows which of them it has.
+// fromStack converts cells on a line each to Markdown. A name begins a row, and the figures after it are its
+// cells. A row that does not have as many figures as the header has columns becomes text, because nobody
+// knows which of them are missing.
 func fromStack(lines []string) string {
 	s := stack{}
 	for _, line := range lines {
@@ -36,14 +39,14 @@ func fromStack(lines []string) string {
 	return strings.TrimSpace(s.text.String())
 }
 
-// stack is a page of cells as it is read.
+// stack is the state of reading a page of cells.
 type stack struct {
 	text  strings.Builder
-	heads []string // cells of the header that is read
+	heads []string // the cells of the current header
 	grid  [][]string
-	width int      // of the grid; 0: there is none
-	label string   // of the row that is read
-	cells []string // its figures
+	width int      // the width of the grid; 0 if there is none
+	label string   // the name of the current row
+	cells []string // the figures of the current row
 	mark  string
 }
 
@@ -71,7 +74,7 @@ func (s *stack) add(line string) {
 	}
 }
 
-// row ends the row that is read.
+// row ends the current row.
 func (s *stack) row() {
 	label, cells := s.label, s.cells
 	s.label, s.cells, s.mark = "", nil, ""
@@ -94,7 +97,7 @@ func (s *stack) row() {
 	}
 }
 
-// flush ends the table that is read.
+// flush ends the current table.
 func (s *stack) flush() {
 	rows := 0
 	for _, row := range s.grid {
@@ -105,7 +108,7 @@ func (s *stack) flush() {
 	switch heads := headsOf(s.heads); {
 	case rows >= fewestRows:
 		last := len(s.grid)
-		for last > 0 && blank(s.grid[last-1][1:]) { // they lead to what comes
+		for last > 0 && blank(s.grid[last-1][1:]) { // they are headings of what follows
 			last--
 		}
 		s.text.WriteString("\n" + Markdown(append([][]string{append([]string{unitOf(s.heads)}, heads...)}, s.grid[:last]...)) + "\n\n")
@@ -124,13 +127,13 @@ func (s *stack) end() {
 	s.flush()
 }
 
-// unitOf is what the cells of a header say of units.
+// unitOf returns the units among the cells of a header.
 func unitOf(cells []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(cells), func(one string) bool { return !unitOnly(one) }), " ")
 }
 
-// headsOf are the columns that the cells of a header name: its years or dates, each with what leads to it. Where
-// several lead to years, each leads to as many of them.
+// headsOf returns the columns that the cells of a header name: its years or dates, each with what leads to
+// it. If there are several leads, each belongs to the same number of columns.
 func headsOf(cells []string) []string {
 	var leads, columns []string
 	for _, one := range cells {
@@ -142,7 +145,7 @@ func headsOf(cells []string) []string {
 			columns = append(columns, one)
 		}
 	}
-	// "Three months ended" and "June 30," are one.
+	// "Three months ended" and "June 30," belong together.
 	var joined []string
 	for _, lead := range leads {
 		if n := len(joined); n > 0 && lead[0] != joined[n-1][0] && strings.HasSuffix(strings.ToLower(strings.TrimRight(joined[n-1], " ")), "ended") {

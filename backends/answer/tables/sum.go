@@ -2,8 +2,8 @@ package tables
 
 import "math"
 
-// SumsUp reports whether a row without a name is the sum of the rows of its group above it, or, where the table has no
-// groups, of all rows above it.
+// SumsUp reports whether a row without a name is the sum of the rows above it in its group, or of all rows
+// above it if the table has no groups.
 func (t *Table) SumsUp(at int) bool {
 	if t.Rows[at].Label != "" {
 		return false

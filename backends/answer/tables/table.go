@@ -11,12 +11,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Table is a table as it is looked things up in.
+// Table is a table in which figures can be looked up.
 type Table struct {
-	// Caption is the text right before it, and a heading in its first row; After, the
-	// line behind it.
+	// Caption is the text right before the table, and a heading in its first row. After is the line after it.
 	Caption, After string
-	// Above are the last lines before it, from the last table on.
+	// Above are the last lines before the table, back to the previous table.
 	Above []string
 	// Corner is what stands above the names of rows: often a unit, or "As of December 31,".
 	Corner  string
@@ -24,31 +23,31 @@ type Table struct {
 	Rows    []Row
 	// Before is how many of its rows are headers.
 	Before int
-	// Units hold for all columns that say nothing else.
+	// Units apply to all columns that state nothing else.
 	Units figures.Units
 }
 
-// Column is one of a table.
+// Column is a column of a table.
 type Column struct {
-	Header string // all above it, joined with blanks
-	// Period is the one that its figures are of; zero: none is named.
+	Header string // all cells above it, joined by spaces
+	// Period is the period of its figures, or zero if none is named.
 	Period kernel.Period
-	// Change tells that it compares other columns: a difference, or a share.
+	// Change reports that it compares other columns: a difference, or a share.
 	Change bool
 	Units  figures.Units
 }
 
-// Row is one of a table.
+// Row is a row of a table.
 type Row struct {
 	Label string
-	// Group is the row without figures that it stands under; empty: none.
+	// Group is the row without figures that it stands under, or empty.
 	Group string
-	// Period is one that its label or its group names; zero: none.
+	// Period is the period that its label or its group names, or zero.
 	Period kernel.Period
-	Cells  []string // one a column
+	Cells  []string // one per column
 }
 
-// Parse takes the first table of a Markdown text; nil: there is none.
+// Parse returns the first table of a Markdown text, or nil if there is none.
 func Parse(text string) *Table {
 	all := ParseAll(text, 1)
 	if len(all) == 0 {
@@ -57,12 +56,12 @@ func Parse(text string) *Table {
 	return all[0]
 }
 
-// ParseAll takes at most most tables of a Markdown text.
-func ParseAll(text string, most int) []*Table {
+// ParseAll returns the tables of a Markdown text, at most limit.
+func ParseAll(text string, limit int) []*Table {
 	var found []*Table
 	lines := strings.Split(text, "\n")
 	var above []string
-	for i := 0; i < len(lines) && len(found) < most; i++ {
+	for i := 0; i < len(lines) && len(found) < limit; i++ {
 		if !IsRow(lines[i]) {
 			if line := strings.TrimSpace(lines[i]); line != "" {
 				above = append(above, line)
@@ -80,8 +79,7 @@ func ParseAll(text string, most int) []*Table {
 				break
 			}
 		}
-		// A line that ends with ":" leads to a table, also where it stands behind it, as it
-		// does in texts taken from pages.
+		// A line that ends with ":" leads to a table even if it stands after it, as in text taken from pages.
 		caption := ""
 		if n := len(above); n > 0 {
 			caption = above[n-1]
@@ -97,7 +95,7 @@ func ParseAll(text string, most int) []*Table {
 // linesAbove is how many lines above a table belong to it.
 const linesAbove = 12
 
-// New makes a table of rows of cells, between two lines of text.
+// New returns a table of rows of cells with the lines of text before and after it.
 func New(rows [][]string, caption, after string) *Table {
 	t := &Table{Caption: strings.Trim(caption, "#* "), After: after}
 	width := 0
@@ -135,7 +133,7 @@ func New(rows [][]string, caption, after string) *Table {
 	return t
 }
 
-// headers is how many of the first rows name columns.
+// headers returns how many of the first rows name columns.
 func headers(rows [][]string) int {
 	n := 0
 	for i, row := range rows {
@@ -168,12 +166,12 @@ func header(row []string, i int) bool {
 }
 
 var (
-	// figure is a cell that is a number as reports print it.
+	// figure matches a cell that is a number as reports print it.
 	figure   = regexp.MustCompile(`^[-−–(]?\s*(?:[A-Z]{0,3}\s?[$€£¥])?\s*[-−–(]?\s*\d[\d,.\x{2024}\s]*\)?\s*(?:%|x|bps?|pts?|million|billion|thousand|m|bn|k)?\s*\)?\s*(?:\(\w{1,2}\))?$`)
 	unitCell = regexp.MustCompile(`(?i)^[^\w%$€£¥]*(?:(?:u\.?s\.?d?|us|nt|s|a|c|hk|rmb|usd|eur|gbp|chf|cad|aud|in|of|the|as|are|amounts?|dollars?|canadian|nt dollars|except|and|per|share|shares?|data|percentages?|number|no|note|notes|million|millions|thousands?|billions?|m|mn|bn|k|000|euros?|units?|restated\d?|see|unaudited|[$€£¥%’',./()-])[^\w%$€£¥]*)+$`)
 )
 
-// IsValue reports whether a cell is a figure, and not a year.
+// IsValue reports whether a cell is a figure and not a year. A dash is one.
 func IsValue(cell string) bool {
 	cell = strings.TrimSpace(cell)
 	switch cell {
@@ -242,7 +240,7 @@ func (t *Table) columns(rows [][]string, width int) {
 	}
 }
 
-// ending reports whether a text leads to a year: "Years ended December 31,".
+// ending reports whether a text leads to a year, such as "Years ended December 31,".
 func ending(text string) bool { return leading.MatchString(text) }
 
 var (
@@ -250,8 +248,8 @@ var (
 	change  = regexp.MustCompile(`(?i)\b(?:change|variance|variation|increase|decrease|growth|vs\.?|versus|over)\b|[%$] ?chg|yr\.-to-yr`)
 )
 
-// spread gives the columns that a header is above their share of it: such a cell
-// stands in the first of them, or in their middle.
+// spread copies a header to all columns that it stands above. Such a cell stands in the first of them or in
+// their middle.
 func spread(row []string, last bool) []string {
 	var at []int
 	for i := 1; i < len(row); i++ {
@@ -278,7 +276,7 @@ func spread(row []string, last bool) []string {
 	return out
 }
 
-// period is the one that a header names. Of two, such as "2019 2018", it is none.
+// period returns the period that a header names. If it names two, such as "2019 2018", the result is zero.
 func period(text string) kernel.Period {
 	found := metrics.Periods(text)
 	switch {
@@ -294,7 +292,8 @@ func period(text string) kernel.Period {
 	return kernel.Period{}
 }
 
-// complete makes of "Years ended December 31," and 2019 the year with its last day.
+// complete returns the year p with its last day if the text before it names the day, as in "Years ended
+// December 31," before 2019.
 func complete(before string, p kernel.Period) kernel.Period {
 	if p.End != "" || p.Year == 0 || p.Quarter != 0 {
 		return p
@@ -309,7 +308,7 @@ func complete(before string, p kernel.Period) kernel.Period {
 	return p
 }
 
-// merge is the period of a row such as "Fourth Quarter" under "2019".
+// merge returns the period of a row such as "Fourth Quarter" under "2019".
 func merge(label string, group kernel.Period) kernel.Period {
 	if year := group.AnyYear(); year != 0 && strings.Contains(strings.ToLower(label), "quarter") {
 		return period(label + " " + strconv.Itoa(year))

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Tidy makes of the cells of a page or of HTML a table with one column for each that
-// people see: "$" and ")" that have cells of their own go to their numbers, columns and
-// rows that only make room go, and a header over such columns comes to its figures.
+// Tidy makes a table with one column for each that people see from the cells of a page or of HTML: "$" and
+// ")" in cells of their own are joined to their numbers, columns and rows that only make room are removed,
+// and a header above such columns moves to its figures.
 func Tidy(rows [][]string) [][]string {
 	width := 0
 	for _, row := range rows {
@@ -25,7 +25,7 @@ func Tidy(rows [][]string) [][]string {
 	if len(grid) == 0 {
 		return nil
 	}
-	// Groups of neighbouring columns of which no row has two cells.
+	// Merge groups of neighbouring columns of which no row has two cells.
 	groups := [][]int{}
 	for c := range width {
 		if empty(grid, c) {
@@ -51,8 +51,7 @@ func Tidy(rows [][]string) [][]string {
 	return out
 }
 
-// joinMarks puts marks of currencies before, and brackets and per cent behind the number
-// beside them.
+// joinMarks joins currency signs, brackets and per cent signs to the number beside them.
 func joinMarks(row []string) {
 	for i, cell := range row {
 		switch cell {

@@ -2,8 +2,8 @@ package terms
 
 import "strings"
 
-// porter is the stem of an English word in lower case by M. F. Porter, "An algorithm
-// for suffix stripping" (1980). Words with other letters than a to z are left.
+// porter returns the stem of an English word in lower case by M. F. Porter, "An algorithm for suffix
+// stripping" (1980). Words with letters other than a to z are returned as they are.
 func porter(word string) string {
 	if len(word) < 3 {
 		return word
@@ -36,7 +36,7 @@ type stemmer string
 
 func (w stemmer) ends(s string) bool { return strings.HasSuffix(string(w), s) }
 
-// consonant reports whether letter i is one.
+// consonant reports whether letter i is a consonant.
 func (w stemmer) consonant(i int) bool {
 	switch w[i] {
 	case 'a', 'e', 'i', 'o', 'u':
@@ -47,7 +47,7 @@ func (w stemmer) consonant(i int) bool {
 	return true
 }
 
-// measure counts vowels followed by consonants in the first n letters.
+// measure counts the sequences of vowels followed by consonants in the first n letters.
 func (w stemmer) measure(n int) (m int) {
 	vowel := false
 	for i := range n {
@@ -70,14 +70,14 @@ func (w stemmer) hasVowel(n int) bool {
 	return false
 }
 
-// double reports whether it ends with two equal consonants.
+// double reports whether the word ends with two equal consonants.
 func (w stemmer) double() bool {
 	n := len(w)
 	return n > 1 && w[n-1] == w[n-2] && w.consonant(n-1)
 }
 
-// closed reports whether the first n letters end with consonant, vowel, consonant, the
-// last of them not w, x or y.
+// closed reports whether the first n letters end with consonant, vowel, consonant, the last of them not w, x
+// or y.
 func (w stemmer) closed(n int) bool {
 	return n > 2 && w.consonant(n-3) && !w.consonant(n-2) && w.consonant(n-1) && w[n-1] != 'w' && w[n-1] != 'x' && w[n-1] != 'y'
 }
@@ -120,7 +120,7 @@ func (w stemmer) past() stemmer {
 	return w
 }
 
-// ending is a suffix and what takes its place.
+// ending is a suffix and its replacement.
 type ending struct{ from, to string }
 
 var second = []ending{
@@ -150,7 +150,8 @@ var third = []ending{
 	{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""},
 }
 
-// replace changes the first of the endings that it has, behind a measure over least.
+// replace replaces the first of the endings that the word has, if the measure of the rest is greater than
+// least.
 func (w stemmer) replace(least int, endings []ending) stemmer {
 	for _, e := range endings {
 		if w.ends(e.from) {

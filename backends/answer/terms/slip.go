@@ -1,6 +1,7 @@
 package terms
 
-// Slip reports whether one letter is added, left out, changed or swapped with the next.
+// Slip reports whether two different words differ by one letter that is added, left out, changed or swapped
+// with the next.
 func Slip(a, b string) bool {
 	if len(a) < len(b) {
 		a, b = b, a

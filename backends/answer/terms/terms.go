@@ -1,10 +1,10 @@
-// Package terms is the words of passages and of questions as they are compared, and
-// the vector of a passage: which terms are in which of its parts, and how often.
+// Package terms defines the words of passages and questions in the form in which they are compared, and the
+// vector of a passage, which tells which terms are in which of its parts and how often.
 //
-// A vector is a few hundred bytes that a search reads instead of the text. An issuer's
-// passages are some thousands, so that all of them are scored, with the weights of
-// their own words among them, alike on both engines. The full-text index is for
-// questions about no issuer, and for issuers with more passages than that.
+// A search reads vectors, of a few hundred bytes each, instead of texts. An issuer has some thousands of
+// passages, so all of them can be scored with the weights of their own words among them, in the same way on
+// both databases. The full-text index is for questions about no issuer, and for issuers with more passages
+// than that.
 package terms
 
 import (
@@ -13,13 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// Term is a stem of a word, or a number.
+// Term is the stem of a word, or a number.
 type Term string
 
-// mostLetters bounds a term; longer runs are no words.
+// mostLetters bounds the length of a term. Longer runs are no words.
 const mostLetters = 40
 
-// Of are the terms of a text in their order, those that say nothing left out.
+// Of returns the terms of a text in their order, without those that say nothing.
 func Of(text string) []Term {
 	list := make([]Term, 0, len(text)/6)
 	Each(text, func(word string) {
@@ -30,14 +30,14 @@ func Of(text string) []Term {
 	return list
 }
 
-// Each calls fn for each word of a text, in lower case. Digits with "." or "," between
-// them are one word without the commas; "&" within a word belongs to it ("r&d"), and an
-// apostrophe with what follows it is left out ("company's").
+// Each calls fn for each word of a text, in lower case. Digits with "." or "," between them are one word,
+// without the commas. "&" within a word belongs to it ("r&d"), and an apostrophe is left out together with
+// what follows it ("company's").
 func Each(text string, fn func(word string)) {
 	var buffer [mostLetters * utf8.UTFMax]byte
 	word := buffer[:0]
 	letters := 0
-	skip := false // what follows an apostrophe
+	skip := false // inside what follows an apostrophe
 	var last rune
 	flush := func() {
 		if letters > 0 && letters <= mostLetters {
@@ -80,7 +80,7 @@ func next(text string, i int, r rune) rune {
 
 func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
-// Stem is the term of a word in lower case; empty: it says nothing.
+// Stem returns the term of a word in lower case, or the empty string for a word that says nothing.
 func Stem(word string) Term {
 	if silent[word] {
 		return ""
@@ -91,7 +91,7 @@ func Stem(word string) Term {
 	return Term(porter(word))
 }
 
-// number leaves cents out where there are none.
+// number removes decimals that are all zero.
 func number(word string) string {
 	if head, cents, ok := strings.Cut(word, "."); ok && strings.Trim(cents, "0") == "" {
 		return head
@@ -99,7 +99,7 @@ func number(word string) string {
 	return word
 }
 
-// silent are words that are in every text.
+// silent holds words that occur in every text.
 var silent = func() map[string]bool {
 	set := make(map[string]bool)
 	for w := range strings.FieldsSeq(`a an and are as at be been being by did do does for from had has have he her his how i if in into is it
@@ -112,7 +112,7 @@ var silent = func() map[string]bool {
 	return set
 }()
 
-// Tokens estimates how many tokens of a language model a text has.
+// Tokens estimates the number of language model tokens in a text.
 func Tokens(text string) (n int) {
 	run, digits := 0, false
 	flush := func() {
@@ -138,7 +138,7 @@ func Tokens(text string) (n int) {
 				flush()
 			}
 			digits = false
-			if run++; r > 0x2e80 { // ideographs are a token each
+			if run++; r > 0x2e80 { // an ideograph is a token
 				run += 6
 			}
 		default:

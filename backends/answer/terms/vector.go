@@ -7,62 +7,62 @@ import (
 	"slices"
 )
 
-// Part is where in a passage a term stands.
+// Part is a part of a passage in which a term stands.
 type Part int
 
-// The parts of a passage.
+// Parts of a passage.
 const (
 	Text    Part = iota
 	Label        // names of rows, headers of columns and captions of tables
-	Section      // headings above it
-	Title        // of its document
+	Section      // headings above the passage
+	Title        // the title of its document
 )
 
-// Counts are how often a term is in the parts of a passage, in one byte: up to 15
-// times in its text, up to 3 in labels, and whether it is in the two others.
+// Counts tells how often a term occurs in the parts of a passage, in one byte: up to 15 times in its text, up
+// to 3 times in labels, and whether it occurs in the two others.
 type Counts byte
 
-// Text, Label, Section and Title are how often it is there.
+// Text returns how often the term occurs in the text, at most 15.
 func (c Counts) Text() int     { return int(c & 15) }
 func (c Counts) Label() int    { return int(c >> 4 & 3) }
 func (c Counts) Section() bool { return c&(1<<6) != 0 }
 func (c Counts) Title() bool   { return c&(1<<7) != 0 }
 
-// Vector is a passage as a search reads it: 4 bytes of head, then 4 for each term, of
-// which 24 bits are a hash and 8 the Counts, in ascending order.
+// Vector is a passage in the form that a search reads: 4 bytes of header, then 4 bytes for each term in
+// ascending order, 24 bits of them a hash and 8 the Counts.
 //
-// Two of 100,000 words share a hash now and then; a question of ten terms meets a wrong
-// one in about one of 10,000 passages.
+// Some of 100,000 words share a hash. A question of ten terms meets a wrong one in about one of 10,000
+// passages.
 type Vector []byte
 
 const headSize = 4
 
-// Flags are what else is known of a passage.
+// Flags are further properties of a passage.
 type Flags byte
 
-// HasTable tells that a table is in the passage.
+// HasTable means that the passage contains a table.
 const HasTable Flags = 1
 
-// Builder gathers a vector, and after Reset another: it remembers the words it has met,
-// which the passages of a document have in common.
+// Builder builds one vector after another, separated by Reset. It caches the hashes of words, because the
+// passages of a document have many words in common.
 type Builder struct {
 	counts map[uint32]Counts
 	words  int
-	hashes map[string]uint32 // of words; noTerm: it says nothing
+	hashes map[string]uint32 // by word; noTerm for a word that says nothing
 }
 
 const (
 	noTerm    = 1 << 24
-	mostWords = 100_000 // that are remembered
+	mostWords = 100_000 // the number of words in the cache
 )
 
-// Reset begins another vector.
+// Reset begins a new vector.
 func (b *Builder) Reset() {
 	clear(b.counts)
 	b.words = 0
 }
 
-// hash is that of the term of a word.
+// hash returns the hash of a word's term, or noTerm.
 func (b *Builder) hash(word string) uint32 {
 	h, ok := b.hashes[word]
 	if ok {
@@ -78,7 +78,7 @@ func (b *Builder) hash(word string) uint32 {
 	return h
 }
 
-// Add counts the terms of a text that stands in a part.
+// Add counts the terms of a text in a part of the passage.
 func (b *Builder) Add(part Part, text string) {
 	if b.counts == nil {
 		b.counts = make(map[uint32]Counts, 128)
@@ -108,8 +108,8 @@ func (b *Builder) Add(part Part, text string) {
 	})
 }
 
-// Vector is what was gathered. topic is a number that the caller gives to what the
-// passage is about.
+// Vector returns the vector of what was added since Reset. topic is a number that the caller assigns to the
+// subject of the passage.
 func (b *Builder) Vector(flags Flags, topic byte) Vector {
 	list := make([]uint32, 0, len(b.counts))
 	for h, c := range b.counts {
@@ -125,7 +125,7 @@ func (b *Builder) Vector(flags Flags, topic byte) Vector {
 	return v
 }
 
-// Hash is the number of a term in a vector, of 24 bits.
+// Hash returns the 24-bit hash of a term in a vector.
 func (t Term) Hash() uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(t)) // never fails
@@ -133,19 +133,19 @@ func (t Term) Hash() uint32 {
 	return (sum>>24 ^ sum) & 0xffffff
 }
 
-// Good reports whether a vector is whole.
+// Good reports whether a vector is well-formed.
 func (v Vector) Good() bool { return len(v) >= headSize && len(v)%4 == 0 }
 
-// Words is how many terms its text has.
+// Words returns the number of terms in the text of the passage.
 func (v Vector) Words() int { return int(binary.BigEndian.Uint16(v)) }
 
-// Flags are those given to Builder.Vector.
+// Flags returns the flags given to Builder.Vector.
 func (v Vector) Flags() Flags { return Flags(v[2]) }
 
-// Topic is the one given to Builder.Vector.
+// Topic returns the topic given to Builder.Vector.
 func (v Vector) Topic() byte { return v[3] }
 
-// Find is how often a term is in the passage; 0: it is not.
+// Find returns how often a term occurs in the passage, or 0.
 func (v Vector) Find(hash uint32) Counts {
 	low, high := 1, len(v)/4
 	for low < high {
@@ -163,7 +163,8 @@ func (v Vector) Find(hash uint32) Counts {
 	return 0
 }
 
-// Overlap is the share of the terms of both that are in each of them, 0 to 1.
+// Overlap returns the number of terms that two vectors share relative to the number that either has, from 0
+// to 1.
 func (v Vector) Overlap(other Vector) float64 {
 	n, m := len(v)/4-1, len(other)/4-1
 	if n <= 0 || m <= 0 || min(n, m) < max(n, m)/2 {

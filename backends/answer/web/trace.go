@@ -19,15 +19,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// Trace is the page of how an answer came about, for operators. It has its style in
-// itself and no script. Make it with NewTrace.
+// Trace is the page for operators that shows how an answer came about. It contains its style and needs no
+// script. Make it with NewTrace.
 type Trace struct {
 	*api.Trace
-	Result     *result        // nil: the client got none
-	How        pipeline.Trace // of the first time, where it was remembered
+	Result     *result        // nil if the client got none
+	How        pipeline.Trace // the trace of the first time if the answer was remembered
 	Remembered bool
 	Passages   []kernel.Passage
-	Gone       int // passages that are not in the corpus any more, or never were
+	Gone       int // the number of passages that are no longer in the corpus, or never were
 }
 
 // result is an answer as the client got it.
@@ -38,7 +38,7 @@ type result struct {
 	Subqueries []api.Subquery
 }
 
-// NewTrace reads a trace.
+// NewTrace decodes a trace.
 func NewTrace(t *api.Trace) (*Trace, error) {
 	page := &Trace{Trace: t}
 	if len(t.Result) > 0 {
@@ -66,7 +66,7 @@ func NewTrace(t *api.Trace) (*Trace, error) {
 // mostShown bounds the passages of a page.
 const mostShown = 200
 
-// Found are the ids of the passages that were found, best first, each once.
+// Found returns the ids of the passages that were found, best first, without repetitions, at most mostShown.
 func (t *Trace) Found() (ids []int64) {
 	seen := make(map[int64]bool)
 	for _, id := range t.How.Passages {
@@ -78,14 +78,14 @@ func (t *Trace) Found() (ids []int64) {
 	return ids
 }
 
-// Serve writes the page with a bar and the passages that are still there.
+// Serve writes the page with a bar and with those passages that still exist.
 func (t *Trace) Serve(w http.ResponseWriter, bar look.Bar, passages []kernel.Passage) error {
 	t.Passages, t.Gone = passages, len(t.Found())-len(passages)
 	return serve(w, bar, "trace", "Trace of "+t.ID, t)
 }
 
-// serve writes a page. What it needs is in it: it is seen on the socket of the administration, where
-// no files are.
+// serve writes a page that contains its style, because it is also shown on the socket of the administration,
+// which serves no files.
 func serve(w http.ResponseWriter, bar look.Bar, name, title string, data any) error {
 	style := traceStyle + string(bar.Brand.Sheet())
 	sum := sha256.Sum256([]byte(style))
@@ -105,13 +105,13 @@ func serve(w http.ResponseWriter, bar look.Bar, name, title string, data any) er
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer") // the address names the answer
-	_, _ = text.WriteTo(w)                  // a client that has left is told nothing
+	h.Set("Referrer-Policy", "no-referrer") // the address contains the id of the answer
+	_, _ = text.WriteTo(w)                  // an error means that the client has left
 	return nil
 }
 
-// Recent writes the page of the newest answers with a bar; their traces are beside it. more tells
-// that there may be older ones.
+// Recent writes the page of the newest answers with a bar and with links to their traces. more reports that
+// there may be older ones.
 func Recent(w http.ResponseWriter, bar look.Bar, list []api.Trace, more bool) error {
 	return serve(w, bar, "recent", "Answers", struct {
 		Traces []api.Trace
@@ -132,12 +132,12 @@ var (
 	}).Parse(traceText))
 )
 
-// piece is a text of an answer, or a mark in it that names a reference.
+// piece is a text in an answer, followed by the mark of a reference.
 type piece struct{ Text, Mark string }
 
 var mark = regexp.MustCompile(`\s*\[(\d{1,3})\]\([^)\s]*\)`)
 
-// pieces are those of an answer.
+// pieces splits an answer at its marks.
 func pieces(answer string) (list []piece) {
 	at := 0
 	for _, m := range mark.FindAllStringSubmatchIndex(answer, -1) {
@@ -147,12 +147,12 @@ func pieces(answer string) (list []piece) {
 	return append(list, piece{Text: answer[at:]})
 }
 
-// isWeb reports whether a document has an address that a browser opens.
+// isWeb reports whether a browser can open the address of a document.
 func isWeb(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
 
-// took is how long something took, as it is read.
+// took formats a duration for people.
 func took(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -163,7 +163,7 @@ func took(d time.Duration) string {
 	return d.Round(10 * time.Millisecond).String()
 }
 
-// share is how much of all stages one took, from 0 to 100.
+// share returns the duration of a stage relative to the longest stage, from 0 to 100.
 func share(stages []pipeline.Stage, d time.Duration) int {
 	var longest time.Duration
 	for _, s := range stages {

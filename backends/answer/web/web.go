@@ -1,5 +1,5 @@
-// Package web is the page on which people ask: a client of the API like any other, which
-// knows nothing but what the API answers to the key that is typed in.
+// Package web serves the page on which people ask questions. It is a client of the API like any other, and
+// knows only what the API answers to the key that is typed in.
 package web
 
 import (
@@ -15,14 +15,14 @@ import (
 //go:embed page
 var embedded embed.FS
 
-// files are those of the page.
+// files returns the files of the page.
 var files = sync.OnceValue(func() *webassets.Console {
 	return webassets.NewConsole(webassets.Policy(), embedded, "page", webassets.Page{
 		Title: "Answers", Root: "page/", WithoutScript: "The page needs JavaScript. The API does without.",
 	})
 })
 
-// Serve answers a request for the page, with a bar, or a file of it, and tells whether it was one.
+// Serve answers a request for the page or one of its files, and reports whether it was one.
 func Serve(w http.ResponseWriter, r *http.Request, bar look.Bar) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false

@@ -1,10 +1,9 @@
-// Package websearch asks a provider of web search over HTTP, and fetches the pages it
-// names where it gives no text of them. It is optional and off unless an operator
-// configures it.
+// Package websearch queries a provider of web search over HTTP, and fetches the pages of results without
+// text. It is optional, and off unless an operator configures it.
 //
-// The provider is any service that answers GET ENDPOINT?q=QUERY&count=N with
-// {"results": [{"title", "url", "text", "published"}]}. Pages are fetched from allowed
-// hosts alone, and no connection goes to a private address that is not allowed.
+// The provider is any service that answers GET ENDPOINT?q=QUERY&count=N with {"results": [{"title", "url",
+// "text", "published"}]}. Pages are fetched only from allowed hosts, and connections to private addresses are
+// refused unless they are allowed.
 package websearch
 
 import (
@@ -27,18 +26,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// Options are how a provider is asked.
+// Options configure a Provider.
 type Options struct {
-	// Endpoint is its URL, http or https.
+	// Endpoint is the URL of the provider, http or https.
 	Endpoint string
-	// Key is sent as a bearer token; empty: none is.
+	// Key is sent as a bearer token. If it is empty, none is sent.
 	Key string
-	// Hosts are those whose pages may be fetched, "example.com" or "*.example.com".
-	// Empty: none, and results without text are left out.
+	// Hosts lists the hosts whose pages may be fetched, as "example.com" or "*.example.com". If it is empty no
+	// page is fetched, and results without text are left out.
 	Hosts []string
-	// Allow are private networks that may be connected to.
+	// Allow lists private networks that may be connected to.
 	Allow []netip.Prefix
-	// Timeout is that of a search with all its pages. Default: 5s.
+	// Timeout bounds a search with all its pages. Default: 5s.
 	Timeout time.Duration
 }
 
@@ -49,7 +48,7 @@ const (
 	mostHops   = 3
 )
 
-// Provider is one of web search. It implements retrieve.Web.
+// Provider is a provider of web search. It implements retrieve.Web.
 type Provider struct {
 	endpoint *url.URL
 	options  Options
@@ -57,7 +56,7 @@ type Provider struct {
 	pages    *http.Client
 }
 
-// New makes a provider.
+// New returns a Provider. It fails if the endpoint is not an HTTP URL.
 func New(o Options) (*Provider, error) {
 	endpoint, err := url.Parse(o.Endpoint)
 	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" {
@@ -145,7 +144,7 @@ func (p *Provider) Search(ctx context.Context, query string, most int) ([]retrie
 	return pages, nil
 }
 
-// text is the text of a page; empty: it may not be fetched, or cannot.
+// text returns the text of a page, or the empty string if it may not or cannot be fetched.
 func (p *Provider) text(ctx context.Context, u *url.URL) string {
 	if !p.allowed(u) {
 		return ""
@@ -166,7 +165,7 @@ func (p *Provider) text(ctx context.Context, u *url.URL) string {
 	return text
 }
 
-// fetch is a body of at most so many bytes, with its media type.
+// fetch returns the body of a response, of at most most bytes, and its media type.
 func fetch(client *http.Client, request *http.Request, most int64) (body []byte, kind string, err error) {
 	response, err := client.Do(request)
 	if err != nil {
