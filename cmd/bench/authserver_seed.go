@@ -20,18 +20,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The secrets of the server's configuration, which what is seeded is made with.
+// Secrets in the server's configuration, with which the seeded data is made.
 const (
 	issuerPepper = "a pepper of this benchmark"
 	issuerSecret = "a session secret of this benchmark"
 )
 
-// issuing is what an authorization server has before it starts: a client, and somebody
-// who is signed in and has allowed it all.
+// issuing is what is seeded into an authorization server: a client, and a user who is signed in and has
+// allowed the client everything.
 type issuing struct {
-	client string // its Authorization header
+	client string // the value of its Authorization header
 	id     string
-	cookie string // of the session
+	cookie string // the session cookie
 }
 
 // seedIssuing fills the database of a server.
@@ -74,7 +74,7 @@ func seedIssuing(ctx context.Context, db *store.DB) (made issuing, err error) {
 	return made, err
 }
 
-// openIssuing opens the database of a server, also beside it.
+// openIssuing opens the database of a server, which may be running.
 func openIssuing(ctx context.Context, db *store.DB, err error) (*store.DB, error) {
 	if err == nil {
 		err = db.Register(authserver.Schema())
@@ -89,17 +89,16 @@ func openIssuing(ctx context.Context, db *store.DB, err error) (*store.DB, error
 	return db, nil
 }
 
-// stored is how many bytes a database has.
+// stored returns a size in bytes that a statement selects.
 func stored(ctx context.Context, db *store.DB, statement string) (n int64, err error) {
 	err = db.Read(ctx, func(c store.Conn) error { return c.Row(statement).Scan(&n) })
 	return n, err
 }
 
-// issuingBack is where codes are sent.
+// issuingBack is the redirect URI of the client.
 const issuingBack = "https://client.example/back"
 
-// issuingDocument is the client_id of a client that is known by its metadata document,
-// which is fresh.
+// issuingDocument is the client_id of a client that is known by its metadata document, which is fresh.
 const issuingDocument = "https://client.example/client.json"
 
 // issuingVerifier is the code_verifier of all codes.

@@ -26,19 +26,19 @@ import (
 )
 
 const (
-	boardGets     = 1000 // requests of each kind
+	boardGets     = 1000 // of each kind
 	boardWriters  = 16
-	boardReplies  = 100 // of each writer, in a round
-	boardRounds   = 6   // further ones, in which work is due that waits for a quiet moment
+	boardReplies  = 100 // per writer and round
+	boardRounds   = 6   // further rounds, in which background work becomes due
 	boardSearches = 100 // of each kind
 )
 
-// boardClient asks a board without a network.
+// boardClient sends requests to a board without a network.
 type boardClient struct {
 	forum   *forum.Forum
 	service *board.Server
 	api     *api.API
-	tokens  []string // of the writers
+	tokens  []string // the tokens of the writers
 	random  *rand.Rand
 }
 
@@ -54,7 +54,7 @@ func newBoardClient(ctx context.Context, f *forum.Forum, service *board.Server) 
 	return c, nil
 }
 
-// close revokes the tokens: members may not have many, and the board may be used again.
+// close revokes the tokens, because members may have only a few and the board may be used again.
 func (c *boardClient) close(ctx context.Context) error {
 	var failed error
 	for _, token := range c.tokens {
@@ -63,7 +63,7 @@ func (c *boardClient) close(ctx context.Context) error {
 	return failed
 }
 
-// do sends a request as api_auth and the handler do; an empty token is a guest.
+// do sends a request in the same way as api_auth and the handler do. An empty token means a guest.
 func (c *boardClient) do(ctx context.Context, to *boardAnswer, token, method, path, body string) error {
 	var text io.Reader
 	if body != "" {
@@ -92,7 +92,7 @@ func (c *boardClient) do(ctx context.Context, to *boardAnswer, token, method, pa
 	return nil
 }
 
-// boardAnswer keeps an answer.
+// boardAnswer is an http.ResponseWriter that keeps the response.
 type boardAnswer struct {
 	header http.Header
 	status int
@@ -106,25 +106,25 @@ func (a *boardAnswer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// spell is how long requests of a kind took.
+// spell holds the durations of requests of one kind.
 type spell struct {
 	took []time.Duration // sorted
-	cpu  time.Duration   // each
+	cpu  time.Duration   // per request
 }
 
 func (s *spell) ms(percent int) float64 {
 	return float64(s.took[min(len(s.took)-1, len(s.took)*percent/100)].Microseconds()) / 1000
 }
 
-// spellOf sorts the times of requests.
+// spellOf sorts the durations of requests.
 func spellOf(took []time.Duration) *spell {
 	return &spell{took: slices.Sorted(slices.Values(took))}
 }
 
-// unevenness is how many times the median the longest took.
+// unevenness returns the longest duration relative to the median.
 func (s *spell) unevenness() float64 { return s.ms(100) / s.ms(50) }
 
-// hundreds is the unevenness of each hundred requests, sorted.
+// hundreds returns the unevenness of each hundred consecutive requests, sorted.
 func hundreds(took []time.Duration) []float64 {
 	var list []float64
 	for hundred := range slices.Chunk(took, 100) {
@@ -134,10 +134,10 @@ func hundreds(took []time.Duration) []float64 {
 	return list
 }
 
-// perCore is how many of the requests one core answers a second.
+// perCore returns how many of the requests one core answers per second.
 func (s *spell) perCore() float64 { return float64(time.Second) / float64(s.cpu) }
 
-// measure sends requests one after the other, as many again before to warm up.
+// measure sends requests one after the other. Before the measurement it sends the same number to warm up.
 func (c *boardClient) measure(ctx context.Context, token string, path func() string) (*spell, error) {
 	var s spell
 	var to boardAnswer
@@ -223,7 +223,7 @@ func (c *boardClient) ask(ctx context.Context) ([]line, error) {
 	), nil
 }
 
-// cursors walks the threads of the first forum.
+// cursors walks through the threads of the first forum and returns the cursors of their pages.
 func (c *boardClient) cursors(ctx context.Context) (list []string, err error) {
 	var to boardAnswer
 	after := ""
@@ -244,7 +244,7 @@ func (c *boardClient) cursors(ctx context.Context) (list []string, err error) {
 	return list, nil
 }
 
-// search looks for words that few, some and most posts have.
+// search measures searches for words that few, some and most posts contain.
 func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
 	for _, kind := range []struct {
 		what  string
@@ -270,13 +270,12 @@ func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
 	return lines, nil
 }
 
-// reply measures how long members wait for their replies, who write at the same
-// time in threads of their own and in the long one. The first of each comes apart: all
-// are to the long thread at once, and find connections that nobody has written on. So
-// does a first round, in which the server gets to know what the connections ask it for;
-// of that is told how much longer the slowest took than the others. So is that of the worst
-// of further rounds: PostgreSQL folds the words of some thousand posts into their index in
-// one of them, which the rounds before would not show.
+// reply measures how long members wait for their replies when they write at the same time, in different
+// threads and in the long one. The first reply of each member is measured separately: all of these go to the
+// long thread at once, over connections that nobody has written on. So is a first round, in which the server
+// learns what the connections ask for; what is reported for it is how much longer the slowest reply took than
+// the others. The same is reported for the worst of further rounds, because in one of them PostgreSQL merges
+// the words of some thousand posts into their index, which the rounds before would not show.
 func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	first, err := c.replies(ctx, 1)
 	if err != nil {
@@ -328,8 +327,8 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	}, nil
 }
 
-// replies has every member reply so many times, each tenth time from the first on in the
-// long thread, and returns how long each reply took, in the order in which they came back.
+// replies has every member reply each times, every tenth time from the first on in the long thread. It
+// returns how long each reply took, in the order in which they were answered.
 func (c *boardClient) replies(ctx context.Context, each int) ([]time.Duration, error) {
 	var (
 		mu      sync.Mutex
@@ -337,7 +336,7 @@ func (c *boardClient) replies(ctx context.Context, each int) ([]time.Duration, e
 		failed  error
 		writers sync.WaitGroup
 	)
-	run := strconv.FormatInt(time.Now().UnixNano(), 36) // the same text is refused
+	run := strconv.FormatInt(time.Now().UnixNano(), 36) // the board refuses the same text twice
 	for w, token := range c.tokens {
 		writers.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(w), 1)) //nolint:gosec // G404: not a secret

@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// boardCaddyfile takes the addresses of admin and the board, and the database.
-// There is no budget: the load would spend it.
+// boardCaddyfile takes the addresses of admin and the board, and the database. It has no budget, because the
+// load would exhaust it.
 const boardCaddyfile = `{
 	admin %[1]s
 	auto_https off
@@ -105,12 +105,12 @@ func isPage(got load.Reply) error {
 	return nil
 }
 
-// mostOnPostgres bounds what is copied to PostgreSQL.
+// mostOnPostgres bounds the posts that are copied to PostgreSQL.
 const mostOnPostgres = 1_000_000
 
-// postgresBoard measures a board on PostgreSQL. Without a database of its own it
-// runs beside without care for its disk: what it costs this process and how pages
-// compare is what counts then.
+// postgresBoard measures a board on PostgreSQL. Without the address of a database it starts one on the same
+// machine, without durable writes: then what counts is the CPU time in this process and how the pages
+// compare.
 func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 	dsn := os.Getenv(benchPostgresVariable)
 	if dsn == "" {
@@ -141,14 +141,14 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 	lines = append([]line{{what: "seconds to copy a forum of " + strconv.FormatInt(f.Posts, 10) + " posts", tollgate: number(took.Seconds())}}, lines...)
 	for i := range lines {
 		lines[i].what = "PostgreSQL: " + lines[i].what
-		if lines[i].ratio == "" { // the times are those of SQLite
+		if lines[i].ratio == "" { // the times to compare with are those on SQLite
 			lines[i].aim = ""
 		}
 	}
 	return lines, nil
 }
 
-// copyForum fills the database, unless a run before has.
+// copyForum fills the database, unless an earlier run has.
 func copyForum(ctx context.Context, f *forum.Forum, db *store.DB, dsn string) error {
 	var last int64
 	err := db.Read(ctx, func(c store.Conn) error {

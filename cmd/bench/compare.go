@@ -18,22 +18,22 @@ const conns = 16
 
 const (
 	warmUp = 300 * time.Millisecond
-	// settle is enough for the usage log, which is written every second.
+	// settle is how long the usage log needs, which is written every second.
 	settle = 1100 * time.Millisecond
 )
 
-// sample is what one slice of one side came to.
+// sample is the result of one slice of one side.
 type sample struct {
-	rate float64 // requests a second
-	cpu  float64 // of the server, microseconds a request
-	late float64 // milliseconds that 99 of 100 requests kept
+	rate float64 // requests per second
+	cpu  float64 // CPU time of the server per request, in microseconds
+	late float64 // the 99th percentile of the latency, in milliseconds
 }
 
 // pair is the comparison of two sides, round by round.
 type pair struct{ plain, other []sample }
 
-// compare gives two loads slices in turn, who begins alternating, so that a
-// drift of the machine hits both.
+// compare runs slices of two loads in turn, alternating which one begins, so that a drift of the machine
+// affects both.
 func (b *bench) compare(ctx context.Context, s *process.Server, rounds int, plain, other *load.Load) (*pair, error) {
 	for _, l := range []*load.Load{plain, other} {
 		if o := l.Run(ctx, warmUp); o.Failure != nil {
@@ -87,7 +87,7 @@ func rateOf(s sample) float64 { return s.rate }
 func cpuOf(s sample) float64  { return s.cpu }
 func lateOf(s sample) float64 { return s.late }
 
-// medianOf is the median of one figure over the rounds of a side.
+// medianOf returns the median of one figure over the rounds of a side.
 func medianOf(side []sample, figure func(sample) float64) float64 {
 	values := make([]float64, len(side))
 	for i, s := range side {
@@ -96,8 +96,8 @@ func medianOf(side []sample, figure func(sample) float64) float64 {
 	return median(values)
 }
 
-// ratio is the median of the rounds' ratios: the two slices of a round lie next
-// to each other, so it is steadier than the ratio of the medians.
+// ratio returns the median of the rounds' ratios. It is steadier than the ratio of the medians, because the
+// two slices of a round are close in time.
 func (p *pair) ratio(figure func(sample) float64) float64 {
 	values := make([]float64, len(p.plain))
 	for i := range values {
@@ -106,7 +106,7 @@ func (p *pair) ratio(figure func(sample) float64) float64 {
 	return median(values)
 }
 
-// difference is the median of the rounds' differences.
+// difference returns the median of the rounds' differences.
 func (p *pair) difference(figure func(sample) float64) float64 {
 	values := make([]float64, len(p.plain))
 	for i := range values {
@@ -115,7 +115,7 @@ func (p *pair) difference(figure func(sample) float64) float64 {
 	return median(values)
 }
 
-// lines are the two lines of a comparison: rates with an aim, CPU beside them.
+// lines returns the two lines of a comparison: the rates with an aim, and the CPU time without one.
 func (p *pair) lines(what string, aim float64) []line {
 	cpu := beside(what+", server CPU µs a request", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
 	cpu.ratio = fmt.Sprintf("%.2f", p.ratio(cpuOf))
@@ -137,11 +137,11 @@ func median(values []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// profileTime is enough samples to tell what costs a hundredth of the time.
+// profileTime yields enough samples to see what costs a hundredth of the time.
 const profileTime = 6 * time.Second
 
-// profile saves CPU and allocation profiles of the server under a load, in a
-// slice of its own since profiling costs too.
+// profile saves CPU and allocation profiles of the server under a load. It uses a slice of its own, because
+// profiling costs time too.
 func (b *bench) profile(ctx context.Context, s *process.Server, l *load.Load, name string) error {
 	if b.profiles == "" {
 		return nil

@@ -19,14 +19,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// database is the file name of a server's database.
+// database is the name of a server's database file.
 const database = "tollgate.db"
 
-// plenty is a limit that no run reaches, but that has to be counted against.
+// plenty is a limit that no run reaches but that still has to be counted.
 const plenty = 1_000_000_000
 
-// caddyfile takes the addresses of admin, plain, gateway and guarded, and the
-// mock's three times over.
+// caddyfile takes the addresses of admin, plain, gateway and guarded, and that of the mock, which it uses
+// three times.
 const caddyfile = `{
 	admin %[1]s
 	auto_https off
@@ -63,8 +63,7 @@ http://%[4]s {
 }
 `
 
-// serve starts a server with an empty database and waits until each of its
-// sites answers.
+// serve starts a server with an empty database and waits until each of its sites answers.
 func (b *bench) serve(ctx context.Context) (*process.Server, error) {
 	dir, err := os.MkdirTemp(b.dir, "server-")
 	if err != nil {
@@ -96,15 +95,14 @@ func (b *bench) serve(ctx context.Context) (*process.Server, error) {
 	return s, nil
 }
 
-// seed makes the database of a server before it starts: one user with a key at
-// the provider. It returns a gateway key that has a limit, so that the gateway's
-// budget has something to count.
+// seed creates the database of a server before it starts, with one user who has a key at the provider. It
+// returns a gateway key with a limit, so that the gateway's budget has something to count.
 func seed(ctx context.Context, dir string) (key string, err error) {
 	db, err := openDatabase(ctx, dir)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = db.Close() }() // what was to be kept is committed
+	defer func() { _ = db.Close() }() // everything to be kept is committed
 	master, _, err := keyring.LoadOrCreateKeyFile(filepath.Join(dir, "tollgate.key"))
 	if err != nil {
 		return "", fmt.Errorf("making the master key: %w", err)
@@ -134,7 +132,7 @@ func seed(ctx context.Context, dir string) (key string, err error) {
 	return made.Key, nil
 }
 
-// openDatabase opens a server's database, also beside the server.
+// openDatabase opens a server's database, which may be running.
 func openDatabase(ctx context.Context, dir string) (*store.DB, error) {
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(dir, database)}, zap.NewNop())
 	if err == nil {
@@ -150,13 +148,13 @@ func openDatabase(ctx context.Context, dir string) (*store.DB, error) {
 	return db, nil
 }
 
-// usageRecords counts what the usage log of a server has.
+// usageRecords returns the number of entries in the usage log of a server.
 func usageRecords(ctx context.Context, dir string) (n int64, err error) {
 	db, err := openDatabase(ctx, dir)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = db.Close() }() // what was to be kept is committed
+	defer func() { _ = db.Close() }() // everything to be kept is committed
 	err = db.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT COUNT(*) FROM gateway_usage").Scan(&n)
 	})

@@ -1,5 +1,5 @@
-// Package answertest gives the tests of the answer API's rooms a kernel on a database
-// of each engine, with a clock that is set.
+// Package answertest provides the tests of the answer API with a kernel on a test database, SQLite or
+// PostgreSQL, and with a clock that the test moves.
 package answertest
 
 import (
@@ -17,50 +17,50 @@ import (
 
 var databases = storetest.Fixture{Schemas: []store.Schema{migrations.Schema()}}
 
-// Kernel is one for a test.
+// Kernel is a kernel for a test.
 type Kernel struct {
 	*kernel.Server
 	Clock *Clock
 }
 
-// OnBoth runs a test with a kernel on each engine.
+// OnBoth runs a test with a kernel on each kind of database.
 func OnBoth(t *testing.T, test func(t *testing.T, k Kernel)) {
 	t.Helper()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) { test(t, On(db)) })
 }
 
-// SQLite is a kernel on a database of SQLite.
+// SQLite returns a kernel on a SQLite database.
 func SQLite(tb testing.TB) Kernel {
 	tb.Helper()
 	return On(databases.SQLite(tb))
 }
 
-// Postgres is a kernel on a database of PostgreSQL.
+// Postgres returns a kernel on a PostgreSQL database.
 func Postgres(tb testing.TB) Kernel {
 	tb.Helper()
 	return On(databases.Postgres(tb))
 }
 
-// On is a kernel, as of another node, on a database that there is.
+// On returns a kernel on an existing database, as another node would have it.
 func On(db *store.DB) Kernel {
 	clock := &Clock{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)}
 	return Kernel{&kernel.Server{DB: db, Logger: zap.NewNop, Now: clock.Now}, clock}
 }
 
-// Clock stands still until it is moved. It begins on March 2, 2026, at noon.
+// Clock is a clock that stands still until it is moved. It starts at noon on March 2, 2026, UTC.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// Now is what it shows.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Move moves it.
+// Move moves the clock.
 func (c *Clock) Move(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 )
 
-// cite counts the marks of sentences with figures, and those whose passage holds one.
+// cite returns how many marks the sentences with figures have, and how many of them name a passage that holds
+// one of the figures.
 func cite(query string, claims []pipeline.Claim) (marks, held int) {
 	asked := mentioned(query)
 	for i, c := range claims {
@@ -27,7 +28,7 @@ func cite(query string, claims []pipeline.Claim) (marks, held int) {
 			inputs, result = cutLast(claims[i+1].Text, " = ")
 			computed = true
 		}
-		if computed { // stands on its inputs
+		if computed { // the sentence stands on the inputs of the calculation
 			said = mentioned(inputs)
 			for _, m := range mentioned(c.Text) {
 				if !strings.Contains(result, m.Text) {
@@ -63,7 +64,7 @@ func cite(query string, claims []pipeline.Claim) (marks, held int) {
 	return marks, held
 }
 
-// mentioned are the figures of a text that are no years.
+// mentioned returns the figures of a text that are no years.
 func mentioned(text string) []figures.Mention {
 	return slices.DeleteFunc(figures.Find(text), func(m figures.Mention) bool { return m.Year })
 }

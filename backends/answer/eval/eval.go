@@ -1,27 +1,27 @@
-// Package eval measures how well questions are answered: the class of the outcome, the
-// passages that were found, the numbers, and whether each cited passage holds what it is
-// cited for.
+// Package eval measures how well questions are answered: the class of the outcome, the passages that were
+// found, the numbers, and whether each cited passage holds what it is cited for.
 //
 // Choices where the specification is silent:
-//   - The result is what the first sentence of an answer says, or, in an answer of several
-//     parts, the first one of each part; in a sentence "name: value", the value. The
-//     calculation behind it has the inputs.
-//   - A number is right as a rounding: it differs by at most half a unit of the coarser
-//     last digit of the two. Where the answer is the coarser one, it is within 1 % too.
-//   - A text is right when the answer has all parts of the expected one, letters and
-//     digits compared, and is at most 900 letters longer.
-//   - Where the expected number has no scale and the answer has, or the other way round,
-//     the digits as printed are compared: the sets differ in what they write down.
-//   - A question of the kind yesno is right when the answer begins as the expected one does. One of the kind
-//     text is right when the answer has half of the words and of the figures that the expected one has.
-//   - A gold page of a set with kinds is found by its number; a number on a first page must be in the passage.
-//   - A gold passage without a text of its own has the expected answer, or all numbers
-//     of its derivation. A question with several gold passages is as good as the worst.
-//   - A mark is held where its passage has a figure of the sentence, or of its
-//     calculation; and none of a sentence is, if it has a figure that no marked passage
-//     has, and that was neither computed nor asked with.
-//   - Where no answer is expected by its text, as in a set of classes, FailedToAnswer is of the class "answered".
-//   - Wrong is an answer that is not the expected one. A refusal is no wrong answer.
+//   - The result is in the first sentence of an answer, or in the first sentence of each part if it has
+//     several. In a sentence "name: value" it is the value. The calculation after it contains the inputs.
+//   - A number is right if it is a rounding: it differs by at most half a unit of the coarser last digit of the
+//     two. If the answer is the coarser one, it must also be within 1 %.
+//   - A text is right if the answer has all parts of the expected one, compared by letters and digits, and is
+//     at most 900 letters longer.
+//   - If only one of the expected number and the answer has a scale, the digits are compared as printed,
+//     because sets differ in what they write down.
+//   - A question of the kind yesno is right if the answer begins as the expected one does. One of the kind text
+//     is right if the answer has half of the words and half of the figures of the expected one.
+//   - In a set with kinds, a gold page is found by its number; for a number on a first page, the passage must
+//     contain it.
+//   - A gold passage without a text of its own contains the expected answer, or all numbers of its derivation.
+//     A question with several gold passages is as good as the worst of them.
+//   - A mark is held if its passage has a figure of the sentence or of its calculation. No mark of a sentence
+//     is held if the sentence has a figure that no marked passage has and that was neither computed nor part of
+//     the question.
+//   - If the text of the answer is not given, as in a set of classes, FailedToAnswer belongs to the class
+//     "answered".
+//   - A wrong answer is one that is not the expected one. A refusal is no wrong answer.
 package eval
 
 import (
@@ -42,58 +42,56 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
 )
 
-// Question is one of a set, as a line of JSON has it.
+// Question is a question of a set, in the form of a JSON line.
 type Question struct {
 	ID    string `json:"id"`
 	Query string `json:"query"`
 	// Expect is "answered", or the reason why there is no answer.
 	Expect string `json:"expect"`
 	Gold   Gold   `json:"gold"`
-	Type   string `json:"type"` // what it is counted under
+	Type   string `json:"type"` // the type under which it is counted
 	Group  string `json:"group"`
-	// Issuer is whom it is about, where a set says so.
+	// Issuer is the issuer that it is about, if the set tells.
 	Issuer string `json:"issuer"`
-	// Held tells that it is of the part that rules are not made with: by its issuer where a set asks
-	// each several questions, else by its ID.
+	// Held reports that it belongs to the part that is not used to develop rules. The part is chosen by issuer
+	// if a set has several questions for each, and by ID otherwise.
 	Held bool `json:"-"`
 }
 
-// Gold is what is expected of an answer.
+// Gold is the expected answer.
 type Gold struct {
 	// Answer is a number, a text or a list of texts.
 	Answer any `json:"answer"`
-	// Kind is numeric, yesno, text or empty: then the answer tells it. A text of a kind is judged by its
-	// words and figures, since people word it differently.
+	// Kind is numeric, yesno, text or empty. If it is empty, the type of Answer decides. A text with a kind is
+	// compared by its words and figures, because people word it differently.
 	Kind string `json:"kind,omitempty"`
-	// Scale is what the number is in: 1000 for thousands. Percent tells that it is in per
-	// cent.
+	// Scale is the scale of the number: 1000 for thousands. Percent reports that it is in per cent.
 	Scale   float64 `json:"scale,omitempty"`
 	Percent bool    `json:"percent,omitempty"`
-	// Derivation is how a number is computed, "(412.5-380.0)/380.0".
+	// Derivation is the calculation of a number, "(412.5-380.0)/380.0".
 	Derivation string `json:"derivation,omitempty"`
-	// Evidence are the passages that hold it.
+	// Evidence lists the passages that contain the answer.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Evidence is a passage that holds an answer.
+// Evidence is a passage that contains an answer.
 type Evidence struct {
 	URL  string `json:"url"`
-	Page int    `json:"page,omitempty"` // 0: any
-	Text string `json:"text,omitempty"` // that the passage has; empty: the answer, or what it is derived of
+	Page int    `json:"page,omitempty"` // 0 for any page
+	Text string `json:"text,omitempty"` // a text in the passage; if it is empty, the passage contains the answer or its inputs
 }
 
-// Half tells which half of a set something is of, by its name: half of all names are held
-// back.
+// Half reports whether something belongs to the half of a set that is held back, by a hash of its name.
 func Half(name string) (held bool) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
 	return h.Sum32()>>3&1 == 1
 }
 
-// mostLine bounds a question of a set.
+// mostLine bounds the length of a line in a set, in bytes.
 const mostLine = 1 << 20
 
-// Read reads a set, a question a line.
+// Read reads a set with one question per line.
 func Read(r io.Reader) ([]Question, error) {
 	var all []Question
 	lines := bufio.NewScanner(r)
@@ -120,8 +118,8 @@ func Read(r io.Reader) ([]Question, error) {
 	return all, lines.Err()
 }
 
-// divide holds back three eighths of the issuers of a set that asks each at least two questions on the average:
-// the last in the order of a hash of their names.
+// divide marks the questions that are held back, if a set has on average at least two questions per issuer:
+// those of three eighths of the issuers, the last ones in the order of a hash of their names.
 func divide(all []Question) {
 	hash := func(name string) uint32 {
 		h := fnv.New32a()
@@ -151,7 +149,7 @@ const (
 	forced = "force"
 )
 
-// Asker answers; a pipeline is one.
+// Asker answers questions. *pipeline.Pipeline implements it.
 type Asker interface {
 	Ask(ctx context.Context, r pipeline.Request, progress func(stage string)) (pipeline.Outcome, *pipeline.Trace)
 }
@@ -159,35 +157,34 @@ type Asker interface {
 // Setup is what is measured.
 type Setup struct {
 	Search pipeline.Searcher
-	// Asker makes what answers, on a searcher that looks on.
+	// Asker returns what answers, using a searcher that records its results.
 	Asker func(pipeline.Searcher) Asker
-	// Known reports whether a reference is of the corpus, or of a provider.
+	// Known reports whether a reference is in the corpus or comes from a provider.
 	Known func(ctx context.Context, url string) bool
-	// Progress is told when a question is done; nil: nobody is.
+	// Progress is called after each question. It may be nil.
 	Progress func()
 }
 
-// Result is that of a question.
+// Result is the result of one question.
 type Result struct {
 	Question *Question
 	Outcome  pipeline.Outcome
 	Took     time.Duration
-	// Class tells that the outcome is of the expected class; Right, that the answer is
-	// the expected one.
+	// Class reports that the outcome has the expected class, Right that the answer is the expected one.
 	Class, Right bool
-	// Answered tells that there was an answer.
+	// Answered reports that there was an answer.
 	Answered bool
-	// Cited is how many references there are; Foreign, how many are of no document.
+	// Cited is the number of references, Foreign the number of those that are no known document.
 	Cited, Foreign int
-	// Document tells that one of the references is the document of a gold passage.
+	// Document reports that one of the references is the document of a gold passage.
 	Document bool
-	// Marks are the citations of sentences with figures; Held those whose passage holds
-	// one of them.
+	// Marks is the number of citations of sentences with figures, Held the number of those whose passage has one
+	// of the figures.
 	Marks, Held int
-	// Rank is the place of the gold passage in its search, from 1; 0: not found; -1: none
-	// was looked for.
+	// Rank is the rank of the gold passage in its search, from 1. It is 0 if it was not found, and -1 if there
+	// is none.
 	Rank int
-	// Cause is why it is not right; empty: it is.
+	// Cause tells why the result is not right. It is empty if it is.
 	Cause string
 }
 
@@ -203,7 +200,7 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 		o, trace := asker.Ask(ctx, pipeline.Request{Text: q.Query, Force: q.Group == forced}, nil)
 		r := Result{Question: q, Outcome: o, Took: time.Since(begin), Answered: o.Reason == pipeline.Answered, Cited: len(o.References)}
 		r.Class = r.Answered == (q.Expect == expectAnswer) && (r.Answered || o.Reason == q.Expect)
-		if q.Gold.Answer == nil && q.Expect == expectAnswer { // a set of classes: whether there is an answer is another matter
+		if q.Gold.Answer == nil && q.Expect == expectAnswer { // in a set of classes it does not matter whether there is an answer
 			r.Class = r.Class || o.Reason == pipeline.FailedToAnswer
 		}
 		r.Right = r.Class && (!r.Answered || Matches(o.Claims, q.Gold))
@@ -227,14 +224,15 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 	return results
 }
 
-// watcher keeps what searches find. Parts of a question search at the same time.
+// watcher records what searches find. It is safe for concurrent use, because the parts of a question search
+// at the same time.
 type watcher struct {
 	pipeline.Searcher
 	mu    sync.Mutex
 	lists [][]kernel.Passage
 }
 
-// Search searches.
+// Search implements pipeline.Searcher.
 func (w *watcher) Search(ctx context.Context, q retrieve.Query) (retrieve.Result, error) {
 	result, err := w.Searcher.Search(ctx, q)
 	w.mu.Lock()
@@ -243,8 +241,8 @@ func (w *watcher) Search(ctx context.Context, q retrieve.Query) (retrieve.Result
 	return result, err
 }
 
-// rank is the place of the gold passage that was found last, in the search that found it
-// first.
+// rank returns the rank of the gold passages: for each passage the best rank in any search, and of these the
+// worst. It is 0 if a passage was not found, and -1 if there are no gold passages.
 func rank(g *Gold, lists [][]kernel.Passage) int {
 	if len(g.Evidence) == 0 {
 		return -1

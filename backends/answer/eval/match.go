@@ -16,10 +16,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// longer is how many letters a text may have besides the expected ones.
+// longer is how many letters a text may have in addition to the expected ones.
 const longer = 900
 
-// Matches reports whether an answer says what is expected.
+// Matches reports whether an answer states what is expected.
 func Matches(claims []pipeline.Claim, g Gold) bool {
 	parts := g.parts()
 	if len(parts) == 0 {
@@ -50,10 +50,10 @@ func Matches(claims []pipeline.Claim, g Gold) bool {
 	return g.number() || len(whole) <= total+longer
 }
 
-// verdict is how an answer to a yes/no question begins.
+// verdict matches the beginning of an answer to a yes/no question.
 var verdict = regexp.MustCompile(`(?i)^\W*(?:[^:]{0,60}: )?(yes|no)\b`)
 
-// worded reports whether an answer says what a text says that people have written.
+// worded reports whether an answer states what a text written by people says.
 func (g *Gold) worded(claims []pipeline.Claim) bool {
 	gold := fmt.Sprint(g.Answer)
 	var all strings.Builder
@@ -91,7 +91,7 @@ func setOf(list []terms.Term) map[terms.Term]bool {
 	return set
 }
 
-// parts are what is expected, as text.
+// parts returns the parts of the expected answer as text.
 func (g *Gold) parts() []string {
 	switch gold := g.Answer.(type) {
 	case float64:
@@ -108,7 +108,7 @@ func (g *Gold) parts() []string {
 	return nil
 }
 
-// number reports whether numbers are expected, and nothing else.
+// number reports whether the expected answer consists of numbers.
 func (g *Gold) number() bool {
 	parts := g.parts()
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(s string) bool {
@@ -117,7 +117,8 @@ func (g *Gold) number() bool {
 	})
 }
 
-// number reads a text that is a number with its unit, or a year.
+// number parses a text that is a number with its unit, or a year. It returns false if the text contains
+// anything else.
 func number(s string) (figures.Mention, bool) {
 	found := figures.Find(s)
 	if len(found) != 1 {
@@ -127,10 +128,10 @@ func number(s string) (figures.Mention, bool) {
 	return found[0], rest == ""
 }
 
-// calculation reports whether a sentence is how a result came about.
+// calculation reports whether a sentence is the calculation of a result.
 func calculation(s string) bool { return strings.HasPrefix(s, "Calculation: ") }
 
-// results are what the parts of an answer say: of "name: value" the value.
+// results returns what the parts of an answer state. In "name: value" this is the value.
 func results(claims []pipeline.Claim) []string {
 	var list []string
 	for _, c := range claims {
@@ -146,7 +147,7 @@ func results(claims []pipeline.Claim) []string {
 	return list
 }
 
-// says reports whether a text says a number, in the scale of the gold or as printed.
+// says reports whether a text contains a number, in the scale of the gold answer or as printed.
 func says(text string, gold figures.Mention, g Gold) bool {
 	if gold.Year {
 		return strings.Contains(text, strconv.Itoa(int(gold.Value)))
@@ -172,7 +173,7 @@ func says(text string, gold figures.Mention, g Gold) bool {
 	return false
 }
 
-// near reports whether a number is another, each with its last digit.
+// near reports whether a number equals another one, given the last digits of both.
 func near(said, saidStep, gold, goldStep float64) bool {
 	off, lost := math.Abs(said-gold), 1e-9*math.Abs(gold)+1e-12
 	if off <= goldStep/2+lost {
@@ -181,7 +182,7 @@ func near(said, saidStep, gold, goldStep float64) bool {
 	return off <= saidStep/2+lost && off <= math.Abs(gold)*0.01
 }
 
-// in reports whether a passage is a gold one.
+// in reports whether a passage is the gold passage e.
 func (g *Gold) in(e *Evidence, p *kernel.Passage) bool {
 	if p.URL != e.URL || e.Page != 0 && p.Page != 0 && p.Page != e.Page {
 		return false
@@ -215,7 +216,7 @@ func (g *Gold) in(e *Evidence, p *kernel.Passage) bool {
 	return len(want) > 0
 }
 
-// derived are the numbers that a number is derived of, or the names that it counts.
+// derived returns the numbers that the expected number is derived from, or the names that it counts.
 func (g *Gold) derived() (list []string) {
 	if !g.number() {
 		return nil
@@ -224,14 +225,14 @@ func (g *Gold) derived() (list []string) {
 		return strings.Split(g.Derivation, "##")
 	}
 	for _, m := range figures.Find(g.Derivation) {
-		if m.Value != 100 { // a factor
+		if m.Value != 100 { // a factor for per cent
 			list = append(list, strings.Trim(m.Text, "-()"))
 		}
 	}
 	return list
 }
 
-// letters are those of a text and its digits, in lower case.
+// letters returns the letters and digits of a text in lower case.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -241,7 +242,7 @@ func letters(s string) string {
 	}, s)
 }
 
-// off is in what a number differs from the expected one: its scale, its sign, or all of it.
+// off tells how a number differs from the expected one: in its scale, in its sign, or altogether.
 func (g *Gold) off(said []string) string {
 	for _, part := range g.parts() {
 		gold, ok := number(part)

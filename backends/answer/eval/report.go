@@ -12,18 +12,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 )
 
-// Report is what results come to.
+// Report sums up results.
 type Report struct {
 	Questions, Class, Answerable, Right, Wrong, Refused int
 	Numeric, NumericRight                               int
 	Marks, Held, Foreign                                int
 	Ranked, Hit5, Hit12                                 int
-	// Referred are the answers to questions with a gold document, Documented those that refer to it.
+	// Referred is the number of answers to questions with a gold document, Documented the number of those that
+	// refer to it.
 	Referred, Documented int
 	P50, P95             time.Duration
 }
 
-// Sum adds results up.
+// Sum sums up results.
 func Sum(results []Result) Report {
 	var r Report
 	took := make([]time.Duration, 0, len(results))
@@ -79,7 +80,7 @@ func Sum(results []Result) Report {
 	return r
 }
 
-// Rate is a share in per cent; 0 of none is 0.
+// Rate returns a share in per cent, and 0 if of is 0.
 func Rate(n, of int) float64 {
 	if of == 0 {
 		return 0
@@ -87,13 +88,13 @@ func Rate(n, of int) float64 {
 	return 100 * float64(n) / float64(of)
 }
 
-// Row names results.
+// Row is a named report.
 type Row struct {
 	Name string
 	Report
 }
 
-// share is a Rate as it is printed; of none it is a dash.
+// share formats a Rate, as a dash if of is 0.
 func share(n, of int) string {
 	if of == 0 {
 		return "–"
@@ -101,7 +102,7 @@ func share(n, of int) string {
 	return fmt.Sprintf("%.1f %%", Rate(n, of))
 }
 
-// Markdown writes a table of reports, of all that does not change from run to run.
+// Markdown writes a table of reports with everything that does not change from run to run.
 func Markdown(w io.Writer, rows []Row) error {
 	var b strings.Builder
 	b.WriteString("| Set | Questions | Outcome class | Exact | Wrong | Refused | Numeric | hit@5 | hit@12 | Citations | Foreign references |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
@@ -113,8 +114,8 @@ func Markdown(w io.Writer, rows []Row) error {
 	return err
 }
 
-// Table is the rows of a set: all of it, the half that rules are made with, the half that
-// is held back, and its types.
+// Table returns the rows of a set: the whole set, the half that rules are developed with, the half that is
+// held back, and the types of questions.
 func Table(results []Result) []Row {
 	var halves [2][]Result
 	for i := range results {
@@ -127,7 +128,7 @@ func Table(results []Result) []Row {
 	return append([]Row{{"all", Sum(results)}, {"worked on", Sum(halves[0])}, {"held back", Sum(halves[1])}}, Types(results)...)
 }
 
-// Types divides results by the type of their question, in the order of its name.
+// Types returns a row for each type of question, sorted by name.
 func Types(results []Result) []Row {
 	return divided(results, func(r *Result) string { return r.Question.Type })
 }
@@ -145,8 +146,8 @@ func divided(results []Result, by func(r *Result) string) []Row {
 	return rows
 }
 
-// Counts writes how many are right, wrong and without an answer, by the kind of question and by the part of the set,
-// and why those that can be answered are not right.
+// Counts writes how many questions are right, wrong and without an answer, by kind and by part of the set,
+// and why questions that can be answered are not right.
 func Counts(w io.Writer, results []Result) error {
 	part := func(r *Result) string {
 		if r.Question.Held {
@@ -175,7 +176,7 @@ func Counts(w io.Writer, results []Result) error {
 	return err
 }
 
-// cause is why a result is not right; empty: it is.
+// cause returns why a result is not right, or the empty string if it is.
 func (r *Result) cause(t *pipeline.Trace) string {
 	switch {
 	case r.Right:
@@ -193,12 +194,12 @@ func (r *Result) cause(t *pipeline.Trace) string {
 	if r.Rank == 0 {
 		page = "page not found"
 	}
-	gap, _, _ := strings.Cut(t.Gap, ":") // which figure is missing would tell of questions held back
+	gap, _, _ := strings.Cut(t.Gap, ":") // the name of the missing figure would reveal questions that are held back
 	return "no answer: " + page + ", " + cmp.Or(gap, "refused by checks")
 }
 
-// Failures lists the questions that were not answered as expected. Those that are held
-// back are not among them: who reads them would make rules with them.
+// Failures lists the questions that were not answered as expected. Those that are held back are left out,
+// because whoever reads them would develop rules with them.
 func Failures(w io.Writer, results []Result) {
 	for i := range results {
 		r := &results[i]

@@ -17,10 +17,10 @@ var (
 	formulaOf  = regexp.MustCompile(` \([^()]*=.*\)$`)
 )
 
-// Scripted stands for a model that keeps to what it is told and knows nothing itself: it
-// says what was computed, then the answers to the parts, else the two sentences of the
-// passages that share the most words with the question; it passes whatever it judges. So
-// the stages of a model can be measured without one.
+// Scripted returns a model that follows its instructions and knows nothing itself. It states the computed
+// value, then the answers to the parts, or else the two sentences of the passages that share the most words
+// with the question. As a judge it passes everything. So the stages that use a model can be measured without
+// one.
 func Scripted() models.Model {
 	return models.Scripted(func(r models.Request) (string, error) {
 		text := r.Messages[len(r.Messages)-1].Content
@@ -30,7 +30,7 @@ func Scripted() models.Model {
 		case "draft":
 			return writeDraft(text), nil
 		}
-		return "{}", nil // no verdict and no plan: the rules decide
+		return "{}", nil // neither a verdict nor a plan, so the rules decide
 	})
 }
 

@@ -13,30 +13,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Folder is a watched one. One goroutine runs it.
+// Folder ingests the files of a watched folder. It is used by one goroutine.
 type Folder struct {
 	Options
-	// Path is absolute.
+	// Path is the absolute path of the folder.
 	Path string
-	// Remove has documents removed whose file is gone.
+	// Remove removes the documents of files that have disappeared.
 	Remove bool
 
-	seen    map[string]string // stamps of the round before, of files to read
-	missing map[string]bool   // files that were gone in the round before
-	trouble string            // that was told
+	seen    map[string]string // the stamps of the files that were waiting to be read in the previous round
+	missing map[string]bool   // the files that were missing in the previous round
+	trouble string            // the last problem that was logged
 }
 
 const (
-	// filesAtOnce is how many files are read before they are remembered.
+	// filesAtOnce is how many files are read before their state is stored.
 	filesAtOnce = 32
-	// holdEvery is how often the lease is kept while files are read.
+	// holdEvery is the interval at which the lease is renewed while files are read.
 	holdEvery = 30 * time.Second
-	// longestPause is how long a file waits at most that could not be read.
+	// longestPause is the longest time that a file waits after it could not be read.
 	longestPause = time.Hour
 )
 
-// Run does a round: it takes in the files that have changed and did not change since the round before, and returns how
-// many there were.
+// Run makes one round: it ingests the files that have changed since they were read and that did not change
+// since the previous round. It returns their number.
 func (f *Folder) Run(ctx context.Context) (int, error) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	var files []corpus.File
@@ -80,7 +80,7 @@ func (f *Folder) Run(ctx context.Context) (int, error) {
 	return len(changed), f.sweep(ctx, source, files, known)
 }
 
-// tell logs a trouble of the folder when it begins and when it ends.
+// tell logs a problem of the folder when it begins and when it ends.
 func (f *Folder) tell(message, trouble string) {
 	if trouble != f.trouble {
 		f.trouble = trouble
@@ -88,14 +88,14 @@ func (f *Folder) tell(message, trouble string) {
 	}
 }
 
-// result is what became of a file.
+// result is the result of reading a file.
 type result struct {
 	urls    []string
 	problem string
 	retry   bool
 }
 
-// take reads files, and remembers them.
+// take ingests files and stores their state.
 func (f *Folder) take(ctx context.Context, path, source string, files []corpus.File, known map[string]entry) error {
 	results := make(map[string]*result, len(files))
 	for _, file := range files {
@@ -115,7 +115,7 @@ func (f *Folder) take(ctx context.Context, path, source string, files []corpus.F
 			_, refused := errors.AsType[*corpus.RefusedError](t.Err)
 			r.retry = r.retry || !refused
 			if f.observe(OutcomeRefused); r.problem != "" {
-				return // a file of many documents tells its first problem
+				return // of a file with many documents, the first problem is reported
 			}
 			r.problem = cut(t.Err.Error())
 			if known[stored(t.File)].problem != r.problem || refused {
@@ -138,7 +138,7 @@ func (f *Folder) take(ctx context.Context, path, source string, files []corpus.F
 	if f.Remove {
 		for name, r := range results {
 			if r.problem != "" {
-				continue // what cannot be read may still be in it
+				continue // what cannot be read may still be in the file
 			}
 			gone, err := f.only(ctx, source, stored(name))
 			if err != nil {
@@ -164,7 +164,7 @@ func (f *Folder) take(ctx context.Context, path, source string, files []corpus.F
 			if err := put(c, source, name, e); err != nil {
 				return err
 			}
-			// What a file had that cannot be read is still its.
+			// Documents of a file that cannot be read still belong to it.
 			if err := putURLs(c, source, name, r.urls, r.problem == ""); err != nil {
 				return err
 			}
@@ -173,7 +173,7 @@ func (f *Folder) take(ctx context.Context, path, source string, files []corpus.F
 	})
 }
 
-// sweep forgets files that are gone for two rounds, and removes their documents where that is wanted.
+// sweep forgets files that have been missing for two rounds, and removes their documents if f.Remove is set.
 func (f *Folder) sweep(ctx context.Context, source string, files []corpus.File, known map[string]entry) error {
 	for _, file := range files {
 		delete(known, stored(file.Name))

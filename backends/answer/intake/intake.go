@@ -1,11 +1,13 @@
-// Package intake takes documents into the corpus while the server runs: files of a watched folder, and what stands at the
-// addresses of a list. It remembers what it has read, so that neither a round nor a restart reads it again.
+// Package intake ingests documents while the server runs: the files of a watched folder, and the documents at
+// the addresses of a list. It stores what it has read, so that neither the next round nor a restart reads it
+// again.
 //
 // Choices where the specification is silent:
-//   - A file that disappears leaves its documents in the corpus, unless the operator has said otherwise; then it must be
-//     missing for two rounds, and nothing is removed while the whole folder is empty, as an unmounted one is.
+//   - The documents of a file that disappears stay in the corpus unless the operator wants them removed. Then
+//     the file must be missing for two rounds, and nothing is removed while the whole folder is empty, as it is
+//     when it is not mounted.
 //   - A document that was removed by its address comes back when its file changes, not before.
-//   - An address that leaves the list leaves its document in the corpus.
+//   - The document of an address that is removed from the list stays in the corpus.
 package intake
 
 import (
@@ -22,20 +24,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Outcomes that Observe counts, besides those of corpus.Outcome.
+// Outcomes that Observe counts in addition to those of corpus.Outcome.
 const (
 	OutcomeRefused = "refused"
 	OutcomeRemoved = "removed"
-	// OutcomeFailed is of what could not be read this time: a file, an address, or a whole folder.
+	// OutcomeFailed is for what could not be read this time: a file, an address, or the whole folder.
 	OutcomeFailed = "failed"
 )
 
 // Options are common to folders and lists.
 type Options struct {
 	Corpus *corpus.Corpus
-	// Hold keeps the lease of the work, in a transaction of it. Its error ends a round.
+	// Hold renews the lease of the job within a transaction. Its error ends the round.
 	Hold func(c kernel.Conn) error
-	// Observe counts documents by what became of them. A nil one is not called.
+	// Observe is called with the outcome of each document. It may be nil.
 	Observe func(outcome string)
 }
 
@@ -47,10 +49,10 @@ func (o *Options) observe(outcome string) {
 
 func (o *Options) logger() *zap.Logger { return o.Corpus.Logger() }
 
-// hold keeps the lease, in a transaction of its own.
+// hold renews the lease in a transaction of its own.
 func (o *Options) hold(ctx context.Context) error { return o.Corpus.Write(ctx, o.Hold) }
 
-// entry is a file or an address as it was when it was read last.
+// entry is the stored state of a file or an address.
 type entry struct {
 	stamp, etag, modified string
 	failures              int
@@ -58,16 +60,18 @@ type entry struct {
 	due                   int64
 }
 
-// mostProblem bounds the reason that is remembered, in bytes.
+// mostProblem bounds the stored reason of a failure, in bytes.
 const mostProblem = 500
 
-// stored returns a text as both engines take it: names of files and headers are bytes.
+// stored returns a text in a form that both databases accept, because file names and headers may be any
+// bytes.
 func stored(s string) string { return text.Storable(strings.ToValidUTF8(s, "\uFFFD")) }
 
-// cut returns the beginning of a reason.
+// cut returns the beginning of a reason, at most mostProblem bytes.
 func cut(s string) string { return stored(s[:min(len(s), mostProblem)]) }
 
-// pause returns how long to wait after so many failures one after another: a minute at first, doubling up to a limit.
+// pause returns how long to wait after a number of consecutive failures: a minute at first, doubling up to a
+// limit.
 func pause(failures int, limit time.Duration) time.Duration {
 	p := time.Minute
 	for ; failures > 1 && p < limit; failures-- {
@@ -76,7 +80,7 @@ func pause(failures int, limit time.Duration) time.Duration {
 	return min(p, limit)
 }
 
-// entries reads all that is remembered of a source.
+// entries reads the state of everything in a source.
 func (o *Options) entries(ctx context.Context, source string) (map[string]entry, error) {
 	known := make(map[string]entry)
 	err := o.Corpus.Read(ctx, func(c kernel.Conn) error {
@@ -92,7 +96,7 @@ func (o *Options) entries(ctx context.Context, source string) (map[string]entry,
 	return known, err
 }
 
-// put remembers an entry, in a transaction.
+// put stores an entry within a transaction.
 func put(c kernel.Conn, source, name string, e entry) error {
 	_, err := c.Exec("INSERT INTO answer_intake (source, name, stamp, etag, modified, failures, problem, due) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "+
 		"ON CONFLICT (source, name) DO UPDATE SET stamp = excluded.stamp, etag = excluded.etag, modified = excluded.modified, "+
@@ -101,7 +105,7 @@ func put(c kernel.Conn, source, name string, e entry) error {
 	return err
 }
 
-// forget drops what is remembered of a name, in a transaction.
+// forget deletes the state of a name within a transaction.
 func forget(c kernel.Conn, source, name string) error {
 	if _, err := c.Exec("DELETE FROM answer_intake_documents WHERE source = ? AND name = ?", source, name); err != nil {
 		return err
@@ -110,7 +114,8 @@ func forget(c kernel.Conn, source, name string) error {
 	return err
 }
 
-// putURLs remembers documents of a name, in a transaction: these alone, if all of them are known.
+// putURLs stores the URLs of a name's documents within a transaction. If all is true, other URLs of the name
+// are deleted.
 func putURLs(c kernel.Conn, source, name string, urls []string, all bool) error {
 	if all {
 		if _, err := c.Exec("DELETE FROM answer_intake_documents WHERE source = ? AND name = ?", source, name); err != nil {
@@ -126,7 +131,7 @@ func putURLs(c kernel.Conn, source, name string, urls []string, all bool) error 
 	return nil
 }
 
-// only returns the addresses of documents that were in a name and are in nothing else.
+// only returns the URLs of documents that belong to a name and to no other.
 func (o *Options) only(ctx context.Context, source, name string) (urls []string, err error) {
 	err = o.Corpus.Read(ctx, func(c kernel.Conn) error {
 		urls, err = store.List(c, func(r store.Row) (url string, err error) { return url, r.Scan(&url) },
@@ -137,7 +142,7 @@ func (o *Options) only(ctx context.Context, source, name string) (urls []string,
 	return urls, err
 }
 
-// remove takes documents out of the corpus. One that is not there any more is passed over.
+// remove removes documents from the corpus. Those that are not there are skipped.
 func (o *Options) remove(ctx context.Context, name string, urls []string) error {
 	for _, url := range urls {
 		err := o.Corpus.Remove(ctx, url)

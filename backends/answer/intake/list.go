@@ -20,17 +20,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// List is a file of addresses that are fetched again and again. One goroutine runs it.
+// List fetches the addresses in a file again and again. It is used by one goroutine.
 type List struct {
 	Options
-	// Path is of the file.
+	// Path is the path of the file.
 	Path string
 	// Every is how long after it was fetched an address is fetched again.
 	Every time.Duration
-	// Client fetches; it guards where it connects to. It follows no redirect of its own accord.
+	// Client sends the requests. It must guard the addresses that it connects to, and must not follow redirects.
 	Client *http.Client
 
-	trouble string // of the file, that was told
+	trouble string // the last problem of the file that was logged
 }
 
 // Bounds of what is fetched.
@@ -42,13 +42,13 @@ const (
 	mostRedirects = 5
 	mostHeader    = 500
 
-	// FetchTimeout is how long a fetch may take with its redirects.
+	// FetchTimeout is how long a fetch may take, including redirects.
 	FetchTimeout = 2 * time.Minute
 
 	fetchSource = "fetch"
 )
 
-// Run fetches the addresses that are due, one after another, and returns how many there were.
+// Run fetches the addresses that are due, one after another, and returns their number.
 func (l *List) Run(ctx context.Context) (int, error) {
 	addresses, err := l.read()
 	if err != nil {
@@ -114,8 +114,8 @@ func (l *List) read() ([]string, error) {
 	return parse(f)
 }
 
-// parse reads a list: an address a line, # begins a comment. Lines that are no addresses are in the error, and passed over;
-// with a list that is too long there are no addresses.
+// parse parses a list of addresses, one per line; # begins a comment. Lines that are no addresses are skipped
+// and reported in the error. A list that is too long gives no addresses.
 func parse(r io.Reader) ([]string, error) {
 	var wrong []error
 	addresses, seen := []string{}, make(map[string]bool)
@@ -148,17 +148,17 @@ func parse(r io.Reader) ([]string, error) {
 	return addresses, errors.Join(wrong...)
 }
 
-// take fetches an address, takes in what stands there, and returns what to remember. Its error is of the database, or of a
-// context that ended.
-func (l *List) take(ctx context.Context, address string, before entry) (entry, error) {
-	after, now := before, l.Corpus.Now()
-	f, err := l.fetch(ctx, address, before)
+// take fetches an address, ingests its document, and returns the new state. It returns only errors of the
+// database and of a context that ended.
+func (l *List) take(ctx context.Context, address string, previous entry) (entry, error) {
+	after, now := previous, l.Corpus.Now()
+	f, err := l.fetch(ctx, address, previous)
 	switch {
 	case ctx.Err() != nil:
 		return after, ctx.Err()
 	case err != nil:
 		l.observe(OutcomeFailed)
-		if problem := cut(err.Error()); problem != before.problem {
+		if problem := cut(err.Error()); problem != previous.problem {
 			after.problem = problem
 			l.logger().Warn("address not fetched", zap.String("url", address), zap.Error(err))
 		}
@@ -180,18 +180,18 @@ func (l *List) take(ctx context.Context, address string, before entry) (entry, e
 		l.observe(OutcomeRefused)
 		after.problem = cut(t.Err.Error())
 		if _, refused := errors.AsType[*corpus.RefusedError](t.Err); !refused {
-			after.etag, after.modified = "", "" // the next time may go better
+			after.etag, after.modified = "", "" // the next attempt may succeed
 		}
-		if after.problem != before.problem {
+		if after.problem != previous.problem {
 			l.logger().Warn("document not taken in", zap.String("url", address), zap.Error(t.Err))
 		}
 	})
 	return after, err
 }
 
-// fetched is what stands at an address.
+// fetched is the response of an address.
 type fetched struct {
-	same           bool // as before
+	same           bool // not modified
 	etag, modified string
 	ending, title  string
 	body           []byte
@@ -252,7 +252,8 @@ func (l *List) fetch(ctx context.Context, address string, before entry) (*fetche
 	return f, err
 }
 
-// header returns a header to send back, unless it is too long to remember.
+// header returns the value of a header that is stored to be sent back, or the empty string if it is too long
+// or cannot be stored.
 func header(r *http.Response, name string) string {
 	if value := r.Header.Get(name); len(value) <= mostHeader && value == stored(value) {
 		return value

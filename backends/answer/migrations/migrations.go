@@ -1,4 +1,4 @@
-// Package migrations is the tables of the answer API.
+// Package migrations contains the tables of the answer API.
 package migrations
 
 import (
@@ -10,5 +10,5 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Schema is all of them.
+// Schema returns the tables of the answer API.
 func Schema() store.Schema { return store.Schema{Name: "answer", Migrations: files} }

@@ -9,18 +9,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 )
 
-// seed makes the corpus what it is.
+// seed determines the content of the corpus.
 const seed = 20260302
 
-// books are the figures of an issuer in a year. Amounts are in thousands, or in tenths of
-// a million: what the last digit in its reports counts.
+// books are the figures of an issuer in a year. Amounts are in thousands or in tenths of a million, the unit
+// of the last digit in the issuer's reports.
 type books struct {
 	year                                                       int
 	segments, regions                                          [3]int
 	revenue, cost, gross, research, selling, operating         int
 	interest, pretax, tax, net                                 int
-	shares                                                     int // thousands
-	eps, dps                                                   int // cents
+	shares                                                     int // in thousands
+	eps, dps                                                   int // in cents
 	depreciation, stock, capex, acquired, dividends, buybacks  int
 	borrowed, operatingCash                                    int
 	cash, receivables, inventories, otherCurrent, plant        int
@@ -28,10 +28,10 @@ type books struct {
 	payables, accrued, deferred, shortDebt, currentLiabilities int
 	longDebt, otherLong, liabilities, equity                   int
 	employees, backlog                                         int
-	raw, progress, finished                                    int // inventories
+	raw, progress, finished                                    int // parts of inventories
 }
 
-// years are the books of an issuer: the year before the first, and the three.
+// years returns the books of an issuer for the year before the first one and for the three years.
 func (c *issuer) years() [4]books {
 	random := rand.New(rand.NewPCG(seed, uint64(len(c.key))<<8|uint64(c.key[0]))) //nolint:gosec // no secret
 	between := func(low, high int) int { return low + random.IntN(high-low+1) }
@@ -44,7 +44,7 @@ func (c *issuer) years() [4]books {
 	revenue := c.base / unit
 	shares := between(38000, 120000)
 	research, selling := between(28, 66), between(88, 121)
-	if c.cost < 500 { // who has little cost of revenue spends on the rest
+	if c.cost < 500 { // an issuer with low cost of revenue spends more on research and selling
 		research, selling = between(150, 190), between(190, 230)
 	}
 	first, second := between(420, 510), between(240, 310)
@@ -110,13 +110,13 @@ func (c *issuer) years() [4]books {
 	return all
 }
 
-// split divides an amount into three, of which two are given in per mille.
+// split divides an amount into three parts. The first two are given in per mille.
 func split(of, first, second int) [3]int {
 	a, b := of*first/1000, of*second/1000
 	return [3]int{a, b, of - a - b}
 }
 
-// amount prints one as its tables do.
+// amount formats an amount for a table.
 func (c *issuer) amount(v int) string {
 	s := figures.Digits(math.Abs(float64(v)), 0)
 	if c.millions {
@@ -128,7 +128,7 @@ func (c *issuer) amount(v int) string {
 	return s
 }
 
-// money prints an amount as a sentence does.
+// money formats an amount for a sentence.
 func (c *issuer) money(v int) string {
 	if c.millions {
 		return c.sign + c.amount(v) + " million"
@@ -138,7 +138,7 @@ func (c *issuer) money(v int) string {
 
 func (c *issuer) cents(v int) string { return c.sign + figures.Digits(float64(v)/100, 2) }
 
-// scale is what its tables say of their amounts.
+// scale returns what tables say about the scale of their amounts.
 func (c *issuer) scale() string {
 	if c.millions {
 		return "in millions"
@@ -146,7 +146,7 @@ func (c *issuer) scale() string {
 	return "in thousands"
 }
 
-// end is the last day of a fiscal year, which has its number.
+// end returns the last day of the fiscal year that has the number of the calendar year it ends in.
 func (c *issuer) end(year int) time.Time {
 	return time.Date(year, c.endMonth+1, 0, 0, 0, 0, 0, time.UTC)
 }
@@ -155,7 +155,7 @@ func (c *issuer) ended(year int) string { return c.end(year).Format("January 2, 
 
 func percent(part, of int) string { return fmt.Sprintf("%.1f%%", float64(part)/float64(of)*100) }
 
-// grew says how an amount has changed.
+// grew describes the change of an amount.
 func grew(now, before int) string {
 	switch change := float64(now-before) / float64(before) * 100; {
 	case change < 0:

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// longPages is how many pages a long report has at least, besides those with figures.
+// longPages is the number of filler pages in a long report.
 const longPages = 145
 
-// lengthen puts pages between those with figures that are about the same things in other
-// words: risks, policies, sites, contracts. That is what makes a page hard to find.
+// lengthen inserts filler pages that deal with the same things in other words: risks, policies, sites,
+// contracts. They make a page with figures hard to find.
 func (c *issuer) lengthen(pages []string, b *books) []string {
 	random := c.random(11)
 	var made []string
@@ -30,8 +30,8 @@ func (c *issuer) lengthen(pages []string, b *books) []string {
 	return made
 }
 
-// topics are what the pages between are about, each with sentences. {w} and {v} are words
-// of the issuer's trade, {s} a segment, {r} a region, {n} a number, {p} a share, {y} a year.
+// topics are the subjects of filler pages, each with sentences. {w} and {v} are words of the issuer's trade,
+// {s} is a segment, {r} a region, {n} a number, {p} a percentage, {y} a year.
 var topics = []struct {
 	heading   string
 	sentences []string
@@ -84,7 +84,7 @@ var topics = []struct {
 	}},
 }
 
-// filler is a page between.
+// filler returns a filler page.
 func (c *issuer) filler(random *rand.Rand, b *books, n int) string {
 	topic := topics[n%len(topics)]
 	p := new(page)

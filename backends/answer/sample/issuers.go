@@ -2,28 +2,28 @@ package sample
 
 import "time"
 
-// issuer is one of the corpus, with what its documents say in words.
+// issuer is an issuer of the corpus, with the texts of its documents.
 type issuer struct {
 	name, short, ticker string
-	key                 string // of its files and its address
-	sign                string // of its currency
-	millions            bool   // amounts are in millions with a decimal, else in thousands
+	key                 string // for the names of its files and its host
+	sign                string // the sign of its currency
+	millions            bool   // amounts are in millions with one decimal, otherwise in thousands
 	endMonth            time.Month
 	long                bool   // its reports have more than a hundred pages
-	html                bool   // they are HTML
-	base                int    // revenue of the year before the first, in thousands
-	growth              [3]int // of revenue in per mille
-	cost                int    // of revenue, in per mille
+	html                bool   // its reports are HTML
+	base                int    // the revenue of the year before the first, in thousands
+	growth              [3]int // the growth of revenue in per mille
+	cost                int    // the cost of revenue, in per mille
 	town, auditor       string
 	founded             int
 	business            string
 	segments, regions   [3]string
-	// why revenue changed in each year, and a fact of the year.
+	// why is the reason for the change of revenue in each year, event a fact of the year.
 	why, event [3]string
 	risk       string
 	outlook    string
 	news       [2]story
-	words      []string // of its trade
+	words      []string // words of its trade
 }
 
 // story is a piece of news.

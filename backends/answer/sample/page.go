@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// page is one of a report, in Markdown: headings, paragraphs and tables, a blank line
-// between two.
+// page is a page of a report in Markdown: headings, paragraphs and tables, separated by blank lines.
 type page struct{ strings.Builder }
 
 func (p *page) heading(level int, text string) {
@@ -21,7 +20,7 @@ func (p *page) text(format string, args ...any) {
 	p.WriteString("\n\n")
 }
 
-// table writes rows of cells; the first is the header.
+// table writes rows of cells. The first row is the header.
 func (p *page) table(rows ...[]string) {
 	for i, row := range rows {
 		p.WriteString("| " + strings.Join(row, " | ") + " |\n")
@@ -32,7 +31,7 @@ func (p *page) table(rows ...[]string) {
 	p.WriteString("\n")
 }
 
-// meta is what is known of a document beside its text.
+// meta describes a document.
 type meta struct {
 	Title     string `json:"title"`
 	URL       string `json:"url"`
@@ -55,11 +54,11 @@ func (m *meta) json() []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(m) // texts and numbers are always written
+	_ = e.Encode(m) // never fails: a meta consists of texts and numbers
 	return b.Bytes()
 }
 
-// markdown is a document with what is known of it in front.
+// markdown returns a document with its description in front.
 func (m *meta) markdown(body string) []byte {
 	var b strings.Builder
 	b.WriteString("---\n")
@@ -74,7 +73,7 @@ func (m *meta) markdown(body string) []byte {
 	return []byte(strings.TrimRight(b.String(), "\n") + "\n")
 }
 
-// toHTML is a page of Markdown as page writes it.
+// toHTML converts a page of Markdown, as page writes it, to HTML.
 func toHTML(title, body string) []byte {
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>" + html.EscapeString(title) + "</title></head>\n<body>\n")

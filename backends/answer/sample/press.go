@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pressFiles are the news.
+// pressFiles returns the news of an issuer.
 func (c *issuer) pressFiles() []File {
 	files := make([]File, 0, len(c.news))
 	for i, n := range c.news {
@@ -21,7 +21,7 @@ func (c *issuer) pressFiles() []File {
 	return files
 }
 
-// call is the conference call on the last year.
+// call returns the transcript of the conference call about the last year.
 func (c *issuer) call(all *[4]books) File {
 	b, last := &all[3], &all[2]
 	m := c.meta("transcript", fmt.Sprintf("%s earnings call, fourth quarter of fiscal %d", c.name, b.year), fmt.Sprintf("calls/%d-q4", b.year))
@@ -38,7 +38,7 @@ func (c *issuer) call(all *[4]books) File {
 	return File{c.key + "/call-" + strconv.Itoa(b.year) + ".md", m.markdown(p.String())}
 }
 
-// keyFigures are a table of the years beside each other.
+// keyFigures returns a table of key figures with the three years side by side.
 func (c *issuer) keyFigures(all *[4]books) File {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Key figures (%s)", c.scale())
@@ -67,14 +67,14 @@ func (c *issuer) keyFigures(all *[4]books) File {
 	return File{c.key + "/key-figures.csv", []byte(b.String())}
 }
 
-// keyFiguresMeta tells whose they are.
+// keyFiguresMeta returns the file that describes the key figures.
 func (c *issuer) keyFiguresMeta() File {
 	m := c.meta("table", c.name+" key figures", "key-figures")
 	m.Fiscal = fmt.Sprintf("FY%d", firstYear+2)
 	return File{c.key + "/key-figures.csv.meta.json", m.json()}
 }
 
-// prices are those of the last day of each week, over the three years.
+// prices returns the share prices on the last day of each week in the three years.
 func (c *issuer) prices() File {
 	var b strings.Builder
 	b.WriteString("date,open,high,low,close,volume,symbol\n")
@@ -90,7 +90,7 @@ func (c *issuer) prices() File {
 
 func decimal(cents int) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }
 
-// pricesMeta tells whose they are.
+// pricesMeta returns the file that describes the prices.
 func (c *issuer) pricesMeta() File {
 	m := c.meta("table", c.name+" share prices", "prices")
 	return File{c.key + "/prices.csv.meta.json", m.json()}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// files are the documents of an issuer.
+// files returns the documents of an issuer.
 func (c *issuer) files() []File {
 	books := c.years()
 	var all []File
@@ -22,7 +22,7 @@ func (c *issuer) meta(kind, title, path string) meta {
 	return meta{Kind: kind, Title: title, URL: "https://" + c.key + ".example/" + path, Issuer: c.name, Ticker: c.ticker}
 }
 
-// report is the annual report of a year, in the format of its issuer.
+// report returns the annual report of a year, in the format of its issuer.
 func (c *issuer) report(all *[4]books, i int) []File {
 	b := &all[i]
 	m := c.meta("filing", fmt.Sprintf("%s annual report %d", c.name, b.year), fmt.Sprintf("reports/%d", b.year))
@@ -47,7 +47,7 @@ func (c *issuer) report(all *[4]books, i int) []File {
 	return []File{{name + ".md", m.markdown(whole)}}
 }
 
-// pages are those of a report with figures and facts.
+// pages returns the pages of a report that have figures and facts.
 func (c *issuer) pages(all *[4]books, i int) []string {
 	b, last := &all[i], &all[i-1]
 	var pages []string
@@ -57,7 +57,7 @@ func (c *issuer) pages(all *[4]books, i int) []string {
 		pages = append(pages, p.String())
 	}
 	year, before := strconv.Itoa(b.year), strconv.Itoa(last.year)
-	// two makes rows of this year and the one before.
+	// two makes rows with this year and the year before.
 	two := func(caption string, rows ...row) [][]string {
 		table := make([][]string, 0, 1+len(rows))
 		table = append(table, []string{caption, year, before})
@@ -104,7 +104,7 @@ func (c *issuer) pages(all *[4]books, i int) []string {
 			row{"Operating income", func(b *books) int { return b.operating }}, row{"Interest expense", func(b *books) int { return b.interest }}, row{"Income before income taxes", func(b *books) int { return b.pretax }},
 			row{"Income tax expense", func(b *books) int { return b.tax }}, row{"Net income", func(b *books) int { return b.net }})
 		table = append(table, []string{"Diluted earnings per share", c.cents(b.eps), c.cents(last.eps)}, []string{"Dividends per share", c.cents(b.dps), c.cents(last.dps)})
-		for _, at := range []int{1, len(table) - 3} { // currencies stand at the first row and at the last
+		for _, at := range []int{1, len(table) - 3} { // currency signs stand in the first and in the last row
 			table[at][1], table[at][2] = c.signed(table[at][1]), c.signed(table[at][2])
 		}
 		p.table(table...)
@@ -149,14 +149,14 @@ func (c *issuer) pages(all *[4]books, i int) []string {
 	return pages
 }
 
-// row is one of a table.
+// row is a row of a table.
 type row struct {
 	name string
 	of   func(b *books) int
 }
 
-// cashRows leaves the cash flows of a year out that has none to compare with: the year
-// before the first has no statement.
+// cashRows returns how many rows of the cash flow statement are printed. The first year has fewer, because
+// the year before it has no statement to compare with.
 func cashRows(i int) int {
 	if i == 1 {
 		return 4
@@ -164,7 +164,7 @@ func cashRows(i int) int {
 	return 10
 }
 
-// signed puts the currency before an amount.
+// signed puts the currency sign before an amount.
 func (c *issuer) signed(s string) string {
 	if s[:1] == "(" {
 		return "(" + c.sign + s[1:]
@@ -175,7 +175,7 @@ func (c *issuer) signed(s string) string {
 	return c.sign + s
 }
 
-// outlookOf is what the report of a year expects. Those of earlier years name no figures.
+// outlookOf returns the outlook in the report of a year. Reports of earlier years name no figures.
 func (c *issuer) outlookOf(i int) string {
 	if i == 3 {
 		return c.outlook
@@ -191,7 +191,8 @@ func commas(n int) string {
 	return s
 }
 
-// random is the source of an issuer's words.
+// random returns a source of random numbers for an issuer, which is the same in every run. of selects one of
+// several sources.
 func (c *issuer) random(of uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed+of, uint64(c.key[0])<<16|uint64(c.key[1])<<8|uint64(len(c.key)))) //nolint:gosec // no secret
 }

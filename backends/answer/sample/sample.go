@@ -1,11 +1,10 @@
-// Package sample is the corpus that the answer API is shown and measured with: reports,
-// news, calls, prices and key figures of twelve invented issuers over three fiscal years,
-// and 120 questions about them with the answers expected. The documents are made by a
-// generator with a fixed seed, so that each release has the same ones; whoever holds an
-// office has a title and no name.
+// Package sample contains the corpus with which the answer API is demonstrated and measured: reports, news,
+// calls, prices and key figures of twelve invented issuers over three fiscal years, and 120 questions about
+// them with their expected answers. The documents are made by a generator with a fixed seed, so that each
+// release has the same ones. Holders of an office have a title and no name.
 //
-// Three issuers have annual reports of more than a hundred pages. The formats differ from
-// issuer to issuer as they do among real ones: Markdown, HTML, JSON lines with pages, CSV.
+// Three issuers have annual reports of more than a hundred pages. The formats differ from issuer to issuer as
+// they do among real ones: Markdown, HTML, JSON lines with pages, CSV.
 package sample
 
 import (
@@ -21,19 +20,19 @@ import (
 //go:embed questions.jsonl
 var Questions []byte
 
-// QuestionsFile is where Write puts the questions; it is beside the corpus, not in it.
+// QuestionsFile is the file to which Write writes the questions. It is beside the corpus, not in it.
 const QuestionsFile = "questions.jsonl"
 
-// CorpusFolder is the folder of the documents in the one that Write is given.
+// CorpusFolder is the folder of the documents in the folder that Write is given.
 const CorpusFolder = "corpus"
 
-// File is one of the corpus.
+// File is a file of the corpus.
 type File struct {
-	Name string // with / between folders
+	Name string // a path with slashes
 	Body []byte
 }
 
-// Files makes the corpus, the same each time.
+// Files returns the corpus. It is the same each time.
 func Files() []File {
 	var all []File
 	for i := range issuers {
@@ -42,8 +41,8 @@ func Files() []File {
 	return all
 }
 
-// Write writes the corpus and the questions into a folder, which is made where there is
-// none. A file that is there and differs is an error: nothing of others is overwritten.
+// Write writes the corpus and the questions into a folder, which it makes if it does not exist. It overwrites
+// nothing: a file that exists with another content is an error.
 func Write(dir string) (files int, err error) {
 	if err := write(filepath.Join(dir, QuestionsFile), Questions); err != nil {
 		return 0, err

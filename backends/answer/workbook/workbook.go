@@ -13,44 +13,48 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// Limits bounds what is read of one workbook. A zero limit allows nothing.
+// Limits bound what is read of one workbook. A limit of zero allows nothing.
 type Limits struct {
-	// Unpacked is the number of bytes that all its parts may have together when they are decompressed.
+	// Unpacked is the largest total size of its decompressed parts in bytes.
 	Unpacked int64
-	// Rows is the number of rows with text of all sheets together, Columns the number of cells of one row.
+	// Rows is the largest number of rows with text in all sheets together, Columns the largest number of cells
+	// in one row.
 	Rows, Columns int
 }
 
-// unpackedInMemory is the size from which on the reader keeps a decompressed part in a temporary file instead of in memory.
+// unpackedInMemory is the size in bytes from which on a decompressed part is kept in a temporary file instead
+// of in memory.
 const unpackedInMemory = 16 << 20
 
-// isoDate is the form of the dates whose form the workbook leaves to the region of its reader.
+// isoDate is the format of dates whose format the workbook leaves to the reader's region.
 const isoDate = "yyyy-mm-dd"
 
-// mostEmptyRows bounds the rows without text of all sheets together: a file of a few bytes can claim a million.
+// mostEmptyRows bounds the rows without text in all sheets together, because a file of a few bytes can claim
+// a million of them.
 const mostEmptyRows = 2_000_000
 
-// compound begins the files of older programs and those that a password protects: both are compound files and no zip archives ([MS-CFB]
-// section 2.2).
+// compound is the signature of files that older programs wrote and of password-protected ones: both are
+// compound files and not zip archives ([MS-CFB] section 2.2).
 const compound = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
-// Sheet is what one visible worksheet shows.
+// Sheet is a visible worksheet.
 type Sheet struct {
 	Name string
-	// Rows holds the text of the cells, one slice a row. One empty slice stands for any number of rows without text between
-	// others. A merged cell has its text in its first cell, as colspan has it in HTML. Errors such as #DIV/0! are left out.
+	// Rows holds the text of the cells, one slice per row. One empty slice stands for any number of consecutive
+	// rows without text. A merged cell has its text in its first cell, as with colspan in HTML. Errors such as
+	// #DIV/0! are left out.
 	Rows [][]string
 }
 
-// ErrLimit is wrapped by the errors of Read for a workbook that has more than the limits allow.
+// ErrLimit is wrapped by the errors that Read returns for a workbook that exceeds the limits.
 var ErrLimit = errors.New("the workbook is too large")
 
-// Read returns the visible worksheets that have text, in their order. Hidden sheets are left out; hidden rows and columns of the
-// others are a part of their tables. A formula has the value that the program computed that saved it. The error says
-// what is wrong with the file, and wraps ErrLimit for one that has more than the limits allow.
+// Read returns the visible worksheets that have text, in their order. Hidden sheets are left out; hidden rows
+// and columns of the others are included. A formula has the value that was computed by the program that saved
+// the file. The error tells what is wrong with the file, and wraps ErrLimit if the file exceeds the limits.
 func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	buffered := bufio.NewReader(r)
-	if begin, _ := buffered.Peek(len(compound)); string(begin) == compound { // too short a file has an error below
+	if begin, _ := buffered.Peek(len(compound)); string(begin) == compound { // a file that is too short gives an error below
 		return nil, errors.New("a password protects it, or it has the form of Excel before 2007 (.xls)")
 	}
 	file, err := excelize.OpenReader(buffered, excelize.Options{
@@ -83,7 +87,8 @@ func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	return sheets, nil
 }
 
-// read returns the rows of one sheet. It takes the rows with text from what the limits leave, and those without from what is left of them.
+// read returns the rows of one sheet. It deducts the rows with text from left, and counts those without text
+// in empty.
 func read(file *excelize.File, sheet string, left *Limits, empty *int) (rows [][]string, err error) {
 	lines, err := file.Rows(sheet)
 	if err != nil {
@@ -122,12 +127,12 @@ func read(file *excelize.File, sheet string, left *Limits, empty *int) (rows [][
 	return rows, lines.Error()
 }
 
-// cellErrors are the values of cells whose formula has none (ECMA-376 part 1, section 18.17.3).
+// cellErrors holds the values of cells whose formula has no result (ECMA-376 part 1, section 18.17.3).
 var cellErrors = map[string]bool{
 	"#DIV/0!": true, "#N/A": true, "#NAME?": true, "#NULL!": true, "#NUM!": true, "#REF!": true, "#VALUE!": true, "#GETTING_DATA": true,
 }
 
-// shown returns the text of a cell with single blanks, and nothing for an error.
+// shown returns the text of a cell with single spaces, or the empty string for an error.
 func shown(text string) string {
 	if cellErrors[text] {
 		return ""

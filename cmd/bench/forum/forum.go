@@ -1,5 +1,5 @@
-// Package forum makes up a forum of any size and writes it into the tables of a board,
-// past the board itself, which would take far longer.
+// Package forum generates a forum of any size and writes it directly into the tables of a board, because the
+// board itself would take far longer.
 package forum
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 )
 
-// The made-up forum: a thread has this many posts on average, a forum about so
-// many threads, a post so many bytes.
+// The generated forum: the average number of posts in a thread, the approximate number of threads in a forum,
+// and the approximate size of a post in bytes.
 const (
 	postsPerThread = 20
 	ThreadsOfForum = 10_000
 	PostBytes      = 600
-	Vocabulary     = 20_000 // words
-	LongThread     = 1      // its id
+	Vocabulary     = 20_000 // the number of different words
+	LongThread     = 1      // the id of the long thread
 	longestThread  = 50_000
 	mostMembers    = 20_000
 	recentThreads  = 20_000
@@ -32,11 +32,10 @@ const (
 	seedNumber     = 7
 )
 
-// began is when the first post was written; the posts after it are three
-// minutes apart.
+// began is the time of the first post. The posts are three minutes apart.
 var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// post is a row to be.
+// post is a post to be written.
 type post struct {
 	thread, id, number, author int64
 	message                    string
@@ -49,29 +48,28 @@ func (p *post) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// thread is what has come together of a thread.
+// thread is what has been generated of a thread so far.
 type thread struct {
 	author, posts, first, last int64
 	lastAuthor                 int64
 }
 
-// Forum makes posts in the order in which they would have been written: most of
-// them in one of the threads of late, some in an old one, and one thread goes on
-// from the first day to the last.
+// Forum generates posts in the order in which they would have been written: most of them in one of the recent
+// threads, some in an old one. One thread goes on from the first day to the last.
 type Forum struct {
-	Posts, Threads, Forums int64  // how many there are
-	Text                   string // that all messages are stretches of
+	Posts, Threads, Forums int64  // how many there will be
+	Text                   string // the text that all messages are taken from
 
 	members int64
-	long    int64 // posts of the long thread
+	long    int64 // the number of posts in the long thread
 	random  *rand.Rand
-	made    []thread // by id - 1
-	next    int64    // id of a post
-	// written is how many posts each member wrote.
+	made    []thread // indexed by id - 1
+	next    int64    // the id of the next post
+	// written is the number of posts of each member.
 	written []int64
 }
 
-// New is a forum of so many posts, the same in every run.
+// New returns a forum with a number of posts. It is the same in every run.
 func New(posts int64) *Forum {
 	f := &Forum{
 		Posts: posts, Threads: max(1, posts/postsPerThread), members: min(mostMembers, max(2, posts/10)), long: min(longestThread, posts/4),
@@ -95,7 +93,7 @@ func New(posts int64) *Forum {
 	return f
 }
 
-// Word is a word that can be spoken, another for each number.
+// Word returns a pronounceable word, a different one for each number.
 func Word(n int) string {
 	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
 	word := []byte{consonants[n%14], vowels[n/14%5]}
@@ -105,7 +103,7 @@ func Word(n int) string {
 	return string(append(word, 'n'))
 }
 
-// more makes the next posts; none: all are made.
+// more generates the next posts into batch. The result is empty when all posts have been generated.
 func (f *Forum) more(batch []post) []post {
 	batch = batch[:0]
 	for len(batch) < batchSize && f.next <= f.Posts {
@@ -129,7 +127,7 @@ func (f *Forum) post() post {
 	return p
 }
 
-// choose is the thread of the next post.
+// choose returns the thread of the next post.
 func (f *Forum) choose() int64 {
 	started := int64(len(f.made))
 	if due := 1 + (f.next-1)*f.Threads/f.Posts; started < due && started < f.Threads {
@@ -146,7 +144,7 @@ func (f *Forum) choose() int64 {
 	return 1 + f.random.Int64N(started)
 }
 
-// message is a stretch of the text, of whole words.
+// message returns a piece of the text that consists of whole words.
 func (f *Forum) message() string {
 	at := f.random.IntN(len(f.Text) - 2*PostBytes)
 	at += strings.IndexByte(f.Text[at:], ' ') + 1
@@ -154,13 +152,13 @@ func (f *Forum) message() string {
 	return strings.Clone(text[:strings.LastIndexByte(text, ' ')])
 }
 
-// Member is the name of a member, whose ids begin with 1.
+// Member returns the name of a member. Ids begin with 1.
 func Member(id int64) string { return "member" + strconv.FormatInt(id, 10) }
 
-// forumOf is the forum of a thread, forums being numbered from 0.
+// forumOf returns the number of a thread's forum, from 0.
 func (f *Forum) forumOf(thread int64) int64 { return thread % f.Forums }
 
-// at is when a post was written.
+// at returns the time of a post in microseconds.
 func (f *Forum) at(id int64) int64 {
 	return began.Add(time.Duration(id) * 3 * time.Minute).UnixMicro()
 }
@@ -168,21 +166,21 @@ func (f *Forum) at(id int64) int64 {
 // Sink takes the rows of a forum: SQLite or Postgres.
 type Sink interface {
 	posts(ctx context.Context, f *Forum, batch []post) error
-	// finish adds the rows that are known at the end only.
+	// finish adds the rows that are known only at the end.
 	finish(ctx context.Context, tables []table) error
 }
 
-// table is rows of a table.
+// table holds rows of a database table.
 type table struct {
 	name    string
 	columns []string
 	rows    int64
-	row     func(i int64) []any // from 0
+	row     func(i int64) []any // returns row i, from 0
 }
 
-// postTables are the rows of posts.
+// postTables returns the rows of posts.
 func (f *Forum) postTables(batch []post) []table {
-	sorted := inThreads(batch) // as the table is: fewer pages are touched
+	sorted := inThreads(batch) // in the order of the table, so that fewer pages are touched
 	return []table{
 		{
 			"board_posts",
@@ -203,11 +201,10 @@ func (f *Forum) postTables(batch []post) []table {
 	}
 }
 
-// First is the id of the first forum of the fill, behind those that a board
-// begins with.
+// First is the id of the first generated forum. It is greater than those of the forums that a new board has.
 const First = 1000
 
-// tables are the rows beside the posts; registered is the group of members.
+// tables returns the rows other than posts. registered is the id of the group of members.
 func (f *Forum) tables(registered int64) []table {
 	forums := make([]struct{ threads, posts, last, lastThread int64 }, f.Forums)
 	for i, t := range f.made {
@@ -257,8 +254,9 @@ func (f *Forum) tables(registered int64) []table {
 	}
 }
 
-// Fill makes the forum and hands it on; told is called with the posts that are in.
-func (f *Forum) Fill(ctx context.Context, registered int64, to Sink, told func(posts int64)) error {
+// Fill generates the forum and passes it to the sink. It calls progress with the number of posts written so
+// far.
+func (f *Forum) Fill(ctx context.Context, registered int64, to Sink, progress func(posts int64)) error {
 	p := post{message: f.message()}
 	if made := markup.Render(p.message); made != p.html() {
 		return fmt.Errorf("the board renders the text of a post as %q", made)
@@ -271,12 +269,12 @@ func (f *Forum) Fill(ctx context.Context, registered int64, to Sink, told func(p
 		if err := to.posts(ctx, f, batch); err != nil {
 			return err
 		}
-		told(f.next - 1)
+		progress(f.next - 1)
 	}
 	return to.finish(ctx, f.tables(registered))
 }
 
-// inThreads is a batch in the order of the key of board_posts.
+// inThreads returns a batch in the order of the key of board_posts.
 func inThreads(batch []post) []post {
 	sorted := slices.Clone(batch)
 	slices.SortFunc(sorted, func(a, b post) int {

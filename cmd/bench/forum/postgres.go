@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Postgres copies a forum into a database.
+// Postgres copies a forum into a PostgreSQL database.
 type Postgres struct {
 	conn *pgx.Conn
 }
@@ -17,7 +17,7 @@ func NewPostgres(ctx context.Context, dsn string) (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The rows refer to rows that come later.
+	// Some rows refer to rows that are inserted later.
 	if _, err := conn.Exec(ctx, "SET session_replication_role = replica"); err != nil {
 		_ = conn.Close(ctx)
 		return nil, err
@@ -25,7 +25,7 @@ func NewPostgres(ctx context.Context, dsn string) (*Postgres, error) {
 	return &Postgres{conn}, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (p *Postgres) Close(ctx context.Context) error { return p.conn.Close(ctx) }
 
 func (p *Postgres) posts(ctx context.Context, f *Forum, batch []post) error {
@@ -42,7 +42,7 @@ func (p *Postgres) finish(ctx context.Context, tables []table) error {
 		"SELECT setval(pg_get_serial_sequence('board_threads', 'id'), (SELECT max(id) FROM board_threads))",
 		"SELECT setval(pg_get_serial_sequence('board_users', 'id'), (SELECT max(id) FROM board_users))",
 		"VACUUM ANALYZE",
-		"CHECKPOINT", // who writes next would wait for what the fill left to be written
+		"CHECKPOINT", // otherwise the next writer would wait for what the fill has left to be written
 	} {
 		if _, err := p.conn.Exec(ctx, statement); err != nil {
 			return err

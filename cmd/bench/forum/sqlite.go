@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// SQLite writes a forum into a new file without care for a crash: a file
-// that was not finished is thrown away. It has a connection of its own, by the
-// driver that the store registers.
+// SQLite writes a forum into a new file without protection against crashes: an unfinished file is thrown
+// away. It has a connection of its own, with the driver that the store registers.
 type SQLite struct {
 	db *sql.DB
 }
@@ -23,7 +22,7 @@ func NewSQLite(ctx context.Context, file string) (*SQLite, error) {
 	db.SetMaxOpenConns(1)
 	for _, statement := range []string{
 		"PRAGMA journal_mode = OFF",
-		"DROP INDEX board_post_ids_author", // made at once in the end, which is several times as fast
+		"DROP INDEX board_post_ids_author", // created at the end, which is several times as fast
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			_ = db.Close()
@@ -63,7 +62,7 @@ func (s *SQLite) finish(ctx context.Context, tables []table) error {
 	return nil
 }
 
-// insert adds the rows of tables in one transaction.
+// insert inserts the rows of tables in one transaction.
 func (s *SQLite) insert(ctx context.Context, tables []table) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -71,7 +70,7 @@ func (s *SQLite) insert(ctx context.Context, tables []table) error {
 	}
 	for _, t := range tables {
 		if err := insertRows(ctx, tx, t); err != nil {
-			return fmt.Errorf("filling %s: %w", t.name, err) // the file is lost anyway
+			return fmt.Errorf("filling %s: %w", t.name, err) // the file is thrown away anyway
 		}
 	}
 	return tx.Commit()

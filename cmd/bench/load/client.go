@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// errUnanswered is the error of a fresh connection that ended without a byte.
+// errUnanswered is returned if a new connection ends without a byte.
 var errUnanswered = errors.New("the connection ended without an answer")
 
-// patience is how long a client waits for an answer.
+// patience is how long a client waits for a response.
 const patience = 60 * time.Second
 
-// Client is one keep-alive connection to a site, for one goroutine.
+// Client is one keep-alive connection to a site. It is used by one goroutine.
 type Client struct {
 	Address string // host:port
-	Keep    bool   // the text of answers is needed
+	Keep    bool   // the text of responses is needed
 
 	conn   net.Conn
 	reader replyReader
-	used   bool // an answer came over it
+	used   bool // a response has arrived on it
 }
 
 func (c *Client) dial(ctx context.Context) error {
@@ -36,7 +36,7 @@ func (c *Client) dial(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the connection; the next exchange makes another one.
+// Close closes the connection. The next exchange opens a new one.
 func (c *Client) Close() {
 	if c.conn != nil {
 		c.conn.Close()
@@ -44,9 +44,9 @@ func (c *Client) Close() {
 	}
 }
 
-// send writes the request and reads the head of the answer. A server may close
-// a connection that is idle at any time, as it does in a reload: when it did,
-// and nothing has come, the request is sent again on a new one.
+// send writes the request and reads the head of the response. A server may close an idle connection at any
+// time, as it does during a reload. If that has happened before any byte of the response, the request is sent
+// again on a new connection.
 func (c *Client) send(ctx context.Context, request []byte, got *Reply) error {
 	for {
 		if c.conn == nil {
@@ -83,8 +83,8 @@ func (c *Client) Do(ctx context.Context, request []byte) (got Reply, err error) 
 	return got, err
 }
 
-// Hold begins an exchange and reads until so many events have come. The stream
-// stays open until the client is closed.
+// Hold begins an exchange and reads until a number of events have arrived. The stream stays open until the
+// client is closed.
 func (c *Client) Hold(ctx context.Context, request []byte, events int) error {
 	var got Reply
 	if err := c.send(ctx, request, &got); err != nil {
@@ -99,7 +99,7 @@ func (c *Client) Hold(ctx context.Context, request []byte, events int) error {
 	return nil
 }
 
-// FirstByte makes one exchange and tells when its first byte came.
+// FirstByte makes one exchange and returns the time until its first byte.
 func (c *Client) FirstByte(ctx context.Context, request []byte) (took time.Duration, got Reply, err error) {
 	if c.conn == nil {
 		if err := c.dial(ctx); err != nil {

@@ -1,5 +1,5 @@
-// Package load sends requests as fast as the answers come, and counts instead of keeping:
-// it shares the machine with the server that it measures.
+// Package load sends requests as fast as the responses arrive. It counts responses instead of keeping them,
+// because it shares the machine with the server that it measures.
 package load
 
 import (
@@ -11,39 +11,38 @@ import (
 	"time"
 )
 
-// Load is a stream of requests, each connection sending the next one when it has
-// the answer.
+// Load is a stream of requests. Each connection sends the next request when it has received the response.
 type Load struct {
 	To      Site
 	Request []byte
-	Next    func() ([]byte, error) // makes each request, on any connection; nil: they are all the same
-	Check   func(Reply) error      // of each answer
-	// Talk takes the place of all three where an exchange hangs on the answers of
-	// others; it counts as one request.
+	Next    func() ([]byte, error) // makes each request, on any goroutine; nil if all are the same
+	Check   func(Reply) error      // checks each response
+	// Talk replaces the three fields above for exchanges that depend on earlier responses. It counts as one
+	// request.
 	Talk  func(ctx context.Context, c *Client) error
-	Conns int // connections at a time
-	// Settle is how long the server may finish what it does behind a request on
-	// the account of that request.
+	Conns int // the number of concurrent connections
+	// Settle is how long the server may take to finish its work after the last response, which is counted as
+	// part of the requests.
 	Settle time.Duration
-	// Last is a request after all others that is answered when the server has finished
-	// that; nil: there is none. It is not counted.
+	// Last is a request that is sent after all others and answered when the server has finished that work. It is
+	// not counted. It may be nil.
 	Last []byte
 }
 
-// Outcome is what a load came to.
+// Outcome is the result of a load.
 type Outcome struct {
 	Requests   int
-	Unanswered int // of the failed ones, those whose fresh connection was closed
+	Unanswered int // those of the failed requests whose new connection was closed
 	Failed     int
-	Failure    error // the first
+	Failure    error // the first failure
 	elapsed    time.Duration
 	Latency    []time.Duration // of each request, sorted
 }
 
-// Rate is the number of requests a second.
+// Rate returns the number of requests per second.
 func (o *Outcome) Rate() float64 { return float64(o.Requests) / o.elapsed.Seconds() }
 
-// Percentile is the latency that so many percent of the requests kept.
+// Percentile returns the latency that p percent of the requests did not exceed.
 func (o *Outcome) Percentile(p float64) time.Duration {
 	if len(o.Latency) == 0 {
 		return 0
@@ -51,11 +50,11 @@ func (o *Outcome) Percentile(p float64) time.Duration {
 	return o.Latency[min(len(o.Latency)-1, int(float64(len(o.Latency))*p/100))]
 }
 
-// maxFailures of a connection end it: a server that is gone must not be asked
-// for the rest of the time.
+// maxFailures is the number of failures after which a connection gives up, so that a server that is gone is
+// not asked for the rest of the time.
 const maxFailures = 100
 
-// Run sends for a time, or until ctx ends; requests under way are finished.
+// Run sends requests for a time, or until ctx ends. Requests under way are finished.
 func (l *Load) Run(ctx context.Context, length time.Duration) *Outcome {
 	var (
 		total Outcome
@@ -118,7 +117,7 @@ func (l *Load) connection(ctx context.Context, end time.Time) (own Outcome) {
 	return own
 }
 
-// Exchange sends a request and checks the answer.
+// Exchange sends a request and checks the response.
 func (l *Load) Exchange(ctx context.Context, c *Client) (err error) {
 	if l.Talk != nil {
 		return l.Talk(ctx, c)

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// Prover is a client that has a key and proves it with each request (RFC 9449).
+// Prover is a client that has a key and proves its possession with each request (RFC 9449).
 type Prover struct {
 	key    *ecdsa.PrivateKey
-	header string // of its proofs, encoded
+	header string // the encoded header of its proofs
 }
 
-// NewProver makes a client with a fresh key.
+// NewProver returns a client with a new key.
 func NewProver() (*Prover, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	point, err := key.PublicKey.Bytes() // 4, x and y
+	point, err := key.PublicKey.Bytes() // a byte 4, then x and y
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +33,8 @@ func NewProver() (*Prover, error) {
 
 func encoded(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
-// Proof is the header of a request with a method to an address; token comes along, or is
-// empty.
+// Proof returns the header line of a request with a method to an address. If token is not empty, the proof is
+// bound to it.
 func (p *Prover) Proof(method, address, token string) (string, error) {
 	claims := `{"jti":"` + rand.Text() + `","htm":"` + method + `","htu":"` + address + `","iat":` + strconv.FormatInt(time.Now().Unix(), 10)
 	if token != "" {

@@ -7,34 +7,34 @@ import (
 	"fmt"
 )
 
-// Reply is what a client keeps of an answer.
+// Reply is what a client keeps of a response.
 type Reply struct {
 	Status int
 	Bytes  int
 	Lines  int  // line ends in the body; a server-sent event has two
 	closes bool // no further request may be sent on the connection
 
-	// Of a reader that keeps.
+	// Set only for a Client with Keep.
 	Location string
 	Text     string // the body
 }
 
-// errFraming is the error of an answer that this reader does not understand.
+// errFraming is returned for a response that this reader does not understand.
 var errFraming = errors.New("the answer is not framed as expected")
 
-// maxBody bounds an answer and a chunk of it.
+// maxBody bounds a response and each of its chunks.
 const maxBody = 1 << 30
 
-// replyReader reads HTTP/1.1 answers and counts instead of keeping: a fraction
-// of the work of net/http, since the load shares the machine with the server.
+// replyReader reads HTTP/1.1 responses and counts instead of keeping them. That is a fraction of the work of
+// net/http, which matters because the load shares the machine with the server.
 type replyReader struct {
 	in      *bufio.Reader
-	length  int  // of the body; -1: chunked
-	inChunk int  // bytes left of the chunk being read
-	keep    bool // what the client needs to ask on
+	length  int  // of the body; -1 if it is chunked
+	inChunk int  // the bytes left of the current chunk
+	keep    bool // keep what the client needs for its next requests
 }
 
-// head reads status line and headers.
+// head reads the status line and the headers.
 func (r *replyReader) head(got *Reply) error {
 	line, err := r.in.ReadSlice('\n')
 	if err != nil {
@@ -83,8 +83,8 @@ func (r *replyReader) head(got *Reply) error {
 	}
 }
 
-// body reads on to the end of the answer, or, with enough > 0, until the body
-// had so many lines; then it can be called again.
+// body reads to the end of the response, or, if enough is greater than 0, until the body has had that many
+// lines. It can be called again after that.
 func (r *replyReader) body(got *Reply, enough int) error {
 	if r.length >= 0 {
 		return r.take(got, &r.length, 0)
@@ -114,7 +114,7 @@ func (r *replyReader) body(got *Reply, enough int) error {
 	}
 }
 
-// take counts left bytes, or until there are enough lines.
+// take counts the left bytes, or stops when there are enough lines.
 func (r *replyReader) take(got *Reply, left *int, enough int) error {
 	for *left > 0 && (enough == 0 || got.Lines < enough) {
 		if _, err := r.in.Peek(1); err != nil {
@@ -154,7 +154,7 @@ func (r *replyReader) lineEnd() error {
 	return err
 }
 
-// digits reads a whole number up to maxBody.
+// digits parses a whole number up to maxBody.
 func digits(text []byte, base int) (n int, err error) {
 	if len(text) == 0 {
 		return 0, errFraming

@@ -1,8 +1,8 @@
-// Package filings makes long reports of short excerpts of real ones, for measuring how
-// well the page is found that answers a question. It is for tests alone.
+// Package filings makes long reports out of short excerpts of real ones, to measure how well the page that
+// answers a question is found. It is for tests only.
 //
-// The excerpts and their questions are the development split of TAT-QA (Zhu et al., ACL
-// 2021), CC BY 4.0, with invented issuers.
+// The excerpts and their questions are the development split of TAT-QA (Zhu et al., ACL 2021), CC BY 4.0,
+// with invented issuers.
 package filings
 
 import (
@@ -28,7 +28,7 @@ type Excerpt struct {
 	Title, URL, Issuer, Fiscal, Text string
 }
 
-// Question is about an excerpt.
+// Question is a question about an excerpt.
 type Question struct {
 	ID    string `json:"id"`
 	Query string `json:"query"`
@@ -39,15 +39,15 @@ type Question struct {
 	Issuer string `json:"issuer"`
 }
 
-// Held reports whether a question is held back while rules are written: half of them
-// are, all of an excerpt or none.
+// Held reports whether a question is held back while rules are developed: half of the questions are, either
+// all of an excerpt or none.
 func (q *Question) Held() bool {
 	h := fnv.New32a()
 	h.Write([]byte(q.Gold.Evidence[0].URL))
 	return h.Sum32()>>3&1 == 1
 }
 
-// Load reads the excerpts and the questions.
+// Load returns the excerpts and the questions.
 func Load() (all []Excerpt, asked []Question, err error) {
 	if all, err = lines[Excerpt](excerpts); err == nil {
 		asked, err = lines[Question](questions)
@@ -76,14 +76,14 @@ type Asked struct {
 	Type   string
 }
 
-// sizes are the pages of the reports.
+// sizes are the numbers of pages of the reports.
 var sizes = []int{110, 160, 210, 270}
 
 var issuers = []string{"Aldermoor Industries", "Brackenfell Holdings", "Corriewell Group", "Dunmarrow Systems"}
 
-// Long makes one report an issuer, of 110 to 270 pages: each page is an excerpt with the
-// report's issuer in the place of its own. An excerpt with questions is in one report,
-// among others from all of them. The seed gives the order.
+// Long makes one report per issuer, of 110 to 270 pages. Each page is an excerpt in which the report's issuer
+// replaces its own. An excerpt with questions is in one report only, among others that may be in all of them.
+// The seed determines the order.
 func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 	all, questions, err := Load()
 	if err != nil {

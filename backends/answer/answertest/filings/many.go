@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// The reports of Many: three an issuer, of so many pages, of about two passages each.
+// Many makes three reports per issuer, each with ManyPages pages of about two passages.
 const (
 	ManyPages    = 250
-	ManyPassages = 3 * 2 * ManyPages // of an issuer, about
-	manyYear     = 2017              // of the first
+	ManyPassages = 3 * 2 * ManyPages // about the number of passages of an issuer
+	manyYear     = 2017              // the fiscal year of the first report
 )
 
-// Many writes the reports of some issuers into a folder, for measuring how a large corpus
-// is searched. Their pages are the excerpts, with other figures each time.
+// Many writes the reports of a number of issuers into a folder, to measure the search in a large corpus.
+// Their pages are the excerpts, with different figures each time. first is the number of the first issuer.
 func Many(folder string, first, issuers int) error {
 	excerpts, _, err := Load()
 	if err != nil {
@@ -39,7 +39,7 @@ func Many(folder string, first, issuers int) error {
 	return nil
 }
 
-// ManyName is the name of an issuer of Many.
+// ManyName returns the name of the n-th issuer of Many.
 func ManyName(n int) string {
 	name := []byte("aaaa")
 	for i := len(name) - 1; i >= 0; i-- {
@@ -49,7 +49,7 @@ func ManyName(n int) string {
 	return "Issuer" + string(name)
 }
 
-// Ask is the question of an excerpt as one about an issuer of Many; n counts questions.
+// Ask returns the question of an excerpt as one about an issuer of Many. n selects the question.
 func Ask(questions []Question, n, issuer int) string {
 	q := questions[(7*n)%len(questions)]
 	return strings.ReplaceAll(q.Query, q.Issuer, ManyName(issuer))
