@@ -1,14 +1,12 @@
-// Command bench measures what Tollgate costs beside plain Caddy. It starts a
-// mock provider and the built binary, sends the same requests to a site that is
-// only `reverse_proxy` and to one that is `tollgate gateway`, slice by slice in
-// turn, and prints one table of ratios. Rates depend on what else the machine
-// does; the server's CPU time a request hardly does.
+// Command bench measures the cost of Tollgate compared with plain Caddy. It starts a mock provider and the
+// built binary, sends the same requests alternately to a site that is only `reverse_proxy` and to one that is
+// `tollgate gateway`, and prints a table of ratios. Rates depend on what else runs on the machine; the
+// server's CPU time per request hardly does.
 //
 //	go run ./cmd/bench [-only a,b] [-rounds 5] [-time 1.5s] [-profile <folder>]
 //
-// The binary is TOLLGATE_BIN, or is built into a temporary folder. CPU times
-// and memory are read from /proc, so it runs on Linux. It exits with 1 when
-// something could not be measured, whatever the verdicts are.
+// The binary is TOLLGATE_BIN, or is built into a temporary folder. CPU times and memory are read from /proc,
+// so the command needs Linux. It exits with 1 if something could not be measured, whatever the verdicts are.
 package main
 
 import (
@@ -29,12 +27,12 @@ import (
 // bench is one run of this command.
 type bench struct {
 	rounds   int
-	slice    time.Duration // of one measurement
-	profiles string        // folder for profiles; empty: none are made
+	slice    time.Duration // the length of one measurement
+	profiles string        // the folder for profiles; empty if none are made
 	binary   string        // the server under test
-	dir      string        // temporary, for configurations and databases
+	dir      string        // a temporary folder for configurations and databases
 	upstream string        // host:port of the mock provider
-	// environment is what servers have beside a bare one.
+	// environment is added to the minimal environment of servers.
 	environment []string
 }
 
@@ -48,8 +46,8 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The load shares the machine with what it measures: it trades memory for
-	// fewer collections.
+	// The load shares the machine with the server that it measures, so it trades memory for fewer garbage
+	// collections.
 	debug.SetGCPercent(400)
 	var err error
 	if *provider {
@@ -81,7 +79,7 @@ func (b *bench) run(ctx context.Context, only string) error {
 	if b.dir, err = os.MkdirTemp("", "tollgate-bench-"); err != nil {
 		return fmt.Errorf("making a temporary folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder that stays harms nobody
+	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder that remains does no harm
 	if b.binary, err = process.Binary(ctx, b.dir); err != nil {
 		return err
 	}

@@ -13,26 +13,26 @@ import (
 	"text/tabwriter"
 )
 
-// line is one line of the table.
+// line is a line of the table.
 type line struct {
 	what            string
 	plain, tollgate string
-	ratio           string // tollgate to plain; with a sign: the difference
-	aim             string // empty: none
-	met             bool   // the aim is met
+	ratio           string // tollgate divided by plain; with a sign, their difference
+	aim             string // empty if there is none
+	met             bool   // whether the aim is met
 }
 
-// atLeast is a line whose ratio should not fall below aim.
+// atLeast returns a line whose ratio should be at least aim.
 func atLeast(what string, plain, tollgate, ratio, aim float64) line {
 	return line{what, number(plain), number(tollgate), fmt.Sprintf("%.2f", ratio), fmt.Sprintf(">= %.2f", aim), ratio >= aim}
 }
 
-// beside is a line without an aim.
+// beside returns a line without an aim.
 func beside(what string, plain, tollgate float64) line {
 	return line{what: what, plain: number(plain), tollgate: number(tollgate), ratio: fmt.Sprintf("%.2f", tollgate/plain)}
 }
 
-// number writes three digits that count.
+// number formats a number with three significant digits.
 func number(v float64) string {
 	switch size := max(v, -v); {
 	case size >= 100:
@@ -44,7 +44,7 @@ func number(v float64) string {
 	}
 }
 
-// signed is number with its sign.
+// signed formats a number with its sign.
 func signed(v float64) string {
 	if v < 0 {
 		return number(v)
@@ -52,7 +52,7 @@ func signed(v float64) string {
 	return "+" + number(v)
 }
 
-// report collects the table.
+// report collects the lines of the table.
 type report struct {
 	lines  []line
 	failed []error
@@ -68,10 +68,10 @@ func (r *report) add(of row, lines []line, err error) {
 	}
 }
 
-// failure is what could not be measured; nil: nothing.
+// failure returns the errors of what could not be measured, or nil.
 func (r *report) failure() error { return errors.Join(r.failed...) }
 
-// print writes the table. Errors of standard output have nowhere to be told.
+// print writes the table. Errors of standard output are ignored, because they cannot be reported anywhere.
 func (r *report) print(w io.Writer, machine string) {
 	_, _ = fmt.Fprintln(w, "\n"+machine)
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
@@ -89,7 +89,7 @@ func (r *report) print(w io.Writer, machine string) {
 	_ = table.Flush()
 }
 
-// machine names what the numbers were taken on.
+// machine describes the machine and the binary that were measured.
 func machine(binary string) string {
 	model := runtime.GOARCH
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {

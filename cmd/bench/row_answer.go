@@ -25,19 +25,18 @@ import (
 )
 
 const (
-	// answerVariable names how many passages the corpus of an answer API is filled with.
-	// Default: 100,000, which takes a few minutes; the full size is 1,000,000.
+	// answerVariable is the environment variable with the number of passages in the corpus. Default: 100,000,
+	// which takes a few minutes; the full size is 1,000,000.
 	answerVariable = "TOLLGATE_BENCH_CHUNKS"
 	leastPassages  = 10_000
 	answerAsks     = 200 // of each kind
-	answerIssuers  = 8   // taken in at once
-	searchAim      = 40  // milliseconds
+	answerIssuers  = 8   // the number of issuers that are ingested at once
+	searchAim      = 40  // in milliseconds, as is answerAim
 	answerAim      = 150
 )
 
-// answerRow takes documents into the corpus of an answer API, and looks at how long
-// searches and answers of rules take, in this process: on SQLite, and in the column "plain"
-// on PostgreSQL.
+// answerRow ingests documents into the corpus of an answer API, and measures in this process how long
+// searches and answers by rules take: on SQLite, and in the column "plain" on PostgreSQL.
 func answerRow(ctx context.Context, b *bench) ([]line, error) {
 	passages := 100_000
 	if text := os.Getenv(answerVariable); text != "" {
@@ -80,7 +79,7 @@ func answerRow(ctx context.Context, b *bench) ([]line, error) {
 	return lines, err
 }
 
-// measureAnswers fills a database and asks.
+// measureAnswers fills a database and measures searches and answers.
 func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int) (lines []line, err error) {
 	defer func() { _ = db.Close() }() // nothing in it is kept
 	if err := db.Register(migrations.Schema()); err != nil {
@@ -153,7 +152,8 @@ func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int)
 	return append(lines, line{what: "memory in use after it, MB", tollgate: strconv.FormatUint(memory.HeapInuse>>20, 10)}), nil
 }
 
-// fillAnswers takes reports in until there are so many passages, and gives the MB a second.
+// fillAnswers ingests reports until there are at least want passages. It returns their number and the rate in
+// MB per second.
 func fillAnswers(ctx context.Context, c *corpus.Corpus, dir string, want int) (made int, rate float64, err error) {
 	var took time.Duration
 	size := int64(0)

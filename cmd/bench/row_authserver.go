@@ -24,8 +24,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// issuerCaddyfile takes the addresses of admin, a plain site and the server, the
-// database, and the address of a service behind the edge.
+// issuerCaddyfile takes the addresses of admin, a plain site and the server, the database, and the address of
+// a service behind the edge.
 const issuerCaddyfile = `{
 	admin %[1]s
 	auto_https off
@@ -68,26 +68,25 @@ client_secret_pepper: '` + issuerPepper + `'
 rate_limit: {enabled: false}
 `
 
-// issuer is an authorization server on one engine, with its database open beside it.
+// issuer is an authorization server on one database, which this process has open as well.
 type issuer struct {
 	*process.Server
 	issuing
 	site, plain, edge load.Site
 	db                *store.DB
-	size              string // asks how large the database is
+	size              string // the SQL statement for the size of the database
 
 	introspected atomic.Int64
 	tokens       [][]byte    // requests about tokens
-	refreshes    chan string // refresh tokens that wait
-	granting     string      // an access token of the person
-	bound        string      // one of the client, of the key of prover
-	bearer       string      // one that is not bound
+	refreshes    chan string // refresh tokens that are not in use
+	granting     string      // an access token of the user
+	bound        string      // an access token of the client, bound to the key of prover
+	bearer       string      // an access token of the client that is not bound
 	prover       *load.Prover
 }
 
-// authserverRow measures an authorization server beside plain `respond`, on SQLite with
-// durable commits and, in the column "plain" of the lines that say so, on PostgreSQL,
-// whose own work is not counted.
+// authserverRow measures an authorization server and compares it with plain `respond`: on SQLite with durable
+// commits and, in the column "plain" of the lines that say so, on PostgreSQL, whose own work is not counted.
 func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 	dir, err := os.MkdirTemp(b.dir, "authserver-")
 	if err != nil {
@@ -121,7 +120,7 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 	for _, kind := range []struct {
 		name, what string
 		load       func(s *issuer) *load.Load
-		aim        float64 // requests a core and second; 0: none
+		aim        float64 // requests per core and second; 0 for none
 	}{
 		{"q-jwks", "JWKS", (*issuer).keySet, 0},
 		{"q-client", "client_credentials", (*issuer).machine, 3000},
@@ -159,7 +158,7 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 	return lines, nil
 }
 
-// issue starts a server on a database that it fills before.
+// issue starts a server on a database that it fills first.
 func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err error) (*issuer, error) {
 	if db, err = openIssuing(ctx, db, err); err != nil {
 		return nil, err
@@ -197,7 +196,7 @@ func (s *issuer) end() {
 	_ = s.db.Close() // nothing in it is kept
 }
 
-// prepare has tokens to ask about, and to refresh.
+// prepare obtains the tokens that the loads introspect, refresh and use.
 func (s *issuer) prepare(ctx context.Context) error {
 	c := &load.Client{Address: s.site.Address, Keep: true}
 	defer c.Close()
@@ -234,7 +233,7 @@ func (s *issuer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// form is a POST of the client, with more lines of its header.
+// form returns a POST request of the client, with further header lines.
 func (s *issuer) form(path string, form url.Values, more ...string) []byte {
 	body := form.Encode()
 	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.site.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + s.client + strings.Join(more, "") +
@@ -248,7 +247,7 @@ func isOK(got load.Reply) error {
 	return nil
 }
 
-// isToken checks an answer of the token endpoint, which has a JWT.
+// isToken checks a response of the token endpoint, which contains a JWT.
 func isToken(got load.Reply) error {
 	if got.Status != 200 || got.Bytes < 300 {
 		return fmt.Errorf("status %d with %d bytes instead of 200 with a token", got.Status, got.Bytes)
@@ -256,14 +255,14 @@ func isToken(got load.Reply) error {
 	return nil
 }
 
-// backgroundPause is enough for what is written in batches.
+// backgroundPause is how long the server may take to write its batches.
 const backgroundPause = 300 * time.Millisecond
 
 func (s *issuer) keySet() *load.Load {
 	return &load.Load{To: s.site, Request: s.site.Get("/.well-known/jwks.json"), Check: isOK, Conns: conns}
 }
 
-// machines asks for a token of the client itself.
+// machines are the parameters of a token request of the client for itself.
 var machines = url.Values{"grant_type": {"client_credentials"}, "scope": {"notes:read"}, "resource": {"notes"}}
 
 func (s *issuer) machine() *load.Load {
@@ -272,7 +271,7 @@ func (s *issuer) machine() *load.Load {
 
 const tokenPath = "/oauth/token" //nolint:gosec // G101: a path
 
-// proved is machine's request with a proof, which is good once.
+// proved returns the request of machine with a proof, which can be used once.
 func (s *issuer) proved() ([]byte, error) {
 	proof, err := s.prover.Proof("POST", "http://"+s.site.Address+tokenPath, "")
 	return s.form(tokenPath, machines, proof), err
@@ -282,7 +281,7 @@ func (s *issuer) proving() *load.Load {
 	return &load.Load{To: s.site, Next: s.proved, Check: isToken, Conns: conns, Settle: backgroundPause}
 }
 
-// exchanging is a client that narrows the token of a person.
+// exchanging returns the load of a client that exchanges the token of a user for a narrower one.
 func (s *issuer) exchanging() *load.Load {
 	request := s.form(tokenPath, url.Values{
 		"grant_type": {clients.GrantExchange}, "subject_token": {s.granting}, "subject_token_type": {"urn:ietf:params:oauth:token-type:access_token"}, "resource": {"notes"},
@@ -295,7 +294,7 @@ func (s *issuer) atEdge() *load.Load {
 	return &load.Load{To: s.edge, Request: request, Check: isOK, Conns: conns}
 }
 
-// provingAtEdge calls the service with a bound token. Each proof is good once.
+// provingAtEdge returns the load of calls to the service with a bound token. Each proof can be used once.
 func (s *issuer) provingAtEdge() *load.Load {
 	return &load.Load{To: s.edge, Conns: conns, Check: isOK, Next: func() ([]byte, error) {
 		proof, err := s.prover.Proof("GET", "https://notes.example/notes", s.bound)
@@ -316,7 +315,7 @@ func (s *issuer) introspection() *load.Load {
 
 func (s *issuer) refreshing() *load.Load {
 	return &load.Load{To: s.site, Conns: conns, Settle: backgroundPause, Talk: func(ctx context.Context, c *load.Client) error {
-		token := <-s.refreshes // there are more than connections
+		token := <-s.refreshes // there are more tokens than connections
 		text, err := s.ask(ctx, c, s.form(tokenPath, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}))
 		if err == nil {
 			token = gjson.Get(text, "refresh_token").String()
@@ -326,7 +325,8 @@ func (s *issuer) refreshing() *load.Load {
 	}}
 }
 
-// flow is a browser of somebody who is signed in and has allowed it, and then the client.
+// flow returns the load of a browser whose user is signed in and has given consent, and of the client that
+// redeems the code.
 func (s *issuer) flow() *load.Load {
 	return &load.Load{To: s.site, Conns: conns, Settle: backgroundPause, Talk: func(ctx context.Context, c *load.Client) error {
 		_, err := s.granted(ctx, c)
@@ -334,10 +334,10 @@ func (s *issuer) flow() *load.Load {
 	}}
 }
 
-// asking is the request of a browser in which nobody is signed in.
+// asking returns the load of browsers in which nobody is signed in.
 func (s *issuer) asking() *load.Load { return s.begins(s.id) }
 
-// askingDocumented is that for a client whose metadata document was fetched before.
+// askingDocumented returns the same for a client whose metadata document was fetched before.
 func (s *issuer) askingDocumented() *load.Load { return s.begins(issuingDocument) }
 
 func (s *issuer) begins(client string) *load.Load {
@@ -349,7 +349,7 @@ func (s *issuer) begins(client string) *load.Load {
 	}}
 }
 
-// authorizing is the path of an authorization request.
+// authorizing returns the path of an authorization request.
 func authorizing(client string) string {
 	sum := sha256.Sum256([]byte(issuingVerifier))
 	return "/oauth/authorize?" + url.Values{
@@ -369,7 +369,7 @@ func (s *issuer) ask(ctx context.Context, c *load.Client, request []byte) (strin
 	return got.Text, nil
 }
 
-// granted is the answer to a code.
+// granted requests a code, redeems it, and returns the response of the token endpoint.
 func (s *issuer) granted(ctx context.Context, c *load.Client) (string, error) {
 	got, err := c.Do(ctx, []byte("GET "+authorizing(s.id)+" HTTP/1.1\r\nHost: "+s.site.Address+"\r\nUser-Agent: bench\r\nAccept: */*\r\nCookie: authserver_session="+s.cookie+"\r\n\r\n"))
 	if err != nil {
@@ -384,8 +384,7 @@ func (s *issuer) granted(ctx context.Context, c *load.Client) (string, error) {
 	}))
 }
 
-// issuerLines measures one kind of requests on three sides in turn: plain Caddy, SQLite,
-// PostgreSQL.
+// issuerLines measures one kind of request on three sides in turn: plain Caddy, SQLite, PostgreSQL.
 func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, what string, kind func(*issuer) *load.Load, aim float64) ([]line, error) {
 	type side struct {
 		on   *issuer
@@ -400,7 +399,7 @@ func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, w
 			return nil, o.Failure
 		}
 	}
-	for range (b.rounds + 1) / 2 { // three sides of each kind take their time
+	for range (b.rounds + 1) / 2 { // measuring three sides takes long
 		for _, of := range sides {
 			got, err := b.sample(ctx, of.on.Server, of.load)
 			if err != nil {
@@ -430,7 +429,7 @@ func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, w
 // keptTime is long enough for thousands of tokens.
 const keptTime = 2 * time.Second
 
-// kept is what a token takes in the memory of the server and in its database, in bytes.
+// kept returns how much memory of the server and how much space in its database a token takes, in bytes.
 func (s *issuer) kept(ctx context.Context, l *load.Load) (heap, size float64, err error) {
 	var before, after struct {
 		process.Memory

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// boardPostsVariable names how many posts the board is filled with; the full
-	// size is 10,000,000, which takes half an hour and 25 GB.
+	// boardPostsVariable is the environment variable with the number of posts on the board. The full size is
+	// 10,000,000, which takes half an hour and 25 GB.
 	boardPostsVariable = "TOLLGATE_BENCH_POSTS"
-	// benchDirVariable names a folder where what takes long to make is kept.
+	// benchDirVariable is the environment variable with a folder that keeps what takes long to make.
 	benchDirVariable = "TOLLGATE_BENCH_DIR"
-	// benchPostgresVariable names an empty PostgreSQL database (postgres://…), which
-	// keeps the forum too. Default: a server of its own, which is thrown away.
+	// benchPostgresVariable is the environment variable with the address of an empty PostgreSQL database
+	// (postgres://…), which keeps the forum too. Default: a temporary server.
 	benchPostgresVariable = "TOLLGATE_BENCH_POSTGRES"
 )
 
-// boardFile makes the database of a forum, or finds the one that was made
-// before. What a run writes to it stays in it: some replies.
+// boardFile makes the database of a forum, or returns the one that was made before. The replies that a run
+// writes remain in it.
 func (b *bench) boardFile(ctx context.Context, posts int64) (string, error) {
 	dir := os.Getenv(benchDirVariable)
 	if dir == "" {
@@ -71,8 +71,8 @@ func (b *bench) boardFile(ctx context.Context, posts int64) (string, error) {
 	return file, os.Rename(making, file) //nolint:gosec // G703: the person at the keyboard names the folder
 }
 
-// durable has a file's content on the disk: the fill leaves that to the system, and the
-// first flush of who writes next would wait for all of it.
+// durable flushes a file to the disk. The fill leaves that to the system, so that otherwise the first flush
+// of a later write would have to wait for all of it.
 func durable(file string) error {
 	f, err := os.OpenFile(file, os.O_RDWR, 0) //nolint:gosec // G304: as in boardFile
 	if err != nil {
@@ -81,7 +81,7 @@ func durable(file string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// progress tells how far a fill is, a line a million posts.
+// progress returns a function that reports the progress of a fill, one line per million posts.
 func progress(posts int64) func(done int64) {
 	began, told := time.Now(), int64(0)
 	return func(done int64) {
@@ -118,7 +118,7 @@ func startBoard(ctx context.Context, db *store.DB) (*store.DB, *board.Server, er
 	return db, service, nil
 }
 
-// registeredGroup is the id of the group of members.
+// registeredGroup returns the id of the group of members.
 func registeredGroup(ctx context.Context, db *store.DB) (id int64, err error) {
 	err = db.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT id FROM board_groups WHERE kind = 'registered'").Scan(&id)
@@ -126,7 +126,7 @@ func registeredGroup(ctx context.Context, db *store.DB) (id int64, err error) {
 	return id, err
 }
 
-// boardRow measures a board that is large.
+// boardRow measures a large board.
 func boardRow(ctx context.Context, b *bench) ([]line, error) {
 	posts := int64(200_000)
 	if text := os.Getenv(boardPostsVariable); text != "" {
@@ -177,7 +177,7 @@ func askBoard(ctx context.Context, f *forum.Forum, service *board.Server) ([]lin
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = c.close(ctx) }() // the tokens last a day
+	defer func() { _ = c.close(ctx) }() // the tokens expire after a day
 	var lines []line
 	for _, part := range []func(context.Context) ([]line, error){c.ask, c.reply, c.search} {
 		more, err := part(ctx)

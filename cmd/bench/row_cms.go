@@ -20,18 +20,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// cmsPagesVariable names how many pages a site is filled with. Default: 1,000,000.
+// cmsPagesVariable is the environment variable with the number of pages of the site. Default: 1,000,000.
 const cmsPagesVariable = "TOLLGATE_BENCH_PAGES"
 
 const (
 	cmsTemplates = 20
-	cmsSection   = 1000 // pages
-	cmsAsks      = 1500 // of each selector
+	cmsSection   = 1000 // the number of pages in a section
+	cmsAsks      = 1500 // for each selector
 )
 
-// cmsFill makes pages: sections below the root, and posts of many templates in them, in
-// no order of their times. The first %s is a table of the numbers n from 0 on, the second
-// the id of the root, the third that of the first template.
+// cmsFill makes pages: sections below the root, and in them posts with many templates, in no order of their
+// times. The first %s is a table of the numbers n from 0 on, the second the id of the root, the third that of
+// the first template.
 const cmsFill = `INSERT INTO cms_pages (id, parent_id, template_id, name, path, title, status, sort, data, created, created_by, modified, modified_by, published)
 SELECT 1000 + n, CASE WHEN n %% 1000 = 0 THEN %[2]d ELSE 1000 + n - n %% 1000 END, %[3]d + n %% 1000 %% 20, 'page-' || n,
 	CASE WHEN n %% 1000 = 0 THEN '/page-' || n ELSE '/page-' || (n - n %% 1000) || '/page-' || n END,
@@ -44,7 +44,7 @@ INSERT INTO cms_page_ancestors (ancestor_id, page_id) SELECT 1000 + n - n %% 100
 INSERT INTO cms_page_values (id, field_id, page_id, n, text%[4]s) SELECT 1000 + n, 1, 1000 + n, 0, 'page ' || n || ' of a site'%[5]s FROM %[1]s;
 INSERT INTO cms_page_values (id, field_id, page_id, n, num) SELECT 100001000 + n, (SELECT id FROM cms_fields WHERE name = 'price'), 1000 + n, 0, n %% 997 FROM %[1]s`
 
-// cmsRow measures the content store of a CMS that is large, in this process.
+// cmsRow measures the content store of a large CMS in this process.
 func cmsRow(ctx context.Context, b *bench) ([]line, error) {
 	pages := int64(1_000_000)
 	if text := os.Getenv(cmsPagesVariable); text != "" {
@@ -65,7 +65,7 @@ func cmsRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return lines, err
 	}
-	defer func() { _ = stop() }() // it is thrown away
+	defer func() { _ = stop() }() // the server is thrown away
 	if db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop()); err != nil {
 		return lines, err
 	}
@@ -73,7 +73,7 @@ func cmsRow(ctx context.Context, b *bench) ([]line, error) {
 	return append(lines, more...), err
 }
 
-// cmsLines fills a database with a site, and asks it.
+// cmsLines fills a database with a site and measures selectors.
 func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (lines []line, err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	for _, schema := range migrations.Schemas() {
@@ -96,7 +96,7 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 	guest := &kernel.User{ID: 1, Name: kernel.RoleGuest, Roles: []string{kernel.RoleGuest}}
 	for _, ask := range []struct {
 		selector string
-		aim      float64 // milliseconds
+		aim      float64 // in milliseconds
 	}{
 		{"template=kind-3, sort=-created, limit=25", 5},
 		{"template=kind-3, sort=modified, limit=25", 0},
@@ -118,7 +118,7 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 		}
 		lines = append(lines, l)
 	}
-	// A term more keeps the list from being made of one for each template.
+	// A further term keeps the list from being assembled from one list per template.
 	one, err := cmsAsk(ctx, site, guest, "template=kind-3|kind-4, id>0, sort=-created")
 	if err != nil {
 		return lines, err
@@ -130,10 +130,11 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 	return append(lines, beside("ms of a list of two templates: as one, and merged of two, p95, "+engine, one[len(one)*95/100], merged[len(merged)*95/100])), nil
 }
 
-// cmsAsk asks for a list again and again, page after page, and tells how many milliseconds each took, the least first.
+// cmsAsk requests a list repeatedly, page after page. It returns how many milliseconds each request took,
+// sorted.
 func cmsAsk(ctx context.Context, site *content.Content, user *kernel.User, selector string) ([]float64, error) {
 	took := make([]float64, 0, cmsAsks)
-	for after := ""; len(took) < cmsAsks; { // and again from the first
+	for after := ""; len(took) < cmsAsks; { // after the last page it begins again
 		began := time.Now()
 		list, err := site.Find(ctx, user, selector+", after="+after)
 		if err != nil {
@@ -143,7 +144,7 @@ func cmsAsk(ctx context.Context, site *content.Content, user *kernel.User, selec
 		if after = list.Next; len(took)%10 == 0 {
 			after = ""
 		}
-		if len(took) > 100 && time.Since(began) > 200*time.Millisecond { // a slow one is known by then
+		if len(took) > 100 && time.Since(began) > 200*time.Millisecond { // a slow selector is known by then
 			break
 		}
 	}
@@ -165,7 +166,7 @@ func fillCMS(ctx context.Context, db *store.DB, site *content.Content, pages int
 	for i := range cmsTemplates {
 		view := []string{kernel.RoleGuest}
 		if i == cmsTemplates-1 {
-			view = nil // so that a guest does not see all
+			view = nil // so that a guest does not see everything
 		}
 		made, err := site.SaveTemplate(ctx, root, content.Template{Name: "kind-" + strconv.Itoa(i), Fields: []string{"body", "price"}, View: view})
 		if err != nil {

@@ -9,20 +9,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
 )
 
-// eventsRow is how much the heap holds more after a million events of one
-// stream than after a few of another; both are open when it is measured.
+// eventsRow measures how much more heap is in use after a million events of one stream than after a few
+// events of another one. Both streams are open when it is measured.
 func eventsRow(ctx context.Context, b *bench) ([]line, error) {
 	const (
 		few  = 20_000
 		many = 1_000_000
-		aim  = 256 // KiB
+		aim  = 256 // in KiB
 	)
 	s, err := b.serve(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Stop()
-	var growth [2]float64 // KiB
+	var growth [2]float64 // in KiB
 	for i, to := range []load.Site{s.Plain, s.Gateway} {
 		var heap [2]int64
 		for j, events := range []int{few, many} {

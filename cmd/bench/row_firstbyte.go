@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
-// firstByteRow is the time from a request to the first byte of its stream on an
-// otherwise idle server, taken on both sides in turn.
+// firstByteRow measures the time from a request to the first byte of its stream on an otherwise idle server,
+// on both sides in turn.
 func firstByteRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
@@ -23,8 +23,7 @@ func firstByteRow(ctx context.Context, b *bench) ([]line, error) {
 	return b.firstByte(ctx, "time to the first byte, p50 in ms, one client", 0.3, s, s.Plain.Chat(body), s.Gateway.Chat(body))
 }
 
-// firstByte compares plain reverse_proxy with the gateway; what the gateway adds
-// should be at most aim, in milliseconds.
+// firstByte compares plain reverse_proxy with the gateway. The gateway should add at most aim milliseconds.
 func (b *bench) firstByte(ctx context.Context, what string, aim float64, s *process.Server, plain, gateway []byte) ([]line, error) {
 	sides := [2]load.Site{s.Plain, s.Gateway}
 	requests := [2][]byte{plain, gateway}
@@ -36,7 +35,7 @@ func (b *bench) firstByte(ctx context.Context, what string, aim float64, s *proc
 		clients[i] = &load.Client{Address: to.Address}
 		defer clients[i].Close()
 	}
-	const first = 20 // are not counted
+	const first = 20 // these are not counted
 	began := time.Now()
 	for n := 0; n < 100+first || time.Since(began) < b.slice; n++ {
 		if ctx.Err() != nil {
@@ -55,7 +54,7 @@ func (b *bench) firstByte(ctx context.Context, what string, aim float64, s *proc
 			}
 		}
 	}
-	var middle [2]float64 // milliseconds
+	var middle [2]float64 // in milliseconds
 	for i := range times {
 		slices.Sort(times[i])
 		middle[i] = float64(times[i][len(times[i])/2].Microseconds()) / 1000

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
 )
 
-// guardRow is what api_auth and budget add to reverse_proxy, in CPU time.
+// guardRow measures the CPU time that api_auth and budget add to reverse_proxy.
 func guardRow(ctx context.Context, b *bench) ([]line, error) {
-	const aim = 10 // microseconds
+	const aim = 10 // in microseconds
 	s, err := b.serve(ctx)
 	if err != nil {
 		return nil, err
@@ -19,7 +19,7 @@ func guardRow(ctx context.Context, b *bench) ([]line, error) {
 	body := mock.Chat(mock.Whole, false, 1<<10)
 	plain := &load.Load{To: s.Plain, Request: s.Plain.Chat(body), Check: mock.IsWhole, Conns: conns}
 	guarded := &load.Load{To: s.Guarded, Request: s.Guarded.Chat(body), Check: mock.IsWhole, Conns: conns}
-	// The difference of two times is much less sure than their ratio.
+	// The difference of two times is much less certain than their ratio, so it takes twice the rounds.
 	p, err := b.compare(ctx, s, 2*b.rounds, plain, guarded)
 	if err != nil {
 		return nil, err

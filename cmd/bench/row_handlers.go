@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
-// handlersCaddyfile takes the addresses of admin, plain, the CMS and the CMS that runs handlers in the gateway's process,
-// and the site.
+// handlersCaddyfile takes the addresses of admin, plain, the CMS, and the CMS that runs handlers in the
+// gateway's process, and the site.
 const handlersCaddyfile = `{
 	admin %[1]s
 	auto_https off
@@ -76,8 +76,9 @@ module.exports = { Trivial };
 	handlersPages = `{"paths":"////////////////////"}`
 )
 
-// handlersRow is a trivial handler of the CMS, in JavaScript and in Go, beside Caddy's respond, and one of JavaScript that
-// reads 20 pages, in a process of its own beside the gateway's; then how late others are while handlers are attacked.
+// handlersRow compares a trivial handler of the CMS, in JavaScript and in Go, with Caddy's respond, and a
+// JavaScript handler, trivial and one that reads 20 pages, in a process of its own with the same in the
+// gateway's process. Then it measures how late other requests are while handlers are attacked.
 func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serveHandlers(ctx)
 	if err != nil {
@@ -117,8 +118,8 @@ func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 	return append(all, more...), err
 }
 
-// besideAttack measures how late the slowest answers of respond and of a trivial handler are, before and while clients
-// make other handlers of the same site take all time and memory that they get.
+// besideAttack measures how late the slowest responses of respond and of a trivial handler are, before and
+// while clients make other handlers of the same site use all the time and memory that they can get.
 func (b *bench) besideAttack(ctx context.Context, s *process.Server) (all []line, err error) {
 	attack, end := context.WithCancel(ctx)
 	var attackers sync.WaitGroup
@@ -153,7 +154,7 @@ func (b *bench) besideAttack(ctx context.Context, s *process.Server) (all []line
 		}}
 		attackers.Go(func() { l.Run(attack, time.Hour) })
 	}
-	time.Sleep(time.Second) // until it is under way
+	time.Sleep(time.Second) // until the attack is under way
 	if err := measure(&during); err != nil {
 		return nil, err
 	}
@@ -190,7 +191,7 @@ func (b *bench) serveHandlers(ctx context.Context) (*process.Server, error) {
 	return s, s.Start(ctx, b.binary, b.environment)
 }
 
-// isHandled checks that an answer is this one.
+// isHandled returns a check that the response has the length of answer.
 func isHandled(answer string) func(load.Reply) error {
 	return func(got load.Reply) error {
 		if got.Status != 200 || got.Bytes != len(answer) {

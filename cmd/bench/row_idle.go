@@ -15,9 +15,9 @@ import (
 // idleStreams is the number of streams held open.
 const idleStreams = 1000
 
-// idleRow is the server's memory for a stream that is open and silent.
+// idleRow measures the server's memory for a stream that is open and silent.
 func idleRow(ctx context.Context, b *bench) ([]line, error) {
-	const aim = 48 // KiB
+	const aim = 48 // in KiB
 	plain, err := b.idle(ctx, "e-plain", idleStreams, plainChat)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func idleRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// ask is whom to ask for a stream, and how.
+// ask returns the site and the request for a stream of a server.
 type ask func(*process.Server) (to load.Site, request []byte)
 
 func plainChat(s *process.Server) (load.Site, []byte) {
@@ -46,12 +46,11 @@ func gatewayChat(s *process.Server) (load.Site, []byte) {
 	return s.Gateway, s.Gateway.Chat(mock.Chat(mock.Idle, true, 1<<10))
 }
 
-// footprint is the memory of one stream in KiB. resident is what the process
-// has got from the system for it; it may be less than what is in use, since
-// memory that was free before is used first.
+// footprint is the memory of one stream in KiB. resident is what the process has obtained from the system; it
+// may be less than what is in use, because memory that was free before is used first.
 type footprint struct{ inUse, stack, resident float64 }
 
-// idle opens the streams on a fresh server.
+// idle opens streams on a new server and measures their memory.
 func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f footprint, err error) {
 	s, err := b.serve(ctx)
 	if err != nil {
@@ -59,7 +58,7 @@ func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f 
 	}
 	defer s.Stop()
 	to, request := ask(s)
-	few, err := holdOpen(ctx, to, request, 20, 1) // what the first streams cost is not theirs
+	few, err := holdOpen(ctx, to, request, 20, 1) // the cost of the first streams is not counted
 	few()
 	if err != nil {
 		return f, err
@@ -77,7 +76,7 @@ func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f 
 	if err != nil {
 		return f, err
 	}
-	time.Sleep(500 * time.Millisecond) // for the last handlers to come to rest
+	time.Sleep(500 * time.Millisecond) // until the last handlers have come to rest
 	residentAfter, err := s.Resident()
 	if err != nil {
 		return f, err
@@ -101,8 +100,8 @@ func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f 
 	}, nil
 }
 
-// holdOpen opens streams and reads so many events of each. They stay open until
-// the returned function is called, which is never nil.
+// holdOpen opens streams and reads a number of events from each. They stay open until the returned function
+// is called. The function is never nil.
 func holdOpen(ctx context.Context, to load.Site, request []byte, streams, events int) (closeAll func(), err error) {
 	var (
 		mu      sync.Mutex

@@ -23,7 +23,7 @@ const (
 	idleConns     = 31
 )
 
-// memoryRow is what hostile lengths and dead connections cost.
+// memoryRow measures the cost of hostile lengths and dead connections.
 func memoryRow(ctx context.Context, b *bench) ([]line, error) {
 	limited := *b
 	limited.environment = []string{memoryLimit}
@@ -59,7 +59,7 @@ func memoryRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// held is by how many MiB a server grows, at most, while so many requests wait.
+// held returns the growth of a server's memory, in MiB at its peak, while a number of requests are waiting.
 func (b *bench) held(ctx context.Context, requests int, body, encoding string) (float64, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *bench) held(ctx context.Context, requests int, body, encoding string) (
 	defer cancel()
 	var all sync.WaitGroup
 	for range requests {
-		all.Go(func() { _ = post(waiting, s.Gateway, body, encoding) }) // they end with the time
+		all.Go(func() { _ = post(waiting, s.Gateway, body, encoding) }) // they end with the context
 	}
 	most := before
 	for waiting.Err() == nil {
@@ -91,10 +91,10 @@ func (b *bench) held(ctx context.Context, requests int, body, encoding string) (
 	return float64(most-before) / (1 << 20), ctx.Err()
 }
 
-// oneModel is a single candidate, where modelName is a tier of several.
+// oneModel is a single candidate, whereas mock.Model is a tier with several.
 const oneModel = "openai/gpt-5.4-nano"
 
-// dropped is how many POSTs an upstream gets of one request when it drops each.
+// dropped returns how many POSTs an upstream that drops connections gets for one request.
 func (b *bench) dropped(ctx context.Context) (float64, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (b *bench) dropped(ctx context.Context) (float64, error) {
 	return float64(after - before), err
 }
 
-// drops is how many requests the mock has dropped.
+// drops returns how many requests the mock has dropped.
 func (b *bench) drops(ctx context.Context) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.upstream+mock.DropsPath, nil)
 	if err != nil {
@@ -131,7 +131,7 @@ func (b *bench) drops(ctx context.Context) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// post sends a chat completion and reads its answer, whatever it is.
+// post sends a chat completion request and reads the response, whatever it is.
 func post(ctx context.Context, to load.Site, body, encoding string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+to.Address+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {

@@ -7,14 +7,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
 )
 
-// wholeRow is a chat completion of 1 KB for a request of 1 KB.
+// wholeRow measures a chat completion of 1 KB for a request of 1 KB.
 func wholeRow(ctx context.Context, b *bench) ([]line, error) {
 	return b.gatewayRow(ctx, "a", "chat of 1 KB", mock.Chat(mock.Whole, false, 1<<10), mock.IsWhole, 0.9)
 }
 
-// streamRow is a stream of 100 chunks: as a fast model server sends it, the
-// same with padding that differs from chunk to chunk, and as a slow server
-// sends it, chunk by chunk.
+// streamRow measures a stream of 100 chunks: as a fast model server sends it, the same with padding that
+// differs from chunk to chunk, and chunk by chunk as a slow server sends it.
 func streamRow(ctx context.Context, b *bench) ([]line, error) {
 	var all []line
 	for _, kind := range []struct{ name, what, ask string }{
@@ -31,12 +30,12 @@ func streamRow(ctx context.Context, b *bench) ([]line, error) {
 	return all, nil
 }
 
-// largeRow is a long conversation with a short answer.
+// largeRow measures a long conversation with a short answer.
 func largeRow(ctx context.Context, b *bench) ([]line, error) {
 	return b.gatewayRow(ctx, "c", "request of 200 KB", mock.Chat(mock.Whole, false, 200<<10), mock.IsWhole, 0.8)
 }
 
-// gatewayRow compares the gateway with plain reverse_proxy on one request.
+// gatewayRow compares the gateway with plain reverse_proxy for one kind of request.
 func (b *bench) gatewayRow(ctx context.Context, name, what, body string, check func(load.Reply) error, aim float64) ([]line, error) {
 	s, err := b.serve(ctx)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
-// reloads is how often the configuration is loaded again.
+// reloads is the number of reloads.
 const reloads = 50
 
-// reloadRow loads the configuration again and again while requests go on, and
-// looks at what stays behind when the old ones have had their time to end.
+// reloadRow loads the configuration repeatedly under load, and measures what is left when the old
+// configurations have had time to end.
 func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 	const moreGoroutines, moreHeap = 10, 2048
 	plain, err := b.reloads(ctx, func(s *process.Server) load.Site { return s.Plain })
@@ -39,8 +39,8 @@ func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 			what: "requests broken by 50 reloads", plain: strconv.Itoa(plain.broken), tollgate: strconv.Itoa(gateway.broken),
 			aim: "0", met: gateway.broken == 0,
 		},
-		// Caddy closes the old listening socket with what waits in its queue, and
-		// nothing behind it can help that.
+		// Caddy closes the old listening socket together with the connections in its queue, and nothing behind it
+		// can help that.
 		{
 			what: "new connections not served during 50 reloads", plain: strconv.Itoa(plain.unanswered), tollgate: strconv.Itoa(gateway.unanswered),
 		},
@@ -49,11 +49,11 @@ func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 
 // aftermath is what reloads leave behind.
 type aftermath struct {
-	goroutines, heap   float64 // more than before; heap in KiB
-	broken, unanswered int     // requests
+	goroutines, heap   float64 // the increase; heap in KiB
+	broken, unanswered int     // numbers of requests
 }
 
-// reloads measures one site on a fresh server.
+// reloads measures one site on a new server.
 func (b *bench) reloads(ctx context.Context, choose func(*process.Server) load.Site) (a aftermath, err error) {
 	const (
 		rest   = 1500 * time.Millisecond
@@ -97,7 +97,7 @@ func (b *bench) reloads(ctx context.Context, choose func(*process.Server) load.S
 // remainder is what a server at rest holds.
 type remainder struct {
 	goroutines float64
-	heap       float64 // KiB
+	heap       float64 // in KiB
 }
 
 func remains(ctx context.Context, s *process.Server, after time.Duration) (r remainder, err error) {

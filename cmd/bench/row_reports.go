@@ -15,14 +15,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
-// countPath counts the reports, all that were acknowledged.
+// countPath counts all acknowledged reports.
 const countPath = "/store/query/v4/reports?query=%5B%22extract%22%2C%5B%5B%22function%22%2C%22count%22%5D%5D%5D"
 
-// pacePlain is what plain Caddy took for a report that comes alone, in µs of CPU, on the
-// machine on which the aims for reports and for queries over them were set.
+// pacePlain is the CPU time in µs that plain Caddy took for a single report on the machine on which the aims
+// for reports and for queries over them were set.
 const pacePlain = 200
 
-// reportsCaddyfile takes the addresses of admin, plain and events, and the mock's.
+// reportsCaddyfile takes the addresses of admin, plain and events, and of the mock.
 const reportsCaddyfile = `{
 	admin %[1]s
 	auto_https off
@@ -48,15 +48,14 @@ http://%[3]s {
 }
 `
 
-// reportLines is what a real report costs the server from the socket to the disk,
-// compressed and from a node of its own each, as the servers of agents send them.
-// Beside it is what it costs plain Caddy to pass the same reports on. The reports of a
-// slice are stored for queries at its end, on its account.
+// reportLines measures the cost of a real report for the server, from the socket to the disk. Reports are
+// compressed and each comes from another node, as the servers of agents send them. They are compared with
+// plain Caddy, which passes the same reports on. At the end of a slice its reports are stored for queries,
+// which is counted as part of the slice.
 //
-// How many times as slow the machine is as that of the aims comes first of what is
-// returned.
+// It returns first how many times as slow this machine is as the one of the aims.
 func (b *bench) reportLines(ctx context.Context, templates []template) (pace float64, _ []line, _ error) {
-	const aim = 1000 // µs
+	const aim = 1000 // in µs
 	dir, err := os.MkdirTemp(b.dir, "reports-")
 	if err != nil {
 		return 0, nil, fmt.Errorf("making a folder for the server: %w", err)
@@ -105,14 +104,14 @@ func (b *bench) reportLines(ctx context.Context, templates []template) (pace flo
 	return pace, lines, nil
 }
 
-// reportRuns makes runs of nodes from real reports, none of them twice.
+// reportRuns makes runs of nodes from real reports, without repetitions.
 type reportRuns struct {
 	templates []template
-	began     time.Time // the first run
+	began     time.Time // the time of the first run
 	made      atomic.Int64
 }
 
-// to makes requests that submit the runs to a site.
+// to returns a function that makes requests which submit the runs to a site.
 func (r *reportRuns) to(to load.Site) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		n := int(r.made.Add(1)) - 1
@@ -127,7 +126,7 @@ func (r *reportRuns) to(to load.Site) func() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, _ = zip.Write(body) // a buffer takes everything
+		_, _ = zip.Write(body) // never fails: the writer is a buffer
 		_ = zip.Close()
 		return fmt.Appendf(nil, "POST %s?command=store_report&version=8&certname=node%06d.example.com HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n"+
 			"Content-Type: application/json\r\nContent-Encoding: gzip\r\nX-Uncompressed-Length: %d\r\nContent-Length: %d\r\n\r\n%s",

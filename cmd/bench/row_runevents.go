@@ -27,27 +27,26 @@ import (
 )
 
 const (
-	// runEventsVariable names how many events the run events are filled with; the
-	// full size is 600,000, which takes a minute.
+	// runEventsVariable is the environment variable with the number of events. The full size is 600,000, which
+	// takes a minute.
 	runEventsVariable = "TOLLGATE_BENCH_EVENTS"
-	// leastEvents are the runs of two hours, which the queries look back on.
+	// leastEvents is the number of events in two hours, the time that the queries cover.
 	leastEvents = 250_000
-	// reportsFile has the real reports that the runs are made of.
+	// reportsFile contains the real reports that the runs are made from.
 	reportsFile = "backends/runevents/testdata/reports.tar.gz"
-	// The fleet: its nodes run one after another within an interval.
+	// The fleet. Its nodes run one after another within an interval.
 	fleetNodes    = 2000
 	fleetInterval = 30 * time.Minute
-	// fleetSenders is how many reports are under way at a time.
+	// fleetSenders is the number of concurrent reports.
 	fleetSenders = 64
 )
 
-// fleetStart is when the first node runs, and where the clock stands.
+// fleetStart is the time of the first run, at which the clock stands.
 var fleetStart = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 
-// runEventsRow sends real reports to a server, where "plain" is a proxy that passes
-// them on. Then it stores the runs of a fleet, each durable when it is
-// acknowledged, and looks at how long queries over them take: on SQLite, and in
-// the column "plain" on PostgreSQL, on which the memory is without the server's.
+// runEventsRow sends real reports to a server, compared with a proxy that passes them on. Then it stores the
+// runs of a fleet, each one durable when it is acknowledged, and measures how long queries over them take: on
+// SQLite, and in the column "plain" on PostgreSQL, whose memory does not include that of the database server.
 func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
 	events := leastEvents
 	if text := os.Getenv(runEventsVariable); text != "" {
@@ -93,7 +92,7 @@ func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
 	return append(reports, lines...), err
 }
 
-// beside puts what the other engine took into the column of the plain one.
+// beside puts the figure of the other database into the column "plain".
 func (l *line) beside(other line) {
 	l.plain = other.tollgate
 	ours, err := strconv.ParseFloat(l.tollgate, 64)
@@ -103,7 +102,7 @@ func (l *line) beside(other line) {
 	}
 }
 
-// measureFleet stores the runs in a database and asks about them.
+// measureFleet stores the runs in a database and measures queries.
 func measureFleet(ctx context.Context, db *store.DB, templates []template, events int) ([]line, error) {
 	defer func() { _ = db.Close() }() // nothing in it is kept
 	if err := db.Register(runevents.Schema()); err != nil {
@@ -127,7 +126,7 @@ func measureFleet(ctx context.Context, db *store.DB, templates []template, event
 	if err != nil {
 		return nil, fmt.Errorf("measuring the database: %w", err)
 	}
-	// What the reports were made of is no part of the service.
+	// The reports that the runs were made from are no part of the service.
 	debug.FreeOSMemory()
 	shapes, err := f.ask(ctx)
 	return append(lines, shapes...), err
@@ -140,7 +139,7 @@ type template struct {
 	events  int
 }
 
-// readTemplates reads the reports of an archive.
+// readTemplates reads the reports from an archive.
 func readTemplates(file string) (list []template, err error) {
 	archive, err := os.ReadFile(file)
 	if err != nil {
@@ -172,19 +171,18 @@ func readTemplates(file string) (list []template, err error) {
 	}
 }
 
-// fleet is the nodes whose runs are stored.
+// fleet are the nodes whose runs are stored.
 type fleet struct {
 	service   *runevents.Service
 	templates []template
-	end       time.Time // of the last run
+	end       time.Time // the time of the last run
 
 	reports int
-	took    time.Duration // to store them
+	took    time.Duration // the time it took to store them
 	cpu     time.Duration
 }
 
-// fill stores runs until there are enough events. They are made in between,
-// which is not measured.
+// fill stores runs until there are enough events. The time to generate them is not measured.
 func (f *fleet) fill(ctx context.Context, events int) error {
 	const chunk = 1000 // tens of megabytes
 	bodies := make([][]byte, 0, chunk)
@@ -208,7 +206,7 @@ func (f *fleet) fill(ctx context.Context, events int) error {
 	return nil
 }
 
-// store submits reports, some at a time, and waits until queries find them in their place.
+// store submits reports, fleetSenders at a time, and waits until queries find them.
 func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
 	var (
 		senders sync.WaitGroup
@@ -249,7 +247,7 @@ func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
 	return err
 }
 
-// stored tells how fast the runs came in and how much room they take.
+// stored returns the lines for the speed at which the runs were stored and for the space that they take.
 func (f *fleet) stored(ctx context.Context, db *store.DB) ([]line, error) {
 	var events, size float64
 	room := "SELECT (SELECT count(*) FROM run_events), page_count * page_size FROM pragma_page_count, pragma_page_size"
@@ -270,7 +268,7 @@ func (f *fleet) stored(ctx context.Context, db *store.DB) ([]line, error) {
 	}, nil
 }
 
-// ask measures the usual shapes of queries.
+// ask measures typical queries.
 func (f *fleet) ask(ctx context.Context) ([]line, error) {
 	const quick, broad, flow = 30, 80, 120
 	instant := func(ago time.Duration) string { return f.end.Add(-ago).Format(time.RFC3339) }
@@ -327,7 +325,7 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 	), nil
 }
 
-// get asks the service itself, without a network.
+// get calls the service itself, without a network.
 func (f *fleet) get(ctx context.Context, to *fleetAnswer, path string, pairs ...string) error {
 	parameters := make(url.Values)
 	for pair := range slices.Chunk(pairs, 2) {
@@ -347,7 +345,7 @@ func (f *fleet) get(ctx context.Context, to *fleetAnswer, path string, pairs ...
 	return nil
 }
 
-// fleetAnswer counts an answer and keeps its first bytes.
+// fleetAnswer is an http.ResponseWriter that counts the bytes of a response and keeps the first ones.
 type fleetAnswer struct {
 	header http.Header
 	status int

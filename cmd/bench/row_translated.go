@@ -22,9 +22,8 @@ var foreign = [...]struct {
 	}},
 }
 
-// translatedRow compares clients of the other two formats, whose streams the
-// gateway translates, with a chat client of plain reverse_proxy on the same
-// upstream stream.
+// translatedRow compares clients of the other two formats, whose streams the gateway translates, with a chat
+// client of plain reverse_proxy that gets the same upstream stream.
 func translatedRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
@@ -50,8 +49,8 @@ func translatedRow(ctx context.Context, b *bench) ([]line, error) {
 // translatedStreams is the number of translated streams held open.
 const translatedStreams = 500
 
-// translatedIdleRow is the server's memory for a translated stream that is open and
-// silent. It should not exceed that of a stream through reverse_proxy.
+// translatedIdleRow measures the server's memory for a translated stream that is open and silent. It should
+// not exceed that of a stream through reverse_proxy.
 func translatedIdleRow(ctx context.Context, b *bench) ([]line, error) {
 	plain, err := b.idle(ctx, "k-plain", translatedStreams, plainChat)
 	if err != nil {
@@ -72,8 +71,8 @@ func translatedIdleRow(ctx context.Context, b *bench) ([]line, error) {
 	return all, nil
 }
 
-// toolsRow is what a large request costs that has to be translated: what a coding
-// client sends, beside the same bytes through reverse_proxy.
+// toolsRow measures the cost of a large request that has to be translated, as a coding client sends it,
+// compared with a chat request through reverse_proxy.
 func toolsRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serve(ctx)
 	if err != nil {

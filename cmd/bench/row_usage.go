@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
 )
 
-// usageRow looks at whether the usage log, which goes to SQLite in batches with
-// a flush of the disk each, makes requests wait, and whether it keeps all.
+// usageRow measures whether requests wait for the usage log, which is written to SQLite in batches with a
+// flush of the disk each, and whether the log keeps every record.
 func usageRow(ctx context.Context, b *bench) ([]line, error) {
 	const length = 5 * time.Second
 	s, err := b.serve(ctx)
@@ -49,7 +49,7 @@ func usageRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// settledRecords counts the usage records when no more are being written.
+// settledRecords returns the number of usage records once it does not grow any more.
 func settledRecords(ctx context.Context, dir string) (int64, error) {
 	for last := int64(-1); ; {
 		n, err := usageRecords(ctx, dir)

@@ -17,12 +17,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
-// usageRowsVariable names how many records the usage log is filled with; the
-// full size is 10,000,000, which takes minutes and gigabytes.
+// usageRowsVariable is the environment variable with the number of records in the usage log. The full size is
+// 10,000,000, which takes minutes and gigabytes.
 const usageRowsVariable = "TOLLGATE_BENCH_USAGE_ROWS"
 
-// usageReportRow fills the usage log of one user with a month of requests, by
-// the way that a server writes them, and looks at how long reports over it take.
+// usageReportRow fills the usage log of one user with a month of requests, in the way a server writes them,
+// and measures how long reports over it take.
 func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
 	records := 200_000
 	if text := os.Getenv(usageRowsVariable); text != "" {
@@ -83,12 +83,12 @@ func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// below is a line about a time in milliseconds without a counterpart.
+// below returns a line for a time in milliseconds without a counterpart.
 func below(what string, ms, aim float64) line {
 	return line{what: what, tollgate: number(ms), aim: "< " + number(aim), met: ms < aim}
 }
 
-// typical is the median of some runs, in milliseconds.
+// typical returns the median duration of 11 runs in milliseconds.
 func typical(measured func() error) (float64, error) {
 	took := make([]float64, 11)
 	for i := range took {
@@ -103,8 +103,7 @@ func typical(measured func() error) (float64, error) {
 
 const usageUser = "bench"
 
-// fillUsage writes requests that are spread evenly over the last 30 days, of
-// three keys and nine models.
+// fillUsage writes requests of three keys and nine models, spread evenly over the last 30 days.
 func fillUsage(ctx context.Context, ledger *spending.Ledger, uses spending.KeyUses, records int) error {
 	const (
 		month = 30 * 24 * time.Hour

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// row is one subject of the table; it may print several lines.
+// row is one subject of the table. It may print several lines.
 type row struct {
 	letter string
 	about  string
-	// measure starts a server of its own, so that no row warms or burdens
-	// another one.
+	// measure starts a server of its own, so that no row affects another one.
 	measure func(ctx context.Context, b *bench) ([]line, error)
 }
 
@@ -38,7 +37,7 @@ var rows = []row{
 	{"t", "answers from a large corpus in SQLite (plain: in PostgreSQL)", answerRow},
 }
 
-// choose finds the rows of a list such as "a,c"; empty: all.
+// choose returns the rows in a list such as "a,c", or all rows if the list is empty.
 func choose(list string) ([]row, error) {
 	if list == "" {
 		return rows, nil

@@ -22,24 +22,25 @@ func init() {
 	caddy.RegisterModule(Admin{})
 }
 
-// Admin adds routes to Caddy's admin endpoint, for who may order the server anyway:
+// Admin adds routes to Caddy's admin endpoint, for operators of the server:
 //
 //   - GET /admin/answer/traces?before=&most=: the newest answers, without their texts.
-//   - GET /admin/answer/traces/{id}: what became of a question, and how: each stage, the
-//     passages that were found, what was computed, what the checks have found. It holds the
-//     question. Who accepts text/html gets a page with the texts of the passages.
-//   - GET and POST /admin/answer/keys: the keys; a new one of {"label", "account", "limit",
-//     "expires_seconds", "services"}, of which label is required. The key is told this once.
-//   - POST /admin/answer/keys/{id}/revoke
-//   - GET /admin/answer/corpus: what is in the corpus.
-//   - GET /admin/answer/corpus/documents?kind=&after=&most=: its documents; with ?url=
-//     what was made of one; DELETE /admin/answer/corpus/documents?url= takes one away.
-//   - POST /admin/answer/corpus/ingest: takes in the documents of an application/jsonl body, a
-//     line each, or files of this machine: {"paths", "issuer", "workers"}. The answer has a
-//     line now and then of how far it is, and a last one with what it has done.
+//   - GET /admin/answer/traces/{id}: the outcome of a question and how it was reached: each stage, the passages
+//     found, what was computed, and what the checks found. It contains the question. A client that accepts
+//     text/html gets a page with the texts of the passages.
+//   - GET and POST /admin/answer/keys: lists the keys, or makes a new one from {"label", "account", "limit",
+//     "expires_seconds", "services"}, of which label is required. The response is the only one that contains the
+//     key.
+//   - POST /admin/answer/keys/{id}/revoke: revokes a key.
+//   - GET /admin/answer/corpus: counts what is in the corpus.
+//   - GET /admin/answer/corpus/documents?kind=&after=&most=: lists the documents; with ?url= describes what was
+//     made of one. DELETE /admin/answer/corpus/documents?url= removes one.
+//   - POST /admin/answer/corpus/ingest: ingests the documents of an application/jsonl body, one per line, or
+//     files of this machine: {"paths", "issuer", "workers"}. The response has a line from time to time with the
+//     progress, and a last one with the result.
 //
-// With several answer APIs on different databases in one process keys and corpus are the
-// command's.
+// If one process has several answer APIs on different databases, keys and corpus can only be managed with the
+// command tollgate answer.
 type Admin struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -60,7 +61,7 @@ func (Admin) Routes() []caddy.AdminRoute {
 	}
 }
 
-// later answers 503 for what a database makes impossible that is down, or is being opened.
+// later wraps a handler so that it answers 503 with Retry-After while the database is down or being opened.
 func later(do caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := do(w, r)
@@ -91,14 +92,14 @@ func tell(w http.ResponseWriter, status int, answer any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // nobody to tell when the client is gone
+	_, _ = w.Write(append(text, '\n')) // an error means that the client has left
 	return nil
 }
 
-// mostTraces is how many answers are listed, unless fewer are wanted.
+// mostTraces is the default and the largest number of answers in a list.
 const mostTraces = 100
 
-// page reports whether a browser asks.
+// page reports whether the client accepts HTML. It sets the Vary header.
 func page(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Vary", "Accept")
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
@@ -129,7 +130,7 @@ func traces(w http.ResponseWriter, r *http.Request) error {
 	return tell(w, http.StatusOK, map[string]any{"answers": list})
 }
 
-// trace looks in all answer APIs of the process.
+// trace looks for an answer in all answer APIs of the process.
 func trace(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
 		return err
@@ -146,7 +147,7 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 		show = func(s *answer.Server) error { return s.TracePage(w, r, id) }
 	}
 	var failed error
-	for _, node := range slices.Collect(tollgate.Shared[*node](nodes)) { // collected: reloads wait for who goes through the pool
+	for _, node := range slices.Collect(tollgate.Shared[*node](nodes)) { // collected first, because reloads wait while the pool is being iterated
 		err := show(node.server)
 		if err == nil {
 			return nil
@@ -161,8 +162,9 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 	return refuse(http.StatusNotFound, "there is no such answer, or it is older than 30 days")
 }
 
-// only is the answer API of the process, for what is not of one question. While a reload goes on there is that of the
-// configuration before too; several on one database have the same keys and documents.
+// only returns the answer API of the process, for requests that are not about one question. During a reload
+// the API of the previous configuration exists too; several APIs on one database have the same keys and
+// documents. It returns an error if there is none or if there are several on different databases.
 func only() (*node, error) {
 	list := slices.Collect(tollgate.Shared[*node](nodes))
 	if len(list) == 0 {
@@ -179,7 +181,7 @@ func only() (*node, error) {
 	return active[0], nil
 }
 
-// maxKeyBody bounds the body of a new key, in bytes.
+// maxKeyBody bounds the body of a request for a new key, in bytes.
 const maxKeyBody = 64 << 10
 
 func keys(w http.ResponseWriter, r *http.Request) error {

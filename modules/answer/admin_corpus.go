@@ -25,17 +25,17 @@ import (
 )
 
 const (
-	// maxUpload bounds the documents of one ingest over HTTP, maxIngestBody the request for
-	// one of files, in bytes.
+	// maxUpload bounds the documents of one ingest over HTTP, and maxIngestBody the body of a request to ingest
+	// files, in bytes.
 	maxUpload     = 1 << 30
 	maxIngestBody = 64 << 10
 	mostPaths     = 100
 	mostWorkers   = 8
-	// tellEvery is how often the progress of an ingest is told at most.
+	// tellEvery is the shortest time between two progress reports of an ingest.
 	tellEvery = 200 * time.Millisecond
 )
 
-// stats tells what is in the corpus.
+// stats serves the counts of the corpus.
 func stats(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
 		return err
@@ -51,7 +51,7 @@ func stats(w http.ResponseWriter, r *http.Request) error {
 	return tell(w, http.StatusOK, shownStatsOf(counted))
 }
 
-// documents lists documents, tells what was made of one, or takes one away.
+// documents lists documents, describes one, or removes one.
 func documents(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet, http.MethodDelete); err != nil {
 		return err
@@ -102,30 +102,29 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 	return tell(w, http.StatusOK, map[string]any{"documents": shown})
 }
 
-// ingesting is held by the one ingest over HTTP that may go on at a time.
+// ingesting is held by the ingest over HTTP that is under way, because only one may be.
 var ingesting sync.Mutex
 
-// ingestion is what an ingest over HTTP takes in.
+// ingestion describes what an ingest over HTTP reads.
 type ingestion struct {
 	Paths   []string `json:"paths"`
 	Issuer  string   `json:"issuer"`
 	Workers int      `json:"workers"`
 }
 
-// told is a line of the answer to an ingest: how far it is, and in the last one what it has
-// done.
+// told is a line in the response to an ingest: its progress, or in the last line its result.
 type told struct {
 	Status string `json:"status"` // running, done or failed
 	ingested
-	Files int    `json:"files"` // all of them, and those that are read, with their bytes
+	Files int    `json:"files"` // all files and those that have been read, with their bytes
 	Read  int    `json:"read"`
 	Bytes int64  `json:"bytes"`
 	Done  int64  `json:"done"`
-	Error string `json:"error,omitempty"` // what ended it
+	Error string `json:"error,omitempty"` // the error that ended it
 }
 
-// ingest takes documents in: those of the body, a line each, or files of this machine. It
-// ends when the client leaves, and goes on where it was when it is asked for again.
+// ingest ingests the documents of the body, one per line, or files of this machine. It ends when the client
+// leaves. When it is requested again it continues, because documents that are there already are skipped.
 func ingest(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodPost); err != nil {
 		return err
@@ -138,7 +137,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusConflict, "an ingest goes on already")
 	}
 	defer ingesting.Unlock()
-	if app := n.newest.App(); app != nil { // what it works on stays open over a reload
+	if app := n.newest.App(); app != nil { // what it works on stays open during a reload
 		defer app.Acquire()()
 	}
 	what, end, err := wanted(w, r)
@@ -153,7 +152,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
 	out := json.NewEncoder(w)
 	say := func(line *told) {
-		_ = out.Encode(line) // nobody to tell when the client is gone
+		_ = out.Encode(line) // an error means that the client has left
 		_ = http.NewResponseController(w).Flush()
 	}
 	line := &told{Status: "running", ingested: ingested{Problems: []string{}}}
@@ -188,7 +187,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// and is a line with what one more file or folder has come to.
+// and returns the line with the progress of one more file or folder added.
 func (t told) and(p corpus.Progress, problems []string) told {
 	t.add(p, problems)
 	t.Files += p.Files
@@ -198,7 +197,7 @@ func (t told) and(p corpus.Progress, problems []string) told {
 	return t
 }
 
-// wanted reads what to take in. end clears away what it has kept of the body.
+// wanted reads what is to be ingested. The caller must call end, which removes the stored body.
 func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(), err error) {
 	end = func() {}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -249,8 +248,8 @@ func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(),
 
 var errLong = errors.New("more than 1 GiB: send it in parts")
 
-// keep writes a body into a file that is named by what is in it: a document without a URL is
-// the same one when it is sent again.
+// keep writes a body to a file whose name is derived from its content, so that a document without a URL is
+// recognised when it is sent again.
 func keep(dir string, body io.Reader) (path string, err error) {
 	f, err := os.Create(filepath.Join(dir, "body"))
 	if err != nil {

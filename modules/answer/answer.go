@@ -1,5 +1,5 @@
-// Package answer serves the investment answer API, and has the commands that look after
-// its corpus and its keys.
+// Package answer serves the investment answer API, and provides the commands that manage its corpus and its
+// keys.
 package answer
 
 import (
@@ -86,61 +86,58 @@ func init() {
 // tollgate_answer_waiting, tollgate_answer_reserved, tollgate_answer_intake_documents_total{source,outcome},
 // tollgate_answer_job_….
 type Handler struct {
-	// BaseURL is where the service is for clients; references to documents without a public
-	// address, and to answers that come later, begin with it. Default: none, they begin with
-	// /v1/.
+	// BaseURL is the public URL of the service. The URLs of documents without a public address, and of answers
+	// that are fetched later, begin with it. Default: none, they begin with /v1/.
 	BaseURL string `json:"base_url,omitempty"`
 
-	// Model writes answers and judges them. Default: none, they are extracted.
+	// Model writes and judges answers. Default: none, answers are extracted by rules.
 	Model *Model `json:"model,omitempty"`
 
-	// Dense finds passages by their meaning, too. Their vectors are made in the background.
-	// Default: none, passages are found by words.
+	// Dense finds passages by their meaning in addition to their words. The vectors are made in the background.
+	// Default: none.
 	Dense *Dense `json:"dense,omitempty"`
 
-	// WebSearch finds pages of the web, too. Default: none.
+	// WebSearch searches the web in addition to the corpus. Default: none.
 	WebSearch *WebSearch `json:"web_search,omitempty"`
 
-	// Watch is a folder whose files are taken in while the server runs. Default: none, nothing
-	// is watched.
+	// Watch is a folder whose files are ingested while the server runs. Default: none.
 	Watch *Watch `json:"watch,omitempty"`
 
-	// Fetch is a list of addresses whose documents are taken in. Default: none, nothing is
-	// fetched.
+	// Fetch is a list of addresses whose documents are ingested. Default: none.
 	Fetch *Fetch `json:"fetch,omitempty"`
 
-	// Rate is how many questions of a key are accepted in any 60 seconds. Default: 5.
+	// Rate is how many questions a key may ask in any 60 seconds. Default: 5.
 	Rate int `json:"rate,omitempty"`
 
-	// Quota is how many answers a new account has in a window. Default: 1000.
+	// Quota is how many answers a new account has per window. Default: 1000.
 	Quota int64 `json:"quota,omitempty"`
 
-	// Window is month, day (both UTC) or rolling:<days>, from the first use. Default: month.
+	// Window is month, day (both in UTC) or rolling:<days>, counted from the first use. Default: month.
 	Window string `json:"window,omitempty"`
 
-	// Running is how many questions are worked on at once, Queued how many wait; more are a
-	// 503. Default: 16, 64.
+	// Running is how many questions are worked on at once, Queued how many may wait. Further ones are answered
+	// with 503. Default: 16 and 64.
 	Running int `json:"running,omitempty"`
 	Queued  int `json:"queued,omitempty"`
 
-	// Deadline is how long a question may take, its wait included: at most 115s, which is
-	// the default, below the two minutes that clients allow.
+	// Deadline is how long a question may take, including the time it waits. It is at most 115s, below the two
+	// minutes that clients allow. Default: 115s.
 	Deadline caddy.Duration `json:"deadline,omitempty"`
 
-	// CompareMin is from how many issuers on a comparison is screening, which is not
-	// answered. Default: 2.
+	// CompareMin is the number of issuers from which on a comparison counts as screening, which is not answered.
+	// Default: 2.
 	CompareMin int `json:"compare_min,omitempty"`
 
-	// Cache is how long the same question has the same answer, whoever asks, while the corpus
-	// does not change; below 0: it is worked out each time. Default: 15m.
+	// Cache is how long a repeated question gets the same answer, whoever asks, as long as the corpus does not
+	// change. With a negative value every question is worked out anew. Default: 15m.
 	Cache caddy.Duration `json:"cache,omitempty"`
 
-	// LogQueries has the texts of questions in the log. Default: off.
+	// LogQueries writes the texts of questions to the log. Default: off.
 	LogQueries bool `json:"log_queries,omitempty"`
 
 	app    *tollgate.App
 	server *answer.Server
-	shut   []func() // the doors into the cascade of this configuration
+	shut   []func() // they close the doors into the cascade of this configuration
 }
 
 // CaddyModule returns the Caddy module information.
@@ -151,7 +148,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// node is the service on one database with one configuration, which survives reloads.
+// node is the service on one database with one configuration. It survives reloads.
 type node struct {
 	doors
 	server *answer.Server
@@ -169,10 +166,11 @@ var nodes = caddy.NewUsagePool()
 
 type nodeKey struct {
 	db      *store.DB
-	options [sha256.Size]byte // a digest: it may hold a key
+	options [sha256.Size]byte // a digest, because the options may contain a key
 }
 
-// Provision makes the service. Nothing is opened.
+// Provision makes the service, or takes the one of an earlier configuration with the same options. It does
+// not open the database.
 func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	window, err := accounts.ParseWindow(h.Window)
 	if err != nil {
@@ -239,7 +237,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting, stageSeconds, tokens, reserved, taken), jobMetrics.Register(ctx))
 }
 
-// Cleanup has the service ask the cascade of this configuration no more.
+// Cleanup closes the doors into the cascade of this configuration.
 func (h *Handler) Cleanup() error {
 	for _, shut := range h.shut {
 		shut()

@@ -19,7 +19,7 @@ func init() {
 
 var optionNames = []string{"base_url", "model", "dense", "web_search", "watch", "fetch", "rate", "quota", "running", "queued", "deadline", "compare_min", "cache", "log_queries"}
 
-// UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
+// UnmarshalCaddyfile sets up the handler from Caddyfile tokens. See Handler for the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // answer
 	if d.NextArg() {
@@ -118,7 +118,7 @@ func number(d *caddyfile.Dispenser, option string, into *int) (err error) {
 	return nil
 }
 
-// endpoint reads an option with an address and a block of words and flags.
+// endpoint parses an option with an address and a block of words and flags.
 func endpoint(d *caddyfile.Dispenser, address *string, words map[string]*string, flags map[string]*bool) error {
 	option := d.Val()
 	if !d.AllArgs(address) {

@@ -36,13 +36,13 @@ func commands(root *cobra.Command) {
 // options are the flags that every subcommand takes.
 type options struct{ cli.Flags }
 
-// session is the open service with what a subcommand needs to answer.
+// session is the open service together with what a subcommand needs to print its result.
 type session struct {
 	*cli.Session
 	*answer.Server
 }
 
-// run makes a subcommand of a function that works on the open service.
+// run returns the RunE function of a subcommand, which calls work with the open service.
 func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
 		db, err := s.App.OpenDatabase(s.Ctx, answer.SchemaName, answer.Schema())

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// ingested is what an ingest has done.
+// ingested is the result of an ingest.
 type ingested struct {
 	Documents int      `json:"documents"`
 	Added     int      `json:"added"`
@@ -24,11 +24,11 @@ type ingested struct {
 	Refused   int      `json:"refused"`
 	Passages  int      `json:"passages"`
 	Problems  []string `json:"problems"`
-	// Reports are what was made of the documents, if that is asked for.
+	// Reports describe what was made of the documents, if that is asked for.
 	Reports []described `json:"reports,omitempty"`
 }
 
-// add adds what a file or a folder has come to.
+// add adds the result of a file or a folder.
 func (t *ingested) add(p corpus.Progress, problems []string) {
 	t.Documents += p.Documents()
 	t.Added += p.Added
@@ -110,7 +110,7 @@ func corpusCommands(o *options) *cobra.Command {
 		listCommand(o), showCommand(o), removeCommand(o), statsCommand(o))
 }
 
-// shownDocument is a document in the answers.
+// shownDocument is a document in the output.
 type shownDocument struct {
 	ID       int64  `json:"id"`
 	Kind     string `json:"kind"`
@@ -169,7 +169,7 @@ func removeCommand(o *options) *cobra.Command {
 	}
 }
 
-// shownStats is what is in the corpus, in the answers.
+// shownStats counts what is in the corpus, in the output.
 type shownStats struct {
 	Version   int64                 `json:"version"`
 	Issuers   int64                 `json:"issuers"`

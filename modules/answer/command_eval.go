@@ -41,11 +41,11 @@ a file that is there and differs is left as it is, and is an error.
 	}
 }
 
-// shownRow is a row of the table in the answers.
+// shownRow is a row of the table in the output.
 type shownRow struct {
 	Set               string   `json:"set"`
 	Questions         int      `json:"questions"`
-	OutcomeClass      *float64 `json:"outcome_class"` // per cent; null: of no question
+	OutcomeClass      *float64 `json:"outcome_class"` // in per cent; null if there are no such questions
 	Exact             *float64 `json:"exact"`
 	Wrong             *float64 `json:"wrong"`
 	Refused           *float64 `json:"refused"`
@@ -146,7 +146,7 @@ three eighths of the issuers are held back. Answers are extracted unless --model
 		}
 		rows := eval.Table(results)
 		return s.Answer(shownRows(rows), func(w io.Writer) {
-			_ = eval.Markdown(w, rows) // nobody to tell when there is no output
+			_ = eval.Markdown(w, rows) // an error of the output cannot be reported
 			_, _ = fmt.Fprintf(w, "\nA question took %s in the median, %s at the 95th percentile.\n", rows[0].P50.Round(100*time.Microsecond), rows[0].P95.Round(100*time.Microsecond))
 			if len(files) > 0 {
 				_, _ = fmt.Fprintln(w)
@@ -160,7 +160,7 @@ three eighths of the issuers are held back. Answers are extracted unless --model
 	return cmd
 }
 
-// mostSet bounds a file of questions.
+// mostSet bounds a file of questions, in bytes.
 const mostSet = 64 << 20
 
 func readQuestions(files []string) (all []eval.Question, err error) {
@@ -170,7 +170,7 @@ func readQuestions(files []string) (all []eval.Question, err error) {
 			return nil, err
 		}
 		list, err := eval.Read(io.LimitReader(f, mostSet))
-		_ = f.Close() // it was read
+		_ = f.Close() // it has been read
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -182,7 +182,8 @@ func readQuestions(files []string) (all []eval.Question, err error) {
 	return all, nil
 }
 
-// configuredModel is that of the first answer handler that has one.
+// configuredModel returns the model of the first answer handler that has one. It fails if there is none, or
+// if it is the cascade, which can only be used within the server.
 func (s *session) configuredModel() (model models.Model, err error) {
 	err = s.App.Handlers(answer.SchemaName, func(text json.RawMessage) error {
 		var h Handler

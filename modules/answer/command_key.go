@@ -18,12 +18,12 @@ func keyCommands(o *options) *cobra.Command {
 		createKeyCommand(o), listKeysCommand(o), revokeKeyCommand(o))
 }
 
-// shownKey is a key in the answers.
+// shownKey is a key in the output.
 type shownKey struct {
 	ID        int64     `json:"id"`
 	Account   string    `json:"account"`
 	Label     string    `json:"label"`
-	Key       string    `json:"key,omitempty"` // this once
+	Key       string    `json:"key,omitempty"` // only when it is created
 	Lookup    string    `json:"lookup"`
 	Services  []string  `json:"services"`
 	Limit     int64     `json:"limit"`
@@ -121,7 +121,7 @@ func revokeKeyCommand(o *options) *cobra.Command {
 		Use: "revoke <id or key>", Args: cobra.ExactArgs(1),
 		Short: "Ends a key, at once and on all nodes",
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
-			id, _ := strconv.ParseInt(args[0], 10, 64) // 0 is no id
+			id, _ := strconv.ParseInt(args[0], 10, 64) // 0 is the id of no key
 			lookup, _, _ := strings.Cut(strings.TrimPrefix(args[0], "ans_"), "_")
 			done, err := s.Accounts.Revoke(s.Ctx, id, lookup)
 			if err == nil && !done {

@@ -15,29 +15,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// described is what was made of a document, in the answers.
+// described is a description of a document in the output.
 type described struct {
 	shownDocument
 	Form      string       `json:"form"`
 	Issuer    string       `json:"issuer"`
 	Ticker    string       `json:"ticker"`
 	CIK       string       `json:"cik"`
-	Published string       `json:"published"` // a day; empty: unknown
+	Published string       `json:"published"` // a day; empty if unknown
 	Copies    []string     `json:"copies"`
 	Pages     int          `json:"pages"`
 	Tables    int          `json:"tables"`
 	Tokens    int          `json:"tokens"`
 	Facts     []shownFacts `json:"facts"`
 	Prices    int          `json:"prices"`
-	// EmptyPages are pages without text, the first hundred of them; Missing primary statements of
-	// which there are no facts.
+	// EmptyPages are the first hundred pages without text. Missing are the primary statements without facts.
 	EmptyPages     []int              `json:"empty_pages"`
 	EmptyPageCount int                `json:"empty_page_count"`
 	Missing        []kernel.Statement `json:"missing_statements"`
 }
 
 type shownFacts struct {
-	Statement kernel.Statement `json:"statement"` // empty: of none
+	Statement kernel.Statement `json:"statement"` // empty for none
 	Origin    corpus.Origin    `json:"origin"`
 	Facts     int              `json:"facts"`
 }
@@ -57,7 +56,7 @@ func describedOf(d corpus.Description) described {
 	return shown
 }
 
-// facts counts those of an origin; empty: all of them.
+// facts returns the number of facts with an origin, or of all facts if origin is empty.
 func (d *described) facts(origin corpus.Origin) (n int) {
 	for _, f := range d.Facts {
 		if origin == "" || f.Origin == origin {
@@ -67,7 +66,7 @@ func (d *described) facts(origin corpus.Origin) (n int) {
 	return n
 }
 
-// unread tells what could not be read, as far as it is known.
+// unread describes what could not be read, as far as it is known.
 func (d *described) unread() string {
 	var parts []string
 	if d.EmptyPageCount > 0 {
@@ -108,11 +107,11 @@ statements of which a report has no facts.
 	}
 }
 
-// rows writes a line for each thing that is known, whole.
+// rows writes a line for each known property.
 func (d *described) rows(w io.Writer) {
 	line := func(name, value string) {
 		if value != "" {
-			_, _ = fmt.Fprintf(w, "%s\t%s\n", name, cli.Plain(value)) // nobody to tell when there is no output
+			_, _ = fmt.Fprintf(w, "%s\t%s\n", name, cli.Plain(value)) // an error of the output cannot be reported
 		}
 	}
 	line("title", d.Title)
@@ -142,7 +141,7 @@ func (d *described) rows(w io.Writer) {
 // mostReported bounds the documents of an ingest that are reported on.
 const mostReported = 10_000
 
-// report describes the documents of an ingest, but those that others have replaced meanwhile.
+// report describes the documents of an ingest, except those that others have replaced meanwhile.
 func (s *session) report(urls []string, total *ingested) error {
 	total.Reports = []described{}
 	for _, url := range urls {

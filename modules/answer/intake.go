@@ -16,27 +16,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// Watch is a folder whose files, and those of the folders below it, are taken in when they
-// appear and when they change, as `tollgate answer ingest` does. A file is read once it has
-// not changed from one look to the next.
+// Watch is a folder whose files, including those of the folders below it, are ingested when they appear and
+// when they change, in the same way as `tollgate answer ingest` does. A file is read once it has not changed
+// from one look to the next.
 type Watch struct {
-	// Folder is its path, from the working directory on.
+	// Folder is the path of the folder, relative to the working directory.
 	Folder string `json:"folder,omitempty"`
 
-	// Every is the time between looks, from 1s to 24h. Default: 30s.
+	// Every is the time between two looks, from 1s to 24h. Default: 30s.
 	Every caddy.Duration `json:"every,omitempty"`
 
-	// Remove takes the documents of a file that is gone out of the corpus. Default: they stay.
+	// Remove removes the documents of a file that has disappeared. Default: they stay.
 	Remove bool `json:"remove,omitempty"`
 }
 
-// Fetch is a file with an address a line, and comments behind #, whose documents are taken in.
+// Fetch is a file with one address per line, and comments after #. The documents at the addresses are
+// ingested.
 type Fetch struct {
-	// File is its path, from the working directory on. It may change at any time.
+	// File is the path of the file, relative to the working directory. The file may change at any time.
 	File string `json:"file,omitempty"`
 
-	// Every is how long after it was fetched an address is asked again, from 1m to a year.
-	// Default: 24h.
+	// Every is how long after it was fetched an address is fetched again, from 1m to a year. Default: 24h.
 	Every caddy.Duration `json:"every,omitempty"`
 }
 
@@ -133,7 +133,7 @@ func (h *Handler) validateIntake() error {
 	return nil
 }
 
-// provisionWatch returns the folder that is watched; nil: there is none. Nothing is looked at.
+// provisionWatch returns the watched folder, or nil if there is none. It does not access the folder.
 func (h *Handler) provisionWatch() (*answer.Watch, error) {
 	if h.Watch == nil {
 		return nil, nil //nolint:nilnil // there is none
@@ -145,7 +145,7 @@ func (h *Handler) provisionWatch() (*answer.Watch, error) {
 	return &answer.Watch{Path: path, Every: time.Duration(cmp.Or(h.Watch.Every, watchEvery)), Remove: h.Watch.Remove}, nil
 }
 
-// provisionFetch returns the list of addresses; nil: there is none. Nothing is read.
+// provisionFetch returns the list of addresses, or nil if there is none. It does not read the file.
 func (h *Handler) provisionFetch() (*answer.Fetch, error) {
 	if h.Fetch == nil {
 		return nil, nil //nolint:nilnil // there is none
@@ -159,7 +159,7 @@ func (h *Handler) provisionFetch() (*answer.Fetch, error) {
 	}, nil
 }
 
-// place returns the absolute path of an option, with its placeholders replaced.
+// place returns the absolute path in an option, with its placeholders replaced.
 func place(option, path string) (string, error) {
 	if err := resolve(option, &path); err != nil {
 		return "", err

@@ -48,8 +48,7 @@ func observe(outcome string, took time.Duration) {
 	seconds.Observe(took.Seconds())
 }
 
-// observeTrace counts the stages and the models of a question. Their names are those of the
-// program.
+// observeTrace counts the stages and model calls of a question. The labels are names in the program.
 func observeTrace(t *pipeline.Trace) {
 	for _, s := range t.Stages {
 		stageSeconds.WithLabelValues(s.Name).Observe(s.Took.Seconds())

@@ -19,67 +19,67 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
-// Cascade in the place of a URL is the gateway of this configuration, which is asked
-// without a connection.
+// Cascade is used in place of a URL for the gateway of the same configuration, which is called without a
+// connection.
 const Cascade = "cascade"
 
-// Endpoint is where models are asked: a provider's API, a gateway's, or the cascade of
-// this configuration.
+// Endpoint is an API for models: that of a provider, of a gateway, or the cascade of the same configuration.
 type Endpoint struct {
-	// URL is its base, such as http://localhost:8080/v1, or cascade: the models that the
-	// keys of User reach here, with their fallbacks and usage.
+	// URL is the base URL, such as http://localhost:8080/v1, or cascade: the models that the keys of User can
+	// reach, with their fallbacks and usage.
 	URL string `json:"url"`
-	// Key is sent as a bearer token. Of the cascade it is a gateway key, whose user is asked
-	// and charged, with its budgets and allowed models. Default: none.
+	// Key is sent as a bearer token. For the cascade it is a gateway key, whose user is charged, with the key's
+	// budgets and allowed models. Default: none.
 	Key string `json:"key,omitempty"`
-	// User is whose models the cascade asks and who is charged. Required with it, or a Key.
+	// User is the user whose models the cascade uses and who is charged. The cascade requires either User or
+	// Key.
 	User string `json:"user,omitempty"`
 }
 
 // Model is an endpoint for chat completions.
 type Model struct {
 	Endpoint
-	// Low, Medium and High are the models of the tiers. Default: keychain-low,
-	// keychain-medium, keychain-high, as a gateway of Tollgate has them.
+	// Low, Medium and High are the models of the tiers. Default: keychain-low, keychain-medium, keychain-high,
+	// the names that a Tollgate gateway has for them.
 	Low    string `json:"low,omitempty"`
 	Medium string `json:"medium,omitempty"`
 	High   string `json:"high,omitempty"`
-	// ExtractWhenDown has answers extracted while no model can be used. Default: they are
-	// a 503.
+	// ExtractWhenDown extracts answers while no model can be used. Default: questions are answered with 503
+	// then.
 	ExtractWhenDown bool `json:"extract_when_down,omitempty"`
 }
 
-// Dense is an endpoint for vectors of meaning, by which passages are found beside words.
+// Dense is an endpoint for embeddings, by which passages are found in addition to their words.
 type Dense struct {
 	Endpoint
-	// Model is its name. Vectors of another one are made anew. Required.
+	// Model is the name of the model. If it changes, all vectors are made anew. Required.
 	Model string `json:"model"`
 }
 
-// WebSearch is a provider of web search: it answers GET URL?q=QUERY&count=N with
-// {"results": [{"title", "url", "text", "published"}]}.
+// WebSearch is a provider of web search. It answers GET URL?q=QUERY&count=N with {"results": [{"title",
+// "url", "text", "published"}]}.
 type WebSearch struct {
-	// URL is where it is asked.
+	// URL is the address of the provider.
 	URL string `json:"url"`
 	// Key is sent as a bearer token. Default: none.
 	Key string `json:"key,omitempty"`
-	// Hosts are those whose pages are fetched where the provider sends no text,
-	// example.com or *.example.com. Default: none.
+	// Hosts lists the hosts whose pages are fetched if the provider sends no text, as example.com or
+	// *.example.com. Default: none.
 	Hosts []string `json:"hosts,omitempty"`
-	// Timeout is that of a search with its pages. Default: 5s.
+	// Timeout bounds a search with its pages. Default: 5s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 }
 
-// door leads into the cascade of the newest configuration that runs. One that is refused
-// after it has begun to start leaves the one before it, and the last one stays: connections of
-// a configuration that was replaced may still bring questions.
+// door is an http.RoundTripper into the cascade of the newest running configuration. If a configuration is
+// refused after it has begun to start, the door leads to the previous one again. After the last configuration
+// has ended the door stays open, because connections of a replaced configuration may still bring questions.
 type door struct {
 	mu  sync.Mutex
-	all []*http.RoundTripper // the newest last
-	old *http.RoundTripper   // the last one, whose configuration has ended; nil: it has not
+	all []*http.RoundTripper // the newest is last
+	old *http.RoundTripper   // the last one, if its configuration has ended, otherwise nil
 }
 
-// open has it lead into a cascade, until it is shut.
+// open makes the door lead into a cascade until shut is called for it.
 func (d *door) open(into *http.RoundTripper) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,11 +119,11 @@ func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	return (*into).RoundTrip(r)
 }
 
-// doors are those of a node.
+// doors are the doors of a node.
 type doors struct{ model, dense door }
 
-// open has the doors lead into the cascade of the configuration that is provisioned, once
-// it has started.
+// open makes the doors lead into the cascade of the configuration that is being provisioned, once it has
+// started.
 func (h *Handler) open(ctx caddy.Context, n *doors) error {
 	for _, one := range []struct {
 		of   *Endpoint
@@ -159,7 +159,7 @@ func (h *Handler) denseEndpoint() *Endpoint {
 	return &h.Dense.Endpoint
 }
 
-// resolve replaces placeholders in texts.
+// resolve replaces the placeholders in texts.
 func resolve(option string, texts ...*string) error {
 	for _, text := range texts {
 		resolved, err := placeholder.Resolve(*text)
@@ -171,7 +171,7 @@ func resolve(option string, texts ...*string) error {
 	return nil
 }
 
-// check refuses what no endpoint is.
+// check resolves the placeholders of an endpoint and validates it.
 func (e *Endpoint) check(option string) error {
 	if err := resolve(option, &e.URL, &e.Key, &e.User); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (e *Endpoint) check(option string) error {
 	return nil
 }
 
-// at is the address of a path, and who asks there.
+// at returns the URL of a path at the endpoint and the client for it.
 func (e *Endpoint) at(path string, into *door) (string, *http.Client) {
 	if e.URL == Cascade {
 		return "http://cascade/v1" + path, &http.Client{Transport: into}
@@ -201,7 +201,7 @@ func (e *Endpoint) at(path string, into *door) (string, *http.Client) {
 	return strings.TrimSuffix(e.URL, "/") + path, http.DefaultClient
 }
 
-// bearer is what is sent as a token: the cascade is told on the way in.
+// bearer returns the token to send. It is empty for the cascade, which gets the key when it is entered.
 func (e *Endpoint) bearer() string {
 	if e.URL == Cascade {
 		return ""
@@ -209,7 +209,7 @@ func (e *Endpoint) bearer() string {
 	return e.Key
 }
 
-// provisionModel is the model of the option; nil: there is none.
+// provisionModel returns the configured model, or nil if there is none.
 func (h *Handler) provisionModel(into *door) (models.Model, error) {
 	if h.Model == nil {
 		return nil, nil //nolint:nilnil // there is none
@@ -232,7 +232,7 @@ func (h *Handler) provisionModel(into *door) (models.Model, error) {
 	}, nil
 }
 
-// provisionDense makes vectors; nil: nobody does.
+// provisionDense returns the configured embedder, or nil if there is none.
 func (h *Handler) provisionDense(into *door) (*models.Embeddings, error) {
 	if h.Dense == nil {
 		return nil, nil //nolint:nilnil // there is none
@@ -247,7 +247,7 @@ func (h *Handler) provisionDense(into *door) (*models.Embeddings, error) {
 	return &models.Embeddings{URL: at, Key: h.Dense.bearer(), Name: h.Dense.Model, Client: client}, nil
 }
 
-// provisionWeb is the provider of web search; nil: there is none.
+// provisionWeb returns the configured provider of web search, or nil if there is none.
 func (h *Handler) provisionWeb(allow []netip.Prefix) (*websearch.Provider, error) {
 	if h.WebSearch == nil {
 		return nil, nil //nolint:nilnil // there is none

@@ -1,5 +1,5 @@
-// Package mock is the provider behind the servers that are measured: what it is asked,
-// what it answers, and how its answers are checked.
+// Package mock is the provider behind the measured servers: the requests to it, its responses, and how they
+// are checked.
 package mock
 
 import (
@@ -21,26 +21,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
 )
 
-// What the mock provider answers is asked for by a word anywhere in the
-// request, so that it passes through whatever stands between.
+// A word anywhere in the request selects the response of the mock provider, so that it passes through
+// whatever is in between.
 const (
 	prefix = "mock:"
-	Whole  = "mock:whole"  // a 1 KB chat completion
-	Burst  = "mock:burst"  // a stream of streamChunks, all at once
+	Whole  = "mock:whole"  // a chat completion of 1 KB
+	Burst  = "mock:burst"  // a stream of streamChunks chunks, all at once
 	Paced  = "mock:paced"  // the same, flushed after each chunk
-	Padded = "mock:padded" // as Burst, each chunk with padding as OpenAI sends it
+	Padded = "mock:padded" // as Burst, with padding in each chunk as OpenAI sends it
 	Idle   = "mock:idle"   // one chunk, then silence until the client leaves
-	Flood  = "mock:flood-" // so many chunks as fast as they go, then silence
-	Claim  = "mock:claim"  // the length of 32 MiB, a little of it, then silence
-	Silent = "mock:silent" // nothing at all
-	Late   = "mock:late"   // as Whole, so that many are under way at a time
-	Drop   = "mock:drop"   // the end of the connection
+	Flood  = "mock:flood-" // followed by a number: that many chunks as fast as possible, then silence
+	Claim  = "mock:claim"  // a Content-Length of 32 MiB, a little of the body, then silence
+	Silent = "mock:silent" // no response at all
+	Late   = "mock:late"   // as Whole, but delayed, so that many requests are under way at the same time
+	Drop   = "mock:drop"   // the connection is closed
 )
 
-// DropsPath tells how many requests were dropped.
+// DropsPath returns the number of dropped requests.
 const DropsPath = "/drops"
 
-// CommandPath is where reports are submitted.
+// CommandPath is the path to which reports are submitted.
 const CommandPath = "/store/cmd/v1"
 
 var drops atomic.Int64
@@ -52,8 +52,8 @@ type Provider struct {
 	stdin   io.Closer
 }
 
-// Start runs this program again as the provider: a process of its own, so
-// that its CPU time is not the load's.
+// Start runs this program again as the provider, in a process of its own, so that its CPU time is not counted
+// for the load.
 func Start(ctx context.Context, dir string) (*Provider, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -69,7 +69,7 @@ func Start(ctx context.Context, dir string) (*Provider, error) {
 	}
 	defer func() { _ = said.Close() }()
 	c, err := process.Launch(ctx, dir, "mock", stdin, tell, os.Environ(), self, "-mock")
-	_, _ = tell.Close(), stdin.Close() // the process has its own
+	_, _ = tell.Close(), stdin.Close() // the child process has its own copies
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +81,14 @@ func Start(ctx context.Context, dir string) (*Provider, error) {
 	return &Provider{c, strings.TrimSpace(address), hold}, nil
 }
 
-// Stop ends it.
+// Stop ends the provider.
 func (m *Provider) Stop() {
 	m.stdin.Close()
 	m.Child.Stop()
 }
 
-// Serve tells its address on out and serves until in ends, which it does
-// however its parent ends, or until ctx does.
+// Serve writes its address to out and serves until in ends, which happens whichever way its parent ends, or
+// until ctx does.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -111,7 +111,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// answer is the whole of the mock provider.
+// answer serves all requests to the mock provider.
 func answer(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == DropsPath:
@@ -120,7 +120,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == CommandPath:
 		takeReport(w, r)
 		return
-	case !strings.HasSuffix(r.URL.Path, "/chat/completions"): // it speaks nothing else
+	case !strings.HasSuffix(r.URL.Path, "/chat/completions"): // no other path is served
 		http.NotFound(w, r)
 		return
 	}
@@ -191,7 +191,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// takeReport reads a report and forgets it.
+// takeReport reads a report and discards it.
 func takeReport(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 64<<20)); err != nil {
 		return // the client has left
@@ -200,7 +200,7 @@ func takeReport(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"uuid" : "00000000-0000-4000-8000-000000000000"}`)
 }
 
-// asked is the word that asks, empty when there is none.
+// asked returns the word that selects the response, or the empty string if there is none.
 func asked(body []byte) string {
 	at := bytes.Index(body, []byte(prefix))
 	if at < 0 {

@@ -9,18 +9,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
 )
 
-// streamChunks is the number of chunks with content in a stream. Around them
-// are those with the role, the finish reason and the usage, and [DONE].
+// streamChunks is the number of chunks with content in a stream. There are further ones with the role, the
+// finish reason and the usage, and [DONE].
 const streamChunks = 100
 
-// streamEvents is what a client gets at least; the usage chunk comes only to
-// those who asked for it.
+// streamEvents is the least number of events that a client gets. The usage chunk comes only if it was asked
+// for.
 const streamEvents = streamChunks + 3
 
-// Model is asked for; the gateway takes it for its lowest tier.
+// Model is the model in requests. The gateway maps it to its lowest tier.
 const Model = "keychain-low"
 
-// Chunks are as large as those of the providers, who repeat what frames them.
+// Chunks are as large as those of the providers, which repeat the frame in each chunk.
 const (
 	chunkHead = `data: {"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"chat.completion.chunk","created":1741570283,` +
 		`"model":"gpt-5.4-nano-2026-03-17","service_tier":"default","system_fingerprint":"fp_a288987b44","choices":`
@@ -37,15 +37,15 @@ var (
 	wholeReply   = makeWhole()
 )
 
-// tokens are what models stream, in JSON. They differ in length, need and do
-// not need escapes, so that nobody profits from chunks that are all alike.
+// tokens are typical tokens of models, in JSON. They differ in length and in the need for escapes, so that no
+// implementation profits from equal chunks.
 var tokens = [...]string{
 	" A", " gateway", " stands", " between", " those", " who", " ask", ",", " and", " those", " who", " answer", ".", `\n\n`,
 	" It", " says", ` \"`, "no", `\"`, " —", " più", " di", " rado", " than", " one", " would", " think", " 世界", "-", "wide", ";", " see",
 }
 
-// makeChunks makes the chunks with content. Padded ones end in a text of random
-// length, which OpenAI adds to hide the length of the token.
+// makeChunks makes the chunks with content. Padded ones end with a text of random length, which OpenAI adds
+// to hide the length of the token.
 func makeChunks(padded bool) [][]byte {
 	chunks := make([][]byte, streamChunks)
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in every run
@@ -60,7 +60,7 @@ func makeChunks(padded bool) [][]byte {
 	return chunks
 }
 
-// makeStream frames the chunks with content.
+// makeStream adds the first and the last events to the chunks with content.
 func makeStream(content [][]byte) [][]byte {
 	events := make([][]byte, 0, len(content)+4)
 	events = append(events, []byte(chunkHead+`[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}]`+chunkTail))
@@ -71,7 +71,7 @@ func makeStream(content [][]byte) [][]byte {
 		[]byte("data: [DONE]\n\n"))
 }
 
-// makeWhole is a reply of 1 KB.
+// makeWhole returns a response of 1 KB.
 func makeWhole() []byte {
 	const head = `{"id":"chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT","object":"chat.completion","created":1741569952,"model":"gpt-5.4-nano-2026-03-17",` +
 		`"choices":[{"index":0,"message":{"role":"assistant","content":"`
@@ -80,14 +80,14 @@ func makeWhole() []byte {
 	return []byte(head + Prose(1024-len(head)-len(tail)) + tail)
 }
 
-// Prose is English-looking text of n bytes.
+// Prose returns n bytes of text that looks like English.
 func Prose(n int) string {
 	const sentence = "A gateway stands between those who ask and those who answer, and it should cost neither of them much. "
 	return strings.Repeat(sentence, n/len(sentence)+1)[:max(n, 0)]
 }
 
-// Chat is the body of a chat request of about size bytes. From 4 KB on it is a
-// conversation of messages of 2 KB.
+// Chat returns the body of a chat request of about size bytes. From 4 KB on it is a conversation with
+// messages of 2 KB.
 func Chat(ask string, stream bool, size int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"model":%q,"stream":%v,"max_tokens":256,"messages":[{"role":"system","content":"You are helpful. %s"}`, Model, stream, ask)
@@ -99,11 +99,11 @@ func Chat(ask string, stream bool, size int) string {
 	return b.String() + Prose(size-b.Len()-len(tail)) + tail
 }
 
-// Tools is the number of tools that a coding client brings along.
+// Tools is the number of tools in a request of a coding client.
 const Tools = 24
 
-// Tooled is the body of a messages request of about 75 KB as a coding client sends it:
-// long instructions, tools with their schemas, and a conversation with calls.
+// Tooled returns the body of a messages request of about 75 KB as a coding client sends it: with long
+// instructions, tools with their schemas, and a conversation with calls.
 func Tooled(ask string) string {
 	text := func(n int) string { return strings.Repeat(`It says \"no\".\n- A gateway stands between two. `, n) }
 	var b strings.Builder
@@ -127,7 +127,7 @@ func Tooled(ask string) string {
 	return b.String()
 }
 
-// IsWhole checks the answer to Whole.
+// IsWhole checks the response to Whole.
 func IsWhole(got load.Reply) error {
 	if got.Status != 200 || got.Bytes < 900 {
 		return fmt.Errorf("status %d with %d bytes instead of 200 with a chat completion", got.Status, got.Bytes)
@@ -135,7 +135,7 @@ func IsWhole(got load.Reply) error {
 	return nil
 }
 
-// IsStream checks the answer to Burst, Padded and Paced.
+// IsStream checks the response to Burst, Padded and Paced.
 func IsStream(got load.Reply) error {
 	if got.Status != 200 || got.Lines < 2*streamEvents {
 		return fmt.Errorf("status %d with %d lines instead of 200 with %d events", got.Status, got.Lines, streamEvents)

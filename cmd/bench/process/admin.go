@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// adminClient keeps no connections: a reload replaces the admin endpoint too.
+// adminClient keeps no connections, because a reload replaces the admin endpoint too.
 var adminClient = &http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// call sends a request to the server's admin endpoint. Right after a reload the
-// connection may still be taken by the endpoint that is about to close, so what
-// fails is tried again; all calls may be repeated.
+// call sends a request to the server's admin endpoint. It tries a failed request again, up to five times,
+// because right after a reload the connection may still be accepted by the endpoint that is about to close.
+// All calls are safe to repeat.
 func (s *Server) call(ctx context.Context, method, path, body string) (answer []byte, err error) {
 	for range 5 {
 		if answer, err = s.callOnce(ctx, method, path, body); err == nil || ctx.Err() != nil {
@@ -35,7 +35,7 @@ func (s *Server) callOnce(ctx context.Context, method, path, body string) ([]byt
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "text/caddyfile")
-		request.Header.Set("Cache-Control", "must-revalidate") // load also what has not changed
+		request.Header.Set("Cache-Control", "must-revalidate") // load the configuration even if it has not changed
 	}
 	response, err := adminClient.Do(request)
 	if err != nil {
@@ -52,20 +52,19 @@ func (s *Server) callOnce(ctx context.Context, method, path, body string) ([]byt
 	return text, nil
 }
 
-// Reload loads the server's configuration once more.
+// Reload loads the server's configuration again.
 func (s *Server) Reload(ctx context.Context) error {
 	_, err := s.call(ctx, http.MethodPost, "/load", s.Config)
 	return err
 }
 
-// Memory is what the server's runtime has in use, in bytes.
+// Memory is the memory that the server's runtime uses, in bytes.
 type Memory struct {
 	Heap  int64 // live objects
 	Stack int64
 }
 
-// Memory collects garbage twice, since pools survive the first time, and tells
-// what is left.
+// Memory runs two garbage collections, because pools survive the first one, and returns the memory in use.
 func (s *Server) Memory(ctx context.Context) (m Memory, err error) {
 	var text []byte
 	for range 2 {
@@ -80,7 +79,7 @@ func (s *Server) Memory(ctx context.Context) (m Memory, err error) {
 	return m, err
 }
 
-// Goroutines counts the server's goroutines.
+// Goroutines returns the number of the server's goroutines.
 func (s *Server) Goroutines(ctx context.Context) (int64, error) {
 	text, err := s.call(ctx, http.MethodGet, "/debug/pprof/goroutine?debug=1", "")
 	if err != nil {
@@ -89,7 +88,7 @@ func (s *Server) Goroutines(ctx context.Context) (int64, error) {
 	return statistic(text, "goroutine profile: total ")
 }
 
-// statistic finds the number behind a label in the text form of a profile.
+// statistic returns the number after a label in the text form of a profile.
 func statistic(text []byte, label string) (int64, error) {
 	_, rest, found := bytes.Cut(text, []byte(label))
 	end := 0
@@ -103,8 +102,8 @@ func statistic(text []byte, label string) (int64, error) {
 	return n, nil
 }
 
-// SaveProfile saves a profile of the server: "profile" (CPU) or "allocs" over
-// whole seconds, "heap" or "goroutine" as of now with a length of 0.
+// SaveProfile saves a profile of the server. "profile" (CPU) and "allocs" take a length in whole seconds;
+// "heap" and "goroutine" take a length of 0 and show the current state.
 func (s *Server) SaveProfile(ctx context.Context, kind string, length time.Duration, file string) error {
 	path := "/debug/pprof/" + kind
 	if length > 0 {

@@ -1,5 +1,5 @@
-// Package process starts the processes of a benchmark and tells what they have used: CPU
-// time and memory, by the system and by the admin endpoint of a server.
+// Package process starts the processes of a benchmark and measures what they use: CPU time and memory, from
+// the system and from the admin endpoint of a server.
 package process
 
 import (
@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Child is a process that this one started; it ends with it.
+// Child is a process that this one has started. It ends with this one.
 type Child struct {
 	cmd  *exec.Cmd
-	log  string // file of its standard error
+	log  string // the file of its standard error
 	done chan struct{}
 }
 
@@ -27,7 +27,7 @@ func Launch(ctx context.Context, dir, name string, stdin io.Reader, stdout io.Wr
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
-	defer func() { _ = file.Close() }()                // the process has its own
+	defer func() { _ = file.Close() }()                // the child process has its own copy
 	c.cmd = exec.CommandContext(ctx, program, args...) //nolint:gosec // this program or the one it is to measure
 	c.cmd.Dir, c.cmd.Env = dir, environment
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, stdout, file
@@ -36,12 +36,12 @@ func Launch(ctx context.Context, dir, name string, stdin io.Reader, stdout io.Wr
 	}
 	go func() {
 		defer close(c.done)
-		_ = c.cmd.Wait() // how it ended does not matter once it is gone
+		_ = c.cmd.Wait() // how it ended does not matter
 	}()
 	return c, nil
 }
 
-// Stop ends the process and waits for it.
+// Stop ends the process and waits for it. After ten seconds it kills the process.
 func (c *Child) Stop() {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -52,7 +52,7 @@ func (c *Child) Stop() {
 	}
 }
 
-// Said is the end of what the process wrote to its log.
+// Said returns the last 2,000 bytes of the process's log.
 func (c *Child) Said() string {
 	text, _ := os.ReadFile(c.log)
 	return string(text[max(0, len(text)-2000):])

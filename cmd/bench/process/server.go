@@ -16,28 +16,25 @@ type Server struct {
 	*Child
 	Dir    string
 	Admin  string // host:port
-	Config string // as a Caddyfile
-	// Plain is reverse_proxy alone, Gateway the model gateway, Guarded
-	// reverse_proxy behind api_auth and budget. All lead to the mock, and all get
-	// the same requests, the key included.
+	Config string // a Caddyfile
+	// Plain is reverse_proxy alone, Gateway the model gateway, and Guarded reverse_proxy behind api_auth and
+	// budget. All lead to the mock, and all get the same requests, including the key.
 	Plain, Gateway, Guarded load.Site
 }
 
-// Start launches the program with the server's configuration. environment is what it has
-// beside a bare one.
+// Start starts the program with the server's configuration. environment is added to a minimal environment.
 func (s *Server) Start(ctx context.Context, program string, environment []string) (err error) {
 	file := filepath.Join(s.Dir, "Caddyfile")
 	if err := os.WriteFile(file, []byte(s.Config), 0o600); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	// A bare environment: provider keys of the person at the keyboard and Go's
-	// own settings stay out.
+	// A minimal environment, so that the provider keys of the user and Go's own settings have no effect.
 	environment = append([]string{"HOME=" + s.Dir, "PATH=" + os.Getenv("PATH")}, environment...)
 	s.Child, err = Launch(ctx, s.Dir, "server", nil, nil, environment, program, "run", "--config", file, "--adapter", "caddyfile")
 	return err
 }
 
-// Await tries a load until it gets a good answer.
+// Await sends a load's request until it gets a good response, for at most 30 seconds.
 func (s *Server) Await(ctx context.Context, l *load.Load) error {
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		c := &load.Client{Address: l.To.Address}
@@ -56,13 +53,13 @@ func (s *Server) Await(ctx context.Context, l *load.Load) error {
 	}
 }
 
-// CPU is the CPU time the server has used so far.
+// CPU returns the CPU time that the server has used so far.
 func (s *Server) CPU() (time.Duration, error) { return CPU(s.cmd.Process.Pid) }
 
-// Resident is the server's anonymous memory in bytes.
+// Resident returns the server's anonymous memory in bytes.
 func (s *Server) Resident() (int64, error) { return Resident(s.cmd.Process.Pid) }
 
-// FreeAddresses finds loopback addresses that nobody listens on.
+// FreeAddresses returns n different loopback addresses that nobody listens on.
 func FreeAddresses(ctx context.Context, n int) ([]string, error) {
 	addresses := make([]string, n)
 	for i := range addresses {
@@ -70,7 +67,7 @@ func FreeAddresses(ctx context.Context, n int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)
 		}
-		defer listener.Close() // all of them at the end, so that none is found twice
+		defer listener.Close() // closed together at the end, so that no port is found twice
 		addresses[i] = listener.Addr().String()
 	}
 	return addresses, nil

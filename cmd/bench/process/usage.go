@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// tick is the unit of CPU times in /proc: USER_HZ is 100 on every platform
-// that Go runs on.
+// tick is the unit of CPU times in /proc: USER_HZ is 100 on every platform that Go supports.
 const tick = time.Second / 100
 
-// CPU is the CPU time a process has used, in user and kernel mode.
+// CPU returns the CPU time that a process has used, in user and kernel mode.
 func CPU(pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -22,8 +21,8 @@ func CPU(pid int) (time.Duration, error) {
 	return parseStat(stat)
 }
 
-// parseStat reads utime and stime, fields 14 and 15 of proc(5). The second
-// field is the program's name in parentheses and may hold anything.
+// parseStat reads utime and stime, fields 14 and 15 in proc(5). The second field is the program's name in
+// parentheses and may contain anything.
 func parseStat(stat []byte) (time.Duration, error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
@@ -40,8 +39,8 @@ func parseStat(stat []byte) (time.Duration, error) {
 	return time.Duration(sum) * tick, nil
 }
 
-// Resident is the anonymous memory of a process in bytes: heap, stacks and the
-// runtime's own, without the pages of the program file.
+// Resident returns the anonymous memory of a process in bytes: the heap, the stacks and the runtime's own
+// memory, without the pages of the program file.
 func Resident(pid int) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
