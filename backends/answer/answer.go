@@ -139,21 +139,33 @@ func New(o Options) *Server {
 	o.Deadline = cmp.Or(o.Deadline, 115*time.Second)
 	o.Accounts.Lease = o.Deadline + leaseMore
 	k := &kernel.Server{DB: o.DB, Logger: o.Logger, Now: o.Now}
-	s := &Server{Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), now: o.Now, compareMin: o.CompareMin, retrieval: retrieve.Options{Dense: o.Dense, Web: o.Web}, bar: look.Always(o.Bar)}
+	s := &Server{
+		Corpus: corpus.New(k), Accounts: accounts.New(k, o.Accounts), now: o.Now, compareMin: o.CompareMin,
+		retrieval: retrieve.Options{Dense: o.Dense, Web: o.Web}, bar: look.Always(o.Bar),
+	}
 	asks := pipeline.New(retrieve.New(s.Corpus, s.retrieval), s.Corpus.Issuers, o.Model, o.Now, pipeline.Options{
-		Deadline: o.Deadline, CompareMin: o.CompareMin, ExtractWhenDown: o.ExtractWhenDown, Outside: o.Web != nil, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
+		Deadline: o.Deadline, CompareMin: o.CompareMin, ExtractWhenDown: o.ExtractWhenDown, Outside: o.Web != nil,
+		SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
 	})
 	var from api.Asker = asker{asks, o.ObserveTrace}
 	if o.Remember > 0 {
-		from = &remembering{Asker: from, lasts: o.Remember, now: o.Now, version: s.Corpus.Version, outcomes: make(map[string]remembered)}
+		from = &remembering{
+			Asker: from, lasts: o.Remember, now: o.Now, version: s.Corpus.Version,
+			outcomes: make(map[string]remembered),
+		}
 	}
 	s.api = api.New(api.Options{
-		Kernel: k, Accounts: s.Accounts, Asker: from, Counters: o.Counters, Keyring: o.Keyring, Source: s.source, BaseURL: o.BaseURL,
-		Library: library.New(k), Passages: s.Corpus.Passages, SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
-		Running: o.Running, Queued: o.Queued, Deadline: o.Deadline, LogQueries: o.LogQueries, Observe: o.Observe,
+		Kernel: k, Accounts: s.Accounts, Asker: from, Counters: o.Counters, Keyring: o.Keyring, Source: s.source,
+		BaseURL: o.BaseURL,
+		Library: library.New(k), Passages: s.Corpus.Passages,
+		SourceURL: func(url string) string { return sourceURL(o.BaseURL, url) },
+		Running:   o.Running, Queued: o.Queued, Deadline: o.Deadline, LogQueries: o.LogQueries, Observe: o.Observe,
 	})
 	work := []jobs.Job{
-		{Name: "reap", Every: reapEvery, Run: func(ctx context.Context) (int, error) { return 0, s.reap(ctx, o.ObserveReserved) }},
+		{Name: "reap", Every: reapEvery, Run: func(ctx context.Context) (int, error) {
+			return 0,
+				s.reap(ctx, o.ObserveReserved)
+		}},
 		{Name: "purge", Every: purgeEvery, Run: func(ctx context.Context) (int, error) {
 			n, err := s.Accounts.Purge(ctx, purgeBatch)
 			return int(n), err
@@ -161,7 +173,8 @@ func New(o Options) *Server {
 	}
 	if o.Dense != nil {
 		lease := &jobs.Lease{
-			DB: o.DB, Table: "answer_leases", Name: "embed " + o.Dense.Model(), Holder: rand.Text(), Every: embedEvery, Lasts: embedLease, Now: o.Now,
+			DB: o.DB, Table: "answer_leases", Name: "embed " + o.Dense.Model(), Holder: rand.Text(), Every: embedEvery,
+			Lasts: embedLease, Now: o.Now,
 		}
 		work = append(work, jobs.Job{Name: "embed", Every: embedEvery, Run: s.embed(o.Dense, lease.Hold), Lease: lease})
 	}
@@ -174,7 +187,10 @@ func New(o Options) *Server {
 // addresses, as far as they are configured.
 func (s *Server) intake(o Options) (work []jobs.Job) {
 	add := func(job, name string, every time.Duration, run func(intake.Options) func(context.Context) (int, error)) {
-		lease := &jobs.Lease{DB: o.DB, Table: "answer_leases", Name: name, Holder: rand.Text(), Every: every, Lasts: intakeLease, Now: o.Now}
+		lease := &jobs.Lease{
+			DB: o.DB, Table: "answer_leases", Name: name, Holder: rand.Text(), Every: every,
+			Lasts: intakeLease, Now: o.Now,
+		}
 		options := intake.Options{Corpus: s.Corpus, Hold: lease.Hold}
 		if o.ObserveIntake != nil {
 			options.Observe = func(outcome string) { o.ObserveIntake(job, outcome) }
@@ -346,7 +362,10 @@ func (a asker) Ask(ctx context.Context, q api.Question, progress func(stage stri
 	if a.told != nil {
 		a.told(trace)
 	}
-	out := api.Outcome{Reason: o.Reason, Answer: o.Answer, References: references(o.References), Asked: o.Asked, Makeshift: o.Makeshift, Trace: trace}
+	out := api.Outcome{
+		Reason: o.Reason, Answer: o.Answer, References: references(o.References), Asked: o.Asked,
+		Makeshift: o.Makeshift, Trace: trace,
+	}
 	for _, c := range o.Claims {
 		claim := api.Claim{Text: c.Text}
 		for _, p := range c.Passages {
@@ -357,7 +376,8 @@ func (a asker) Ask(ctx context.Context, q api.Question, progress func(stage stri
 		out.Claims = append(out.Claims, claim)
 	}
 	for _, q := range o.Subqueries {
-		out.Subqueries = append(out.Subqueries, api.Subquery{Query: q.Query, Answer: q.Answer, References: references(q.References)})
+		out.Subqueries = append(out.Subqueries,
+			api.Subquery{Query: q.Query, Answer: q.Answer, References: references(q.References)})
 	}
 	return out
 }

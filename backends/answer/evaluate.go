@@ -25,7 +25,8 @@ func (s *Server) Evaluate(ctx context.Context, all []eval.Question, model models
 	return eval.Run(ctx, eval.Setup{
 		Search: retrieve.New(s.Corpus, s.retrieval),
 		Asker: func(search pipeline.Searcher) eval.Asker {
-			return pipeline.New(search, s.Corpus.Issuers, model, s.Corpus.Now, pipeline.Options{CompareMin: s.compareMin, Unhurried: true, Deadline: patience, Outside: s.retrieval.Web != nil})
+			return pipeline.New(search, s.Corpus.Issuers, model, s.Corpus.Now,
+				pipeline.Options{CompareMin: s.compareMin, Unhurried: true, Deadline: patience, Outside: s.retrieval.Web != nil})
 		},
 		Known:    func(ctx context.Context, url string) bool { _, err := s.Corpus.Document(ctx, url); return err == nil },
 		Progress: done,
@@ -40,7 +41,9 @@ var sampleDay = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 // EvaluateSample calls EvaluateOn with the shipped questions and the shipped corpus, which it writes to a
 // temporary folder.
-func EvaluateSample(ctx context.Context, model models.Model, begin func(questions int), done func()) (results []eval.Result, err error) {
+func EvaluateSample(
+	ctx context.Context, model models.Model, begin func(questions int), done func(),
+) (results []eval.Result, err error) {
 	dir, err := os.MkdirTemp("", "tollgate-answer-*")
 	if err != nil {
 		return nil, err
@@ -59,7 +62,9 @@ func EvaluateSample(ctx context.Context, model models.Model, begin func(question
 // EvaluateOn evaluates the questions on the documents of a file or a folder, in a temporary database. It
 // calls begin with the number of questions once the documents are ingested, and done after each question. A
 // document that cannot be ingested is an error.
-func EvaluateOn(ctx context.Context, documents string, all []eval.Question, model models.Model, begin func(questions int), done func()) (results []eval.Result, err error) {
+func EvaluateOn(
+	ctx context.Context, documents string, all []eval.Question, model models.Model, begin func(questions int), done func(),
+) (results []eval.Result, err error) {
 	dir, err := os.MkdirTemp("", "tollgate-answer-*")
 	if err != nil {
 		return nil, err
@@ -81,10 +86,13 @@ func EvaluateOn(ctx context.Context, documents string, all []eval.Question, mode
 }
 
 // evaluateOn ingests the documents into db and asks the questions.
-func evaluateOn(ctx context.Context, db *store.DB, documents string, all []eval.Question, model models.Model, begin func(questions int), done func()) ([]eval.Result, error) {
+func evaluateOn(ctx context.Context, db *store.DB, documents string, all []eval.Question, model models.Model,
+	begin func(questions int), done func(),
+) ([]eval.Result, error) {
 	s := New(Options{DB: db, Logger: zap.NewNop, Now: func() time.Time { return sampleDay }})
 	defer s.Close()
-	report, err := s.Corpus.Ingest(ctx, documents, corpus.IngestOptions{Workers: 1}) // one worker, so that the order is the same each time
+	// One worker, so that the order is the same each time.
+	report, err := s.Corpus.Ingest(ctx, documents, corpus.IngestOptions{Workers: 1})
 	if err != nil {
 		return nil, err
 	}

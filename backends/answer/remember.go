@@ -43,7 +43,8 @@ func (r *remembering) Ask(ctx context.Context, q api.Question, progress func(sta
 	if err != nil { // the pipeline reports this error
 		return r.Asker.Ask(ctx, q, progress)
 	}
-	key := strconv.FormatInt(version, 10) + " " + strconv.FormatBool(q.Force) + " " + question.Normalise(q.Text) + "\n" + q.Previous
+	key := strconv.FormatInt(version, 10) + " " + strconv.FormatBool(q.Force) + " " + question.Normalise(q.Text) + "\n" +
+		q.Previous
 	if found, ok := r.find(key); ok {
 		found.Trace = again{true, found.Trace}
 		return found
@@ -63,7 +64,8 @@ func (r *remembering) find(key string) (api.Outcome, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, ok := r.outcomes[key]
-	if left := found.until.Sub(r.now()); !ok || left <= 0 || left > r.lasts { // a greater rest means that the clock was set back
+	// A greater rest means that the clock was set back.
+	if left := found.until.Sub(r.now()); !ok || left <= 0 || left > r.lasts {
 		return api.Outcome{}, false
 	}
 	return found.outcome, true

@@ -45,20 +45,25 @@ func seedIssuing(ctx context.Context, db *store.DB) (made issuing, err error) {
 	if err != nil {
 		return made, err
 	}
-	notes := &resources.Resource{Slug: "notes", URI: "https://notes.example/mcp", Kind: resources.Mint, DisplayName: "Notes", Scopes: []resources.Scope{{Name: "notes:read"}, {Name: "notes:write"}}}
+	notes := &resources.Resource{
+		Slug: "notes", URI: "https://notes.example/mcp", Kind: resources.Mint,
+		DisplayName: "Notes", Scopes: []resources.Scope{{Name: "notes:read"}, {Name: "notes:write"}},
+	}
 	if err := resources.New(k, resources.Options{}).Create(ctx, notes); err != nil {
 		return made, err
 	}
 	grants := []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient, clients.GrantExchange}
 	c := &clients.Client{
-		Name: "Bench", AuthMethod: clients.MethodBasic, Grants: grants, Responses: []string{"code"}, Redirects: []string{issuingBack}, Scope: []string{"notes:read"}, Source: clients.Admin,
+		Name: "Bench", AuthMethod: clients.MethodBasic, Grants: grants, Responses: []string{"code"},
+		Redirects: []string{issuingBack}, Scope: []string{"notes:read"}, Source: clients.Admin,
 	}
 	known := clients.New(k, clients.Options{Pepper: []byte(issuerPepper), Grants: grants})
 	secret, err := known.Create(ctx, c)
 	if err == nil {
 		_, err = known.Create(ctx, &clients.Client{
-			ID: issuingDocument, Name: "Bench", AuthMethod: clients.MethodNone, Grants: grants[:2], Responses: []string{"code"}, Redirects: []string{issuingBack},
-			Source: clients.Document, FreshUntil: time.Now().Add(time.Hour),
+			ID: issuingDocument, Name: "Bench", AuthMethod: clients.MethodNone, Grants: grants[:2], Responses: []string{"code"},
+			Redirects: []string{issuingBack},
+			Source:    clients.Document, FreshUntil: time.Now().Add(time.Hour),
 		})
 	}
 	if err != nil {
@@ -68,9 +73,13 @@ func seedIssuing(ctx context.Context, db *store.DB) (made issuing, err error) {
 	if _, err := (&consent.Consents{Server: k}).Approve(ctx, user.ID, c, needs, needs); err != nil {
 		return made, err
 	}
-	signIn := login.New(k, people, login.Options{MaxAge: 24 * time.Hour, Failures: 10, Window: time.Minute, Lock: time.Minute, Identities: 100})
+	signIn := login.New(k, people, login.Options{
+		MaxAge: 24 * time.Hour, Failures: 10, Window: time.Minute,
+		Lock: time.Minute, Identities: 100,
+	})
 	made.cookie, _, err = signIn.SignIn(ctx, login.Attempt{Email: mail, Password: pass, Address: "127.0.0.1"})
-	made.id, made.client = c.ID, "Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(c.ID)+":"+url.QueryEscape(secret)))+"\r\n"
+	made.id, made.client = c.ID, "Authorization: Basic "+
+		base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(c.ID)+":"+url.QueryEscape(secret)))+"\r\n"
 	return made, err
 }
 

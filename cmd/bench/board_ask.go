@@ -45,7 +45,8 @@ type boardClient struct {
 func newBoardClient(ctx context.Context, f *forum.Forum, service *board.Server) (*boardClient, error) {
 	c := &boardClient{forum: f, service: service, api: service.API(), random: rand.New(rand.NewPCG(3, 5))} //nolint:gosec // G404: not a secret
 	for w := range boardWriters {
-		token, err := service.Accounts.IssueToken(ctx, accounts.TokenRequest{User: forum.Member(int64(w) + 1), Name: "bench", Scopes: rights.Scopes, Days: 1})
+		token, err := service.Accounts.IssueToken(ctx,
+			accounts.TokenRequest{User: forum.Member(int64(w) + 1), Name: "bench", Scopes: rights.Scopes, Days: 1})
 		if err != nil {
 			return nil, fmt.Errorf("making a token: %w", err)
 		}
@@ -210,7 +211,10 @@ func (c *boardClient) ask(ctx context.Context) ([]line, error) {
 	}
 	return slices.Concat(
 		[]line{
-			{what: "GET/s a core, 25 threads of a forum, guest", tollgate: number(perCore), aim: fmt.Sprint(">= ", rate), met: perCore >= rate},
+			{
+				what: "GET/s a core, 25 threads of a forum, guest", tollgate: number(perCore), aim: fmt.Sprint(">= ", rate),
+				met: perCore >= rate,
+			},
 			{what: "GET/s a core, the same by a token", tollgate: number(spells["list of a member"].perCore())},
 			{what: "GET/s a core, 25 posts deep in a thread", tollgate: number(spells["deep page"].perCore())},
 		},
@@ -219,7 +223,10 @@ func (c *boardClient) ask(ctx context.Context) ([]line, error) {
 		times("the first page of the long thread", "first page", pageMost),
 		times("a page deep in it", "deep page", pageMost),
 		times("the first page of any thread", "any thread", pageMost),
-		[]line{{what: "ratio of deep to first page, p50", ratio: number(ratio), aim: fmt.Sprint("<= ", deeper), met: ratio <= deeper}},
+		[]line{{
+			what: "ratio of deep to first page, p50", ratio: number(ratio), aim: fmt.Sprint("<= ", deeper),
+			met: ratio <= deeper,
+		}},
 	), nil
 }
 
@@ -228,7 +235,8 @@ func (c *boardClient) cursors(ctx context.Context) (list []string, err error) {
 	var to boardAnswer
 	after := ""
 	for range forum.ThreadsOfForum / 100 {
-		if err := c.do(ctx, &to, "", http.MethodGet, fmt.Sprintf("/forums/%d/threads?limit=100%s", forum.First, after), ""); err != nil {
+		if err := c.do(ctx, &to, "", http.MethodGet, fmt.Sprintf("/forums/%d/threads?limit=100%s", forum.First, after),
+			""); err != nil {
 			return nil, err
 		}
 		cursor := gjson.GetBytes(to.body, "nextCursor").String()
@@ -251,8 +259,14 @@ func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
 		query func() string
 	}{
 		{"a rare word", func() string { return forum.Word(forum.Vocabulary/2 + c.random.IntN(forum.Vocabulary/2)) }},
-		{"two words of some posts", func() string { return forum.Word(200+c.random.IntN(800)) + "+" + forum.Word(200+c.random.IntN(800)) }},
-		{"two words of most posts", func() string { return forum.Word(c.random.IntN(20)) + "+" + forum.Word(c.random.IntN(20)) }},
+		{"two words of some posts", func() string {
+			return forum.Word(200+c.random.IntN(800)) + "+" +
+				forum.Word(200+c.random.IntN(800))
+		}},
+		{"two words of most posts", func() string {
+			return forum.Word(c.random.IntN(20)) + "+" +
+				forum.Word(c.random.IntN(20))
+		}},
 	} {
 		took := make([]time.Duration, 0, boardSearches)
 		var to boardAnswer
@@ -265,7 +279,8 @@ func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
 		}
 		slices.Sort(took)
 		s := spell{took: took}
-		lines = append(lines, line{what: "ms, p50 of a search for " + kind.what, tollgate: number(s.ms(50))}, line{what: "ms, p99 of the same", tollgate: number(s.ms(99))})
+		lines = append(lines, line{what: "ms, p50 of a search for " + kind.what, tollgate: number(s.ms(50))},
+			line{what: "ms, p99 of the same", tollgate: number(s.ms(99))})
 	}
 	return lines, nil
 }
@@ -313,15 +328,30 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	ofHundred := hundreds(all)
 	usual := ofHundred[len(ofHundred)/2]
 	return []line{
-		{what: fmt.Sprintf("replies/s of %d members at a time", boardWriters), tollgate: number(float64(len(took)) / elapsed.Seconds())},
+		{
+			what:     fmt.Sprintf("replies/s of %d members at a time", boardWriters),
+			tollgate: number(float64(len(took)) / elapsed.Seconds()),
+		},
 		{what: "ms of CPU a reply", tollgate: number(float64((after - before).Microseconds()) / 1000 / float64(len(took)))},
 		{what: "ms, p50 of a reply until it is durable", tollgate: number(s.ms(50))},
 		below("ms, p99 of the same", s.ms(99), 20),
 		{what: "ms, the slowest of them", tollgate: number(s.ms(100))},
-		{what: "ratio of the slowest to the p50", ratio: number(slowest), aim: fmt.Sprint("<= ", steady), met: slowest <= steady},
-		{what: "ratio of the slowest to the p50, in the round before", ratio: number(slowestFresh), aim: fmt.Sprint("<= ", steady), met: slowestFresh <= steady},
-		{what: fmt.Sprintf("ratio of the slowest to the p50, in the worst of %d rounds more", boardRounds), ratio: number(worst), aim: fmt.Sprint("<= ", steady), met: worst <= steady},
-		{what: "ratio of the slowest of 100 to their p50, in half of the hundreds", ratio: number(usual), aim: fmt.Sprint("<= ", steady), met: usual <= steady},
+		{
+			what: "ratio of the slowest to the p50", ratio: number(slowest), aim: fmt.Sprint("<= ", steady),
+			met: slowest <= steady,
+		},
+		{
+			what: "ratio of the slowest to the p50, in the round before", ratio: number(slowestFresh),
+			aim: fmt.Sprint("<= ", steady), met: slowestFresh <= steady,
+		},
+		{
+			what:  fmt.Sprintf("ratio of the slowest to the p50, in the worst of %d rounds more", boardRounds),
+			ratio: number(worst), aim: fmt.Sprint("<= ", steady), met: worst <= steady,
+		},
+		{
+			what: "ratio of the slowest of 100 to their p50, in half of the hundreds", ratio: number(usual),
+			aim: fmt.Sprint("<= ", steady), met: usual <= steady,
+		},
 		{what: "the same, in the most uneven hundred", ratio: number(ofHundred[len(ofHundred)-1])},
 		{what: "ms, the slowest of the first, all at once in one thread", tollgate: number(spellOf(first).ms(100))},
 	}, nil

@@ -58,7 +58,8 @@ func (b *bench) serveBoard(ctx context.Context, f *forum.Forum, file string) (li
 	if file, err = filepath.Abs(file); err != nil {
 		return nil, err
 	}
-	s := &process.Server{Dir: dir, Admin: addresses[0], Config: fmt.Sprintf(boardCaddyfile, addresses[0], addresses[1], file)}
+	s := &process.Server{Dir: dir, Admin: addresses[0], Config: fmt.Sprintf(boardCaddyfile, addresses[0], addresses[1],
+		file)}
 	if err := s.Start(ctx, b.binary, b.environment); err != nil {
 		return nil, err
 	}
@@ -95,7 +96,10 @@ func (b *bench) serveBoard(ctx context.Context, f *forum.Forum, file string) (li
 	if err != nil {
 		return nil, err
 	}
-	return append(lines, line{what: "HTTP: MB of the server's memory, before and after", plain: number(float64(before) / 1e6), tollgate: number(float64(after) / 1e6)}), nil
+	return append(lines, line{
+		what:  "HTTP: MB of the server's memory, before and after",
+		plain: number(float64(before) / 1e6), tollgate: number(float64(after) / 1e6),
+	}), nil
 }
 
 func isPage(got load.Reply) error {
@@ -138,7 +142,8 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 	if lines, err = askBoard(ctx, f, service); err != nil {
 		return nil, err
 	}
-	lines = append([]line{{what: "seconds to copy a forum of " + strconv.FormatInt(f.Posts, 10) + " posts", tollgate: number(took.Seconds())}}, lines...)
+	lines = append([]line{{what: "seconds to copy a forum of " + strconv.FormatInt(f.Posts, 10) +
+		" posts", tollgate: number(took.Seconds())}}, lines...)
 	for i := range lines {
 		lines[i].what = "PostgreSQL: " + lines[i].what
 		if lines[i].ratio == "" { // the times to compare with are those on SQLite

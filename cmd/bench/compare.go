@@ -80,7 +80,10 @@ func (b *bench) sample(ctx context.Context, s *process.Server, l *load.Load) (sa
 	if err != nil {
 		return sample{}, err
 	}
-	return sample{o.Rate(), float64((after - before).Microseconds()) / float64(max(1, o.Requests)), o.Percentile(99).Seconds() * 1000}, nil
+	return sample{
+		o.Rate(), float64((after - before).Microseconds()) / float64(max(1, o.Requests)),
+		o.Percentile(99).Seconds() * 1000,
+	}, nil
 }
 
 func rateOf(s sample) float64 { return s.rate }

@@ -79,14 +79,18 @@ func (b *bench) serve(ctx context.Context) (*process.Server, error) {
 	}
 	s := &process.Server{
 		Dir: dir, Admin: addresses[0],
-		Plain: load.Site{Address: addresses[1], Key: key}, Gateway: load.Site{Address: addresses[2], Key: key}, Guarded: load.Site{Address: addresses[3], Key: key},
-		Config: fmt.Sprintf(caddyfile, addresses[0], addresses[1], addresses[2], addresses[3], b.upstream),
+		Plain: load.Site{Address: addresses[1], Key: key}, Gateway: load.Site{Address: addresses[2], Key: key},
+		Guarded: load.Site{Address: addresses[3], Key: key},
+		Config:  fmt.Sprintf(caddyfile, addresses[0], addresses[1], addresses[2], addresses[3], b.upstream),
 	}
 	if err := s.Start(ctx, b.binary, b.environment); err != nil {
 		return nil, err
 	}
 	for _, to := range []load.Site{s.Plain, s.Gateway, s.Guarded} {
-		if err := s.Await(ctx, &load.Load{To: to, Request: to.Chat(mock.Chat(mock.Whole, false, 1<<10)), Check: mock.IsWhole}); err != nil {
+		if err := s.Await(ctx, &load.Load{
+			To: to, Request: to.Chat(mock.Chat(mock.Whole, false, 1<<10)),
+			Check: mock.IsWhole,
+		}); err != nil {
 			said := s.Said()
 			s.Stop()
 			return nil, fmt.Errorf("the server does not answer: %w\n%s", err, said)

@@ -42,7 +42,8 @@ func main() {
 	only := flag.String("only", "", "rows to measure, by letter, such as a,b,d; default: all")
 	flag.IntVar(&b.rounds, "rounds", 5, "slices of each side, taken in turn; the median counts")
 	flag.DurationVar(&b.slice, "time", 1500*time.Millisecond, "length of a slice")
-	flag.StringVar(&b.profiles, "profile", "", "folder for profiles of the server: CPU and allocations during rows a to d, j, l, n, q and s, heap and goroutines in e and k")
+	flag.StringVar(&b.profiles, "profile", "",
+		"folder for profiles of the server: CPU and allocations during rows a to d, j, l, n, q and s, heap and goroutines in e and k")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -24,7 +24,10 @@ type line struct {
 
 // atLeast returns a line whose ratio should be at least aim.
 func atLeast(what string, plain, tollgate, ratio, aim float64) line {
-	return line{what, number(plain), number(tollgate), fmt.Sprintf("%.2f", ratio), fmt.Sprintf(">= %.2f", aim), ratio >= aim}
+	return line{
+		what, number(plain), number(tollgate), fmt.Sprintf("%.2f", ratio), fmt.Sprintf(">= %.2f", aim),
+		ratio >= aim,
+	}
 }
 
 // beside returns a line without an aim.

@@ -131,7 +131,8 @@ func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int)
 			return nil
 		}},
 	}
-	lines = append(lines, line{what: fmt.Sprintf("ingest of %d passages, MB/s", made), tollgate: fmt.Sprintf("%.1f", rate)})
+	lines = append(lines, line{what: fmt.Sprintf("ingest of %d passages, MB/s", made), tollgate: fmt.Sprintf("%.1f",
+		rate)})
 	for _, k := range kinds {
 		took := make([]time.Duration, answerAsks)
 		for n := range took {
@@ -144,12 +145,16 @@ func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int)
 		slices.Sort(took)
 		millis := func(share int) float64 { return float64(took[len(took)*share/100].Microseconds()) / 1000 }
 		lines = append(lines, line{what: k.what + ", median ms", tollgate: fmt.Sprintf("%.1f", millis(50))},
-			line{what: k.what + ", p95 ms", tollgate: fmt.Sprintf("%.1f", millis(95)), aim: fmt.Sprintf("<= %d", k.aim), met: millis(95) <= float64(k.aim)})
+			line{
+				what: k.what + ", p95 ms", tollgate: fmt.Sprintf("%.1f", millis(95)), aim: fmt.Sprintf("<= %d", k.aim),
+				met: millis(95) <= float64(k.aim),
+			})
 	}
 	runtime.GC()
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	return append(lines, line{what: "memory in use after it, MB", tollgate: strconv.FormatUint(memory.HeapInuse>>20, 10)}), nil
+	return append(lines, line{what: "memory in use after it, MB", tollgate: strconv.FormatUint(memory.HeapInuse>>20, 10)}),
+		nil
 }
 
 // fillAnswers ingests reports until there are at least want passages. It returns their number and the rate in

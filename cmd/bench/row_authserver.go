@@ -153,7 +153,10 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 		}
 		lines = append(lines,
 			line{what: "bytes in memory a live " + kind.what, tollgate: number(heap)},
-			line{what: "bytes in the database a live " + kind.what + ", with its audit (plain: PostgreSQL)", plain: number(other), tollgate: number(size)})
+			line{
+				what:  "bytes in the database a live " + kind.what + ", with its audit (plain: PostgreSQL)",
+				plain: number(other), tollgate: number(size),
+			})
 	}
 	return lines, nil
 }
@@ -172,8 +175,12 @@ func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err
 		err = os.WriteFile(filepath.Join(dir, "keys.yaml"), fmt.Appendf(nil, issuerKeys, addresses[2]), 0o600)
 	}
 	if err == nil {
-		s.plain, s.site, s.edge = load.Site{Address: addresses[1]}, load.Site{Address: addresses[2]}, load.Site{Address: addresses[3]}
-		s.Server = &process.Server{Dir: dir, Admin: addresses[0], Config: fmt.Sprintf(issuerCaddyfile, addresses[0], addresses[1], addresses[2], option, addresses[3])}
+		s.plain, s.site, s.edge = load.Site{Address: addresses[1]}, load.Site{Address: addresses[2]},
+			load.Site{Address: addresses[3]}
+		s.Server = &process.Server{
+			Dir: dir, Admin: addresses[0],
+			Config: fmt.Sprintf(issuerCaddyfile, addresses[0], addresses[1], addresses[2], option, addresses[3]),
+		}
 		err = s.Start(ctx, b.binary, b.environment)
 	}
 	if err != nil {
@@ -202,7 +209,8 @@ func (s *issuer) prepare(ctx context.Context) error {
 	defer c.Close()
 	for _, id := range []string{s.id, issuingDocument} {
 		if got, err := c.Do(ctx, s.site.Get(authorizing(id))); err != nil || !strings.HasPrefix(got.Location, "/login") {
-			return fmt.Errorf("%s: status %d to %q instead of a redirect to the login: %.300s: %w", id, got.Status, got.Location, got.Text, err)
+			return fmt.Errorf("%s: status %d to %q instead of a redirect to the login: %.300s: %w",
+				id, got.Status, got.Location, got.Text, err)
 		}
 	}
 	s.refreshes = make(chan string, 2*conns)
@@ -236,7 +244,8 @@ func (s *issuer) prepare(ctx context.Context) error {
 // form returns a POST request of the client, with further header lines.
 func (s *issuer) form(path string, form url.Values, more ...string) []byte {
 	body := form.Encode()
-	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.site.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + s.client + strings.Join(more, "") +
+	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.site.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" +
+		s.client + strings.Join(more, "") +
 		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 
@@ -266,7 +275,10 @@ func (s *issuer) keySet() *load.Load {
 var machines = url.Values{"grant_type": {"client_credentials"}, "scope": {"notes:read"}, "resource": {"notes"}}
 
 func (s *issuer) machine() *load.Load {
-	return &load.Load{To: s.site, Request: s.form(tokenPath, machines), Check: isToken, Conns: conns, Settle: backgroundPause}
+	return &load.Load{
+		To: s.site, Request: s.form(tokenPath, machines), Check: isToken, Conns: conns,
+		Settle: backgroundPause,
+	}
 }
 
 const tokenPath = "/oauth/token" //nolint:gosec // G101: a path
@@ -284,13 +296,15 @@ func (s *issuer) proving() *load.Load {
 // exchanging returns the load of a client that exchanges the token of a user for a narrower one.
 func (s *issuer) exchanging() *load.Load {
 	request := s.form(tokenPath, url.Values{
-		"grant_type": {clients.GrantExchange}, "subject_token": {s.granting}, "subject_token_type": {"urn:ietf:params:oauth:token-type:access_token"}, "resource": {"notes"},
+		"grant_type": {clients.GrantExchange}, "subject_token": {s.granting},
+		"subject_token_type": {"urn:ietf:params:oauth:token-type:access_token"}, "resource": {"notes"},
 	})
 	return &load.Load{To: s.site, Request: request, Check: isToken, Conns: conns, Settle: backgroundPause}
 }
 
 func (s *issuer) atEdge() *load.Load {
-	request := []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer " + s.bearer + "\r\n\r\n")
+	request := []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address +
+		"\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer " + s.bearer + "\r\n\r\n")
 	return &load.Load{To: s.edge, Request: request, Check: isOK, Conns: conns}
 }
 
@@ -298,7 +312,8 @@ func (s *issuer) atEdge() *load.Load {
 func (s *issuer) provingAtEdge() *load.Load {
 	return &load.Load{To: s.edge, Conns: conns, Check: isOK, Next: func() ([]byte, error) {
 		proof, err := s.prover.Proof("GET", "https://notes.example/notes", s.bound)
-		return []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: DPoP " + s.bound + "\r\n" + proof + "\r\n"), err
+		return []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address +
+			"\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: DPoP " + s.bound + "\r\n" + proof + "\r\n"), err
 	}}
 }
 
@@ -314,24 +329,30 @@ func (s *issuer) introspection() *load.Load {
 }
 
 func (s *issuer) refreshing() *load.Load {
-	return &load.Load{To: s.site, Conns: conns, Settle: backgroundPause, Talk: func(ctx context.Context, c *load.Client) error {
-		token := <-s.refreshes // there are more tokens than connections
-		text, err := s.ask(ctx, c, s.form(tokenPath, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}))
-		if err == nil {
-			token = gjson.Get(text, "refresh_token").String()
-		}
-		s.refreshes <- token
-		return err
-	}}
+	return &load.Load{
+		To: s.site, Conns: conns, Settle: backgroundPause,
+		Talk: func(ctx context.Context, c *load.Client) error {
+			token := <-s.refreshes // there are more tokens than connections
+			text, err := s.ask(ctx, c, s.form(tokenPath, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}))
+			if err == nil {
+				token = gjson.Get(text, "refresh_token").String()
+			}
+			s.refreshes <- token
+			return err
+		},
+	}
 }
 
 // flow returns the load of a browser whose user is signed in and has given consent, and of the client that
 // redeems the code.
 func (s *issuer) flow() *load.Load {
-	return &load.Load{To: s.site, Conns: conns, Settle: backgroundPause, Talk: func(ctx context.Context, c *load.Client) error {
-		_, err := s.granted(ctx, c)
-		return err
-	}}
+	return &load.Load{
+		To: s.site, Conns: conns, Settle: backgroundPause,
+		Talk: func(ctx context.Context, c *load.Client) error {
+			_, err := s.granted(ctx, c)
+			return err
+		},
+	}
 }
 
 // asking returns the load of browsers in which nobody is signed in.
@@ -341,19 +362,23 @@ func (s *issuer) asking() *load.Load { return s.begins(s.id) }
 func (s *issuer) askingDocumented() *load.Load { return s.begins(issuingDocument) }
 
 func (s *issuer) begins(client string) *load.Load {
-	return &load.Load{To: s.site, Request: s.site.Get(authorizing(client)), Conns: conns, Check: func(got load.Reply) error {
-		if got.Status != 302 {
-			return fmt.Errorf("status %d instead of a redirect to the login: %.300s", got.Status, got.Text)
-		}
-		return nil
-	}}
+	return &load.Load{
+		To: s.site, Request: s.site.Get(authorizing(client)), Conns: conns,
+		Check: func(got load.Reply) error {
+			if got.Status != 302 {
+				return fmt.Errorf("status %d instead of a redirect to the login: %.300s", got.Status, got.Text)
+			}
+			return nil
+		},
+	}
 }
 
 // authorizing returns the path of an authorization request.
 func authorizing(client string) string {
 	sum := sha256.Sum256([]byte(issuingVerifier))
 	return "/oauth/authorize?" + url.Values{
-		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {issuingBack}, "scope": {"notes:read"}, "resource": {"notes"}, "state": {"s"},
+		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {issuingBack}, "scope": {"notes:read"},
+		"resource": {"notes"}, "state": {"s"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
 	}.Encode()
 }
@@ -371,7 +396,8 @@ func (s *issuer) ask(ctx context.Context, c *load.Client, request []byte) (strin
 
 // granted requests a code, redeems it, and returns the response of the token endpoint.
 func (s *issuer) granted(ctx context.Context, c *load.Client) (string, error) {
-	got, err := c.Do(ctx, []byte("GET "+authorizing(s.id)+" HTTP/1.1\r\nHost: "+s.site.Address+"\r\nUser-Agent: bench\r\nAccept: */*\r\nCookie: authserver_session="+s.cookie+"\r\n\r\n"))
+	got, err := c.Do(ctx, []byte("GET "+authorizing(s.id)+" HTTP/1.1\r\nHost: "+
+		s.site.Address+"\r\nUser-Agent: bench\r\nAccept: */*\r\nCookie: authserver_session="+s.cookie+"\r\n\r\n"))
 	if err != nil {
 		return "", err
 	}
@@ -380,12 +406,15 @@ func (s *issuer) granted(ctx context.Context, c *load.Client) (string, error) {
 		return "", fmt.Errorf("status %d to %q instead of a redirect with a code: %.300s", got.Status, got.Location, got.Text)
 	}
 	return s.ask(ctx, c, s.form(tokenPath, url.Values{
-		"grant_type": {"authorization_code"}, "code": {to.Query().Get("code")}, "redirect_uri": {issuingBack}, "code_verifier": {issuingVerifier},
+		"grant_type": {"authorization_code"}, "code": {to.Query().Get("code")}, "redirect_uri": {issuingBack},
+		"code_verifier": {issuingVerifier},
 	}))
 }
 
 // issuerLines measures one kind of request on three sides in turn: plain Caddy, SQLite, PostgreSQL.
-func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, what string, kind func(*issuer) *load.Load, aim float64) ([]line, error) {
+func (b *bench) issuerLines(
+	ctx context.Context, lite, postgres *issuer, name, what string, kind func(*issuer) *load.Load, aim float64,
+) ([]line, error) {
 	type side struct {
 		on   *issuer
 		load *load.Load
@@ -413,9 +442,11 @@ func (b *bench) issuerLines(ctx context.Context, lite, postgres *issuer, name, w
 		return nil, err
 	}
 	p := &pair{plain.got, ours.got}
-	rate, cpu := beside(what+", a second (plain: respond)", medianOf(p.plain, rateOf), medianOf(p.other, rateOf)), beside(what+", server CPU µs (plain: respond)", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
+	rate, cpu := beside(what+", a second (plain: respond)", medianOf(p.plain, rateOf), medianOf(p.other, rateOf)),
+		beside(what+", server CPU µs (plain: respond)", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
 	rate.ratio, cpu.ratio = fmt.Sprintf("%.2f", p.ratio(rateOf)), fmt.Sprintf("%.2f", p.ratio(cpuOf))
-	core := beside(what+", a second and core of the server (plain: PostgreSQL)", 1e6/medianOf(other.got, cpuOf), 1e6/medianOf(ours.got, cpuOf))
+	core := beside(what+", a second and core of the server (plain: PostgreSQL)",
+		1e6/medianOf(other.got, cpuOf), 1e6/medianOf(ours.got, cpuOf))
 	if aim > 0 {
 		core.aim, core.met = fmt.Sprintf(">= %.0f", aim), 1e6/medianOf(ours.got, cpuOf) >= aim
 	}
@@ -455,5 +486,6 @@ func (s *issuer) kept(ctx context.Context, l *load.Load) (heap, size float64, er
 	if err := look(); err != nil {
 		return 0, 0, err
 	}
-	return float64(after.Heap-before.Heap) / float64(o.Requests), float64(after.size-before.size) / float64(o.Requests), nil
+	return float64(after.Heap-before.Heap) / float64(o.Requests), float64(after.size-before.size) / float64(o.Requests),
+		nil
 }

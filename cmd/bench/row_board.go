@@ -140,12 +140,16 @@ func boardRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a forum: %w", err)
 	}
-	lines := []line{{what: "seconds to make a forum of " + strconv.FormatInt(posts, 10) + " posts", tollgate: number(time.Since(began).Seconds())}}
+	lines := []line{{what: "seconds to make a forum of " + strconv.FormatInt(posts, 10) +
+		" posts", tollgate: number(time.Since(began).Seconds())}}
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, fmt.Errorf("looking at the database: %w", err)
 	}
-	lines = append(lines, line{what: "bytes a post in the database", tollgate: number(float64(info.Size()) / float64(posts))})
+	lines = append(lines, line{
+		what:     "bytes a post in the database",
+		tollgate: number(float64(info.Size()) / float64(posts)),
+	})
 	f := forum.New(posts)
 	for _, part := range []func() ([]line, error){
 		func() ([]line, error) { return fileBoard(ctx, f, file) },

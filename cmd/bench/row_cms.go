@@ -53,7 +53,8 @@ func cmsRow(ctx context.Context, b *bench) ([]line, error) {
 			return nil, fmt.Errorf("%s must be a number of pages from 10000 on, not %q", cmsPagesVariable, text)
 		}
 	}
-	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(b.dir, "cms.db"), Synchronous: "NORMAL"}, zap.NewNop())
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(b.dir, "cms.db"), Synchronous: "NORMAL"},
+		zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,10 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 	if err := fillCMS(ctx, db, site, pages); err != nil {
 		return nil, fmt.Errorf("making a site: %w", err)
 	}
-	lines = append(lines, line{what: fmt.Sprintf("seconds to make a site of %d pages, %s", pages, engine), tollgate: number(time.Since(began).Seconds())})
+	lines = append(lines, line{
+		what:     fmt.Sprintf("seconds to make a site of %d pages, %s", pages, engine),
+		tollgate: number(time.Since(began).Seconds()),
+	})
 	guest := &kernel.User{ID: 1, Name: kernel.RoleGuest, Roles: []string{kernel.RoleGuest}}
 	for _, ask := range []struct {
 		selector string
@@ -112,7 +116,10 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 			return lines, err
 		}
 		p95 := took[len(took)*95/100]
-		l := line{what: fmt.Sprintf("ms of %s: p50 and p95, %s", ask.selector, engine), plain: number(took[len(took)/2]), tollgate: number(p95)}
+		l := line{
+			what: fmt.Sprintf("ms of %s: p50 and p95, %s", ask.selector, engine), plain: number(took[len(took)/2]),
+			tollgate: number(p95),
+		}
 		if ask.aim > 0 {
 			l.aim, l.met = fmt.Sprintf("<= %.2f", ask.aim), p95 <= ask.aim
 		}
@@ -127,7 +134,8 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 	if err != nil {
 		return lines, err
 	}
-	return append(lines, beside("ms of a list of two templates: as one, and merged of two, p95, "+engine, one[len(one)*95/100], merged[len(merged)*95/100])), nil
+	return append(lines, beside("ms of a list of two templates: as one, and merged of two, p95, "+
+		engine, one[len(one)*95/100], merged[len(merged)*95/100])), nil
 }
 
 // cmsAsk requests a list repeatedly, page after page. It returns how many milliseconds each request took,
@@ -157,7 +165,10 @@ func fillCMS(ctx context.Context, db *store.DB, site *content.Content, pages int
 	if _, err := site.Install(ctx); err != nil {
 		return err
 	}
-	for _, field := range []content.Field{{Name: "body", Type: content.TypeTextarea}, {Name: "price", Type: content.TypeInt}} {
+	for _, field := range []content.Field{
+		{Name: "body", Type: content.TypeTextarea},
+		{Name: "price", Type: content.TypeInt},
+	} {
 		if _, err := site.SaveField(ctx, root, field); err != nil {
 			return err
 		}
@@ -168,7 +179,8 @@ func fillCMS(ctx context.Context, db *store.DB, site *content.Content, pages int
 		if i == cmsTemplates-1 {
 			view = nil // so that a guest does not see everything
 		}
-		made, err := site.SaveTemplate(ctx, root, content.Template{Name: "kind-" + strconv.Itoa(i), Fields: []string{"body", "price"}, View: view})
+		made, err := site.SaveTemplate(ctx, root,
+			content.Template{Name: "kind-" + strconv.Itoa(i), Fields: []string{"body", "price"}, View: view})
 		if err != nil {
 			return err
 		}

@@ -20,11 +20,14 @@ func firstByteRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	defer s.Stop()
 	body := mock.Chat(mock.Burst, true, 1<<10)
-	return b.firstByte(ctx, "time to the first byte, p50 in ms, one client", 0.3, s, s.Plain.Chat(body), s.Gateway.Chat(body))
+	return b.firstByte(ctx, "time to the first byte, p50 in ms, one client",
+		0.3, s, s.Plain.Chat(body), s.Gateway.Chat(body))
 }
 
 // firstByte compares plain reverse_proxy with the gateway. The gateway should add at most aim milliseconds.
-func (b *bench) firstByte(ctx context.Context, what string, aim float64, s *process.Server, plain, gateway []byte) ([]line, error) {
+func (b *bench) firstByte(
+	ctx context.Context, what string, aim float64, s *process.Server, plain, gateway []byte,
+) ([]line, error) {
 	sides := [2]load.Site{s.Plain, s.Gateway}
 	requests := [2][]byte{plain, gateway}
 	var (

@@ -95,10 +95,19 @@ func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 		plain, other *load.Load
 		aim          float64
 	}{
-		{"handler of the CMS in JavaScript beside respond", "process", respond, ask(s.Gateway, "/api/js", handlersAnswer), 0.45},
+		{
+			"handler of the CMS in JavaScript beside respond", "process", respond, ask(s.Gateway, "/api/js", handlersAnswer),
+			0.45,
+		},
 		{"handler of the CMS in Go beside respond", "go", respond, ask(s.Gateway, "/api/go", handlersAnswer), 0.75},
-		{"handler in a process beside isolation none", "none", ask(inside, "/api/js", handlersAnswer), ask(s.Gateway, "/api/js", handlersAnswer), 0.6},
-		{"handler that reads 20 pages beside isolation none", "pages", ask(inside, "/api/pages", handlersPages), ask(s.Gateway, "/api/pages", handlersPages), 0.6},
+		{
+			"handler in a process beside isolation none", "none", ask(inside, "/api/js", handlersAnswer),
+			ask(s.Gateway, "/api/js", handlersAnswer), 0.6,
+		},
+		{
+			"handler that reads 20 pages beside isolation none", "pages", ask(inside, "/api/pages", handlersPages),
+			ask(s.Gateway, "/api/pages", handlersPages), 0.6,
+		},
 	} {
 		for _, l := range []*load.Load{kind.plain, kind.other} {
 			if err := s.Await(ctx, l); err != nil {
@@ -185,8 +194,10 @@ func (b *bench) serveHandlers(ctx context.Context) (*process.Server, error) {
 		return nil, err
 	}
 	s := &process.Server{
-		Dir: dir, Admin: addresses[0], Plain: load.Site{Address: addresses[1]}, Gateway: load.Site{Address: addresses[2]}, Guarded: load.Site{Address: addresses[3]},
-		Config: fmt.Sprintf(handlersCaddyfile, addresses[0], addresses[1], addresses[2], addresses[3], filepath.Join(dir, "site")),
+		Dir: dir, Admin: addresses[0], Plain: load.Site{Address: addresses[1]}, Gateway: load.Site{Address: addresses[2]},
+		Guarded: load.Site{Address: addresses[3]},
+		Config: fmt.Sprintf(handlersCaddyfile, addresses[0], addresses[1], addresses[2], addresses[3],
+			filepath.Join(dir, "site")),
 	}
 	return s, s.Start(ctx, b.binary, b.environment)
 }

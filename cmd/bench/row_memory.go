@@ -54,7 +54,8 @@ func memoryRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	return []line{
 		most(fmt.Sprintf("%d requests to an upstream that claims 32 MiB, MiB resident", claimRequests), claim, 128),
-		most(fmt.Sprintf("%d bodies of %d KB in gzip, 31 MB without, MiB resident", packedBodies, packed.Len()>>10), unpacked, 640),
+		most(fmt.Sprintf("%d bodies of %d KB in gzip, 31 MB without, MiB resident", packedBodies, packed.Len()>>10), unpacked,
+			640),
 		most(fmt.Sprintf("POSTs of one request to an upstream that drops connections, %d idle", idleConns), posts, 2),
 	}, nil
 }
@@ -133,7 +134,8 @@ func (b *bench) drops(ctx context.Context) (int, error) {
 
 // post sends a chat completion request and reads the response, whatever it is.
 func post(ctx context.Context, to load.Site, body, encoding string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+to.Address+"/v1/chat/completions", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+to.Address+"/v1/chat/completions",
+		strings.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,9 @@ func largeRow(ctx context.Context, b *bench) ([]line, error) {
 }
 
 // gatewayRow compares the gateway with plain reverse_proxy for one kind of request.
-func (b *bench) gatewayRow(ctx context.Context, name, what, body string, check func(load.Reply) error, aim float64) ([]line, error) {
+func (b *bench) gatewayRow(
+	ctx context.Context, name, what, body string, check func(load.Reply) error, aim float64,
+) ([]line, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
 		return nil, err

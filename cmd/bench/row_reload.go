@@ -28,8 +28,9 @@ func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	return []line{
 		{
-			what: "goroutines more after 50 reloads under load", plain: signed(plain.goroutines), tollgate: signed(gateway.goroutines),
-			aim: fmt.Sprintf("<= +%d", moreGoroutines), met: gateway.goroutines <= moreGoroutines,
+			what: "goroutines more after 50 reloads under load", plain: signed(plain.goroutines),
+			tollgate: signed(gateway.goroutines),
+			aim:      fmt.Sprintf("<= +%d", moreGoroutines), met: gateway.goroutines <= moreGoroutines,
 		},
 		{
 			what: "heap more after 50 reloads under load, KiB", plain: signed(plain.heap), tollgate: signed(gateway.heap),
@@ -42,7 +43,8 @@ func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 		// Caddy closes the old listening socket together with the connections in its queue, and nothing behind it
 		// can help that.
 		{
-			what: "new connections not served during 50 reloads", plain: strconv.Itoa(plain.unanswered), tollgate: strconv.Itoa(gateway.unanswered),
+			what: "new connections not served during 50 reloads", plain: strconv.Itoa(plain.unanswered),
+			tollgate: strconv.Itoa(gateway.unanswered),
 		},
 	}, nil
 }

@@ -85,7 +85,8 @@ func (b *bench) reportLines(ctx context.Context, templates []template) (pace flo
 			return &load.Load{To: to, Next: runs.to(to), Check: isTaken, Conns: senders}
 		}
 		stored := side(events)
-		stored.Last = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n", countPath, events.Address)
+		stored.Last = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n",
+			countPath, events.Address)
 		p, err := b.compare(ctx, s, b.rounds, side(plain), stored)
 		if err != nil {
 			return 0, nil, err
@@ -117,7 +118,8 @@ func (r *reportRuns) to(to load.Site) func() ([]byte, error) {
 		n := int(r.made.Add(1)) - 1
 		node, run := n%fleetNodes, n/fleetNodes
 		t := r.templates[(node+7*run)%len(r.templates)]
-		body, err := runevents.Vary(t.payload, fmt.Sprintf("node%06d.example.com", node), r.began.Add(time.Duration(n)*time.Millisecond).Sub(t.ended))
+		body, err := runevents.Vary(t.payload, fmt.Sprintf("node%06d.example.com", node),
+			r.began.Add(time.Duration(n)*time.Millisecond).Sub(t.ended))
 		if err != nil {
 			return nil, err
 		}

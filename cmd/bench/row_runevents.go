@@ -88,7 +88,10 @@ func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
 	for i := range other {
 		lines[i].beside(other[i])
 	}
-	reports = append(reports, line{what: "times as slow as the machine on which the aims were set, by plain Caddy", plain: number(pace)})
+	reports = append(reports, line{
+		what:  "times as slow as the machine on which the aims were set, by plain Caddy",
+		plain: number(pace),
+	})
 	return append(reports, lines...), err
 }
 
@@ -225,7 +228,8 @@ func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
 	for range fleetSenders {
 		senders.Go(func() {
 			for body := range next {
-				if _, err := f.service.Process(ctx, runevents.Command{Name: "store report", Version: 8, Certname: "node", Payload: body}); err != nil {
+				if _, err := f.service.Process(ctx,
+					runevents.Command{Name: "store report", Version: 8, Certname: "node", Payload: body}); err != nil {
 					failed <- err
 					return
 				}
@@ -262,9 +266,15 @@ func (f *fleet) stored(ctx context.Context, db *store.DB) ([]line, error) {
 	rate, each := events/f.took.Seconds(), size/events
 	return []line{
 		{what: fmt.Sprintf("reports/s stored, of %d", f.reports), tollgate: number(float64(f.reports) / f.took.Seconds())},
-		{what: fmt.Sprintf("events/s stored, of %.0f", events), tollgate: number(rate), aim: fmt.Sprint(">= ", fastest), met: rate >= fastest},
+		{
+			what: fmt.Sprintf("events/s stored, of %.0f", events), tollgate: number(rate), aim: fmt.Sprint(">= ", fastest),
+			met: rate >= fastest,
+		},
 		{what: "µs of CPU an event stored", tollgate: number(float64(f.cpu.Microseconds()) / events)},
-		{what: "bytes an event in the database", tollgate: number(each), aim: fmt.Sprint("<= ", largest), met: each <= largest},
+		{
+			what: "bytes an event in the database", tollgate: number(each), aim: fmt.Sprint("<= ", largest),
+			met: each <= largest,
+		},
 	}, nil
 }
 
@@ -273,7 +283,8 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 	const quick, broad, flow = 30, 80, 120
 	instant := func(ago time.Duration) string { return f.end.Add(-ago).Format(time.RFC3339) }
 	var found fleetAnswer
-	if err := f.get(ctx, &found, "/reports", "query", `["extract","hash",["=","certname","node000007.example.com"]]`, "limit", "1"); err != nil {
+	if err := f.get(ctx, &found, "/reports", "query", `["extract","hash",["=","certname","node000007.example.com"]]`,
+		"limit", "1"); err != nil {
 		return nil, err
 	}
 	hash := gjson.GetBytes(found.start, "0.hash").String()
@@ -285,22 +296,39 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 	}{
 		{"ms for the events of a report", quick, []string{"query", `["=","report","` + hash + `"]`}},
 		{"ms for 100 events of 5 minutes", quick, []string{
-			"query", `["and",[">=","timestamp","` + instant(65*time.Minute) + `"],["<","timestamp","` + instant(60*time.Minute) + `"]]`, "limit", "100",
+			"query", `["and",[">=","timestamp","` + instant(65*time.Minute) + `"],["<","timestamp","` + instant(60*time.Minute) +
+				`"]]`, "limit", "100",
 		}},
-		{"ms for status, certname regex and type", quick, []string{"query", `["and",["=","status","failure"],["~","certname","^node0000[0-4]"],["=","resource_type","Exec"]]`}},
-		{"ms for latest reports and file regex", broad, []string{"query", `["and",["=","latest_report?",true],["~","file","manifests/service\\.pp$"]]`}},
-		{"ms to count by status", broad, []string{"query", `["extract",[["function","count"],"status"],["group_by","status"]]`}},
-		{"ms to count by certname and status", broad, []string{"query", `["extract",[["function","count"],"certname","status"],["group_by","certname","status"]]`}},
+		{
+			"ms for status, certname regex and type", quick,
+			[]string{"query", `["and",["=","status","failure"],["~","certname","^node0000[0-4]"],["=","resource_type","Exec"]]`},
+		},
+		{
+			"ms for latest reports and file regex", broad,
+			[]string{"query", `["and",["=","latest_report?",true],["~","file","manifests/service\\.pp$"]]`},
+		},
+		{"ms to count by status", broad, []string{
+			"query",
+			`["extract",[["function","count"],"status"],["group_by","status"]]`,
+		}},
+		{
+			"ms to count by certname and status", broad,
+			[]string{"query", `["extract",[["function","count"],"certname","status"],["group_by","certname","status"]]`},
+		},
 		{"ms to count by state and hour of day", broad, []string{
 			"query", `["extract",[["function","count"],"status",["function","to_string","timestamp","HH24"]],["group_by","status",["function","to_string","timestamp","HH24"]]]`,
 		}},
-		{"ms to count by type", broad, []string{"query", `["extract",[["function","count"],"resource_type"],["group_by","resource_type"]]`}},
+		{"ms to count by type", broad, []string{
+			"query",
+			`["extract",[["function","count"],"resource_type"],["group_by","resource_type"]]`,
+		}},
 		{"ms for distinct resources of an hour", quick, []string{
 			"distinct_resources", "true", "distinct_start_time", instant(2 * time.Hour), "distinct_end_time", instant(time.Hour),
 			"query", `["=","status","failure"]`,
 		}},
 		{"ms for a page of 100 with the total", quick, []string{
-			"query", `["=","status","failure"]`, "order_by", `[{"field":"timestamp","order":"desc"}]`, "limit", "100", "include_total", "true",
+			"query", `["=","status","failure"]`, "order_by", `[{"field":"timestamp","order":"desc"}]`, "limit", "100",
+			"include_total", "true",
 		}},
 	} {
 		ms, err := typical(func() error { return f.get(ctx, new(fleetAnswer), "/events", shape.pairs...) })
@@ -320,7 +348,10 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 		return nil, err
 	}
 	return append(lines,
-		line{what: "MB/s of all events in one answer", tollgate: number(rate), aim: fmt.Sprint(">= ", flow), met: rate >= flow},
+		line{
+			what: "MB/s of all events in one answer", tollgate: number(rate), aim: fmt.Sprint(">= ", flow),
+			met: rate >= flow,
+		},
 		below("MB resident after all of this", float64(memory)/1e6, 250),
 	), nil
 }

@@ -18,7 +18,8 @@ var foreign = [...]struct {
 		return fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":256,"system":"You are helpful. %s","messages":[{"role":"user","content":%q}]}`, mock.Model, ask, mock.Prose(900))
 	}},
 	{"responses", "/v1/responses", func(ask string) string {
-		return fmt.Sprintf(`{"model":%q,"stream":true,"store":false,"instructions":"You are helpful. %s","input":%q}`, mock.Model, ask, mock.Prose(900))
+		return fmt.Sprintf(`{"model":%q,"stream":true,"store":false,"instructions":"You are helpful. %s","input":%q}`,
+			mock.Model, ask, mock.Prose(900))
 	}},
 }
 
@@ -30,10 +31,16 @@ func translatedRow(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	defer s.Stop()
-	plain := &load.Load{To: s.Plain, Request: s.Plain.Chat(mock.Chat(mock.Burst, true, 1<<10)), Check: mock.IsStream, Conns: conns}
+	plain := &load.Load{
+		To: s.Plain, Request: s.Plain.Chat(mock.Chat(mock.Burst, true, 1<<10)), Check: mock.IsStream,
+		Conns: conns,
+	}
 	var all []line
 	for _, client := range foreign {
-		gateway := &load.Load{To: s.Gateway, Request: s.Gateway.Post(client.path, client.body(mock.Burst)), Check: mock.IsStream, Conns: conns, Settle: settle}
+		gateway := &load.Load{
+			To: s.Gateway, Request: s.Gateway.Post(client.path, client.body(mock.Burst)),
+			Check: mock.IsStream, Conns: conns, Settle: settle,
+		}
 		p, err := b.compare(ctx, s, b.rounds, plain, gateway)
 		if err != nil {
 			return all, err
@@ -66,7 +73,8 @@ func translatedIdleRow(ctx context.Context, b *bench) ([]line, error) {
 		}
 		inUse := beside("memory of an idle "+client.name+" stream over chat, KiB of heap and stacks", plain.inUse, got.inUse)
 		inUse.aim, inUse.met = "<= plain", got.inUse <= plain.inUse
-		all = append(all, inUse, beside("memory of an idle "+client.name+" stream over chat, KiB of stacks alone", plain.stack, got.stack))
+		all = append(all, inUse, beside("memory of an idle "+client.name+" stream over chat, KiB of stacks alone",
+			plain.stack, got.stack))
 	}
 	return all, nil
 }
@@ -80,10 +88,14 @@ func toolsRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	defer s.Stop()
 	body := mock.Tooled(mock.Burst)
-	lines, err := b.firstByte(ctx, fmt.Sprintf("messages request of %d KB with %d tools over chat, first byte, p50 in ms", len(body)>>10, mock.Tools), 1,
+	lines, err := b.firstByte(ctx, fmt.Sprintf("messages request of %d KB with %d tools over chat, first byte, p50 in ms",
+		len(body)>>10, mock.Tools), 1,
 		s, s.Plain.Chat(body), s.Gateway.Post("/v1/messages", body))
 	if err != nil {
 		return nil, err
 	}
-	return lines, b.profile(ctx, s, &load.Load{To: s.Gateway, Request: s.Gateway.Post("/v1/messages", body), Check: mock.IsStream, Conns: 1}, "l-tools")
+	return lines, b.profile(ctx, s, &load.Load{
+		To: s.Gateway, Request: s.Gateway.Post("/v1/messages", body),
+		Check: mock.IsStream, Conns: 1,
+	}, "l-tools")
 }

@@ -41,7 +41,8 @@ func usageRow(ctx context.Context, b *bench) ([]line, error) {
 	milliseconds := func(o *load.Outcome, p float64) float64 { return float64(o.Percentile(p).Microseconds()) / 1000 }
 	return []line{
 		beside("latency at full rate with the usage log, p99 in ms", milliseconds(got[0], 99), milliseconds(got[1], 99)),
-		beside("latency at full rate with the usage log, p99.9 in ms", milliseconds(got[0], 99.9), milliseconds(got[1], 99.9)),
+		beside("latency at full rate with the usage log, p99.9 in ms",
+			milliseconds(got[0], 99.9), milliseconds(got[1], 99.9)),
 		{
 			what: "requests answered, and of these in the usage log", plain: fmt.Sprint(asked), tollgate: fmt.Sprint(kept),
 			aim: "all", met: kept == asked,

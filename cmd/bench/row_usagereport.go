@@ -114,11 +114,16 @@ func fillUsage(ctx context.Context, ledger *spending.Ledger, uses spending.KeyUs
 	start, tiers := time.Now().Add(-month), catalog.Tiers()
 	for i := range records {
 		r := spending.Record{
-			At: start.Add(time.Duration(float64(month) / float64(records) * float64(i))), RequestID: "req_0123456789abcdefghijklmn", UserID: usageUser,
-			KeyID: fmt.Sprint("gk_", random.IntN(3)), Surface: "chat_completions", AskedModel: "keychain-high", Tier: tiers[random.IntN(len(tiers))],
-			Provider: fmt.Sprint("provider-", random.IntN(3)), Model: fmt.Sprint("model-", random.IntN(3)), Stream: true, Status: 200, Attempts: 1,
-			InputTokens: random.Int64N(10_000), OutputTokens: random.Int64N(1000), UsageSource: "exact", CostMicroUSD: random.Int64N(10_000), CostKnown: true,
-			Latency: time.Duration(random.Int64N(int64(time.Minute))), FirstToken: time.Duration(random.Int64N(int64(time.Second))),
+			At:        start.Add(time.Duration(float64(month) / float64(records) * float64(i))),
+			RequestID: "req_0123456789abcdefghijklmn", UserID: usageUser,
+			KeyID: fmt.Sprint("gk_", random.IntN(3)), Surface: "chat_completions", AskedModel: "keychain-high",
+			Tier:     tiers[random.IntN(len(tiers))],
+			Provider: fmt.Sprint("provider-", random.IntN(3)), Model: fmt.Sprint("model-", random.IntN(3)), Stream: true,
+			Status: 200, Attempts: 1,
+			InputTokens: random.Int64N(10_000), OutputTokens: random.Int64N(1000), UsageSource: "exact",
+			CostMicroUSD: random.Int64N(10_000), CostKnown: true,
+			Latency:    time.Duration(random.Int64N(int64(time.Minute))),
+			FirstToken: time.Duration(random.Int64N(int64(time.Second))),
 		}
 		log.Add(r)
 		if i%chunk == chunk-1 {

@@ -67,7 +67,10 @@ func later(do caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
 		err := do(w, r)
 		if errors.Is(err, store.ErrUnavailable) {
 			w.Header().Set("Retry-After", "1")
-			return caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Err: err, Message: "the database is not available right now, try again shortly"}
+			return caddy.APIError{
+				HTTPStatus: http.StatusServiceUnavailable, Err: err,
+				Message: "the database is not available right now, try again shortly",
+			}
 		}
 		return err
 	}
@@ -147,7 +150,8 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 		show = func(s *answer.Server) error { return s.TracePage(w, r, id) }
 	}
 	var failed error
-	for _, node := range slices.Collect(tollgate.Shared[*node](nodes)) { // collected first, because reloads wait while the pool is being iterated
+	// Collected first, because reloads wait while the pool is being iterated.
+	for _, node := range slices.Collect(tollgate.Shared[*node](nodes)) {
 		err := show(node.server)
 		if err == nil {
 			return nil
@@ -213,7 +217,8 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxKeyBody))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&body); err != nil {
-		return refuse(http.StatusBadRequest, "the body must be an object with label, and perhaps account, limit, expires_seconds and services: "+err.Error())
+		return refuse(http.StatusBadRequest,
+			"the body must be an object with label, and perhaps account, limit, expires_seconds and services: "+err.Error())
 	}
 	wanted := accounts.NewKey{Account: body.Account, Label: body.Label, Limit: body.Limit, Services: body.Services}
 	if body.Label == "" || body.Expires < 0 || body.Expires > int64(100*365*24*time.Hour/time.Second) {

@@ -82,7 +82,10 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 		return tell(w, http.StatusOK, describedOf(found))
 	}
 	q := corpus.ListQuery{Kind: kernel.Kind(query.Get("kind"))}
-	for name, set := range map[string]func(n int64){"after": func(n int64) { q.After = n }, "most": func(n int64) { q.Most = int(n) }} {
+	for name, set := range map[string]func(n int64){
+		"after": func(n int64) { q.After = n },
+		"most":  func(n int64) { q.Most = int(n) },
+	} {
 		if text := query.Get(name); text != "" {
 			n, err := strconv.ParseInt(text, 10, 32)
 			if err != nil || n < 0 || name == "most" && (n < 1 || n > 1000) {
@@ -215,10 +218,12 @@ func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(),
 			err = decoder.Decode(&what)
 		}
 		if err != nil {
-			return what, end, refuse(http.StatusBadRequest, "the body must be an object with paths, and perhaps issuer and workers: "+err.Error())
+			return what, end, refuse(http.StatusBadRequest,
+				"the body must be an object with paths, and perhaps issuer and workers: "+err.Error())
 		}
 		if n := len(what.Paths); n == 0 || n > mostPaths || what.Workers < 0 || what.Workers > mostWorkers {
-			return what, end, refuse(http.StatusBadRequest, fmt.Sprintf("paths are from 1 to %d, workers at most %d", mostPaths, mostWorkers))
+			return what, end, refuse(http.StatusBadRequest, fmt.Sprintf("paths are from 1 to %d, workers at most %d",
+				mostPaths, mostWorkers))
 		}
 		return what, end, nil
 	case "application/jsonl", "application/x-ndjson":
@@ -243,7 +248,8 @@ func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(),
 		what.Paths = []string{path}
 		return what, end, nil
 	}
-	return what, end, refuse(http.StatusUnsupportedMediaType, "send documents as application/jsonl, or the paths of files as application/json")
+	return what, end, refuse(http.StatusUnsupportedMediaType,
+		"send documents as application/jsonl, or the paths of files as application/json")
 }
 
 var errLong = errors.New("more than 1 GiB: send it in parts")

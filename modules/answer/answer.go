@@ -196,11 +196,14 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		}
 		o := answer.Options{
 			DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Keyring: h.app.Keyring(answer.SchemaName),
-			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, ExtractWhenDown: h.Model != nil && h.Model.ExtractWhenDown, CompareMin: h.CompareMin,
+			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, ExtractWhenDown: h.Model != nil &&
+				h.Model.ExtractWhenDown, CompareMin: h.CompareMin,
 			Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
-			Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline), Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries,
-			Observe: observe, ObserveIntake: observeIntake, ObserveJob: jobMetrics.Observe, ObserveTrace: observeTrace, ObserveReserved: observeReserved,
-			Bar: n.newest.Bar(answer.SchemaName),
+			Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline),
+			Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries,
+			Observe: observe, ObserveIntake: observeIntake, ObserveJob: jobMetrics.Observe, ObserveTrace: observeTrace,
+			ObserveReserved: observeReserved,
+			Bar:             n.newest.Bar(answer.SchemaName),
 		}
 		if dense, err := h.provisionDense(&n.dense); err != nil {
 			return nil, err
@@ -234,7 +237,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		n.server.Start()
 		return nil
 	})
-	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting, stageSeconds, tokens, reserved, taken), jobMetrics.Register(ctx))
+	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting, stageSeconds, tokens, reserved, taken),
+		jobMetrics.Register(ctx))
 }
 
 // Cleanup closes the doors into the cascade of this configuration.
@@ -252,7 +256,8 @@ const longest = caddy.Duration(115 * time.Second)
 func (h *Handler) Validate() error {
 	if h.BaseURL != "" {
 		base, err := url.Parse(h.BaseURL)
-		if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
+		if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" ||
+			base.Fragment != "" {
 			return fmt.Errorf("base_url: %q is not an address such as https://answers.example.com", h.BaseURL)
 		}
 	}
@@ -267,7 +272,10 @@ func (h *Handler) Validate() error {
 
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
-	return tollgate.Presence{Service: answer.SchemaName, Title: "Answers", Summary: "Questions about investments, answered from a corpus with its sources.", Path: "/"}
+	return tollgate.Presence{
+		Service: answer.SchemaName, Title: "Answers",
+		Summary: "Questions about investments, answered from a corpus with its sources.", Path: "/",
+	}
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {

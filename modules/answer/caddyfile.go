@@ -17,7 +17,10 @@ func init() {
 	directive.Register[Handler]("answer")
 }
 
-var optionNames = []string{"base_url", "model", "dense", "web_search", "watch", "fetch", "rate", "quota", "running", "queued", "deadline", "compare_min", "cache", "log_queries"}
+var optionNames = []string{
+	"base_url", "model", "dense", "web_search", "watch", "fetch", "rate", "quota", "running",
+	"queued", "deadline", "compare_min", "cache", "log_queries",
+}
 
 // UnmarshalCaddyfile sets up the handler from Caddyfile tokens. See Handler for the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -40,10 +43,16 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 		case "model":
 			h.Model = new(Model)
-			err = endpoint(d, &h.Model.URL, map[string]*string{"key": &h.Model.Key, "user": &h.Model.User, "low": &h.Model.Low, "medium": &h.Model.Medium, "high": &h.Model.High}, map[string]*bool{"extract_when_down": &h.Model.ExtractWhenDown})
+			err = endpoint(d, &h.Model.URL, map[string]*string{
+				"key": &h.Model.Key, "user": &h.Model.User, "low": &h.Model.Low,
+				"medium": &h.Model.Medium, "high": &h.Model.High,
+			}, map[string]*bool{"extract_when_down": &h.Model.ExtractWhenDown})
 		case "dense":
 			h.Dense = new(Dense)
-			err = endpoint(d, &h.Dense.URL, map[string]*string{"key": &h.Dense.Key, "user": &h.Dense.User, "model": &h.Dense.Model}, nil)
+			err = endpoint(d, &h.Dense.URL, map[string]*string{
+				"key": &h.Dense.Key, "user": &h.Dense.User,
+				"model": &h.Dense.Model,
+			}, nil)
 		case "web_search":
 			err = h.unmarshalWebSearch(d)
 		case "watch":
@@ -136,7 +145,9 @@ func endpoint(d *caddyfile.Dispenser, address *string, words map[string]*string,
 		}
 		place, ok := words[d.Val()]
 		if !ok {
-			return directive.NoOption(d, option+" has no option %q; there are: %s", d.Val(), strings.Join(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(words)), maps.Keys(flags)))), ", "))
+			return directive.NoOption(d, option+" has no option %q; there are: %s",
+				d.Val(), strings.Join(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(words)),
+					maps.Keys(flags)))), ", "))
 		}
 		if *place != "" {
 			return d.Errf("%s is given twice", d.Val())

@@ -30,7 +30,8 @@ server, since paths such as data/tollgate.db count from the working directory.
 func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
-	cli.Group(root, ingestCommand(o), corpusCommands(o), keyCommands(o), sampleCommand(), evalCommand(o), reencryptCommand(o))
+	cli.Group(root, ingestCommand(o), corpusCommands(o), keyCommands(o), sampleCommand(), evalCommand(o),
+		reencryptCommand(o))
 }
 
 // options are the flags that every subcommand takes.
@@ -43,7 +44,9 @@ type session struct {
 }
 
 // run returns the RunE function of a subcommand, which calls work with the open service.
-func (o *options) run(work func(s *session, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+func (o *options) run(
+	work func(s *session, cmd *cobra.Command, args []string) error,
+) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
 		db, err := s.App.OpenDatabase(s.Ctx, answer.SchemaName, answer.Schema())
 		if err != nil {

@@ -54,9 +54,12 @@ older one at once. A document that cannot be taken in is told, with the reason, 
 the others are taken in all the same; the exit status is then 1.
 `,
 	}
-	cmd.Flags().IntVar(&from.Workers, "workers", 0, "How many files are read at a time (default one a processor, at most 8)")
-	cmd.Flags().StringVar(&from.Source.Issuer.Name, "issuer", "", "Whose documents these are, where they do not say it themselves")
-	cmd.Flags().BoolVar(&report, "report", false, "Show what was made of each document that is new or replaced, at most 10,000: see corpus show")
+	cmd.Flags().IntVar(&from.Workers, "workers",
+		0, "How many files are read at a time (default one a processor, at most 8)")
+	cmd.Flags().StringVar(&from.Source.Issuer.Name, "issuer", "",
+		"Whose documents these are, where they do not say it themselves")
+	cmd.Flags().BoolVar(&report, "report",
+		false, "Show what was made of each document that is new or replaced, at most 10,000: see corpus show")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		var total ingested
 		var urls []string
@@ -76,7 +79,8 @@ the others are taken in all the same; the exit status is then 1.
 			return err
 		}
 		err := s.Table(total, func(w io.Writer) {
-			_, _ = fmt.Fprintf(w, "%d documents: %d new, %d replaced, %d known, %d refused; %d passages\n", total.Documents, total.Added, total.Replaced, total.Known, total.Refused, total.Passages)
+			_, _ = fmt.Fprintf(w, "%d documents: %d new, %d replaced, %d known, %d refused; %d passages\n",
+				total.Documents, total.Added, total.Replaced, total.Known, total.Refused, total.Passages)
 			for _, p := range total.Problems {
 				_, _ = fmt.Fprintln(w, p)
 			}
@@ -164,7 +168,8 @@ func removeCommand(o *options) *cobra.Command {
 					return fmt.Errorf("%s: %w", url, err)
 				}
 			}
-			return s.Answer(map[string]int{"removed": len(args)}, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%d removed\n", len(args)) })
+			return s.Answer(map[string]int{"removed": len(args)},
+				func(w io.Writer) { _, _ = fmt.Fprintf(w, "%d removed\n", len(args)) })
 		}),
 	}
 }
@@ -196,7 +201,8 @@ func statsCommand(o *options) *cobra.Command {
 				return err
 			}
 			return s.Answer(shownStatsOf(n), func(w io.Writer) {
-				_, _ = fmt.Fprintf(w, "%d documents of %d issuers: %d passages (%d tokens), %d facts, %d prices\n", n.Documents, n.Issuers, n.Chunks, n.Tokens, n.Facts, n.Prices)
+				_, _ = fmt.Fprintf(w, "%d documents of %d issuers: %d passages (%d tokens), %d facts, %d prices\n",
+					n.Documents, n.Issuers, n.Chunks, n.Tokens, n.Facts, n.Prices)
 				for _, model := range slices.Sorted(maps.Keys(n.Vectors)) {
 					_, _ = fmt.Fprintf(w, "%d passages have a vector of %s\n", n.Vectors[model], model)
 				}

@@ -70,7 +70,8 @@ func shownRows(rows []eval.Row) []shownRow {
 	list := make([]shownRow, len(rows))
 	for i, r := range rows {
 		list[i] = shownRow{
-			r.Name, r.Questions, rate(r.Class, r.Questions), rate(r.Right, r.Answerable), rate(r.Wrong, r.Questions), rate(r.Refused, r.Answerable), rate(r.NumericRight, r.Numeric),
+			r.Name, r.Questions, rate(r.Class, r.Questions), rate(r.Right, r.Answerable), rate(r.Wrong, r.Questions),
+			rate(r.Refused, r.Answerable), rate(r.NumericRight, r.Numeric),
 			rate(r.Hit5, r.Ranked), rate(r.Hit12, r.Ranked), rate(r.Held, r.Marks), r.Foreign, millis(r.P50), millis(r.P95),
 		}
 	}
@@ -100,10 +101,13 @@ wrong and not answered by kind, and why. Where a set asks issuers several questi
 three eighths of the issuers are held back. Answers are extracted unless --model is given.
 `,
 	}
-	cmd.Flags().StringSliceVar(&files, "questions", nil, "A file with questions, on the configured corpus (default the shipped set)")
-	cmd.Flags().StringVar(&documents, "corpus", "", "A file or a folder of documents that the questions of files are about")
+	cmd.Flags().StringSliceVar(&files, "questions",
+		nil, "A file with questions, on the configured corpus (default the shipped set)")
+	cmd.Flags().StringVar(&documents, "corpus", "",
+		"A file or a folder of documents that the questions of files are about")
 	cmd.Flags().BoolVar(&withModel, "model", false, "Write and judge with the model that the configuration names")
-	cmd.Flags().BoolVar(&failures, "failures", false, "Show the questions that were not answered as expected, but for those held back")
+	cmd.Flags().BoolVar(&failures, "failures",
+		false, "Show the questions that were not answered as expected, but for those held back")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		var model models.Model
 		if withModel {
@@ -147,7 +151,8 @@ three eighths of the issuers are held back. Answers are extracted unless --model
 		rows := eval.Table(results)
 		return s.Answer(shownRows(rows), func(w io.Writer) {
 			_ = eval.Markdown(w, rows) // an error of the output cannot be reported
-			_, _ = fmt.Fprintf(w, "\nA question took %s in the median, %s at the 95th percentile.\n", rows[0].P50.Round(100*time.Microsecond), rows[0].P95.Round(100*time.Microsecond))
+			_, _ = fmt.Fprintf(w, "\nA question took %s in the median, %s at the 95th percentile.\n",
+				rows[0].P50.Round(100*time.Microsecond), rows[0].P95.Round(100*time.Microsecond))
 			if len(files) > 0 {
 				_, _ = fmt.Fprintln(w)
 				_ = eval.Counts(w, results)

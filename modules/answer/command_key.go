@@ -33,7 +33,10 @@ type shownKey struct {
 }
 
 func shown(k accounts.Key) shownKey {
-	return shownKey{k.ID, k.Account, k.Label, "", k.Lookup, k.Services, k.Limit, k.CreatedAt.UTC(), k.ExpiresAt, k.RevokedAt}
+	return shownKey{
+		k.ID, k.Account, k.Label, "", k.Lookup, k.Services, k.Limit, k.CreatedAt.UTC(), k.ExpiresAt,
+		k.RevokedAt,
+	}
 }
 
 func createKeyCommand(o *options) *cobra.Command {
@@ -41,7 +44,8 @@ func createKeyCommand(o *options) *cobra.Command {
 	var limit int64
 	var expires time.Duration
 	cmd := &cobra.Command{
-		Use: "create --label <name> [--account <name>] [--limit <n>] [--expires <duration>] [--service <name>]...", Args: cobra.NoArgs,
+		Use:   "create --label <name> [--account <name>] [--limit <n>] [--expires <duration>] [--service <name>]...",
+		Args:  cobra.NoArgs,
 		Short: "Makes a key and prints it, this once",
 		Long: `
 Makes a key for an account, which is made where there is none of that name, and
@@ -51,7 +55,8 @@ has in a window, for all its keys and at once; 0 is none of them, -1 is no limit
 	}
 	cmd.Flags().StringVar(&n.Label, "label", "", "What the key is for")
 	cmd.Flags().StringVar(&n.Account, "account", "", "Whose key it is (default the label)")
-	cmd.Flags().Int64Var(&limit, "limit", 0, "Answers of the account in a window; -1: no limit (default what it has, or 1000)")
+	cmd.Flags().Int64Var(&limit, "limit",
+		0, "Answers of the account in a window; -1: no limit (default what it has, or 1000)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "How long the key works, such as 720h (default for ever)")
 	cmd.Flags().StringSliceVar(&n.Services, "service", nil, "What it is for: answer, quota (default both)")
 	cli.Required(cmd, "label")
@@ -99,7 +104,8 @@ func listKeysCommand(o *options) *cobra.Command {
 					if k.Limit == accounts.Unlimited {
 						limit = "none"
 					}
-					cli.Row(w, k.ID, cli.Cell(k.Account), cli.Cell(k.Label), "ans_"+k.Lookup+"_…", strings.Join(k.Services, " "), limit, state(k))
+					cli.Row(w, k.ID, cli.Cell(k.Account), cli.Cell(k.Label), "ans_"+k.Lookup+"_…",
+						strings.Join(k.Services, " "), limit, state(k))
 				}
 			})
 		}),
@@ -130,7 +136,8 @@ func revokeKeyCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.Answer(map[string]bool{"revoked": true}, func(w io.Writer) { _, _ = io.WriteString(w, "The key is revoked.\n") })
+			return s.Answer(map[string]bool{"revoked": true},
+				func(w io.Writer) { _, _ = io.WriteString(w, "The key is revoked.\n") })
 		}),
 	}
 }

@@ -29,7 +29,10 @@ nothing left to do, the older master key can be taken out of the keyring.
 			if err != nil {
 				return err
 			}
-			server := answer.New(answer.Options{DB: db, Logger: zap.NewNop, Now: time.Now, Keyring: func() (keyring.Keyring, error) { return ring, nil }})
+			server := answer.New(answer.Options{
+				DB: db, Logger: zap.NewNop, Now: time.Now,
+				Keyring: func() (keyring.Keyring, error) { return ring, nil },
+			})
 			defer server.Close()
 			resealed, unreadable, err := server.Reencrypt(s.Ctx, func(looked int) { s.Note("%d answers looked at", looked) })
 			if err != nil {

@@ -43,8 +43,10 @@ type shownFacts struct {
 
 func describedOf(d corpus.Description) described {
 	shown := described{
-		shownDocument: shownDocumentOf(d.Document), Form: d.Form, Issuer: d.Company.Name, Ticker: d.Company.Ticker, CIK: d.Company.CIK, Copies: cli.List(d.Copies),
-		Pages: d.Pages, Tables: d.Tables, Tokens: d.Tokens, Prices: d.Prices, EmptyPages: cli.List(d.Empty), EmptyPageCount: d.EmptyPages, Missing: cli.List(d.Missing),
+		shownDocument: shownDocumentOf(d.Document), Form: d.Form, Issuer: d.Company.Name, Ticker: d.Company.Ticker,
+		CIK: d.Company.CIK, Copies: cli.List(d.Copies),
+		Pages: d.Pages, Tables: d.Tables, Tokens: d.Tokens, Prices: d.Prices, EmptyPages: cli.List(d.Empty),
+		EmptyPageCount: d.EmptyPages, Missing: cli.List(d.Missing),
 		Facts: make([]shownFacts, len(d.Facts)),
 	}
 	if !d.Published.IsZero() {
@@ -165,6 +167,7 @@ func reportRows(w io.Writer, reports []described) {
 	for i := range reports {
 		d := &reports[i]
 		cli.Row(w, cli.Cell(d.Issuer), cli.Cell(d.Form), cli.Cell(d.Period), d.Pages, d.Passages, d.Tables,
-			d.facts(corpus.FromTags), d.facts(corpus.FromStatements), d.facts(corpus.FromTables), cli.Cell(d.unread()), cli.Cell(d.URL))
+			d.facts(corpus.FromTags), d.facts(corpus.FromStatements), d.facts(corpus.FromTables), cli.Cell(d.unread()),
+			cli.Cell(d.URL))
 	}
 }

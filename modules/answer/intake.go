@@ -155,7 +155,8 @@ func (h *Handler) provisionFetch() (*answer.Fetch, error) {
 		return nil, err
 	}
 	return &answer.Fetch{
-		Path: path, Every: time.Duration(cmp.Or(h.Fetch.Every, fetchEvery)), Client: outbound.NewClient(h.app.AllowedNetworks(), intake.FetchTimeout),
+		Path: path, Every: time.Duration(cmp.Or(h.Fetch.Every, fetchEvery)),
+		Client: outbound.NewClient(h.app.AllowedNetworks(), intake.FetchTimeout),
 	}, nil
 }
 

@@ -13,7 +13,8 @@ var jobMetrics = tollgate.NewJobMetrics("answer", "rows deleted, vectors made, f
 
 var (
 	questions = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "questions_total", Help: "Questions that were accepted, by what became of them.",
+		Namespace: "tollgate", Subsystem: "answer", Name: "questions_total",
+		Help: "Questions that were accepted, by what became of them.",
 	}, []string{"outcome"})
 	seconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "seconds", Help: "Time from a question to its answer.",
@@ -24,13 +25,16 @@ var (
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 	}, []string{"stage"})
 	tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "tokens_total", Help: "Tokens of models, by what they were asked for.",
+		Namespace: "tollgate", Subsystem: "answer", Name: "tokens_total",
+		Help: "Tokens of models, by what they were asked for.",
 	}, []string{"step", "kind"})
 	reserved = prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "reserved", Help: "Answers that are reserved of quotas, on all nodes, as of the last run of the job reap.",
+		Namespace: "tollgate", Subsystem: "answer", Name: "reserved",
+		Help: "Answers that are reserved of quotas, on all nodes, as of the last run of the job reap.",
 	})
 	taken = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "intake_documents_total", Help: "Documents of the watched folder and of fetched addresses, by what became of them.",
+		Namespace: "tollgate", Subsystem: "answer", Name: "intake_documents_total",
+		Help: "Documents of the watched folder and of fetched addresses, by what became of them.",
 	}, []string{"source", "outcome"})
 	waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "waiting", Help: "Questions that are worked on, or wait to be.",

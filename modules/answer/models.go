@@ -187,7 +187,8 @@ func (e *Endpoint) check(option string) error {
 		return fmt.Errorf("%s: user is for the cascade alone", option)
 	}
 	base, err := url.Parse(e.URL)
-	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.User != nil {
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" ||
+		base.User != nil {
 		return fmt.Errorf("%s: the URL must be the base of an API, such as http://localhost:8080/v1, or cascade", option)
 	}
 	return nil
@@ -214,7 +215,8 @@ func (h *Handler) provisionModel(into *door) (models.Model, error) {
 	if h.Model == nil {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	if err := errors.Join(h.Model.check("model"), resolve("model", &h.Model.Low, &h.Model.Medium, &h.Model.High)); err != nil {
+	if err := errors.Join(h.Model.check("model"),
+		resolve("model", &h.Model.Low, &h.Model.Medium, &h.Model.High)); err != nil {
 		return nil, err
 	}
 	name := func(given, byDefault string) string {
@@ -227,7 +229,8 @@ func (h *Handler) provisionModel(into *door) (models.Model, error) {
 	return &models.Chat{
 		URL: at, Key: h.Model.bearer(), Client: client,
 		Names: map[models.Tier]string{
-			models.Low: name(h.Model.Low, "keychain-low"), models.Medium: name(h.Model.Medium, "keychain-medium"), models.High: name(h.Model.High, "keychain-high"),
+			models.Low: name(h.Model.Low, "keychain-low"), models.Medium: name(h.Model.Medium, "keychain-medium"),
+			models.High: name(h.Model.High, "keychain-high"),
 		},
 	}, nil
 }
@@ -256,6 +259,7 @@ func (h *Handler) provisionWeb(allow []netip.Prefix) (*websearch.Provider, error
 		return nil, err
 	}
 	return websearch.New(websearch.Options{
-		Endpoint: h.WebSearch.URL, Key: h.WebSearch.Key, Hosts: h.WebSearch.Hosts, Timeout: time.Duration(h.WebSearch.Timeout), Allow: allow,
+		Endpoint: h.WebSearch.URL, Key: h.WebSearch.Key, Hosts: h.WebSearch.Hosts,
+		Timeout: time.Duration(h.WebSearch.Timeout), Allow: allow,
 	})
 }

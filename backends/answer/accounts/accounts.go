@@ -155,7 +155,10 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, made Key, 
 		}
 	}
 	lookup, hidden := strings.NewReplacer("-", "x", "_", "y").Replace(secret.New()[:lookupSize]), secret.New()
-	made = Key{Account: n.Account, Label: n.Label, Lookup: lookup, Services: n.Services, CreatedAt: a.Now(), ExpiresAt: n.Expires}
+	made = Key{
+		Account: n.Account, Label: n.Label, Lookup: lookup, Services: n.Services, CreatedAt: a.Now(),
+		ExpiresAt: n.Expires,
+	}
 	err = a.Write(ctx, func(c kernel.Conn) error {
 		_, err := c.Exec("INSERT INTO answer_accounts (name, total_limit, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING", n.Account, limit, a.Micros())
 		if err != nil {
@@ -167,12 +170,14 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, made Key, 
 			}
 		}
 		var account int64
-		if err := c.Row("SELECT id, total_limit FROM answer_accounts WHERE name = ?", n.Account).Scan(&account, &made.Limit); err != nil {
+		if err := c.Row("SELECT id, total_limit FROM answer_accounts WHERE name = ?",
+			n.Account).Scan(&account, &made.Limit); err != nil {
 			return err
 		}
 		return c.Row(`INSERT INTO answer_keys (account_id, label, lookup, digest, services, created_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-			account, n.Label, lookup, digest(hidden), strings.Join(n.Services, " "), a.Micros(), micros(n.Expires)).Scan(&made.ID)
+			account, n.Label, lookup, digest(hidden), strings.Join(n.Services, " "), a.Micros(),
+			micros(n.Expires)).Scan(&made.ID)
 	})
 	return keyPrefix + lookup + "_" + hidden, made, err
 }
@@ -235,10 +240,12 @@ func (a *Accounts) Keys(ctx context.Context) (list []Key, err error) {
 				services                  string
 				created, expires, revoked int64
 			)
-			if err := r.Scan(&k.ID, &k.Account, &k.Label, &k.Lookup, &services, &k.Limit, &created, &expires, &revoked); err != nil {
+			if err := r.Scan(&k.ID, &k.Account, &k.Label, &k.Lookup, &services, &k.Limit, &created, &expires,
+				&revoked); err != nil {
 				return err
 			}
-			k.Services, k.CreatedAt, k.ExpiresAt, k.RevokedAt = strings.Fields(services), instant(created), instant(expires), instant(revoked)
+			k.Services, k.CreatedAt, k.ExpiresAt, k.RevokedAt = strings.Fields(services), instant(created), instant(expires),
+				instant(revoked)
 			list = append(list, k)
 			return nil
 		})
@@ -250,7 +257,8 @@ func (a *Accounts) Keys(ctx context.Context) (list []Key, err error) {
 // key that was not revoked yet.
 func (a *Accounts) Revoke(ctx context.Context, id int64, lookup string) (done bool, err error) {
 	err = a.Write(ctx, func(c kernel.Conn) error {
-		n, err := c.Exec("UPDATE answer_keys SET revoked_at = ? WHERE (id = ? OR lookup = ?) AND revoked_at = 0", a.Micros(), id, lookup)
+		n, err := c.Exec("UPDATE answer_keys SET revoked_at = ? WHERE (id = ? OR lookup = ?) AND revoked_at = 0",
+			a.Micros(), id, lookup)
 		done = n > 0
 		return err
 	})

@@ -77,7 +77,8 @@ func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans An
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		var at int64
 		err := c.Row(`SELECT id, account_id, status, code, reason, body, trace, created_at FROM answer_answers WHERE id = ? AND created_at > ?`,
-			id, a.Now().Add(-Kept).UnixMicro()).Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &ans.Body, &ans.Trace, &at)
+			id, a.Now().Add(-Kept).UnixMicro()).Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &ans.Body,
+			&ans.Trace, &at)
 		ans.At = instant(at)
 		return err
 	})

@@ -58,7 +58,9 @@ const onceKept = 24 * time.Hour
 // the answer id, or neither. If the same Idempotency-Key was sent before, it takes nothing and returns the id
 // of the earlier answer. It returns a *RefusedError if the rate or the quota is used up, and ErrMismatch if
 // the Idempotency-Key was used for another request.
-func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once Once) (rate Rate, earlier string, err error) {
+func (a *Accounts) Accept(
+	ctx context.Context, caller *Caller, id string, once Once,
+) (rate Rate, earlier string, err error) {
 	// The next transaction may go on before this one is durable, because nothing is answered before that.
 	err = a.Write(store.ReleaseEarly(store.ReadCommitted(ctx)), func(c kernel.Conn) error {
 		earlier = ""
@@ -96,7 +98,8 @@ func (a *Accounts) Accept(ctx context.Context, caller *Caller, id string, once O
 		if rate.Remaining--; rate.Reset == 0 { // the first question in the window
 			rate.Reset = left(0, rate.Window.Microseconds())
 		}
-		if _, err = c.Exec("INSERT INTO answer_accepted (key_id, at, answer) VALUES (?, ?, ?)", caller.Key, now.UnixMicro(), id); err != nil {
+		if _, err = c.Exec("INSERT INTO answer_accepted (key_id, at, answer) VALUES (?, ?, ?)",
+			caller.Key, now.UnixMicro(), id); err != nil {
 			return err
 		}
 		_, err = c.Exec("INSERT INTO answer_reservations (answer, account_id, began, lease) VALUES (?, ?, ?, ?)",
@@ -131,7 +134,8 @@ func lock(c kernel.Conn, account int64) error {
 func (a *Accounts) before(c kernel.Conn, caller *Caller, once Once, now time.Time) (id string, err error) {
 	var hash string
 	var at int64
-	err = c.Row("SELECT id, once_hash, created_at FROM answer_answers WHERE account_id = ? AND once_key = ?", caller.Account, once.Key).Scan(&id, &hash, &at)
+	err = c.Row("SELECT id, once_hash, created_at FROM answer_answers WHERE account_id = ? AND once_key = ?",
+		caller.Account, once.Key).Scan(&id, &hash, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", nil
@@ -150,7 +154,8 @@ func (a *Accounts) before(c kernel.Conn, caller *Caller, once Once, now time.Tim
 // sliding log, so that no window of its length ever holds more than the limit.
 func (a *Accounts) rate(c kernel.Conn, key int64, now time.Time) (Rate, error) {
 	r := Rate{Limit: a.options.Rate, Window: a.options.RateWindow}
-	if _, err := c.Exec("DELETE FROM answer_accepted WHERE key_id = ? AND at <= ?", key, now.Add(-r.Window).UnixMicro()); err != nil {
+	if _, err := c.Exec("DELETE FROM answer_accepted WHERE key_id = ? AND at <= ?",
+		key, now.Add(-r.Window).UnixMicro()); err != nil {
 		return r, err
 	}
 	return r, a.stand(c, &r, key, now)
@@ -159,7 +164,8 @@ func (a *Accounts) rate(c kernel.Conn, key int64, now time.Time) (Rate, error) {
 func (a *Accounts) stand(c kernel.Conn, r *Rate, key int64, now time.Time) error {
 	var n int
 	var oldest int64
-	err := c.Row("SELECT COUNT(*), COALESCE(MIN(at), 0) FROM answer_accepted WHERE key_id = ? AND at > ?", key, now.Add(-r.Window).UnixMicro()).Scan(&n, &oldest)
+	err := c.Row("SELECT COUNT(*), COALESCE(MIN(at), 0) FROM answer_accepted WHERE key_id = ? AND at > ?",
+		key, now.Add(-r.Window).UnixMicro()).Scan(&n, &oldest)
 	if r.Remaining = max(0, r.Limit-n); n > 0 {
 		r.Reset = left(now.UnixMicro(), oldest+r.Window.Microseconds())
 	}
@@ -213,7 +219,8 @@ func reap(c kernel.Conn, account int64, now time.Time) error {
 		err = r.Scan(&e.answer, &e.account, &e.began)
 		return e, err
 	},
-		"SELECT answer, account_id, began FROM answer_reservations WHERE (account_id = ? OR ? = 0) AND lease <= ? LIMIT 1000", account, account, now.UnixMicro())
+		"SELECT answer, account_id, began FROM answer_reservations WHERE (account_id = ? OR ? = 0) AND lease <= ? LIMIT 1000",
+		account, account, now.UnixMicro())
 	for _, e := range list {
 		if err = release(c, e.answer, e.account, e.began, 0); err != nil {
 			return err
@@ -236,7 +243,8 @@ func release(c kernel.Conn, answer string, account, began int64, used int) error
 	if n == 0 {
 		return errLeaseEnded
 	}
-	_, err = c.Exec("UPDATE answer_windows SET pending = pending - 1, used = used + ? WHERE account_id = ? AND began = ?", used, account, began)
+	_, err = c.Exec("UPDATE answer_windows SET pending = pending - 1, used = used + ? WHERE account_id = ? AND began = ?",
+		used, account, began)
 	return err
 }
 

@@ -24,7 +24,8 @@ func (a *Accounts) Stored(ctx context.Context, after string, limit int) (list []
 // they were read.
 func (a *Accounts) Replace(ctx context.Context, previous, replacement Answer) error {
 	return a.Write(ctx, func(c kernel.Conn) error {
-		_, err := c.Exec("UPDATE answer_answers SET body = ?, trace = ? WHERE id = ? AND body = ? AND trace = ?", replacement.Body, replacement.Trace, previous.ID, previous.Body, previous.Trace)
+		_, err := c.Exec("UPDATE answer_answers SET body = ?, trace = ? WHERE id = ? AND body = ? AND trace = ?",
+			replacement.Body, replacement.Trace, previous.ID, previous.Body, previous.Trace)
 		return err
 	})
 }

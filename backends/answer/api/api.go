@@ -161,7 +161,10 @@ func New(o Options) *API {
 	if o.Observe == nil {
 		o.Observe = func(string, time.Duration) {}
 	}
-	a := &API{o: o, running: make(chan struct{}, o.Running), house: make(chan struct{}, o.Running+o.Queued), waiters: make(chan struct{}, o.Running+o.Queued)}
+	a := &API{
+		o: o, running: make(chan struct{}, o.Running), house: make(chan struct{}, o.Running+o.Queued),
+		waiters: make(chan struct{}, o.Running+o.Queued),
+	}
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	return a
 }

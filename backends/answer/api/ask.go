@@ -321,7 +321,9 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 
 // awaited polls until the answer ans is no longer pending and returns it. When the context ends it returns an
 // answer with the reason Timeout.
-func (a *API) awaited(ctx context.Context, caller *accounts.Caller, id string, ans accounts.Answer) (_ accounts.Answer, err error) {
+func (a *API) awaited(
+	ctx context.Context, caller *accounts.Caller, id string, ans accounts.Answer,
+) (_ accounts.Answer, err error) {
 	for ans.Status == accounts.Pending {
 		select {
 		case <-ctx.Done():
@@ -366,7 +368,10 @@ func (a *API) answerTo(ctx context.Context, id string, q question, progress func
 		reason = Answered
 	}
 	a.o.Observe(reason, took)
-	fields := []zap.Field{zap.String("id", id), zap.String("outcome", reason), zap.Duration("took", took), zap.Any("trace", outcome.Trace)}
+	fields := []zap.Field{
+		zap.String("id", id), zap.String("outcome", reason), zap.Duration("took", took),
+		zap.Any("trace", outcome.Trace),
+	}
 	if a.o.LogQueries {
 		fields = append(fields, zap.String("query", q.query))
 	}
@@ -378,7 +383,8 @@ func (a *API) answerTo(ctx context.Context, id string, q question, progress func
 func (a *API) safely(ctx context.Context, id string, q question, progress func(stage string)) (o Outcome) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			a.log().Error("a question has made the program fail", zap.String("id", id), zap.Any("fault", fault), zap.Stack("stack"))
+			a.log().Error("a question has made the program fail", zap.String("id", id), zap.Any("fault", fault),
+				zap.Stack("stack"))
 			o = Outcome{Reason: InternalError}
 		}
 	}()

@@ -61,7 +61,10 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 	list := make([]evidencePassage, len(passages))
 	for i := range passages {
 		p := &passages[i]
-		list[i] = evidencePassage{p.ID, p.Title, a.address(p), p.Page, p.Section, parts(p.Text, library.Highlight(p.Text, said[p.ID]))}
+		list[i] = evidencePassage{
+			p.ID, p.Title, a.address(p), p.Page, p.Section,
+			parts(p.Text, library.Highlight(p.Text, said[p.ID])),
+		}
 	}
 	a.write(w, http.StatusOK, "", struct {
 		ID       string            `json:"id"`

@@ -39,7 +39,8 @@ func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Cal
 // paced counts a request against the limit of 60 per minute that a key has on a route. If it returns false,
 // it has answered that the limit is reached or that the counters cannot be used.
 func (a *API) paced(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, route string) bool {
-	taken, err := a.o.Counters.Take(r.Context(), "answer/"+route+"/"+strconv.FormatInt(caller.Key, 10), 1, quotaLimit, quotaWindow)
+	taken, err := a.o.Counters.Take(r.Context(), "answer/"+route+"/"+strconv.FormatInt(caller.Key, 10), 1, quotaLimit,
+		quotaWindow)
 	if err != nil {
 		a.unavailable(w, err)
 		return false

@@ -72,7 +72,10 @@ type Checker struct {
 
 // New returns a Checker.
 func New(m Material) *Checker {
-	c := &Checker{m: m, figures: make([][]kernel.Figure, len(m.Passages)), words: make([]map[terms.Term]bool, len(m.Passages)), asked: wordsOf(m.Question.Text)}
+	c := &Checker{
+		m: m, figures: make([][]kernel.Figure, len(m.Passages)),
+		words: make([]map[terms.Term]bool, len(m.Passages)), asked: wordsOf(m.Question.Text),
+	}
 	for _, v := range m.Computed {
 		c.own = append(c.own, v.Figures...)
 		for _, in := range v.Inputs {
@@ -174,7 +177,8 @@ func (c *Checker) about(s draft.Sentence) string {
 		ok := false
 		for _, m := range s.Marks {
 			p := &c.m.Passages[m]
-			ok = ok || slices.Contains(mention.Issuers, p.Issuer) || strings.Contains(p.Text, name) || p.Issuer == 0 && c.names(p, mention.Issuers)
+			ok = ok || slices.Contains(mention.Issuers, p.Issuer) || strings.Contains(p.Text, name) ||
+				p.Issuer == 0 && c.names(p, mention.Issuers)
 		}
 		if !ok {
 			return "the marked passages are not about " + name
@@ -248,7 +252,8 @@ var denial = regexp.MustCompile(`(?i)\b(?:no|not|never|without|none|neither|nor|
 func (c *Checker) denied(s draft.Sentence) string {
 	for _, at := range denial.FindAllStringIndex(s.Text, 20) {
 		behind := slices.DeleteFunc(terms.Of(s.Text[at[1]:]), func(t terms.Term) bool { return frame[t] })
-		if len(behind) > 0 && !slices.ContainsFunc(s.Marks, func(m int) bool { return denies(c.m.Passages[m].Text, behind[0]) }) {
+		if len(behind) > 0 && !slices.ContainsFunc(s.Marks,
+			func(m int) bool { return denies(c.m.Passages[m].Text, behind[0]) }) {
 			return string(behind[0])
 		}
 	}

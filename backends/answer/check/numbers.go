@@ -130,7 +130,8 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 	digits := strconv.Itoa(year)
 	for _, m := range marks {
 		p := &c.m.Passages[m]
-		if p.Period.AnyYear() == year || p.Published.Year() == year || holds(p.Text, digits) || holds(p.Title, digits) || holds(p.Section, digits) {
+		if p.Period.AnyYear() == year || p.Published.Year() == year || holds(p.Text, digits) || holds(p.Title, digits) ||
+			holds(p.Section, digits) {
 			return true
 		}
 		if slices.Contains(metrics.Years(p.Text), year) { // such as FY19

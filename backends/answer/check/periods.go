@@ -15,7 +15,10 @@ var (
 		regexp.MustCompile(`(?i)\bq1\b|\b1q|\bfirst[- ]quarter`), regexp.MustCompile(`(?i)\bq2\b|\b2q|\bsecond[- ]quarter`),
 		regexp.MustCompile(`(?i)\bq3\b|\b3q|\bthird[- ]quarter`), regexp.MustCompile(`(?i)\bq4\b|\b4q|\bfourth[- ]quarter`),
 	}
-	halfWords  = [...]*regexp.Regexp{regexp.MustCompile(`(?i)\bh1\b|\b1h|\bfirst[- ]half`), regexp.MustCompile(`(?i)\bh2\b|\b2h|\bsecond[- ]half`)}
+	halfWords = [...]*regexp.Regexp{
+		regexp.MustCompile(`(?i)\bh1\b|\b1h|\bfirst[- ]half`),
+		regexp.MustCompile(`(?i)\bh2\b|\b2h|\bsecond[- ]half`),
+	}
 	ofQuarters = regexp.MustCompile(`(?i)\b(?:three|3) months|\b13 weeks|\bquarter`)
 	ofHalves   = regexp.MustCompile(`(?i)\b(?:six|6) months|\b26 weeks|\bhalf`)
 )
@@ -29,7 +32,8 @@ func (c *Checker) otherPart(s draft.Sentence) string {
 			continue
 		}
 		has := func(text string) bool { return speaksOf(text, p) }
-		ok := c.anywhere(s.Marks, has) || slices.ContainsFunc(s.Marks, func(m int) bool { return samePart(c.m.Passages[m].Period, p) })
+		ok := c.anywhere(s.Marks, has) || slices.ContainsFunc(s.Marks,
+			func(m int) bool { return samePart(c.m.Passages[m].Period, p) })
 		for _, v := range c.m.Computed {
 			ok = ok || has(v.Label) || slices.ContainsFunc(v.Words, has)
 		}
@@ -51,7 +55,8 @@ func speaksOf(text string, p kernel.Period) bool {
 	if p.Half != 0 {
 		months, of = 6, ofHalves
 	}
-	if p.Quarter != 0 && quarterWords[p.Quarter-1].MatchString(text) || p.Half != 0 && halfWords[p.Half-1].MatchString(text) {
+	if p.Quarter != 0 && quarterWords[p.Quarter-1].MatchString(text) ||
+		p.Half != 0 && halfWords[p.Half-1].MatchString(text) {
 		return true
 	}
 	return of.MatchString(text) && slices.ContainsFunc(metrics.Periods(text), func(m metrics.Mention) bool {

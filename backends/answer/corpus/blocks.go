@@ -80,7 +80,8 @@ func heading(line string) int {
 	if running.MatchString(line) {
 		return 0
 	}
-	if line == "" || len(line) > mostHeading || strings.ContainsAny(line[len(line)-1:], ".,;:") || strings.HasPrefix(line, "|") {
+	if line == "" || len(line) > mostHeading || strings.ContainsAny(line[len(line)-1:], ".,;:") ||
+		strings.HasPrefix(line, "|") {
 		return 0
 	}
 	switch {

@@ -245,7 +245,8 @@ func sentences(text string) []string {
 	var list []string
 	start := 0
 	for i := 0; i+1 < len(text); i++ {
-		if text[i] == '\n' || (text[i] == '.' || text[i] == '!' || text[i] == '?') && (text[i+1] == ' ' || text[i+1] == '\n') {
+		if text[i] == '\n' || (text[i] == '.' || text[i] == '!' || text[i] == '?') &&
+			(text[i+1] == ' ' || text[i+1] == '\n') {
 			list = append(list, text[start:i+1])
 			start = i + 1
 		}

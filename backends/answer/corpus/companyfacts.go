@@ -110,7 +110,8 @@ func (c *companyFacts) source(base Source) (Source, error) {
 		return s, refuse("more than %d facts", mostFacts)
 	}
 	facts := slices.SortedFunc(maps.Values(best), func(a, b chosen) int {
-		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)), b.Period.Months-a.Period.Months)
+		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),
+			b.Period.Months-a.Period.Months)
 	})
 	for _, f := range facts {
 		s.Facts = append(s.Facts, f.Fact)
@@ -123,7 +124,8 @@ func (c *companyFacts) source(base Source) (Source, error) {
 // before reports whether f is preferred to other, which has the same metric and period: a better concept
 // wins, then the later filing, then the greater value, so that the order is total.
 func (f chosen) before(other chosen) bool {
-	return cmp.Or(cmp.Compare(f.rank, other.rank), strings.Compare(other.filed, f.filed), cmp.Compare(other.Figure.Value, f.Figure.Value)) < 0
+	return cmp.Or(cmp.Compare(f.rank, other.rank), strings.Compare(other.filed, f.filed),
+		cmp.Compare(other.Figure.Value, f.Figure.Value)) < 0
 }
 
 func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (chosen, bool) {
@@ -137,7 +139,8 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (chosen, bo
 		if p.Months = monthsOf(start, end); p.Months == 0 {
 			return chosen{}, false
 		}
-		if p.Months == 12 && end.Time().Month() == 1 && end.Time().Day() < 8 { // a year that ends in the first week of January belongs to the year before
+		// A year that ends in the first week of January belongs to the year before.
+		if p.Months == 12 && end.Time().Month() == 1 && end.Time().Day() < 8 {
 			p.Year--
 		}
 	}
@@ -188,7 +191,8 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 		for _, f := range facts {
 			m, _ := metrics.Metric(f.Metric)
 			other := m.Statement != kernel.Income && m.Statement != kernel.CashFlow && m.Statement != kernel.Balance
-			if m.Instant != g.instant || !g.instant && f.Period.Months != 12 || (g.part == "") != other || g.part != "" && m.Statement != g.part {
+			if m.Instant != g.instant || !g.instant && f.Period.Months != 12 || (g.part == "") != other ||
+				g.part != "" && m.Statement != g.part {
 				continue
 			}
 			if byMetric[f.Metric] == nil {

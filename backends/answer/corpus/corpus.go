@@ -177,7 +177,8 @@ func (w *writing) putAt(p *prepared) (Outcome, error) {
 	var id int64
 	err = c.Row("INSERT INTO answer_documents (kind, form, issuer_id, fiscal, quarter, period_start, period_end, published_at, title, url, lang, sha256, pages, chunks, ingested_at) "+
 		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-		string(s.Kind), s.Form, sql.NullInt64{Int64: issuer, Valid: issuer != 0}, p.period.Year, p.period.Quarter, string(p.period.Start()), string(p.period.End), published,
+		string(s.Kind), s.Form, sql.NullInt64{Int64: issuer, Valid: issuer != 0}, p.period.Year, p.period.Quarter,
+		string(p.period.Start()), string(p.period.End), published,
 		s.Title, s.URL, s.Lang, p.digest, len(s.Pages), len(p.chunks), w.now).Scan(&id)
 	if err != nil {
 		return outcome, err
@@ -285,7 +286,8 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 			args = append(args, document, i, one.section, one.page, one.text, one.tokens, flag(len(one.tables) > 0), one.headers)
 		}
 		// Both databases return the ids in the order of the rows.
-		err := c.All("INSERT INTO answer_chunks (document_id, seq, section, page, text, tokens, is_table, headers) VALUES "+rows(size, columns)+" RETURNING id",
+		err := c.All("INSERT INTO answer_chunks (document_id, seq, section, page, text, tokens, is_table, headers) VALUES "+
+			rows(size, columns)+" RETURNING id",
 			args, func(r store.Row) error {
 				var id int64
 				ids = append(ids, 0)
@@ -298,9 +300,10 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 		}
 		from += size
 	}
-	err = inRows(c, "INSERT INTO answer_vectors (issuer_id, fiscal, chunk_id, document_id, kind, terms) VALUES ", "", len(ids), 6, func(i int) []any {
-		return []any{issuer, p.period.Year, ids[i], document, string(s.Kind), []byte(p.vectors[i])}
-	})
+	err = inRows(c, "INSERT INTO answer_vectors (issuer_id, fiscal, chunk_id, document_id, kind, terms) VALUES ", "",
+		len(ids), 6, func(i int) []any {
+			return []any{issuer, p.period.Year, ids[i], document, string(s.Kind), []byte(p.vectors[i])}
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -354,7 +357,8 @@ func putFacts(c kernel.Conn, p *prepared, document, issuer int64, chunks []int64
 				end = strconv.Itoa(f.Period.Year)
 			}
 			return []any{
-				issuer, f.Metric, end, f.Period.Months, f.Period.AnyYear(), f.Period.Quarter, f.Label, f.Figure.Text, f.Figure.Value, f.Figure.Step,
+				issuer, f.Metric, end, f.Period.Months, f.Period.AnyYear(), f.Period.Quarter, f.Label, f.Figure.Text,
+				f.Figure.Value, f.Figure.Step,
 				string(f.Figure.Unit), f.Figure.Currency, document, chunk, string(f.Statement), f.Sure,
 			}
 		})
@@ -382,7 +386,8 @@ func remove(c kernel.Conn, id int64) error {
 	} else {
 		statements = append(statements, "DELETE FROM answer_search WHERE document_id = ?")
 	}
-	statements = append(statements, "DELETE FROM answer_chunks WHERE document_id = ?", "DELETE FROM answer_documents WHERE id = ?")
+	statements = append(statements, "DELETE FROM answer_chunks WHERE document_id = ?",
+		"DELETE FROM answer_documents WHERE id = ?")
 	for _, statement := range statements {
 		if _, err := c.Exec(statement, id); err != nil {
 			return err

@@ -41,7 +41,8 @@ func coverOf(pages []Page) (c cover) {
 	if at := registrant.FindStringIndex(text); at != nil {
 		lines := strings.Split(strings.TrimRight(text[:at[0]], " \n|*_#"), "\n")
 		for i := len(lines) - 1; i >= 0 && i >= len(lines)-4 && c.name == ""; i-- {
-			if line := collapse(strings.Trim(lines[i], "|#*_ ")); len(line) > 1 && len(line) < 120 && strings.Trim(line, "-_=. ") != "" {
+			if line := collapse(strings.Trim(lines[i], "|#*_ ")); len(line) > 1 && len(line) < 120 &&
+				strings.Trim(line, "-_=. ") != "" {
 				c.name = line
 			}
 		}

@@ -101,7 +101,10 @@ func priceColumns(header []string) (at [8]int, ok bool) {
 		{"symbol", "ticker"},
 	}
 	for i, spelled := range names {
-		at[i] = slices.IndexFunc(header, func(cell string) bool { return slices.Contains(spelled, strings.ToLower(strings.TrimSpace(cell))) })
+		at[i] = slices.IndexFunc(header, func(cell string) bool {
+			return slices.Contains(spelled,
+				strings.ToLower(strings.TrimSpace(cell)))
+		})
 	}
 	return at, at[0] >= 0 && at[4] >= 0
 }
@@ -133,7 +136,8 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 			}
 			v, err := strconv.ParseFloat(text, 64)
 			if strings.Contains(text, figures.Doubt) {
-				wrong = refuse("row %d: %q may be a number a thousand times as large: nothing else in the file tells", i+2, cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
+				wrong = refuse("row %d: %q may be a number a thousand times as large: nothing else in the file tells",
+					i+2, cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
 			} else if err != nil || v-v != 0 || !inPrice.MatchString(cell(k)) {
 				wrong = refuse("row %d: %q is no number", i+2, cut(cell(k), 40))
 			}
@@ -186,7 +190,10 @@ func readPrices(rows [][]string, at [8]int, base Source, out emit) error {
 var noPrice = []string{"", "-", "n/a", "null"}
 
 // dayLayouts lists the ways in which sources of prices write days.
-var dayLayouts = []string{time.DateOnly, "1/2/2006", "2/1/2006", "2006/1/2", "20060102", "Jan 2, 2006", "January 2, 2006", "2-Jan-2006", "2 Jan 2006", "2.1.2006"}
+var dayLayouts = []string{
+	time.DateOnly, "1/2/2006", "2/1/2006", "2006/1/2", "20060102", "Jan 2, 2006",
+	"January 2, 2006", "2-Jan-2006", "2 Jan 2006", "2.1.2006",
+}
 
 // dayLayout returns the layout in which all days of a table are written. It returns an error if two layouts
 // fit, one of which has the month first. If none fits it returns time.DateOnly, so that the first row that
@@ -233,7 +240,8 @@ const daysOfQuarter = 68
 
 // pricePages returns the tables in which prices are looked up and cited, one per quarter.
 func pricePages(prices []Price) (pages []Page) {
-	sorted := slices.SortedFunc(slices.Values(prices), func(a, b Price) int { return strings.Compare(string(a.Day), string(b.Day)) })
+	sorted := slices.SortedFunc(slices.Values(prices),
+		func(a, b Price) int { return strings.Compare(string(a.Day), string(b.Day)) })
 	value := func(v float64) string {
 		if v == 0 {
 			return ""
@@ -259,7 +267,10 @@ func pricePages(prices []Price) (pages []Page) {
 			flush()
 			quarter, rows = of, [][]string{{"Day", "Closing price", "Opening price", "Highest price", "Lowest price", "Volume"}}
 		}
-		rows = append(rows, []string{p.Day.String(), price(p.Close), price(p.Open), price(p.High), price(p.Low), value(p.Volume)})
+		rows = append(rows, []string{
+			p.Day.String(), price(p.Close), price(p.Open), price(p.High), price(p.Low),
+			value(p.Volume),
+		})
 	}
 	flush()
 	return pages

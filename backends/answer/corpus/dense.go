@@ -44,7 +44,9 @@ type unembedded struct {
 // refused, it gets no vector. If the name stands for another model than the one that made the stored vectors,
 // these are replaced. told, unless it is nil, is called in each transaction with the number of vectors made
 // before it; its error ends the work.
-func (c *Corpus) Embed(ctx context.Context, e Embedder, told func(conn kernel.Conn, made int) error) (made int, err error) {
+func (c *Corpus) Embed(
+	ctx context.Context, e Embedder, told func(conn kernel.Conn, made int) error,
+) (made int, err error) {
 	mark, err := c.recognise(ctx, e)
 	if err != nil {
 		return 0, err

@@ -103,15 +103,16 @@ func (d *Description) countPages(conn kernel.Conn) error {
 			}
 		}
 	}
-	err := conn.All("SELECT DISTINCT page FROM answer_chunks WHERE document_id = ? AND page > 0 ORDER BY page", []any{d.ID}, func(r store.Row) error {
-		var page int
-		if err := r.Scan(&page); err != nil {
-			return err
-		}
-		skip(page)
-		last = page
-		return nil
-	})
+	err := conn.All("SELECT DISTINCT page FROM answer_chunks WHERE document_id = ? AND page > 0 ORDER BY page",
+		[]any{d.ID}, func(r store.Row) error {
+			var page int
+			if err := r.Scan(&page); err != nil {
+				return err
+			}
+			skip(page)
+			last = page
+			return nil
+		})
 	if d.Pages = max(d.Pages, last); last > 0 {
 		skip(d.Pages + 1)
 	}
@@ -138,7 +139,8 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 		return err
 	})
 	statementOrder := []kernel.Statement{
-		kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes, kernel.Discussion, kernel.Risks, kernel.Business, "",
+		kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes,
+		kernel.Discussion, kernel.Risks, kernel.Business, "",
 	}
 	for _, s := range statementOrder {
 		primary := s == kernel.Income || s == kernel.Balance || s == kernel.CashFlow
@@ -163,5 +165,6 @@ func periodic(d kernel.Document) bool {
 		return false
 	}
 	form := strings.ToUpper(d.Form)
-	return form == "" && d.Period.Year != 0 || strings.HasPrefix(form, "10-") || strings.HasPrefix(form, "20-F") || strings.HasPrefix(form, "40-F")
+	return form == "" && d.Period.Year != 0 || strings.HasPrefix(form, "10-") || strings.HasPrefix(form, "20-F") ||
+		strings.HasPrefix(form, "40-F")
 }

@@ -26,7 +26,8 @@ func Divide(s Source) ([]Part, error) {
 	for i := range p.chunks {
 		c := &p.chunks[i]
 		parts = append(parts, Part{kernel.Passage{
-			Seq: i, Title: p.source.Title, URL: p.source.URL, Kind: p.source.Kind, Section: c.section, Page: c.page, Text: c.text, Table: len(c.tables) > 0,
+			Seq: i, Title: p.source.Title, URL: p.source.URL, Kind: p.source.Kind, Section: c.section, Page: c.page,
+			Text: c.text, Table: len(c.tables) > 0,
 			Tokens: c.tokens, Period: p.period, Published: p.source.Published,
 		}, p.vectors[i]})
 	}

@@ -50,8 +50,10 @@ func FactsOf(c kernel.Conn, q FactQuery) ([]kernel.Fact, error) {
 	b.WriteString(" ORDER BY f.fiscal DESC, f.period_end DESC, document_id DESC, metric, period_len LIMIT ?")
 	return store.List(c, func(r store.Row) (kernel.Fact, error) {
 		var f kernel.Fact
-		err := r.Scan(&f.Issuer, &f.Metric, &f.Label, &f.Period.End, &f.Period.Months, &f.Period.Year, &f.Period.Quarter, &f.Figure.Text, &f.Figure.Value,
-			&f.Figure.Step, &f.Figure.Unit, &f.Figure.Currency, &f.Document, &f.Passage, &f.Statement, &f.Sure, &f.Report.Year, &f.Report.Quarter)
+		err := r.Scan(&f.Issuer, &f.Metric, &f.Label, &f.Period.End, &f.Period.Months, &f.Period.Year, &f.Period.Quarter,
+			&f.Figure.Text, &f.Figure.Value,
+			&f.Figure.Step, &f.Figure.Unit, &f.Figure.Currency, &f.Document, &f.Passage, &f.Statement, &f.Sure, &f.Report.Year,
+			&f.Report.Quarter)
 		if len(f.Period.End) == len("2019") {
 			f.Period.End = ""
 		}

@@ -58,8 +58,10 @@ func (c *Corpus) IngestFiles(ctx context.Context, folder string, files []File, o
 // mediaTypes maps media types to file extensions. text/plain is not among them, because servers send other
 // formats under it too.
 var mediaTypes = map[string]string{
-	"application/pdf": ".pdf", "text/html": ".html", "application/xhtml+xml": ".xhtml", "text/markdown": ".md", "text/csv": ".csv", "application/json": ".json",
-	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx", "application/vnd.ms-excel.sheet.macroenabled.12": ".xlsm",
+	"application/pdf": ".pdf", "text/html": ".html", "application/xhtml+xml": ".xhtml", "text/markdown": ".md",
+	"text/csv": ".csv", "application/json": ".json",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+	"application/vnd.ms-excel.sheet.macroenabled.12":                    ".xlsm",
 }
 
 // vague lists the media types of servers that do not know what they send.
@@ -87,7 +89,9 @@ func Ending(mediaType, urlPath string) string {
 
 // IngestBody ingests the content of a file with the given extension and calls document with the result of
 // each document. It returns only errors of the database and of a context that ended.
-func (c *Corpus) IngestBody(ctx context.Context, ending string, body []byte, base Source, document func(t Taken)) error {
+func (c *Corpus) IngestBody(
+	ctx context.Context, ending string, body []byte, base Source, document func(t Taken),
+) error {
 	format := formats[ending]
 	if format == nil || format.most > 0 && int64(len(body)) > format.most {
 		document(Taken{URL: base.URL, Err: refuse("the kind is not read, or the document is too large")})

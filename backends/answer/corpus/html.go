@@ -85,7 +85,8 @@ func styled(n *html.Node, settings ...string) bool {
 
 // hidden reports whether an element is not displayed.
 func hidden(n *html.Node) bool {
-	return styled(n, "display:none", "visibility:hidden") || slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
+	return styled(n, "display:none", "visibility:hidden") ||
+		slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
 }
 
 func (d *htmlReader) walk(n *html.Node, depth int) {
@@ -102,7 +103,8 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 	}
 	if n.Type == html.ElementNode {
 		switch n.DataAtom { //nolint:exhaustive // the others are looked through
-		case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Math, atom.Iframe, atom.Object, atom.Select, atom.Textarea:
+		case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Math, atom.Iframe, atom.Object,
+			atom.Select, atom.Textarea:
 			return
 		case atom.Head:
 			d.head(n, depth)
@@ -153,8 +155,10 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 
 func isBlock(n *html.Node) bool {
 	switch n.DataAtom { //nolint:exhaustive // the others are in lines
-	case atom.P, atom.Div, atom.Li, atom.Ul, atom.Ol, atom.Section, atom.Article, atom.Main, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6,
-		atom.Blockquote, atom.Pre, atom.Hr, atom.Dl, atom.Dt, atom.Dd, atom.Body, atom.Header, atom.Figure, atom.Figcaption, atom.Address, atom.Aside, atom.Td, atom.Th, atom.Caption:
+	case atom.P, atom.Div, atom.Li, atom.Ul, atom.Ol, atom.Section, atom.Article, atom.Main, atom.H1, atom.H2, atom.H3,
+		atom.H4, atom.H5, atom.H6,
+		atom.Blockquote, atom.Pre, atom.Hr, atom.Dl, atom.Dt, atom.Dd, atom.Body, atom.Header, atom.Figure, atom.Figcaption,
+		atom.Address, atom.Aside, atom.Td, atom.Th, atom.Caption:
 		return true
 	}
 	return false
@@ -177,7 +181,8 @@ func (d *htmlReader) head(n *html.Node, depth int) {
 			}
 		case atom.Meta:
 			name := attr(c, "name") + attr(c, "property")
-			if at, err := parseTime(attr(c, "content")); err == nil && d.source.Published.IsZero() && (name == "article:published_time" || name == "date") {
+			if at, err := parseTime(attr(c, "content")); err == nil && d.source.Published.IsZero() &&
+				(name == "article:published_time" || name == "date") {
 				d.source.Published = at
 			}
 		}

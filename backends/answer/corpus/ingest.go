@@ -92,7 +92,10 @@ func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes in
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	in := &ingest{corpus: c, options: o, report: Report{Progress: Progress{Files: len(files), Bytes: bytes}}, cancel: cancel}
+	in := &ingest{
+		corpus: c, options: o, report: Report{Progress: Progress{Files: len(files), Bytes: bytes}},
+		cancel: cancel,
+	}
 
 	names := make(chan file)
 	read := make(chan found, o.Workers)
@@ -139,7 +142,10 @@ func (c *Corpus) settle(ctx context.Context, chunks int) {
 		return
 	}
 	err := c.Read(ctx, func(conn kernel.Conn) error {
-		for _, statement := range []string{"SELECT gin_clean_pending_list('answer_search_words')", "ANALYZE answer_search", "ANALYZE answer_vectors", "ANALYZE answer_chunks"} {
+		for _, statement := range []string{
+			"SELECT gin_clean_pending_list('answer_search_words')", "ANALYZE answer_search",
+			"ANALYZE answer_vectors", "ANALYZE answer_chunks",
+		} {
 			if _, err := conn.Exec(statement); err != nil {
 				return err
 			}
@@ -252,7 +258,8 @@ func (in *ingest) divide(ctx context.Context, one found, out chan<- *prepared) {
 		err = kernel.Caught(func() (err error) {
 			p, err = prepare(one.source, func(digest string) bool {
 				err := in.corpus.Read(ctx, func(c kernel.Conn) error {
-					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND id = "+atURL, digest, one.source.URL, one.source.URL).Scan(&known)
+					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND id = "+atURL, digest, one.source.URL,
+						one.source.URL).Scan(&known)
 				})
 				return err == nil && known // an error shows again when the document is written
 			})

@@ -39,7 +39,8 @@ func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 	case err != nil:
 	case id == 0:
 		err = c.Row("INSERT INTO answer_issuers (name, name_key, ticker, exchange, cik) VALUES (?, ?, ?, ?, ?) "+
-			"ON CONFLICT (name_key) DO UPDATE SET name = answer_issuers.name RETURNING id", company.Name, key, company.Ticker, company.Exchange, company.CIK).Scan(&id)
+			"ON CONFLICT (name_key) DO UPDATE SET name = answer_issuers.name RETURNING id",
+			company.Name, key, company.Ticker, company.Exchange, company.CIK).Scan(&id)
 	case missing: // now, because the next document may say no more than this one
 		_, err = c.Exec("UPDATE answer_issuers SET ticker = CASE WHEN ticker = '' THEN ? ELSE ticker END, exchange = CASE WHEN exchange = '' THEN ? ELSE exchange END, "+
 			"cik = CASE WHEN cik = '' THEN ? ELSE cik END WHERE id = ?", company.Ticker, company.Exchange, company.CIK, id)
@@ -49,7 +50,8 @@ func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 	}
 	for _, alias := range append([]string{company.Name}, company.Aliases...) {
 		if k := metrics.Key(alias); k != "" && len(alias) <= mostTitle {
-			if err := c.Later("INSERT INTO answer_aliases (alias_key, issuer_id, alias) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", k, id, alias); err != nil {
+			if err := c.Later("INSERT INTO answer_aliases (alias_key, issuer_id, alias) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+				k, id, alias); err != nil {
 				return 0, err
 			}
 		}
@@ -76,25 +78,27 @@ func (c *Corpus) Issuers(ctx context.Context) (map[int64]kernel.Issuer, *metrics
 	issuers = make(map[int64]kernel.Issuer)
 	var names []metrics.Named
 	err = c.Read(ctx, func(conn kernel.Conn) error {
-		err := conn.All("SELECT id, name, ticker, exchange, cik FROM answer_issuers ORDER BY id LIMIT ?", []any{mostIssuers}, func(r store.Row) error {
-			var i kernel.Issuer
-			err := r.Scan(&i.ID, &i.Name, &i.Ticker, &i.Exchange, &i.CIK)
-			issuers[i.ID] = i
-			names = append(names, metrics.Named{Issuer: i.ID, Name: i.Name})
-			if i.Ticker != "" {
-				names = append(names, metrics.Named{Issuer: i.ID, Name: i.Ticker, Ticker: true})
-			}
-			return err
-		})
+		err := conn.All("SELECT id, name, ticker, exchange, cik FROM answer_issuers ORDER BY id LIMIT ?",
+			[]any{mostIssuers}, func(r store.Row) error {
+				var i kernel.Issuer
+				err := r.Scan(&i.ID, &i.Name, &i.Ticker, &i.Exchange, &i.CIK)
+				issuers[i.ID] = i
+				names = append(names, metrics.Named{Issuer: i.ID, Name: i.Name})
+				if i.Ticker != "" {
+					names = append(names, metrics.Named{Issuer: i.ID, Name: i.Ticker, Ticker: true})
+				}
+				return err
+			})
 		if err != nil {
 			return err
 		}
-		return conn.All("SELECT issuer_id, alias FROM answer_aliases ORDER BY issuer_id, alias_key LIMIT ?", []any{4 * mostIssuers}, func(r store.Row) error {
-			var n metrics.Named
-			err := r.Scan(&n.Issuer, &n.Name)
-			names = append(names, n)
-			return err
-		})
+		return conn.All("SELECT issuer_id, alias FROM answer_aliases ORDER BY issuer_id, alias_key LIMIT ?",
+			[]any{4 * mostIssuers}, func(r store.Row) error {
+				var n metrics.Named
+				err := r.Scan(&n.Issuer, &n.Name)
+				names = append(names, n)
+				return err
+			})
 	})
 	if err != nil {
 		return nil, nil, err

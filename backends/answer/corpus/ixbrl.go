@@ -59,10 +59,12 @@ func (t *tagging) walk(n *html.Node, depth int) {
 	case n.Type != html.ElementNode:
 	case n.Data == "ix:nonfraction" && len(t.figures) < mostTags:
 		t.figures = append(t.figures, tag{
-			attr(n, "name"), attr(n, "contextref"), attr(n, "unitref"), attr(n, "format"), attr(n, "sign"), attr(n, "scale"), collapse(textOf(n, depth)),
+			attr(n, "name"), attr(n, "contextref"), attr(n, "unitref"), attr(n, "format"), attr(n, "sign"), attr(n, "scale"),
+			collapse(textOf(n, depth)),
 		})
 	case n.Data == "ix:nonnumeric":
-		if concept, ok := strings.CutPrefix(attr(n, "name"), "dei:"); ok && t.says[concept] == "" && len(t.says) < mostContexts {
+		if concept, ok := strings.CutPrefix(attr(n, "name"), "dei:"); ok && t.says[concept] == "" &&
+			len(t.says) < mostContexts {
 			t.says[concept] = cut(collapse(textOf(n, depth)), mostTitle)
 		}
 	case name == "context" && len(t.contexts) < mostContexts:
@@ -134,12 +136,14 @@ func (t *tagging) source(s Source) Source {
 			continue
 		}
 		key := factKey{one.Metric, one.Period.End, one.Period.Months}
-		if other, taken := best[key]; !taken || one.rank < other.rank || one.rank == other.rank && one.Figure.Step < other.Figure.Step {
+		if other, taken := best[key]; !taken || one.rank < other.rank || one.rank == other.rank &&
+			one.Figure.Step < other.Figure.Step {
 			best[key] = one
 		}
 	}
 	facts := slices.SortedFunc(maps.Values(best), func(a, b chosen) int {
-		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)), b.Period.Months-a.Period.Months)
+		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),
+			b.Period.Months-a.Period.Months)
 	})
 	for _, f := range facts[:min(len(facts), mostFacts)] {
 		s.Facts = append(s.Facts, f.Fact)
@@ -186,7 +190,10 @@ func (t *tagging) fact(one *tag, report kernel.Period) (chosen, bool) {
 	if p, ok = statements.Settle(p, report, m.Instant); !ok {
 		return chosen{}, false
 	}
-	return chosen{Fact: kernel.Fact{Metric: m.Key, Label: m.Name, Period: p, Figure: f, Statement: m.Statement, Sure: statements.Tagged}, rank: metrics.Rank(concept)}, true
+	return chosen{Fact: kernel.Fact{
+		Metric: m.Key, Label: m.Name, Period: p, Figure: f, Statement: m.Statement,
+		Sure: statements.Tagged,
+	}, rank: metrics.Rank(concept)}, true
 }
 
 // monthsOf returns the number of months between two days: 3, 6, 9 or 12, or 0 for other periods.

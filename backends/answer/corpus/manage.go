@@ -22,7 +22,8 @@ const documentColumns = "SELECT d.id, d.kind, d.form, COALESCE(d.issuer_id, 0), 
 
 func scanDocument(r store.Row) (d kernel.Document, err error) {
 	var at int64
-	err = r.Scan(&d.ID, &d.Kind, &d.Form, &d.Issuer, &d.Period.Year, &d.Period.Quarter, &d.Period.End, &at, &d.Title, &d.URL, &d.Lang, &d.SHA256, &d.Chunks)
+	err = r.Scan(&d.ID, &d.Kind, &d.Form, &d.Issuer, &d.Period.Year, &d.Period.Quarter, &d.Period.End, &at, &d.Title,
+		&d.URL, &d.Lang, &d.SHA256, &d.Chunks)
 	d.Published = published(at)
 	return d, err
 }
@@ -41,7 +42,8 @@ func (c *Corpus) List(ctx context.Context, q ListQuery) (list []kernel.Document,
 		where, args = append(where, "d.kind = ?"), append(args, string(q.Kind))
 	}
 	err = c.Read(ctx, func(conn kernel.Conn) error {
-		list, err = store.List(conn, scanDocument, documentColumns+"WHERE "+strings.Join(where, " AND ")+" ORDER BY d.id LIMIT ?", append(args, min(q.Most, 1000))...)
+		list, err = store.List(conn, scanDocument, documentColumns+"WHERE "+strings.Join(where, " AND ")+
+			" ORDER BY d.id LIMIT ?", append(args, min(q.Most, 1000))...)
 		return err
 	})
 	return list, err
@@ -80,12 +82,14 @@ func (c *Corpus) Passages(ctx context.Context, ids []int64) (passages []kernel.P
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		among, list := Among(conn, "c.id", ids)
 		return conn.All("SELECT c.id, c.document_id, c.seq, c.section, c.page, c.text, d.title, d.url, d.kind, d.fiscal, d.quarter, d.period_end "+
-			"FROM answer_chunks c JOIN answer_documents d ON d.id = c.document_id WHERE "+among, []any{list}, func(r store.Row) error {
-			var p kernel.Passage
-			err := r.Scan(&p.ID, &p.Document, &p.Seq, &p.Section, &p.Page, &p.Text, &p.Title, &p.URL, &p.Kind, &p.Period.Year, &p.Period.Quarter, &p.Period.End)
-			byID[p.ID] = p
-			return err
-		})
+			"FROM answer_chunks c JOIN answer_documents d ON d.id = c.document_id WHERE "+among, []any{list},
+			func(r store.Row) error {
+				var p kernel.Passage
+				err := r.Scan(&p.ID, &p.Document, &p.Seq, &p.Section, &p.Page, &p.Text, &p.Title, &p.URL, &p.Kind, &p.Period.Year,
+					&p.Period.Quarter, &p.Period.End)
+				byID[p.ID] = p
+				return err
+			})
 	})
 	for _, id := range ids {
 		if p, ok := byID[id]; ok {
@@ -126,7 +130,8 @@ type Stats struct {
 	Version                                           int64
 	Issuers, Documents, Chunks, Tokens, Facts, Prices int64
 	Kinds                                             map[kernel.Kind]int64 // the number of documents by kind
-	Vectors                                           map[string]int64      // the number of passages with a vector, by model
+	// The number of passages with a vector, by model.
+	Vectors map[string]int64
 }
 
 // Stats counts the contents of the corpus. It reads all rows.
@@ -134,7 +139,8 @@ func (c *Corpus) Stats(ctx context.Context) (s Stats, err error) {
 	s.Kinds, s.Vectors = make(map[kernel.Kind]int64), make(map[string]int64)
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		err := conn.Row("SELECT version, (SELECT count(*) FROM answer_issuers), (SELECT count(*) FROM answer_facts), (SELECT count(*) FROM answer_prices), "+
-			"(SELECT COALESCE(sum(tokens), 0) FROM answer_chunks) FROM answer_corpus").Scan(&s.Version, &s.Issuers, &s.Facts, &s.Prices, &s.Tokens)
+			"(SELECT COALESCE(sum(tokens), 0) FROM answer_chunks) FROM answer_corpus").Scan(&s.Version, &s.Issuers, &s.Facts,
+			&s.Prices, &s.Tokens)
 		if err != nil {
 			return err
 		}
@@ -148,15 +154,16 @@ func (c *Corpus) Stats(ctx context.Context) (s Stats, err error) {
 		if err != nil {
 			return err
 		}
-		return conn.All("SELECT kind, count(*), sum(chunks) FROM answer_documents GROUP BY kind", nil, func(r store.Row) error {
-			var kind kernel.Kind
-			var documents, chunks int64
-			err := r.Scan(&kind, &documents, &chunks)
-			s.Kinds[kind] = documents
-			s.Documents += documents
-			s.Chunks += chunks
-			return err
-		})
+		return conn.All("SELECT kind, count(*), sum(chunks) FROM answer_documents GROUP BY kind",
+			nil, func(r store.Row) error {
+				var kind kernel.Kind
+				var documents, chunks int64
+				err := r.Scan(&kind, &documents, &chunks)
+				s.Kinds[kind] = documents
+				s.Documents += documents
+				s.Chunks += chunks
+				return err
+			})
 	})
 	return s, err
 }

@@ -126,8 +126,10 @@ func (c *Corpus) recognise(ctx context.Context, e Embedder) (mark []byte, err er
 		return nil, err
 	}
 	if !made {
-		c.Logger().Warn("vectors of passages are made anew: another model made them", zap.String("model", model), zap.Int("dimensions", len(mark)))
-		if _, err = c.DB.Purge(ctx, forgetAtOnce, "DELETE FROM answer_dense WHERE (chunk_id, model) IN (SELECT chunk_id, model FROM answer_dense WHERE model = ? LIMIT ?)", model); err != nil {
+		c.Logger().Warn("vectors of passages are made anew: another model made them",
+			zap.String("model", model), zap.Int("dimensions", len(mark)))
+		if _, err = c.DB.Purge(ctx, forgetAtOnce,
+			"DELETE FROM answer_dense WHERE (chunk_id, model) IN (SELECT chunk_id, model FROM answer_dense WHERE model = ? LIMIT ?)", model); err != nil {
 			return nil, err
 		}
 	}

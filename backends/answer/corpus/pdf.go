@@ -45,7 +45,8 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 	case text.over:
 		return out(base, refuse("the PDF has more than %d MiB of text", mostText>>20))
 	case err != nil:
-		return out(base, refuse("pdftotext: %v: %s", err, cut(strings.TrimSpace(strings.ToValidUTF8(messages.String(), "")), 200)))
+		return out(base, refuse("pdftotext: %v: %s",
+			err, cut(strings.TrimSpace(strings.ToValidUTF8(messages.String(), "")), 200)))
 	case strings.TrimSpace(text.String()) == "":
 		return out(base, refuse("the PDF has no text layer: its pages are pictures"))
 	}

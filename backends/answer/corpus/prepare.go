@@ -93,7 +93,8 @@ func (p *prepared) takeFacts() {
 			for _, f := range t.Facts(p.period) {
 				f.Sure = statements.Tabulated
 				switch m, _ := metrics.Metric(f.Metric); {
-				case len(stated) > 0 && (m.Statement == kernel.Income || m.Statement == kernel.Balance || m.Statement == kernel.CashFlow):
+				case len(stated) > 0 && (m.Statement == kernel.Income || m.Statement == kernel.Balance ||
+					m.Statement == kernel.CashFlow):
 				case m.Statement == topic:
 					p.facts = append(p.facts, placed{f, i})
 				default:
@@ -155,7 +156,8 @@ func (p *prepared) shows(f kernel.Fact) int {
 		}
 		for _, t := range p.chunks[i].tables {
 			for r := range t.Rows {
-				if !slices.ContainsFunc(t.Rows[r].Cells, func(c string) bool { return strings.Trim(c, "$€£¥() ") == f.Figure.Text }) {
+				if !slices.ContainsFunc(t.Rows[r].Cells,
+					func(c string) bool { return strings.Trim(c, "$€£¥() ") == f.Figure.Text }) {
 					continue
 				}
 				if m, ok := metrics.Label(t.Rows[r].Label); ok && m.Key == f.Metric {

@@ -82,7 +82,8 @@ func (s *Source) check() error {
 		return value, nil
 	}
 	for name, field := range map[string]*string{
-		"title": &s.Title, "form": &s.Form, "lang": &s.Lang, "issuer": &s.Issuer.Name, "ticker": &s.Issuer.Ticker, "exchange": &s.Issuer.Exchange,
+		"title": &s.Title, "form": &s.Form, "lang": &s.Lang, "issuer": &s.Issuer.Name, "ticker": &s.Issuer.Ticker,
+		"exchange": &s.Issuer.Exchange,
 	} {
 		var err error
 		if *field, err = line(name, *field); err != nil {
@@ -146,7 +147,8 @@ func checkURL(address string) error {
 	switch {
 	case address == "":
 		return refuse("url is missing")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2*mostTitle || !text.IsLine(address):
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2*mostTitle ||
+		!text.IsLine(address):
 		return refuse("url %q is neither http(s) nor corpus:", text.Short(address, 80))
 	case u.User != nil:
 		return refuse("url has a user in it")

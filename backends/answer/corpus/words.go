@@ -19,7 +19,8 @@ type wordsOf struct {
 func (w *wordsOf) put(c kernel.Conn) error {
 	scope := Scope(w.issuer, w.year, w.kind)
 	if c.Dialect() == store.SQLite {
-		return c.Later("INSERT INTO answer_search (rowid, scope, title, section, text) VALUES (?, ?, ?, ?, ?)", w.chunk, scope, w.title, w.section, w.text)
+		return c.Later("INSERT INTO answer_search (rowid, scope, title, section, text) VALUES (?, ?, ?, ?, ?)",
+			w.chunk, scope, w.title, w.section, w.text)
 	}
 	return c.Later("INSERT INTO answer_search (chunk_id, document_id, words) VALUES (?, ?, setweight(to_tsvector('english', ?), 'A') || "+
 		"setweight(to_tsvector('english', ?), 'B') || to_tsvector('english', ?) || to_tsvector('simple', ?) || array_to_tsvector(CAST(? AS text[])))",

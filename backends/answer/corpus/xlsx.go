@@ -33,7 +33,8 @@ func readWorkbook(_ context.Context, r io.Reader, base Source, out emit) error {
 	says := make(map[string]string)
 	for _, sheet := range sheets {
 		for _, text := range sheetPages(sheet.Rows) {
-			base.Pages = append(base.Pages, Page{Number: len(base.Pages) + 1, Text: "## " + unmarked(sheet.Name) + "\n\n" + text})
+			base.Pages = append(base.Pages, Page{Number: len(base.Pages) + 1, Text: "## " + unmarked(sheet.Name) + "\n\n" +
+				text})
 		}
 		for _, row := range sheet.Rows {
 			if len(row) > 1 {
@@ -151,7 +152,8 @@ func endOfTable(rows [][]string) int {
 
 // namesColumns reports whether a row has text, and no figures, after its first cell.
 func namesColumns(row []string) bool {
-	return !slices.ContainsFunc(row[1:], tables.IsValue) && slices.ContainsFunc(row[1:], func(cell string) bool { return cell != "" })
+	return !slices.ContainsFunc(row[1:], tables.IsValue) &&
+		slices.ContainsFunc(row[1:], func(cell string) bool { return cell != "" })
 }
 
 // mostHeaderRows bounds the rows of a table that name its columns.

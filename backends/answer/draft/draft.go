@@ -112,8 +112,11 @@ func (d Draft) Marked() string {
 
 // abbreviations end with a point that does not end a sentence.
 var abbreviations = map[string]bool{
-	"inc": true, "corp": true, "co": true, "ltd": true, "no": true, "mr": true, "ms": true, "mrs": true, "dr": true, "vs": true, "approx": true, "st": true,
-	"u.s": true, "u.k": true, "e.g": true, "i.e": true, "jan": true, "feb": true, "mar": true, "apr": true, "aug": true, "sept": true, "oct": true, "nov": true, "dec": true, "jr": true, "sr": true, "plc": true, "etc": true, "fig": true, "al": true, "vol": true, "art": true,
+	"inc": true, "corp": true, "co": true, "ltd": true, "no": true, "mr": true, "ms": true, "mrs": true, "dr": true,
+	"vs": true, "approx": true, "st": true,
+	"u.s": true, "u.k": true, "e.g": true, "i.e": true, "jan": true, "feb": true, "mar": true, "apr": true, "aug": true,
+	"sept": true, "oct": true, "nov": true, "dec": true, "jr": true, "sr": true, "plc": true, "etc": true, "fig": true,
+	"al": true, "vol": true, "art": true,
 }
 
 // mostSentences bounds the sentences of a text.
@@ -142,7 +145,8 @@ func Split(text string) []string {
 			}
 			next := strings.TrimLeft(text[end:], " ")
 			lower := next != "" && next[0] >= 'a' && next[0] <= 'z'
-			if lower || (abbreviations[strings.ToLower(word)] || len(word) == 1 && word[0] >= 'A' && word[0] <= 'Z') && next != "" && next[0] != '[' {
+			if lower || (abbreviations[strings.ToLower(word)] || len(word) == 1 && word[0] >= 'A' && word[0] <= 'Z') &&
+				next != "" && next[0] != '[' {
 				continue
 			}
 		}

@@ -165,9 +165,11 @@ var kinds = []kind{
 	kindOf(`^\W*how long\b`, `\b(?:[\w-]+ (?:days?|weeks?|months?|years?|hours?|minutes?)|until|since)\b`, 0.15, true),
 	kindOf(`^\W*how (?:much|many|large|big|high)\b|\bhow much\b|\b(?:amount|percentage|number|total|value|rate|price|cost)\b`, `\d`, 0.1, true),
 	kindOf(`^\W*who\b`, `[A-Z][a-z]+ [A-Z][a-z]+`, 0.1, true),
-	kindOf(`\b(?:consist|compris|include|made up|contain|components?)\w*\b`, `\b(?:consist|compris|include|including|contain|represent|made up)\w*\b`, 0.15, false),
+	kindOf(`\b(?:consist|compris|include|made up|contain|components?)\w*\b`,
+		`\b(?:consist|compris|include|including|contain|represent|made up)\w*\b`, 0.15, false),
 	kindOf(`\brelat\w+ to\b`, `\brelat\w+ to\b`, 0.15, false),
-	kindOf(`^\W*(?:what (?:is|are) (?:the )?[\w -]{3,40}\??$|define|what does .* mean)`, `\b(?:is|are|means?|represents?|refers? to|defined as|comprise)\b`, 0.05, false),
+	kindOf(`^\W*(?:what (?:is|are) (?:the )?[\w -]{3,40}\??$|define|what does .* mean)`,
+		`\b(?:is|are|means?|represents?|refers? to|defined as|comprise)\b`, 0.05, false),
 }
 
 // Bounds for quotes.
@@ -242,7 +244,10 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 			fitting = append(fitting, k)
 		}
 	}
-	w := &sought{asked: asked, fitting: fitting, years: metrics.Years(body), moved: moved, happened: happened.MatchString(body)}
+	w := &sought{
+		asked: asked, fitting: fitting, years: metrics.Years(body), moved: moved,
+		happened: happened.MatchString(body),
+	}
 	if m := howMany.FindStringSubmatch(body); m != nil {
 		w.counted = m[1]
 	}
@@ -282,10 +287,12 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 	if len(quotes) > 1 {
 		second := quotes[1]
 		if best.score-second.score < leastLead {
-			if second.text != best.text && (second.passage != best.passage || second.at-best.at > 2 || best.at-second.at > 2) && best.cover < 0.85 {
+			if second.text != best.text && (second.passage != best.passage || second.at-best.at > 2 || best.at-second.at > 2) &&
+				best.cover < 0.85 {
 				return Draft{} // two sentences fit equally well
 			}
-			if second.text != best.text && second.cover >= least && passages[second.passage].Period.AnyYear() == passages[best.passage].Period.AnyYear() {
+			if second.text != best.text && second.cover >= least &&
+				passages[second.passage].Period.AnyYear() == passages[best.passage].Period.AnyYear() {
 				chosen = append(chosen, second)
 			}
 		}
@@ -398,7 +405,8 @@ func (c *quote) rate(w *sought, weights map[terms.Term]float64, documentYear int
 		switch {
 		case shared:
 			c.score += 0.05
-		case len(found) > 0, documentYear != 0 && documentYear < slices.Max(w.years) && w.happened: // another time, or a report that came before it
+		// Another time, or a report that came before it.
+		case len(found) > 0, documentYear != 0 && documentYear < slices.Max(w.years) && w.happened:
 			c.cover, c.score = 0, 0
 			return
 		}
@@ -415,7 +423,8 @@ func akin(t terms.Term, words map[terms.Term]bool) bool {
 		return false
 	}
 	for w := range words {
-		if len(w) >= 5 && len(w)-len(t) <= 3 && len(t)-len(w) <= 3 && (strings.HasPrefix(string(w), string(t)) || strings.HasPrefix(string(t), string(w))) {
+		if len(w) >= 5 && len(w)-len(t) <= 3 && len(t)-len(w) <= 3 && (strings.HasPrefix(string(w), string(t)) ||
+			strings.HasPrefix(string(t), string(w))) {
 			return true
 		}
 	}

@@ -30,7 +30,8 @@ func Prompt(text string, v *formula.Value, passages []kernel.Passage, parts, pro
 	var b strings.Builder
 	for i := range passages {
 		p := &passages[i]
-		fmt.Fprintf(&b, "<passage id=\"p%d\" title=%q period=%q>\n%s\n</passage>\n", i+1, Fence(p.Title), p.Period.String(), Fence(p.Text))
+		fmt.Fprintf(&b, "<passage id=\"p%d\" title=%q period=%q>\n%s\n</passage>\n", i+1, Fence(p.Title), p.Period.String(),
+			Fence(p.Text))
 	}
 	if v != nil {
 		b.WriteString("Computed:\n- " + say(v) + "\n")

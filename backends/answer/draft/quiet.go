@@ -7,7 +7,10 @@ import (
 )
 
 // hints are words of which a text that tells a model what to do contains at least one.
-var hints = []string{"ignore", "disregard", "forget", "override", "prompt", "as an ai", "you are", "assistant", "reply", "respond", "answer", "tell ", "do not ", "instruction"}
+var hints = []string{
+	"ignore", "disregard", "forget", "override", "prompt", "as an ai", "you are", "assistant", "reply",
+	"respond", "answer", "tell ", "do not ", "instruction",
+}
 
 // Quiet returns a text without the sentences and table rows that tell a model what to do, so that a model is
 // not given them and no answer stands on them.

@@ -78,7 +78,8 @@ type Gold struct {
 type Evidence struct {
 	URL  string `json:"url"`
 	Page int    `json:"page,omitempty"` // 0 for any page
-	Text string `json:"text,omitempty"` // a text in the passage; if it is empty, the passage contains the answer or its inputs
+	// A text in the passage; if it is empty, the passage contains the answer or its inputs.
+	Text string `json:"text,omitempty"`
 }
 
 // Half reports whether something belongs to the half of a set that is held back, by a hash of its name.
@@ -198,9 +199,13 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 		seen.lists = nil
 		begin := time.Now()
 		o, trace := asker.Ask(ctx, pipeline.Request{Text: q.Query, Force: q.Group == forced}, nil)
-		r := Result{Question: q, Outcome: o, Took: time.Since(begin), Answered: o.Reason == pipeline.Answered, Cited: len(o.References)}
+		r := Result{
+			Question: q, Outcome: o, Took: time.Since(begin), Answered: o.Reason == pipeline.Answered,
+			Cited: len(o.References),
+		}
 		r.Class = r.Answered == (q.Expect == expectAnswer) && (r.Answered || o.Reason == q.Expect)
-		if q.Gold.Answer == nil && q.Expect == expectAnswer { // in a set of classes it does not matter whether there is an answer
+		// In a set of classes it does not matter whether there is an answer.
+		if q.Gold.Answer == nil && q.Expect == expectAnswer {
 			r.Class = r.Class || o.Reason == pipeline.FailedToAnswer
 		}
 		r.Right = r.Class && (!r.Answered || Matches(o.Claims, q.Gold))

@@ -162,11 +162,13 @@ func says(text string, gold figures.Mention, g Gold) bool {
 		if m.Year {
 			continue
 		}
-		if near(m.Value, m.Step, value*scale, step*scale) || g.Percent && near(m.Value, m.Step, value, step) || m.Unit == kernel.Percent && near(m.Value/100, m.Step/100, value, step) {
+		if near(m.Value, m.Step, value*scale, step*scale) || g.Percent && near(m.Value, m.Step, value, step) ||
+			m.Unit == kernel.Percent && near(m.Value/100, m.Step/100, value, step) {
 			return true
 		}
 		digits := figures.Find(strings.Trim(strings.Split(strings.TrimLeft(m.Text, "$€£¥-−( "), " ")[0], "()"))
-		if (scale == 1 || loose) && len(digits) > 0 && near(math.Copysign(digits[0].Value, m.Value), digits[0].Step, value, step) {
+		if (scale == 1 || loose) && len(digits) > 0 && near(math.Copysign(digits[0].Value, m.Value), digits[0].Step, value,
+			step) {
 			return true
 		}
 	}

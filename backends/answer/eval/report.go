@@ -107,8 +107,10 @@ func Markdown(w io.Writer, rows []Row) error {
 	var b strings.Builder
 	b.WriteString("| Set | Questions | Outcome class | Exact | Wrong | Refused | Numeric | hit@5 | hit@12 | Citations | Foreign references |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", r.Name, r.Questions, share(r.Class, r.Questions), share(r.Right, r.Answerable), share(r.Wrong, r.Questions),
-			share(r.Refused, r.Answerable), share(r.NumericRight, r.Numeric), share(r.Hit5, r.Ranked), share(r.Hit12, r.Ranked), share(r.Held, r.Marks), r.Foreign)
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n",
+			r.Name, r.Questions, share(r.Class, r.Questions), share(r.Right, r.Answerable), share(r.Wrong, r.Questions),
+			share(r.Refused, r.Answerable), share(r.NumericRight, r.Numeric), share(r.Hit5, r.Ranked), share(r.Hit12, r.Ranked),
+			share(r.Held, r.Marks), r.Foreign)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -125,7 +127,8 @@ func Table(results []Result) []Row {
 		}
 		halves[n] = append(halves[n], results[i])
 	}
-	return append([]Row{{"all", Sum(results)}, {"worked on", Sum(halves[0])}, {"held back", Sum(halves[1])}}, Types(results)...)
+	return append([]Row{{"all", Sum(results)}, {"worked on", Sum(halves[0])}, {"held back", Sum(halves[1])}},
+		Types(results)...)
 }
 
 // Types returns a row for each type of question, sorted by name.
@@ -156,11 +159,13 @@ func Counts(w io.Writer, results []Result) error {
 		return "worked on"
 	}
 	rows := append([]Row{{"all", Sum(results)}}, divided(results, part)...)
-	rows = append(rows, divided(results, func(r *Result) string { return part(r) + ", " + cmp.Or(r.Question.Gold.Kind, r.Question.Type) })...)
+	rows = append(rows, divided(results,
+		func(r *Result) string { return part(r) + ", " + cmp.Or(r.Question.Gold.Kind, r.Question.Type) })...)
 	var b strings.Builder
 	b.WriteString("| Questions | All | Right | Wrong | No answer | Gold document referred to | Gold page in 12 |\n|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d of %d | %d of %d |\n", r.Name, r.Questions, r.Right, r.Wrong, r.Refused, r.Documented, r.Referred, r.Hit12, r.Ranked)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d of %d | %d of %d |\n", r.Name, r.Questions, r.Right, r.Wrong,
+			r.Refused, r.Documented, r.Referred, r.Hit12, r.Ranked)
 	}
 	causes := make(map[string]int)
 	for i := range results {
@@ -210,6 +215,7 @@ func Failures(w io.Writer, results []Result) {
 		if r.Answered {
 			outcome = fmt.Sprintf("%q", r.Outcome.Answer)
 		}
-		_, _ = fmt.Fprintf(w, "\n%s: %s\n  expected %s %v, was %s\n  rank %d, %d of %d citations hold\n", r.Question.ID, r.Question.Query, r.Question.Expect, r.Question.Gold.parts(), outcome, r.Rank, r.Held, r.Marks)
+		_, _ = fmt.Fprintf(w, "\n%s: %s\n  expected %s %v, was %s\n  rank %d, %d of %d citations hold\n",
+			r.Question.ID, r.Question.Query, r.Question.Expect, r.Question.Gold.parts(), outcome, r.Rank, r.Held, r.Marks)
 	}
 }

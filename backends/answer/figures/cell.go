@@ -133,7 +133,8 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 	}
 	m := found[0]
 	rest := strings.TrimSpace(compact[:m.Start]) + strings.TrimSpace(compact[m.End:])
-	if len(found) == 2 && strings.Trim(rest, "()0123456789 ") != "" || len(found) == 1 && footnote.ReplaceAllString(rest, "") != "" {
+	if len(found) == 2 && strings.Trim(rest, "()0123456789 ") != "" ||
+		len(found) == 1 && footnote.ReplaceAllString(rest, "") != "" {
 		return kernel.Figure{}, false
 	}
 	f := m.Figure
@@ -155,7 +156,8 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 	case f.Unit == kernel.NoUnit:
 		f.Unit = u.Unit
 	}
-	if f.Currency == "" || u.Currency != "" && f.Currency == "USD" && strings.Contains(trimmed, "$") { // NT$ above, $ in the cell
+	// NT$ above, $ in the cell
+	if f.Currency == "" || u.Currency != "" && f.Currency == "USD" && strings.Contains(trimmed, "$") {
 		f.Currency = u.Currency
 		if f.Currency == "" && f.Unit == kernel.Money && strings.Contains(trimmed, "$") {
 			f.Currency = "USD"
@@ -178,7 +180,8 @@ func squeeze(s string) string {
 	for i, r := range s {
 		if r == ' ' || r == '\u00a0' {
 			before, after := b.String(), strings.TrimLeft(s[i:], " \u00a0")
-			if before == "" || after == "" || strings.ContainsAny(before[len(before)-1:], "($") || strings.HasSuffix(before, "€") || strings.HasSuffix(before, "£") ||
+			if before == "" || after == "" || strings.ContainsAny(before[len(before)-1:], "($") ||
+				strings.HasSuffix(before, "€") || strings.HasSuffix(before, "£") ||
 				strings.HasSuffix(before, "-") || after[0] == ')' || after[0] == '%' || after[0] == ' ' {
 				continue
 			}

@@ -126,7 +126,8 @@ func (m *Mention) front(text string, i int) (start int, glued bool) {
 		if !minus(r) {
 			return
 		}
-		if before, _ := utf8.DecodeLastRuneInString(text[:start-size]); start == size || unicode.IsSpace(before) || strings.ContainsRune("($€£¥|", before) {
+		if before, _ := utf8.DecodeLastRuneInString(text[:start-size]); start == size || unicode.IsSpace(before) ||
+			strings.ContainsRune("($€£¥|", before) {
 			m.Value, start = -m.Value, start-size
 		}
 	}
@@ -161,7 +162,8 @@ func (m *Mention) back(text string, end int) (last int, glued bool) {
 	bracketed := m.Bracketed
 	closing()
 	word, size, spaced := wordAfter(text[last:])
-	if factor, ok := scales[word]; ok && (len(word) > 2 || !spaced || m.Unit == kernel.Money && word != "b" && word != "t") {
+	if factor, ok := scales[word]; ok && (len(word) > 2 || !spaced || m.Unit == kernel.Money && word != "b" &&
+		word != "t") {
 		m.Value, m.Step = m.Value*factor, m.Step*factor
 		last += size
 		word, size, spaced = wordAfter(text[last:])
@@ -172,7 +174,8 @@ func (m *Mention) back(text string, end int) (last int, glued bool) {
 	case unit != "":
 		m.Unit = unit
 		last += size
-		if second, more, _ := wordAfter(text[last:]); word == "per" && second == "cent" || word == "basis" && strings.HasPrefix(second, "point") ||
+		if second, more, _ := wordAfter(text[last:]); word == "per" && second == "cent" ||
+			word == "basis" && strings.HasPrefix(second, "point") ||
 			word == "percentage" && strings.HasPrefix(second, "point") {
 			last += more
 		} else if word == "per" || word == "basis" || word == "percentage" {
@@ -222,16 +225,21 @@ var scales = map[string]float64{
 }
 
 var units = map[string]kernel.Unit{
-	"%": kernel.Percent, "percent": kernel.Percent, "per": kernel.Percent, "pct": kernel.Percent, "percentage": kernel.Percent, "pp": kernel.Percent,
-	"bp": kernel.BasisPoints, "bps": kernel.BasisPoints, "basis": kernel.BasisPoints, "x": kernel.Times, "times": kernel.Times,
+	"%": kernel.Percent, "percent": kernel.Percent, "per": kernel.Percent, "pct": kernel.Percent,
+	"percentage": kernel.Percent, "pp": kernel.Percent,
+	"bp": kernel.BasisPoints, "bps": kernel.BasisPoints, "basis": kernel.BasisPoints, "x": kernel.Times,
+	"times":  kernel.Times,
 	"shares": kernel.Shares,
 }
 
 // codes maps the ways in which currencies are written to their ISO 4217 codes.
 var codes = map[string]string{
-	"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "US$": "USD", "C$": "CAD", "A$": "AUD", "HK$": "HKD", "NT$": "TWD", "S$": "SGD", "R$": "BRL",
-	"USD": "USD", "EUR": "EUR", "GBP": "GBP", "JPY": "JPY", "CHF": "CHF", "CAD": "CAD", "AUD": "AUD", "RMB": "CNY", "CNY": "CNY", "INR": "INR", "RM": "MYR",
-	"SEK": "SEK", "NOK": "NOK", "DKK": "DKK", "HKD": "HKD", "SGD": "SGD", "DOLLARS": "USD", "EUROS": "EUR", "EURO": "EUR", "POUNDS": "GBP", "YEN": "JPY",
+	"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "US$": "USD", "C$": "CAD", "A$": "AUD", "HK$": "HKD",
+	"NT$": "TWD", "S$": "SGD", "R$": "BRL",
+	"USD": "USD", "EUR": "EUR", "GBP": "GBP", "JPY": "JPY", "CHF": "CHF", "CAD": "CAD", "AUD": "AUD", "RMB": "CNY",
+	"CNY": "CNY", "INR": "INR", "RM": "MYR",
+	"SEK": "SEK", "NOK": "NOK", "DKK": "DKK", "HKD": "HKD", "SGD": "SGD", "DOLLARS": "USD", "EUROS": "EUR", "EURO": "EUR",
+	"POUNDS": "GBP", "YEN": "JPY",
 }
 
 // currencyBefore returns the currency that a text ends with, and its size including spaces.

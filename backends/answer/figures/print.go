@@ -42,7 +42,10 @@ func compatible(a, b kernel.Figure) bool {
 }
 
 // symbols lists the currencies that are written before a number.
-var symbols = map[string]string{"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CAD": "C$", "AUD": "A$", "HKD": "HK$", "TWD": "NT$", "INR": "₹", "SGD": "S$"}
+var symbols = map[string]string{
+	"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CAD": "C$", "AUD": "A$", "HKD": "HK$",
+	"TWD": "NT$", "INR": "₹", "SGD": "S$",
+}
 
 var scaleNames = []struct {
 	factor float64

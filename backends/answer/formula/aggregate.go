@@ -92,7 +92,10 @@ func (w Want) ratioIn(f *finder) *Value {
 	if !kindred(pa[0].Figure, pb[0].Figure) && (!each || !comparable(pa[0].Figure, pb[0].Figure)) {
 		return nil
 	}
-	v := &Value{Op: w.Op, Inputs: append(inputs(a, pa), inputs(b, pb)...), Confidence: min(sa, sb), Formula: plain(pa[0].Figure) + " / " + bracket(plain(pb[0].Figure))}
+	v := &Value{
+		Op: w.Op, Inputs: append(inputs(a, pa), inputs(b, pb)...), Confidence: min(sa, sb),
+		Formula: plain(pa[0].Figure) + " / " + bracket(plain(pb[0].Figure)),
+	}
 	result := kernel.Figure{Value: pa[0].Value / pb[0].Value, Step: 0.01}
 	if math.Abs(result.Value) < 1 {
 		result.Step = 0.001
@@ -129,7 +132,8 @@ func (w Want) sharesOf(f *finder, first, second string) *Value {
 	if parts[2].Value == 0 {
 		return nil
 	}
-	v.Formula = "(" + plain(parts[0].Figure) + " + " + bracket(plain(parts[1].Figure)) + ") / " + bracket(plain(parts[2].Figure))
+	v.Formula = "(" + plain(parts[0].Figure) + " + " + bracket(plain(parts[1].Figure)) + ") / " +
+		bracket(plain(parts[2].Figure))
 	result := kernel.Figure{Value: (parts[0].Value + parts[1].Value) / parts[2].Value, Step: 0.001}
 	v.Label = "ratio of " + names[0] + " and " + names[1] + " to " + names[2] + w.when(parts[:1])
 	if w.Op == Share {

@@ -148,5 +148,8 @@ func (w Want) extremeIn(f *finder) *Value {
 	if w.Op == Lowest {
 		word = "lowest "
 	}
-	return &Value{Op: w.Op, Label: "period with the " + word + s.Title(), Words: []string{pointName(best, points)}, Inputs: inputs(s, points), Confidence: score}
+	return &Value{
+		Op: w.Op, Label: "period with the " + word + s.Title(), Words: []string{pointName(best, points)},
+		Inputs: inputs(s, points), Confidence: score,
+	}
 }

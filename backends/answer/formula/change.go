@@ -57,7 +57,10 @@ func (w Want) change(s *Series, from, to Point, score float64) *Value {
 	var result kernel.Figure
 	switch w.Op { //nolint:exhaustive // of changes alone
 	case Difference:
-		result = kernel.Figure{Value: to.Value - from.Value, Step: min(nonzero(from.Step), nonzero(to.Step)), Unit: apart(to.Unit), Currency: to.Currency}
+		result = kernel.Figure{
+			Value: to.Value - from.Value, Step: min(nonzero(from.Step), nonzero(to.Step)),
+			Unit: apart(to.Unit), Currency: to.Currency,
+		}
 		v.Label = "change in " + s.Title() + span
 		v.Formula = b + " - " + bracket(a)
 	case Change:
@@ -75,7 +78,10 @@ func (w Want) change(s *Series, from, to Point, score float64) *Value {
 		if years < 1 || from.Value <= 0 || to.Value <= 0 {
 			return nil
 		}
-		result = kernel.Figure{Value: (math.Pow(to.Value/from.Value, 1/float64(years)) - 1) * 100, Step: 0.01, Unit: kernel.Percent}
+		result = kernel.Figure{
+			Value: (math.Pow(to.Value/from.Value, 1/float64(years)) - 1) * 100, Step: 0.01,
+			Unit: kernel.Percent,
+		}
 		v.Label = "compound annual growth rate of " + s.Title() + span
 		v.Formula = fmt.Sprintf("(%s / %s)^(1/%d) - 1", b, a, years)
 	}
@@ -110,5 +116,8 @@ func (w Want) twoThings(f *finder) *Value {
 	v := &Value{Op: w.Op, Inputs: append(inputs(a, pa), inputs(b, pb)...), Confidence: min(sa, sb)}
 	v.Label = "difference between " + a.Title() + " and " + b.Title() + w.when(pa)
 	v.Formula = plain(pa[0].Figure) + " - " + bracket(plain(pb[0].Figure))
-	return v.with(kernel.Figure{Value: pa[0].Value - pb[0].Value, Step: min(nonzero(pa[0].Step), nonzero(pb[0].Step)), Unit: apart(pa[0].Unit), Currency: cmp.Or(pa[0].Currency, pb[0].Currency)})
+	return v.with(kernel.Figure{
+		Value: pa[0].Value - pb[0].Value, Step: min(nonzero(pa[0].Step), nonzero(pb[0].Step)),
+		Unit: apart(pa[0].Unit), Currency: cmp.Or(pa[0].Currency, pb[0].Currency),
+	})
 }

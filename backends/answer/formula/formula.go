@@ -101,7 +101,10 @@ func newFinder(src Source) *finder {
 			s = &Series{Name: fact.Label, table: -1}
 			f.facts[fact.Metric] = s
 		}
-		s.Points = append(s.Points, Point{Figure: fact.Figure, Period: fact.Period, Head: fact.Period.String(), Passage: fact.Passage})
+		s.Points = append(s.Points, Point{
+			Figure: fact.Figure, Period: fact.Period, Head: fact.Period.String(),
+			Passage: fact.Passage,
+		})
 	}
 	return f
 }
@@ -138,7 +141,8 @@ func (f *finder) one(subject string, periods []kernel.Period) (*Series, float64,
 				return s, 0.95, true
 			}
 		}
-		if m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") { // some issuers report only the diluted ones
+		// Some issuers report only the diluted ones.
+		if m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") {
 			return f.one("diluted earnings per share", periods)
 		}
 	}
@@ -210,7 +214,8 @@ func (s *Series) years() []Point {
 	}
 	known = ordered(known)
 	for i := range known {
-		if i > 0 && known[i].Period.AnyYear() == known[i-1].Period.AnyYear() && known[i].Period.Quarter == known[i-1].Period.Quarter && known[i].Value != known[i-1].Value {
+		if i > 0 && known[i].Period.AnyYear() == known[i-1].Period.AnyYear() &&
+			known[i].Period.Quarter == known[i-1].Period.Quarter && known[i].Value != known[i-1].Value {
 			return nil
 		}
 	}
@@ -283,7 +288,8 @@ func (s *Series) dated(p kernel.Period) bool {
 // Title returns the name of a series for a sentence.
 func (s *Series) Title() string {
 	name := strings.TrimRight(s.Name, ":")
-	if group := strings.TrimRight(s.Group, ":"); group != "" && len(group) < 80 && s.table >= 0 && len(metrics.Periods(group)) == 0 {
+	if group := strings.TrimRight(s.Group, ":"); group != "" && len(group) < 80 && s.table >= 0 &&
+		len(metrics.Periods(group)) == 0 {
 		return name + " (" + group + ")"
 	}
 	return name
@@ -349,7 +355,8 @@ func kindred(a, b kernel.Figure) bool { return comparable(a, b) && !unscaled(a, 
 
 // comparable reports whether two figures have the same unit and currency, as far as these are known.
 func comparable(a, b kernel.Figure) bool {
-	return (a.Unit == b.Unit || a.Unit == kernel.NoUnit || b.Unit == kernel.NoUnit) && (a.Currency == b.Currency || a.Currency == "" || b.Currency == "")
+	return (a.Unit == b.Unit || a.Unit == kernel.NoUnit || b.Unit == kernel.NoUnit) &&
+		(a.Currency == b.Currency || a.Currency == "" || b.Currency == "")
 }
 
 // unscaled reports whether a figure may be in thousands or more without saying so, beside one that says it:

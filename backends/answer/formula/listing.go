@@ -89,7 +89,8 @@ func (w Want) itemsIn(f *finder) *Value {
 	var names []string
 	var first *Series
 	for _, s := range f.series {
-		if s.Group == "" || s.total || !covers(s.group, stems) || first != nil && (s.table != first.table || s.Group != first.Group) {
+		if s.Group == "" || s.total || !covers(s.group, stems) ||
+			first != nil && (s.table != first.table || s.Group != first.Group) {
 			continue
 		}
 		if first == nil {
@@ -102,7 +103,10 @@ func (w Want) itemsIn(f *finder) *Value {
 	if len(names) < 2 {
 		return nil
 	}
-	return &Value{Op: Items, Label: "items under " + first.Group, Words: names, Inputs: inputs(first, first.Points[:1]), Confidence: 0.8}
+	return &Value{
+		Op: Items, Label: "items under " + first.Group, Words: names, Inputs: inputs(first, first.Points[:1]),
+		Confidence: 0.8,
+	}
 }
 
 // covers reports whether words contain all stems and at most one more.

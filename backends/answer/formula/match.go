@@ -96,7 +96,8 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 		}
 	}
 	for _, t := range stems {
-		if (turning.has(t) || computing.has(t)) && !same && !s.name.has(t) && !s.header.has(t) && !s.group.has(t) && !s.caption.has(t) && !s.around.has(t) {
+		if (turning.has(t) || computing.has(t)) && !same && !s.name.has(t) && !s.header.has(t) && !s.group.has(t) &&
+			!s.caption.has(t) && !s.around.has(t) {
 			return 0
 		}
 	}
@@ -235,7 +236,8 @@ func (s *Series) at(periods []kernel.Period) ([]Point, bool) {
 				found = whole
 			}
 		}
-		if len(found) == 0 || len(found) > 1 && slices.ContainsFunc(found[1:], func(q Point) bool { return q.Value != found[0].Value }) {
+		if len(found) == 0 || len(found) > 1 &&
+			slices.ContainsFunc(found[1:], func(q Point) bool { return q.Value != found[0].Value }) {
 			return nil, false
 		}
 		points = append(points, found[0])
@@ -247,7 +249,8 @@ func (s *Series) at(periods []kernel.Period) ([]Point, bool) {
 func fits(asked, has kernel.Period) bool {
 	quarter, half := asked.Part()
 	hasQuarter, hasHalf := has.Part()
-	if quarter != hasQuarter && (asked.Quarter != 0 || has.Quarter != 0) || half != hasHalf && (asked.Half != 0 || has.Half != 0) {
+	if quarter != hasQuarter && (asked.Quarter != 0 || has.Quarter != 0) ||
+		half != hasHalf && (asked.Half != 0 || has.Half != 0) {
 		return false
 	}
 	if asked.End != "" {

@@ -14,8 +14,10 @@ var (
 	// "how much revenue did it make in 2019": group 1 is what, 2 who, 3 the verb, 5 the rest
 	didHave = regexp.MustCompile(`(?i)^(?:how much|how many|what|which|how (?:high|large|big) an?)\s+(?:an?\s+|the\s+)?([\w&'’/ ,-]{2,80}?)\s+(?:did|does|do|has|had)\s+((?:[\w&'’ -]{1,60}?\s+)?)(` + had + `|` + spent + `)\b(?:\s+(?:on|in)\s+(hand))?\s*(.*)$`)
 	// "how much did it spend on research in 2019", "what did it report as revenue"
-	didSpend  = regexp.MustCompile(`(?i)^how much(?: money| cash)? (?:did|does|do|has|had)\s+(?:it |they )?(` + spent + `)\s+(?:on|in|for|as|out in|out as)\s+(.+)$`)
-	didReport = regexp.MustCompile(`(?i)^(?:what|how much) (?:did|does|do|has|had)\s+(?:it |they )?(?:` + had + `)\s+(?:as|for|in|of)\s+(.+)$`)
+	didSpend = regexp.MustCompile(`(?i)^how much(?: money| cash)? (?:did|does|do|has|had)\s+(?:it |they )?(` + spent +
+		`)\s+(?:on|in|for|as|out in|out as)\s+(.+)$`)
+	didReport = regexp.MustCompile(`(?i)^(?:what|how much) (?:did|does|do|has|had)\s+(?:it |they )?(?:` + had +
+		`)\s+(?:as|for|in|of)\s+(.+)$`)
 	// "how much did it make in 2019": without an object, its profit
 	didMake  = regexp.MustCompile(`(?i)^(?:how much(?: money)? (?:did|does|do|has|had)\s+(?:it |they )?(?:make|made|earn|earned)|what (?:did|does|has|had)\s+(?:it |they )?(?:earn|earned))\b\s*(.*)$`)
 	didBring = regexp.MustCompile(`(?i)^how much(?: money)? (?:did|does|do|has|had)\s+(?:it |they )?(?:bring|brought|take|took|turn|turned)\s+(?:in|over)\b\s*(.*)$`)
@@ -43,7 +45,8 @@ func plainly(body string) (said string, paid bool) {
 	}
 	if m := didMake.FindStringSubmatch(body); m != nil {
 		if startsOf.MatchString(m[1]) {
-			if what := inThing.FindStringSubmatch(m[1]); what != nil && !periodFirst.MatchString(what[1]) { // "make in net income in 2019"
+			// "make in net income in 2019"
+			if what := inThing.FindStringSubmatch(m[1]); what != nil && !periodFirst.MatchString(what[1]) {
 				return "what was the " + what[1], false
 			}
 			return "what was the net income " + m[1], false

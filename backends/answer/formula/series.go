@@ -85,7 +85,8 @@ func read(passages []kernel.Passage, known *Tables) []*Series {
 // inReport returns a period with the fiscal quarter and year that the issuer counts, if those of its report
 // tell: if a third quarter ends in June, so do all third quarters of the issuer.
 func inReport(p, report kernel.Period) kernel.Period {
-	if p.Months != 3 || p.Quarter != 0 || report.Quarter == 0 || report.Year == 0 || p.End == "" || report.End == "" || p.End.Time().Month() != report.End.Time().Month() {
+	if p.Months != 3 || p.Quarter != 0 || report.Quarter == 0 || report.Year == 0 || p.End == "" || report.End == "" ||
+		p.End.Time().Month() != report.End.Time().Month() {
 		return p
 	}
 	p.Quarter, p.Year = report.Quarter, report.Year+p.End.Year()-report.End.Year()
@@ -163,8 +164,9 @@ func ofTable(t *tables.Table, beside surroundings) []*Series {
 			s := index[key]
 			if s == nil || slices.ContainsFunc(s.Points, func(q Point) bool { return q.Period == period && period.Known() }) {
 				s = &Series{
-					Name: name, Group: group, key: key, name: setOf(name), group: setOf(group), header: setOf(other), caption: caption, around: beside.around,
-					total: strings.HasPrefix(strings.ToLower(name), "total"),
+					Name: name, Group: group, key: key, name: setOf(name), group: setOf(group), header: setOf(other), caption: caption,
+					around: beside.around,
+					total:  strings.HasPrefix(strings.ToLower(name), "total"),
 				}
 				if s.Name == "" {
 					s.Name = other
@@ -201,7 +203,10 @@ var inText = regexp.MustCompile(`(?i)\((?:[^()]{0,40}\b)?(thousands|millions|bil
 func scaleIn(text string) float64 {
 	scale := 0.0
 	for _, m := range inText.FindAllStringSubmatch(text, 8) {
-		found := map[string]float64{"thousands": 1e3, "millions": 1e6, "billions": 1e9, "m": 1e6, "bn": 1e9}[strings.ToLower(m[1]+m[2]+m[3]+m[4])]
+		found := map[string]float64{
+			"thousands": 1e3, "millions": 1e6, "billions": 1e9, "m": 1e6,
+			"bn": 1e9,
+		}[strings.ToLower(m[1]+m[2]+m[3]+m[4])]
 		if scale != 0 && found != scale {
 			return 0
 		}

@@ -75,7 +75,8 @@ var (
 	cagr     = regexp.MustCompile(`(?i)\b(?:cagr|compound(?:ed)? annual(?:i[sz]ed)? growth(?: rate)?)\b(?:\s+(?:of|in|for))?`)
 
 	// The subject of each of these is the group, or the rest of the text.
-	changeOf = regexp.MustCompile(`(?i)(?:\b` + percent + `\s*(?:of\s+)?` + changing + `|%\s*` + changing + `|\b(?:growth|year[- ]over[- ]year|yoy|annual) (?:rate|growth|change)|\bby (?:how much|how many|what|which) (?:percent(?:age)?|per cent|%)|\bhow much\b.{0,80}\bin (?:percent|per cent|%)|\bhow fast\b|` +
+	changeOf = regexp.MustCompile(`(?i)(?:\b` + percent + `\s*(?:of\s+)?` + changing + `|%\s*` + changing +
+		`|\b(?:growth|year[- ]over[- ]year|yoy|annual) (?:rate|growth|change)|\bby (?:how much|how many|what|which) (?:percent(?:age)?|per cent|%)|\bhow much\b.{0,80}\bin (?:percent|per cent|%)|\bhow fast\b|` +
 		changing + `\s*(?:,?\s*in|\(in)\s+(?:percent(?:age)?|per cent|%)(?:\s?terms)?\)?\s*$|\bgrowth\b)`)
 	differenceOf = regexp.MustCompile(`(?i)\b(?:what (?:is|was|were|are)|what's|calculate|compute|find|determine|how much (?:is|was|of an?)|how (?:big|large) (?:is|was))\s+(?:the\s+)?(?:total\s+|net\s+|overall\s+|absolute\s+|nominal\s+|year[- ]on[- ]year\s+|company['’]s\s+)*` + changing + `\b\s*\(?(?:s|decrease|loss)?\)?(?:\s+(?:in|of|for|between|to|from)\b)?`)
 	moved        = regexp.MustCompile(`(?i)\b(?:by\s+)?how much (?:did|has|have|do|does)\b(.*?)\b(?:change|increase|decrease|grow|grown|rise|risen|fall|fallen|decline|drop|improve|widen|shrink)d?\b`)
@@ -164,7 +165,8 @@ func Parse(body string) Want {
 		w.Op, w.Subjects = CAGR, subject(cut(cagr))
 		return w
 	}
-	averages := strings.Count(strings.ToLower(body), "average") - strings.Count(strings.ToLower(body), "weighted average") - strings.Count(strings.ToLower(body), "weighted-average")
+	averages := strings.Count(strings.ToLower(body), "average") - strings.Count(strings.ToLower(body),
+		"weighted average") - strings.Count(strings.ToLower(body), "weighted-average")
 	if changeOf.MatchString(bare) && !shareOf.MatchString(bare) {
 		w.Op, w.Subjects = Change, subject(cut(changeOf))
 		return w
@@ -268,7 +270,8 @@ func (w *Want) limit(body string) bool {
 	}
 	w.Threshold = found[0].Figure
 	// A number such as 2000 may look like a year.
-	w.Periods = slices.DeleteFunc(slices.Clone(w.Periods), func(p kernel.Period) bool { return float64(p.Year) == found[0].Value })
+	w.Periods = slices.DeleteFunc(slices.Clone(w.Periods),
+		func(p kernel.Period) bool { return float64(p.Year) == found[0].Value })
 	return true
 }
 
@@ -280,7 +283,8 @@ func spans(body string, mentions []metrics.Mention) bool {
 	a, b := mentions[0], mentions[len(mentions)-1]
 	middle := strings.Trim(strings.ToLower(body[a.End:b.Start]), " ")
 	before := strings.ToLower(body[:a.Start])
-	return middle == "to" || middle == "-" || middle == "–" || middle == "through" || middle == "and" && strings.HasSuffix(strings.TrimSpace(before), "between") ||
+	return middle == "to" || middle == "-" || middle == "–" || middle == "through" ||
+		middle == "and" && strings.HasSuffix(strings.TrimSpace(before), "between") ||
 		strings.HasPrefix(middle, "to ") || middle == "till" || middle == "until"
 }
 

@@ -126,10 +126,14 @@ func (q *Inquiry) one(b *Book, periods []Period) *Answer {
 		if len(values) != 2 || years < 1 || first.Value <= 0 || last.Value <= 0 {
 			return nil
 		}
-		rate := kernel.Figure{Value: 100 * (math.Pow(last.Value/first.Value, 1/float64(years)) - 1), Step: 0.1, Unit: kernel.Percent}
+		rate := kernel.Figure{
+			Value: 100 * (math.Pow(last.Value/first.Value, 1/float64(years)) - 1), Step: 0.1,
+			Unit: kernel.Percent,
+		}
 		a.Figures = []kernel.Figure{rate, first.Figure, last.Figure}
 		a.Text = fmt.Sprintf("compound annual growth of %s %s: %s", m.name, span, q.shown(rate))
-		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", plain(last.finer()), plain(first.finer()), years, plain(rate))
+		a.Calculation = fmt.Sprintf("(%s / %s) ^ (1 / %d) - 1 = %s", plain(last.finer()), plain(first.finer()), years,
+			plain(rate))
 	case Average, Sum:
 		if len(values) < 2 {
 			return nil
@@ -164,7 +168,8 @@ func (q *Inquiry) one(b *Book, periods []Period) *Answer {
 			return nil
 		}
 		a.Figures = []kernel.Figure{change, first.Figure, last.Figure}
-		a.Text = fmt.Sprintf("change of %s %s, from %s to %s: %s", m.name, span, q.shown(first.Figure), q.shown(last.Figure), q.shown(change))
+		a.Text = fmt.Sprintf("change of %s %s, from %s to %s: %s", m.name, span, q.shown(first.Figure), q.shown(last.Figure),
+			q.shown(change))
 		a.Calculation = q.changed(values, periods, change)
 	case Moved:
 		if len(values) != 2 {
@@ -314,7 +319,8 @@ func (q *Inquiry) moved(m *measure, first, last figure, from, to Period) (*Answe
 	if q.either {
 		verdict = "" // the question asks for the direction
 	}
-	text := fmt.Sprintf("%s %s, from %s in %s to %s in %s", m.name, way, q.shown(first.Figure), from, q.shown(last.Figure), to)
+	text := fmt.Sprintf("%s %s, from %s in %s to %s in %s", m.name, way, q.shown(first.Figure), from, q.shown(last.Figure),
+		to)
 	if by.Value != 0 {
 		by.Value = math.Abs(by.Value)
 		text += ", by " + q.shown(by)
@@ -452,7 +458,8 @@ func (q *Inquiry) irrelevant(b *Book) *Answer {
 				p := Period{f.Period.AnyYear(), f.Period.Quarter}
 				b.use(f, p)
 				return &Answer{
-					Text: fmt.Sprintf("%s is not a relevant metric, since the statements report no %s (such as that for %s)", q.what[0].name, m.Name, p), Used: b.used,
+					Text: fmt.Sprintf("%s is not a relevant metric, since the statements report no %s (such as that for %s)",
+						q.what[0].name, m.Name, p), Used: b.used,
 				}
 			}
 		}

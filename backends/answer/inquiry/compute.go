@@ -233,9 +233,13 @@ func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
 		return last, true // the end of the year alone
 	}
 	if e.op == 'd' {
-		return result{value: last.value - first.value, written: last.written + " - " + bracket(first.written), names: "change in " + last.names, loose: true}, true
+		return result{
+			value: last.value - first.value, written: last.written + " - " + bracket(first.written),
+			names: "change in " + last.names, loose: true,
+		}, true
 	}
-	return result{value: (first.value + last.value) / 2, written: "(" + first.written + " + " + last.written + ") / 2", names: "average " + last.names}, true
+	return result{value: (first.value + last.value) / 2, written: "(" + first.written + " + " + last.written +
+		") / 2", names: "average " + last.names}, true
 }
 
 // metric returns the value of a metric: the fact if there is one, or else the result of its formula. A
@@ -264,7 +268,8 @@ func (b *Book) metric(e *expr, p Period, depth int) (result, bool) {
 
 // signs lists the metrics by which each statement is known to be there.
 var signs = map[kernel.Statement][]string{
-	kernel.Balance: {"total_assets", "current_liabilities"}, kernel.Income: {"net_income", "revenue"}, kernel.CashFlow: {"operating_cash_flow"},
+	kernel.Balance: {"total_assets", "current_liabilities"}, kernel.Income: {"net_income", "revenue"},
+	kernel.CashFlow: {"operating_cash_flow"},
 }
 
 // Beside returns the facts of the needs. For a need without a fact it returns another fact of the same

@@ -11,7 +11,9 @@ import (
 
 // expr is a calculation over metrics: a number, a metric, or an operation on other expressions.
 type expr struct {
-	op    byte // '#' a number, 'm' a metric, 'a' the average of a metric over two days, 'd' its change between them; or + - * /
+	// op is '#' for a number, 'm' for a metric, 'a' for the average of a metric over two days, 'd' for its change
+	// between them, and otherwise one of + - * /.
+	op    byte
 	value float64
 	key   string
 	// may reports that a metric is 0 if its statement does not contain it.
@@ -159,7 +161,8 @@ func dataLeaf(token string) *expr {
 // a formula.
 func said(text string) *expr { return parse(wordTokens(text), wordLeaf) }
 
-var inWords = strings.NewReplacer(" divided by ", " / ", " multiplied by ", " * ", " times ", " * ", " plus ", " + ", " minus ", " - ", " less ", " - ",
+var inWords = strings.NewReplacer(" divided by ", " / ", " multiplied by ", " * ", " times ", " * ", " plus ", " + ",
+	" minus ", " - ", " less ", " - ",
 	"×", "*", "÷", "/", "–", " - ", "−", " - ", " x ", " * ", "[", "(", "]", ")", "{", "(", "}", ")")
 
 // wordTokens splits a text at operators. A minus or a slash within a word is no operator.
@@ -198,7 +201,14 @@ func wordLeaf(words string) *expr {
 	for _, lead := range []struct {
 		words string
 		op    byte
-	}{{"average ", 'a'}, {"the average ", 'a'}, {"mean ", 'a'}, {"change in ", 'd'}, {"the change in ", 'd'}, {"increase in ", 'd'}} {
+	}{
+		{"average ", 'a'},
+		{"the average ", 'a'},
+		{"mean ", 'a'},
+		{"change in ", 'd'},
+		{"the change in ", 'd'},
+		{"increase in ", 'd'},
+	} {
 		if strings.HasPrefix(lower, lead.words) {
 			e.op, text = lead.op, text[len(lead.words):]
 			break

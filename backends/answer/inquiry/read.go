@@ -130,7 +130,10 @@ func Read(body string) *Inquiry {
 	}
 	q := &Inquiry{decimals: -1, percent: percentOf.MatchString(body), doubted: doubting.MatchString(body)}
 	if m := roundTo.FindStringSubmatch(body); m != nil {
-		q.decimals = map[string]int{"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "whole": 0, "integer": 0, "tenth": 1, "hundredth": 2}[strings.ToLower(m[1]+m[2])]
+		q.decimals = map[string]int{
+			"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "whole": 0, "integer": 0,
+			"tenth": 1, "hundredth": 2,
+		}[strings.ToLower(m[1]+m[2])]
 		if n, err := strconv.Atoi(m[1]); err == nil {
 			q.decimals = n
 		}
@@ -180,7 +183,8 @@ func divide(body string) (core, lead string, definitions []string) {
 	at := 0
 	for _, m := range sentences.FindAllStringIndex(body, 40) {
 		end := m[0] + 1
-		if end <= at || strings.HasSuffix(body[at:end], "U.S.") || body[end-1] == ':' && !strings.Contains(body[at:end], "question") {
+		if end <= at || strings.HasSuffix(body[at:end], "U.S.") ||
+			body[end-1] == ':' && !strings.Contains(body[at:end], "question") {
 			continue
 		}
 		all = append(all, strings.TrimSpace(body[at:end]))
@@ -201,7 +205,8 @@ func divide(body string) (core, lead string, definitions []string) {
 			again = s
 		}
 	}
-	if again != "" && asksValue.MatchString(core) { // "what is the quick ratio of 2022? Is it healthy?" asks whether it is healthy
+	// "what is the quick ratio of 2022? Is it healthy?" asks whether it is healthy
+	if again != "" && asksValue.MatchString(core) {
 		core = asksValue.ReplaceAllString(strings.TrimRight(core, "? "), "is the ") + " " + healthy.FindString(again) + "?"
 	}
 	if core == "" {
@@ -250,7 +255,8 @@ func apartFromPeriods(text string) (rest string, periods []Period) {
 		b.WriteString(ends.ReplaceAllString(text[at:m.Start], " ") + " ")
 		at = m.End
 		p := Period{m.Period.Year, m.Period.Quarter}
-		if end := m.Period.End.Time(); m.Period.End != "" && (end.Month() == time.December || m.Period.Months == 12 && end.Month() > time.June) {
+		if end := m.Period.End.Time(); m.Period.End != "" &&
+			(end.Month() == time.December || m.Period.Months == 12 && end.Month() > time.June) {
 			p, m.Period.End = Period{Year: end.Year()}, "" // most fiscal years end with the calendar year
 		}
 		if m.Period.End != "" || m.Period.Half != 0 || m.Period.Months != 0 && m.Period.Months != 12 && p.Quarter == 0 {
@@ -271,7 +277,8 @@ func (q *Inquiry) understand(text, lead string) bool {
 	// Several measures, one of which is the most.
 	if threeWays.MatchString(lead + text) {
 		most, least := mostWord.MatchString(text), leastWord.MatchString(text)
-		if most == least && !strings.Contains(strings.ToLower(text), "lost the least") || !strings.Contains(strings.ToLower(text), "cash") {
+		if most == least && !strings.Contains(strings.ToLower(text), "lost the least") ||
+			!strings.Contains(strings.ToLower(text), "cash") {
 			return false
 		}
 		q.Op, q.direction = Extreme, 1
@@ -350,7 +357,10 @@ func (q *Inquiry) understand(text, lead string) bool {
 			q.direction = -1
 		}
 		q.limit, _ = strconv.ParseFloat(strings.Trim(strings.ReplaceAll(limits[2], ",", ""), "$."), 64)
-		q.limit *= map[string]float64{"": 1, "%": 1, "x": 1, "times": 1, "thousand": 1e3, "million": 1e6, "billion": 1e9}[strings.ToLower(limits[3])]
+		q.limit *= map[string]float64{
+			"": 1, "%": 1, "x": 1, "times": 1, "thousand": 1e3, "million": 1e6,
+			"billion": 1e9,
+		}[strings.ToLower(limits[3])]
 	case yes && sign != "":
 		q.Op, q.direction = Sign, 1
 		if strings.EqualFold(sign, "negative") {
@@ -390,10 +400,12 @@ func (q *Inquiry) exceeds(text string) bool {
 		return false
 	}
 	a, b := metrics.Find(text[:at[0]]), metrics.Find(text[at[1]:])
-	if len(a) != 1 || len(b) != 1 || a[0].Metric.Key == b[0].Metric.Key || metrics.UnitOf(a[0].Metric.Key) != metrics.UnitOf(b[0].Metric.Key) {
+	if len(a) != 1 || len(b) != 1 || a[0].Metric.Key == b[0].Metric.Key ||
+		metrics.UnitOf(a[0].Metric.Key) != metrics.UnitOf(b[0].Metric.Key) {
 		return false
 	}
-	rest := text[:a[0].Start] + " " + text[a[0].End:at[0]] + " " + text[at[1]:at[1]+b[0].Start] + " " + text[at[1]+b[0].End:]
+	rest := text[:a[0].Start] + " " + text[a[0].End:at[0]] + " " + text[at[1]:at[1]+b[0].Start] + " " +
+		text[at[1]+b[0].End:]
 	if !filling(yesNo.ReplaceAllString(rest, " ")) {
 		return false
 	}

@@ -66,7 +66,8 @@ func (q *Inquiry) good(b *Book, m *measure, f figure, p Period) *Answer {
 			value, name = other.figure(r), other.name
 		}
 		limit := kernel.Figure{Value: one.limit, Step: 0.1, Unit: value.Unit}
-		said = append(said, fmt.Sprintf("%s was %s in %s, against %s %s as the usual mark", name, q.shown(value.Figure), p, words[one.op], figures.Print(limit)))
+		said = append(said, fmt.Sprintf("%s was %s in %s, against %s %s as the usual mark",
+			name, q.shown(value.Figure), p, words[one.op], figures.Print(limit)))
 		a.Figures = append(a.Figures, value.Figure)
 		if text := calculations([]figure{value}, []Period{p}); text != "" {
 			how = append(how, text)
@@ -151,7 +152,8 @@ func (q *Inquiry) exceeding(b *Book, periods []Period) *Answer {
 		}
 	}
 	a.Verdict = yes((a.Figures[0].Value-a.Figures[1].Value)*float64(q.direction) > 0)
-	a.Text = fmt.Sprintf("%s was %s in %s, and %s %s", q.what[0].name, q.shown(a.Figures[0]), periods[0], q.what[1].name, q.shown(a.Figures[1]))
+	a.Text = fmt.Sprintf("%s was %s in %s, and %s %s", q.what[0].name, q.shown(a.Figures[0]), periods[0], q.what[1].name,
+		q.shown(a.Figures[1]))
 	a.Calculation = strings.Join(how, "; ")
 	return a
 }

@@ -85,13 +85,14 @@ func (o *Options) entries(ctx context.Context, source string) (map[string]entry,
 	known := make(map[string]entry)
 	err := o.Corpus.Read(ctx, func(c kernel.Conn) error {
 		clear(known)
-		return c.All("SELECT name, stamp, etag, modified, failures, problem, due FROM answer_intake WHERE source = ?", []any{source}, func(r store.Row) error {
-			var name string
-			var e entry
-			err := r.Scan(&name, &e.stamp, &e.etag, &e.modified, &e.failures, &e.problem, &e.due)
-			known[name] = e
-			return err
-		})
+		return c.All("SELECT name, stamp, etag, modified, failures, problem, due FROM answer_intake WHERE source = ?",
+			[]any{source}, func(r store.Row) error {
+				var name string
+				var e entry
+				err := r.Scan(&name, &e.stamp, &e.etag, &e.modified, &e.failures, &e.problem, &e.due)
+				known[name] = e
+				return err
+			})
 	})
 	return known, err
 }
@@ -123,7 +124,8 @@ func putURLs(c kernel.Conn, source, name string, urls []string, all bool) error 
 		}
 	}
 	for _, url := range urls {
-		err := c.Later("INSERT INTO answer_intake_documents (source, name, url) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", source, name, url)
+		err := c.Later("INSERT INTO answer_intake_documents (source, name, url) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+			source, name, url)
 		if err != nil {
 			return err
 		}
@@ -153,7 +155,8 @@ func (o *Options) remove(ctx context.Context, name string, urls []string) error 
 			return err
 		}
 		o.observe(OutcomeRemoved)
-		o.logger().Info("document removed: its file is gone, or has it no more", zap.String("file", name), zap.String("url", url))
+		o.logger().Info("document removed: its file is gone, or has it no more",
+			zap.String("file", name), zap.String("url", url))
 	}
 	return nil
 }

@@ -127,7 +127,8 @@ func parse(r io.Reader) ([]string, error) {
 			continue
 		}
 		u, err := url.Parse(line)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || len(line) > mostAddress || line != stored(line) || strings.ContainsAny(line, " \t") {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+			len(line) > mostAddress || line != stored(line) || strings.ContainsAny(line, " \t") {
 			if len(wrong) < 10 {
 				wrong = append(wrong, fmt.Errorf("line %d is no address of http or https without a user", n))
 			}
@@ -237,7 +238,10 @@ func (l *List) fetch(ctx context.Context, address string, before entry) (*fetche
 		mediaType = ""
 	}
 	at := response.Request.URL.Path
-	f := &fetched{etag: header(response, "ETag"), modified: header(response, "Last-Modified"), ending: corpus.Ending(mediaType, at)}
+	f := &fetched{
+		etag: header(response, "ETag"), modified: header(response, "Last-Modified"),
+		ending: corpus.Ending(mediaType, at),
+	}
 	if f.ending == "" {
 		return nil, fmt.Errorf("what stands there is of a kind that is not read: %q", cut(mediaType))
 	}

@@ -80,7 +80,8 @@ func years(c kernel.Conn, list []Company) error {
 		at[list[i].ID], ids[i] = i, list[i].ID
 	}
 	among, arg := corpus.Among(c, "issuer_id", ids)
-	return c.All("SELECT DISTINCT issuer_id, fiscal FROM answer_documents WHERE "+among+" AND fiscal > 0 ORDER BY issuer_id, fiscal DESC", []any{arg}, func(r store.Row) error {
+	return c.All("SELECT DISTINCT issuer_id, fiscal FROM answer_documents WHERE "+
+		among+" AND fiscal > 0 ORDER BY issuer_id, fiscal DESC", []any{arg}, func(r store.Row) error {
 		var id int64
 		var year int
 		err := r.Scan(&id, &year)
@@ -204,7 +205,10 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 			if !ok {
 				continue
 			}
-			m = &Measure{Metric: k.metric, Name: metric.Name, Statement: string(metric.Statement), Unit: string(f.Figure.Unit), Currency: f.Figure.Currency}
+			m = &Measure{
+				Metric: k.metric, Name: metric.Name, Statement: string(metric.Statement), Unit: string(f.Figure.Unit),
+				Currency: f.Figure.Currency,
+			}
 			byMetric[k.metric] = m
 		}
 		at := places[f.Document]
@@ -216,7 +220,8 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 			Value: f.Figure.Value, Text: f.Figure.Text, Title: at.title, URL: at.url, Page: at.page,
 		}
 		for _, other := range others[k] {
-			if other.Sure >= f.Sure && math.Abs(other.Figure.Value-f.Figure.Value) > max(other.Figure.Step, f.Figure.Step) && !slices.Contains(figure.Others, other.Figure.Text) {
+			if other.Sure >= f.Sure && math.Abs(other.Figure.Value-f.Figure.Value) > max(other.Figure.Step, f.Figure.Step) &&
+				!slices.Contains(figure.Others, other.Figure.Text) {
 				figure.Others = append(figure.Others, other.Figure.Text)
 			}
 		}
@@ -248,7 +253,10 @@ func surer(a, b kernel.Fact) bool {
 }
 
 // order is the order of the statements in a report.
-var order = []kernel.Statement{kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes}
+var order = []kernel.Statement{
+	kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity,
+	kernel.Segments, kernel.Notes,
+}
 
 func rank(statement string) int {
 	if i := slices.Index(order, kernel.Statement(statement)); i >= 0 {

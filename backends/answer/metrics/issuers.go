@@ -34,7 +34,10 @@ func Key(name string) string {
 // words returns the words of a name. Letters with points between them are one word, as in "S.p.A.".
 func words(name string) []string {
 	name = strings.NewReplacer("&", " and ", ".", "", "'", "", "’", "").Replace(text.Fold(name))
-	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+	return strings.FieldsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) &&
+			!unicode.IsMark(r)
+	})
 }
 
 // Short returns the Key of a name without its legal form: "wexlermere" for "Wexlermere Inc.". It is the Key
@@ -80,7 +83,10 @@ func NewDirectory(names []Named) *Directory {
 // newDirectory returns a directory of names. used are those that people use, which may be ordinary words as
 // well.
 func newDirectory(names, used []Named) *Directory {
-	d := &Directory{words: make(map[string]bool), keys: make(map[string][]int64), tickers: make(map[string][]int64), initial: make(map[string][]string)}
+	d := &Directory{
+		words: make(map[string]bool), keys: make(map[string][]int64), tickers: make(map[string][]int64),
+		initial: make(map[string][]string),
+	}
 	add := func(key string, issuer int64) {
 		if len(key) < 2 || common[key] {
 			return
@@ -238,7 +244,8 @@ func tokenize(s string) []token {
 		start = -1
 	}
 	for i, r := range s {
-		inside := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || start >= 0 && (r == '.' || r == '\'' || r == '’' || r == '-')
+		inside := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) ||
+			start >= 0 && (r == '.' || r == '\'' || r == '’' || r == '-')
 		if r == '&' {
 			flush(i)
 			if len(list) < mostWords {

@@ -33,7 +33,8 @@ var (
 	// length (1 fiscal, 2 unit), 3 month, 4 day, 5 year
 	dated = regexp.MustCompile(`(?i)\b` + length + monthName + `\s*(\d{1,2})(?:st|nd|rd|th)?\s*,?\s+` + yearOf + `\b`)
 	// length (1, 2), 3 day, 4 month, 5 year
-	datedBritish = regexp.MustCompile(`(?i)\b` + length + `(\d{1,2})(?:st|nd|rd|th)?\s+(?:of )?` + monthName + `\s*,?\s+` + yearOf + `\b`)
+	datedBritish = regexp.MustCompile(`(?i)\b` + length + `(\d{1,2})(?:st|nd|rd|th)?\s+(?:of )?` + monthName + `\s*,?\s+` +
+		yearOf + `\b`)
 	// length (1, 2), 3 month, 4 year
 	monthly = regexp.MustCompile(`(?i)\b` + length + monthName + `\s*,?\s+(?:of )?` + yearOf + `\b`)
 	iso     = regexp.MustCompile(`\b` + yearOf + `-(\d\d)-(\d\d)\b`)
@@ -177,11 +178,13 @@ func ended(unit, year, month, day string) kernel.Period {
 	p := kernel.Period{End: kernel.DayOf(time.Date(y, m, d, 0, 0, 0, 0, time.UTC))}
 	switch unit = strings.ToLower(unit); {
 	case unit == "":
-	case strings.HasPrefix(unit, "year"), strings.HasPrefix(unit, "twelve"), strings.HasPrefix(unit, "12"), strings.HasPrefix(unit, "5"):
+	case strings.HasPrefix(unit, "year"), strings.HasPrefix(unit, "twelve"), strings.HasPrefix(unit, "12"),
+		strings.HasPrefix(unit, "5"):
 		p.Months = 12
 	case strings.HasPrefix(unit, "nine"), strings.HasPrefix(unit, "9"), strings.HasPrefix(unit, "39"):
 		p.Months = 9
-	case strings.HasPrefix(unit, "six"), strings.HasPrefix(unit, "6"), strings.HasPrefix(unit, "half"), strings.HasPrefix(unit, "26"):
+	case strings.HasPrefix(unit, "six"), strings.HasPrefix(unit, "6"), strings.HasPrefix(unit, "half"),
+		strings.HasPrefix(unit, "26"):
 		p.Months = 6
 	default:
 		p.Months = 3

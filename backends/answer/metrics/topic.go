@@ -10,7 +10,8 @@ import (
 
 // statements lists the parts of a report in the order of their numbers in a vector.
 var statements = []kernel.Statement{
-	"", kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes, kernel.Discussion, kernel.Risks, kernel.Business,
+	"", kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes,
+	kernel.Discussion, kernel.Risks, kernel.Business,
 }
 
 // TopicOf returns the number of a part of a report in a vector, or 0 if it is unknown.
@@ -47,14 +48,23 @@ var headings = []struct {
 	{kernel.Risks, regexp.MustCompile(`(?i)\brisk factors?\b|item 1a\b|principal risks`), []string{"risk", "item 1a"}},
 	{kernel.Discussion, regexp.MustCompile(`(?i)management['’]?s discussion|\bmd&a\b|item 7\b|results of operations|liquidity and capital resources|operating and financial review|selected (?:consolidated )?financial data`), []string{"discussion", "md&a", "item 7", "results of", "liquidity", "review", "selected"}},
 	{kernel.Notes, regexp.MustCompile(`(?i)^\s*notes?\s+\d|notes to (?:the )?(?:consolidated )?financial|> notes? \d|> \d{1,2}[.)] `), []string{"note", "> "}},
-	{kernel.Business, regexp.MustCompile(`(?i)item 1\b|\bbusiness\b|\bproperties\b|\bemployees\b`), []string{"item 1", "business", "properties", "employees"}},
+	{
+		kernel.Business, regexp.MustCompile(`(?i)item 1\b|\bbusiness\b|\bproperties\b|\bemployees\b`),
+		[]string{"item 1", "business", "properties", "employees"},
+	},
 }
 
 // signs lists metrics whose rows a statement has. A table with more than two of one statement belongs to that
 // statement.
 var signs = map[kernel.Statement][]string{
-	kernel.Income:   {"revenue", "cost_of_revenue", "gross_profit", "operating_income", "pretax_income", "income_tax", "net_income", "eps_basic", "eps_diluted"},
-	kernel.Balance:  {"current_assets", "total_assets", "current_liabilities", "total_liabilities", "equity", "retained_earnings", "receivables", "payables"},
+	kernel.Income: {
+		"revenue", "cost_of_revenue", "gross_profit", "operating_income", "pretax_income", "income_tax",
+		"net_income", "eps_basic", "eps_diluted",
+	},
+	kernel.Balance: {
+		"current_assets", "total_assets", "current_liabilities", "total_liabilities", "equity",
+		"retained_earnings", "receivables", "payables",
+	},
 	kernel.CashFlow: {"operating_cash_flow", "investing_cash_flow", "financing_cash_flow", "capex"},
 }
 

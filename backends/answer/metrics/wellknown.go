@@ -119,5 +119,6 @@ func asWord(s string, tokens []token, small bool) bool {
 		return true
 	}
 	behind := s[first.end:]
-	return strings.HasPrefix(behind, "'s") || strings.HasPrefix(behind, "’s") || strings.HasPrefix(behind, "'") || strings.HasPrefix(behind, ", Inc") || strings.HasPrefix(behind, " Inc")
+	return strings.HasPrefix(behind, "'s") || strings.HasPrefix(behind, "’s") || strings.HasPrefix(behind, "'") ||
+		strings.HasPrefix(behind, ", Inc") || strings.HasPrefix(behind, " Inc")
 }

@@ -33,7 +33,8 @@ type Chat struct {
 func Guarded(allow []netip.Prefix) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext: outbound.Dialer(allow).DialContext, ForceAttemptHTTP2: true, MaxIdleConns: 32, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
+			DialContext: outbound.Dialer(allow).DialContext, ForceAttemptHTTP2: true, MaxIdleConns: 32, MaxIdleConnsPerHost: 16,
+			IdleConnTimeout: 90 * time.Second,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -73,7 +74,10 @@ type chatResponse struct {
 // cannot be reached.
 func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	name := c.Names[r.Tier]
-	body := chatRequest{Model: cmp.Or(name, "keychain-"+string(r.Tier)), Messages: r.Messages, MaxTokens: cmp.Or(r.MaxTokens, 1024)}
+	body := chatRequest{
+		Model: cmp.Or(name, "keychain-"+string(r.Tier)), Messages: r.Messages,
+		MaxTokens: cmp.Or(r.MaxTokens, 1024),
+	}
 	if r.Schema != nil {
 		body.ResponseFormat = &responseFormat{"json_schema", jsonSchema{r.Name, true, r.Schema}}
 	}
@@ -89,7 +93,10 @@ func (c *Chat) Complete(ctx context.Context, r Request) (Response, error) {
 	if err := json.Unmarshal(answer, &read); err != nil || len(read.Choices) == 0 {
 		return Response{}, fmt.Errorf("%w: no chat completion", ErrUnavailable)
 	}
-	return Response{Text: read.Choices[0].Message.Content, Model: cmp.Or(header.Get(answeredBy), read.Model, body.Model), Usage: Usage{read.Usage.Prompt, read.Usage.Completion}}, nil
+	return Response{
+		Text: read.Choices[0].Message.Content, Model: cmp.Or(header.Get(answeredBy), read.Model, body.Model),
+		Usage: Usage{read.Usage.Prompt, read.Usage.Completion},
+	}, nil
 }
 
 // answeredBy is the header in which a gateway names the model that has answered for a tier.

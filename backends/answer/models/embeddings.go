@@ -78,7 +78,9 @@ var refusing = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, ht
 
 // post sends JSON and returns the JSON of the response, at most most bytes. It returns ErrUnavailable for an
 // endpoint that refuses or cannot be reached.
-func post(ctx context.Context, client *http.Client, url, key string, body []byte, most int64) ([]byte, http.Header, error) {
+func post(
+	ctx context.Context, client *http.Client, url, key string, body []byte, most int64,
+) ([]byte, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err

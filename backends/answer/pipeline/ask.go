@@ -97,7 +97,10 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 // find searches for passages and facts and computes a value from them. A wide search is made in the second
 // round. An error other than the end of the context wraps errStore.
 func (p *Pipeline) find(ctx context.Context, t *Trace, w *work, wide bool) error {
-	query := retrieve.Query{Text: w.q.Sought(), Filters: w.filters, Inquiry: w.q.Inquiry, Wide: wide, Outside: p.share(searchLimit)}
+	query := retrieve.Query{
+		Text: w.q.Sought(), Filters: w.filters, Inquiry: w.q.Inquiry, Wide: wide,
+		Outside: p.share(searchLimit),
+	}
 	err := p.stage(ctx, t, "search", w.part, p.options.Deadline, func(ctx context.Context) (string, error) {
 		result, err := p.search.Search(ctx, query)
 		if err != nil {
@@ -148,7 +151,8 @@ func (w *work) compute(known *formula.Tables, t *Trace) {
 		t.note(func() { t.Computed = append(t.Computed, w.value.Sentence) })
 		return
 	}
-	if draft.Verdict(w.q.Body) || byParts.MatchString(w.q.Body) { // a figure alone does not answer a question for a verdict or for several parts
+	// A figure alone does not answer a question for a verdict or for several parts.
+	if draft.Verdict(w.q.Body) || byParts.MatchString(w.q.Body) {
 		return
 	}
 	src := formula.Source{Passages: w.passages, Known: known}
@@ -160,7 +164,8 @@ func (w *work) compute(known *formula.Tables, t *Trace) {
 			}
 		}
 	}
-	if w.value = formula.Compute(formula.Parse(w.q.Body), src); w.value != nil && howMany.MatchString(w.q.Body) && slices.ContainsFunc(w.value.Figures, money) {
+	if w.value = formula.Compute(formula.Parse(w.q.Body), src); w.value != nil && howMany.MatchString(w.q.Body) &&
+		slices.ContainsFunc(w.value.Figures, money) {
 		w.value = nil // amounts are no counts
 	}
 	if w.value != nil {
@@ -200,7 +205,10 @@ func (w *work) stated() (v *formula.Value, refused bool, gap string) {
 		}
 		return nil, book.Refuses(missing), gap
 	}
-	v = &formula.Value{Op: formula.Measure, Sentence: w.q.Names[0] + ": " + a.Text, Formula: a.Calculation, Figures: a.Figures, Confidence: sureOfFacts}
+	v = &formula.Value{
+		Op: formula.Measure, Sentence: w.q.Names[0] + ": " + a.Text, Formula: a.Calculation,
+		Figures: a.Figures, Confidence: sureOfFacts,
+	}
 	if a.Verdict != "" {
 		v.Sentence = a.Verdict + ". " + v.Sentence
 	}
@@ -209,7 +217,10 @@ func (w *work) stated() (v *formula.Value, refused bool, gap string) {
 		if at < 0 {
 			return nil, false, "no passage: " + used.Metric
 		}
-		v.Inputs = append(v.Inputs, formula.Input{Name: used.Label, Point: formula.Point{Figure: used.Figure, Period: used.Fact.Period, Head: used.Fact.Period.String(), Passage: at}})
+		v.Inputs = append(v.Inputs, formula.Input{
+			Name:  used.Label,
+			Point: formula.Point{Figure: used.Figure, Period: used.Fact.Period, Head: used.Fact.Period.String(), Passage: at},
+		})
 	}
 	return v, false, ""
 }
@@ -339,7 +350,8 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems
 			d = draft.Extractive(w.q, w.value, w.passages)
 			return several(len(d.Sentences), "sentence") + " of templates and quotes", nil
 		}
-		response, err := p.model.Complete(ctx, models.Request{Tier: w.tier, Name: "draft", Messages: draft.Prompt(w.q.Text, w.value, w.passages, parts, problems)})
+		response, err := p.model.Complete(ctx,
+			models.Request{Tier: w.tier, Name: "draft", Messages: draft.Prompt(w.q.Text, w.value, w.passages, parts, problems)})
 		t.call("draft", response, err)
 		if err != nil {
 			return "", err
@@ -362,7 +374,9 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *work, parts, problems
 
 // evaluate checks a draft and keeps the sentences that pass in w.draft. The problems are given to the model
 // in the next round.
-func (p *Pipeline) evaluate(ctx context.Context, t *Trace, w *work, d draft.Draft) (ok bool, problems []string, err error) {
+func (p *Pipeline) evaluate(
+	ctx context.Context, t *Trace, w *work, d draft.Draft,
+) (ok bool, problems []string, err error) {
 	err = p.stage(ctx, t, "check", w.part, judgeLimit, func(ctx context.Context) (decision string, _ error) {
 		material := check.Material{Question: w.q, Passages: w.passages, Directory: w.directory}
 		if w.value != nil {
@@ -502,7 +516,8 @@ func (p *Pipeline) whole(ctx context.Context, t *Trace, w *work) error {
 		return nil
 	}
 	for _, s := range lost {
-		w.draft.Sentences = append(w.draft.Sentences, draft.Sentence{Text: "The sources do not answer: " + s, Fixed: true, Break: true})
+		w.draft.Sentences = append(w.draft.Sentences,
+			draft.Sentence{Text: "The sources do not answer: " + s, Fixed: true, Break: true})
 	}
 	return nil
 }

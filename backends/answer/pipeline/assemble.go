@@ -73,7 +73,8 @@ func (p *Pipeline) render(w *work) (string, []Reference) {
 // 8118 section 3). A URL that has a fragment already, or that is not an absolute HTTP URL, is returned as it
 // is.
 func onPage(url string, page int) string {
-	if page < 1 || strings.Contains(url, "#") || !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
+	if page < 1 || strings.Contains(url, "#") || !strings.HasPrefix(url, "https://") &&
+		!strings.HasPrefix(url, "http://") {
 		return url
 	}
 	return url + "#page=" + strconv.Itoa(page)

@@ -132,7 +132,9 @@ type Pipeline struct {
 }
 
 // New returns a Pipeline. A nil model means extractive mode: rules and templates alone.
-func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error), model models.Model, now func() time.Time, o Options) *Pipeline {
+func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error),
+	model models.Model, now func() time.Time, o Options,
+) *Pipeline {
 	o.Deadline = cmp.Or(o.Deadline, 115*time.Second)
 	if o.SourceURL == nil {
 		o.SourceURL = func(url string) string { return url }
@@ -140,7 +142,11 @@ func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Is
 	if o.Judge == nil {
 		o.Judge = model
 	}
-	return &Pipeline{question.Reader{Issuers: issuers, CompareMin: o.CompareMin, Now: now}, search, issuers, model, o, now, new(formula.Tables)}
+	return &Pipeline{
+		question.Reader{Issuers: issuers, CompareMin: o.CompareMin, Now: now},
+		search, issuers, model, o, now,
+		new(formula.Tables),
+	}
 }
 
 // Stage is one stage of an answer in its trace.
@@ -302,8 +308,10 @@ func (t *Trace) copy() *Trace {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return &Trace{
-		Stages: append([]Stage(nil), t.Stages...), Calls: append([]Call(nil), t.Calls...), Passages: append([]int64(nil), t.Passages...), Dropped: append([]string(nil), t.Dropped...),
-		Computed: append([]string(nil), t.Computed...), Problems: append([]string(nil), t.Problems...), Gap: t.Gap, Repaired: t.Repaired, Usage: t.Usage,
+		Stages: append([]Stage(nil), t.Stages...), Calls: append([]Call(nil), t.Calls...),
+		Passages: append([]int64(nil), t.Passages...), Dropped: append([]string(nil), t.Dropped...),
+		Computed: append([]string(nil), t.Computed...), Problems: append([]string(nil), t.Problems...), Gap: t.Gap,
+		Repaired: t.Repaired, Usage: t.Usage,
 	}
 }
 
@@ -318,7 +326,9 @@ func (p *Pipeline) share(limit time.Duration) time.Duration {
 
 // stage runs fn as a stage of the given name with a context that ends after its limit, and records it in the
 // trace. It does nothing but return the error if ctx has ended.
-func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, limit time.Duration, fn func(ctx context.Context) (decision string, err error)) error {
+func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, limit time.Duration,
+	fn func(ctx context.Context) (decision string, err error),
+) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

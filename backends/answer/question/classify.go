@@ -43,13 +43,15 @@ func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMen
 	case r.has("creative") && (elsewhere > 0 || finance == 0):
 		q.Verdict, q.Sure, q.Confidence = NonInvestment, true, 0.9
 		return
-	case elsewhere > 0 && (finance == 0 && len(q.Metrics) == 0 || elsewhere >= finance && !named && (elsewhere > finance || finance < 2)):
+	case elsewhere > 0 && (finance == 0 && len(q.Metrics) == 0 || elsewhere >= finance && !named &&
+		(elsewhere > finance || finance < 2)):
 		q.Verdict, q.Sure, q.Confidence = NonInvestment, finance == 0, 0.9
 		return
 	case !named && finance == 0 && len(q.Metrics) == 0 && (manual.MatchString(r.text) || knowledge.MatchString(r.text)):
 		q.Verdict, q.Confidence = NonInvestment, 0.7
 		return
-	case !named && finance == 0 && len(q.Metrics) == 0 && (smallTalk.MatchString(r.text) || !unknownName(q.Text) && !definition.MatchString(r.text)):
+	case !named && finance == 0 && len(q.Metrics) == 0 &&
+		(smallTalk.MatchString(r.text) || !unknownName(q.Text) && !definition.MatchString(r.text)):
 		q.Verdict, q.Confidence = NonInvestment, 0.7
 		return
 	}
@@ -113,7 +115,8 @@ func (r reading) refused(text string) bool {
 	case !r.has("crime"):
 		return false
 	}
-	return r.has("evading") || r.has("doing") && (!events || strings.Contains(r.text, " i ")) || !events && !informing.MatchString(r.text)
+	return r.has("evading") || r.has("doing") && (!events || strings.Contains(r.text, " i ")) ||
+		!events && !informing.MatchString(r.text)
 }
 
 // informing matches the beginning of a question that wants to know something rather than to do it.
@@ -134,11 +137,14 @@ var acting = regexp.MustCompile(`\b(?i:does|did|has|have|is|was|will|do|are) (?:
 const aName = `\p{Lu}[\pL\pN&.'-]+(?: \p{Lu}[\pL\pN&.'-]+){0,2}(?:['’]s)?`
 
 var (
-	pairs   = regexp.MustCompile(`\b` + aName + ` (?:vs\.?|versus|oder|contra) ` + aName + `|\b(?i:is|are|does|did|was|were|has|have) ` + aName + ` or ` + aName)
+	pairs = regexp.MustCompile(`\b` + aName + ` (?:vs\.?|versus|oder|contra) ` + aName +
+		`|\b(?i:is|are|does|did|was|were|has|have) ` + aName + ` or ` + aName)
 	couples = regexp.MustCompile(aName + ` (?:and|y|e|et|und|with|con|avec|mit|to) ` + aName)
-	choices = regexp.MustCompile(`[,:] ` + aName + ` (?:or|o|ou|oder|ó) ` + aName + `\W*$|^` + aName + ` (?:or|o|ou|oder) ` + aName + `[,:?]`)
+	choices = regexp.MustCompile(`[,:] ` + aName + ` (?:or|o|ou|oder|ó) ` + aName + `\W*$|^` + aName +
+		` (?:or|o|ou|oder) ` + aName + `[,:?]`)
 	// thanName matches a name after a comparative word and another name.
-	thanName = regexp.MustCompile(aName + `(?: [^.?!]{0,80})? (?:than|against|versus|vs\.?|compare[sd]? (?:to|with|against)|relative to|next to)(?: that of| those of| its rival| its peer)? (` + aName + `)\W*(?:$|[,?]|in |on |for |by |over |during |at )`)
+	thanName = regexp.MustCompile(aName +
+		`(?: [^.?!]{0,80})? (?:than|against|versus|vs\.?|compare[sd]? (?:to|with|against)|relative to|next to)(?: that of| those of| its rival| its peer)? (` + aName + `)\W*(?:$|[,?]|in |on |for |by |over |during |at )`)
 	// noIssuer matches the beginning of names that are no issuers: places, times, analysts.
 	noIssuer = regexp.MustCompile(`^(?:Wall Street|Street|FY|Q[1-4]|H[12]|January|February|March|April|May|June|July|August|September|October|November|December|Christmas|North|South|East|West|Latin|Europe|EMEA|APAC|Asia|Africa|America|China|India|Japan|Germany|France|Brazil|US|U\.S|USA|UK|EU|GAAP|Fiscal|Year|Class|Series|International|Domestic|Services|Products|Premium|United (?:States|Kingdom|Arab))\b`)
 	// unspacedPair matches a comparison of two names in scripts without spaces.
@@ -158,7 +164,8 @@ func compared(text string, r reading) bool {
 	if m := thanName.FindStringSubmatch(text); m != nil && !noIssuer.MatchString(m[1]) {
 		return true
 	}
-	return pairs.MatchString(text) || choices.MatchString(text) || comparing.MatchString(r.text) && couples.MatchString(text)
+	return pairs.MatchString(text) || choices.MatchString(text) || comparing.MatchString(r.text) &&
+		couples.MatchString(text)
 }
 
 // screening reports whether a question asks for a set by criteria, or compares issuers.
@@ -167,14 +174,19 @@ func (q *Question) screening(asked string, r reading, compareMin int, mentions, 
 		return compareMin < 3
 	}
 	if len(q.Issuers) == 0 && len(absent) == 0 {
-		return ranking.MatchString(asked) || ordered.MatchString(asked) || which.MatchString(asked) && !among.MatchString(asked) || r.has("criteria") && (r.leads("asks", "set") || r.begins("set") || r.terse() && r.has("set"))
+		return ranking.MatchString(asked) || ordered.MatchString(asked) || which.MatchString(asked) &&
+			!among.MatchString(asked) || r.has("criteria") && (r.leads("asks", "set") || r.begins("set") ||
+			r.terse() && r.has("set"))
 	}
 	if ranking.MatchString(asked) {
 		return true
 	}
 	all := slices.Clone(mentions)
 	for _, m := range absent { // a directory of its own, whose ids are not those of the corpus
-		if !slices.ContainsFunc(mentions, func(other metrics.IssuerMention) bool { return m.Start < other.End && other.Start < m.End }) {
+		if !slices.ContainsFunc(mentions, func(other metrics.IssuerMention) bool {
+			return m.Start < other.End &&
+				other.Start < m.End
+		}) {
 			m.Issuers = []int64{-m.Issuers[0]}
 			all = append(all, m)
 		}

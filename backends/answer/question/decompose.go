@@ -94,7 +94,8 @@ func (q *Question) parts() []string {
 		if m[2] >= 0 {
 			next = m[2]
 		}
-		if strings.TrimSpace(text[at:end]) == "" || !opens.MatchString(strings.TrimSpace(text[next:])) || !opens.MatchString(strings.TrimSpace(text[at:end])) {
+		if strings.TrimSpace(text[at:end]) == "" || !opens.MatchString(strings.TrimSpace(text[next:])) ||
+			!opens.MatchString(strings.TrimSpace(text[at:end])) {
 			continue
 		}
 		parts = append(parts, text[at:end])
@@ -128,7 +129,8 @@ func listed(body string, found []metrics.MetricMention) bool {
 			continue
 		}
 		between := strings.ToLower(strings.TrimSpace(body[found[i-1].End:found[i].Start]))
-		if between == "and" || between == "," || between == ", and" || between == "as well as" || between == "and the" || between == ", the" || between == "and its" {
+		if between == "and" || between == "," || between == ", and" || between == "as well as" || between == "and the" ||
+			between == ", the" || between == "and its" {
 			return true
 		}
 	}

@@ -74,27 +74,28 @@ func scan(c kernel.Conn, w *wanted, where string, args []any) (all []*candidate,
 	for i := range w.terms {
 		w.terms[i].found = 0 // an earlier scan with narrower filters may have counted
 	}
-	err = c.All("SELECT chunk_id, document_id, issuer_id, kind, terms FROM answer_vectors WHERE "+where+" LIMIT ?", append(args, mostScored+1), func(r store.Row) error {
-		one := new(candidate)
-		if err := r.Scan(&one.ID, &one.Document, &one.Issuer, &one.Kind, (*[]byte)(&one.vector)); err != nil {
-			return err
-		}
-		if looked++; !one.vector.Good() {
-			return nil
-		}
-		counts := make([]terms.Counts, len(w.terms))
-		some := w.all
-		for i := range w.terms {
-			if counts[i] = one.vector.Find(w.terms[i].hash); counts[i] != 0 {
-				w.terms[i].found++
-				some = some || !w.terms[i].year && (w.terms[i].weight == 1 || w.terms[i].other || w.vague)
+	err = c.All("SELECT chunk_id, document_id, issuer_id, kind, terms FROM answer_vectors WHERE "+where+" LIMIT ?",
+		append(args, mostScored+1), func(r store.Row) error {
+			one := new(candidate)
+			if err := r.Scan(&one.ID, &one.Document, &one.Issuer, &one.Kind, (*[]byte)(&one.vector)); err != nil {
+				return err
 			}
-		}
-		if one.counts = counts; some {
-			all = append(all, one)
-		}
-		return nil
-	})
+			if looked++; !one.vector.Good() {
+				return nil
+			}
+			counts := make([]terms.Counts, len(w.terms))
+			some := w.all
+			for i := range w.terms {
+				if counts[i] = one.vector.Find(w.terms[i].hash); counts[i] != 0 {
+					w.terms[i].found++
+					some = some || !w.terms[i].year && (w.terms[i].weight == 1 || w.terms[i].other || w.vague)
+				}
+			}
+			if one.counts = counts; some {
+				all = append(all, one)
+			}
+			return nil
+		})
 	return all, looked, err
 }
 
@@ -181,12 +182,14 @@ func load(c kernel.Conn, all []*candidate) error {
 			var id, published int64
 			var p candidate
 			var table int
-			err := r.Scan(&id, &p.Seq, &p.Section, &p.Page, &p.Text, &p.Tokens, &table, &p.headers, &p.Title, &p.URL, &p.Period.Year, &p.Period.Quarter, &p.Period.End, &published)
+			err := r.Scan(&id, &p.Seq, &p.Section, &p.Page, &p.Text, &p.Tokens, &table, &p.headers, &p.Title, &p.URL,
+				&p.Period.Year, &p.Period.Quarter, &p.Period.End, &published)
 			if err != nil {
 				return err
 			}
 			one := byID[id]
-			one.Seq, one.Section, one.Page, one.Text, one.Tokens, one.Table, one.headers = p.Seq, p.Section, p.Page, p.Text, p.Tokens, table != 0, p.headers
+			one.Seq, one.Section, one.Page, one.Text, one.Tokens, one.Table, one.headers = p.Seq, p.Section, p.Page, p.Text,
+				p.Tokens, table != 0, p.headers
 			one.Title, one.URL, one.Period, one.Published = p.Title, p.URL, p.Period, unix(published)
 			return nil
 		})

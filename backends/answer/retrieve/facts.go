@@ -43,7 +43,9 @@ const mostStated = 4000
 
 // stated returns the passages of the facts that answer an inquiry, and all facts of its metrics. With a nil
 // inquiry these are the metrics that the question names, in its periods.
-func stated(c kernel.Conn, w *wanted, q *inquiry.Inquiry, issuer int64) (passages []*candidate, found []kernel.Fact, err error) {
+func stated(
+	c kernel.Conn, w *wanted, q *inquiry.Inquiry, issuer int64,
+) (passages []*candidate, found []kernel.Fact, err error) {
 	keys := append(inquiry.Signs(), w.metrics...)
 	if q != nil {
 		keys = q.Metrics()
@@ -91,7 +93,8 @@ func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {
 	for i, id := range ids {
 		args[i] = id
 	}
-	all, _, err := scan(c, &wanted{all: true}, "chunk_id IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ")+")", args)
+	all, _, err := scan(c, &wanted{all: true}, "chunk_id IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ")+
+		")", args)
 	if err == nil {
 		err = load(c, all)
 	}

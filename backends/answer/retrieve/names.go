@@ -85,7 +85,8 @@ func closeness(w *wanted, one *candidate, weights map[terms.Term]float64, sum fl
 		part = 1
 	}
 	report := 0.0
-	if len(w.years) > 0 && one.Period.Year == slices.Max(w.years) { // the report for the latest year that the question names
+	// The report for the latest year that the question names.
+	if len(w.years) > 0 && one.Period.Year == slices.Max(w.years) {
 		report = 1
 		if slices.ContainsFunc(w.periods, func(p kernel.Period) bool {
 			return p.Quarter != 0 && p.Year == one.Period.Year && p.Quarter == one.Period.Quarter

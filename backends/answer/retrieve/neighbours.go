@@ -38,7 +38,8 @@ func neighbours(c kernel.Conn, result *Result, q Query) error {
 	if len(where) == 0 {
 		return nil
 	}
-	all, _, err := scan(c, &wanted{}, "chunk_id IN (SELECT id FROM answer_chunks WHERE "+strings.Join(where, " OR ")+")", args)
+	all, _, err := scan(c, &wanted{}, "chunk_id IN (SELECT id FROM answer_chunks WHERE "+strings.Join(where, " OR ")+")",
+		args)
 	if err == nil {
 		err = load(c, all)
 	}

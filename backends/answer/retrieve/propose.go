@@ -45,7 +45,8 @@ func (s *sample) of(ctx context.Context, r *Retriever) (vectors []terms.Vector, 
 	vectors = nil
 	err = r.corpus.Read(ctx, func(c kernel.Conn) error {
 		var first int64
-		if err := c.Row("SELECT COALESCE(min(id), 0), COALESCE(max(id), 0) FROM answer_chunks").Scan(&first, &last); err != nil || last == 0 {
+		if err := c.Row("SELECT COALESCE(min(id), 0), COALESCE(max(id), 0) FROM answer_chunks").Scan(&first,
+			&last); err != nil || last == 0 {
 			return err
 		}
 		step := max((last-first)/sampled, 1)
@@ -224,7 +225,8 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 		args = append(args, strings.Join(list, " | "))
 	}
 	list := func(more string, args ...any) ([]int64, error) {
-		return store.List(c, scanID, b.String()+more+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?", append(args, mostProposed)...)
+		return store.List(c, scanID, b.String()+more+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?",
+			append(args, mostProposed)...)
 	}
 	// The index returns all passages with a word in no order, and each must be fetched to learn its id. So the
 	// latest stretches of passages are searched first, from short to long, except those in which too few hits
@@ -253,7 +255,8 @@ func (r *Retriever) having(c kernel.Conn, either [][]string, f kernel.Filters, l
 func quoted(words []string, mark string) []string {
 	list := make([]string, 0, len(words))
 	for _, word := range words {
-		for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }) {
+		for part := range strings.FieldsFuncSeq(word,
+			func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }) {
 			list = append(list, mark+part+mark)
 		}
 	}

@@ -108,7 +108,8 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	var mark []byte
 	if r.options.Dense != nil {
 		var err error
-		if meaning, mark, err = r.corpus.Meaning(outside, r.options.Dense, q.Text); err != nil { // the ranking by words has to do
+		// The ranking by words has to do.
+		if meaning, mark, err = r.corpus.Meaning(outside, r.options.Dense, q.Text); err != nil {
 			result.Lacking = true
 			r.corpus.Logger().Warn("vectors of meaning", zap.Error(err))
 		}
@@ -282,7 +283,8 @@ func choose(all []*candidate, limit, mostTokens int) []kernel.Passage {
 		if len(chosen) == limit {
 			break
 		}
-		if tokens+one.Tokens > mostTokens || slices.ContainsFunc(vectors, func(other *candidate) bool { return one.vector.Overlap(other.vector) >= nearDuplicate }) {
+		if tokens+one.Tokens > mostTokens ||
+			slices.ContainsFunc(vectors, func(other *candidate) bool { return one.vector.Overlap(other.vector) >= nearDuplicate }) {
 			continue
 		}
 		tokens += one.Tokens

@@ -42,7 +42,10 @@ func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) 
 	w := parse(query)
 	var list []*candidate
 	for _, page := range pages[:min(len(pages), webPages)] {
-		parts, err := corpus.Divide(corpus.Source{Kind: kernel.Web, Title: page.Title, URL: page.URL, Published: page.Published, Pages: []corpus.Page{{Text: page.Text}}})
+		parts, err := corpus.Divide(corpus.Source{
+			Kind: kernel.Web, Title: page.Title, URL: page.URL,
+			Published: page.Published, Pages: []corpus.Page{{Text: page.Text}},
+		})
 		if err != nil {
 			continue // the page has no usable address or no text
 		}

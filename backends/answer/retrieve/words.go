@@ -76,7 +76,8 @@ func parse(text string) *wanted {
 			return
 		}
 		s := sought{term: t, hash: t.Hash(), word: word, weight: 1}
-		s.year = len(t) == 4 && (strings.HasPrefix(string(t), "19") || strings.HasPrefix(string(t), "20")) && strings.Trim(string(t), "0123456789") == ""
+		s.year = len(t) == 4 && (strings.HasPrefix(string(t), "19") || strings.HasPrefix(string(t), "20")) &&
+			strings.Trim(string(t), "0123456789") == ""
 		if asking[t] {
 			s.weight = askingWeight
 		}

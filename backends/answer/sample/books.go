@@ -80,7 +80,8 @@ func (c *issuer) years() [4]books {
 		b.raw, b.progress = part(b.inventories, 380+between(-20, 20)), part(b.inventories, 170+between(-10, 10))
 		b.finished = b.inventories - b.raw - b.progress
 		b.otherCurrent, b.payables = part(revenue, 21), part(b.cost, 97+between(-6, 6))
-		b.accrued, b.deferred, b.otherLong = part(revenue, 61+between(-3, 3)), part(revenue, 33+between(-3, 3)), part(revenue, 47+between(-2, 2))
+		b.accrued, b.deferred, b.otherLong = part(revenue, 61+between(-3, 3)), part(revenue, 33+between(-3, 3)),
+			part(revenue, 47+between(-2, 2))
 		b.employees, b.backlog = c.base/unit*unit/(210+7*i)+between(0, 90), part(revenue, 310+between(-30, 30))
 		if last == nil {
 			b.plant, b.goodwill, b.intangible = part(revenue, 410), part(revenue, 160), part(revenue, 74)
@@ -91,7 +92,8 @@ func (c *issuer) years() [4]books {
 			}
 			amortized := part(last.intangible, 120)
 			b.plant = last.plant + b.capex - (b.depreciation - amortized)
-			b.goodwill, b.intangible = last.goodwill+part(b.acquired, 700), last.intangible-amortized+b.acquired-part(b.acquired, 700)
+			b.goodwill, b.intangible = last.goodwill+part(b.acquired, 700),
+				last.intangible-amortized+b.acquired-part(b.acquired, 700)
 			b.borrowed = b.longDebt + b.shortDebt - last.longDebt - last.shortDebt
 			b.operatingCash = b.net + b.depreciation + b.stock - (b.receivables - last.receivables) - (b.inventories - last.inventories) - (b.otherCurrent - last.otherCurrent) +
 				(b.payables - last.payables) + (b.accrued - last.accrued) + (b.deferred - last.deferred) + (b.otherLong - last.otherLong)

@@ -63,7 +63,15 @@ func (m *meta) markdown(body string) []byte {
 	var b strings.Builder
 	b.WriteString("---\n")
 	for _, line := range [][2]string{
-		{"title", m.Title}, {"url", m.URL}, {"kind", m.Kind}, {"form", m.Form}, {"issuer", m.Issuer}, {"ticker", m.Ticker}, {"fiscal", m.Fiscal}, {"period_end", m.PeriodEnd}, {"published", m.Published},
+		{"title", m.Title},
+		{"url", m.URL},
+		{"kind", m.Kind},
+		{"form", m.Form},
+		{"issuer", m.Issuer},
+		{"ticker", m.Ticker},
+		{"fiscal", m.Fiscal},
+		{"period_end", m.PeriodEnd},
+		{"published", m.Published},
 	} {
 		if line[1] != "" {
 			b.WriteString(line[0] + ": " + line[1] + "\n")
@@ -76,7 +84,8 @@ func (m *meta) markdown(body string) []byte {
 // toHTML converts a page of Markdown, as page writes it, to HTML.
 func toHTML(title, body string) []byte {
 	var b strings.Builder
-	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>" + html.EscapeString(title) + "</title></head>\n<body>\n")
+	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>" + html.EscapeString(title) +
+		"</title></head>\n<body>\n")
 	for block := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
 		switch {
 		case strings.HasPrefix(block, "#"):

@@ -24,12 +24,14 @@ func (c *issuer) pressFiles() []File {
 // call returns the transcript of the conference call about the last year.
 func (c *issuer) call(all *[4]books) File {
 	b, last := &all[3], &all[2]
-	m := c.meta("transcript", fmt.Sprintf("%s earnings call, fourth quarter of fiscal %d", c.name, b.year), fmt.Sprintf("calls/%d-q4", b.year))
+	m := c.meta("transcript", fmt.Sprintf("%s earnings call, fourth quarter of fiscal %d", c.name, b.year),
+		fmt.Sprintf("calls/%d-q4", b.year))
 	m.Fiscal, m.Published = fmt.Sprintf("FY%d", b.year), c.end(b.year).AddDate(0, 0, 41).Format("2006-01-02")
 	p := new(page)
 	p.heading(1, m.Title)
 	p.text("Operator: Good morning, and welcome to the call of %s.", c.name)
-	p.text("Chief Executive Officer: Thank you. Fiscal %d was a year in which revenue %s. The reason was %s. %s", b.year, grew(b.revenue, last.revenue), c.why[2], c.event[2])
+	p.text("Chief Executive Officer: Thank you. Fiscal %d was a year in which revenue %s. The reason was %s. %s",
+		b.year, grew(b.revenue, last.revenue), c.why[2], c.event[2])
 	p.text("Chief Financial Officer: Operating income was %s, or %s of revenue. Net cash provided by operating activities was %s, and capital expenditures were %s. For the coming year %s.", c.money(b.operating), percent(b.operating, b.revenue), c.money(b.operatingCash), c.money(b.capex), c.outlook)
 	p.text("Analyst: What worries you most?")
 	p.text("Chief Executive Officer: I would name one thing. %s", c.risk)
@@ -83,7 +85,9 @@ func (c *issuer) prices() File {
 	for day := time.Date(2023, 1, 6, 0, 0, 0, 0, time.UTC); day.Year() < 2026; day = day.AddDate(0, 0, 7) {
 		open := price
 		price = max(price+price*(random.IntN(87)-42)/1000, 300)
-		fmt.Fprintf(&b, "%s,%s,%s,%s,%s,%d,%s\n", day.Format(time.DateOnly), decimal(open), decimal(max(open, price)+random.IntN(60)), decimal(min(open, price)-random.IntN(60)), decimal(price), 100*(2000+random.IntN(9000)), c.ticker)
+		fmt.Fprintf(&b, "%s,%s,%s,%s,%s,%d,%s\n", day.Format(time.DateOnly), decimal(open),
+			decimal(max(open, price)+random.IntN(60)), decimal(min(open, price)-random.IntN(60)), decimal(price),
+			100*(2000+random.IntN(9000)), c.ticker)
 	}
 	return File{c.key + "/prices.csv", []byte(b.String())}
 }

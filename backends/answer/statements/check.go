@@ -33,8 +33,17 @@ type part struct {
 var sums = map[kernel.Statement][]sum{
 	kernel.Balance: {
 		{"total_assets", []part{{key: "liabilities_and_equity", sign: 1}}},
-		{"total_assets", []part{{key: "total_liabilities", sign: 1}, {key: "total_equity", sign: 1}, {key: "temporary_equity", sign: 1, optional: true}}},
-		{"total_assets", []part{{key: "total_liabilities", sign: 1}, {key: "equity", sign: 1}, {key: "noncontrolling_interest", sign: 1, optional: true}, {key: "temporary_equity", sign: 1, optional: true}}},
+		{"total_assets", []part{
+			{key: "total_liabilities", sign: 1},
+			{key: "total_equity", sign: 1},
+			{key: "temporary_equity", sign: 1, optional: true},
+		}},
+		{"total_assets", []part{
+			{key: "total_liabilities", sign: 1},
+			{key: "equity", sign: 1},
+			{key: "noncontrolling_interest", sign: 1, optional: true},
+			{key: "temporary_equity", sign: 1, optional: true},
+		}},
 	},
 	kernel.Income: {
 		{"gross_profit", []part{{key: "revenue", sign: 1}, {key: "cost_of_revenue", sign: -1, unsigned: true}}},
@@ -42,7 +51,12 @@ var sums = map[kernel.Statement][]sum{
 		{"net_income", []part{{key: "pretax_income", sign: 1}, {key: "income_tax", either: true}}},
 	},
 	kernel.CashFlow: {
-		{"cash_change", []part{{key: "operating_cash_flow", sign: 1}, {key: "investing_cash_flow", sign: 1}, {key: "financing_cash_flow", sign: 1}, {key: "exchange_effect", sign: 1, optional: true}}},
+		{"cash_change", []part{
+			{key: "operating_cash_flow", sign: 1},
+			{key: "investing_cash_flow", sign: 1},
+			{key: "financing_cash_flow", sign: 1},
+			{key: "exchange_effect", sign: 1, optional: true},
+		}},
 	},
 }
 

@@ -48,7 +48,8 @@ func ownNames(names []string) *regexp.Regexp {
 	if len(all) == 0 {
 		return nil
 	}
-	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(all, "|") + `)\b(?:\W{1,3}(?:inc|incorporated|corp|corporation|company|co|plc|ltd|limited|group|holdings|and subsidiaries)\b\.?)*(?:['’]s?)?`)
+	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(all, "|") +
+		`)\b(?:\W{1,3}(?:inc|incorporated|corp|corporation|company|co|plc|ltd|limited|group|holdings|and subsidiaries)\b\.?)*(?:['’]s?)?`)
 }
 
 // resolve returns the rows of a statement whose concept is known.
@@ -76,7 +77,9 @@ func concept(label, group string, kind kernel.Statement, own *regexp.Regexp) (ke
 		if key := ofShares(label, group); key != "" {
 			return key, 0
 		}
-		if perShare.MatchString(label) && !strings.Contains(strings.ToLower(label), "dividend") || perShare.MatchString(group) && !total.MatchString(label) && strings.Contains(strings.ToLower(group), "per") && shareish(label) {
+		if perShare.MatchString(label) && !strings.Contains(strings.ToLower(label), "dividend") ||
+			perShare.MatchString(group) && !total.MatchString(label) && strings.Contains(strings.ToLower(group), "per") &&
+				shareish(label) {
 			return "", 0
 		}
 		if including.MatchString(whole) {
@@ -133,7 +136,8 @@ func concept(label, group string, kind kernel.Statement, own *regexp.Regexp) (ke
 func belongs(m kernel.Metric, kind kernel.Statement) bool {
 	switch kind { //nolint:exhaustive // these are the primary ones
 	case kernel.Balance:
-		return m.Instant && (m.Statement == kernel.Balance || slices.Contains([]string{"deferred_tax_assets", "deferred_tax_liabilities"}, m.Key))
+		return m.Instant && (m.Statement == kernel.Balance ||
+			slices.Contains([]string{"deferred_tax_assets", "deferred_tax_liabilities"}, m.Key))
 	case kernel.CashFlow:
 		return !m.Instant && m.Statement == kernel.CashFlow
 	}
@@ -151,9 +155,14 @@ func ofShares(label, group string) string {
 	switch {
 	case strings.Contains(lower, "dividend"):
 		return ""
-	case shareCount.MatchString(label) && !perShare.MatchString(strings.ReplaceAll(lower, "used in per share", "")), shareCount.MatchString(group) && (strings.HasPrefix(plain, "basic") || strings.HasPrefix(plain, "dilut") || strings.HasPrefix(plain, "assuming dilution")):
+	case shareCount.MatchString(label) && !perShare.MatchString(strings.ReplaceAll(lower, "used in per share", "")),
+		shareCount.MatchString(group) && (strings.HasPrefix(plain, "basic") || strings.HasPrefix(plain, "dilut") ||
+			strings.HasPrefix(plain, "assuming dilution")):
 		return either(both, label, "shares_basic", "shares_diluted")
-	case perShare.MatchString(label), perShare.MatchString(group) && (strings.HasPrefix(plain, "basic") || strings.HasPrefix(plain, "dilut") || strings.HasPrefix(plain, "assuming dilution") || strings.HasPrefix(plain, "net income") || strings.HasPrefix(plain, "net earnings") || strings.HasPrefix(plain, "total")):
+	case perShare.MatchString(label), perShare.MatchString(group) &&
+		(strings.HasPrefix(plain, "basic") || strings.HasPrefix(plain, "dilut") ||
+			strings.HasPrefix(plain, "assuming dilution") || strings.HasPrefix(plain, "net income") ||
+			strings.HasPrefix(plain, "net earnings") || strings.HasPrefix(plain, "total")):
 		return either(both, label, "eps_basic", "eps_diluted")
 	}
 	return ""

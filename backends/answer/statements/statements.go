@@ -98,7 +98,8 @@ func Read(pages []string, r Report) []Fact {
 	}
 	for _, s := range all {
 		if s.aside { // it may have what the statement does not
-			facts = append(facts, slices.DeleteFunc(s.facts(r.Period), func(f Fact) bool { return stated[of{f.Metric, f.Period}] })...)
+			facts = append(facts, slices.DeleteFunc(s.facts(r.Period),
+				func(f Fact) bool { return stated[of{f.Metric, f.Period}] })...)
 		}
 	}
 	// Those with a title come first, in their order.
@@ -126,7 +127,9 @@ func title(text string) kernel.Statement {
 		return ""
 	}
 	squashed := letters(text)
-	if len(squashed) > 110 || strings.Contains(squashed, "comprehensive") && !strings.Contains(squashed, "operations") && !strings.Contains(squashed, "incomeandcomprehensive") && !strings.Contains(squashed, "statementsofcomprehensiveincome") {
+	if len(squashed) > 110 || strings.Contains(squashed, "comprehensive") && !strings.Contains(squashed, "operations") &&
+		!strings.Contains(squashed, "incomeandcomprehensive") &&
+		!strings.Contains(squashed, "statementsofcomprehensiveincome") {
 		return ""
 	}
 	for _, kind := range []kernel.Statement{kernel.CashFlow, kernel.Balance, kernel.Income} {
@@ -153,9 +156,18 @@ func letters(s string) string {
 
 // anchors lists concepts that only one statement has together. It has at least one of each list.
 var anchors = map[kernel.Statement][][]string{
-	kernel.Balance:  {{"total_assets"}, {"liabilities_and_equity", "total_liabilities", "equity"}, {"cash", "receivables", "payables", "current_assets"}},
+	kernel.Balance: {
+		{"total_assets"},
+		{"liabilities_and_equity", "total_liabilities", "equity"},
+		{"cash", "receivables", "payables", "current_assets"},
+	},
 	kernel.CashFlow: {{"operating_cash_flow"}, {"investing_cash_flow"}, {"financing_cash_flow"}},
-	kernel.Income:   {{"revenue"}, {"net_income"}, {"pretax_income", "income_tax"}, {"eps_basic", "eps_diluted", "operating_income", "cost_of_revenue"}},
+	kernel.Income: {
+		{"revenue"},
+		{"net_income"},
+		{"pretax_income", "income_tax"},
+		{"eps_basic", "eps_diluted", "operating_income", "cost_of_revenue"},
+	},
 }
 
 // recognise returns the statement that a table is, or nil.
@@ -171,7 +183,8 @@ func recognise(t *tables.Table, page int, own *regexp.Regexp) *statement {
 		}
 	}
 	for _, text := range above {
-		if (text == t.Caption || len(text) < 200 && !prose.MatchString(text)) && (notOwn.MatchString(text) || !s.titled && notWhole.MatchString(text)) {
+		if (text == t.Caption || len(text) < 200 && !prose.MatchString(text)) &&
+			(notOwn.MatchString(text) || !s.titled && notWhole.MatchString(text)) {
 			return nil
 		}
 	}
@@ -243,7 +256,8 @@ func (s *statement) mixed() bool {
 	}
 	for i := range s.Rows {
 		m, ok := metrics.Label(s.Rows[i].Label)
-		if ok && (s.kind == kernel.Income && m.Instant && m.Statement == kernel.Balance || s.kind == kernel.Balance && (m.Key == "revenue" || m.Key == "net_income")) {
+		if ok && (s.kind == kernel.Income && m.Instant && m.Statement == kernel.Balance || s.kind == kernel.Balance &&
+			(m.Key == "revenue" || m.Key == "net_income")) {
 			return true
 		}
 	}
@@ -259,7 +273,10 @@ func aside(all []*statement) {
 	whole := func(s, of *statement) bool { return s.kind == of.kind && s.titled && anchored(s.kind, s.rows) }
 	for _, s := range all {
 		s.aside = !anchored(s.kind, s.rows) && slices.ContainsFunc(all, func(o *statement) bool { return whole(o, s) }) &&
-			!slices.ContainsFunc(all, func(o *statement) bool { return whole(o, s) && max(o.page-s.page, s.page-o.page) <= pagesOn })
+			!slices.ContainsFunc(all, func(o *statement) bool {
+				return whole(o, s) &&
+					max(o.page-s.page, s.page-o.page) <= pagesOn
+			})
 	}
 }
 

@@ -16,7 +16,8 @@ func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		m, ok := metrics.Label(row.Label)
-		total := len(row.Label) > 6 && strings.EqualFold(row.Label[:6], "total ") // such a row is for the table, not for the group above it
+		// Such a row is for the table, not for the group above it.
+		total := len(row.Label) > 6 && strings.EqualFold(row.Label[:6], "total ")
 		if !ok || !total && !groupAllows(row.Group, m) {
 			continue
 		}
@@ -84,7 +85,8 @@ func PeriodOnly(header string) bool {
 
 // settle completes a period by that of the report.
 func settle(p, report kernel.Period, instant bool) kernel.Period {
-	if p.End == "" && p.Quarter == 0 && report.End != "" && len(report.End) == 10 && report.Months != 3 && report.Months != 6 {
+	if p.End == "" && p.Quarter == 0 && report.End != "" && len(report.End) == 10 && report.Months != 3 &&
+		report.Months != 6 {
 		year := p.Year - report.AnyYear() + report.End.Year()
 		end := report.End.Time()
 		if last := end.AddDate(0, 0, 1).Month() != end.Month(); last { // the last day of a month

@@ -13,7 +13,8 @@ import (
 var inCaption = regexp.MustCompile(`(?i)\((?:[^()]{0,60}\b)?(?:in|[$€£]|amounts?|dollars|expressed)[^()]{0,80}\)|\(?\bin (?:[a-z.$€£]+ ){0,4}(?:thousands|millions|billions)\b`)
 
 // spaced restores the spaces that text taken from pages has lost.
-var spaced = strings.NewReplacer("inthousands", "in thousands", "inmillions", "in millions", "RMB’", "in RMB ", "RMB'", "in RMB ",
+var spaced = strings.NewReplacer("inthousands", "in thousands", "inmillions", "in millions", "RMB’", "in RMB ", "RMB'",
+	"in RMB ",
 	"USDm", "in USD m", "EURm", "in EUR m", "GBPm", "in GBP m", "NT dollars", "NT$")
 
 // Said returns what a caption, a corner or a header says about figures.
@@ -83,6 +84,7 @@ var atRate = regexp.MustCompile(`(?i)\b(?:computed|calculated|at|using)\b.*\brat
 // amounts reports whether a row contains amounts although its name mentions a rate.
 func (t *Table) amounts(row int) bool {
 	r := &t.Rows[row]
-	return atRate.MatchString(r.Label) && !slices.ContainsFunc(r.Cells, func(c string) bool { return strings.Contains(c, "%") }) ||
+	return atRate.MatchString(r.Label) &&
+		!slices.ContainsFunc(r.Cells, func(c string) bool { return strings.Contains(c, "%") }) ||
 		slices.ContainsFunc(r.Cells, func(c string) bool { return strings.ContainsAny(c, "$€£¥") })
 }

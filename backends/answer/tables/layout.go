@@ -113,7 +113,8 @@ func lay(line string) laid {
 // headName reports whether a cell can only name a column: a period and nothing else, what leads to one, or a
 // unit.
 func headName(text string) bool {
-	return unitOnly(text) || yearCell.MatchString(text) || len(text) < 80 && PeriodOnly(text) && !IsValue(text) && (ending(text) || len(metrics.Periods(text)) > 0)
+	return unitOnly(text) || yearCell.MatchString(text) || len(text) < 80 && PeriodOnly(text) && !IsValue(text) &&
+		(ending(text) || len(metrics.Periods(text)) > 0)
 }
 
 // split returns the cells of a line, which are separated by two or more spaces.
@@ -227,7 +228,8 @@ func region(page []laid, from int) (begin, end int) {
 				rows++
 				continue
 			}
-			if gap++; gap > mostGap || one.role == isHead && dated(one) || one.role == isText && !groupName(one) && !leadsOn(page, i) {
+			if gap++; gap > mostGap || one.role == isHead && dated(one) || one.role == isText && !groupName(one) &&
+				!leadsOn(page, i) {
 				break
 			}
 		}
@@ -310,7 +312,9 @@ func gridOf(lines []laid) [][]string {
 		case isValue:
 			row := columns.row(l)
 			// The name of a row may begin on the line before, even above a blank line if it is unfinished.
-			if last := len(grid) - 1; last >= 0 && blank(grid[last][1:]) && (i > 0 && lines[i-1].role == isText && continues(grid[last][0], row[0]) || row[0] != "" && unfinished.MatchString(grid[last][0])) {
+			if last := len(grid) - 1; last >= 0 && blank(grid[last][1:]) &&
+				(i > 0 && lines[i-1].role == isText && continues(grid[last][0], row[0]) ||
+					row[0] != "" && unfinished.MatchString(grid[last][0])) {
 				row[0] = grid[last][0] + " " + row[0]
 				grid = grid[:last]
 			}
@@ -318,7 +322,8 @@ func gridOf(lines []laid) [][]string {
 		case isText, isHead:
 			row := make([]string, len(columns)+1)
 			row[0] = strings.Join(strings.Fields(l.text), " ")
-			if last := len(grid) - 1; i > first && lines[i-1].role != isValue && last >= 0 && blank(grid[last][1:]) && unfinished.MatchString(grid[last][0]) {
+			if last := len(grid) - 1; i > first && lines[i-1].role != isValue && last >= 0 && blank(grid[last][1:]) &&
+				unfinished.MatchString(grid[last][0]) {
 				row[0] = grid[last][0] + " " + row[0] // the name of a group on two lines
 				grid = grid[:last]
 			}
@@ -330,7 +335,8 @@ func gridOf(lines []laid) [][]string {
 
 // continues reports whether a row's name goes on in a second line.
 func continues(first, second string) bool {
-	return second != "" && !strings.HasSuffix(first, ":") && (unicode.IsLower([]rune(second)[0]) || unfinished.MatchString(first))
+	return second != "" && !strings.HasSuffix(first, ":") && (unicode.IsLower([]rune(second)[0]) ||
+		unfinished.MatchString(first))
 }
 
 // unfinished matches the end of a line that is continued on the next one.
@@ -405,7 +411,8 @@ func (c columns) row(l *laid) []string {
 	}
 	for _, one := range cells {
 		best := c.nearest(one.end, func(column cell) int { return column.end })
-		if d := one.end - c[best].end; max(d, -d) > c.room() || row[best+1] != "" { // it belongs to no column, so it becomes text of the row's name
+		// It belongs to no column, so it becomes text of the row's name.
+		if d := one.end - c[best].end; max(d, -d) > c.room() || row[best+1] != "" {
 			row[0] = strings.TrimSpace(row[0] + " " + one.text)
 			continue
 		}
@@ -417,7 +424,8 @@ func (c columns) row(l *laid) []string {
 // under reports whether the figures stand in the columns in their order.
 func (c columns) under(cells []cell) bool {
 	for k, one := range cells {
-		if !IsValue(one.text) || c.nearest(one.end, func(column cell) int { return column.end }) != k || abs(one.end-c[k].end) > farOff {
+		if !IsValue(one.text) || c.nearest(one.end, func(column cell) int { return column.end }) != k ||
+			abs(one.end-c[k].end) > farOff {
 			return false
 		}
 	}
@@ -448,7 +456,8 @@ func (c columns) header(cells []cell) []string {
 	row := make([]string, len(c)+1)
 	var over []cell
 	for i, one := range cells {
-		if i == 0 && (one.end < c[0].start || len(cells) > 1 && one.center() < c[0].start-8 && one.start < c[0].start/2) || unitOnly(one.text) && len(cells) == 1 {
+		if i == 0 && (one.end < c[0].start || len(cells) > 1 && one.center() < c[0].start-8 && one.start < c[0].start/2) ||
+			unitOnly(one.text) && len(cells) == 1 {
 			row[0] = one.text
 			continue
 		}

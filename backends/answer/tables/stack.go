@@ -111,7 +111,8 @@ func (s *stack) flush() {
 		for last > 0 && blank(s.grid[last-1][1:]) { // they are headings of what follows
 			last--
 		}
-		s.text.WriteString("\n" + Markdown(append([][]string{append([]string{unitOf(s.heads)}, heads...)}, s.grid[:last]...)) + "\n\n")
+		s.text.WriteString("\n" + Markdown(append([][]string{append([]string{unitOf(s.heads)}, heads...)},
+			s.grid[:last]...)) + "\n\n")
 		s.grid = s.grid[last:]
 	default:
 		s.text.WriteString(strings.Join(s.heads, "\n") + "\n")
@@ -148,7 +149,8 @@ func headsOf(cells []string) []string {
 	// "Three months ended" and "June 30," belong together.
 	var joined []string
 	for _, lead := range leads {
-		if n := len(joined); n > 0 && lead[0] != joined[n-1][0] && strings.HasSuffix(strings.ToLower(strings.TrimRight(joined[n-1], " ")), "ended") {
+		if n := len(joined); n > 0 && lead[0] != joined[n-1][0] &&
+			strings.HasSuffix(strings.ToLower(strings.TrimRight(joined[n-1], " ")), "ended") {
 			joined[n-1] += " " + lead
 			continue
 		}

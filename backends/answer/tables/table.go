@@ -209,7 +209,8 @@ func (t *Table) columns(rows [][]string, width int) {
 	for i, row := range rows {
 		if blank(row[1:]) {
 			switch {
-			case i == 0 && row[0] != "" && !unitOnly(row[0]) && len(rows) > 1 && len(metrics.Periods(row[0])) == 0 && !ending(row[0]):
+			case i == 0 && row[0] != "" && !unitOnly(row[0]) && len(rows) > 1 && len(metrics.Periods(row[0])) == 0 &&
+				!ending(row[0]):
 				t.Caption = strings.TrimSpace(t.Caption + " " + row[0])
 			case row[0] != "":
 				t.Corner = strings.TrimSpace(t.Corner + " " + row[0])
@@ -302,7 +303,8 @@ func complete(before string, p kernel.Period) kernel.Period {
 	if len(full) == 1 && full[0].Period.End != "" {
 		return full[0].Period
 	}
-	if lower := strings.ToLower(before); p.Months == 0 && (strings.Contains(lower, "year") || strings.Contains(lower, "fiscal")) {
+	if lower := strings.ToLower(before); p.Months == 0 &&
+		(strings.Contains(lower, "year") || strings.Contains(lower, "fiscal")) {
 		p.Months = 12
 	}
 	return p

@@ -31,7 +31,8 @@ func Tidy(rows [][]string) [][]string {
 		if empty(grid, c) {
 			continue
 		}
-		if last := len(groups) - 1; last > 0 && !slices.ContainsFunc(groups[last], func(other int) bool { return both(grid, other, c) }) {
+		if last := len(groups) - 1; last > 0 &&
+			!slices.ContainsFunc(groups[last], func(other int) bool { return both(grid, other, c) }) {
 			groups[last] = append(groups[last], c)
 			continue
 		}

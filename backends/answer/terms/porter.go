@@ -79,7 +79,8 @@ func (w stemmer) double() bool {
 // closed reports whether the first n letters end with consonant, vowel, consonant, the last of them not w, x
 // or y.
 func (w stemmer) closed(n int) bool {
-	return n > 2 && w.consonant(n-3) && !w.consonant(n-2) && w.consonant(n-1) && w[n-1] != 'w' && w[n-1] != 'x' && w[n-1] != 'y'
+	return n > 2 && w.consonant(n-3) && !w.consonant(n-2) && w.consonant(n-1) && w[n-1] != 'w' && w[n-1] != 'x' &&
+		w[n-1] != 'y'
 }
 
 func (w stemmer) plural() stemmer {
@@ -165,7 +166,8 @@ func (w stemmer) replace(least int, endings []ending) stemmer {
 }
 
 var fourth = []string{
-	"ement", "ment", "ent", "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize",
+	"ement", "ment", "ent", "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ion", "ou", "ism", "ate", "iti",
+	"ous", "ive", "ize",
 }
 
 func (w stemmer) strip() stemmer {

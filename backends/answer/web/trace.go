@@ -102,7 +102,8 @@ func serve(w http.ResponseWriter, bar look.Bar, name, title string, data any) er
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(text.Len()))
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer") // the address contains the id of the answer
@@ -128,7 +129,8 @@ var traceText string
 var (
 	traceStyle = string(look.Files()[look.Sheet]) + traceSheet
 	tracePages = template.Must(template.Must(template.New("traces").Parse(look.Templates)).Funcs(template.FuncMap{
-		"pieces": pieces, "web": isWeb, "took": took, "share": share, "next": func(i int) int { return i + 1 }, "last": func(list []api.Trace) string { return list[len(list)-1].ID },
+		"pieces": pieces, "web": isWeb, "took": took, "share": share, "next": func(i int) int { return i + 1 },
+		"last": func(list []api.Trace) string { return list[len(list)-1].ID },
 	}).Parse(traceText))
 )
 

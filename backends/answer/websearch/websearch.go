@@ -66,8 +66,14 @@ func New(o Options) (*Provider, error) {
 		o.Timeout = 5 * time.Second
 	}
 	p := &Provider{endpoint: endpoint, options: o}
-	transport := &http.Transport{DialContext: outbound.Dialer(o.Allow).DialContext, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true}
-	p.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	transport := &http.Transport{
+		DialContext: outbound.Dialer(o.Allow).DialContext, MaxIdleConnsPerHost: 2,
+		IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
+	}
+	p.client = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	p.pages = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > mostHops || !p.allowed(r.URL) {
 			return errNotAllowed
@@ -82,12 +88,13 @@ var errNotAllowed = errors.New("the host is not among those whose pages may be f
 // allowed reports whether a page may be fetched.
 func (p *Provider) allowed(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
-	return (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && slices.ContainsFunc(p.options.Hosts, func(allowed string) bool {
-		if domain, ok := strings.CutPrefix(allowed, "*."); ok {
-			return strings.HasSuffix(host, "."+strings.ToLower(domain))
-		}
-		return strings.EqualFold(host, allowed)
-	})
+	return (u.Scheme == "http" || u.Scheme == "https") && u.User == nil &&
+		slices.ContainsFunc(p.options.Hosts, func(allowed string) bool {
+			if domain, ok := strings.CutPrefix(allowed, "*."); ok {
+				return strings.HasSuffix(host, "."+strings.ToLower(domain))
+			}
+			return strings.EqualFold(host, allowed)
+		})
 }
 
 type answer struct {

@@ -1,5 +1,5 @@
-// Package workbook reads the sheets of spreadsheets in the Office Open XML form (.xlsx, ECMA-376 part 1) as the text that a
-// person sees in their cells. It knows nothing of what the text means.
+// Package workbook reads the sheets of spreadsheets in the Office Open XML form (.xlsx, ECMA-376 part 1) as
+// the text that a person sees in their cells. It knows nothing of what the text means.
 package workbook
 
 import (
@@ -54,7 +54,8 @@ var ErrLimit = errors.New("the workbook is too large")
 // the file. The error tells what is wrong with the file, and wraps ErrLimit if the file exceeds the limits.
 func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	buffered := bufio.NewReader(r)
-	if begin, _ := buffered.Peek(len(compound)); string(begin) == compound { // a file that is too short gives an error below
+	// A file that is too short gives an error below.
+	if begin, _ := buffered.Peek(len(compound)); string(begin) == compound {
 		return nil, errors.New("a password protects it, or it has the form of Excel before 2007 (.xls)")
 	}
 	file, err := excelize.OpenReader(buffered, excelize.Options{
@@ -129,7 +130,8 @@ func read(file *excelize.File, sheet string, left *Limits, empty *int) (rows [][
 
 // cellErrors holds the values of cells whose formula has no result (ECMA-376 part 1, section 18.17.3).
 var cellErrors = map[string]bool{
-	"#DIV/0!": true, "#N/A": true, "#NAME?": true, "#NULL!": true, "#NUM!": true, "#REF!": true, "#VALUE!": true, "#GETTING_DATA": true,
+	"#DIV/0!": true, "#N/A": true, "#NAME?": true, "#NULL!": true, "#NUM!": true, "#REF!": true, "#VALUE!": true,
+	"#GETTING_DATA": true,
 }
 
 // shown returns the text of a cell with single spaces, or the empty string for an error.

@@ -72,7 +72,8 @@ type Forum struct {
 // New returns a forum with a number of posts. It is the same in every run.
 func New(posts int64) *Forum {
 	f := &Forum{
-		Posts: posts, Threads: max(1, posts/postsPerThread), members: min(mostMembers, max(2, posts/10)), long: min(longestThread, posts/4),
+		Posts: posts, Threads: max(1, posts/postsPerThread), members: min(mostMembers, max(2, posts/10)),
+		long:   min(longestThread, posts/4),
 		random: rand.New(rand.NewPCG(seedNumber, seedNumber)), next: 1, //nolint:gosec // G404: not a secret
 	}
 	f.Forums = max(1, f.Threads/ThreadsOfForum)
@@ -184,10 +185,16 @@ func (f *Forum) postTables(batch []post) []table {
 	return []table{
 		{
 			"board_posts",
-			[]string{"thread_id", "id", "number", "author_id", "author_name", "visibility", "message", "message_html", "render_version", "body_hash", "created_at"},
+			[]string{
+				"thread_id", "id", "number", "author_id", "author_name", "visibility", "message", "message_html",
+				"render_version", "body_hash", "created_at",
+			},
 			int64(len(batch)), func(i int64) []any {
 				p := &sorted[i]
-				return []any{p.thread, p.id, p.number, p.author, Member(p.author), int64(0), p.message, p.html(), int64(1), p.hash(), f.at(p.id)}
+				return []any{
+					p.thread, p.id, p.number, p.author, Member(p.author), int64(0), p.message, p.html(), int64(1),
+					p.hash(), f.at(p.id),
+				}
 			},
 		},
 		{
@@ -218,10 +225,14 @@ func (f *Forum) tables(registered int64) []table {
 	return []table{
 		{
 			"board_forums",
-			[]string{"id", "path", "depth", "position", "type", "title", "slug", "thread_count", "post_count", "last_post_id", "last_thread_id", "last_post_at"},
+			[]string{
+				"id", "path", "depth", "position", "type", "title", "slug", "thread_count", "post_count", "last_post_id",
+				"last_thread_id", "last_post_at",
+			},
 			f.Forums, func(i int64) []any {
 				id, n := First+i, strconv.FormatInt(i+1, 10)
-				return []any{id, "/" + strconv.FormatInt(id, 10), int64(0), 100 + i, "forum", "Forum " + n, "forum-" + n, forums[i].threads, forums[i].posts, forums[i].last, forums[i].lastThread, f.at(forums[i].last)}
+				return []any{id, "/" + strconv.FormatInt(id, 10), int64(0), 100 + i, "forum", "Forum " + n, "forum-" +
+					n, forums[i].threads, forums[i].posts, forums[i].last, forums[i].lastThread, f.at(forums[i].last)}
 			},
 		},
 		{
@@ -240,13 +251,15 @@ func (f *Forum) tables(registered int64) []table {
 		{
 			"board_threads",
 			[]string{
-				"id", "forum_id", "title", "slug", "author_id", "author_name", "visibility", "reply_count", "view_count", "first_post_id", "last_post_id",
+				"id", "forum_id", "title", "slug", "author_id", "author_name", "visibility", "reply_count", "view_count",
+				"first_post_id", "last_post_id",
 				"last_poster_name", "created_at", "last_post_at", "next_number",
 			},
 			int64(len(f.made)), func(i int64) []any {
 				t, n := f.made[i], strconv.FormatInt(i+1, 10)
 				return []any{
-					i + 1, First + f.forumOf(i+1), "A question about the number " + n, "a-question-about-the-number-" + n, t.author, Member(t.author), int64(0),
+					i + 1, First + f.forumOf(i+1), "A question about the number " + n, "a-question-about-the-number-" + n, t.author,
+					Member(t.author), int64(0),
 					t.posts - 1, 7 * t.posts, t.first, t.last, Member(t.lastAuthor), f.at(t.first), f.at(t.last), t.posts + 1,
 				}
 			},

@@ -15,7 +15,8 @@ type SQLite struct {
 
 // NewSQLite opens a file that has the tables of a board.
 func NewSQLite(ctx context.Context, file string) (*SQLite, error) {
-	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=synchronous(off)&_pragma=cache_size(-1000000)&_pragma=temp_store(memory)&_pragma=locking_mode(exclusive)")
+	db, err := sql.Open("sqlite", "file:"+
+		file+"?_pragma=synchronous(off)&_pragma=cache_size(-1000000)&_pragma=temp_store(memory)&_pragma=locking_mode(exclusive)")
 	if err != nil {
 		return nil, err
 	}

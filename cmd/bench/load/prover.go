@@ -27,7 +27,8 @@ func NewProver() (*Prover, error) {
 	if err != nil {
 		return nil, err
 	}
-	header := fmt.Sprintf(`{"typ":"dpop+jwt","alg":"ES256","jwk":{"kty":"EC","crv":"P-256","x":%q,"y":%q}}`, encoded(point[1:33]), encoded(point[33:]))
+	header := fmt.Sprintf(`{"typ":"dpop+jwt","alg":"ES256","jwk":{"kty":"EC","crv":"P-256","x":%q,"y":%q}}`,
+		encoded(point[1:33]), encoded(point[33:]))
 	return &Prover{key, encoded([]byte(header))}, nil
 }
 
@@ -36,7 +37,8 @@ func encoded(raw []byte) string { return base64.RawURLEncoding.EncodeToString(ra
 // Proof returns the header line of a request with a method to an address. If token is not empty, the proof is
 // bound to it.
 func (p *Prover) Proof(method, address, token string) (string, error) {
-	claims := `{"jti":"` + rand.Text() + `","htm":"` + method + `","htu":"` + address + `","iat":` + strconv.FormatInt(time.Now().Unix(), 10)
+	claims := `{"jti":"` + rand.Text() + `","htm":"` + method + `","htu":"` + address + `","iat":` +
+		strconv.FormatInt(time.Now().Unix(), 10)
 	if token != "" {
 		sum := sha256.Sum256([]byte(token))
 		claims += `,"ath":"` + encoded(sum[:]) + `"`

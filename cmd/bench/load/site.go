@@ -17,7 +17,8 @@ func (s Site) Post(path, body string) []byte {
 	if s.Key != "" {
 		authorization = "Authorization: Bearer " + s.Key + "\r\n"
 	}
-	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" + authorization +
+	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + s.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" +
+		authorization +
 		"Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 

@@ -208,7 +208,8 @@ func asked(body []byte) string {
 	}
 	word := body[at:]
 	end := len(prefix)
-	for end < len(word) && (word[end] == '-' || ('a' <= word[end] && word[end] <= 'z') || ('0' <= word[end] && word[end] <= '9')) {
+	for end < len(word) && (word[end] == '-' || ('a' <= word[end] && word[end] <= 'z') ||
+		('0' <= word[end] && word[end] <= '9')) {
 		end++
 	}
 	return string(word[:end])

@@ -40,8 +40,10 @@ var (
 // tokens are typical tokens of models, in JSON. They differ in length and in the need for escapes, so that no
 // implementation profits from equal chunks.
 var tokens = [...]string{
-	" A", " gateway", " stands", " between", " those", " who", " ask", ",", " and", " those", " who", " answer", ".", `\n\n`,
-	" It", " says", ` \"`, "no", `\"`, " —", " più", " di", " rado", " than", " one", " would", " think", " 世界", "-", "wide", ";", " see",
+	" A", " gateway", " stands", " between", " those", " who", " ask", ",", " and", " those", " who", " answer", ".",
+	`\n\n`,
+	" It", " says", ` \"`, "no", `\"`, " —", " più", " di", " rado", " than", " one", " would", " think", " 世界", "-",
+	"wide", ";", " see",
 }
 
 // makeChunks makes the chunks with content. Padded ones end with a text of random length, which OpenAI adds
@@ -55,7 +57,8 @@ func makeChunks(padded bool) [][]byte {
 			text := strconv.FormatUint(random.Uint64()|1<<63, 36)
 			tail = `,"usage":null,"obfuscation":"` + text[:1+i%len(text)] + `"}` + "\n\n"
 		}
-		chunks[i] = []byte(chunkHead + `[{"index":0,"delta":{"content":"` + tokens[i%len(tokens)] + `"},"logprobs":null,"finish_reason":null}]` + tail)
+		chunks[i] = []byte(chunkHead + `[{"index":0,"delta":{"content":"` + tokens[i%len(tokens)] +
+			`"},"logprobs":null,"finish_reason":null}]` + tail)
 	}
 	return chunks
 }

@@ -21,7 +21,9 @@ type Child struct {
 }
 
 // Launch starts a process. stdin and stdout may be nil.
-func Launch(ctx context.Context, dir, name string, stdin io.Reader, stdout io.Writer, environment []string, program string, args ...string) (*Child, error) {
+func Launch(ctx context.Context, dir, name string, stdin io.Reader, stdout io.Writer, environment []string,
+	program string, args ...string,
+) (*Child, error) {
 	c := &Child{log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	file, err := os.Create(c.log)
 	if err != nil {

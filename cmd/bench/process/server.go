@@ -30,7 +30,8 @@ func (s *Server) Start(ctx context.Context, program string, environment []string
 	}
 	// A minimal environment, so that the provider keys of the user and Go's own settings have no effect.
 	environment = append([]string{"HOME=" + s.Dir, "PATH=" + os.Getenv("PATH")}, environment...)
-	s.Child, err = Launch(ctx, s.Dir, "server", nil, nil, environment, program, "run", "--config", file, "--adapter", "caddyfile")
+	s.Child, err = Launch(ctx, s.Dir, "server", nil, nil, environment, program, "run", "--config", file, "--adapter",
+		"caddyfile")
 	return err
 }
 

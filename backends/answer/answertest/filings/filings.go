@@ -103,7 +103,8 @@ func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 		pages := append(own, others[:sizes[i]-len(own)]...)
 		random.Shuffle(len(pages), func(a, b int) { pages[a], pages[b] = pages[b], pages[a] })
 		report := corpus.Source{
-			Title: issuer + " annual report 2019", URL: fmt.Sprintf("https://filings.example.test/long/%d", i), Form: "10-K", Fiscal: "FY2019",
+			Title: issuer + " annual report 2019", URL: fmt.Sprintf("https://filings.example.test/long/%d", i), Form: "10-K",
+			Fiscal: "FY2019",
 			Issuer: corpus.Company{Name: issuer},
 		}
 		owned := make(map[string]bool)
@@ -116,7 +117,8 @@ func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 			for _, q := range questions {
 				if q.Gold.Evidence[0].URL == e.URL && owned[e.URL] {
 					asked = append(asked, Asked{
-						Text: strings.ReplaceAll(q.Query, q.Issuer, issuer), Issuer: issuer, URL: report.URL, Page: at + 1, Held: q.Held(), Type: q.Type,
+						Text: strings.ReplaceAll(q.Query, q.Issuer, issuer), Issuer: issuer, URL: report.URL, Page: at + 1,
+						Held: q.Held(), Type: q.Type,
 					})
 				}
 			}

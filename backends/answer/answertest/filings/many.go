@@ -29,9 +29,11 @@ func Many(folder string, first, issuers int) error {
 			for page := range ManyPages {
 				e := excerpts[(issuer*31+year*17+page)%len(excerpts)]
 				body := strings.ReplaceAll(e.Text, e.Issuer, name)
-				fmt.Fprintf(&text, "<!-- page %d -->\n%s\n", page+1, strings.ReplaceAll(body, ",", fmt.Sprint(",", (issuer+page)%10)))
+				fmt.Fprintf(&text, "<!-- page %d -->\n%s\n",
+					page+1, strings.ReplaceAll(body, ",", fmt.Sprint(",", (issuer+page)%10)))
 			}
-			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d-%d.md", issuer, year)), []byte(text.String()), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d-%d.md", issuer, year)), []byte(text.String()),
+				0o600); err != nil {
 				return err
 			}
 		}
