@@ -163,8 +163,7 @@ func New(o Options) *Server {
 	})
 	work := []jobs.Job{
 		{Name: "reap", Every: reapEvery, Run: func(ctx context.Context) (int, error) {
-			return 0,
-				s.reap(ctx, o.ObserveReserved)
+			return 0, s.reap(ctx, o.ObserveReserved)
 		}},
 		{Name: "purge", Every: purgeEvery, Run: func(ctx context.Context) (int, error) {
 			n, err := s.Accounts.Purge(ctx, purgeBatch)

@@ -196,8 +196,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		}
 		o := answer.Options{
 			DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Keyring: h.app.Keyring(answer.SchemaName),
-			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model, ExtractWhenDown: h.Model != nil &&
-				h.Model.ExtractWhenDown, CompareMin: h.CompareMin,
+			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model,
+			ExtractWhenDown: h.Model != nil && h.Model.ExtractWhenDown, CompareMin: h.CompareMin,
 			Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
 			Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline),
 			Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries,

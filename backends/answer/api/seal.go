@@ -75,10 +75,10 @@ func (a *API) unsealed(ctx context.Context, account int64, id string) (accounts.
 // resealBatch is how many answers are read at a time.
 const resealBatch = 100
 
-// Reencrypt seals those stored answers and traces anew that are sealed with an older key. It first makes the
-// newest key the one that all nodes seal with. It can be interrupted and called again. It returns how many
-// texts it has sealed anew, and how many no key opens. progress is called after each batch with the number of
-// answers that were looked at so far.
+// Reencrypt seals those stored answers and traces anew that are sealed with an older key. It needs a Keyring,
+// and first makes the newest key the one that all nodes seal with. It can be interrupted and called again. It
+// returns how many texts it has sealed anew, and how many no key opens. progress is called after each batch
+// with the number of answers that were looked at so far.
 func (a *API) Reencrypt(ctx context.Context, progress func(looked int)) (resealed, unreadable int, err error) {
 	ring, err := a.o.Keyring()
 	if err != nil {

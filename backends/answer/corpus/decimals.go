@@ -115,8 +115,8 @@ func (w *written) see(cell string) {
 	w.others = w.others || groups == '\''
 }
 
-// inEnglish rewrites a number as in English. If the role of a mark is unknown or contradictory, the digits are
-// joined by figures.Doubt, so that nobody reads a figure from them.
+// inEnglish rewrites a number as in English. If it may be read in two ways, and the roles of the marks do not
+// tell which, its digits are joined by figures.Doubt, so that nobody reads a figure from them.
 func inEnglish(cell string, roles [2]role) string {
 	before, number, after := splitNumber(cell)
 	digits, groups, decimals, doubtful, ok := inGroups(number)
@@ -145,8 +145,9 @@ func inEnglish(cell string, roles [2]role) string {
 var listing = regexp.MustCompile(`(?i)^\W*(?:(?:foot)?notes?|ref(?:erence)?s?|pages?|anhang|anmerkung(?:en)?|seiten?)\b`)
 
 // readDecimals rewrites the numbers of a table below its header as in English, from the column from on. Each
-// column is judged by its own numbers, then by the other columns, then by the separator of the columns. A
-// column with numbers of both kinds is left as it is.
+// column is judged by its own numbers, then by the other columns, then by the separator of the columns. In a
+// column with numbers of both kinds, a number that may be read in two ways is made unreadable (see
+// inEnglish).
 func readDecimals(rows [][]string, from int, separator rune) {
 	var file written
 	columns := make([]written, mostCells)

@@ -111,8 +111,8 @@ func (c *Corpus) unembedded(ctx context.Context, model string, last int64, limit
 	return list, err
 }
 
-// vectorsOf returns the vectors of texts and the mark of the model that made them. A single text that is too
-// long is shortened until it is accepted.
+// vectorsOf returns the vectors of texts and the mark of the model that made them. A single text that is
+// refused is halved until it is accepted or no longer than leastEmbedded.
 func vectorsOf(ctx context.Context, e Embedder, list []unembedded) (vectors [][]float32, mark []byte, err error) {
 	texts := make([]string, len(list))
 	for i, t := range list {
@@ -148,7 +148,7 @@ func vectorsNow(ctx context.Context, e Embedder, texts []string) ([][]float32, e
 // forgetAtOnce is how many vectors one transaction deletes.
 const forgetAtOnce = 1000
 
-// pack scales a vector to length 1 and stores each dimension in one byte.
+// pack stores a vector with one byte per dimension, scaled so that its largest component becomes 127.
 func pack(v []float32) []byte {
 	sum := 0.0
 	for _, x := range v {

@@ -14,7 +14,8 @@ import (
 const mostLine = 128 << 20
 
 // readJSONL reads one document per line: {title, url, kind, issuer, fiscal, text}, or with pages in place of
-// text, which are strings or objects {number, text}. A faulty line is reported and skipped.
+// text, which are strings or objects {number, text}. A faulty line is reported and skipped; a line longer
+// than mostLine ends the reading.
 func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 	lines := bufio.NewReaderSize(r, 1<<20)
 	n := 0

@@ -8,8 +8,8 @@ import (
 )
 
 // readMarkdown reads a Markdown document. It may begin with lines of the form "name: value" between two lines
-// "---", with the names of JSONL members. Without a title the first heading is the title. A line that is a
-// form feed, or <!-- page 12 -->, begins a page.
+// "---", with the names of JSONL members. Without a title the first heading is the title. A form feed, or a
+// line <!-- page 12 -->, begins a page.
 func readMarkdown(_ context.Context, r io.Reader, base Source, out emit) error {
 	text, err := readEncoded(r)
 	if err != nil {

@@ -243,8 +243,9 @@ var (
 	behind   = regexp.MustCompile(`(?i)^\s*(?:year[- ]?end|data|period|close|fiscal year|results?)\b`)
 )
 
-// apartFromPeriods removes the periods from a text. The zero Period stands for a time that is neither a
-// fiscal year nor a quarter.
+// apartFromPeriods removes the periods from a text and returns them as fiscal periods. A date in December, or
+// the end of twelve months after June, stands for the fiscal year. The zero Period stands for a time that is
+// neither a fiscal year nor a quarter.
 func apartFromPeriods(text string) (rest string, periods []Period) {
 	var b strings.Builder
 	at := 0

@@ -35,8 +35,9 @@ const (
 	longestPause = time.Hour
 )
 
-// Run makes one round: it ingests the files that have changed since they were read and that did not change
-// since the previous round. It returns their number.
+// Run makes one round: it ingests the files that have changed since they were read, or whose next attempt is
+// due, and that did not change since the previous round. It returns their number. A folder that cannot be
+// read is logged and is no error.
 func (f *Folder) Run(ctx context.Context) (int, error) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	var files []corpus.File

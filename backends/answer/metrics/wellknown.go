@@ -57,8 +57,8 @@ func WellKnown(text string) bool {
 // mostName bounds the length of a name in bytes.
 const mostName = 120
 
-// others returns the other names that people use for the issuers in names, and the names of well-known
-// issuers that are not among them.
+// others returns the other names that people use for the issuers in names, and their tickers, and the names
+// of well-known issuers that are not among them.
 func others(names []Named) (more, absent []Named) {
 	by := make(map[string]int64, len(names))
 	for _, n := range names {

@@ -76,8 +76,9 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 // refusing lists the statuses with which an endpoint refuses the content of a request.
 var refusing = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
-// post sends JSON and returns the JSON of the response, at most most bytes. It returns ErrUnavailable for an
-// endpoint that refuses or cannot be reached.
+// post sends JSON and returns the JSON of the response and its header. It returns ErrUnavailable for an
+// endpoint that refuses, that cannot be reached, or that answers with more than most bytes, and also
+// errRefused if the content of the request is refused.
 func post(
 	ctx context.Context, client *http.Client, url, key string, body []byte, most int64,
 ) ([]byte, http.Header, error) {

@@ -104,7 +104,7 @@ var definition = regexp.MustCompile(`^ what (?:is|are) (?:an? )?(?:[a-z-]+ ){1,3
 var smallTalk = regexp.MustCompile(`^\W*(?:hello|hi|hey|thanks|thank you|good (?:morning|evening|night)|how are you|who are you|what are you|hallo|guten (?:tag|morgen)|bonjour|salut|merci|hola|buenos dias|gracias|ciao|buongiorno|grazie|ola|bom dia|obrigad[oa]|你好|谢谢|こんにちは|ありがとう)\b`)
 
 // refused reports whether a question asks for something harmful. A question about events of an issuer, such
-// as a trial, does not, unless it is hateful.
+// as a trial, usually does not.
 func (r reading) refused(text string) bool {
 	events := r.has("events")
 	switch {

@@ -84,7 +84,7 @@ func stated(
 // mostBeside bounds the passages of statements that are put before others if there is no inquiry.
 const mostBeside = 3
 
-// passagesOf reads passages in the order of their ids.
+// passagesOf reads the passages with the given ids, in the order of ids.
 func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -21,8 +21,8 @@ const (
 	fewProposals = 60 // with this many proposals no looser query is made
 )
 
-// sample is a random sample of passage vectors. The frequency of a term among them estimates its frequency in
-// the corpus.
+// sample is an evenly spaced sample of passage vectors. The frequency of a term among them estimates its
+// frequency in the corpus.
 type sample struct {
 	mu      sync.Mutex
 	version int64

@@ -85,7 +85,8 @@ type Result struct {
 // fewest is the number of passages below which a filter is given up.
 const fewest = 3
 
-// Search finds passages. It is no error if there are none.
+// Search finds passages. It is no error if there are none, or if a provider of vectors or web pages fails
+// (see Result.Lacking).
 func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	q.Most = cmp.Or(q.Most, r.options.Most)
 	q.MostTokens = cmp.Or(q.MostTokens, r.options.MostTokens)

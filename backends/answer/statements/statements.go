@@ -102,7 +102,7 @@ func Read(pages []string, r Report) []Fact {
 				func(f Fact) bool { return stated[of{f.Metric, f.Period}] })...)
 		}
 	}
-	// Those with a title come first, in their order.
+	// The most certain facts come first, otherwise they stay in their order.
 	slices.SortStableFunc(facts, func(a, b Fact) int { return b.Sure - a.Sure })
 	return facts
 }

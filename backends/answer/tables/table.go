@@ -79,7 +79,6 @@ func ParseAll(text string, limit int) []*Table {
 				break
 			}
 		}
-		// A line that ends with ":" leads to a table even if it stands after it, as in text taken from pages.
 		caption := ""
 		if n := len(above); n > 0 {
 			caption = above[n-1]

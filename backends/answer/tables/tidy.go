@@ -25,7 +25,8 @@ func Tidy(rows [][]string) [][]string {
 	if len(grid) == 0 {
 		return nil
 	}
-	// Merge groups of neighbouring columns of which no row has two cells.
+	// Merge neighbouring columns if no row has cells in two of them. The first group, the names of rows, stays
+	// apart.
 	groups := [][]int{}
 	for c := range width {
 		if empty(grid, c) {
