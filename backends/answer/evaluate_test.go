@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/sample"
 )
 
-// evaluated are the rows of the shipped set, all results, and their table.
+// evaluated returns the rows of the shipped set, all results, and their table.
 func evaluated(t *testing.T, model models.Model) (rows []eval.Row, results []eval.Result, table string) {
 	t.Helper()
 	asked := 0
@@ -85,7 +85,7 @@ func TestShippedSetWithModel(t *testing.T) {
 	documented(t, "../../docs/reference/answer.md", short("a scripted model", rows))
 }
 
-// short are the lines of the first rows, as the table that compares rules with a model has them.
+// short returns the rows of a set in the form of the table that compares rules with a model.
 func short(name string, rows []eval.Row) string {
 	var b strings.Builder
 	if err := eval.Markdown(&b, []eval.Row{rows[0], rows[2]}); err != nil {

@@ -166,7 +166,7 @@ http://localhost:0 {
 	return caddy.Load(adapted, true)
 }
 
-// node is the service of the configuration that runs.
+// node returns the service of the running configuration.
 func (s *site) node() *node {
 	s.t.Helper()
 	for n := range tollgate.Shared[*node](nodes) {
@@ -178,7 +178,7 @@ func (s *site) node() *node {
 	return nil
 }
 
-// app is an app of the configuration that runs.
+// app returns an app of the running configuration.
 func (s *site) app(name string) any {
 	s.t.Helper()
 	app, err := caddy.ActiveContext().App(name)
@@ -216,7 +216,7 @@ func (s *site) answered(status int, says string) {
 	}
 }
 
-// used is what the log has of a user.
+// used returns the usage of a user in the log.
 func (s *site) used(user string) spending.UsageSums {
 	s.t.Helper()
 	g := s.gateway()

@@ -22,7 +22,7 @@ func report(url, text string) corpus.Source {
 	}
 }
 
-// count is a number of rows.
+// count returns the number that a query selects.
 func count(t *testing.T, k answertest.Kernel, query string) (n int) {
 	t.Helper()
 	if err := k.Read(t.Context(), func(c kernel.Conn) error { return c.Row(query).Scan(&n) }); err != nil {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf16"
 )
 
-// utf16Text is a text as some programs of Windows write it.
+// utf16Text encodes a text as some Windows programs write it.
 func utf16Text(text string) string {
 	out := []byte(markLE)
 	for _, unit := range utf16.Encode([]rune(text)) {

@@ -43,7 +43,7 @@ func source() Source {
 	}}
 }
 
-// say is a value in a line.
+// say formats a value in one line.
 func say(v *Value) string {
 	if v == nil {
 		return "no"

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// book has the statements of two reports.
+// book returns the statements of two reports.
 func book() *Book {
 	var facts []kernel.Fact
 	add := func(metric string, months, year int, value float64) {

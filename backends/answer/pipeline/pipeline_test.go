@@ -36,7 +36,7 @@ func pipelineOf(t *testing.T, m models.Model, o pipeline.Options) *pipeline.Pipe
 	return pipeline.New(retrieve.New(c, retrieve.Options{}), c.Issuers, m, time.Now, o)
 }
 
-// corpusOf has a report of Wexlermere, and others of whom it says nothing.
+// corpusOf returns a corpus with a report of Wexlermere, and with other issuers about whom it says nothing.
 func corpusOf(t *testing.T, others ...string) *corpus.Corpus {
 	t.Helper()
 	k := answertest.SQLite(t)
@@ -94,7 +94,7 @@ func TestExtractive(t *testing.T) {
 	}
 }
 
-// writer is a scripted model that writes draft, and judges everything to be good.
+// writer returns a scripted model that writes draft and passes everything that it judges.
 func writer(draft string) models.Model {
 	return models.Scripted(func(r models.Request) (string, error) {
 		if r.Name == "draft" {

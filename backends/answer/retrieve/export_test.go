@@ -1,4 +1,4 @@
 package retrieve
 
-// Enough has a retriever be content with so many of the latest passages.
+// Enough sets the number of hits among the latest passages that a retriever is content with.
 func (r *Retriever) Enough(n int) { r.enough = n }
