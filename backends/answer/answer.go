@@ -228,7 +228,9 @@ const embedTold = 10 * time.Second
 // embed returns a job that makes the vectors that passages lack. It calls hold in each transaction to keep
 // the lease, so that no other process does the same work. A run does nothing while the corpus is unchanged,
 // the embedder is not in doubt, and the last look is less than embedAnew ago.
-func (s *Server) embed(by retrieve.Embedder, hold func(c store.Conn) error) func(ctx context.Context) (int, error) {
+func (s *Server) embed(
+	embedder retrieve.Embedder, hold func(c store.Conn) error,
+) func(ctx context.Context) (int, error) {
 	complete := int64(-1) // the last version of the corpus in which all passages had a vector
 	var looked time.Time
 	var doubts int64
@@ -240,15 +242,15 @@ func (s *Server) embed(by retrieve.Embedder, hold func(c store.Conn) error) func
 		}
 		looked, doubts = s.now(), s.Corpus.Doubts()
 		last := time.Now()
-		made, err := s.Corpus.Embed(ctx, by, func(c kernel.Conn, made int) error {
+		made, err := s.Corpus.Embed(ctx, embedder, func(c kernel.Conn, made int) error {
 			if time.Since(last) >= embedTold {
 				last = time.Now()
-				s.Corpus.Logger().Info("making vectors of passages", zap.String("model", by.Model()), zap.Int("made", made))
+				s.Corpus.Logger().Info("making vectors of passages", zap.String("model", embedder.Model()), zap.Int("made", made))
 			}
 			return hold(c)
 		})
 		if made > 0 {
-			s.Corpus.Logger().Info("vectors of passages made", zap.String("model", by.Model()), zap.Int("made", made))
+			s.Corpus.Logger().Info("vectors of passages made", zap.String("model", embedder.Model()), zap.Int("made", made))
 		}
 		if err == nil {
 			complete = version

@@ -74,12 +74,12 @@ func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the log: %w", err)
 	}
-	of := fmt.Sprintf(" of %d records", records)
+	suffix := fmt.Sprintf(" of %d records", records)
 	return []line{
-		{what: "seconds to write a usage log" + of, tollgate: number(filled.Seconds())},
-		{what: "MB of a usage log" + of, tollgate: number(float64(info.Size()) / 1e6)},
-		below("ms to report 30 days"+of, report, 100),
-		below("ms to list the last 100"+of, recent, 10),
+		{what: "seconds to write a usage log" + suffix, tollgate: number(filled.Seconds())},
+		{what: "MB of a usage log" + suffix, tollgate: number(float64(info.Size()) / 1e6)},
+		below("ms to report 30 days"+suffix, report, 100),
+		below("ms to list the last 100"+suffix, recent, 10),
 	}, nil
 }
 

@@ -201,11 +201,11 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		told := make([]shownKey, len(list))
+		response := make([]shownKey, len(list))
 		for i, key := range list {
-			told[i] = shown(key)
+			response[i] = shown(key)
 		}
-		return tell(w, http.StatusOK, map[string]any{"keys": told})
+		return tell(w, http.StatusOK, map[string]any{"keys": response})
 	}
 	var body struct {
 		Label    string   `json:"label"`
@@ -234,9 +234,9 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	told := shown(made)
-	told.Key = key
-	return tell(w, http.StatusCreated, told)
+	response := shown(made)
+	response.Key = key
+	return tell(w, http.StatusCreated, response)
 }
 
 func revoke(w http.ResponseWriter, r *http.Request) error {

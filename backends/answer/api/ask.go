@@ -121,16 +121,16 @@ type record struct {
 // followed returns the question of the caller's answer with the given id. It returns errInvalid if there is
 // no such answer, or if it is pending or failed without a result.
 func (a *API) followed(ctx context.Context, caller *accounts.Caller, id string) (string, error) {
-	_, had, err := a.open(ctx, caller.Account, id)
+	_, earlier, err := a.open(ctx, caller.Account, id)
 	switch {
 	case errors.Is(err, accounts.ErrNone):
 		return "", errInvalid
 	case err != nil:
 		return "", err
-	case had.Query == "": // it is pending, or ended in a fault
+	case earlier.Query == "": // it is pending, or ended in a fault
 		return "", errInvalid
 	}
-	return cmp.Or(had.Asked, had.Query), nil
+	return cmp.Or(earlier.Asked, earlier.Query), nil
 }
 
 // ask serves POST /v1/answer. With an Idempotency-Key or "Prefer: respond-async" the work goes on when the
@@ -173,11 +173,11 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	rateHeaders(w.Header(), rate)
 	detached := once.Key != "" || prefersAsync(r.Header)
 	done := make(chan accounts.Answer, 1)
-	var told *events
+	var stages *events
 	progress := func(string) {}
 	if acceptsEvents(r.Header) && !prefersAsync(r.Header) {
-		told = newEvents()
-		progress = told.stage
+		stages = newEvents()
+		progress = stages.stage
 	}
 	a.work.Go(func() {
 		defer func() { <-a.house }()
@@ -191,8 +191,8 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 		a.later(w, id)
 		return
 	}
-	if told != nil {
-		a.stream(w, r, told, done)
+	if stages != nil {
+		a.stream(w, r, stages, done)
 		return
 	}
 	select {

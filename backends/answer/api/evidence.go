@@ -36,7 +36,7 @@ type part struct {
 // evidence serves GET /v1/answers/{id}/evidence: the sentences of an answer of the caller, and those of the
 // passages they stand on that the corpus still has.
 func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
-	ans, had, err := a.open(r.Context(), caller.Account, id)
+	ans, kept, err := a.open(r.Context(), caller.Account, id)
 	switch {
 	case errors.Is(err, accounts.ErrNone):
 		a.refuse(w, http.StatusNotFound, "NotFound")
@@ -47,7 +47,7 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 	}
 	var ids []int64
 	said := make(map[int64]string)
-	for _, claim := range had.Claims {
+	for _, claim := range kept.Claims {
 		for _, passage := range claim.Passages {
 			ids = append(ids, passage)
 			said[passage] += claim.Text + "\n"
@@ -72,7 +72,7 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 		Claims   []Claim           `json:"claims"`
 		Passages []evidencePassage `json:"passages"`
 		Gone     int               `json:"gone,omitempty"` // the number of passages that the corpus no longer has
-	}{id, ans.Status, orNone(had.Claims), list, len(said) - len(list)})
+	}{id, ans.Status, orNone(kept.Claims), list, len(said) - len(list)})
 }
 
 // address returns the public URL of a passage's document.

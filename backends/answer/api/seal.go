@@ -35,17 +35,17 @@ func (a *API) stored(ctx context.Context, account int64, id string) (accounts.An
 
 // open returns an answer with the body that the client got, and the whole stored record.
 func (a *API) open(ctx context.Context, account int64, id string) (accounts.Answer, record, error) {
-	var had record
+	var kept record
 	ans, err := a.unsealed(ctx, account, id)
 	if err != nil || ans.Body == "" {
-		return ans, had, err
+		return ans, kept, err
 	}
-	if err := json.Unmarshal([]byte(ans.Body), &had); err != nil {
-		return ans, had, err
+	if err := json.Unmarshal([]byte(ans.Body), &kept); err != nil {
+		return ans, kept, err
 	}
-	body, err := json.Marshal(had.result)
+	body, err := json.Marshal(kept.result)
 	ans.Body = string(body)
-	return ans, had, err
+	return ans, kept, err
 }
 
 // unsealed returns a stored answer with its texts unsealed. A sealed answer without a keyring is an error.
@@ -93,20 +93,20 @@ func (a *API) Reencrypt(ctx context.Context, progress func(looked int)) (reseale
 		if err != nil || len(list) == 0 {
 			return resealed, unreadable, err
 		}
-		for _, had := range list {
-			has, anew := had, 0
-			for _, text := range []*string{&has.Body, &has.Trace} {
+		for _, previous := range list {
+			replacement, anew := previous, 0
+			for _, text := range []*string{&replacement.Body, &replacement.Trace} {
 				sealed, is := strings.CutPrefix(*text, sealedMark)
 				if !is || ring.Current(sealed) {
 					continue
 				}
-				open, err := ring.Open(ctx, sealed, associated(had.ID))
+				open, err := ring.Open(ctx, sealed, associated(previous.ID))
 				if errors.Is(err, keyring.ErrOpen) {
 					unreadable++
 					continue
 				}
 				if err == nil {
-					*text, err = a.seal(ctx, had.ID, open)
+					*text, err = a.seal(ctx, previous.ID, open)
 				}
 				if err != nil {
 					return resealed, unreadable, err
@@ -114,7 +114,7 @@ func (a *API) Reencrypt(ctx context.Context, progress func(looked int)) (reseale
 				anew++
 			}
 			if anew > 0 {
-				if err := a.o.Accounts.Replace(ctx, had, has); err != nil {
+				if err := a.o.Accounts.Replace(ctx, previous, replacement); err != nil {
 					return resealed, unreadable, err
 				}
 			}

@@ -87,15 +87,15 @@ const mostNames = 200
 // says reports whether a name occurs in a marked passage or in the question.
 func (c *Checker) says(marks []int, name string) bool {
 	name = strings.ToLower(name)
-	has := func(text string) bool { return holds(strings.ToLower(text), name) }
-	return has(c.m.Question.Text) || c.anywhere(marks, has)
+	contains := func(text string) bool { return holds(strings.ToLower(text), name) }
+	return contains(c.m.Question.Text) || c.anywhere(marks, contains)
 }
 
 // anywhere reports whether has accepts the text, title or section of one of the marked passages.
-func (c *Checker) anywhere(marks []int, has func(text string) bool) bool {
+func (c *Checker) anywhere(marks []int, accepts func(text string) bool) bool {
 	return slices.ContainsFunc(marks, func(m int) bool {
 		p := &c.m.Passages[m]
-		return has(p.Text) || has(p.Title) || has(p.Section)
+		return accepts(p.Text) || accepts(p.Title) || accepts(p.Section)
 	})
 }
 

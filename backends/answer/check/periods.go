@@ -31,11 +31,11 @@ func (c *Checker) otherPart(s draft.Sentence) string {
 		if p.Quarter == 0 && p.Half == 0 {
 			continue
 		}
-		has := func(text string) bool { return speaksOf(text, p) }
-		ok := c.anywhere(s.Marks, has) || slices.ContainsFunc(s.Marks,
+		mentions := func(text string) bool { return speaksOf(text, p) }
+		ok := c.anywhere(s.Marks, mentions) || slices.ContainsFunc(s.Marks,
 			func(m int) bool { return samePart(c.m.Passages[m].Period, p) })
 		for _, v := range c.m.Computed {
-			ok = ok || has(v.Label) || slices.ContainsFunc(v.Words, has)
+			ok = ok || mentions(v.Label) || slices.ContainsFunc(v.Words, mentions)
 		}
 		if !ok {
 			return s.Text[m.Start:m.End]

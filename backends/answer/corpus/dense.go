@@ -42,25 +42,25 @@ type unembedded struct {
 // Embed makes the vectors of all chunks that have none from the model of e. It can be interrupted and called
 // again. A text that is refused is sent alone and then repeatedly without its second half; if it is still
 // refused, it gets no vector. If the name stands for another model than the one that made the stored vectors,
-// these are replaced. told, unless it is nil, is called in each transaction with the number of vectors made
+// these are replaced. progress, unless it is nil, is called in each transaction with the number of vectors made
 // before it; its error ends the work.
 func (c *Corpus) Embed(
-	ctx context.Context, e Embedder, told func(conn kernel.Conn, made int) error,
+	ctx context.Context, e Embedder, progress func(conn kernel.Conn, made int) error,
 ) (made int, err error) {
 	mark, err := c.recognise(ctx, e)
 	if err != nil {
 		return 0, err
 	}
-	last, most, refused := int64(0), embeddedAtOnce, 0
+	last, limit, refused := int64(0), embeddedAtOnce, 0
 	for {
-		list, err := c.unembedded(ctx, e.Model(), last, most)
+		list, err := c.unembedded(ctx, e.Model(), last, limit)
 		if err != nil || len(list) == 0 {
 			return made, err
 		}
 		vectors, now, err := vectorsOf(ctx, e, list)
 		switch {
 		case errors.Is(err, kernel.ErrTexts) && len(list) > 1:
-			most = len(list) / 2
+			limit = len(list) / 2
 			continue
 		case errors.Is(err, kernel.ErrTexts):
 			if refused++; refused == mostRefused {
@@ -84,16 +84,16 @@ func (c *Corpus) Embed(
 					return err
 				}
 			}
-			if told == nil {
+			if progress == nil {
 				return nil
 			}
-			return told(conn, made)
+			return progress(conn, made)
 		})
 		if err != nil {
 			return made, err
 		}
 		made, refused = made+len(list), 0
-		last, most = list[len(list)-1].id, min(2*most, embeddedAtOnce)
+		last, limit = list[len(list)-1].id, min(2*limit, embeddedAtOnce)
 	}
 }
 
@@ -158,12 +158,12 @@ func pack(v []float32) []byte {
 	if sum == 0 || math.IsInf(sum, 0) || math.IsNaN(sum) {
 		return packed
 	}
-	most := 0.0
+	largest := 0.0
 	for _, x := range v {
-		most = max(most, math.Abs(float64(x)))
+		largest = max(largest, math.Abs(float64(x)))
 	}
 	for i, x := range v { // the scale does not matter when angles are compared
-		packed[i] = byte(int8(math.Round(float64(x) / most * 127))) //nolint:gosec // the bits of it
+		packed[i] = byte(int8(math.Round(float64(x) / largest * 127))) //nolint:gosec // the bits of it
 	}
 	return packed
 }

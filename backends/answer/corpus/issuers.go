@@ -70,9 +70,9 @@ func (c *Corpus) Issuers(ctx context.Context) (map[int64]kernel.Issuer, *metrics
 		return nil, nil, err
 	}
 	c.mu.Lock()
-	issuers, directory, of := c.issuers, c.directory, c.version
+	issuers, directory, cachedVersion := c.issuers, c.directory, c.version
 	c.mu.Unlock()
-	if directory != nil && of == version {
+	if directory != nil && cachedVersion == version {
 		return issuers, directory, nil
 	}
 	issuers = make(map[int64]kernel.Issuer)

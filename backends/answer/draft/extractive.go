@@ -256,9 +256,9 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 		latest = max(latest, passages[i].Period.AnyYear())
 	}
 	for i := range quotes {
-		of := passages[quotes[i].passage].Period.AnyYear()
-		quotes[i].rate(w, weights, of)
-		if len(w.years) == 0 && of == latest {
+		documentYear := passages[quotes[i].passage].Period.AnyYear()
+		quotes[i].rate(w, weights, documentYear)
+		if len(w.years) == 0 && documentYear == latest {
 			quotes[i].score += ofLatest
 		}
 	}
@@ -277,8 +277,8 @@ func ofText(body string, passages []kernel.Passage, least float64, must *regexp.
 	if len(quotes) > manyQuotes && quotes[0].cover < coverOfMany { // among many sentences, one has the words by chance
 		return Draft{}
 	}
-	of := passages[quotes[0].passage].URL
-	if slices.ContainsFunc(passages, func(p kernel.Passage) bool { return p.URL == of && p.Page > longReport }) &&
+	url := passages[quotes[0].passage].URL
+	if slices.ContainsFunc(passages, func(p kernel.Passage) bool { return p.URL == url && p.Page > longReport }) &&
 		(len(asked) < fewestAsked || quotes[0].cover < coverOfMany || quotes[0].said < saidOfLong) {
 		return Draft{}
 	}

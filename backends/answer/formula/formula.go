@@ -79,11 +79,11 @@ func Compute(w Want, src Source) *Value {
 // latest drops the series of all but the latest reports. It is called for questions that name no period.
 func (f *finder) latest() {
 	last := 0
-	of := func(s *Series) int { return f.src.Passages[s.Points[0].Passage].Period.AnyYear() }
+	yearOf := func(s *Series) int { return f.src.Passages[s.Points[0].Passage].Period.AnyYear() }
 	for _, s := range f.series {
-		last = max(last, of(s))
+		last = max(last, yearOf(s))
 	}
-	f.series = slices.DeleteFunc(f.series, func(s *Series) bool { y := of(s); return y != 0 && y != last })
+	f.series = slices.DeleteFunc(f.series, func(s *Series) bool { y := yearOf(s); return y != 0 && y != last })
 }
 
 // finder looks up series.
@@ -266,8 +266,8 @@ func (f *finder) undated(subject string, period kernel.Period) (*Series, float64
 		if len(s.Points) != 1 || s.Points[0].Period.Known() {
 			continue
 		}
-		of := f.src.Passages[s.Points[0].Passage].Period
-		if of.AnyYear() == period.AnyYear() && s.dated(period) {
+		reportPeriod := f.src.Passages[s.Points[0].Passage].Period
+		if reportPeriod.AnyYear() == period.AnyYear() && s.dated(period) {
 			fitting = append(fitting, s)
 		}
 	}

@@ -246,26 +246,26 @@ func (s *Series) at(periods []kernel.Period) ([]Point, bool) {
 }
 
 // fits reports whether a period that a question names matches one of a table.
-func fits(asked, has kernel.Period) bool {
+func fits(asked, given kernel.Period) bool {
 	quarter, half := asked.Part()
-	hasQuarter, hasHalf := has.Part()
-	if quarter != hasQuarter && (asked.Quarter != 0 || has.Quarter != 0) ||
-		half != hasHalf && (asked.Half != 0 || has.Half != 0) {
+	hasQuarter, hasHalf := given.Part()
+	if quarter != hasQuarter && (asked.Quarter != 0 || given.Quarter != 0) ||
+		half != hasHalf && (asked.Half != 0 || given.Half != 0) {
 		return false
 	}
 	if asked.End != "" {
-		if has.End != "" {
-			return asked.End == has.End && (asked.Months == 0 || has.Months == 0 || asked.Months == has.Months)
+		if given.End != "" {
+			return asked.End == given.End && (asked.Months == 0 || given.Months == 0 || asked.Months == given.Months)
 		}
-		return asked.End.Year() == has.Year && (has.Months == 0 || has.Months == 12)
+		return asked.End.Year() == given.Year && (given.Months == 0 || given.Months == 12)
 	}
-	if asked.Months != 0 && asked.Months != 12 && has.Months != asked.Months {
+	if asked.Months != 0 && asked.Months != 12 && given.Months != asked.Months {
 		return false
 	}
-	if has.Months != 0 && has.Months != 12 && asked.Months != has.Months && asked.Quarter == 0 {
+	if given.Months != 0 && given.Months != 12 && asked.Months != given.Months && asked.Quarter == 0 {
 		return false
 	}
-	return asked.Year == has.AnyYear()
+	return asked.Year == given.AnyYear()
 }
 
 // ordered returns the points sorted by time, the earliest first.

@@ -365,7 +365,7 @@ func (q *Inquiry) steady(m *measure, values []figure, periods []Period) *Answer 
 	if len(values) < 2 {
 		return nil
 	}
-	most, said := 0.0, make([]string, len(values))
+	largest, said := 0.0, make([]string, len(values))
 	a := &Answer{Calculation: calculations(values, periods)}
 	for i, v := range values {
 		said[i] = q.shown(v.Figure) + " in " + periods[i].String()
@@ -380,14 +380,14 @@ func (q *Inquiry) steady(m *measure, values []figure, periods []Period) *Answer 
 		if v.Unit != kernel.Percent {
 			d = 100 * d / math.Abs(values[i-1].Value)
 		}
-		most = max(most, d)
+		largest = max(largest, d)
 	}
-	apart := kernel.Figure{Value: most, Step: 0.1, Unit: kernel.Points}
+	apart := kernel.Figure{Value: largest, Step: 0.1, Unit: kernel.Points}
 	if values[0].Unit != kernel.Percent {
 		apart.Unit = kernel.Percent
 	}
 	a.Figures = append(a.Figures, apart)
-	a.Verdict = yes(most <= q.limit)
+	a.Verdict = yes(largest <= q.limit)
 	a.Text = fmt.Sprintf("%s was %s; it moved by at most %s in a year", m.name, join(said), figures.Print(apart))
 	if m.key == "dividends_per_share" {
 		a.Text = fmt.Sprintf("%s was %s; it was cut by at most %s in a year", m.name, join(said), figures.Print(apart))

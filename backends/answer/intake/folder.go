@@ -58,8 +58,8 @@ func (f *Folder) Run(ctx context.Context) (int, error) {
 	seen := make(map[string]string)
 	var changed []corpus.File
 	for _, file := range files {
-		before, ok := known[stored(file.Name)]
-		if ok && before.stamp == file.Stamp && (before.due == 0 || before.due > now) {
+		previous, ok := known[stored(file.Name)]
+		if ok && previous.stamp == file.Stamp && (previous.due == 0 || previous.due > now) {
 			continue
 		}
 		if f.seen[file.Name] == file.Stamp {

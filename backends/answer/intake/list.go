@@ -66,16 +66,16 @@ func (l *List) Run(ctx context.Context) (int, error) {
 	}
 	n := 0
 	for _, address := range addresses {
-		before, ok := known[address]
+		previous, ok := known[address]
 		delete(known, address)
 		now := l.Corpus.Now()
-		if ok && before.due > now.UnixMicro() && before.due <= now.Add(l.Every).UnixMicro() {
+		if ok && previous.due > now.UnixMicro() && previous.due <= now.Add(l.Every).UnixMicro() {
 			continue
 		}
 		if err := l.hold(ctx); err != nil {
 			return n, err
 		}
-		after, err := l.take(ctx, address, before)
+		after, err := l.take(ctx, address, previous)
 		if err != nil {
 			return n, err
 		}
@@ -198,7 +198,7 @@ type fetched struct {
 	body           []byte
 }
 
-func (l *List) fetch(ctx context.Context, address string, before entry) (*fetched, error) {
+func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -206,11 +206,11 @@ func (l *List) fetch(ctx context.Context, address string, before entry) (*fetche
 		return nil, err
 	}
 	r.Header.Set("User-Agent", "Tollgate")
-	if before.etag != "" {
-		r.Header.Set("If-None-Match", before.etag)
+	if previous.etag != "" {
+		r.Header.Set("If-None-Match", previous.etag)
 	}
-	if before.modified != "" {
-		r.Header.Set("If-Modified-Since", before.modified)
+	if previous.modified != "" {
+		r.Header.Set("If-Modified-Since", previous.modified)
 	}
 	client := *l.Client
 	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {

@@ -130,29 +130,29 @@ func newDirectory(names, used []Named) *Directory {
 // heads returns the first words by which people call issuers: those of names with several words that no other
 // issuer's name contains and that are no everyday words.
 func heads(names []Named) map[string]int64 {
-	of := make(map[string]int64)
+	owners := make(map[string]int64)
 	for _, n := range names {
 		all := words(Short(n.Name))
 		if n.Ticker || len(all) == 0 {
 			continue
 		}
-		if issuer, taken := of[all[0]]; taken && issuer != n.Issuer {
-			of[all[0]] = 0
+		if issuer, taken := owners[all[0]]; taken && issuer != n.Issuer {
+			owners[all[0]] = 0
 			continue
 		}
-		of[all[0]] = n.Issuer
+		owners[all[0]] = n.Issuer
 		for _, word := range all[1:] { // "Field" does not stand for "Fieldman Marsh" if there is a "Green Field"
-			if of[word] != n.Issuer {
-				of[word] = 0
+			if owners[word] != n.Issuer {
+				owners[word] = 0
 			}
 		}
 	}
-	for word, issuer := range of {
+	for word, issuer := range owners {
 		if issuer == 0 || len(word) < headLetters || common[word] || everyday[word] || legal[word] {
-			delete(of, word)
+			delete(owners, word)
 		}
 	}
-	return of
+	return owners
 }
 
 // headLetters is the least length of a first word that stands for the whole name.

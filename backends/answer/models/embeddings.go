@@ -77,10 +77,10 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 var refusing = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
 // post sends JSON and returns the JSON of the response and its header. It returns ErrUnavailable for an
-// endpoint that refuses, that cannot be reached, or that answers with more than most bytes, and also
+// endpoint that refuses, that cannot be reached, or that answers with more than limit bytes, and also
 // errRefused if the content of the request is refused.
 func post(
-	ctx context.Context, client *http.Client, url, key string, body []byte, most int64,
+	ctx context.Context, client *http.Client, url, key string, body []byte, limit int64,
 ) ([]byte, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -101,7 +101,7 @@ func post(
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	defer func() { _ = response.Body.Close() }() // it has been read
-	answer, err := io.ReadAll(io.LimitReader(response.Body, most+1))
+	answer, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
@@ -111,8 +111,8 @@ func post(
 		return nil, nil, fmt.Errorf("%w: %w: status %d", ErrUnavailable, errRefused, response.StatusCode)
 	case response.StatusCode != http.StatusOK:
 		return nil, nil, fmt.Errorf("%w: status %d", ErrUnavailable, response.StatusCode)
-	case int64(len(answer)) > most:
-		return nil, nil, fmt.Errorf("%w: the answer is longer than %d bytes", ErrUnavailable, most)
+	case int64(len(answer)) > limit:
+		return nil, nil, fmt.Errorf("%w: the answer is longer than %d bytes", ErrUnavailable, limit)
 	}
 	return answer, response.Header, nil
 }

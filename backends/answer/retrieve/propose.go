@@ -37,9 +37,9 @@ func (s *sample) of(ctx context.Context, r *Retriever) (vectors []terms.Vector, 
 		return nil, 0, err
 	}
 	s.mu.Lock()
-	vectors, last, of := s.vectors, s.last, s.version
+	vectors, last, cachedVersion := s.vectors, s.last, s.version
 	s.mu.Unlock()
-	if of == version {
+	if cachedVersion == version {
 		return vectors, last, nil
 	}
 	vectors = nil

@@ -13,8 +13,8 @@ import (
 
 // Web is a provider of web search.
 type Web interface {
-	// Search returns at most most pages, best first.
-	Search(ctx context.Context, query string, most int) ([]WebPage, error)
+	// Search returns at most limit pages, best first.
+	Search(ctx context.Context, query string, limit int) ([]WebPage, error)
 }
 
 // WebPage is a page that was found.

@@ -90,19 +90,19 @@ func (s *statement) check(column map[string]reading) (v verdict, doubtful map[st
 		if !complete {
 			continue
 		}
-		of := doubtful
+		keys := doubtful
 		switch off := math.Abs(got - total.Value); {
 		case off <= 2.5*total.Step:
-			v, of = right, confirmed
+			v, keys = right, confirmed
 		case off > 0.5*most:
 			far++
 		default:
 			near++
 			continue
 		}
-		of[one.of] = true
+		keys[one.of] = true
 		for _, p := range one.parts {
-			of[p.key] = true
+			keys[p.key] = true
 		}
 	}
 	for key := range confirmed {

@@ -392,11 +392,11 @@ func (s *statement) facts(report kernel.Period) []Fact {
 			if !ok {
 				continue
 			}
-			had, some := column[l.key]
+			other, some := column[l.key]
 			switch {
-			case !some || l.rank > had.rank:
+			case !some || l.rank > other.rank:
 				column[l.key], twice[l.key] = reading{l, f}, false
-			case l.rank == had.rank && f.Value != had.Value:
+			case l.rank == other.rank && f.Value != other.Value:
 				twice[l.key] = true
 			}
 		}

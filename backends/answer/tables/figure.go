@@ -72,8 +72,9 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 	if own := rowUnit(label); own != "" {
 		u = Said(own).Under(u)
 	}
-	if of := u.Row(label); of.Unit != kernel.Percent || strings.Contains(figures.Unrated(label), "%") || !t.amounts(row) {
-		u = of
+	if labelled := u.Row(label); labelled.Unit != kernel.Percent || strings.Contains(figures.Unrated(label), "%") ||
+		!t.amounts(row) {
+		u = labelled
 	}
 	return figures.Cell(t.Rows[row].Cells[column], u)
 }

@@ -107,13 +107,13 @@ type answer struct {
 }
 
 // Search implements retrieve.Web. A page that cannot be fetched is left out.
-func (p *Provider) Search(ctx context.Context, query string, most int) ([]retrieve.WebPage, error) {
+func (p *Provider) Search(ctx context.Context, query string, limit int) ([]retrieve.WebPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	u := *p.endpoint
 	values := u.Query()
 	values.Set("q", query)
-	values.Set("count", strconv.Itoa(most))
+	values.Set("count", strconv.Itoa(limit))
 	u.RawQuery = values.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *Provider) Search(ctx context.Context, query string, most int) ([]retrie
 		return nil, fmt.Errorf("web search: %w", err)
 	}
 	var pages []retrieve.WebPage
-	for _, r := range a.Results[:min(len(a.Results), most)] {
+	for _, r := range a.Results[:min(len(a.Results), limit)] {
 		u, err := url.Parse(r.URL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			continue
@@ -172,8 +172,8 @@ func (p *Provider) text(ctx context.Context, u *url.URL) string {
 	return text
 }
 
-// fetch returns the body of a response, of at most most bytes, and its media type.
-func fetch(client *http.Client, request *http.Request, most int64) (body []byte, kind string, err error) {
+// fetch returns the body of a response, of at most limit bytes, and its media type.
+func fetch(client *http.Client, request *http.Request, limit int64) (body []byte, kind string, err error) {
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, "", err
@@ -182,9 +182,9 @@ func fetch(client *http.Client, request *http.Request, most int64) (body []byte,
 	if response.StatusCode != http.StatusOK {
 		return nil, "", fmt.Errorf("status %d", response.StatusCode)
 	}
-	body, err = io.ReadAll(io.LimitReader(response.Body, most+1))
-	if err == nil && int64(len(body)) > most {
-		err = fmt.Errorf("more than %d bytes", most)
+	body, err = io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err == nil && int64(len(body)) > limit {
+		err = fmt.Errorf("more than %d bytes", limit)
 	}
 	kind, _, _ = mime.ParseMediaType(response.Header.Get("Content-Type"))
 	return body, kind, err
