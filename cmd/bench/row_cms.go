@@ -142,7 +142,7 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 // sorted.
 func cmsAsk(ctx context.Context, site *content.Content, user *kernel.User, selector string) ([]float64, error) {
 	took := make([]float64, 0, cmsAsks)
-	for after := ""; len(took) < cmsAsks; { // after the last page it begins again
+	for after := ""; len(took) < cmsAsks; { // it begins again after ten pages, or after the last one
 		began := time.Now()
 		list, err := site.Find(ctx, user, selector+", after="+after)
 		if err != nil {

@@ -174,7 +174,7 @@ func (b *bench) besideAttack(ctx context.Context, s *process.Server) (all []line
 	return all, nil
 }
 
-// serveHandlers starts a server with a site of two routes.
+// serveHandlers starts a server with a site that has the routes handlersRoutes.
 func (b *bench) serveHandlers(ctx context.Context) (*process.Server, error) {
 	dir, err := os.MkdirTemp(b.dir, "server-")
 	if err != nil {

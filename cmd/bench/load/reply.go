@@ -83,8 +83,8 @@ func (r *replyReader) head(got *Reply) error {
 	}
 }
 
-// body reads to the end of the response, or, if enough is greater than 0, until the body has had that many
-// lines. It can be called again after that.
+// body reads to the end of the response. If the response is chunked and enough is greater than 0, it stops
+// when the body has had that many lines, and can be called again after that.
 func (r *replyReader) body(got *Reply, enough int) error {
 	if r.length >= 0 {
 		return r.take(got, &r.length, 0)
