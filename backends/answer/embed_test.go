@@ -34,7 +34,7 @@ func (e *embedder) Embed(_ context.Context, texts []string) ([][]float32, error)
 	return vectors, nil
 }
 
-// Passages without a vector are looked for when the corpus has changed, and only then.
+// TestEmbed checks that passages without a vector are looked for only when the corpus has changed.
 func TestEmbed(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {

@@ -47,7 +47,7 @@ func TestShippedSet(t *testing.T) {
 	documented(t, "../../docs/reference/answer.md", short("rules alone", rows))
 }
 
-// PostgreSQL has other words of its index, and the same answers are reached.
+// TestShippedSetOnPostgres checks that PostgreSQL, whose index has other words, leads to the same answers.
 func TestShippedSetOnPostgres(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func reached(t *testing.T, all eval.Report) {
 	}
 }
 
-// A model that keeps to what it is told is not worse than the rules.
+// TestShippedSetWithModel checks that a model that follows its instructions is not worse than the rules.
 func TestShippedSetWithModel(t *testing.T) {
 	t.Parallel()
 	rows, _, table := evaluated(t, eval.Scripted())

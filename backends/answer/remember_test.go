@@ -28,8 +28,8 @@ func (c *counting) Ask(_ context.Context, q api.Question, progress func(string))
 	return api.Outcome{Answer: fmt.Sprint(c.asked), Trace: "first"}
 }
 
-// TestRemember: the same question has the same answer for a while, and no longer than the
-// corpus is the same.
+// TestRemember checks that a repeated question gets the same answer for a while, and only as long as the
+// corpus has not changed.
 func TestRemember(t *testing.T) {
 	t.Parallel()
 	now, version := time.Unix(1_800_000_000, 0), int64(1)

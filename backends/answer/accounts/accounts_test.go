@@ -74,7 +74,8 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// Of 50 at once exactly 5 are accepted, and one more as soon as a minute is over.
+// TestRateIsExact checks that of 50 concurrent questions exactly 5 are accepted, and one more as soon as a
+// minute is over.
 func TestRateIsExact(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
@@ -118,8 +119,8 @@ func TestRateIsExact(t *testing.T) {
 	})
 }
 
-// Used and pending never exceed the limit; in the end nothing is pending and used is the
-// number of answers.
+// TestQuota checks that used and pending never exceed the limit, and that in the end nothing is pending and
+// used is the number of answers.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
@@ -174,8 +175,8 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// On PostgreSQL those who ask at once wait for each other's commit, none is tried again:
-// on a slow disk the repetitions would take longer than an answer is kept for.
+// TestTriedOnce checks that concurrent callers on PostgreSQL wait for each other's commit and are never tried
+// again. On a slow disk the repetitions would take longer than an answer is kept for.
 func TestTriedOnce(t *testing.T) {
 	t.Parallel()
 	k := answertest.Postgres(t)
@@ -223,8 +224,8 @@ func TestTriedOnce(t *testing.T) {
 	}
 }
 
-// What a crashed process has reserved comes back when its lease ends, into the window that
-// it was taken from, and no answer is stored for it any more.
+// TestLease checks that the reservation of a crashed process returns to its window when its lease ends, and
+// that no answer can be stored for it any more.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
@@ -359,7 +360,7 @@ func TestOnceAndAge(t *testing.T) {
 	})
 }
 
-// The newest answers are listed first, those of all accounts, a page at a time.
+// TestRecent checks that the newest answers of all accounts are listed first, a page at a time.
 func TestRecent(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {

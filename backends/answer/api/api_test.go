@@ -107,7 +107,7 @@ func (r *rig) doIn(ctx context.Context, method, path, body string, header ...str
 
 func asks(query string) string { return fmt.Sprintf(`{"query":%q}`, query) }
 
-// The table of section 1.
+// TestEnvelope checks the table of section 1.
 func TestEnvelope(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), nil)
@@ -212,8 +212,8 @@ func TestFieldsAndForce(t *testing.T) {
 	}
 }
 
-// A question that is sent again is answered without work or charge; while the first is
-// under way the second waits for it.
+// TestOnce checks that a question that is sent again is answered without work or charge, and that it waits
+// while the first one is under way.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
@@ -257,7 +257,8 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// Who leaves is not charged, unless a key says that the answer will be fetched.
+// TestLeaving checks that a client that leaves is not charged, unless an Idempotency-Key says that it will
+// fetch the answer.
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), nil)
@@ -281,7 +282,8 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// Who leaves after sending an Idempotency-Key finds the answer, and pays for it, once.
+// TestLeavingWithKey checks that a client that has left after sending an Idempotency-Key finds the answer,
+// and is charged once.
 func TestLeavingWithKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), nil)
@@ -306,7 +308,7 @@ func TestLeavingWithKey(t *testing.T) {
 	}
 }
 
-// The end of the service ends questions that are under way, which are not charged.
+// TestClose checks that closing the service ends the questions that are under way, which are not charged.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), nil)
@@ -324,7 +326,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// Where clients find the service is where an answer that comes later is.
+// TestLocation checks that the location of a later answer begins with the base URL.
 func TestLocation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.BaseURL = "https://a.example/answers" })
@@ -370,7 +372,7 @@ func TestAsync(t *testing.T) {
 	}
 }
 
-// A full house refuses at once, and takes nothing of the rate or the quota.
+// TestFullHouse checks that a full queue refuses at once, without taking anything from the rate or the quota.
 func TestFullHouse(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Running, o.Queued = 1, 1 })
@@ -390,8 +392,8 @@ func TestFullHouse(t *testing.T) {
 	all.Wait()
 }
 
-// Those who send a question again take nothing of their rate; no more of them wait than
-// questions may.
+// TestFullOfWaiters checks that repeated requests take nothing from the rate, and that no more of them may
+// wait than questions.
 func TestFullOfWaiters(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Running, o.Queued = 1, 1 })
@@ -419,7 +421,7 @@ func TestFullOfWaiters(t *testing.T) {
 	}
 }
 
-// Who has what they waited for waits no longer.
+// TestWaitersLeave checks that a waiting request gives up its place when it has its answer.
 func TestWaitersLeave(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Running, o.Queued = 1, 1 })

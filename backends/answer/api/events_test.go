@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/api"
 )
 
-// TestEvents: who accepts events is told the stages, then the envelope; who does not, or
-// asks to be answered later, gets what they got before.
+// TestEvents checks that a client that accepts events gets the stages and then the envelope, and that nothing
+// changes for one that does not, or that asks to be answered later.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), nil)

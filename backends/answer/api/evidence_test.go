@@ -47,7 +47,8 @@ type evidence struct {
 	Gone int
 }
 
-// What an answer stands on is shown to who asked, with what it repeats marked, and is in no other answer.
+// TestEvidence checks that the asker sees what an answer stands on, with marks on what the answer repeats,
+// and that other responses do not contain it.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
@@ -103,7 +104,8 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-// What is held is read 60 times a minute and key, since one company can have many figures.
+// TestCompaniesPaced checks the limit of 60 requests per minute and key, which exists because one company can
+// have many figures.
 func TestCompaniesPaced(t *testing.T) {
 	t.Parallel()
 	k := answertest.SQLite(t)
@@ -118,7 +120,7 @@ func TestCompaniesPaced(t *testing.T) {
 	}
 }
 
-// A question may follow an own answer, and nobody else's.
+// TestPrevious checks that a question may follow an answer of the same account, and of no other.
 func TestPrevious(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), nil)

@@ -14,7 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
-// What is stored is sealed; when a new key has sealed it anew the old one is needed no more.
+// TestReencrypt checks that stored texts are sealed, and that the old key is no longer needed after they were
+// sealed with a new one.
 func TestReencrypt(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {

@@ -19,8 +19,8 @@ func (f found) Search(context.Context, retrieve.Query) (retrieve.Result, error) 
 	return retrieve.Result{Passages: append([]kernel.Passage(nil), f...)}, nil
 }
 
-// References are one for a document, whatever part of it is named, and twenty at most; their
-// addresses end no link.
+// TestReferences checks that there is one reference per document, whatever part of it is named, and at most
+// twenty, and that their URLs cannot end a link.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	documents := corpusOf(t)
@@ -52,7 +52,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// Of several questions most are answered, and which is not is said; or none is.
+// TestLostParts checks that most parts of a question are answered and the failed one is named, and that there
+// is no answer if most have failed.
 func TestLostParts(t *testing.T) {
 	t.Parallel()
 	p := pipelineOf(t, nil, pipeline.Options{})

@@ -23,7 +23,7 @@ func (f *failing) Search(ctx context.Context, q retrieve.Query) (retrieve.Result
 	return f.Searcher.Search(ctx, q)
 }
 
-// A fault of a question, or of a part of one, takes no other with it.
+// TestFault checks that a fault in a question, or in a part of one, does not affect others.
 func TestFault(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

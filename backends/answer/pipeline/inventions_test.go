@@ -60,8 +60,8 @@ func scripted(draft string) models.Model {
 	})
 }
 
-// What a model invents reaches nobody: numbers, links, marks, and what a document told it to
-// say.
+// TestInventions checks that nothing that a model invents reaches anybody: numbers, links, marks, and what a
+// document told it to say.
 func TestInventions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -123,8 +123,8 @@ func TestInventions(t *testing.T) {
 	}
 }
 
-// The parts that a model divides a question into are shown to who asked: they are of the
-// question.
+// TestInventedParts checks that the parts into which a model divides a question, which users see, belong to
+// the question.
 func TestInventedParts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -164,7 +164,7 @@ func TestInventedParts(t *testing.T) {
 	}
 }
 
-// A model that hangs, or is not there, ends in the reason that the contract has for it.
+// TestBadModels checks that a model that hangs, or that is not there, leads to the reason in the contract.
 func TestBadModels(t *testing.T) {
 	t.Parallel()
 	hangs := modelFunc(func(ctx context.Context, _ models.Request) (models.Response, error) {
@@ -206,7 +206,8 @@ func (f modelFunc) Complete(ctx context.Context, r models.Request) (models.Respo
 	return f(ctx, r)
 }
 
-// Without a model the same question always has the same answer, in other words too.
+// TestInOtherWords checks that without a model the same question always has the same answer, even in other
+// words.
 func TestInOtherWords(t *testing.T) {
 	t.Parallel()
 	p := asks(t, nil, pipeline.Options{SourceURL: func(url string) string { return strings.Replace(url, "corpus:", "/v1/sources/", 1) }})
@@ -236,7 +237,8 @@ func TestInOtherWords(t *testing.T) {
 	}
 }
 
-// Titles and headings tell a model no more than texts do, and nothing stands on what they say to it.
+// TestInstructingTitle checks that instructions in titles and headings reach a model no more than those in
+// texts, and that nothing stands on them.
 func TestInstructingTitle(t *testing.T) {
 	t.Parallel()
 	k := answertest.SQLite(t)

@@ -17,7 +17,8 @@ func (noPages) Search(context.Context, string, int) ([]retrieve.WebPage, error) 
 	return nil, errors.New("down")
 }
 
-// That there is no answer is not for long where somebody who was asked has failed.
+// TestMakeshift checks that an outcome is makeshift if a model or a provider has failed, has judged low, or
+// was too slow, and that other outcomes are not.
 func TestMakeshift(t *testing.T) {
 	t.Parallel()
 	const (

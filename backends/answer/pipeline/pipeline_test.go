@@ -104,7 +104,7 @@ func writer(draft string) models.Model {
 	})
 }
 
-// What a model invents reaches nobody, whatever its judge says.
+// TestHostile checks that nothing that a model invents reaches anybody, whatever its judge says.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	for name, draft := range map[string]string{
@@ -134,7 +134,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// A judge that says no is believed; one repair round is made.
+// TestJudged checks that a negative judgement is respected, and that there is one repair round.
 func TestJudged(t *testing.T) {
 	t.Parallel()
 	drafts := 0
@@ -227,8 +227,8 @@ func (p patient) Search(ctx context.Context, q retrieve.Query) (retrieve.Result,
 	return p.Searcher.Search(ctx, q)
 }
 
-// The corpus is what an answer stands on: where the machine is busy it has until the
-// deadline, not the share of a stage.
+// TestCorpusHasUntilTheDeadline checks that on a busy machine a search of the corpus may take until the
+// deadline and not only the limit of a stage.
 func TestCorpusHasUntilTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := corpusOf(t)
@@ -243,7 +243,7 @@ func TestCorpusHasUntilTheDeadline(t *testing.T) {
 	}
 }
 
-// The stages are told as they begin.
+// TestProgress checks that the stages are reported when they begin.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	var told []string

@@ -12,7 +12,7 @@ type pages []retrieve.WebPage
 
 func (p pages) Search(context.Context, string, int) ([]retrieve.WebPage, error) { return p, nil }
 
-// A page of the web is asked for the issuer it names, and for no other.
+// TestWebOfOthers checks that a web page is used for the issuer that it names, and for no other.
 func TestWebOfOthers(t *testing.T) {
 	t.Parallel()
 	const (

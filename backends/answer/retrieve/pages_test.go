@@ -36,8 +36,8 @@ func (h *hits) String() string {
 	return fmt.Sprintf("%d questions: first %s, hit@5 %s, hit@12 %s", h.asked, share(h.one), share(h.five), share(h.twelve))
 }
 
-// TestPages: in reports of more than a hundred pages the right one is among the first
-// twelve passages. Half of the questions were held back while rules were written.
+// TestPages checks that in reports of more than a hundred pages the right page is among the first twelve
+// passages. Half of the questions were held back while rules were developed.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	k := answertest.SQLite(t)

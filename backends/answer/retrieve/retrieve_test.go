@@ -219,7 +219,8 @@ func (hung) Search(ctx context.Context, _ string, _ int) ([]retrieve.WebPage, er
 	return nil, ctx.Err()
 }
 
-// Who is outside and says nothing is not waited for; the corpus is read to its end.
+// TestOutside checks that a provider that does not answer is not waited for, while the corpus is read to the
+// end.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	c, _ := fill(t, answertest.SQLite(t))
@@ -232,7 +233,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// Where the latest passages with a word are too few, those before them are found, too.
+// TestLatest checks that older passages are found too if there are too few among the latest ones.
 func TestLatest(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
