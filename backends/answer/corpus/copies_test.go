@@ -71,7 +71,7 @@ func (s *shelf) check() {
 	}
 }
 
-// What files say is there after one ingest, whichever of them had it before.
+// TestFilesChangePlaces checks that one ingest stores what the files say, whichever of them said it before.
 func TestFilesChangePlaces(t *testing.T) {
 	t.Parallel()
 	const sales, costs, debts, taxes = "Sales rose.", "Costs fell.", "Debts stayed.", "Taxes came."
@@ -101,7 +101,7 @@ func TestFilesChangePlaces(t *testing.T) {
 	}
 }
 
-// The same holds for whatever files say, one ingest after the other.
+// TestFilesChangeAtRandom checks the same for files that change at random, one ingest after the other.
 func TestFilesChangeAtRandom(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
@@ -127,7 +127,8 @@ func TestFilesChangeAtRandom(t *testing.T) {
 	})
 }
 
-// A line more at the top of a file gives each line the address of the next one.
+// TestLinesMove checks that a line inserted at the top of a file, which gives each line the URL of the next
+// one, loses no document.
 func TestLinesMove(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
@@ -153,7 +154,7 @@ func TestLinesMove(t *testing.T) {
 	})
 }
 
-// Prices go with their document to another address, and with it.
+// TestPricesMove checks that prices move to another URL, and are removed, together with their document.
 func TestPricesMove(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {

@@ -86,7 +86,8 @@ func TestPut(t *testing.T) {
 	})
 }
 
-// What an address no longer says is gone, also where what it says now stands at another one.
+// TestBackToDuplicate checks that what a URL no longer says is gone, even if another URL has what it says
+// now.
 func TestBackToDuplicate(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {

@@ -2,7 +2,7 @@ package corpus
 
 import "testing"
 
-// A filing says whose it is, and of which period.
+// TestCover checks that the cover of a filing names its issuer and its period.
 func TestCover(t *testing.T) {
 	t.Parallel()
 	annual := "                UNITED STATES\n        SECURITIES AND EXCHANGE COMMISSION\n                FORM 10-K\n  ANNUAL REPORT PURSUANT TO SECTION 13\n  For the fiscal year ended January 28, 2017\n\n" +

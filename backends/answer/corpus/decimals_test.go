@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// What a CSV means by its numbers: of each table the figures in its columns, or "?" where nobody knows.
+// TestDecimals checks how the numbers of a CSV are read: for each table the figures in its columns, or "?"
+// where it is unknown.
 func TestDecimals(t *testing.T) {
 	t.Parallel()
 	const nothing = "?"
@@ -65,7 +66,7 @@ func TestDecimals(t *testing.T) {
 	}
 }
 
-// A price of which nobody knows whether it is a thousand times as much is refused, with its row.
+// TestDoubtfulPrices checks that a price that may be a thousand times as large is refused with its row.
 func TestDoubtfulPrices(t *testing.T) {
 	t.Parallel()
 	all, wrong := readAll(t, "WXM.csv", "date;close;volume\n2020-01-02;12;1.100\n")

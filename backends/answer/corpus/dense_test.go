@@ -38,7 +38,7 @@ func (s *strict) Embed(ctx context.Context, texts []string) (vectors [][]float32
 	return vectors, nil
 }
 
-// A text that an embedder refuses keeps no other one from its vector.
+// TestEmbedRefused checks that a text that an embedder refuses does not keep others from their vectors.
 func TestEmbedRefused(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {

@@ -99,7 +99,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// Prices with a comma before what is less than one, as semicolons between columns are for.
+// TestCommas checks prices with decimal commas, for which semicolons separate the columns.
 func TestCommas(t *testing.T) {
 	t.Parallel()
 	all, wrong := readAll(t, "WXM.csv", "Date;Open;Close;Volume\n31.01.2020;12,50;1.235,75;1.100\n03.02.2020;12;12,75;2.000.000\n")
@@ -118,7 +118,7 @@ func TestCommas(t *testing.T) {
 	}
 }
 
-// Prices as sources of them write days, and days without a price.
+// TestPriceDays checks the ways in which sources of prices write days, and days without a price.
 func TestPriceDays(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -191,8 +191,8 @@ func TestCompanyFacts(t *testing.T) {
 	}
 }
 
-// TestPDF: the text layer comes from pdftotext, whose output is bounded and whose faults
-// are told.
+// TestPDF checks that the text layer comes from pdftotext, that its output is bounded, and that its errors
+// are reported.
 func TestPDF(t *testing.T) {
 	folder := t.TempDir()
 	program := func(script string) {
@@ -245,8 +245,8 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// TestChunks: no chunk is longer than it may be or goes over a page, what is in the text
-// is in a chunk, and a part of a long table has its header.
+// TestChunks checks that no chunk is too long or crosses a page, that all of the text is in a chunk, and that
+// each part of a long table has the header.
 func TestChunks(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder

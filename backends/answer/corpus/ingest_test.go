@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 )
 
-// A document that makes the program fail is refused, as others are.
+// TestIngestFault checks that a document that makes a reader panic is refused as others are.
 func TestIngestFault(t *testing.T) {
 	t.Parallel()
 	in := &ingest{} // without a corpus, and with a file of a kind that there is not
@@ -27,7 +27,8 @@ func TestIngestFault(t *testing.T) {
 	}
 }
 
-// What is written beside a file later is of its document, which moves where that says an address.
+// TestLaterMeta checks that a description that is added beside a file later belongs to its document, which
+// moves if the description states a URL.
 func TestLaterMeta(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {

@@ -26,7 +26,8 @@ const inline = `<html><body><ix:header><ix:hidden>
 <tr><td>Net loss</td><td>(<ix:nonFraction unitRef="usd" contextRef="y" name="us-gaap:NetIncomeLoss" sign="-" scale="6">12</ix:nonFraction>)</td></tr>
 <tr><td>Goodwill</td><td><ix:nonFraction unitRef="usd" contextRef="d" name="us-gaap:Goodwill" format="ixt:fixed-zero" scale="6">—</ix:nonFraction></td></tr></table></body></html>`
 
-// What is tagged is known of a report: its issuer, its period, and its figures with scale and sign, of the whole alone.
+// TestInlineXBRL checks what is read from the tags of a report: its issuer, its period, and its figures with
+// scale and sign, for the whole issuer only.
 func TestInlineXBRL(t *testing.T) {
 	t.Parallel()
 	all, wrong := readAll(t, "a.html", inline)

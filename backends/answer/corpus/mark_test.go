@@ -42,8 +42,9 @@ func (s *swapped) Embed(_ context.Context, texts []string) (vectors [][]float32,
 	return vectors, nil
 }
 
-// Vectors of a model that took the place of another one under the same name, of the same length, are never compared with
-// those: words do, until all are made anew.
+// TestSwappedModel checks that vectors of a model that has replaced another one under the same name, with the
+// same length, are never compared with the old ones: passages are ranked by words until all vectors have been
+// made anew.
 func TestSwappedModel(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {

@@ -34,7 +34,7 @@ func counted(t *testing.T, k answertest.Kernel, query string, want int) {
 	}
 }
 
-// Of documents that come together each may take the place of one before it.
+// TestReplacedTogether checks that of several documents in one ingest each may replace one before it.
 func TestReplacedTogether(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
@@ -65,7 +65,8 @@ func TestReplacedTogether(t *testing.T) {
 	})
 }
 
-// What one document tells of an issuer is known when the next one comes.
+// TestIssuersTogether checks that what one document tells about an issuer is known when the next one is
+// written.
 func TestIssuersTogether(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {

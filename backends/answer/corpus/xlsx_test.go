@@ -44,7 +44,8 @@ func saved(t testing.TB, sheets ...sheetOf) string {
 	return b.String()
 }
 
-// The workbooks in which the SEC serves the statements of a report: each sheet has its title, with the units, in its corner.
+// TestWorkbookOfReport checks a workbook in which the SEC serves the statements of a report: each sheet has
+// its title, with the units, in its corner.
 func TestWorkbookOfReport(t *testing.T) {
 	t.Parallel()
 	all, wrong := readAll(t, "financials.xlsx", saved(t,
@@ -103,7 +104,8 @@ func TestWorkbookOfReport(t *testing.T) {
 	}
 }
 
-// The workbook of an analyst: titles above tables, several tables on a sheet, and more rows than a page has.
+// TestWorkbookOfTables checks the workbook of an analyst: titles above tables, several tables on a sheet, and
+// more rows than fit on a page.
 func TestWorkbookOfTables(t *testing.T) {
 	t.Parallel()
 	rows := [][]any{{"Units sold"}, {"in thousands"}, {}, {"Region", 2019, 2018}, {"North", 10, 20}, {"Coast"}, {"West", 1, 2}, {}, {"All", 11, 22}, {}, {"Staff"}, {"", "March", "April"}, {"Drivers", 7, 8}}

@@ -16,8 +16,8 @@ func claim(text string, passages ...kernel.Passage) pipeline.Claim {
 	return pipeline.Claim{Text: text, Passages: passages}
 }
 
-// A mark is looked up in its passage, by the value of its figures; a calculation stands
-// on its inputs.
+// TestCite checks that a mark is looked up in its passage by the value of its figures, and that a calculation
+// stands on its inputs.
 func TestCite(t *testing.T) {
 	t.Parallel()
 	revenue := passage("| In millions | 2025 | 2024 |\n|---|---|---|\n| Revenue | $412.5 | $380.0 |\n")
@@ -44,7 +44,7 @@ func TestCite(t *testing.T) {
 	}
 }
 
-// Exact is a rounding of the first sentence's result, not any number within 1 %.
+// TestMatches checks that a rounding of the first sentence's result is exact, and not any number within 1 %.
 func TestMatches(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -77,7 +77,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// Numbers are numeric also where a set writes them as text.
+// TestNumeric checks that numbers are numeric even if a set writes them as text.
 func TestNumeric(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]bool{
@@ -93,8 +93,8 @@ func TestNumeric(t *testing.T) {
 	}
 }
 
-// A gold page counts where the passage has the answer, or what it is derived of; all
-// gold passages count.
+// TestRank checks that a gold page counts if the passage has the answer or its inputs, and that all gold
+// passages count.
 func TestRank(t *testing.T) {
 	t.Parallel()
 	empty, half := passage("Revenue is discussed here."), passage("| In millions | 2025 |\n|---|---|\n| Revenue | 412.5 |\n")

@@ -16,8 +16,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
 )
 
-// Real tables and their text, without a model: most of what is answered is right, and
-// what is not known is not answered. The halves are told apart: rules are made with one.
+// TestFilings measures real tables and their text without a model: most of what is answered is right, and
+// what is unknown is not answered. It reports the halves of the set separately, because rules are developed
+// with one of them.
 func TestFilings(t *testing.T) {
 	t.Parallel()
 	excerpts, _, err := filings.Load()

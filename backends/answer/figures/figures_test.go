@@ -78,8 +78,8 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// A rate in the name of a row is not the unit of its figures, and money that was paid for shares is
-// no number of them.
+// TestRow checks that a rate in the name of a row is not the unit of its figures, and that money paid for
+// shares is no number of shares.
 func TestRow(t *testing.T) {
 	t.Parallel()
 	wide := Units{Scale: 1e6, Unit: kernel.Money, Currency: "USD"}
@@ -189,7 +189,8 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// What is found lies in the text, in order; what is printed is found again as itself.
+// FuzzFind checks that figures lie within the text, in order, and that a printed figure is found again as
+// itself.
 func FuzzFind(f *testing.F) {
 	for _, s := range []string{"$1,577 million (3.1)% -€5.2bn", "US$ (3) per cent 12.5 %", "\xff1,2,3.4.5 ()(1", "−1k 2 x 3 per 4 basis", "a hundred and twenty-one thousand, nine billion percent"} {
 		f.Add(s)
@@ -245,7 +246,7 @@ func TestSpelled(t *testing.T) {
 	}
 }
 
-// A number of which nobody knows what it is is none, nor are its parts.
+// TestDoubt checks that neither an ambiguous number nor its parts are figures.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
 	for _, number := range []string{"1" + Doubt + "100", "1,200" + Doubt + "100", "1" + Doubt + "100" + Doubt + "100"} {

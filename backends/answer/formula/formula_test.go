@@ -106,7 +106,7 @@ func TestCompute(t *testing.T) {
 	}
 }
 
-// How far two shares are apart is in points: no change in per cent.
+// TestPoints checks that the difference of two shares is in percentage points and not in per cent.
 func TestPoints(t *testing.T) {
 	t.Parallel()
 	src := Source{Passages: []kernel.Passage{{ID: 1, Text: "|  | 2019 | 2018 |\n|---|---|---|\n| Effective tax rate | 12.0% | 10.0% |\n| Statutory tax rate | 21.0% | 21.0% |\n", Period: kernel.FiscalYear(2019)}}}
@@ -123,7 +123,8 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// Nothing is divided by nothing, and no two times are put together.
+// TestZeroAndOtherTimes checks that nothing is divided by zero, and that figures of different periods are not
+// combined.
 func TestZeroAndOtherTimes(t *testing.T) {
 	t.Parallel()
 	src := Source{Passages: []kernel.Passage{
@@ -154,7 +155,7 @@ func TestZeroAndOtherTimes(t *testing.T) {
 	}
 }
 
-// A value tells what it is made of.
+// TestInputs checks the inputs of a value.
 func TestInputs(t *testing.T) {
 	t.Parallel()
 	v := Compute(Parse("What is the percentage change in research and development from 2017 to 2018?"), source())
@@ -168,7 +169,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// Of two tables that say different things, none is believed.
+// TestAmbiguous checks that no value is computed from two tables that contradict each other.
 func TestAmbiguous(t *testing.T) {
 	t.Parallel()
 	src := source()
@@ -181,7 +182,7 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// Amounts of which one says what it counts, and the other does not, are not put together.
+// TestUnknownScale checks that an amount with a known scale is not combined with one whose scale is unknown.
 func TestUnknownScale(t *testing.T) {
 	t.Parallel()
 	src := source()
@@ -211,7 +212,7 @@ func TestUnknownScale(t *testing.T) {
 	}
 }
 
-// Years of one fact are from several reports, of which one may not say what it counts.
+// TestUnknownScaleOfFacts checks the same for the years of one fact, which come from several reports.
 func TestUnknownScaleOfFacts(t *testing.T) {
 	t.Parallel()
 	fact := func(metric string, year int, f kernel.Figure) Fact {
@@ -237,7 +238,7 @@ func TestUnknownScaleOfFacts(t *testing.T) {
 	}
 }
 
-// Facts are a source like tables.
+// TestFacts checks that facts are a source in the same way as tables.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	fact := func(metric, label string, year int, value float64) Fact {
@@ -266,7 +267,8 @@ func FuzzCompute(f *testing.F) {
 	})
 }
 
-// What was read before is what would be read, in the places of other passages too, and is bounded.
+// TestKnownTables checks that cached tables equal those that would be read, also as passages at other
+// indexes, and that the cache is bounded.
 func TestKnownTables(t *testing.T) {
 	t.Parallel()
 	passage := func(n int) kernel.Passage {

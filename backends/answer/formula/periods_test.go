@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// A quarter, or a half of a year, is answered by itself alone.
+// TestParts checks that a quarter or a half of a year is answered only with figures of that period.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	third := kernel.Period{Year: 2019, Quarter: 3, End: "2019-06-30"}

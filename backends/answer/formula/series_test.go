@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// TestInReport: three months are a quarter as their issuer counts it where the report ends
-// with them, and where it does not say when it ends they are no more than they were.
+// TestInReport checks that three months are a quarter as their issuer counts it if the report ends with them,
+// and stay as they are if the report does not say when it ends.
 func TestInReport(t *testing.T) {
 	t.Parallel()
 	june := kernel.Period{End: "2024-06-30", Months: 3}

@@ -116,7 +116,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// A question is read whole or not at all: a neighbouring measure is not what was asked for.
+// TestNotRead checks that a question is read as a whole or not at all, because a neighbouring measure is not
+// what was asked for.
 func TestNotRead(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{
@@ -130,7 +131,7 @@ func TestNotRead(t *testing.T) {
 	}
 }
 
-// What is not stated is not computed, and told.
+// TestMissing checks that a figure that is not stated is not computed, and is reported as missing.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	b := book()
@@ -143,7 +144,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A measure of what an issuer never states says nothing of it.
+// TestIrrelevant checks that a measure of what an issuer never states is called irrelevant.
 func TestIrrelevant(t *testing.T) {
 	t.Parallel()
 	facts := make([]kernel.Fact, 0, 2)

@@ -71,8 +71,8 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// People call an issuer by the first word of its name, where no other has it and it is no
-// word of every day.
+// TestHeads checks that people may call an issuer by the first word of its name if no other issuer has it and
+// it is no everyday word.
 func TestHeads(t *testing.T) {
 	t.Parallel()
 	d := NewDirectory([]Named{

@@ -46,7 +46,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// TestVocabulary: names and concepts are of one metric each.
+// TestVocabulary checks that each name and each concept belongs to one metric.
 func TestVocabulary(t *testing.T) {
 	t.Parallel()
 	names := make(map[string]string)

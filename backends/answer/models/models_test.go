@@ -65,7 +65,7 @@ func TestChat(t *testing.T) {
 	}
 }
 
-// What is not public is not connected to, unless it is allowed.
+// TestGuarded checks that only public and allowed addresses are connected to.
 func TestGuarded(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached") }))

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Of questions in eight languages, about issuers that nobody has filed anything of, nearly all are of their class.
+// TestClasses checks that nearly all of the questions in eight languages, about issuers without any filing,
+// are given their class.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	const most = 3 // in a hundred may be of another one

@@ -66,7 +66,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// A person who asks in other words asks the same.
+// TestVariants checks that a question in other words is read in the same way.
 func TestVariants(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
@@ -117,7 +117,7 @@ func TestDecompose(t *testing.T) {
 	}
 }
 
-// A verb that stands for a metric is looked for by its name.
+// TestSought checks that a verb that stands for a metric is looked for by the metric's name.
 func TestSought(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{

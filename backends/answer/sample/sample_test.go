@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The books of an issuer balance, and add up.
+// TestBooks checks that the books of an issuer balance and add up.
 func TestBooks(t *testing.T) {
 	t.Parallel()
 	for i := range issuers {
@@ -29,8 +29,8 @@ func TestBooks(t *testing.T) {
 	}
 }
 
-// The corpus is the same each time, of about 1 MB, with three reports of more than a
-// hundred pages.
+// TestFiles checks that the corpus is the same each time, has about 1 MB, and contains three reports of more
+// than a hundred pages.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	all, again := Files(), Files()
@@ -76,8 +76,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// There are 120 questions of every class, and what they are answered with is in the
-// document that they name.
+// TestQuestions checks that there are 120 questions of every class, and that their answers are in the
+// documents that they name.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	documents := make(map[string]string) // words of each, by URL

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// Issuers write the same row in many ways; what only looks like it is another one.
+// TestPatterns checks the many ways in which issuers write the same row, and rows that only look similar.
 func TestPatterns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -51,7 +51,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// A note that bears the title of a statement tells nothing of what the statement has, and what it does not have.
+// TestAside checks that a note with the title of a statement adds only what the statement itself does not
+// have.
 func TestAside(t *testing.T) {
 	t.Parallel()
 	note := "Supplemental Balance Sheet Information\n\n| In millions | 2022 | 2021 |\n|---|---|---|\n| Accounts payable | 7 | 6 |\n| Deferred revenue | 5 | 4 |\n| Other | 1 | 1 |\n"

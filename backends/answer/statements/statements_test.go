@@ -118,7 +118,8 @@ func facts(t *testing.T, text string, report kernel.Period) map[want]int {
 	return found
 }
 
-// Each figure is of its own row and column, with its scale and sign; what is not sure is left out.
+// TestRead checks that each figure belongs to its row and column, with its scale and sign, and that uncertain
+// ones are left out.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -175,7 +176,7 @@ func TestRead(t *testing.T) {
 
 const leastOfStatement = 80
 
-// A statement of which nothing adds up has lost its columns.
+// TestWrong checks that a statement in which nothing adds up, because its columns are lost, gives no facts.
 func TestWrong(t *testing.T) {
 	t.Parallel()
 	text := "| Consolidated Balance Sheets (in millions) | 2022 | 2021 |\n|---|---|---|\n| Cash | 5 | 6 |\n| Total assets | 100 | 90 |\n| Total liabilities | 60 | 50 |\n| Total equity | 40 | 40 |\n| Total liabilities and equity | 10 | 90 |\n"
@@ -199,7 +200,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A quarter has the number of the fiscal year that it is a part of, which ends in the next calendar year; the year before has its own number.
+// TestQuarterOfFiscalYear checks that a quarter has the number of its fiscal year, which ends in the next
+// calendar year, and that the year before has its own number.
 func TestQuarterOfFiscalYear(t *testing.T) {
 	t.Parallel()
 	page := `

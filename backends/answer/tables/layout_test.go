@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Lines of a page are the sentences that they were, also where two columns of text stand beside each other.
+// TestParagraphs checks that the lines of a page become whole sentences again, even if two columns of text
+// stand side by side.
 func TestParagraphs(t *testing.T) {
 	t.Parallel()
 	text := `
@@ -34,7 +35,8 @@ regions in which we sell.                       longer time.
 	}
 }
 
-// Figures stand under their own headers, whatever blanks, marks and brackets are between them.
+// TestLayout checks that figures stand under their own headers, whatever spaces, signs and brackets are
+// between them.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -104,7 +106,7 @@ Costs                 30        20
 	}
 }
 
-// Nothing that a text says is lost, and it is read in time.
+// FuzzLayout checks that nothing in a text is lost, and that it is read in reasonable time.
 func FuzzLayout(f *testing.F) {
 	f.Add("   2022   2021\nCash  $ 5  $ 6\nDebt   (3 )  —\n")
 	f.Add("June 30,\n2023\n2022\nCash\n$\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n")

@@ -167,7 +167,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// An amount that is made at a rate is one, and so is what a rate names.
+// TestRateInName checks that an amount computed at a rate is an amount, and so is what a rate is part of the
+// name of.
 func TestRateInName(t *testing.T) {
 	t.Parallel()
 	table := Parse("|  | 2019 £m | 2018 £m |\n|---|---|---|\n| Tax charge at the domestic income tax rate of 19.0% | 8.2 | 7.9 |\n| 4.50% notes due 2023 | 445.6 | - |\n| Effective tax rate | 19.1 | 19.0 |")

@@ -38,8 +38,8 @@ func traced(t *testing.T, how any) *api.Trace {
 	}
 }
 
-// What others wrote stays text, whatever it is; the page has its style alone, and links that
-// lead to the web.
+// TestTrace checks that text from others stays text, and that the page has its own style alone and links only
+// to the web.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	how := &pipeline.Trace{
