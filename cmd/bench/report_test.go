@@ -43,7 +43,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestPair: the ratio is that of the rounds, not of the medians.
+// TestPair checks that the ratio is the median of the rounds' ratios and not the ratio of the medians.
 func TestPair(t *testing.T) {
 	t.Parallel()
 	p := pair{

@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// While the database is opened, or down, administrators are told to come again.
+// TestAdminWithoutDatabase checks that administrators are told to come again while the database is being
+// opened or is down.
 func TestAdminWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	other := errors.New("something else")

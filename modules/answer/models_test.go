@@ -253,8 +253,8 @@ func provider(code string, u *upstream) string {
 	return "provider " + code + " {\n base_url " + u.URL + "/v1\n }\n"
 }
 
-// The models of a user answer; another provider where one is down; and none is a 503, or an
-// answer by rules. All of it is in the usage log.
+// TestCascade checks that the models of a user answer, those of another provider if one is down, and that
+// without any there is a 503 or an answer by rules. All of it is in the usage log.
 func TestCascade(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	first, second := newUpstream(t, "openai"), newUpstream(t, "groq")
 	s := newSite(t, provider("openai", first)+provider("groq", second), "model cascade {\n user desk\n }")
@@ -282,8 +282,8 @@ func TestCascade(t *testing.T) { //nolint:paralleltest // Caddy runs one configu
 	}
 }
 
-// The service, which outlives configurations, asks the gateway of the newest one; one that
-// is refused changes nothing.
+// TestCascadeReload checks that the service, which outlives configurations, calls the gateway of the newest
+// one, and that a configuration that is refused changes nothing.
 func TestCascadeReload(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	const models = "route {\n cascade {\n anonymous\n }\n }"
 	old, young := newUpstream(t, "old"), newUpstream(t, "young")
@@ -322,7 +322,7 @@ func TestCascadeReload(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 	}
 }
 
-// A gateway key bounds what is spent, and with which models.
+// TestCascadeKey checks that a gateway key bounds what is spent, and with which models.
 func TestCascadeKey(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	const models = "route {\n cascade {\n anonymous\n }\n }"
 	up := newUpstream(t, "openai")
@@ -349,7 +349,8 @@ func TestCascadeKey(t *testing.T) { //nolint:paralleltest // Caddy runs one conf
 	}
 }
 
-// The newest that runs is asked, and the last one for as long as somebody asks.
+// TestDoor checks that a door leads to the newest running configuration, and to the last one for as long as
+// there are requests.
 func TestDoor(t *testing.T) {
 	t.Parallel()
 	var d door

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestLoad: a load counts what failed and ends by itself.
+// TestLoad checks that a load counts failures and ends by itself.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
