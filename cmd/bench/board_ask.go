@@ -357,7 +357,7 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	}, nil
 }
 
-// replies has every member reply each times, every tenth time from the first on in the long thread. It
+// replies lets every member reply each times, every tenth time from the first on in the long thread. It
 // returns how long each reply took, in the order in which they were answered.
 func (c *boardClient) replies(ctx context.Context, each int) ([]time.Duration, error) {
 	var (

@@ -115,8 +115,8 @@ type ingestion struct {
 	Workers int      `json:"workers"`
 }
 
-// told is a line in the response to an ingest: its progress, or in the last line its result.
-type told struct {
+// progressLine is a line in the response to an ingest: its progress, or in the last line its result.
+type progressLine struct {
 	Status string `json:"status"` // running, done or failed
 	ingested
 	Files int    `json:"files"` // all files and those that have been read, with their bytes
@@ -154,11 +154,11 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.Header().Set("Cache-Control", "no-store")
 	out := json.NewEncoder(w)
-	say := func(line *told) {
+	say := func(line *progressLine) {
 		_ = out.Encode(line) // an error means that the client has left
 		_ = http.NewResponseController(w).Flush()
 	}
-	line := &told{Status: "running", ingested: ingested{Problems: []string{}}}
+	line := &progressLine{Status: "running", ingested: ingested{Problems: []string{}}}
 	last := time.Now()
 	say(line)
 	for _, path := range what.Paths {
@@ -191,7 +191,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 }
 
 // and returns the line with the progress of one more file or folder added.
-func (t told) and(p corpus.Progress, problems []string) told {
+func (t progressLine) and(p corpus.Progress, problems []string) progressLine {
 	t.add(p, problems)
 	t.Files += p.Files
 	t.Read += p.Read

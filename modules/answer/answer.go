@@ -31,16 +31,16 @@ func init() {
 // Handler answers questions about investments from an ingested corpus. Its routes:
 //
 //	POST /v1/answer          a question: {"query": "…"}
-//	GET  /v1/quota           how the account of the key stands
+//	GET  /v1/quota           the quota of the key's account
 //	GET  /v1/answers/{id}    an answer of the last 30 days
 //	GET  /v1/answers/{id}/evidence  the passages that an answer stands on
-//	GET  /v1/companies       the companies and years that are held
-//	GET  /v1/companies/{id}  the documents and figures of one
+//	GET  /v1/companies       the companies and years in the corpus
+//	GET  /v1/companies/{id}  the documents and figures of one company
 //	GET  /v1/sources/{id}    the text of a document without a public address
 //
-// All take a key in x-api-key, which `tollgate answer key create` makes. Documents come in
-// by `tollgate answer ingest`. Without a model answers are extracted: passages and computed
-// facts in sentences of templates, always the same for the same corpus.
+// All of them require a key in x-api-key, which `tollgate answer key create` makes. Documents are ingested with
+// `tollgate answer ingest`. Without a model answers are extracted: they consist of passages, and of computed
+// facts in sentences from templates, and are always the same for the same corpus.
 //
 // In the Caddyfile:
 //

@@ -197,7 +197,7 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	}
 	select {
 	case ans := <-done:
-		a.told(w, ans)
+		a.respond(w, ans)
 	case <-r.Context().Done(): // work that is not detached has the same context and ends by itself
 	}
 }
@@ -315,7 +315,7 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 	case err != nil:
 		a.unavailable(w, err)
 	default:
-		a.told(w, ans)
+		a.respond(w, ans)
 	}
 }
 
@@ -445,8 +445,8 @@ func orNone[T any](list []T) []T {
 	return list
 }
 
-// told writes the response for the outcome of a question.
-func (a *API) told(w http.ResponseWriter, ans accounts.Answer) {
+// respond writes the response for the outcome of a question.
+func (a *API) respond(w http.ResponseWriter, ans accounts.Answer) {
 	if ans.Body == "" {
 		if ans.Code == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", "1")

@@ -126,7 +126,7 @@ func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes in
 	go func() { readers.Wait(); close(read) }()
 	go func() { dividers.Wait(); close(ready) }()
 	in.write(ctx, ready)
-	in.told(true)
+	in.notify(true)
 	c.settle(ctx, in.report.Chunks)
 	if err := context.Cause(ctx); err != nil {
 		return &in.report, err
@@ -333,7 +333,7 @@ func (in *ingest) write(ctx context.Context, ready <-chan *prepared) {
 		}
 		in.mu.Unlock()
 		batch, chunks = batch[:0], 0
-		in.told(false)
+		in.notify(false)
 	}
 	for p := range ready {
 		batch = append(batch, p)
@@ -344,8 +344,8 @@ func (in *ingest) write(ctx context.Context, ready <-chan *prepared) {
 	flush()
 }
 
-// told reports the progress. With last it also sorts the problems.
-func (in *ingest) told(last bool) {
+// notify reports the progress. If last is true it also sorts the problems.
+func (in *ingest) notify(last bool) {
 	in.mu.Lock()
 	in.report.Read, in.report.Done = int(in.files.Load()), in.bytes.Load()
 	if last {
