@@ -1,7 +1,7 @@
-// Package authserver is an OAuth 2.1 authorization server with an OpenID layer
-// and an administration API. Its rooms: config (the file and the environment),
-// kernel (what all stand on), documents, clients, resources, users, keys, tokens, login,
-// consent, proofs (DPoP), protocol (the endpoints), admin. A room stands on those before it.
+// Package authserver is an OAuth 2.1 authorization server with an OpenID layer and an administration API. It is built
+// from packages, each of which may use those before it: config (the file and the environment), kernel (the base of all
+// others), documents, clients, resources, users, keys, tokens, login, consent, proofs (DPoP), protocol (the endpoints)
+// and admin.
 package authserver
 
 import (
@@ -35,50 +35,49 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options of a server.
+// Options are the settings of a server.
 type Options struct {
 	// Config and DB are required. The database may not be open yet.
 	Config *config.Config
 	DB     *store.DB
-	// Counters hold what may be used once, for all nodes: where they are in memory and the
-	// database is PostgreSQL, the database does. Required.
+	// Counters holds what may be used only once, for all nodes. Counters in memory are replaced by the database if it
+	// is PostgreSQL, which other nodes may share. Required.
 	Counters counters.Store
-	// Key stands in for session.secret where that is not set.
+	// Key is used in place of session.secret if that is not set.
 	Key []byte
-	// Logger is asked each time there is something to tell. Default: none.
+	// Logger returns the logger; it is called for each message. Default: a logger that discards everything.
 	Logger func() *zap.Logger
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
-	// Address is the client's address. Default: that of the connection.
+	// Address returns the client's address. Default: the remote address of the connection.
 	Address func(*http.Request) string
-	// Stopping reports that the process or the listener of a request ends. Default: never.
+	// Stopping reports whether the process or the listener of a request is shutting down. Default: never.
 	Stopping func(ctx context.Context) bool
-	// Meter counts what happens. Default: nobody does.
+	// Meter receives the metrics. Default: none are recorded.
 	Meter kernel.Meter
-	// Tracer follows requests. Default: nobody does.
+	// Tracer traces requests. Default: requests are not traced.
 	Tracer kernel.Tracer
-	// Trace is the id of the trace of a request, for the audit feed and the log. Default:
-	// none is traced.
+	// Trace returns the trace id of a request, for the audit feed and the log. Default: no request has one.
 	Trace func(ctx context.Context) string
-	// Span is the id of the span of a request, for the log. Default: as for Trace.
+	// Span returns the span id of a request, for the log. Default: no request has one.
 	Span func(ctx context.Context) string
-	// Observe is told how each run of a job ended and how much it did. Default: nobody is.
+	// Observe is called after each run of a background job with its outcome and the number of items it handled.
+	// Default: it is not called.
 	Observe func(job, outcome string, done int)
-	// Lockout counts who fails to sign in, see NewLockout. Default: one that ends with the
-	// server.
+	// Lockout counts failed sign-ins, see NewLockout. Default: a lockout that is dropped with the server.
 	Lockout *lockout.Lockout
-	// Passwords hashes those of users and the secrets of clients. Default: see
-	// password.Hasher.
+	// Passwords hashes the passwords of users and the secrets of clients. Default: see password.Hasher.
 	Passwords password.Hasher
-	// Mail sends mails. Default: the server of mail.url, if there is one.
+	// Mail sends mails. Default: the SMTP server of mail.url, if that is set.
 	Mail mail.Transport
-	// Networks are those that addresses which others set may lead to, beside public ones.
+	// Networks are the private networks that addresses set by third parties may resolve to; public ones are always
+	// allowed.
 	Networks []netip.Prefix
-	// Version is what the administration API tells.
+	// Version is the version that the administration API reports.
 	Version string
-	// Bar is that of the pages; see pages.Options.
+	// Bar returns the bar at the top of the pages; see pages.Options.
 	Bar func(*http.Request) look.Bar
-	// SignedOut is told who has signed out of the pages. Default: nobody is.
+	// SignedOut is called when a user has signed out of the pages. Default: it is not called.
 	SignedOut func(ctx context.Context, issuer, subject string)
 }
 
@@ -98,21 +97,21 @@ type Server struct {
 	signedOut func(ctx context.Context, issuer, subject string)
 
 	passwords password.Hasher
-	mail      mail.Transport // nil: nobody is mailed
+	mail      mail.Transport // nil if no mail is sent
 
 	rooms         rooms
 	public, admin *site
 	jobs          []jobs.Job
 
-	once    *once.Marks // nil: the counters keep what was used once
+	once    *once.Marks // nil if the counters keep what was used once
 	survey  survey
-	seeding atomic.Bool // clients, resources and providers of the configuration are to be stored
+	seeding atomic.Bool // the clients, resources and providers of the configuration still have to be stored
 
 	mu  sync.Mutex
-	end func() // of the jobs; nil: they have not begun
+	end func() // stops the background jobs; nil until they have started
 }
 
-// New makes a server. It touches neither the database nor a file.
+// New returns a server. It touches neither the database nor a file.
 func New(o Options) (*Server, error) {
 	if o.Config == nil || o.DB == nil || o.Counters == nil {
 		return nil, errors.New("authserver: a configuration, a database and counters are required")
@@ -154,23 +153,22 @@ func New(o Options) (*Server, error) {
 	return s, s.wire()
 }
 
-// smtp is the server that sends mails on.
+// smtp returns the client of the SMTP server that sends the mails.
 func smtp(c *config.Mail) (*mail.SMTP, error) {
 	return mail.NewSMTP(mail.SMTPOptions{URL: c.URL, From: c.From, Sender: "Accounts", User: c.User, Password: c.Password})
 }
 
-// NewLockout is a lockout that may outlive a server, whose configuration it is of.
+// NewLockout returns a lockout with the rules of a configuration, which may outlive the server that uses it.
 func NewLockout(c *config.Config, now func() time.Time, logger func() *zap.Logger) *lockout.Lockout {
 	return loginRules(c).NewLockout(now, logger)
 }
 
-// LockoutRules are what of a configuration a lockout depends on: two that are equal may
-// have the same. It is comparable.
+// LockoutRules returns the part of a configuration that a lockout depends on, as a comparable value: configurations
+// whose rules are equal may share a lockout.
 func LockoutRules(c *config.Config) any { return loginRules(c) }
 
-// Try makes a server and ends it: the error is all that would keep it from starting
-// beyond what config tells, such as a client or a page that is wrong. No database is
-// opened.
+// Try makes a server and closes it again. Its error joins all that would keep the server from starting and that config
+// cannot check itself, such as an invalid client or page template. It opens no database.
 func Try(c *config.Config) error {
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: "none"}, zap.NewNop())
 	if err != nil {
@@ -184,28 +182,30 @@ func Try(c *config.Config) error {
 	return errors.Join(err, shared.Close(), db.Close())
 }
 
-// Offline is what the rooms stand on in a process that serves nobody, such as a command.
-// What happens there is written down only where its Audit is set.
+// Offline returns the kernel for a process that serves no requests, such as a command. Events are discarded unless the
+// caller sets Audit.
 func Offline(db *store.DB, now func() time.Time) *kernel.Server {
 	return &kernel.Server{DB: db, Logger: zap.NewNop, Now: now, Audit: func(context.Context, kernel.Event) {}}
 }
 
-// OfflineUsers are the users, Offline. What was issued to one who is kept out ends there
-// too.
+// OfflineUsers returns the users for a process that serves no requests; see Offline. Tokens and device grants of a user
+// who is disabled or deleted end there too.
 func OfflineUsers(k *kernel.Server) *users.Users {
 	issued := tokens.New(k, tokens.Options{LongestLife: longestLife})
 	return &users.Users{Server: k, Gone: []func(c store.Conn, user string) error{issued.EndUser, device.EndUser}}
 }
 
-// OfflineFactors are the second factors, Offline: what a user has can be taken away.
+// OfflineFactors returns the second factors for a process that serves no requests; see Offline. Without an encryptor it
+// can only remove the factors of a user.
 func OfflineFactors(k *kernel.Server) (*factors.Factors, error) {
 	return factors.New(k, factors.Options{})
 }
 
-// longestLife is beyond that of any access token.
+// longestLife is longer than the life of any access token.
 const longestLife = 30 * 24 * time.Hour
 
-// EndSessions ends all sessions of a user who has signed out at a service that knows the user from here.
+// EndSessions ends all sessions of a user who has signed out at a service that knows the user by an ID token of this
+// server. It does nothing for another issuer.
 func (s *Server) EndSessions(ctx context.Context, issuer, subject string) error {
 	if issuer != s.kernel.Issuer {
 		return nil
@@ -213,13 +213,13 @@ func (s *Server) EndSessions(ctx context.Context, issuer, subject string) error 
 	return s.rooms.login.EndSessions(ctx, subject)
 }
 
-// Public is the site for clients and people. A path that is not of it is 404.
+// Public returns the handler for clients and end users. It answers 404 for a path that it does not have.
 func (s *Server) Public() http.Handler { return s.public }
 
-// Admin is the site of the administration API.
+// Admin returns the handler of the administration API.
 func (s *Server) Admin() http.Handler { return s.admin }
 
-// Owns reports whether the path of a request is one of a site's: of Public, or of Admin.
+// Owns reports whether the path of a request belongs to the Admin handler, or else to the Public one.
 func (s *Server) Owns(admin bool, r *http.Request) bool {
 	if admin {
 		return s.admin.owns(r)
@@ -227,9 +227,9 @@ func (s *Server) Owns(admin bool, r *http.Request) bool {
 	return s.public.owns(r)
 }
 
-// Start begins the work in the background, once, and tells what an operator should know.
-// A key management server that refuses is an error; one that does not answer is waited for
-// by those who need it.
+// Start starts the background jobs and logs the warnings of the configuration. It is safe to call it more than once. It
+// returns an error if the key management server refuses; one that does not answer is only logged, and requests that
+// need it fail until it does.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,23 +251,22 @@ func (s *Server) Start() error {
 	return nil
 }
 
-// Close ends the work in the background, and waits for it. Requests that are under way
-// are answered.
+// Close stops the background jobs and waits for them. Requests that are in progress are still answered.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.end != nil {
 		s.end()
 		s.end = func() {}
-	} else { // it serves nobody, as of a command
-		_ = s.rooms.audit.Flush(context.Background()) // the log is told
+	} else { // never started, such as in a command
+		_ = s.rooms.audit.Flush(context.Background()) // failures are logged
 	}
 	s.kernel.Close()
 	s.rooms.tokens.Close()
 	s.rooms.users.Leaked.Close()
 }
 
-// peer is the address of the connection.
+// peer returns the remote address of the connection.
 func peer(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// keysEvery is how often the keys are read anew, which another node may have rotated.
+	// keysEvery is how often the signing keys are read again, since another node may have rotated them.
 	keysEvery = 3 * time.Second
-	// sweepEvery is how often what is of no more use is removed.
+	// sweepEvery is how often expired rows are removed.
 	sweepEvery = 10 * time.Minute
 )
 
-// ownJobs are the work in the background that is of no room alone.
+// ownJobs returns the background jobs that do not belong to one package alone.
 func (s *Server) ownJobs() []jobs.Job {
 	return []jobs.Job{
 		{Name: "seed", Every: time.Hour, Run: s.seed()},
 		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.rooms.keys.Refresh(ctx) }},
 		{Name: "sweep", Every: sweepEvery, Run: s.sweep},
 		{Name: "unused", Every: sweepEvery, Run: s.rooms.clients.SweepUnused},
-		{Name: "pushed", Every: time.Minute, Run: s.rooms.authorize.Sweep}, // anybody may make them
+		{Name: "pushed", Every: time.Minute, Run: s.rooms.authorize.Sweep}, // anybody may push requests, so that they pile up quickly
 		{Name: "secrets", Every: 24 * time.Hour, Run: s.warn},
 	}
 }
 
-// seed stores the clients and the resources of the configuration, once.
+// seed returns a job that stores the clients, providers and resources of the configuration until it has succeeded once.
 func (s *Server) seed() func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		if !s.seeding.Load() {
@@ -59,8 +59,7 @@ func (s *Server) seed() func(ctx context.Context) (int, error) {
 	}
 }
 
-// seedBrokers stores the providers of the configuration, and finds those that its resources
-// name.
+// seedBrokers stores the providers of the configuration and sets the provider ids of the resources that name one.
 func (s *Server) seedBrokers(ctx context.Context, list []resources.Resource) error {
 	providers := make([]brokers.Provider, len(s.config.BrokerProviders))
 	for i, p := range s.config.BrokerProviders {
@@ -84,7 +83,7 @@ func (s *Server) seedBrokers(ctx context.Context, list []resources.Resource) err
 	return errors.Join(faults...)
 }
 
-// seedClients are the clients of the configuration as rows.
+// seedClients returns the clients of the configuration as rows.
 func (s *Server) seedClients() ([]*clients.Client, error) {
 	list := make([]*clients.Client, len(s.config.Clients))
 	var faults []error
@@ -105,7 +104,7 @@ func (s *Server) seedClients() ([]*clients.Client, error) {
 	return list, errors.Join(faults...)
 }
 
-// seedResources are the resources of the configuration as rows.
+// seedResources returns the resources of the configuration as rows.
 func (s *Server) seedResources() ([]resources.Resource, error) {
 	var list []resources.Resource
 	text, err := json.Marshal(s.config.Resources)
@@ -127,7 +126,7 @@ func (s *Server) seedResources() ([]resources.Resource, error) {
 	return list, errors.Join(faults...)
 }
 
-// sweep removes what is of no more use. Where a room cannot, the others do.
+// sweep removes expired rows everywhere. The failure of one package does not keep the others from being swept.
 func (s *Server) sweep(ctx context.Context) (total int, err error) {
 	r := &s.rooms
 	for _, one := range [...]func(ctx context.Context) (int, error){
@@ -147,8 +146,8 @@ func (s *Server) sweepOnce(ctx context.Context) (int, error) {
 	return s.once.Sweep(ctx)
 }
 
-// write begins to write what rooms gather. What it returns ends that, and waits until all
-// is written.
+// write starts the goroutines that write what the packages have batched. The returned function stops them and waits
+// until everything is written.
 func (s *Server) write() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

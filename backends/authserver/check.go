@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// CheckToken is the claims of an access token of this server that is good now: neither
-// expired nor revoked, of an active client and an active user; ok is false for any other.
-// The error is that of a database that does not answer.
+// CheckToken returns the claims of an access token that this server issued and that is valid now: neither expired nor
+// revoked, of an active client and an active user. For any other token, ok is false. An error means that the database
+// does not answer.
 func (s *Server) CheckToken(ctx context.Context, token string) (claims map[string]any, expires time.Time, ok bool, err error) {
 	c, _, ok, err := s.rooms.tokens.Live(ctx, token)
 	if err != nil || !ok {

@@ -11,13 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// pingLimit bounds the look at the database.
+// pingLimit bounds the query that checks the database.
 const pingLimit = 2 * time.Second
 
 var errSeeding = errors.New("the resources of the configuration are not stored yet")
 
-// Ready is an error while the database does not answer, and until the resources of the
-// configuration are in it.
+// Ready returns an error while the database does not answer, and until the resources of the configuration are stored.
 func (s *Server) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
@@ -30,7 +29,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	})
 }
 
-// health are the routes for balancers and supervisors.
+// health returns the routes for load balancers and supervisors.
 func (s *Server) health() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: "/livez", Serve: s.live},
@@ -39,24 +38,24 @@ func (s *Server) health() []kernel.Route {
 	}
 }
 
-// live says that the process serves. It touches nothing that could be down.
+// live answers that the process is running. It touches nothing that could be down.
 func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
 	return writeHealth(w, http.StatusOK, struct {
 		Status string `json:"status"`
 	}{"ok"})
 }
 
-// state is the body of an answer about health.
+// state is the body of a health response.
 type state struct {
 	Status string `json:"status"`
 	Time   string `json:"time"`
 	DB     string `json:"db"`
-	// Keys is there while a key management server does not sign.
+	// Keys is set while the key management server does not sign.
 	Keys string `json:"keys,omitempty"`
 }
 
-// look finds out how the server is: 503 while the database does not answer, and as soon
-// as the server is told to stop.
+// look determines the health of the server. The status is 503 while the database does not answer, and as soon as the
+// server is stopping.
 func (s *Server) look(r *http.Request) (status int, found state) {
 	status, found = http.StatusOK, state{"ok", s.kernel.Now().UTC().Format(time.RFC3339), "ok", ""}
 	if s.rooms.keys.Health() != nil {
@@ -71,14 +70,14 @@ func (s *Server) look(r *http.Request) (status int, found state) {
 	return status, found
 }
 
-// ready says whether requests may be sent here. Without the key management server no token
-// is issued, but tokens are verified, and no other node is better off.
+// ready answers whether requests may be sent to this node. A key management server that is down does not matter: tokens
+// are not issued, but are still verified, and no other node is better off.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	status, found := s.look(r)
 	return writeHealth(w, status, found)
 }
 
-// healthy says whether all works: for who is to be called when it does not.
+// healthy answers whether everything works; it is meant for alerts.
 func (s *Server) healthy(w http.ResponseWriter, r *http.Request) error {
 	status, found := s.look(r)
 	if found.Status != "ok" {

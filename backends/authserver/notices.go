@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 )
 
-// pepperGone is told in the log, and by the administration.
+// pepperGone is both logged and shown by the administration API.
 const pepperGone = "client_secret_pepper is not set, and there are clients whose secrets were stored under one: they cannot authenticate until it is set again, or they get new secrets"
 
-// warn tells the log what of the database cannot be used with this configuration.
+// warn logs which rows of the database cannot be used with this configuration.
 func (s *Server) warn(ctx context.Context) (int, error) {
 	missing, clients, err := s.surveyed(ctx)
 	if err != nil {
@@ -32,20 +32,20 @@ func (s *Server) warn(ctx context.Context) (int, error) {
 	return 0, nil
 }
 
-// surveyAge is how long what a look at all rows has found is told of again: an overview asks
-// often, and little changes by itself.
+// surveyAge is how long the result of a scan of all rows is reused: overview pages ask for it often, and it rarely
+// changes by itself.
 const surveyAge = time.Minute
 
-// survey is what was found in all rows.
+// survey caches the result of a scan of all rows.
 type survey struct {
 	mu      sync.Mutex
-	at      time.Time // zero: nobody has looked
-	round   int       // what was begun before the last forget is not remembered
+	at      time.Time // zero until there has been a scan
+	round   int       // incremented by forget, so that a scan that began before it is not cached
 	missing []encryption.Missing
-	clients int // whose secrets cannot be used
+	clients int // the number of clients whose secrets cannot be used
 }
 
-// forget has all rows looked at again.
+// forget makes the next caller scan all rows again.
 func (v *survey) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -53,7 +53,8 @@ func (v *survey) forget() {
 	v.round++
 }
 
-// surveyed is what is found in all rows, or was lately.
+// surveyed returns the rows that cannot be decrypted and the number of clients whose secrets cannot be verified, from a
+// scan that is at most surveyAge old.
 func (s *Server) surveyed(ctx context.Context) (missing []encryption.Missing, clients int, err error) {
 	v, now := &s.survey, s.kernel.Now()
 	v.mu.Lock()
@@ -77,7 +78,7 @@ func (s *Server) surveyed(ctx context.Context) (missing []encryption.Missing, cl
 	return missing, clients, nil
 }
 
-// missing are the sealed texts whose key is not configured.
+// missing returns the sealed texts whose key is not configured.
 func (s *Server) missing(ctx context.Context) (all []encryption.Missing, err error) {
 	for _, one := range s.rooms.sealed {
 		found, err := encryption.FindMissing(ctx, s.kernel, one.by, one.columns)
@@ -89,7 +90,7 @@ func (s *Server) missing(ctx context.Context) (all []encryption.Missing, err err
 	return all, nil
 }
 
-// remedy is what to do about texts that nobody can open.
+// remedy returns what an operator can do about sealed texts that cannot be opened.
 func remedy(m encryption.Missing) string {
 	switch m.Key {
 	case encryption.KeyManagement:
@@ -100,13 +101,13 @@ func remedy(m encryption.Missing) string {
 	return "name the variable with that key by data_encryption.aes_master.key_env, or by old_key_env beside a newer one; run re-encrypt before it is taken out again"
 }
 
-// noticesMost bounds how many providers are named one by one.
+// noticesMost bounds how many faulty providers are named one by one.
 const noticesMost = 10
 
-// notices are what an operator should know by now.
-func (s *Server) notices(ctx context.Context) (told []admin.Notice, err error) {
+// notices returns what an operator should currently know about.
+func (s *Server) notices(ctx context.Context) (notices []admin.Notice, err error) {
 	add := func(about, format string, args ...any) {
-		told = append(told, admin.Notice{Message: fmt.Sprintf(format, args...), About: about})
+		notices = append(notices, admin.Notice{Message: fmt.Sprintf(format, args...), About: about})
 	}
 	missing, clients, err := s.surveyed(ctx)
 	if err != nil {
@@ -143,5 +144,5 @@ func (s *Server) notices(ctx context.Context) (told []admin.Notice, err error) {
 	for _, text := range s.config.Warnings() {
 		add("", "%s", text)
 	}
-	return told, nil
+	return notices, nil
 }

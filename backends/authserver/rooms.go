@@ -46,7 +46,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// rooms are all rooms of a server.
+// rooms holds the components of a server.
 type rooms struct {
 	clients   *clients.Clients
 	catalog   *resources.Catalog
@@ -59,23 +59,23 @@ type rooms struct {
 	authorize *authorize.Authorize
 	openid    *openid.OpenID
 	devices   *device.Devices
-	xaa       *xaa.XAA           // nil: there is none
-	exchange  *exchange.Exchange // nil: there is none
-	proofs    *proofs.Proofs     // nil: DPoP is off
+	xaa       *xaa.XAA           // nil if it is not enabled
+	exchange  *exchange.Exchange // nil if it is not enabled
+	proofs    *proofs.Proofs     // nil if DPoP is not enabled
 	brokers   *brokers.Brokers
 	connected *connections.Connections
 	protocol  *protocol.Protocol
-	encryptor encryption.Encryptor // of data_encryption; nil: what has to be sealed is refused
+	encryptor encryption.Encryptor // of data_encryption; nil if nothing can be sealed
 	sealed    []sealing
 	accounts  *account.Accounts
 	audit     *audit.Feed
 	pages     http.Handler
 }
 
-// keyMargin is how long a key that was rotated verifies beyond the longest life of a token.
+// keyMargin is how long a rotated key still verifies beyond the longest life of a token.
 const keyMargin = 10 * time.Minute
 
-// tellSignedOut returns what tells that a user has signed out; nil where nobody listens.
+// tellSignedOut returns the function that reports a user who has signed out, or nil if Options.SignedOut is not set.
 func (s *Server) tellSignedOut() func(ctx context.Context, user string) {
 	if s.signedOut == nil {
 		return nil
@@ -83,7 +83,7 @@ func (s *Server) tellSignedOut() func(ctx context.Context, user string) {
 	return func(ctx context.Context, user string) { s.signedOut(ctx, s.kernel.Issuer, user) }
 }
 
-// wire makes the rooms out of the configuration, and the sites out of the rooms.
+// wire makes the components from the configuration, and the sites from the components.
 func (s *Server) wire() error {
 	k, c, r := s.kernel, s.config, &s.rooms
 	r.audit = audit.New(k)
@@ -198,7 +198,7 @@ func (s *Server) wire() error {
 	return nil
 }
 
-// documents fetches the metadata documents of clients; nil: nobody does.
+// documents returns the fetcher of client metadata documents, or nil if they are not enabled.
 func (s *Server) documents() *documents.Documents {
 	c := s.config.CIMD
 	if !c.Enabled {
@@ -211,7 +211,7 @@ func (s *Server) documents() *documents.Documents {
 	return documents.New(s.kernel, documents.Options{TTL: c.CacheTTL, Timeout: c.FetchTimeout, HTTP: !c.RequireHTTPS, Networks: networks})
 }
 
-// enterprise is enterprise-managed authorization; nil: there is none.
+// enterprise returns enterprise-managed authorization, or nil if it is not enabled.
 func (s *Server) enterprise() *xaa.XAA {
 	c, r := s.config.XAA, &s.rooms
 	if !c.Enabled {
@@ -227,7 +227,7 @@ func (s *Server) enterprise() *xaa.XAA {
 	})
 }
 
-// upstream is the provider at which people sign in beside; nil: there is none.
+// upstream returns the identity provider at which users may sign in, or nil if none is configured.
 func (s *Server) upstream() (*web.Upstream, error) {
 	c := &s.config.OIDC
 	if !c.Enabled {
@@ -258,20 +258,20 @@ func (s *Server) upstream() (*web.Upstream, error) {
 	return &web.Upstream{Provider: p, Name: name, Redirect: c.RedirectURI, Lasts: s.config.OAuth.StateMaxAge}, nil
 }
 
-// everywhere is all networks.
+// everywhere matches every address.
 var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// loginRules are those of the lockout.
+// loginRules returns the settings of the lockout.
 func loginRules(c *config.Config) login.Options {
 	return login.Options{
 		Failures: c.RateLimit.AuthFailMax, Spray: c.RateLimit.AuthSprayFactor * c.RateLimit.AuthFailMax, Window: c.RateLimit.AuthFailWindow, Lock: c.RateLimit.AuthLockout, Identities: c.RateLimit.MaxTrackedIdentities,
 	}
 }
 
-// sameSites are the values of session.same_site.
+// sameSites maps the values of session.same_site.
 var sameSites = map[string]http.SameSite{"lax": http.SameSiteLaxMode, "strict": http.SameSiteStrictMode, "none": http.SameSiteNoneMode}
 
-// issuerPath is that of the issuer, without a slash at the end; empty: none.
+// issuerPath returns the path of the issuer without a trailing slash, or "" if it has none.
 func (s *Server) issuerPath() string {
 	issuer, err := url.Parse(s.kernel.Issuer)
 	if err != nil {
@@ -280,7 +280,7 @@ func (s *Server) issuerPath() string {
 	return strings.TrimSuffix(issuer.Path, "/")
 }
 
-// host is that of the issuer, by which mails call the server.
+// host returns the host of the issuer, which is the name of the server in mails.
 func (s *Server) host() string {
 	issuer, err := url.Parse(s.kernel.Issuer)
 	if err != nil {
@@ -289,7 +289,7 @@ func (s *Server) host() string {
 	return issuer.Host
 }
 
-// brand is the folder of templates; nil: there is none.
+// brand returns the folder of page templates, or nil if none is configured.
 func (s *Server) brand() fs.FS {
 	if s.config.Pages.Folder == "" {
 		return nil
@@ -297,7 +297,7 @@ func (s *Server) brand() fs.FS {
 	return os.DirFS(s.config.Pages.Folder)
 }
 
-// tokenUser is who a token is about.
+// tokenUser returns the subject of a token; it is the zero User if there is no such user.
 func (s *Server) tokenUser(ctx context.Context, id string) (tokens.User, error) {
 	u, err := s.rooms.users.Find(ctx, id)
 	if users.IsNone(err) {
@@ -309,14 +309,14 @@ func (s *Server) tokenUser(ctx context.Context, id string) (tokens.User, error) 
 	return tokens.User{Email: u.Email, Active: u.Active()}, nil
 }
 
-// openIDMetadata is what discovery tells of the OpenID layer.
+// openIDMetadata returns the discovery metadata of the OpenID layer.
 func (s *Server) openIDMetadata() map[string]any {
-	told := s.rooms.openid.Metadata()
-	told["scopes_supported"] = openid.Names()
-	return told
+	metadata := s.rooms.openid.Metadata()
+	metadata["scopes_supported"] = openid.Names()
+	return metadata
 }
 
-// administration is the API for administrators.
+// administration returns the API for administrators.
 func (s *Server) administration() *admin.API {
 	c, r := s.config, &s.rooms
 	o := admin.Options{
@@ -334,7 +334,7 @@ func (s *Server) administration() *admin.API {
 	return admin.New(s.kernel, o)
 }
 
-// effective is the configuration in effect, without secrets.
+// effective returns the configuration in effect, without secrets.
 func (s *Server) effective() (map[string]string, error) {
 	var text strings.Builder
 	if err := s.config.Print(&text); err != nil {
@@ -344,7 +344,7 @@ func (s *Server) effective() (map[string]string, error) {
 	for line := range strings.Lines(text.String()) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(line), "# default"), ":")
 		if value = strings.TrimSpace(value); values[name] != "" {
-			value = values[name] + ", " + value // of a list
+			value = values[name] + ", " + value // an item of a list
 		}
 		values[name] = value
 	}

@@ -18,23 +18,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
 
-// forever is longer than a server runs: what is of a key management server is its to end.
+// forever is longer than a server runs. The keys of a key management server are retained that long, since it decides
+// when they end.
 const forever = 100 * 365 * 24 * time.Hour
 
-// sealing is columns with what seals them.
+// sealing is a set of columns with the encryptor that seals them.
 type sealing struct {
 	by      encryption.Encryptor
 	columns []encryption.Column
 }
 
-// sealedColumns are those that data_encryption seals, beside the signing keys. A room that
-// keeps secrets has its own here.
+// sealedColumns are the columns that data_encryption seals, beside the signing keys. A package that stores secrets adds
+// its columns here.
 var sealedColumns = []encryption.Column{brokers.Sealed, connections.Sealed, factors.Sealed}
 
-// kmsOperation is the metric of what is asked of key management servers.
+// kmsOperation is the metric of the requests to key management servers.
 const kmsOperation = "kms_operation_duration_seconds"
 
-// kms is a client of a key management server.
+// kms returns a client of a key management server whose requests are traced and measured.
 func (s *Server) kms(o transit.Options) (*transit.Client, error) {
 	o.Wrap = s.kernel.Follow
 	o.Observe = func(op string, took time.Duration) {
@@ -45,8 +46,8 @@ func (s *Server) kms(o transit.Options) (*transit.Client, error) {
 	return transit.New(o)
 }
 
-// encryptor is what data_encryption says: its driver seals, and what else is configured
-// opens, so that a driver can take the place of another. nil: there is none.
+// encryptor returns the encryptor of data_encryption, or nil if none is configured. The driver seals; the other
+// encryptor, if configured too, still opens, so that an operator can change from one driver to the other.
 func (s *Server) encryptor() (encryption.Encryptor, error) {
 	c := &s.config.DataEncryption
 	if c.Driver == "" {
@@ -66,7 +67,7 @@ func (s *Server) encryptor() (encryption.Encryptor, error) {
 	return encryption.Chain(master, far), nil
 }
 
-// masterOf is an encryptor of master keys; nil: there is none.
+// masterOf returns an encryptor of master keys, or nil if current is empty.
 func masterOf(current, old string) (encryption.Encryptor, error) {
 	if current == "" {
 		return nil, nil //nolint:nilnil // see above
@@ -74,7 +75,7 @@ func masterOf(current, old string) (encryption.Encryptor, error) {
 	return encryption.NewMaster(current, old)
 }
 
-// farEncryptor is that of a key management server; nil: none is configured.
+// farEncryptor returns the encryptor of a key management server, or nil if none is configured.
 func (s *Server) farEncryptor() (encryption.Encryptor, error) {
 	c := &s.config.DataEncryption.KMSTransitEncrypt
 	if c.Address == "" {
@@ -91,7 +92,7 @@ func (s *Server) farEncryptor() (encryption.Encryptor, error) {
 	return encryption.NewTransit(client.Key(c.MountPath, c.KeyName)), nil
 }
 
-// keyStore is where the signing keys are.
+// keyStore returns the store of the signing keys, and sets which columns are sealed by what.
 func (s *Server) keyStore() (keys.Store, error) {
 	c, r := &s.config.Signing, &s.rooms
 	r.sealed = []sealing{{r.encryptor, sealedColumns}}
@@ -120,12 +121,12 @@ func (s *Server) keyStore() (keys.Store, error) {
 	return keys.Files{Folder: c.KeyPath}, nil
 }
 
-// operator is who does what the administration and the commands do, in the audit feed.
+// operator is the actor in the audit feed of what the administration API and the commands do.
 const operator = "admin"
 
-// Reseal seals anew what is not sealed with the newest key of the driver, while the server
-// serves. A run that ends early is gone on with by another one. progress is told now and
-// then; nil: nobody is.
+// Reseal seals again everything that is not sealed with the newest key of the driver, while the server keeps serving.
+// If it ends early, another call continues where it stopped. It calls progress from time to time, unless that is nil.
+// It returns encryption.ErrNone if no encryption is configured.
 func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed)) (all encryption.Resealed, err error) {
 	if s.rooms.encryptor == nil {
 		return all, encryption.ErrNone
@@ -139,9 +140,9 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 		s.kernel.Audit(ctx, kernel.Event{Action: "encryption.reencrypted", Actor: operator, Detail: detail})
 	}()
 	for _, one := range s.rooms.sealed {
-		before := all
+		previous := all
 		add := func(done encryption.Resealed) {
-			all = encryption.Resealed{Scanned: before.Scanned + done.Scanned, Rewritten: before.Rewritten + done.Rewritten, Failed: before.Failed + done.Failed}
+			all = encryption.Resealed{Scanned: previous.Scanned + done.Scanned, Rewritten: previous.Rewritten + done.Rewritten, Failed: previous.Failed + done.Failed}
 		}
 		done, err := encryption.Reseal(ctx, s.kernel, one.by, one.columns, func(done encryption.Resealed) {
 			if add(done); progress != nil {
@@ -155,8 +156,8 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 	return all, nil
 }
 
-// checkKeys asks a key management server for the signing key, and makes it where there is
-// none. Only what will not pass by itself is an error.
+// checkKeys asks the key management server for the signing key, which is made if there is none. It returns an error
+// only if waiting would not help; a server that does not answer is logged.
 func (s *Server) checkKeys() error {
 	if s.config.Signing.KeyStore != config.KMSTransit {
 		return nil

@@ -13,36 +13,35 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// site is what one listener serves: the routes of rooms by their paths.
+// site serves the routes of one listener by their paths.
 type site struct {
 	kernel *kernel.Server
 	paths  rest.Paths[*place]
-	// mount is the path of the issuer, which may be before those of the routes; a proxy
-	// may have taken it away. Empty: there is none.
+	// mount is the path of the issuer. Requests may come with it in front of the path of a route, or without it if a
+	// proxy has removed it. It is empty if the issuer has no path.
 	mount string
-	// limiter bounds how much an address may send; nil: nothing does.
+	// limiter bounds the requests of an address. There is no limit if it is nil.
 	limiter *kernel.Limiter
-	// refuse writes an error.
+	// refuse writes the response for an error.
 	refuse func(w http.ResponseWriter, err error)
 }
 
-// place is what is at one path.
+// place holds the routes of one path, by method.
 type place struct {
 	methods map[string]kernel.Route
 	allow   string
-	free    bool                                 // of the limit
-	refused func(h http.Header, r *http.Request) // nil: nothing
+	free    bool                                 // not subject to the rate limit
+	refused func(h http.Header, r *http.Request) // may be nil
 }
 
-// tell adds the headers of a refusal.
+// tell adds the headers of a refusal, if the routes of the path define any.
 func (p *place) tell(w http.ResponseWriter, r *http.Request) {
 	if p.refused != nil {
 		p.refused(w.Header(), r)
 	}
 }
 
-// newSite makes a site of the tables of rooms. It panics when two routes collide, which
-// is a mistake in a table.
+// newSite returns a site with the routes of all tables. It panics if two routes have the same method and path.
 func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
 	s := &site{kernel: k, refuse: kernel.WriteError}
 	places := make(map[string]*place)
@@ -61,7 +60,7 @@ func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
 		}
 	}
 	for path, p := range places {
-		p.free = path == "/livez" || path == "/health" || path == "/ready" // asked by who must know
+		p.free = path == "/livez" || path == "/health" || path == "/ready" // health checks must always get through
 		if get, ok := p.methods[http.MethodGet]; ok && !get.Acts {
 			p.methods[http.MethodHead] = get
 		}
@@ -75,13 +74,13 @@ func newSite(k *kernel.Server, tables ...[]kernel.Route) *site {
 	return s
 }
 
-// owns reports whether a path is one of the site's, whatever the method.
+// owns reports whether the site has the path of a request, whatever the method.
 func (s *site) owns(r *http.Request) bool {
 	_, ok := s.paths.Find(s.below(r))
 	return ok
 }
 
-// below is a request without the path of the issuer.
+// below returns the request without the path of the issuer, or the request itself if it does not begin with that.
 func (s *site) below(r *http.Request) *http.Request {
 	path, ok := strings.CutPrefix(r.URL.Path, s.mount)
 	if s.mount == "" || !ok || path != "" && path[0] != '/' {
@@ -113,7 +112,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 		return apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path")
 	}
 	route, ok := p.methods[r.Method]
-	free := p.free || ok && r.Method == http.MethodOptions // a page could not read why its own request does not follow
+	free := p.free || ok && r.Method == http.MethodOptions // a web page could not read why its preflight request was refused
 	if s.limiter != nil && !free && !s.limiter.Allow(kernel.Network(s.kernel.Address(r))) {
 		p.tell(w, r)
 		return kernel.TooMany()

@@ -9,5 +9,5 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema is the tables of the authorization server.
+// Schema returns the tables of the authorization server.
 func Schema() store.Schema { return store.Embedded("authserver", migrations) }

@@ -1,5 +1,5 @@
-// Package account is what people do with their accounts by themselves: they see where they are
-// signed in and which applications may act for them, end both, and change their password.
+// Package account is what users can do with their own accounts: see where they are signed in and which applications may
+// act for them, end both, and change their password.
 package account
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// Accounts are those of all users.
+// Accounts manages the accounts of all users on their own behalf.
 type Accounts struct {
 	*kernel.Server
 	Users    *users.Users
@@ -25,24 +25,24 @@ type Accounts struct {
 	Tokens   *tokens.Tokens
 	Catalog  *resources.Catalog
 	Feed     *audit.Feed
-	// Mail sends mails. Nil means that none are sent, and that nothing is there which needs them.
+	// Mail sends mails. If it is nil, none are sent, and features that need mails are not available.
 	Mail mail.Transport
-	// Site is what mails call the server, such as its host.
+	// Site is the name of the server in mails, such as its host.
 	Site string
-	// Grace is how long an account is kept whose user has deleted it. Zero means that users
-	// cannot delete their accounts.
+	// Grace is how long an account is kept after its user has deleted it. If it is zero, users cannot delete their
+	// accounts.
 	Grace time.Duration
-	// Registration says who may make an account. Default: nobody.
+	// Registration tells who may create an account. Default: nobody.
 	Registration Registration
 }
 
 const (
-	// activityDays and activityMost bound what a user is shown of what happened.
+	// activityDays and activityMost bound the events that a user is shown.
 	activityDays = 30
 	activityMost = 20
 )
 
-// Activity lists what happened lately to a user's account, the latest first.
+// Activity returns the recent events of a user's account, the latest first.
 func (a *Accounts) Activity(ctx context.Context, user string) ([]audit.Record, error) {
 	now := a.Now()
 	list, _, err := a.Feed.List(ctx, audit.Query{
@@ -51,10 +51,9 @@ func (a *Accounts) Activity(ctx context.Context, user string) ([]audit.Record, e
 	return list, err
 }
 
-// SetPassword gives a user who is signed in a new password in place of the present one. It ends
-// all of their sessions and what was issued for them, and returns the cookie of a new session for
-// this browser. Errors: 422 where the present password is wrong or the new one cannot be one, and
-// 429 while the lockout of sign-ins holds.
+// SetPassword replaces the password of a signed-in user. It ends all of their sessions and tokens, and returns the
+// cookie of a new session for this browser. The error has status 422 if the present password is wrong or the next one
+// is not allowed, and 429 while the lockout of sign-ins holds.
 func (a *Accounts) SetPassword(ctx context.Context, s *login.Session, present, next, address string) (cookie string, err error) {
 	if err := a.Login.Confirm(ctx, s.User, present, address); err != nil {
 		return "", err
@@ -66,9 +65,8 @@ func (a *Accounts) SetPassword(ctx context.Context, s *login.Session, present, n
 	return a.Login.Restart(ctx, u, s)
 }
 
-// Delete plans the deletion of the account of a user who is signed in, after the time of grace. All
-// sessions and what was issued end now. Who has a password here proves it with 422 and 429 as for
-// SetPassword.
+// Delete plans the deletion of the account of a signed-in user after the grace period, and ends all sessions and tokens
+// now. A user who has a password here must send it; the errors are those of SetPassword.
 func (a *Accounts) Delete(ctx context.Context, u *users.User, present, address string) error {
 	if u.Provider == users.Local {
 		if err := a.Login.Confirm(ctx, u, present, address); err != nil {

@@ -17,22 +17,22 @@ import (
 
 // Application is a client that may act for a user.
 type Application struct {
-	Client string // its client_id
-	Name   string // what it calls itself, or its client_id
-	// Access is what it may do, by resource.
+	Client string // the client_id
+	Name   string // the name of the client, or else its client_id
+	// Access is what the client may do, by resource.
 	Access []Access
-	// Since is when the user allowed it last. Zero means that nobody was asked: the operator
-	// trusts the client, and it has tokens.
+	// Since is when the user last gave consent. It is zero for a client that has tokens although the user was not
+	// asked, since the operator trusts it.
 	Since time.Time
 }
 
 // Access is what an application may do at one resource.
 type Access struct {
-	Resource string // its name; empty: this server
+	Resource string // the name of the resource; empty for this server
 	Scopes   []resources.Scope
 }
 
-// Applications lists the clients that may act for a user, those first that were allowed last.
+// Applications returns the clients that may act for a user, those with the latest consent first.
 func (a *Accounts) Applications(ctx context.Context, user string) ([]Application, error) {
 	grants, err := a.Consents.Of(ctx, user)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *Accounts) Applications(ctx context.Context, user string) ([]Application
 	return list, a.name(ctx, list)
 }
 
-// name gives applications their names.
+// name sets the names of applications.
 func (a *Accounts) name(ctx context.Context, list []Application) error {
 	ids := make([]string, len(list))
 	for i := range list {
@@ -88,8 +88,8 @@ func (a *Accounts) name(ctx context.Context, list []Application) error {
 	return err
 }
 
-// access returns what a grant lets a client do. Scopes have the descriptions that the resource
-// among all has for them now.
+// access returns what a consent allows a client. The scopes have the descriptions that their resource, if it is in all,
+// now gives them.
 func access(g *consent.Grant, all []*resources.Resource) (access Access) {
 	var described []resources.Scope
 	for _, r := range all {
@@ -107,8 +107,8 @@ func access(g *consent.Grant, all []*resources.Resource) (access Access) {
 	return access
 }
 
-// Withdraw takes back all that a user allowed a client, and ends what was issued for the user to
-// it. A client that has nothing of the user is no error.
+// Withdraw revokes all consents of a user to a client and all that was issued to it for the user. It is not an error if
+// there is nothing to revoke.
 func (a *Accounts) Withdraw(ctx context.Context, user, client string) error {
 	if err := a.Tokens.Flush(ctx); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (a *Accounts) Withdraw(ctx context.Context, user, client string) error {
 	return a.Tokens.RevokeUserClient(ctx, user, client)
 }
 
-// revoke takes one grant back, and ends what rests on it.
+// revoke revokes a consent and what depends on it.
 func (a *Accounts) revoke(ctx context.Context, g *consent.Grant) error {
 	var ended []string
 	_, err := a.Consents.Revoke(ctx, g.ID, func(c store.Conn, g consent.Grant) (err error) {
@@ -136,7 +136,7 @@ func (a *Accounts) revoke(ctx context.Context, g *consent.Grant) error {
 		return err
 	})
 	a.Tokens.Ended(g.ID, ended)
-	if e, ok := apierror.From(err); ok && e.Status == http.StatusNotFound { // somebody was faster
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusNotFound { // revoked by somebody else in the meantime
 		return nil
 	}
 	if err != nil {

@@ -10,21 +10,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// The pages that links lead to.
+// The paths of the pages that links lead to.
 const (
 	// ChoosePath asks for a password.
 	ChoosePath = "/choose-password"
-	// AddressPath makes an address that of the user.
+	// AddressPath confirms a new mail address of the user.
 	AddressPath = "/confirm-address"
 )
 
-// Secret reports whether requests for a path have the secret of a link in their address, so that they
-// must not be logged.
+// Secret reports whether the URLs of a path contain the secret of a link, so that they must not be logged.
 func Secret(path string) bool {
 	return strings.HasSuffix(path, ChoosePath) || strings.HasSuffix(path, AddressPath)
 }
 
-// address returns the address that a link of a kind leads to.
+// address returns the URL of a link of the given kind.
 func (a *Accounts) address(kind, secret string) string {
 	path := ChoosePath
 	if kind == LinkAddress {
@@ -33,7 +32,7 @@ func (a *Accounts) address(kind, secret string) string {
 	return a.Issuer + path + "?" + url.Values{"link": {secret}}.Encode()
 }
 
-// letterText is what a mail of a kind says.
+// letterText is the text of a kind of mail.
 type letterText struct{ subject, before, after string }
 
 var letterTexts = map[string]letterText{
@@ -63,7 +62,7 @@ var letterTexts = map[string]letterText{
 	},
 }
 
-// compose writes the mail of a link; secret is empty in a notice.
+// compose returns the mail for a link or a notice. secret is empty for a notice.
 func (a *Accounts) compose(kind, secret string, ends time.Time) *mail.Message {
 	words := letterTexts[kind]
 	text := words.before + "\n\n"

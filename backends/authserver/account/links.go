@@ -18,45 +18,45 @@ import (
 
 // The kinds of links.
 const (
-	// LinkReset lets a user who has forgotten the password choose another one.
+	// LinkReset lets a user who has forgotten the password choose a new one.
 	LinkReset = "reset"
-	// LinkJoin lets somebody who has registered choose a password.
+	// LinkJoin lets a user who has registered choose a password.
 	LinkJoin = "join"
-	// LinkInvite lets somebody whom the operator has invited choose a password.
+	// LinkInvite lets a user whom the operator has invited choose a password.
 	LinkInvite = "invite"
-	// LinkAddress makes the address to which it was mailed that of the user.
+	// LinkAddress confirms the address to which it was mailed as the new address of the user.
 	LinkAddress = "address"
 
-	// noticeKnown tells a user that somebody has registered with their address.
+	// noticeKnown tells a user that somebody has tried to register with their address.
 	noticeKnown = "known"
-	// noticeMoved tells the former address of a user that there is another one.
+	// noticeMoved tells the former address of a user that the address was changed.
 	noticeMoved = "moved"
 )
 
-// How long links work after they were asked for.
+// How long links are valid.
 const (
 	lasts       = time.Hour
 	joinLasts   = 24 * time.Hour
 	inviteLasts = 7 * 24 * time.Hour
 )
 
-// choosing are the kinds of links that let somebody choose a password.
+// choosing are the kinds of links that let a user choose a password.
 var choosing = []string{LinkReset, LinkJoin, LinkInvite}
 
 var links = maillink.Store[string]{Table: "authserver_links", Notices: []string{noticeKnown, noticeMoved}}
 
-// limit bounds how often links may be asked for in an hour.
-func limit(what string, most int64) attempts.Limit {
-	return attempts.Limit{Table: "authserver_attempts", What: what, Most: most, Within: time.Hour}
+// limit returns a limit of how often links may be requested within an hour.
+func limit(what string, max int64) attempts.Limit {
+	return attempts.Limit{Table: "authserver_attempts", What: what, Most: max, Within: time.Hour}
 }
 
-// A link may be asked for so often to an address and from the network of a client.
+// The limits of links to an address and from the network of a client.
 var (
 	linksTo   = limit("link to", 3)
 	linksFrom = limit("link from", 20)
 )
 
-// errMany refuses to mail another link for a time.
+// errMany returns the refusal of a request for a mail, with status 429.
 func errMany(wait time.Duration) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "too_many_mails", RetryAfter: wait,
@@ -64,7 +64,7 @@ func errMany(wait time.Duration) error {
 	}
 }
 
-// count counts that a client asks for a link to an address. It refuses with 429.
+// count counts a client's request for a link to an address. It returns an error with status 429 if there are too many.
 func count(c store.Conn, email, from string, now time.Time) error {
 	for _, n := range []attempts.Count{linksFrom.Of(kernel.Network(from)), linksTo.Of(mailaddress.Key(email))} {
 		wait, err := n.Try(c, now)
@@ -78,13 +78,13 @@ func count(c store.Conn, email, from string, now time.Time) error {
 	return nil
 }
 
-// Link is what a link that works is for.
+// Link is what a valid link is for.
 type Link struct {
 	Kind, Email string
 	User        *users.User
 }
 
-// errLink is the one answer to a secret that opens nothing.
+// errLink is the error for every secret that is not that of a valid link.
 var errLink = apierror.New(http.StatusGone, "gone", "this link was used already, is too old, or a newer mail has another one")
 
 func gone(err error) error {
@@ -94,8 +94,8 @@ func gone(err error) error {
 	return err
 }
 
-// Look returns what a link is for, without using it: programs that look at mails open links, too.
-// The error is 410 where it opens nothing, or is of none of the kinds.
+// Look returns what a link is for, without using it up, since programs that scan mails open links, too. The error has
+// status 410 if the link is not valid or not of one of the kinds.
 func (a *Accounts) Look(ctx context.Context, secret string, kinds ...string) (l Link, err error) {
 	err = a.Read(ctx, func(c store.Conn) error {
 		found, err := links.Look(c, secret, a.Now(), kinds...)
@@ -109,8 +109,8 @@ func (a *Accounts) Look(ctx context.Context, secret string, kinds ...string) (l 
 	return l, err
 }
 
-// owner returns the user of a link. The error is 410 where the link was mailed to an address that is
-// no more theirs: only whoever reads their mails now chooses a password.
+// owner returns the user of a link. The error has status 410 if the link was mailed to an address that the user no
+// longer has, since only the present owner of the mailbox may choose a password.
 func owner(c store.Conn, l maillink.Link[string]) (*users.User, error) {
 	u, err := users.In(c, l.User)
 	if err == nil && l.Kind != LinkAddress && mailaddress.Key(l.Email) != mailaddress.Key(u.Email) {
@@ -119,11 +119,11 @@ func owner(c store.Conn, l maillink.Link[string]) (*users.User, error) {
 	return u, err
 }
 
-// EndUser ends the links that were mailed for a user. It is called where their sessions end: somebody
-// else may have asked for the links.
+// EndUser invalidates the links that were mailed for a user. It is called when their sessions end, since somebody else
+// may have requested the links.
 func EndUser(c store.Conn, user string) error { return links.Drop(c, user) }
 
-// proof uses a link up.
+// proof returns the proof that a link was opened, which uses the link up.
 func (a *Accounts) proof(l Link, secret string) users.Proof {
 	return users.Proof{User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress, Take: func(c store.Conn) error {
 		taken, err := links.Take(c, secret, a.Now(), l.Kind)
@@ -135,8 +135,8 @@ func (a *Accounts) proof(l Link, secret string) users.Proof {
 	}}
 }
 
-// Forgot has a link mailed to a user of the address with which they choose another password. It
-// tells nobody whether there is such a user. The error is 429 where that is asked for too often.
+// Forgot mails a link to the user with an address, by which they can choose a new password. It does not reveal whether
+// there is such a user. The error has status 429 if there are too many requests.
 func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
 	return a.Write(ctx, func(c store.Conn) error {
 		if err := count(c, email, from, a.Now()); err != nil {
@@ -149,8 +149,8 @@ func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
 	})
 }
 
-// Choose gives the user of a link that they have opened their password, and a name where the link
-// makes an account. Errors are those of Look and of users.Users.Choose.
+// Choose sets the password of the user of a link, and the name if the link creates an account. The errors are those of
+// Look and of users.Users.Choose.
 func (a *Accounts) Choose(ctx context.Context, secret, pass string, name *string) (*users.User, error) {
 	l, err := a.Look(ctx, secret, choosing...)
 	if err != nil {
@@ -162,10 +162,9 @@ func (a *Accounts) Choose(ctx context.Context, secret, pass string, name *string
 	return a.Users.Choose(ctx, a.proof(l, secret), pass, name)
 }
 
-// Register makes a pending user with a mail address, to which a link is mailed that makes the
-// account. The user of the address, if there is one, is told of it instead, and nobody else learns
-// of that. Errors: 403 where nobody may register with the address, 422 where it is none, and 429
-// where that is asked for too often.
+// Register creates a pending user and mails them a link that completes the account. If there is an active user with the
+// address, that user is notified instead; the caller does not learn of it. The error has status 403 if registration is
+// closed, 422 if the address or name is invalid or its domain is not allowed, and 429 if there are too many requests.
 func (a *Accounts) Register(ctx context.Context, email, name, from string) error {
 	if err := a.Registration.admits(email); err != nil {
 		return err
@@ -197,17 +196,16 @@ func (a *Accounts) Register(ctx context.Context, email, name, from string) error
 	return err
 }
 
-// ask has a link mailed to a user, at another address than theirs where one is given.
+// ask requests a mail for a user. It is sent to email, or to the address of the user if that is empty.
 func (a *Accounts) ask(c store.Conn, kind string, lasts time.Duration, user, email string) error {
 	_, err := links.Ask(c, kind, a.Now().Add(lasts),
 		"SELECT u.id AS user_id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email) AS email FROM authserver_users u WHERE u.id = ?", email, user)
 	return err
 }
 
-// AskAddress has a link mailed to the address that a user wants to have in place of theirs. The user
-// proves their password: whoever has the address can choose another one. Errors: 422 where the
-// password is wrong or the address is none, and 429 where that is asked for too often. Whether somebody
-// else has the address is not told.
+// AskAddress mails a link to the new address that a user wants to have. The user must send their password, since
+// whoever controls the address can choose a new one. The error has status 422 if the password is wrong or the address
+// invalid, and 429 if there are too many requests. It does not reveal whether another user has the address.
 func (a *Accounts) AskAddress(ctx context.Context, u *users.User, present, email, from string) error {
 	email, err := users.Address(email)
 	if err != nil {
@@ -224,8 +222,8 @@ func (a *Accounts) AskAddress(ctx context.Context, u *users.User, present, email
 	})
 }
 
-// SetAddress makes the address to which a link was mailed that of its user, and tells the former
-// one. Errors are those of Look and of users.Users.Move.
+// SetAddress sets the address of the user of a link to the one that the link was mailed to, and notifies the former
+// address. The errors are those of Look and of users.Users.Move.
 func (a *Accounts) SetAddress(ctx context.Context, secret string) error {
 	l, err := a.Look(ctx, secret, LinkAddress)
 	if err != nil {
@@ -242,9 +240,9 @@ func (a *Accounts) SetAddress(ctx context.Context, secret string) error {
 	return a.Users.Move(ctx, p, l.Email)
 }
 
-// Invite makes a pending user with a mail address, and a link with which they choose a password.
-// The link is mailed, or, where show is set, returned for the operator to hand over. Errors: 409
-// where there is an account with the address, and 422 where it is none.
+// Invite creates a pending user, or takes an existing pending one, and makes a link by which they choose a password.
+// The link is mailed or, if show is set, returned for the operator to pass on. The error has status 409 if there is an
+// account with the address, and 422 if the address or name is invalid.
 func (a *Accounts) Invite(ctx context.Context, email, name string, show bool) (u *users.User, address string, err error) {
 	err = a.Write(ctx, func(c store.Conn) error {
 		var isNew bool
@@ -270,11 +268,11 @@ func (a *Accounts) Invite(ctx context.Context, email, name string, show bool) (u
 }
 
 const (
-	mailsEvery = 2 * time.Second // whoever asks for a mail waits for it
+	mailsEvery = 2 * time.Second // users wait for the mail
 	sweepEvery = 10 * time.Minute
 )
 
-// Jobs are the work in the background.
+// Jobs returns the background jobs.
 func (a *Accounts) Jobs() []jobs.Job {
 	list := []jobs.Job{
 		{Name: "links", Every: sweepEvery, Run: a.Sweep},
@@ -286,7 +284,7 @@ func (a *Accounts) Jobs() []jobs.Job {
 	return list
 }
 
-// Sweep removes links that have ended, and pending users whom none lets in.
+// Sweep removes expired links, and pending users who have no link.
 func (a *Accounts) Sweep(ctx context.Context) (int, error) {
 	n, err := a.DB.Purge(ctx, 1000, "DELETE FROM authserver_links WHERE id IN (SELECT id FROM authserver_links WHERE expires_at <= ? LIMIT ?)", a.Micros())
 	if err != nil {

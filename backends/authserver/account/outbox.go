@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// lease is how long a node has a mail for itself: more than sending it can take.
+// lease is how long a node reserves a mail for itself, which is longer than sending it can take.
 const lease = 40 * time.Second
 
-// Send sends the mails that are due, and returns how many went out.
+// Send sends the mails that are due, and returns how many were sent.
 func (a *Accounts) Send(ctx context.Context) (int, error) {
 	if a.Mail == nil {
 		return 0, nil
@@ -47,7 +47,7 @@ type letter struct {
 	id, attempts int64
 }
 
-// Claim implements mail.Due. The attempt counts even if this process ends in it.
+// Claim implements mail.Due. The attempt counts even if this process crashes during it.
 func (l letter) Claim(ctx context.Context) (mail.Claimed, error) {
 	now := l.Micros()
 	err := l.Write(ctx, func(c store.Conn) error {
@@ -63,13 +63,13 @@ func (l letter) Claim(ctx context.Context) (mail.Claimed, error) {
 	return l, nil
 }
 
-// Message implements mail.Claimed. A mail that is sent again has another secret.
+// Message implements mail.Claimed. Each attempt to send a mail makes a new secret.
 func (l letter) Message() (m *mail.Message, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lease)
 	defer cancel()
 	err = l.Write(ctx, func(c store.Conn) error {
 		found, secret, ends, err := links.Mail(c, l.id, l.Now())
-		if errors.Is(err, maillink.ErrGone) { // nobody waits for it any more
+		if errors.Is(err, maillink.ErrGone) { // the link has expired, or has been replaced
 			m = nil
 			return nil
 		}
@@ -88,7 +88,7 @@ func (l letter) Over(ctx context.Context, _ error) error {
 	return l.set(ctx, "due_at = NULL")
 }
 
-// Failed implements mail.Claimed. A mail is tried again until its link ends.
+// Failed implements mail.Claimed. The mail is tried again until its link expires.
 func (l letter) Failed(ctx context.Context, _ error) (again bool, err error) {
 	return true, l.set(ctx, "due_at = ?", l.Now().Add(jobs.Backoff(l.attempts)).UnixMicro())
 }

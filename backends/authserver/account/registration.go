@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 )
 
-// Registration says who may make an account by themselves.
+// Registration tells who may create an account.
 type Registration struct {
-	// Open lets people register. Default: the operator makes or invites each user.
+	// Open allows registration. Default: the operator creates or invites each user.
 	Open bool
-	// Domains are those that their mail addresses must have, in lower case. Default: all.
+	// Domains are the domains that mail addresses must have, in lower case. Default: any.
 	Domains []string
 }
 
-// admits refuses who may not register.
+// admits returns an error if the user of a mail address may not register.
 func (r *Registration) admits(email string) error {
 	if !r.Open {
 		return apierror.New(http.StatusForbidden, "forbidden", "nobody can register here; ask the operator for an account")

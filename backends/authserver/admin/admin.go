@@ -1,5 +1,4 @@
-// Package admin is the administration API: JSON for whoever holds the key, about all
-// that the server knows.
+// Package admin is the administration API: JSON about everything on the server, for those who have the key.
 package admin
 
 import (
@@ -36,62 +35,61 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Options of the API. The rooms are required.
+// Options are the settings of the API.
 type Options struct {
 	Clients *clients.Clients
 	Catalog *resources.Catalog
 	Users   *users.Users
 	Factors *factors.Factors
-	// Accounts invites people.
+	// Accounts invites users.
 	Accounts *account.Accounts
 	Consents *consent.Consents
 	Keys     *keys.Keys
 	Tokens   *tokens.Tokens
 	Feed     *audit.Feed
-	// XAA has identity providers and policies; nil: there is none.
+	// XAA manages identity providers and policies of enterprise-managed authorization. May be nil.
 	XAA *xaa.XAA
-	// Brokers are the providers whose tokens are handed on, and Connections what people have
-	// connected.
+	// Brokers are the providers whose tokens are handed on, and Connections the accounts that users have connected
+	// there.
 	Brokers     *brokers.Brokers
 	Connections *connections.Connections
 
-	// APIKey is admin.api_key. Without one, programs on this machine that ask directly are let in, see loopback.Direct.
+	// APIKey is admin.api_key. If it is empty, programs on this machine are let in that send requests directly; see
+	// loopback.Direct.
 	APIKey string
-	// Limiter bounds how much an address may send; nil: nothing does.
+	// Limiter bounds the requests of an address. There is no limit if it is nil.
 	Limiter *kernel.Limiter
-	// Bar returns what the bar at the top of the pages shows to who asks. Default: nothing more.
+	// Bar returns the bar at the top of the pages for a request. Default: a bar without additions.
 	Bar func(*http.Request) look.Bar
-	// Lookback is how far back the audit feed goes where nothing is said, and MaxLookback
-	// how far it may be asked to.
+	// Lookback is how far back a query of the audit feed goes by default, and MaxLookback how far it may go.
 	Lookback, MaxLookback time.Duration
-	// Version and Begun are told.
+	// Version and Begun, the time of the start, are reported by the API.
 	Version string
 	Begun   time.Time
-	// Config is the configuration in effect, without secrets.
+	// Config returns the configuration in effect, without secrets.
 	Config func() (map[string]string, error)
-	// Notices are what an operator should know.
+	// Notices returns what an operator should know.
 	Notices func(ctx context.Context) ([]Notice, error)
-	// Reseal seals anew what is not sealed with the present key; nil: nothing is sealed.
+	// Reseal seals again what is not sealed with the current key. It is nil if nothing is sealed.
 	Reseal func(ctx context.Context) (encryption.Resealed, error)
 }
 
-// API serves it.
+// API serves the administration API.
 type API struct {
 	*kernel.Server
 	Options
 	key    [sha256.Size]byte
 	origin http.CrossOriginProtection
-	// refusals bounds how many rows of the audit feed somebody without the key makes, whom
-	// nothing else may bound.
+	// refusals bounds how many audit events requests without the key cause, since Limiter may be nil.
 	refusals *kernel.Limiter
 }
 
-// New makes the API.
+// New returns the API.
 func New(s *kernel.Server, o Options) *API {
 	return &API{Server: s, Options: o, key: sha256.Sum256([]byte(o.APIKey)), refusals: kernel.NewLimiter(1, 100, s.Now)}
 }
 
-// by is who does what is done here.
+// by is the actor of all that is done through the API.
 const by = "admin"
 
 const (
@@ -101,23 +99,23 @@ const (
 	maxSearch    = 200
 )
 
-// call is a request on its way.
+// call is a request that is being served.
 type call struct {
 	*rest.Call
 	api *API
 }
 
-// Path is the value of a wildcard, as a database may be asked for it.
+// Path returns the value of a path wildcard, in a form that a database accepts.
 func (c *call) Path(name string) string { return stored(c.Call.Path(name)) }
 
-// Text is a query parameter, as a database may be asked for it.
+// Text returns a query parameter, in a form that a database accepts.
 func (c *call) Text(name string) string { return stored(c.Call.Text(name)) }
 
-// stored is a text that a row may have: PostgreSQL takes only such, and what was sent as
-// another one finds nothing.
+// stored returns a text that a row can contain. PostgreSQL accepts no other; a text that had to be changed matches no
+// row.
 func stored(sent string) string { return text.Storable(strings.ToValidUTF8(sent, "\uFFFD")) }
 
-// page is limit and offset.
+// page returns the parameters limit and offset.
 func (c *call) page() (limit, offset int, err error) {
 	if limit, err = c.Int("limit", defaultLimit, 1, maxLimit); err == nil {
 		offset, err = c.Int("offset", 0, 0, maxOffset)
@@ -125,8 +123,9 @@ func (c *call) page() (limit, offset int, err error) {
 	return limit, offset, err
 }
 
-// rows is the page of a list that has places: also behind the row of a cursor, which costs
-// the same wherever that is, and in an order that may be chosen.
+// rows returns the requested page of a list that supports cursors: its limit, its offset or cursor, and its order, for
+// which order is the default. A cursor costs the same however far into the list it is. The limit is one more than
+// requested, so that answer can tell whether there are more rows.
 func (c *call) rows(order string) (p kernel.Page, err error) {
 	if p.Limit, p.Offset, err = c.page(); err != nil {
 		return p, err
@@ -141,31 +140,32 @@ func (c *call) rows(order string) (p kernel.Page, err error) {
 			return p, apierror.New(http.StatusBadRequest, "invalid_value", "cursor must be next of the page before, unchanged, without offset")
 		}
 	}
-	p.Limit++ // tells whether there are more
+	p.Limit++ // one more, to detect a next page
 	return p, nil
 }
 
-// The orders of a list.
+// The values of the parameter order.
 const oldest, newest = "oldest", "newest"
 
-// countMost is how many rows of a list are counted.
+// countMost is up to how many rows of a list are counted.
 const countMost = 10_000
 
-// answer is a page of rows as they are told: with next where there are more, and with how
-// many there are on all pages where that is asked for.
-func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U, count func(most int) (int, error)) (map[string]any, error) {
+// answer returns the response for a page: the rows as tell converts them, a cursor in next if there are more, and the
+// number of rows of all pages if that is requested. found may contain one row beyond the page, see rows, which is cut
+// off.
+func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U, count func(limit int) (int, error)) (map[string]any, error) {
 	found, more := store.Cut(found, p.Limit-1)
 	rows := make([]U, len(found))
 	for i, one := range found {
 		rows[i] = tell(one)
 	}
-	told := list(name, rows, p.Limit-1, p.Offset, more)
+	response := list(name, rows, p.Limit-1, p.Offset, more)
 	if more {
-		told["next"] = found[len(found)-1].Place().String()
+		response["next"] = found[len(found)-1].Place().String()
 	}
 	counted, err := c.Choice("count", "false", "true")
 	if err != nil || counted == "false" {
-		return told, err
+		return response, err
 	}
 	total := len(found)
 	if more || p.Offset > 0 || p.After != (kernel.Place{}) {
@@ -173,11 +173,11 @@ func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, fo
 			return nil, err
 		}
 	}
-	told["total"], told["total_capped"] = min(total, countMost), total > countMost
-	return told, nil
+	response["total"], response["total_capped"] = min(total, countMost), total > countMost
+	return response, nil
 }
 
-// search is q, which names hold a part of.
+// search returns the parameter q.
 func (c *call) search() (string, error) {
 	text := c.Text("q")
 	if len(text) > maxSearch {
@@ -186,15 +186,15 @@ func (c *call) search() (string, error) {
 	return text, nil
 }
 
-// address is where the request comes from.
+// address returns the client address of the request.
 func (c *call) address() string { return c.api.Address(c.R) }
 
-// note writes down what was done.
+// note records what was done in the audit feed.
 func (c *call) note(action, client string, detail ...string) {
 	c.api.Audit(c.R.Context(), kernel.Event{Action: action, Actor: by, Client: client, Address: c.address(), Detail: detail})
 }
 
-// list is a page with its place.
+// list returns the response for a page of a list.
 func list[T any](name string, page []T, limit, offset int, more bool) map[string]any {
 	if page == nil {
 		page = []T{}
@@ -202,8 +202,7 @@ func list[T any](name string, page []T, limit, offset int, more bool) map[string
 	return map[string]any{name: page, "limit": limit, "offset": offset, "has_more": more}
 }
 
-// route is a row: what serves it answers with a value that becomes JSON, or with nil for
-// 204.
+// route returns a route whose handler returns a value to be encoded as JSON, or nil for a response with status 204.
 func (a *API) route(method, path string, serve func(c *call) (any, error)) kernel.Route {
 	return kernel.Route{Method: method, Path: "/admin" + path, Serve: func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Cache-Control", "no-store")
@@ -226,17 +225,17 @@ func (a *API) route(method, path string, serve func(c *call) (any, error)) kerne
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(c.Status)
-		_, _ = w.Write(text) // nobody to tell when the client is gone
+		_, _ = w.Write(text) // an error means that the client is gone
 		return nil
 	}}
 }
 
-// admit lets in who has the key.
+// admit returns an error for a request without the key.
 func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
 	if a.Limiter != nil && !a.Limiter.Allow(kernel.Network(a.Address(r))) {
 		return kernel.TooMany()
 	}
-	if a.APIKey == "" { // then it is a developer's machine, whose browser may be on any site
+	if a.APIKey == "" { // a developer's machine, whose browser may show any site
 		switch {
 		case !loopback.Direct(r, a.Address(r)):
 			return apierror.New(http.StatusForbidden, "forbidden", "without admin.api_key the administration is for programs on this machine that ask it directly, by localhost or an IP address: set the key to reach it through a proxy or from elsewhere")
@@ -275,13 +274,13 @@ func WriteError(w http.ResponseWriter, err error) {
 		Detail string `json:"detail"`
 	}{"about:blank", http.StatusText(e.Status), e.Status, e.Message})
 	if err != nil {
-		panic(err) // texts and a number
+		panic(err) // texts and a number can be encoded
 	}
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(text) // nobody to tell when the client is gone
+	_, _ = w.Write(text) // an error means that the client is gone
 }
 
-// known are the errors of the rooms.
+// known returns the response for an error of another package.
 func known(err error) *apierror.Error {
 	for _, one := range [...]struct {
 		is     error
@@ -313,10 +312,10 @@ func notFound(what string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no such %s", what)
 }
 
-// stamp is a time as it is told.
+// stamp returns a time as it is shown.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// words is a list that is never null.
+// words returns a list that is encoded as [] if it is nil.
 func words(list []string) []string {
 	if list == nil {
 		return []string{}

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// brokerRoutes are those of providers, and of what people have connected.
+// brokerRoutes returns the routes of providers and of the connections to them.
 func (a *API) brokerRoutes() []kernel.Route {
 	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 	return []kernel.Route{
@@ -26,7 +26,7 @@ func (a *API) brokerRoutes() []kernel.Route {
 	}
 }
 
-// brokerBody is what is sent of a provider; nil: it stays.
+// brokerBody is the body of a request about a provider. Nil fields are left as they are.
 type brokerBody struct {
 	Slug        *string          `json:"slug"`
 	DisplayName *string          `json:"display_name"`
@@ -34,20 +34,20 @@ type brokerBody struct {
 	Config      *json.RawMessage `json:"config_data"`
 }
 
-// tellProvider is a provider as it is stored.
+// tellProvider returns a provider as it is shown.
 func tellProvider(p *brokers.Provider) map[string]any {
 	return map[string]any{
 		"id": p.ID, "slug": p.Slug, "display_name": p.DisplayName, "protocol": p.Protocol, "config_data": p.Config, "created_at": stamp(p.CreatedAt), "updated_at": stamp(p.UpdatedAt),
 	}
 }
 
-// tellBroker is a provider with what this node finds wrong with it.
+// tellBroker returns a provider as it is shown, with the fault that this node finds in its configuration.
 func (a *API) tellBroker(p *brokers.Provider) map[string]any {
-	told := tellProvider(p)
+	response := tellProvider(p)
 	if wrong, ok := errors.AsType[*brokers.ConfigError](a.Brokers.Usable(p)); ok {
-		told["config_fault"] = wrong.Fault
+		response["config_fault"] = wrong.Fault
 	}
-	return told
+	return response
 }
 
 func (a *API) brokers(c *call) (any, error) {
@@ -139,7 +139,7 @@ func (a *API) deleteBroker(c *call) (any, error) {
 	return nil, nil
 }
 
-// connectKey stores the key of somebody for a provider of the protocol api_key.
+// connectKey stores the key of a user for a provider of the protocol api_key.
 func (a *API) connectKey(c *call) (any, error) {
 	var body struct {
 		Key string `json:"api_key"`
@@ -171,7 +171,7 @@ func (a *API) revokeConnection(c *call) (any, error) {
 	return nil, nil
 }
 
-// connectionsOf are what somebody has connected, without credentials.
+// connectionsOf returns the connections of a user, without credentials.
 func (a *API) connectionsOf(c *call, user string) ([]map[string]any, error) {
 	found, err := a.Connections.Of(c.R.Context(), user)
 	if err != nil {
@@ -195,12 +195,12 @@ func (a *API) tellConnection(c *call, one *connections.Connection) (map[string]a
 	if p, err := a.Brokers.Find(c.R.Context(), one.Provider); err == nil {
 		provider = p.Slug
 	}
-	told := map[string]any{
+	response := map[string]any{
 		"id": one.ID, "user_id": one.User, "provider": provider, "provider_id": one.Provider, "scopes_granted": scopes, "upstream_scopes": words(one.Scope),
 		"created_at": stamp(one.CreatedAt), "updated_at": stamp(one.UpdatedAt), "expires_at": nil,
 	}
 	if one.ExpiresAt != (time.Time{}) {
-		told["expires_at"] = stamp(one.ExpiresAt)
+		response["expires_at"] = stamp(one.ExpiresAt)
 	}
-	return told, nil
+	return response, nil
 }

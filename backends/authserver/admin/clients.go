@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// client is one as it is told.
+// client is a client as it is shown.
 type client struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name"`
@@ -24,7 +24,7 @@ type client struct {
 	AgentText  string   `json:"agent_description"`
 	FirstParty bool     `json:"first_party"`
 
-	// Of one that is read alone.
+	// Only in the response about a single client.
 	JWKS    clients.RawJSON `json:"jwks,omitempty"`
 	JWKSURI string          `json:"jwks_uri,omitempty"`
 	Logout  []string        `json:"post_logout_redirect_uris,omitempty"`
@@ -38,7 +38,7 @@ type client struct {
 	UpdatedAt  string `json:"updated_at"`
 }
 
-// made is a client that was just made: what was sent, as it is, and what was added.
+// made is the response about a new client.
 type made struct {
 	Name       string   `json:"client_name"`
 	Redirects  []string `json:"redirect_uris"`
@@ -50,22 +50,22 @@ type made struct {
 	AgentText  string   `json:"agent_description"`
 	FirstParty bool     `json:"first_party"`
 	ID         string   `json:"client_id"`
-	Secret     string   `json:"client_secret,omitempty"` // shown this once
+	Secret     string   `json:"client_secret,omitempty"` // only shown in this response
 	Status     string   `json:"status"`
 	Source     string   `json:"registration_source"`
 	IssuedAt   string   `json:"issued_at"`
 }
 
 func tellClient(c *clients.Client) client {
-	told := client{
+	response := client{
 		ID: c.ID, Name: c.Name, Redirects: words(c.Redirects), Grants: words(c.Grants), Responses: words(c.Responses), AuthMethod: c.AuthMethod,
 		Scope: strings.Join(c.Scope, " "), Agent: c.Agent, AgentText: c.AgentText, FirstParty: c.FirstParty(), Status: c.Status, Source: c.Source,
 		IssuedAt: stamp(c.IssuedAt), UpdatedAt: stamp(c.UpdatedAt),
 	}
 	if c.Source == clients.Document {
-		told.URL, told.FreshUntil = c.ID, stamp(c.FreshUntil)
+		response.URL, response.FreshUntil = c.ID, stamp(c.FreshUntil)
 	}
-	return told
+	return response
 }
 
 func (a *API) clients(c *call) (any, error) {
@@ -102,14 +102,14 @@ func (a *API) client(c *call) (any, error) {
 	return tagged(c, tellWhole(found), clientTag(found)), nil
 }
 
-// tellWhole is one that is read alone.
+// tellWhole returns a client with the members that only the response about a single client has.
 func tellWhole(c *clients.Client) client {
-	told := tellClient(c)
-	told.JWKS, told.JWKSURI, told.Logout, told.Told = c.Metadata.JWKS, c.Metadata.JWKSURI, c.Metadata.Logout, c.Metadata.BackchannelLogout
-	return told
+	response := tellClient(c)
+	response.JWKS, response.JWKSURI, response.Logout, response.Told = c.Metadata.JWKS, c.Metadata.JWKSURI, c.Metadata.Logout, c.Metadata.BackchannelLogout
+	return response
 }
 
-// secretLeast is how many characters a secret has at least that a client brings.
+// secretLeast is the least number of characters of a secret that the request contains.
 const secretLeast = 16
 
 func (a *API) createClient(c *call) (any, error) {
@@ -156,9 +156,9 @@ func (a *API) createClient(c *call) (any, error) {
 	a.Count("clients_registered_total", clients.Admin)
 	c.note("client.created_admin", one.ID, "name", one.Name)
 	c.Status = http.StatusCreated
-	told := tellClient(one)
+	response := tellClient(one)
 	return made{
-		told.Name, told.Redirects, told.Grants, told.Responses, told.AuthMethod, told.Scope, told.Agent, told.AgentText, told.FirstParty, told.ID, secret, told.Status, told.Source, told.IssuedAt,
+		response.Name, response.Redirects, response.Grants, response.Responses, response.AuthMethod, response.Scope, response.Agent, response.AgentText, response.FirstParty, response.ID, secret, response.Status, response.Source, response.IssuedAt,
 	}, nil
 }
 
@@ -232,7 +232,7 @@ func (a *API) deleteClient(c *call) (any, error) {
 	}
 	one, err := a.Clients.Stored(ctx, id)
 	if err == nil {
-		err = may(one) // before its tokens end
+		err = may(one) // checked before its tokens are revoked
 	}
 	if err != nil {
 		return nil, err

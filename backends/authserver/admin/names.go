@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// mentioned are the ids that the rows of an answer mention.
+// mentioned collects the ids that the rows of a response mention.
 type mentioned struct {
 	clients, users map[string]bool
 	resources      map[string]bool
@@ -18,7 +18,7 @@ func newMentioned() mentioned {
 	return mentioned{make(map[string]bool), make(map[string]bool), make(map[string]bool)}
 }
 
-// add notes ids of a kind; one may be several with blanks between.
+// add adds ids, each of which may be several separated by spaces.
 func add(to map[string]bool, ids ...string) {
 	for _, id := range ids {
 		for one := range strings.FieldsSeq(id) {
@@ -27,13 +27,12 @@ func add(to map[string]bool, ids ...string) {
 	}
 }
 
-// names adds to an answer what is called by the ids in it, where that is asked for by
-// names=true: people know no ids. Clients have their names, users their mail addresses,
-// resources their slugs. What is gone has none.
-func (a *API) names(c *call, told map[string]any, m mentioned) (any, error) {
+// names adds the names of the mentioned ids to a response if the request has names=true: the names of clients, the mail
+// addresses of users and the slugs of resources. Ids that no longer exist have none.
+func (a *API) names(c *call, response map[string]any, m mentioned) (any, error) {
 	wanted, err := c.Choice("names", "false", "true")
 	if err != nil || wanted == "false" {
-		return told, err
+		return response, err
 	}
 	var clients, users map[string]string
 	if err := a.Read(c.R.Context(), func(conn kernel.Conn) (err error) {
@@ -54,6 +53,6 @@ func (a *API) names(c *call, told map[string]any, m mentioned) (any, error) {
 			resources[r.ID] = r.Slug
 		}
 	}
-	told["names"] = map[string]map[string]string{"clients": clients, "users": users, "resources": resources}
-	return told, nil
+	response["names"] = map[string]map[string]string{"clients": clients, "users": users, "resources": resources}
+	return response, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// resource is one as it is told.
+// resource is a resource as it is shown.
 type resource struct {
 	resources.Resource
 	CreatedAt string `json:"created_at"`
@@ -18,11 +18,11 @@ type resource struct {
 }
 
 func tellResource(r *resources.Resource) resource {
-	told := resource{*r, stamp(r.CreatedAt), stamp(r.UpdatedAt)}
-	if told.Scopes == nil {
-		told.Scopes = []resources.Scope{}
+	response := resource{*r, stamp(r.CreatedAt), stamp(r.UpdatedAt)}
+	if response.Scopes == nil {
+		response.Scopes = []resources.Scope{}
 	}
-	return told
+	return response
 }
 
 func (a *API) resources(c *call) (any, error) {
@@ -35,11 +35,11 @@ func (a *API) resources(c *call) (any, error) {
 		return nil, err
 	}
 	rest := all[min(offset, len(all)):]
-	told := make([]resource, min(limit, len(rest)))
-	for i := range told {
-		told[i] = tellResource(rest[i])
+	rows := make([]resource, min(limit, len(rest)))
+	for i := range rows {
+		rows[i] = tellResource(rest[i])
 	}
-	return list("resources", told, limit, offset, len(rest) > limit), nil
+	return list("resources", rows, limit, offset, len(rest) > limit), nil
 }
 
 func (a *API) resource(c *call) (any, error) {
@@ -50,7 +50,7 @@ func (a *API) resource(c *call) (any, error) {
 	return tagged(c, tellResource(r), resourceTag(r)), nil
 }
 
-// find is the resource of the path, by its id or its slug.
+// find returns the resource with the id or the slug in the path.
 func (a *API) find(c *call) (*resources.Resource, error) {
 	r, err := a.Catalog.Find(c.R.Context(), c.Path("id"))
 	if err == nil && r.ID != c.Path("id") && r.Slug != c.Path("id") {
@@ -59,7 +59,7 @@ func (a *API) find(c *call) (*resources.Resource, error) {
 	return r, err
 }
 
-// fields are what may be set of a resource; nil: it stays.
+// fields are the members of a request about a resource. Nil fields are left as they are.
 type fields struct {
 	Slug        *string            `json:"slug"`
 	URI         *string            `json:"uri"`
@@ -81,7 +81,7 @@ func (f fields) apply(r *resources.Resource) {
 	set(&r.Policy, f.Policy)
 }
 
-// broker finds the provider that is named by its slug, or its id.
+// broker resolves the provider, which is named by its slug or its id.
 func (f *fields) broker(c *call, a *API) error {
 	given := f.Provider
 	if f.Named != nil {
@@ -169,11 +169,11 @@ func (a *API) deleteResource(c *call) (any, error) {
 	return nil, nil
 }
 
-// policy is one of the lists of a resource's policy.
+// policy describes a list of a resource's policy.
 type policy struct {
 	path   string
-	name   string // of the list in the answer
-	member string // of the body
+	name   string // member of the response
+	member string // member of the request
 	action string
 	of     func(p *resources.Policy) *[]string
 }
@@ -240,19 +240,19 @@ func (a *API) removePolicy(p policy) func(c *call) (any, error) {
 }
 
 func (a *API) editPolicy(c *call, p policy, value, done string, edit func(list []string) ([]string, error)) (any, error) {
-	var before int
+	var previous int
 	var now []string
 	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) (err error) {
-		of := p.of(&r.Policy)
-		before = len(*of)
-		*of, err = edit(*of)
-		now = *of
+		list := p.of(&r.Policy)
+		previous = len(*list)
+		*list, err = edit(*list)
+		now = *list
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(now) != before {
+	if len(now) != previous {
 		c.note("resource.policy."+p.action+"."+done, "", "resource", r.ID, p.member, value)
 	}
 	return map[string]any{p.name: words(now)}, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// Routes is the one table of the API.
+// Routes returns all routes of the API.
 func (a *API) Routes() []kernel.Route {
 	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
 	routes := []kernel.Route{

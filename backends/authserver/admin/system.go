@@ -25,14 +25,14 @@ func (a *API) keys(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := make([]key, len(all))
+	rows := make([]key, len(all))
 	for i, k := range all {
-		told[i] = key{k.ID, k.Algorithm, "sig", "active", stamp(k.CreatedAt)}
+		rows[i] = key{k.ID, k.Algorithm, "sig", "active", stamp(k.CreatedAt)}
 		if !k.RotatedAt.IsZero() {
-			told[i].Status = "rotated"
+			rows[i].Status = "rotated"
 		}
 	}
-	return map[string]any{"keys": told}, nil
+	return map[string]any{"keys": rows}, nil
 }
 
 func (a *API) rotateKey(c *call) (any, error) {
@@ -59,7 +59,7 @@ func (a *API) mode(c *call) (any, error) {
 	return tagged(c, map[string]string{"mode": mode}, modeTag(mode)), nil
 }
 
-// setMode sets how clients may register; an empty mode has the configuration say so again.
+// setMode sets how clients may register. An empty mode restores that of the configuration.
 func (a *API) setMode(c *call) (any, error) {
 	var body struct {
 		Mode *string `json:"mode"`
@@ -80,7 +80,7 @@ func (a *API) setMode(c *call) (any, error) {
 	return a.mode(c)
 }
 
-// audit is the feed, newest first.
+// audit serves the audit feed, newest first.
 func (a *API) audit(c *call) (any, error) {
 	limit, offset, err := c.page()
 	if err != nil {
@@ -120,21 +120,21 @@ func (a *API) audit(c *call) (any, error) {
 		Trace     string `json:"trace_id"`
 		CreatedAt string `json:"created_at"`
 	}
-	told, m := make([]event, len(found)), newMentioned()
+	rows, m := make([]event, len(found)), newMentioned()
 	for i, r := range found {
 		add(m.clients, r.Client)
 		add(m.users, r.Actor)
-		told[i] = event{r.ID, r.Action, r.Actor, r.Client, r.Address, r.Detail, r.Trace, stamp(r.CreatedAt)}
+		rows[i] = event{r.ID, r.Action, r.Actor, r.Client, r.Address, r.Detail, r.Trace, stamp(r.CreatedAt)}
 	}
-	answer := list("events", told, limit, offset, more)
+	answer := list("events", rows, limit, offset, more)
 	answer["since"], answer["until"] = stamp(q.Since), stamp(q.Until)
 	return a.names(c, answer, m)
 }
 
-// stats are how many there are. With most no more are counted of each, which is quick
-// however many there are.
+// stats serves the numbers of clients, users and so on. With the parameter most, each is counted only up to that
+// number, which is quick however many there are.
 func (a *API) stats(c *call) (any, error) {
-	most, err := c.Int("most", 0, 1, maxCount)
+	limit, err := c.Int("most", 0, 1, maxCount)
 	if err != nil {
 		return nil, err
 	}
@@ -142,12 +142,12 @@ func (a *API) stats(c *call) (any, error) {
 		return nil, err
 	}
 	now := a.Micros()
-	told := make(map[string]int64)
+	counts := make(map[string]int64)
 	err = a.Read(c.R.Context(), func(conn store.Conn) error {
 		for _, one := range [...]struct {
 			name, rows string
 			args       []any
-			order      string // in which some are found soon
+			order      string // an order in which matching rows come first
 		}{
 			{"clients", "authserver_clients", nil, ""},
 			{"clients_active", "authserver_clients WHERE status = 'active'", nil, ""},
@@ -159,21 +159,21 @@ func (a *API) stats(c *call) (any, error) {
 			{"families_live", "authserver_families WHERE revoked_at = 0 AND expires_at > ? AND present <> ''", []any{now}, " ORDER BY expires_at DESC"},
 		} {
 			rows, args := one.rows, one.args
-			if most > 0 {
-				rows, args = rows+one.order+" LIMIT ?", append(args, most)
+			if limit > 0 {
+				rows, args = rows+one.order+" LIMIT ?", append(args, limit)
 			}
 			var n int64
 			if err := conn.Row("SELECT count(*) FROM (SELECT 1 FROM "+rows+") AS found", args...).Scan(&n); err != nil {
 				return err
 			}
-			told[one.name] = n
+			counts[one.name] = n
 		}
 		return nil
 	})
-	return told, err
+	return counts, err
 }
 
-// maxCount bounds what may be asked for.
+// maxCount bounds the parameter most.
 const maxCount = 1_000_000
 
 func (a *API) status(c *call) (any, error) {
@@ -197,21 +197,21 @@ func (a *API) config(*call) (any, error) {
 	return map[string]any{"config": values}, nil
 }
 
-// Notice is what an operator should know.
+// Notice is a message for the operator.
 type Notice struct {
-	Level   string `json:"level"` // warning
+	Level   string `json:"level"` // always warning
 	Message string `json:"message"`
-	// About is the path, below that of the API, of what it is about; empty: of nothing.
+	// About is the path, below that of the API, of the object that it is about. It may be empty.
 	About string `json:"about,omitempty"`
 }
 
 func (a *API) notices(c *call) (any, error) {
-	told, err := a.Notices(c.R.Context())
+	notices, err := a.Notices(c.R.Context())
 	if err != nil {
 		return nil, err
 	}
-	for i := range told {
-		told[i].Level = "warning"
+	for i := range notices {
+		notices[i].Level = "warning"
 	}
-	return map[string]any{"notices": append([]Notice{}, told...)}, nil
+	return map[string]any{"notices": append([]Notice{}, notices...)}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// issuance is one as it is told.
+// issuance is an issued token as it is shown.
 type issuance struct {
 	ID            string   `json:"id"`
 	JTI           string   `json:"jti"`
@@ -28,19 +28,19 @@ type issuance struct {
 }
 
 func tellIssuance(i tokens.Issuance) issuance {
-	told := issuance{
+	response := issuance{
 		ID: strconv.FormatInt(i.ID, 10), JTI: i.JTI, User: i.User, Client: i.Client, ConsentClient: i.ConsentClient, Resource: i.Resource,
 		Scopes: strings.Fields(i.Scope), Kind: i.Kind, Parent: i.Parent, IssuedAt: stamp(i.IssuedAt), ExpiresAt: stamp(i.ExpiresAt),
 		JKT: i.JKT, Agent: i.Agent, Chain: strings.Fields(i.Chain),
 	}
 	if !i.RevokedAt.IsZero() {
 		at := stamp(i.RevokedAt)
-		told.RevokedAt = &at
+		response.RevokedAt = &at
 	}
-	return told
+	return response
 }
 
-// tokens are the issuances that are good now.
+// tokens serves the issuances that are neither expired nor revoked.
 func (a *API) tokens(c *call) (any, error) {
 	f, err := c.filter()
 	if err != nil {
@@ -71,7 +71,7 @@ func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any,
 	}
 	if f.Resource != "" {
 		if r, err := a.Catalog.Find(c.R.Context(), f.Resource); err == nil {
-			f.Resource = r.ID // of a slug
+			f.Resource = r.ID // it may have been a slug
 		}
 	}
 	ctx := c.R.Context()
@@ -79,7 +79,7 @@ func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any,
 	if err != nil {
 		return nil, err
 	}
-	told, err := answer(c, name, found, p, tellIssuance, func(most int) (int, error) { return a.Tokens.TotalIssuances(ctx, f, most) })
+	response, err := answer(c, name, found, p, tellIssuance, func(limit int) (int, error) { return a.Tokens.TotalIssuances(ctx, f, limit) })
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any,
 	for _, one := range found {
 		m.issuance(one)
 	}
-	return a.names(c, told, m)
+	return a.names(c, response, m)
 }
 
 func (m mentioned) issuance(i tokens.Issuance) {
@@ -96,7 +96,7 @@ func (m mentioned) issuance(i tokens.Issuance) {
 	add(m.resources, i.Resource)
 }
 
-// one is the issuance of a filter.
+// one returns the issuance that matches a filter.
 func (a *API) one(c *call, f tokens.IssuanceFilter) (i tokens.Issuance, err error) {
 	found, err := a.Tokens.Issuances(c.R.Context(), f, kernel.Page{Limit: 1})
 	if err == nil && len(found) == 0 {

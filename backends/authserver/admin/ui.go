@@ -13,9 +13,8 @@ import (
 //go:embed ui
 var uiFiles embed.FS
 
-// ui are the pages in which administrators do by hand what the API does. They are a
-// client of it like any other: files for everybody, which know nothing and ask the API
-// with the key that whoever uses them types in.
+// ui returns the routes of the administration pages. They are static files that anybody may load; their scripts call
+// the API with the key that the administrator enters.
 func (a *API) ui() []kernel.Route {
 	bar := look.Always(a.Bar)
 	files := webassets.NewConsole(webassets.Policy(), uiFiles, "ui", webassets.Page{
@@ -29,12 +28,12 @@ func (a *API) ui() []kernel.Route {
 	const path = "/admin/ui/"
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: "/{$}", Serve: func(w http.ResponseWriter, _ *http.Request) error {
-			w.Header().Set("Location", "admin/ui/") // relative, as below
+			w.Header().Set("Location", "admin/ui/") // relative, for the same reason as below
 			w.WriteHeader(http.StatusTemporaryRedirect)
 			return nil
 		}},
 		{Method: http.MethodGet, Path: "/admin/ui", Serve: func(w http.ResponseWriter, _ *http.Request) error {
-			w.Header().Set("Location", "ui/") // relative: leads back here also below a prefix
+			w.Header().Set("Location", "ui/") // relative, so that it works below a path prefix
 			w.WriteHeader(http.StatusPermanentRedirect)
 			return nil
 		}},

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// user is one as they are told.
+// user is a user as it is shown.
 type user struct {
 	ID        string `json:"id"`
 	Email     string `json:"email"`
@@ -41,7 +41,7 @@ func (a *API) users(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(c, "users", found, p, tellUser, func(most int) (int, error) { return a.Users.Total(ctx, text, most) })
+	return answer(c, "users", found, p, tellUser, func(limit int) (int, error) { return a.Users.Total(ctx, text, limit) })
 }
 
 func (a *API) user(c *call) (any, error) {
@@ -70,8 +70,8 @@ func (a *API) createUser(c *call) (any, error) {
 	return tellUser(u), nil
 }
 
-// inviteUser mails somebody a link with which they choose a password and have an account. Where no
-// mails are sent, the answer has the link, for the administrator to hand over.
+// inviteUser mails a link with which a user chooses a password. If no mails are sent, the response contains the link,
+// for the administrator to pass on.
 func (a *API) inviteUser(c *call) (any, error) {
 	var body struct {
 		Email string `json:"email"`
@@ -143,7 +143,7 @@ func (a *API) userTokens(c *call) (any, error) {
 	return a.listIssuances(c, "tokens", tokens.IssuanceFilter{User: id, Live: true})
 }
 
-// signOut ends all that a user has.
+// signOut ends all sessions and tokens of a user.
 func (a *API) signOut(c *call) (any, error) {
 	ctx, id := c.R.Context(), c.Path("id")
 	n, err := a.Tokens.LiveOfUser(ctx, id)
@@ -156,7 +156,7 @@ func (a *API) signOut(c *call) (any, error) {
 	return map[string]any{"user_id": id, "tokens_revoked": n}, nil
 }
 
-// factor is an app or a passkey as it is told. What is secret of it is not.
+// factor is an app or a passkey as it is shown, without its secrets.
 type factor struct {
 	ID        string  `json:"id"`
 	Kind      string  `json:"kind"` // app, passkey
@@ -165,7 +165,7 @@ type factor struct {
 	UsedAt    *string `json:"used_at"`
 }
 
-// userFactors are what a user has beside a password.
+// userFactors serves the second factors of a user.
 func (a *API) userFactors(c *call) (any, error) {
 	ctx, id := c.R.Context(), c.Path("id")
 	if _, err := a.Users.Find(ctx, id); err != nil {
@@ -179,18 +179,18 @@ func (a *API) userFactors(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := make([]factor, len(list))
+	rows := make([]factor, len(list))
 	for i, one := range list {
-		told[i] = factor{ID: one.ID, Kind: one.Kind, Name: one.Name, CreatedAt: stamp(time.UnixMicro(one.CreatedAt))}
+		rows[i] = factor{ID: one.ID, Kind: one.Kind, Name: one.Name, CreatedAt: stamp(time.UnixMicro(one.CreatedAt))}
 		if one.UsedAt != 0 {
 			at := stamp(time.UnixMicro(one.UsedAt))
-			told[i].UsedAt = &at
+			rows[i].UsedAt = &at
 		}
 	}
-	return map[string]any{"factors": told, "recovery_codes": left}, nil
+	return map[string]any{"factors": rows, "recovery_codes": left}, nil
 }
 
-// resetFactors takes them all from a user, who has lost them.
+// resetFactors removes all second factors of a user who has lost them.
 func (a *API) resetFactors(c *call) (any, error) {
 	n, err := a.Factors.Reset(c.R.Context(), c.Path("id"), by)
 	if err != nil {
@@ -208,11 +208,11 @@ func (a *API) userGrants(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, m := make([]map[string]any, len(grants)), newMentioned()
+	rows, m := make([]map[string]any, len(grants)), newMentioned()
 	for i, g := range grants {
 		add(m.clients, g.Client)
 		add(m.resources, g.Resource)
-		told[i] = map[string]any{
+		rows[i] = map[string]any{
 			"id": g.ID, "user_id": g.User, "client_id": g.Client, "resource_id": g.Resource, "scopes": words(g.Scope),
 			"created_at": stamp(time.UnixMicro(g.CreatedAt)), "updated_at": stamp(time.UnixMicro(g.UpdatedAt)),
 		}
@@ -221,10 +221,10 @@ func (a *API) userGrants(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.names(c, map[string]any{"consent_grants": told, "broker_grants": connected}, m)
+	return a.names(c, map[string]any{"consent_grants": rows, "broker_grants": connected}, m)
 }
 
-// revokeConsent takes a grant back, with all that was issued by it.
+// revokeConsent revokes a consent and all that was issued because of it.
 func (a *API) revokeConsent(c *call) (any, error) {
 	ctx := c.R.Context()
 	if err := a.Tokens.Flush(ctx); err != nil {

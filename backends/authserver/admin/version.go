@@ -13,12 +13,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// tagOf is the entity tag of one as it is read alone, and of when it was changed last, which
-// also changes with what is not told, such as a password.
-func tagOf(told any, updated time.Time) string {
-	text, err := json.Marshal(told)
+// tagOf returns the entity tag of an object, made from its response and the time of its last change, which also covers
+// what the response leaves out, such as a password.
+func tagOf(response any, updated time.Time) string {
+	text, err := json.Marshal(response)
 	if err != nil {
-		panic(err) // texts, and JSON that was stored as such
+		panic(err) // texts and stored JSON can be encoded
 	}
 	return rest.ETag(strconv.AppendInt(text, updated.UnixMicro(), 10))
 }
@@ -37,14 +37,14 @@ func policyTag(p *xaa.Policy) string { return tagOf(tellXAAPolicy(p), p.UpdatedA
 
 func modeTag(mode string) string { return rest.ETag([]byte(mode)) }
 
-// tagged tells one with its entity tag.
-func tagged(c *call, told any, tag string) any {
+// tagged sets the entity tag of a response.
+func tagged(c *call, response any, tag string) any {
 	c.W.Header().Set("ETag", tag)
-	return told
+	return response
 }
 
-// matching refuses, 412, a change that was made of something else than what is stored, where
-// the request says by If-Match what that was.
+// matching returns a function that returns an error with status 412 if the request has If-Match and that does not match
+// the stored object.
 func matching[T any](c *call, tag func(one T) string) (func(one T) error, error) {
 	match, err := c.Match()
 	return func(one T) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// enterprise are the routes of enterprise-managed authorization.
+// enterprise returns the routes of enterprise-managed authorization.
 func (a *API) enterprise() []kernel.Route {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	return []kernel.Route{
@@ -31,7 +31,7 @@ func (a *API) enterprise() []kernel.Route {
 	}
 }
 
-// idpBody is what is sent of an identity provider; enabled is true where it is left out.
+// idpBody is the body of a request about an identity provider. Enabled defaults to true.
 type idpBody struct {
 	Name     string `json:"name"`
 	Issuer   string `json:"issuer"`
@@ -51,8 +51,9 @@ func tellIdP(i *xaa.IdP) map[string]any {
 	}
 }
 
-// told is a page of what was found: one more than it holds tells that there is more.
-func told[T any](name string, found []T, limit, offset int, tell func(T) map[string]any) map[string]any {
+// page returns the response for a page of a list. found may contain one row beyond the limit, which is cut off and
+// means that there are more.
+func page[T any](name string, found []T, limit, offset int, tell func(T) map[string]any) map[string]any {
 	found, more := store.Cut(found, limit)
 	rows := make([]map[string]any, len(found))
 	for i, one := range found {
@@ -70,7 +71,7 @@ func (a *API) idps(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return told("idps", found, limit, offset, tellIdP), nil
+	return page("idps", found, limit, offset, tellIdP), nil
 }
 
 func (a *API) idp(c *call) (any, error) {
@@ -139,7 +140,7 @@ func (a *API) refreshKeys(c *call) (any, error) {
 	return a.idp(c)
 }
 
-// policyBody is what is sent of a policy; enabled is true where it is left out.
+// policyBody is the body of a request about a policy. Enabled defaults to true.
 type policyBody struct {
 	Name      string   `json:"name"`
 	IdP       string   `json:"idp_id"`
@@ -169,7 +170,7 @@ func (a *API) xaaPolicies(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return told("policies", found, limit, offset, tellXAAPolicy), nil
+	return page("policies", found, limit, offset, tellXAAPolicy), nil
 }
 
 func (a *API) xaaPolicy(c *call) (any, error) {
@@ -238,7 +239,7 @@ func (a *API) mappings(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, err := answer(c, "subject_mappings", found, p, tellMapping, func(most int) (int, error) { return a.XAA.TotalMappings(ctx, idp, most) })
+	response, err := answer(c, "subject_mappings", found, p, tellMapping, func(limit int) (int, error) { return a.XAA.TotalMappings(ctx, idp, limit) })
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +247,7 @@ func (a *API) mappings(c *call) (any, error) {
 	for _, one := range found {
 		add(m.users, one.User)
 	}
-	return a.names(c, told, m)
+	return a.names(c, response, m)
 }
 
 func (a *API) createMapping(c *call) (any, error) {

@@ -11,36 +11,36 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 )
 
-// Question is what a person is asked, by a page.
+// Question is what a consent page asks the user.
 type Question struct {
-	// Client is the name of the application.
+	// Client is the name of the client.
 	Client string
-	// SelfDeclared tells that the application has given itself the name: nobody has checked it.
+	// SelfDeclared is set if the client has chosen its name itself and nobody has checked it.
 	SelfDeclared bool
-	// ClientHost is the host of a client_id that is a URL; empty: it is none.
+	// ClientHost is the host of a client_id that is a URL, or "" if it is not one.
 	ClientHost string
 	Target     Target
-	// Parts are what it asks for, by resource.
+	// Parts are what the client asks for, by resource.
 	Parts []Part
 }
 
-// Target is where an answer goes.
+// Target is where a response is redirected to.
 type Target struct {
-	// Host of the redirect URI, with its port; empty: an application on this device,
-	// of Scheme.
+	// Host is the host of the redirect URI, with its port. It is empty for an application on this device that is
+	// registered for Scheme.
 	Host   string
 	Scheme string
-	// Loopback: whatever program listens on this device gets the answer.
+	// Loopback is set if the response goes to whatever program listens on the user's device.
 	Loopback bool
 }
 
-// Part is what a client asks for at a resource.
+// Part is what a client asks for at one resource.
 type Part struct {
-	Resource string // its name; empty: this server
+	Resource string // the name of the resource; empty for this server
 	Scopes   []resources.Scope
 }
 
-// Question is what a person must be asked for a request.
+// Question returns what the user must be asked for a request.
 func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Client) (*Question, error) {
 	list, err := s.resources(ctx, r)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Cl
 	return q, nil
 }
 
-// TargetOf is where a redirect URI leads, as it is and not as it looks.
+// TargetOf returns where a redirect URI leads.
 func TargetOf(redirect string) Target {
 	u, err := url.Parse(redirect)
 	if err != nil {
@@ -102,10 +102,10 @@ func TargetOf(redirect string) Target {
 	return Target{Host: u.Host, Scheme: u.Scheme, Loopback: strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()}
 }
 
-// Source is the target as a Content-Security-Policy names it, for the form that leads
-// there by a redirect.
+// Source returns the target as a source expression of a Content-Security-Policy, for the form whose response redirects
+// there.
 func (t Target) Source() string {
-	if t.Host == "" || strings.HasPrefix(t.Host, "[") { // the policy has no addresses of IPv6
+	if t.Host == "" || strings.HasPrefix(t.Host, "[") { // source expressions have no IPv6 addresses
 		return t.Scheme + ":"
 	}
 	return t.Scheme + "://" + t.Host

@@ -1,7 +1,6 @@
-// Package authorize is the authorization endpoint (RFC 6749 section 3.1, OAuth 2.1) but
-// for its pages: it checks what a client asks for, decides what the person must be asked,
-// and answers the client. What happens between the pages is carried by the browser, in a
-// transaction that is good in that browser alone, for ten minutes.
+// Package authorize implements the authorization endpoint (RFC 6749 section 3.1, OAuth 2.1) without its pages: it
+// checks what a client asks for, decides what the user must be asked, and answers the client. From page to page the
+// browser carries the request in a signed transaction, which is valid in that browser only, for ten minutes.
 package authorize
 
 import (
@@ -21,10 +20,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// decisions is the metric of what people decide.
+// decisions is the metric of consent decisions.
 const decisions = "consent_decisions_total"
 
-// life is that of a transaction.
+// life is how long a transaction is valid.
 const life = 10 * time.Minute
 
 // Codes issues authorization codes.
@@ -32,7 +31,7 @@ type Codes interface {
 	IssueCode(ctx context.Context, g tokens.Grant) (code string, err error)
 }
 
-// Authorize is the endpoint.
+// Authorize implements the authorization endpoint.
 type Authorize struct {
 	*kernel.Server
 	Clients  *clients.Clients
@@ -41,28 +40,26 @@ type Authorize struct {
 	Tokens   Codes
 	// Own are the scopes of this server itself, such as openid.
 	Own []resources.Scope
-	// DPoP binds codes to the keys that dpop_jkt names (RFC 9449 section 10).
+	// DPoP enables the binding of codes to the key of dpop_jkt (RFC 9449 section 10).
 	DPoP bool
-	// Hinted is whom an ID token is about that this server made, and for which client; empty:
-	// it is none. Default: none is looked at.
+	// Hinted returns the subject and the client of an ID token that this server issued. The subject is empty if it did
+	// not. If Hinted is nil, id_token_hint is ignored.
 	Hinted func(ctx context.Context, token string) (subject, client string, err error)
-	// SecondFactor: who signs in with a password gets nothing without one.
+	// SecondFactor requires a second factor of everybody who signs in with a password.
 	SecondFactor bool
 }
 
-// Seal makes of a request the transaction that a browser carries. visit is the secret of
-// the browser.
+// Seal returns the signed transaction that carries a request. visit is the secret of the browser.
 func (s *Authorize) Seal(r *Request, visit string) string {
 	raw, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // texts and numbers can be encoded
 	}
 	return s.Signer("authorize").Sign(raw, visit)
 }
 
-// Open is the request of a transaction. Who has redirected the browser may have changed
-// since, so the client is looked at again. The error is a *RefusalError where the client is to be
-// told.
+// Open returns the request of a transaction. It looks the client up again, since it may have changed in the meantime.
+// The error is a *RefusalError if it is to be sent to the client, and any other is to be shown to the user.
 func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Request, *clients.Client, error) {
 	raw, ok := s.Signer("authorize").Open(transaction, visit)
 	r := new(Request)
@@ -90,28 +87,28 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 	return r, client, nil
 }
 
-// Within refuses a request for more than the client may ask for by now.
+// Within returns an error if a request asks for more than the client may ask for by now.
 func (s *Authorize) Within(r *Request, client *clients.Client) error {
 	return resources.Within(r.Scope, s.Clients.Ceiling(client))
 }
 
-// Step is what is next for a request.
+// Step is what a request needs next.
 type Step int
 
-// The steps.
+// The steps of a request.
 const (
-	// SignIn: the person must sign in, or once more.
+	// SignIn means that the user must sign in, or sign in again.
 	SignIn Step = iota
-	// Prove: the person must prove, or set up, a second factor.
+	// Prove means that the user must prove or set up a second factor.
 	Prove
-	// Consent: the person must be asked.
+	// Consent means that the user must be asked for consent.
 	Consent
-	// Done: the answer is Location.
+	// Done means that the response can be sent.
 	Done
 )
 
-// Next is what a request needs of a person who is signed in (nil: nobody is). location
-// is where Done leads. The error is a *RefusalError.
+// Next returns what a request needs next from the user who is signed in; by is nil if nobody is. location is the
+// redirect of the response if the step is Done. The error is a *RefusalError.
 func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (step Step, location string, err error) {
 	signedIn, err := s.SignedIn(r, by)
 	if err != nil || !signedIn {
@@ -140,7 +137,7 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 	case err != nil:
 		return 0, "", s.refusal(r, err)
 	case !covered && client.FirstParty():
-		// A grant like any other, for what is exchanged later and for who revokes it.
+		// Stored like any other consent, since token exchange and revocation refer to it.
 		if ids, err = s.Consents.Approve(ctx, by.User.ID, client, needs, needs); err != nil {
 			return 0, "", s.refusal(r, err)
 		}
@@ -155,15 +152,14 @@ func (s *Authorize) Next(ctx context.Context, r *Request, by *login.Session) (st
 	return Consent, "", nil
 }
 
-// Needs reports whether who is signed in has to prove a second factor for a request, which they have
-// not proved yet.
+// Needs reports whether a request requires a second factor that the signed-in user has not proved yet.
 func (s *Authorize) Needs(r *Request, by *login.Session) bool {
 	return (s.SecondFactor || r.Two) && !by.Two()
 }
 
-// SignedIn reports whether who is signed in (nil: nobody) is as a request asks for; false: they
-// have to sign in. The error is a *RefusalError where that is not to be asked, or leads to
-// another than the client means.
+// SignedIn reports whether the user is signed in as a request requires; by is nil if nobody is. If not, the user has to
+// sign in. It returns a *RefusalError if the request does not allow that, or if the user who signed in is not the one
+// that the client expects.
 func (s *Authorize) SignedIn(r *Request, by *login.Session) (bool, error) {
 	if by == nil || by.AuthTime.UnixMicro() < r.SignedInSince {
 		if r.Silent {
@@ -180,7 +176,7 @@ func (s *Authorize) SignedIn(r *Request, by *login.Session) (bool, error) {
 	return false, nil
 }
 
-// needs are what must be granted for a request.
+// needs returns the client of a request and the consents that the request needs.
 func (s *Authorize) needs(ctx context.Context, r *Request) (*clients.Client, []consent.Need, error) {
 	client, err := s.Clients.Find(ctx, r.Client)
 	if err != nil {
@@ -193,8 +189,8 @@ func (s *Authorize) needs(ctx context.Context, r *Request) (*clients.Client, []c
 	return client, s.divide(list, r.Scope), nil
 }
 
-// divide is the scopes of a request by the resource that declares them. What is of this
-// server, and all where no resource is named, is of none.
+// divide groups the scopes of a request by the resource that declares them. The scopes of this server, and all scopes
+// if there are no resources, form a group without a resource.
 func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent.Need {
 	needs := make([]consent.Need, 0, len(list)+1)
 	for _, one := range list {
@@ -218,11 +214,11 @@ func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent
 	return needs
 }
 
-// Allow stores what a person approves of a request, and returns where that leads. The
-// same may be sent twice: each time it is a new code, of which the client gets one.
+// Allow stores what the user approved and returns the redirect with a new code. Sending the same form twice makes two
+// codes, of which the client gets one.
 func (s *Authorize) Allow(ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string) (location string, err error) {
 	g, err := s.Grant(ctx, r, client, by, approved, address)
-	if _, told := apierror.From(err); err != nil && !told {
+	if _, refused := apierror.From(err); err != nil && !refused {
 		return "", s.refusal(r, err)
 	}
 	if err != nil {
@@ -231,7 +227,7 @@ func (s *Authorize) Allow(ctx context.Context, r *Request, client *clients.Clien
 	return s.issue(ctx, r, g)
 }
 
-// Grant stores what a person approves of a request.
+// Grant stores what the user approved as consents, and returns the resulting grant.
 func (s *Authorize) Grant(ctx context.Context, r *Request, client *clients.Client, by *login.Session, approved []string, address string) (g tokens.Grant, err error) {
 	for _, word := range approved {
 		if !slices.Contains(r.Scope, word) {
@@ -248,7 +244,7 @@ func (s *Authorize) Grant(ctx context.Context, r *Request, client *clients.Clien
 	}
 	asked := s.divide(list, r.Scope)
 	granted := slices.Clone(asked)
-	for i := range granted { // one of which nothing was approved takes back what was granted before
+	for i := range granted { // a resource of which nothing was approved loses what was granted before
 		granted[i].Scope = slices.DeleteFunc(slices.Clone(asked[i].Scope), func(word string) bool { return !slices.Contains(approved, word) })
 	}
 	ids, err := s.Consents.Approve(ctx, by.User.ID, client, asked, granted)
@@ -260,19 +256,19 @@ func (s *Authorize) Grant(ctx context.Context, r *Request, client *clients.Clien
 	return s.grant(r, by, approved, ids), nil
 }
 
-// Deny tells the client that the person does not want it.
+// Deny records that the user denied a request and returns the redirect that tells the client so.
 func (s *Authorize) Deny(ctx context.Context, r *Request, by *login.Session, address string) (location string) {
 	s.Denied(ctx, r, by, address)
 	return s.Location(&RefusalError{r, kernel.Refuse(kernel.AccessDenied, "the person has denied the request")})
 }
 
-// Denied writes down that the person does not want it.
+// Denied records that the user denied a request.
 func (s *Authorize) Denied(ctx context.Context, r *Request, by *login.Session, address string) {
 	s.Count(decisions, "denied")
 	s.Audit(ctx, kernel.Event{Action: "consent.denied", Actor: by.User.ID, Client: r.Client, Address: address})
 }
 
-// grant is what a request gets.
+// grant returns the grant for a request.
 func (s *Authorize) grant(r *Request, by *login.Session, scope, consents []string) tokens.Grant {
 	return tokens.Grant{
 		Client: r.Client, User: by.User.ID, Scope: scope, Resources: r.Resources, Consents: consents,
@@ -281,7 +277,7 @@ func (s *Authorize) grant(r *Request, by *login.Session, scope, consents []strin
 	}
 }
 
-// issue makes a code.
+// issue makes a code and returns the redirect with it.
 func (s *Authorize) issue(ctx context.Context, r *Request, g tokens.Grant) (location string, err error) {
 	code, err := s.Tokens.IssueCode(ctx, g)
 	if err != nil {
@@ -290,13 +286,13 @@ func (s *Authorize) issue(ctx context.Context, r *Request, g tokens.Grant) (loca
 	return s.answer(r, "code", code), nil
 }
 
-// Location is where a refusal leads: back to the client.
+// Location returns the redirect that takes a refusal to the client.
 func (s *Authorize) Location(refusal *RefusalError) string {
 	return s.answer(refusal.Request, "error", refusal.Reason.Code, "error_description", refusal.Reason.Message)
 }
 
-// answer is the redirect URI with what the client is told. The parameters that it has
-// stay, and it always says who answers (RFC 9207).
+// answer returns the redirect URI with the given names and values appended as parameters. Parameters that it already
+// has are kept. The parameter iss is always added (RFC 9207).
 func (s *Authorize) answer(r *Request, pairs ...string) string {
 	pairs = append(pairs, "iss", s.Issuer)
 	if len(r.State) > 0 {

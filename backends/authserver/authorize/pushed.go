@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// pushedPrefix begins the request_uri of a request that was sent ahead (RFC 9126
-	// section 2.2).
+	// pushedPrefix begins the request_uri of a pushed request (RFC 9126 section 2.2).
 	pushedPrefix = "urn:ietf:params:oauth:request_uri:"
-	// PushedLife is how long it is good, once.
+	// PushedLife is how long a pushed request can be used, once.
 	PushedLife = 90 * time.Second
 )
 
-// Push keeps an authorization request that a client sends ahead, which is checked as one
-// of a browser is, and returns its request_uri (RFC 9126).
+// Push stores an authorization request that a client sends in advance and returns its request_uri (RFC 9126). The
+// request is checked like one that a browser sends.
 func (s *Authorize) Push(ctx context.Context, client *clients.Client, values url.Values) (uri string, err error) {
 	if id := values["client_id"]; len(id) > 1 || len(id) == 1 && id[0] != client.ID {
 		return "", kernel.Refuse(kernel.InvalidRequest, "client_id is not that of the client")
@@ -44,14 +43,14 @@ func (s *Authorize) Push(ctx context.Context, client *clients.Client, values url
 	})
 }
 
-// parameters are those that count.
+// parameters are the known parameters of an authorization request.
 var parameters = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "resource", "response_mode", "code_challenge", "code_challenge_method", "nonce", "login_hint", "id_token_hint",
 	"dpop_jkt", "prompt", "max_age", "acr_values",
 }
 
-// counting are the parameters that count of a request that is good. Public clients, which
-// anybody may be, can send much that does not.
+// counting returns the parameters of a valid request that have an effect. The others are not stored, since anybody can
+// register a public client and send a lot of them.
 func counting(values url.Values, r *Request) url.Values {
 	kept := make(url.Values, len(parameters))
 	for _, name := range parameters {
@@ -68,8 +67,8 @@ func counting(values url.Values, r *Request) url.Values {
 	return kept
 }
 
-// pushed takes the request that a request_uri stands for, whose other parameters do not
-// count. Others than those of Push are left as they are.
+// pushed returns the pushed request that a request_uri refers to, which replaces all other parameters, and deletes it.
+// Values without a request_uri of this server are returned as they are.
 func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, error) {
 	given := values["request_uri"]
 	if len(given) != 1 || !strings.HasPrefix(given[0], pushedPrefix) {
@@ -94,7 +93,7 @@ func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, 
 	return url.ParseQuery(request)
 }
 
-// Sweep removes the requests that nobody has come with.
+// Sweep removes pushed requests that have expired.
 func (s *Authorize) Sweep(ctx context.Context) (int, error) {
 	n, err := s.DB.Purge(ctx, 1000, "DELETE FROM authserver_pushed WHERE digest IN (SELECT digest FROM authserver_pushed WHERE expires_at <= ? LIMIT ?)", s.Micros())
 	return int(n), err

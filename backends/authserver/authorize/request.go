@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The errors of RFC 6749 section 4.1.2.1 and its like that this endpoint alone has.
+// The errors of RFC 6749 section 4.1.2.1 and its extensions that only this endpoint returns, and its limits.
 const (
 	unsupportedResponse       = "unsupported_response_type"
 	requestNotSupported       = "request_not_supported" // OpenID Connect Core 3.1.2.6
@@ -32,53 +32,51 @@ const (
 	maxSeconds          int64 = 1 << 31
 )
 
-// Request is an authorization request that is good, as far as that does not depend on
-// who is signed in.
+// Request is an authorization request that was checked as far as possible without knowing who is signed in.
 type Request struct {
 	Client string `json:"client"`
-	// Redirect is where the answer goes. RedirectGiven: the request named it.
+	// Redirect is where the response goes. RedirectGiven is set if the request contained it.
 	Redirect      string   `json:"redirect"`
 	RedirectGiven bool     `json:"given,omitempty"`
-	State         []byte   `json:"state,omitempty"` // as it came, which may be no UTF-8
+	State         []byte   `json:"state,omitempty"` // as it was received, perhaps not UTF-8
 	Scope         []string `json:"scope,omitempty"`
 	Resources     []string `json:"resources,omitempty"` // ids
 	Challenge     string   `json:"challenge"`
 	Nonce         string   `json:"nonce,omitempty"`
 	Hint          string   `json:"hint,omitempty"` // login_hint
-	// Subject is who must be signed in (id_token_hint); empty: anybody may be.
+	// Subject is the user who must be signed in (id_token_hint). If it is empty, any user may be.
 	Subject string `json:"sub,omitempty"`
-	// JKT is the key that the code is bound to (dpop_jkt); empty: none.
+	// JKT is the thumbprint of the key that the code is bound to (dpop_jkt), or empty.
 	JKT string `json:"jkt,omitempty"`
-	// Silent: nothing may be asked (prompt=none).
+	// Silent forbids any interaction with the user (prompt=none).
 	Silent bool `json:"silent,omitempty"`
-	// Ask for consent whatever was granted (prompt=consent).
+	// Ask requires a consent page even if everything has been granted before (prompt=consent).
 	Ask bool `json:"ask,omitempty"`
-	// SignedInSince is when the login must have been at the earliest, in Unix
-	// microseconds (prompt=login, max_age).
+	// SignedInSince is the earliest acceptable time of the sign-in, in microseconds since 1970 (prompt=login, max_age).
 	SignedInSince int64 `json:"since,omitempty"`
-	// Two asks for two factors (acr_values); see tokens.TwoFactors.
+	// Two requires two factors (acr_values); see tokens.TwoFactors.
 	Two bool `json:"two,omitempty"`
-	// At is when it came, in Unix microseconds.
+	// At is when the request was received, in microseconds since 1970.
 	At int64 `json:"at"`
 }
 
-// RefusalError is an answer to the client: an error of which the browser tells it.
+// RefusalError is an error that is sent to the client by redirecting the browser.
 type RefusalError struct {
-	Request *Request // Redirect and State are good
+	Request *Request // Redirect and State are valid
 	Reason  *apierror.Error
 }
 
 // Error implements error.
 func (r *RefusalError) Error() string { return r.Reason.Error() }
 
-// Unwrap is for errors.As.
+// Unwrap returns the reason.
 func (r *RefusalError) Unwrap() error { return r.Reason }
 
-// asked is the parameters of a request.
+// asked are the parameters of a request.
 type asked struct{ url.Values }
 
-// given are the parameters that have a value; without one they count as left out (RFC 6749
-// section 3.1). One that was sent twice stays so.
+// given returns the parameters that are not empty, since an empty one counts as omitted (RFC 6749 section 3.1).
+// Repeated parameters are kept, so that they can be refused.
 func given(values url.Values) url.Values {
 	kept := make(url.Values, len(values))
 	for name, sent := range values {
@@ -92,7 +90,7 @@ func given(values url.Values) url.Values {
 	return kept
 }
 
-// one is a parameter that was sent once; empty: it was not, or more than once.
+// one returns the value of a parameter, or "" if it was not sent exactly once.
 func (a asked) one(name string) string {
 	if len(a.Values[name]) != 1 {
 		return ""
@@ -100,14 +98,13 @@ func (a asked) one(name string) string {
 	return a.Values[name][0]
 }
 
-// page is the refusal of what must not lead anywhere: it is shown here (section 4.1.2.1
-// of RFC 6749).
+// page returns an error that must be shown to the user, and not be sent to the redirect URI (RFC 6749 section 4.1.2.1).
 func page(message string) error {
 	return apierror.New(400, kernel.InvalidRequest, "%s", message)
 }
 
-// Parse checks the parameters of a request. The error is a *RefusalError where the client is
-// to be told; any other is for the person, and leads nowhere.
+// Parse checks the parameters of a request. The error is a *RefusalError if it is to be sent to the client; any other
+// is to be shown to the user.
 func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, error) {
 	values, err := s.pushed(ctx, given(values))
 	if err != nil {
@@ -133,7 +130,7 @@ func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, err
 	return r, nil
 }
 
-// client finds the client of a request, and where its answers may go.
+// client finds the client of a request and sets the redirect URI.
 func (s *Authorize) client(ctx context.Context, r *Request, redirect string, find func(ctx context.Context, id string) (*clients.Client, error)) (*clients.Client, error) {
 	if r.Client == "" {
 		return nil, page("the request does not say by client_id which application it is from")
@@ -163,7 +160,7 @@ func (s *Authorize) client(ctx context.Context, r *Request, redirect string, fin
 	return client, nil
 }
 
-// check looks at all that the client is told of.
+// check checks the parameters whose errors are sent to the client.
 func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Client, a asked) error {
 	for name, values := range a.Values {
 		if len(values) > 1 && name != "resource" {
@@ -203,7 +200,7 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 	case len(r.Hint) > maxHint:
 		r.Hint = ""
 	}
-	if s.DPoP { // else a code that is bound to a key could not be redeemed
+	if s.DPoP { // otherwise a bound code could not be redeemed
 		r.JKT = jkt
 	}
 	if err := s.hint(ctx, r, a.one("id_token_hint")); err != nil {
@@ -216,15 +213,15 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 	return s.scope(ctx, r, client, a)
 }
 
-// digest reports whether a text can be a SHA-256 in base64url.
+// digest reports whether a text has the form of a SHA-256 digest in base64url.
 func digest(text string) bool {
 	return len(text) == 43 && !strings.ContainsFunc(text, func(c rune) bool {
 		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 	})
 }
 
-// hint reads whom the client means, by an ID token that it has from here (OpenID Connect Core
-// 3.1.2.1). What this server did not make, or not with a key that it has yet, says nothing.
+// hint sets the subject of a request from an ID token that the client got from this server (OpenID Connect Core section
+// 3.1.2.1). A token that this server did not issue, or whose key it no longer has, is ignored.
 func (s *Authorize) hint(ctx context.Context, r *Request, token string) error {
 	if token == "" || s.Hinted == nil {
 		return nil
@@ -237,7 +234,7 @@ func (s *Authorize) hint(ctx context.Context, r *Request, token string) error {
 	return err
 }
 
-// prompt reads what may, and what must, be asked (OpenID Connect Core 3.1.2.1).
+// prompt evaluates the parameters prompt and max_age (OpenID Connect Core section 3.1.2.1).
 func (r *Request) prompt(a asked) error {
 	words := strings.Fields(a.one("prompt"))
 	for _, word := range words {
@@ -262,15 +259,15 @@ func (r *Request) prompt(a asked) error {
 		}
 		since := r.At - min(seconds, maxSeconds)*int64(time.Second/time.Microsecond)
 		if seconds == 0 {
-			since = r.At + 1 // as prompt=login
+			since = r.At + 1 // like prompt=login
 		}
 		r.SignedInSince = max(r.SignedInSince, since)
 	}
 	return nil
 }
 
-// acr reads how the person has to sign in: by the first class that is known here among those that
-// the client names in the order of its preference (OpenID Connect Core 3.1.2.1, RFC 9470).
+// acr evaluates acr_values: the first class that this server knows decides how the user has to sign in (OpenID Connect
+// Core section 3.1.2.1, RFC 9470).
 func (r *Request) acr(values string) {
 	for class := range strings.FieldsSeq(values) {
 		if slices.Contains(tokens.Classes(), class) {
@@ -280,7 +277,7 @@ func (r *Request) acr(values string) {
 	}
 }
 
-// scope finds what the request is for.
+// scope sets the resources and the scope of a request.
 func (s *Authorize) scope(ctx context.Context, r *Request, client *clients.Client, a asked) error {
 	for _, name := range a.Values["resource"] {
 		u, err := url.Parse(name)
@@ -299,7 +296,7 @@ func (s *Authorize) scope(ctx context.Context, r *Request, client *clients.Clien
 	return err
 }
 
-// refusal tells the client of an error.
+// refusal returns err as a *RefusalError.
 func (s *Authorize) refusal(r *Request, err error) error {
 	e, ok := apierror.From(err)
 	switch {
@@ -313,7 +310,7 @@ func (s *Authorize) refusal(r *Request, err error) error {
 	return &RefusalError{r, e}
 }
 
-// resources are those of a request that are still there.
+// resources returns the resources of a request. It is an error if one of them has been deleted.
 func (s *Authorize) resources(ctx context.Context, r *Request) (list []*resources.Resource, err error) {
 	for _, id := range r.Resources {
 		one, err := s.Catalog.Find(ctx, id)
@@ -328,7 +325,7 @@ func (s *Authorize) resources(ctx context.Context, r *Request) (list []*resource
 	return list, nil
 }
 
-// own reports whether a scope is one of this server itself.
+// own reports whether a scope belongs to this server itself.
 func (s *Authorize) own(word string) bool {
 	return slices.ContainsFunc(s.Own, func(scope resources.Scope) bool { return scope.Name == word })
 }

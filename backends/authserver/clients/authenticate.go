@@ -19,35 +19,35 @@ import (
 const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 const (
-	// assertionLife is how far ahead of now an assertion may expire, by the clock of the client.
+	// assertionLife is how far in the future an assertion may expire.
 	assertionLife = time.Hour
-	// maxSecret bounds a secret that is sent, in bytes.
+	// maxSecret bounds the length of a secret that is sent, in bytes.
 	maxSecret = 512
 	maxJTI    = 256
 )
 
-// credentials are how a client says who it is.
+// credentials are what a client sends to authenticate itself.
 type credentials struct {
 	id, method, secret, assertion string
 }
 
-// RefusedError says why a client was not authenticated, for the log and the audit feed. The client itself is told no
-// more than invalid_client.
+// RefusedError is the reason why a client was not authenticated, for the log and the audit feed. The client itself
+// learns no more than invalid_client.
 type RefusedError struct {
-	Client string // as the request names it; empty: it does not
-	Method string // how it was to be authenticated, such as private_key_jwt; empty: that cannot be told
+	Client string // the client_id of the request; empty if it has none
+	Method string // the authentication method, such as private_key_jwt; empty if it cannot be determined
 	Reason string
 }
 
-// Error implements error. It says what the client is told.
+// Error implements error. It returns what the client is told.
 func (e *RefusedError) Error() string { return errClient.Error() }
 
-// Unwrap returns what the client is told.
+// Unwrap returns the error that the client is told.
 func (e *RefusedError) Unwrap() error { return errClient }
 
 var errClient = kernel.Refuse(kernel.InvalidClient, "client authentication failed")
 
-// The reasons of refusals that more than one method has.
+// The reasons that more than one method uses.
 const (
 	reasonUnknown   = "there is no such client"
 	reasonInactive  = "the client is not active"
@@ -56,12 +56,12 @@ const (
 	reasonLong      = "the secret is too long"
 )
 
-// refuse returns the error for credentials that are not good.
+// refuse returns the error for invalid credentials.
 func (sent *credentials) refuse(reason string) error {
 	return &RefusedError{Client: sent.id, Method: sent.method, Reason: reason}
 }
 
-// fault says why a client may not authenticate as it does, whatever it proves; empty: it may.
+// fault returns why a client may not authenticate in this way, whatever it proves, or "" if it may.
 func (sent *credentials) fault(c *Client) string {
 	switch {
 	case c == nil:
@@ -74,9 +74,9 @@ func (sent *credentials) fault(c *Client) string {
 	return ""
 }
 
-// Authenticate finds the client of a request, by the Authorization headers and the form. The error is a *RefusedError,
-// whose answer is invalid_client in the same words whatever is wrong, or invalid_request where there is more than one
-// way at once.
+// Authenticate returns the client that sent a request, from its Authorization headers and its form. It returns a
+// *RefusedError, which always reads the same to the client, or invalid_request if the client uses more than one method
+// at once.
 func (cs *Clients) Authenticate(ctx context.Context, authorization []string, form kernel.Form) (*Client, error) {
 	sent, err := read(authorization, form)
 	if err != nil {
@@ -109,7 +109,7 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 	return c, nil
 }
 
-// begin is Current, where a document that is not good is as none.
+// begin returns a client like Current, but with ErrUnknown if its metadata document is invalid.
 func (cs *Clients) begin(ctx context.Context, id string) (*Client, error) {
 	c, err := cs.Current(ctx, id)
 	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {
@@ -118,7 +118,7 @@ func (cs *Clients) begin(ctx context.Context, id string) (*Client, error) {
 	return c, err
 }
 
-// read finds the one way in which a client authenticates.
+// read determines the method by which a client authenticates, and its credentials.
 func read(authorization []string, form kernel.Form) (sent credentials, err error) {
 	id, clear, assertion := form.Get("client_id"), form.Get("client_secret"), form.Get("client_assertion")
 	kind := form.Get("client_assertion_type")
@@ -159,8 +159,8 @@ func read(authorization []string, form kernel.Form) (sent credentials, err error
 	return credentials{id: id, method: MethodNone}, nil
 }
 
-// parseBasic reads an Authorization header whose halves are encoded as a form is (RFC
-// 6749 section 2.3.1).
+// parseBasic parses an Authorization header of the scheme Basic, whose two parts are form-encoded (RFC 6749 section
+// 2.3.1).
 func parseBasic(header string) (id, secret string, ok bool) {
 	const scheme = "Basic "
 	if len(header) < len(scheme) || !strings.EqualFold(header[:len(scheme)], scheme) || len(header) > 2*(maxID+maxSecret) {
@@ -184,8 +184,8 @@ func parseBasic(header string) (id, secret string, ok bool) {
 	return id, secret, id != "" && len(secret) <= maxSecret && strings.IndexByte(id, 0) < 0
 }
 
-// byAssertion checks a private_key_jwt (RFC 7523 section 3): signed by a key of the
-// client, for this server, soon to expire, and not used before.
+// byAssertion checks a private_key_jwt (RFC 7523 section 3). It must be signed by a key of the client, be meant for
+// this server, expire within assertionLife and not have been used before.
 func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, error) {
 	id, ok := jwt.Unverified(sent.assertion, "sub")
 	if ok = ok && len(id) <= maxID && strings.IndexByte(id, 0) < 0; !ok {
@@ -240,7 +240,7 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 	return c, nil
 }
 
-// keysOf are the keys of a client: those that it was registered with, or publishes.
+// keysOf returns the keys of a client: those of its registration, or those at its jwks_uri.
 func (cs *Clients) keysOf(c *Client) (jwks.Finder, error) {
 	if uri := c.Metadata.JWKSURI; uri != "" {
 		return published{cs.remotes, uri}, nil
@@ -248,5 +248,5 @@ func (cs *Clients) keysOf(c *Client) (jwks.Finder, error) {
 	return jwks.ParseSet(c.Metadata.JWKS)
 }
 
-// AssertionAlgorithms may sign assertions.
+// AssertionAlgorithms are the algorithms that clients may sign assertions with.
 var AssertionAlgorithms = []string{"ES256", "RS256", "PS256"}

@@ -1,6 +1,5 @@
-// Package clients knows who may ask for tokens: the rows of clients, how they are
-// registered (RFC 7591), how they prove who they are, and to which addresses the
-// answers of the authorization endpoint may go.
+// Package clients manages the clients that may ask for tokens: their rows, how they are registered (RFC 7591), how they
+// authenticate, and to which redirect URIs the authorization endpoint may answer.
 package clients
 
 import (
@@ -28,7 +27,7 @@ const (
 	Revoked   = "revoked"
 )
 
-// Where clients come from.
+// The sources of clients.
 const (
 	Admin    = "admin"
 	DCR      = "dcr"  // dynamic registration
@@ -53,41 +52,39 @@ const (
 	MethodKey   = "private_key_jwt"
 )
 
-// ErrUnknown tells that there is no such client.
+// ErrUnknown means that there is no such client.
 var ErrUnknown = errors.New("there is no such client")
 
-// Client is a row.
+// Client is a row of authserver_clients.
 type Client struct {
 	ID   string // client_id
 	Name string
-	// Secret is its stored form: the scheme and a digest. Empty: it has none.
+	// Secret is the stored form of the secret: the scheme and a digest. It is empty if the client has none.
 	Secret     string
 	AuthMethod string
 	Redirects  []string
 	Grants     []string
 	Responses  []string
-	// Scope is the ceiling: what it may ask for at most. Empty: what the resources
-	// declare.
+	// Scope is the most that the client may ask for. If it is empty, it may ask for what the resources declare; see
+	// Clients.Ceiling.
 	Scope []string
-	// Agent is one that says of itself that it acts on its own.
+	// Agent is set for a client that declares itself to be an autonomous agent.
 	Agent     bool
 	AgentText string
 	Metadata  Metadata
 	Status    string
 	Source    string
-	// Registration is the digest of its registration access token (RFC 7592); empty:
-	// it has none.
+	// Registration is the digest of the registration access token (RFC 7592), or empty if the client has none.
 	Registration string
 	IssuedAt     time.Time
 	UpdatedAt    time.Time
-	// FreshUntil is how long its metadata document serves, where it is known by one.
+	// FreshUntil is how long the stored copy of the client's metadata document may be used, if it has one.
 	FreshUntil time.Time
-	// SeenAt is when it was last there, to the hour, where it registered itself. Zero: it
-	// never was.
+	// SeenAt is when a client that registered itself was last seen, to the hour. It is zero if it never was.
 	SeenAt time.Time
 }
 
-// Metadata is what is kept of RFC 7591 beside the columns.
+// Metadata are the members of RFC 7591 that have no column of their own.
 type Metadata struct {
 	ApplicationType string   `json:"application_type,omitempty"`
 	ClientURI       string   `json:"client_uri,omitempty"`
@@ -97,47 +94,46 @@ type Metadata struct {
 	PolicyURI       string   `json:"policy_uri,omitempty"`
 	SoftwareID      string   `json:"software_id,omitempty"`
 	SoftwareVersion string   `json:"software_version,omitempty"`
-	// JWKS is the set of its public keys as it was sent.
+	// JWKS is the set of public keys as it was sent.
 	JWKS    RawJSON `json:"jwks,omitempty"`
 	JWKSURI string  `json:"jwks_uri,omitempty"`
-	// DPoP asks that all its tokens are bound to a key (RFC 9449 section 5.2).
+	// DPoP requires that all tokens of the client are bound to a key (RFC 9449 section 5.2).
 	DPoP bool `json:"dpop_bound_access_tokens,omitempty"`
-	// Logout is where a browser may go after RP-initiated logout.
+	// Logout are the addresses to which a browser may be redirected after RP-initiated logout.
 	Logout []string `json:"post_logout_redirect_uris,omitempty"`
-	// BackchannelLogout is where the client is told of sessions that end (OpenID Connect
-	// Back-Channel Logout 1.0 section 2.2), and BackchannelSession asks for the claim sid, which
-	// is always there.
+	// BackchannelLogout is the address that is called when a session ends (OpenID Connect Back-Channel Logout 1.0
+	// section 2.2). BackchannelSession asks for the claim sid, which is always sent.
 	BackchannelLogout  string `json:"backchannel_logout_uri,omitempty"`
 	BackchannelSession bool   `json:"backchannel_logout_session_required,omitempty"`
-	// FirstParty marks an application of the operator's own. Clients drops it from what an
-	// application says of itself; read it by Client.FirstParty.
+	// FirstParty marks an application of the operator. Clients.Client clears it for a client that describes itself; use
+	// Client.FirstParty to read it.
 	FirstParty bool `json:"first_party,omitempty"`
 }
 
-// Public reports whether the client proves nothing of itself.
+// Public reports whether the client does not authenticate itself.
 func (c *Client) Public() bool { return c.AuthMethod == MethodNone }
 
-// SelfDeclared reports whether the client has named and described itself, by registering
-// or by its metadata document. Nobody has checked what it says then.
+// SelfDeclared reports whether the client chose its own name and description, by registering itself or by its metadata
+// document. Nobody has checked these then.
 func (c *Client) SelfDeclared() bool { return c.Source != Admin }
 
-// FirstParty reports whether the operator has made the client and marked it as an
-// application of their own. People are not asked what such a client may do.
+// FirstParty reports whether an administrator has created the client and marked it as the operator's own application.
+// Users are not asked for consent to such a client.
 func (c *Client) FirstParty() bool { return c.Metadata.FirstParty && !c.SelfDeclared() }
 
-// Active reports whether it may do anything.
+// Active reports whether the client may be used.
 func (c *Client) Active() bool { return c.Status == Active }
 
-// May reports whether it is registered for a grant.
+// May reports whether the client is registered for a grant.
 func (c *Client) May(grant string) bool { return slices.Contains(c.Grants, grant) }
 
-// Options of the room.
+// Options are the settings of Clients.
 type Options struct {
-	// Pepper is client_secret_pepper; empty: secrets are hashed slowly.
+	// Pepper is client_secret_pepper. If it is empty, secrets are stored with the slow hash.
 	Pepper []byte
-	// Hasher is the slow hash. Default: that of internal/password.
+	// Hasher is the slow hash. Default: the default of internal/password.
 	Hasher password.Hasher
-	// Grants are those that are switched on.
+	// Grants are the enabled grants.
 	Grants []string
 	// Mode is dcr.mode. Default: AdminOnly.
 	Mode string
@@ -145,40 +141,40 @@ type Options struct {
 	Approved []string
 	// DefaultScope is oauth.default_client_scope.
 	DefaultScope []string
-	// Networks are those that a jwks_uri may lead to beside public ones.
+	// Networks are the private networks that a jwks_uri may resolve to; public ones are always allowed.
 	Networks []netip.Prefix
-	// Documents fetches what clients say at the URL that is their client_id; nil: there are
-	// no such clients.
+	// Documents fetches the metadata documents of clients whose client_id is a URL. There are no such clients if it is
+	// nil.
 	Documents *documents.Documents
-	// Endpoints may be the audience of assertions, as the issuer may.
+	// Endpoints are accepted as the audience of assertions, beside the issuer.
 	Endpoints []string
-	// UnusedLife is how long a client that registered itself is kept that never comes, and
-	// IdleLife one that comes no more, where nothing would be lost with it; 0: for good.
+	// UnusedLife is how long a client that registered itself is kept if it is never used, and IdleLife how long after
+	// its last use, provided that nothing is lost by its removal. Zero keeps them forever.
 	UnusedLife, IdleLife time.Duration
-	// SelfMost is from how many of these on those that hold nothing go early. Default:
+	// SelfMost is the number of self-registered clients from which those that hold nothing are removed early. Default:
 	// 100 000.
 	SelfMost int
 }
 
-// Clients are all clients.
+// Clients manages all clients.
 type Clients struct {
 	*kernel.Server
 	options Options
 	rows    *kernel.Cache[*Client]
 	modes   *kernel.Cache[string]
-	proven  *proven // secrets that were hashed slowly a moment ago
+	proven  *proven // secrets whose slow hash was checked recently
 	remotes *remotes
-	flights singleflight.Group // of documents
+	flights singleflight.Group // of metadata documents
 	seen    *kernel.Batch[string]
 }
 
 const (
 	topic = "clients"
-	// rowsMost bounds how many clients are remembered.
+	// rowsMost bounds how many clients are cached.
 	rowsMost = 20_000
 )
 
-// New makes the room.
+// New returns the clients of a server.
 func New(s *kernel.Server, o Options) *Clients {
 	o.SelfMost = cmp.Or(o.SelfMost, selfMost)
 	cs := &Clients{Server: s, options: o, proven: newProven(s.Now), remotes: newRemotes(o.Networks, s.Logger)}
@@ -196,15 +192,14 @@ func New(s *kernel.Server, o Options) *Clients {
 	return cs
 }
 
-// Find is a client, whatever its status, as it was a moment ago: what another node
-// changes is seen within five seconds. It is not to be changed. The error is ErrUnknown
-// where there is none.
+// Find returns a client, whatever its status, from a cache: changes by other nodes are seen within five seconds. The
+// client must not be modified. If there is no such client, the error is ErrUnknown.
 func (cs *Clients) Find(ctx context.Context, id string) (*Client, error) {
-	if id == "" || len(id) > maxID || !utf8.ValidString(id) || strings.IndexByte(id, 0) >= 0 { // PostgreSQL has no such text
+	if id == "" || len(id) > maxID || !utf8.ValidString(id) || strings.IndexByte(id, 0) >= 0 { // PostgreSQL cannot store such text
 		return nil, ErrUnknown
 	}
 	return cs.rows.Get(ctx, id)
 }
 
-// maxID bounds a client_id, in bytes.
+// maxID bounds the length of a client_id, in bytes.
 const maxID = 2048

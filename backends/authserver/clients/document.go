@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// documentsMost bounds the clients that are known by a URL.
+	// documentsMost bounds the number of clients with metadata documents.
 	documentsMost = 10_000
-	// documentsRoom is how many are forgotten where there are too many.
+	// documentsRoom is how many of them are removed when there are too many.
 	documentsRoom = 100
-	// documentsIdle is how long one that nothing was granted to is remembered.
+	// documentsIdle is how long a client with a metadata document is kept to which nothing was granted.
 	documentsIdle = 24 * time.Hour
 )
 
-// Current is Find for who begins something: a client that is known by the URL of its
-// metadata document is as the document says it now, which is fetched where it is new or was
-// fetched too long ago. The error is ErrUnknown, or a refusal of the client or of now.
+// Current returns a client for a new authorization. For a client whose client_id is the URL of its metadata document,
+// it fetches the document if the client is new or its copy is no longer fresh. The error is ErrUnknown, a refusal of
+// the client, or temporarily_unavailable.
 func (cs *Clients) Current(ctx context.Context, id string) (*Client, error) {
 	known, err := cs.Find(ctx, id)
 	if err == nil {
@@ -46,7 +46,8 @@ func (cs *Clients) Current(ctx context.Context, id string) (*Client, error) {
 	return cs.fetch(ctx, id, false)
 }
 
-// Refresh fetches the document of a client that is known by it, however fresh it is.
+// Refresh fetches the metadata document of a client even if the stored copy is fresh. It returns ErrNoDocument if the
+// client has none.
 func (cs *Clients) Refresh(ctx context.Context, id string) (*Client, error) {
 	known, err := cs.Find(ctx, id)
 	if err != nil {
@@ -58,11 +59,11 @@ func (cs *Clients) Refresh(ctx context.Context, id string) (*Client, error) {
 	return cs.fetch(ctx, id, true)
 }
 
-// ErrNoDocument tells that a client is not known by a document.
+// ErrNoDocument means that a client is not described by a metadata document, or that those are not enabled.
 var ErrNoDocument = errors.New("the client has no metadata document that is used")
 
-// fetch gets a document once for all who ask at the same time, who wait no longer than
-// their requests live.
+// fetch fetches a document once for all concurrent callers. Each waits no longer than its own context lasts. again
+// fetches it even if the stored copy is fresh.
 func (cs *Clients) fetch(ctx context.Context, id string, again bool) (*Client, error) {
 	flight := cs.flights.DoChan(id, func() (any, error) {
 		ctx := context.WithoutCancel(ctx)
@@ -70,7 +71,7 @@ func (cs *Clients) fetch(ctx context.Context, id string, again bool) (*Client, e
 		if err != nil && !errors.Is(err, ErrUnknown) {
 			return nil, err
 		}
-		if known != nil && !again && cs.Now().Before(known.FreshUntil) { // by a flight that has just ended
+		if known != nil && !again && cs.Now().Before(known.FreshUntil) { // stored by a flight that has just ended
 			return known, nil
 		}
 		get := cs.options.Documents.Fetch
@@ -97,8 +98,8 @@ func (cs *Clients) fetch(ctx context.Context, id string, again bool) (*Client, e
 	}
 }
 
-// noDocument is the refusal where no document can be had. What answers there, or why it
-// does not, is for the log alone: who names a URL learns nothing of the networks here.
+// noDocument returns the refusal of a client whose document cannot be fetched. The reason is only logged, so that
+// nobody can probe the network of the server with URLs.
 func (cs *Clients) noDocument(id string, known *Client, err error) error {
 	if !errors.Is(err, documents.ErrUnavailable) {
 		return err
@@ -110,7 +111,7 @@ func (cs *Clients) noDocument(id string, known *Client, err error) error {
 	return kernel.Refuse(kernel.InvalidClient, "no metadata document of the client could be fetched from its client_id")
 }
 
-// documented is the client that a document tells of.
+// documented returns the client that a metadata document describes. It is not stored.
 func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 	r, err := ParseRegistration(document.Text)
 	if err != nil {
@@ -130,7 +131,7 @@ func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 		r.Grants = []string{GrantCode, GrantRefresh}
 	}
 	r.Grants = slices.DeleteFunc(r.Grants, func(g string) bool { return !withUser(g) || !slices.Contains(cs.options.Grants, g) })
-	r.Responses = nil // they follow from the grants
+	r.Responses = nil // they are derived from the grants
 	c, err := cs.Client(r, Document)
 	if refusal, ok := apierror.From(err); ok {
 		return nil, kernel.Refuse(kernel.InvalidClient, "the document of the client: %s", refusal.Message)
@@ -138,13 +139,13 @@ func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Scope = nil // Ceiling has that of all
+	c.Scope = nil // Ceiling returns the default
 	c.FreshUntil = document.Fresh
 	return c, nil
 }
 
-// put stores a client as its document says it. What an administrator has set of it stays,
-// and so does whether it is an agent.
+// put stores a client as its document describes it. The scope and status that an administrator has set are kept, and so
+// is whether it is an agent.
 func (cs *Clients) put(ctx context.Context, c *Client) (*Client, error) {
 	done := ""
 	now := cs.Now().Truncate(time.Microsecond)
@@ -187,19 +188,20 @@ func (cs *Clients) put(ctx context.Context, c *Client) (*Client, error) {
 	return c, nil
 }
 
-// same reports whether a document says nothing new.
+// same reports whether a document has not changed anything.
 func same(c, known *Client) bool {
 	return c.Name == known.Name && c.AuthMethod == known.AuthMethod && c.AgentText == known.AgentText && text(c.Metadata) == text(known.Metadata) &&
 		slices.Equal(c.Redirects, known.Redirects) && slices.Equal(c.Grants, known.Grants)
 }
 
-// unused are clients that are known by a URL and have nothing that would be lost with them.
+// unused is a condition for clients with metadata documents that nothing would be lost with.
 const unused = "source = '" + Document + "' AND status = '" + Active + "' AND scope = '' AND fresh_until < ?" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_consents o WHERE o.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_families f WHERE f.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_issuances i WHERE i.client_id = c.id)"
 
-// makeRoom keeps the number of clients that are known by a URL within its bound.
+// makeRoom removes unused clients with metadata documents if there are too many. It returns an error if there are none
+// to remove.
 func makeRoom(conn store.Conn, now time.Time) error {
 	var n int
 	if err := conn.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + Document + "'").Scan(&n); err != nil || n < documentsMost {
@@ -213,8 +215,8 @@ func makeRoom(conn store.Conn, now time.Time) error {
 	return err
 }
 
-// Sweep forgets the clients that are known by a URL, that nothing was granted to, and whose
-// documents nobody has asked for in a day.
+// Sweep removes the clients with metadata documents to which nothing was granted and whose document has not been fresh
+// for a day.
 func (cs *Clients) Sweep(ctx context.Context) (n int, err error) {
 	err = cs.Write(ctx, func(conn store.Conn) error {
 		gone, err := conn.Exec("DELETE FROM authserver_clients WHERE id IN (SELECT id FROM authserver_clients c WHERE "+unused+" LIMIT ?)",

@@ -6,10 +6,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// eachRows is how many clients are read at a time.
+// eachRows is how many clients are read by one query.
 const eachRows = 500
 
-// Each calls fn with all clients, in the order of their ids, until it returns an error.
+// Each calls fn with each client, ordered by id, until fn returns an error, which it then returns.
 func (cs *Clients) Each(ctx context.Context, fn func(c *Client) error) error {
 	for after := ""; ; {
 		var list []*Client

@@ -8,12 +8,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
-// Given is an id and a secret that a client had before it came here.
+// Given holds the id and the secret of a client that is imported from another server.
 type Given struct {
-	ID string // empty: a new one is made
-	// Secret is in clear, or Hash is its stored form, of another program (see password.Known) or
-	// of one of this with the same pepper. Where
-	// both are empty and the client needs one, a new one is made.
+	ID string // empty for a new id
+	// Secret is the secret in clear. Hash is its stored form, made by another program (see password.Known) or by this
+	// one with the same pepper. If both are empty and the client needs a secret, a new one is made.
 	Secret, Hash string
 }
 
@@ -22,15 +21,15 @@ const (
 	givenSecretMost = 512
 )
 
-// checkGiven refuses what cannot be an id or a secret (RFC 6749 appendix A).
+// checkGiven returns an error for an invalid id or secret (RFC 6749 appendix A).
 func (cs *Clients) checkGiven(g *Given) error {
-	visible := func(r rune) bool { return r < ' ' || r > '~' }
+	invisible := func(r rune) bool { return r < ' ' || r > '~' }
 	switch {
-	case len(g.ID) > givenIDMost || strings.ContainsFunc(g.ID, visible) || strings.ContainsAny(g.ID, ` "\\`):
+	case len(g.ID) > givenIDMost || strings.ContainsFunc(g.ID, invisible) || strings.ContainsAny(g.ID, ` "\\`):
 		return refuse("client_id", "must have at most 255 characters of ASCII, without blanks and quotes")
 	case strings.HasPrefix(g.ID, "http://") || strings.HasPrefix(g.ID, "https://"):
 		return refuse("client_id", "must not be a URL, which is the id of a client with a metadata document")
-	case len(g.Secret) > givenSecretMost || strings.ContainsFunc(g.Secret, visible):
+	case len(g.Secret) > givenSecretMost || strings.ContainsFunc(g.Secret, invisible):
 		return refuse("client_secret", "must have at most 512 characters of ASCII")
 	case g.Hash != "" && !password.Known(g.Hash) && (len(cs.options.Pepper) == 0 || !strings.HasPrefix(g.Hash, peppered)):
 		return refuse("client_secret", "is hashed in a way that is not known here, or that costs too much to check")
@@ -38,7 +37,7 @@ func (cs *Clients) checkGiven(g *Given) error {
 	return nil
 }
 
-// CheckGiven refuses a client that CreateGiven would refuse, but for one whose id is there already.
+// CheckGiven returns the error that CreateGiven would return, except for an id that exists already.
 func (cs *Clients) CheckGiven(c *Client, g Given) error {
 	if err := cs.checkGiven(&g); err != nil {
 		return err
@@ -46,9 +45,8 @@ func (cs *Clients) CheckGiven(c *Client, g Given) error {
 	return cs.Check(c)
 }
 
-// CreateGiven is Create for a client that brings its id, or its secret, from elsewhere. secret is empty
-// where it brought one. The error of an id that is there already wraps that of the database; see
-// store.IsUniqueViolation.
+// CreateGiven is Create for a client that brings its id or its secret from elsewhere. The returned secret is empty if
+// it brought one. If the id exists already, the error wraps that of the database; see store.IsUniqueViolation.
 func (cs *Clients) CreateGiven(ctx context.Context, c *Client, g Given) (secret string, err error) {
 	if err := cs.CheckGiven(c, g); err != nil {
 		return "", err

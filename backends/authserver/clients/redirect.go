@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// MatchRedirect finds the address that an answer goes to: the one asked for where it is
-// registered, or the only one where none is asked for.
+// MatchRedirect returns the URI that a response goes to: the requested one if it is registered, or the only registered
+// one if none was requested. Otherwise ok is false.
 func (c *Client) MatchRedirect(asked string) (uri string, ok bool) {
 	if asked == "" {
 		if len(c.Redirects) != 1 {
@@ -20,8 +20,8 @@ func (c *Client) MatchRedirect(asked string) (uri string, ok bool) {
 	return asked, matchAny(c.Redirects, asked)
 }
 
-// matchAny reports whether a URI is a registered one, character by character. Of a loopback URI the port may be another
-// one, since a native application takes what it gets (RFC 8252 section 7.3), and an empty path equals "/".
+// matchAny reports whether a URI equals a registered one, character by character. In a loopback URI the port may
+// differ, since a native application uses any free port (RFC 8252 section 7.3), and an empty path equals "/".
 func matchAny(registered []string, asked string) bool {
 	if len(asked) > maxURI {
 		return false
@@ -39,7 +39,7 @@ func matchAny(registered []string, asked string) bool {
 	return false
 }
 
-// SameRedirect reports whether two redirect URIs are equal. Of loopback URIs an empty path equals "/".
+// SameRedirect reports whether two redirect URIs are equal. In loopback URIs an empty path equals "/".
 func SameRedirect(a, b string) bool {
 	if a == b {
 		return true
@@ -48,8 +48,8 @@ func SameRedirect(a, b string) bool {
 	return loopback && kernel.SameURI(a, b)
 }
 
-// portless returns a loopback URI of http without its port, and with "/" as its path where it has none. For any other
-// URI ok is false.
+// portless returns an http loopback URI without its port, and with the path "/" if it has none. For any other URI ok is
+// false.
 func portless(uri string) (bare string, ok bool) {
 	const scheme = "http://"
 	rest, ok := strings.CutPrefix(uri, scheme)
@@ -78,16 +78,17 @@ func portless(uri string) (bare string, ok bool) {
 	return "", false
 }
 
-// refusedSchemes are those of what browsers and systems open themselves. Any other one is the private-use scheme of an
-// application (RFC 8252 section 7.1), with a dot in it or without, as editors have theirs.
+// refusedSchemes are the schemes that browsers and operating systems handle themselves. Any other scheme is taken for a
+// private-use scheme of an application (RFC 8252 section 7.1), with or without a dot, since some editors use one
+// without.
 var refusedSchemes = []string{
 	"javascript", "data", "vbscript", "file", "blob", "about", "filesystem", "view-source", "ws", "wss", "ftp", "mailto", "tel",
 }
 
-// maxURI bounds the URIs of a registration, in bytes.
+// maxURI bounds the length of the URIs of a registration, in bytes.
 const maxURI = 2048
 
-// redirectFault says what keeps a URI from being registered; empty: nothing.
+// redirectFault returns why a redirect URI cannot be registered, or "" if it can.
 func redirectFault(uri string) string {
 	if uri == "" || len(uri) > maxURI {
 		return "must have 1 to 2048 characters"
@@ -107,7 +108,7 @@ func redirectFault(uri string) string {
 	if u.User != nil {
 		return "must not have a user name or password"
 	}
-	switch scheme := u.Scheme; { // lower case, as Parse leaves it
+	switch scheme := u.Scheme; { // url.Parse returns it in lower case
 	case scheme == "https":
 		if u.Hostname() == "" {
 			return "must have a host"

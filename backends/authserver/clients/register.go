@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The modes of registration.
+// The modes of dynamic registration.
 const (
 	Open              = "open"
 	ApprovedRedirects = "approved_redirects"
@@ -35,7 +35,7 @@ const (
 	InvalidMetadata = "invalid_client_metadata"
 )
 
-// Registration is what a client says of itself (RFC 7591 section 2).
+// Registration is the metadata that a client registers (RFC 7591 section 2).
 type Registration struct {
 	Redirects  []string `json:"redirect_uris"`
 	Name       string   `json:"client_name"`
@@ -53,7 +53,7 @@ const (
 	maxContacts  = 10
 )
 
-// ParseRegistration reads a document; what it says beyond RFC 7591 does not count.
+// ParseRegistration parses a registration. Members that RFC 7591 does not define are ignored.
 func ParseRegistration(document []byte) (*Registration, error) {
 	r := new(Registration)
 	if err := json.Unmarshal(document, r); err != nil {
@@ -62,7 +62,7 @@ func ParseRegistration(document []byte) (*Registration, error) {
 	return r, nil
 }
 
-// Client checks a registration and makes a client of it, which is not stored.
+// Client checks a registration and returns the client for it, which is not stored.
 func (cs *Clients) Client(r *Registration, source string) (*Client, error) {
 	c := &Client{
 		Name: r.Name, AuthMethod: r.AuthMethod, Redirects: r.Redirects, Grants: r.Grants, Responses: r.Responses,
@@ -89,19 +89,19 @@ func (cs *Clients) Client(r *Registration, source string) (*Client, error) {
 	return c, cs.Check(c)
 }
 
-// userInLoop reports whether a client can get nothing without a person.
+// userInLoop reports whether all grants of a client involve a user.
 func (cs *Clients) userInLoop(c *Client) bool {
 	return !slices.ContainsFunc(c.Grants, func(g string) bool { return !withUser(g) })
 }
 
-// withUser reports whether a grant gives nothing without a person.
+// withUser reports whether a grant involves a user.
 func withUser(grant string) bool {
 	return grant == GrantCode || grant == GrantRefresh || grant == GrantDevice
 }
 
-// Ceiling is what a client may ask people for at most; empty: what the resources declare.
-// One that did not come of an administrator has that of all such clients unless it was
-// given its own, whatever its grants.
+// Ceiling returns the most that a client may ask users for; if it is empty, that is what the resources declare. A
+// client that was not created by an administrator has the default scope unless it was given its own, whatever its
+// grants.
 func (cs *Clients) Ceiling(c *Client) []string {
 	if len(c.Scope) == 0 && c.Source != Admin {
 		return cs.options.DefaultScope
@@ -109,7 +109,7 @@ func (cs *Clients) Ceiling(c *Client) []string {
 	return c.Scope
 }
 
-// Check refuses a client that must not be stored.
+// Check returns an error for a client that must not be stored.
 func (cs *Clients) Check(c *Client) error {
 	for i, grant := range c.Grants {
 		if !slices.Contains(cs.options.Grants, grant) {
@@ -165,8 +165,8 @@ func checkTexts(c *Client) error {
 	return nil
 }
 
-// misleads tells of characters that nobody sees, or that turn the text around them: a
-// name is shown to people. What joins emoji is let be.
+// misleads reports whether a character is invisible or changes the direction of text, which must not occur in a name
+// that is shown to users. The joiner of emoji is allowed.
 func misleads(r rune) bool {
 	const joiner = 0x200d
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner
@@ -214,7 +214,7 @@ func (m *Metadata) check(c *Client) error {
 	return nil
 }
 
-// holdsPrivate reports whether a JWK set has a private or secret member.
+// holdsPrivate reports whether a JWK set has a private or symmetric key, or cannot be parsed.
 func holdsPrivate(set []byte) bool {
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -237,7 +237,7 @@ func refuse(member, message string) error {
 	return kernel.Refuse(InvalidMetadata, "%s %s", member, message).With(member)
 }
 
-// cut makes a text short enough for a message.
+// cut shortens a text for a message.
 func cut(text string) string {
 	if len(text) > 100 {
 		return text[:100]
@@ -245,8 +245,8 @@ func cut(text string) string {
 	return text
 }
 
-// Register stores a client that registers itself, as the mode allows. secret and token,
-// of the registration, are shown this once.
+// Register stores a client that registers itself, if the mode allows it. It returns the secret and the registration
+// access token in clear, which are not stored in that form.
 func (cs *Clients) Register(ctx context.Context, document []byte) (c *Client, clear, token string, err error) {
 	mode, err := cs.Mode(ctx)
 	if err != nil {
@@ -284,7 +284,8 @@ func (cs *Clients) registered(mode string, document []byte) (*Client, error) {
 	return c, nil
 }
 
-// Manages finds the client that a registration access token is of (RFC 7592).
+// Manages returns the client with the given registration access token (RFC 7592). It returns an error with status 401
+// if the token is not that of the client.
 func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, error) {
 	c, err := cs.Find(ctx, id)
 	if err != nil && !errors.Is(err, ErrUnknown) {
@@ -298,14 +299,14 @@ func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, erro
 	return c, nil
 }
 
-// Replace puts what a client now says of itself in the place of what it said (RFC 7592
-// section 2.2). It has a new secret where its method needs one that it has not got.
+// Replace replaces the metadata of a client with a new registration (RFC 7592 section 2.2). It returns a new secret if
+// the client needs one and has none.
 func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *Client, clear string, err error) {
 	mode, err := cs.Mode(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	if mode == AdminOnly { // it is registered already
+	if mode == AdminOnly { // the client is registered already, so that this does not forbid it
 		if mode = Open; len(cs.options.Approved) > 0 {
 			mode = ApprovedRedirects
 		}
@@ -334,15 +335,14 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 		c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = fresh.Name, fresh.AuthMethod, fresh.Redirects, fresh.Grants, fresh.Responses
 		c.AgentText, c.Metadata = fresh.AgentText, fresh.Metadata
 		if !alone && !cs.userInLoop(c) {
-			c.Scope = nil // it was for people to let it have
+			c.Scope = nil // it was a limit for what users can grant
 		}
 		return nil
 	})
 	return c, clear, err
 }
 
-// Document is a client as RFC 7591 section 3.2.1 tells of it. The secret and the token
-// are left out where they are empty.
+// Document returns the client information response of RFC 7591 section 3.2.1. Empty arguments are left out.
 func (c *Client) Document(clear, token, manage string) map[string]any {
 	d := map[string]any{}
 	raw, err := json.Marshal(c.Metadata)
@@ -350,7 +350,7 @@ func (c *Client) Document(clear, token, manage string) map[string]any {
 		err = json.Unmarshal(raw, &d)
 	}
 	if err != nil {
-		panic(err) // it was read from JSON
+		panic(err) // it was parsed from JSON
 	}
 	d["client_id"], d["client_id_issued_at"] = c.ID, c.IssuedAt.Unix()
 	d["client_name"], d["token_endpoint_auth_method"] = c.Name, c.AuthMethod
@@ -388,8 +388,7 @@ func list(words []string) []string {
 
 const modeSetting = "dcr.mode"
 
-// Mode is how clients may register now: as an administrator has set it, or else as the
-// options say.
+// Mode returns the mode of registration: the one that an administrator has set, or else that of the options.
 func (cs *Clients) Mode(ctx context.Context) (string, error) { return cs.modes.Get(ctx, "") }
 
 func (cs *Clients) readMode(ctx context.Context, _ string) (mode string, err error) {
@@ -411,8 +410,8 @@ func (cs *Clients) modeIn(c store.Conn) (mode string, err error) {
 	return mode, err
 }
 
-// SetMode sets how clients may register, until it is cleared by an empty mode. What may be
-// given gets how they may now, and may refuse.
+// SetMode sets the mode of registration; an empty mode restores that of the options. Each function of may is called
+// with the current mode and can forbid the change by returning an error.
 func (cs *Clients) SetMode(ctx context.Context, mode string, may ...func(now string) error) error {
 	switch mode {
 	case Open, ApprovedRedirects, AdminOnly, "":
@@ -438,7 +437,7 @@ func (cs *Clients) SetMode(ctx context.Context, mode string, may ...func(now str
 	})
 }
 
-// digest is one name for several texts.
+// digest returns one hash for several texts.
 func digest(texts ...string) string {
 	h := sha256.New()
 	for _, text := range texts {
@@ -447,10 +446,10 @@ func digest(texts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Agents are the active clients that act on their own, at most so many.
-func (cs *Clients) Agents(ctx context.Context, most int) (list []*Client, err error) {
+// Agents returns the active clients that are agents, at most limit of them.
+func (cs *Clients) Agents(ctx context.Context, limit int) (list []*Client, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
-		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_clients WHERE agent = 1 AND status = ? ORDER BY issued_at, id LIMIT ?", Active, most)
+		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_clients WHERE agent = 1 AND status = ? ORDER BY issued_at, id LIMIT ?", Active, limit)
 		return err
 	})
 	return list, err

@@ -11,15 +11,14 @@ import (
 )
 
 const (
-	// sourcesMost bounds how many key sets are remembered.
+	// sourcesMost bounds how many key sets are cached.
 	sourcesMost = 1000
-	// fetchesMost bounds how many requests wait for one at the same time.
+	// fetchesMost bounds how many requests wait for a key set at the same time.
 	fetchesMost = 32
 )
 
-// remotes are the key sets that clients publish at a jwks_uri (RFC 7591 section 2).
-// Anybody may have registered one, so that they lead to public networks alone, or to
-// those that the operator allows.
+// remotes are the key sets that clients publish at a jwks_uri (RFC 7591 section 2). Since anybody can register one,
+// they are fetched only from public networks and those that the operator allows.
 type remotes struct {
 	allow   []netip.Prefix
 	logger  func() *zap.Logger
@@ -34,14 +33,14 @@ func newRemotes(allow []netip.Prefix, logger func() *zap.Logger) *remotes {
 	return &remotes{allow: allow, logger: logger, waiting: make(chan struct{}, fetchesMost), sources: make(map[string]*jwks.Source)}
 }
 
-// at is the key set of an address.
+// at returns the key set of an address.
 func (r *remotes) at(uri string) *jwks.Source {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if found := r.sources[uri]; found != nil {
 		return found
 	}
-	for other, source := range r.sources { // in no order
+	for other, source := range r.sources { // in random order
 		if len(r.sources) < sourcesMost {
 			break
 		}
@@ -56,7 +55,7 @@ func (r *remotes) at(uri string) *jwks.Source {
 	return made
 }
 
-// end ends the fetches.
+// end stops all fetches.
 func (r *remotes) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,8 +65,8 @@ func (r *remotes) end() {
 	}
 }
 
-// published is a jwks.Finder: the keys of a client at its jwks_uri. Where they cannot be
-// had there is none, so that nobody learns what answers here.
+// published is a jwks.Finder for the keys of a client at its jwks_uri. If they cannot be fetched, it finds none, so
+// that nobody can learn what answers at an address.
 type published struct {
 	*remotes
 	uri string
@@ -77,7 +76,7 @@ type published struct {
 func (p published) Find(ctx context.Context, kid, algorithm string) ([]any, error) {
 	source := p.at(p.uri)
 	if found, ok := source.Kept(kid, algorithm); ok {
-		return found, nil // whoever waits for others has no part in it
+		return found, nil // known keys need not wait
 	}
 	select {
 	case p.waiting <- struct{}{}:

@@ -16,12 +16,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// peppered begins the stored form of a secret under the pepper: its HMAC-SHA256, in hex.
-// The secret has 256 random bits, so that it needs no slow hash. Others are in the form
-// of internal/password.
+// peppered begins the stored form of a secret under the pepper, which is its HMAC-SHA256 in hex. A secret has 256
+// random bits, so that it needs no slow hash. The other stored forms are those of internal/password.
 const peppered = "hmac-sha256$"
 
-// newSecret makes a secret, and its stored form.
+// newSecret returns a new secret and its stored form.
 func (cs *Clients) newSecret(ctx context.Context) (clear, stored string, err error) {
 	clear = secret.New()
 	stored, err = cs.hashed(ctx, clear)
@@ -44,8 +43,8 @@ func (cs *Clients) pepper(clear string) string {
 	return string(out)
 }
 
-// Unusable is how many clients have a secret under a pepper where there is none any more:
-// none of them can authenticate.
+// Unusable returns how many clients cannot authenticate because their secrets were stored under a pepper and none is
+// configured now.
 func (cs *Clients) Unusable(ctx context.Context) (n int, err error) {
 	if len(cs.options.Pepper) > 0 {
 		return 0, nil
@@ -56,7 +55,8 @@ func (cs *Clients) Unusable(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// RotateSecret gives a client another secret, which is shown this once.
+// RotateSecret gives a client a new secret and returns it in clear; it is not stored in that form. It returns
+// ErrNoSecret if the client does not use one.
 func (cs *Clients) RotateSecret(ctx context.Context, id string) (clear string, err error) {
 	clear, stored, err := cs.newSecret(ctx)
 	if err != nil {
@@ -72,16 +72,15 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string) (clear string, e
 	return clear, err
 }
 
-// ErrNoSecret tells that a client has none.
+// ErrNoSecret means that a client does not authenticate with a secret.
 const ErrNoSecret = fault("the client does not authenticate with a secret")
 
 type fault string
 
 func (f fault) Error() string { return string(f) }
 
-// verify compares a secret with the stored one; nil: there is no such client, and the
-// same work is done. One that another program has hashed, or that is not under the pepper, is hashed
-// anew.
+// verify compares a secret with the stored one. A nil client costs the same time as a wrong secret. A matching secret
+// that was hashed by another program, or without the pepper that is now configured, is stored in the current form.
 func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, error) {
 	var id, stored string
 	if c != nil {
@@ -89,7 +88,7 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 	}
 	hasPepper := len(cs.options.Pepper) > 0
 	if strings.HasPrefix(stored, peppered) || stored == "" && hasPepper {
-		made := cs.pepper(clear) // also without a pepper, whose rows then never match
+		made := cs.pepper(clear) // also without a pepper, in which case it never matches
 		return subtle.ConstantTimeCompare([]byte(made), []byte(stored)) == 1 && hasPepper, nil
 	}
 	known := cs.proven.sum(id, stored, clear)
@@ -115,15 +114,14 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 	return true, err
 }
 
-// provenFor is how long a secret is not hashed slowly again; provenMost, of how many
+// provenFor is how long a secret that was verified with the slow hash is remembered, and provenMost for how many
 // clients.
 const (
 	provenFor  = 5 * time.Minute
 	provenMost = 50_000
 )
 
-// proven remembers one good secret of each client, as a digest under a key of this
-// process.
+// proven remembers one verified secret of each client, as a digest under a key of this process.
 type proven struct {
 	key []byte
 	now func() time.Time
@@ -143,7 +141,7 @@ func newProven(now func() time.Time) *proven {
 	return p
 }
 
-// sum has the stored form in it: a secret that was rotated is another one.
+// sum returns the digest of a secret. It includes the stored form, so that a rotated secret has another digest.
 func (p *proven) sum(id, stored, clear string) (sum [sha256.Size]byte) {
 	h := hmac.New(sha256.New, p.key)
 	for _, part := range [...]string{id, stored, clear} {
@@ -170,7 +168,7 @@ func (p *proven) add(id string, sum [sha256.Size]byte) {
 	p.all[id] = provenSecret{sum, p.now().Add(provenFor)}
 }
 
-// drop forgets a client; empty: all.
+// drop forgets the secret of a client, or all of them if id is empty.
 func (p *proven) drop(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

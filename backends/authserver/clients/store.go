@@ -43,7 +43,7 @@ func scan(r store.Row) (*Client, error) {
 	return c, nil
 }
 
-// Stored is the client of an id as it is now, whatever is remembered of it.
+// Stored returns a client from the database, not from the cache.
 func (cs *Clients) Stored(ctx context.Context, id string) (*Client, error) { return cs.read(ctx, id) }
 
 func (cs *Clients) read(ctx context.Context, id string) (c *Client, err error) {
@@ -57,15 +57,15 @@ func (cs *Clients) read(ctx context.Context, id string) (c *Client, err error) {
 	return c, err
 }
 
-// Filter narrows List.
+// Filter selects clients.
 type Filter struct {
 	Status, Source string
-	Agent          string // true or false
-	// Text is the id, or in the name or the id, whichever case its letters have.
+	Agent          string // "true" or "false"; empty for both
+	// Text is the id of a client, or else part of a name or an id, ignoring case.
 	Text string
 }
 
-// Listing has the clients of a filter.
+// Listing returns the query of the filter.
 func (f Filter) Listing() kernel.Listing {
 	l := f.listing()
 	if f.Text != "" {
@@ -75,15 +75,15 @@ func (f Filter) Listing() kernel.Listing {
 	return l
 }
 
-// listing is Listing whatever the text.
+// listing returns the query of the filter without its text.
 func (f Filter) listing() kernel.Listing {
 	l := kernel.Listing{Columns: columns, Table: "authserver_clients", At: "issued_at", ID: "id"}
 	switch f.Status {
 	case "":
-	case Active: // nearly all are
+	case Active: // nearly all of them
 		l.And("status = ?", f.Status)
 	default:
-		l.And("status = ? AND status <> 'active'", f.Status) // as its index has it
+		l.And("status = ? AND status <> 'active'", f.Status) // matches the condition of the partial index
 	}
 	if f.Source != "" {
 		l.And("source = ?", f.Source)
@@ -97,8 +97,8 @@ func (f Filter) listing() kernel.Listing {
 	return l
 }
 
-// find is Listing, or, where the text is the id of a client, that one alone: who has an id
-// means that, and need not wait for all names to be read.
+// find returns the query of the filter. If the text is the id of a client, it selects that client alone, which does not
+// need to read all names.
 func (f Filter) find(c store.Conn) (kernel.Listing, error) {
 	if f.Text == "" {
 		return f.Listing(), nil
@@ -111,7 +111,7 @@ func (f Filter) find(c store.Conn) (kernel.Listing, error) {
 	return f.Listing(), nil
 }
 
-// List is a page of clients.
+// List returns a page of the clients that match a filter.
 func (cs *Clients) List(ctx context.Context, f Filter, p kernel.Page) (list []*Client, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
 		l, err := f.find(c)
@@ -123,23 +123,23 @@ func (cs *Clients) List(ctx context.Context, f Filter, p kernel.Page) (list []*C
 	return list, err
 }
 
-// Total is how many List has on all pages, at most so many.
-func (cs *Clients) Total(ctx context.Context, f Filter, most int) (n int, err error) {
+// Total returns how many clients match a filter, but at most limit.
+func (cs *Clients) Total(ctx context.Context, f Filter, limit int) (n int, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
 		l, err := f.find(c)
 		if err == nil {
-			n, err = kernel.CountRows(c, l, most)
+			n, err = kernel.CountRows(c, l, limit)
 		}
 		return err
 	})
 	return n, err
 }
 
-// Place is that of a client in a list.
+// Place returns the position of a client in a list.
 func (c *Client) Place() kernel.Place { return kernel.Place{At: c.IssuedAt.UnixMicro(), ID: c.ID} }
 
-// Create stores a client. It gives it an id unless it has one, an active status, and a
-// secret, in clear, where its method needs one: it is shown this once.
+// Create stores a client as active, with a new id unless it has one. If the client needs a secret, it makes one and
+// returns it in clear.
 func (cs *Clients) Create(ctx context.Context, c *Client) (secret string, err error) {
 	if c.ID == "" {
 		c.ID = kernel.NewID()
@@ -152,7 +152,7 @@ func (cs *Clients) Create(ctx context.Context, c *Client) (secret string, err er
 	return secret, cs.store(ctx, c)
 }
 
-// store stores a client that is new, and active from now on.
+// store stores a new client as active.
 func (cs *Clients) store(ctx context.Context, c *Client) error {
 	c.Status = Active
 	now := cs.Now().Truncate(time.Microsecond)
@@ -171,14 +171,14 @@ func insert(conn store.Conn, c *Client) error {
 	return err
 }
 
-// Seed stores the clients whose id is not there yet.
+// Seed stores those clients whose id does not exist yet.
 func (cs *Clients) Seed(ctx context.Context, list []*Client) error {
 	for _, c := range list {
 		_, err := cs.Find(ctx, c.ID)
 		if errors.Is(err, ErrUnknown) {
 			one := *c
 			if _, err = cs.Create(ctx, &one); store.IsUniqueViolation(err) {
-				err = nil // another node was faster
+				err = nil // another node has stored it
 			}
 		}
 		if err != nil {
@@ -188,8 +188,8 @@ func (cs *Clients) Seed(ctx context.Context, list []*Client) error {
 	return nil
 }
 
-// Edit changes a client in one transaction: edit gets it as it is stored, and may
-// refuse. What it must not change are the id, the source and when it was made.
+// Edit changes a client in a transaction. edit gets the stored client and may forbid the change by returning an error.
+// It must not change the id, the source, whether the client is an agent, or when it was issued.
 func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) error) (edited *Client, err error) {
 	err = cs.Change(ctx, topic, id, func(conn store.Conn) error {
 		c, err := scan(conn.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+conn.Lock(), id))
@@ -216,8 +216,8 @@ func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) err
 	return edited, nil
 }
 
-// SetStatus suspends a client, takes it in again, or revokes it, for good. What may be given
-// gets it as it is stored, and may refuse.
+// SetStatus sets the status of a client. A revoked client cannot be changed back; the error is ErrRevoked. Each
+// function of may is called with the stored client and can forbid the change by returning an error.
 func (cs *Clients) SetStatus(ctx context.Context, id, status string, may ...func(c *Client) error) (*Client, error) {
 	return cs.Edit(ctx, id, func(c *Client) error {
 		for _, allow := range may {
@@ -233,11 +233,11 @@ func (cs *Clients) SetStatus(ctx context.Context, id, status string, may ...func
 	})
 }
 
-// ErrRevoked tells that a client was revoked, which is for good.
+// ErrRevoked means that a client was revoked, which cannot be undone.
 var ErrRevoked = errors.New("the client was revoked, which is for good")
 
-// Delete removes a client, with what people let it do. What was issued to it is revoked
-// by whoever has that. What may be given gets it as it is stored, and may refuse.
+// Delete removes a client and the consents for it. The caller must revoke its tokens. Each function of may is called
+// with the stored client and can forbid the removal by returning an error.
 func (cs *Clients) Delete(ctx context.Context, id string, may ...func(c *Client) error) error {
 	return cs.Change(ctx, topic, id, func(c store.Conn) error {
 		for _, allow := range may {
@@ -260,11 +260,11 @@ func (cs *Clients) Delete(ctx context.Context, id string, may ...func(c *Client)
 	})
 }
 
-// text is a value as it is stored.
+// text returns a value in the JSON form in which it is stored.
 func text(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // lists of texts, and a struct of them
+		panic(err) // lists of texts and a struct of them can be encoded
 	}
 	if string(raw) == "null" {
 		return "[]"

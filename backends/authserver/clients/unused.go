@@ -13,30 +13,29 @@ import (
 )
 
 const (
-	// seenEvery is how exactly it is known when a client was last there.
+	// seenEvery is the resolution of Client.SeenAt.
 	seenEvery = time.Hour
-	// selfMost is how many clients may have registered themselves before those that hold
-	// nothing go early.
+	// selfMost is the number of self-registered clients from which those that hold nothing are removed early.
 	selfMost = 100_000
-	// selfLeast is how long such a client is kept then: longer than seenEvery, so that one
-	// that is on its way with somebody stays.
+	// selfLeast is how long such a client is kept nevertheless. It is longer than seenEvery, so that a client that a
+	// user is about to authorize is kept.
 	selfLeast = 2 * seenEvery
-	// unusedRows is how many go in one transaction.
+	// unusedRows is how many clients are removed in one transaction.
 	unusedRows = 100
-	// unusedMost is how many go in one run: the audit feed takes them.
+	// unusedMost is how many clients are removed in one run, since each is recorded in the audit feed.
 	unusedMost = 50 * unusedRows
 )
 
-// see notes that a client that registered itself is there: once an hour, with others, and
-// nobody waits for it.
+// see records that a client that registered itself was seen. The row is written at most once an hour, in a batch in the
+// background.
 func (cs *Clients) see(c *Client) {
 	if c.Source == DCR && cs.Now().Sub(c.SeenAt) >= seenEvery {
-		cs.seen.Add(c.ID) // one that is lost comes again
+		cs.seen.Add(c.ID) // if the batch is full, the client will be seen again
 	}
 }
 
 func (cs *Clients) writeSeen(ctx context.Context, ids []string) error {
-	slices.Sort(ids) // nodes that write at once meet in one order
+	slices.Sort(ids) // the same order on all nodes prevents deadlocks
 	ids = slices.Compact(ids)
 	now := cs.Now()
 	err := cs.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
@@ -53,15 +52,15 @@ func (cs *Clients) writeSeen(ctx context.Context, ids []string) error {
 	return err
 }
 
-// Run writes what is noted of clients until the context ends.
+// Run writes the recorded uses of clients until the context is done.
 func (cs *Clients) Run(ctx context.Context) { cs.seen.Run(ctx) }
 
-// Flush writes what is noted of clients.
+// Flush writes the recorded uses of clients.
 func (cs *Clients) Flush(ctx context.Context) error { return cs.seen.Flush(ctx) }
 
-// idle are clients that registered themselves and have nothing that would be lost with them:
-// nothing was granted or issued to them that is remembered, and no administrator has given
-// them a scope of their own, stopped them or named them in a policy.
+// idle is a condition for self-registered clients that nothing would be lost with: nothing that is still stored was
+// granted or issued to them, and no administrator has given them a scope of their own, suspended them or named them in
+// a policy.
 const idle = "source = '" + DCR + "' AND status = '" + Active + "'" +
 	" AND (scope = '' OR NOT (grants LIKE '%\"" + GrantClient + "\"%' OR grants LIKE '%\"" + GrantExchange + "\"%' OR grants LIKE '%\"" + GrantJWT + "\"%'))" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_consents o WHERE o.client_id = c.id)" +
@@ -70,9 +69,8 @@ const idle = "source = '" + DCR + "' AND status = '" + Active + "'" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_resources r WHERE r.policy LIKE '%\"' || c.id || '\"%')" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_xaa_policies p WHERE p.client_ids LIKE '%\"' || c.id || '\"%')"
 
-// SweepUnused removes the clients that registered themselves and hold nothing: those that
-// never came after it, those that have not come for long, and, where there are too many,
-// those that came longest ago.
+// SweepUnused removes the self-registered clients that hold nothing: those that were never used, those that have not
+// been used for long and, if there are too many, those whose last use is the longest ago.
 func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 	now := cs.Now()
 	before := func(d time.Duration) int64 { return now.Add(-d).UnixMicro() }
@@ -97,7 +95,7 @@ func (cs *Clients) SweepUnused(ctx context.Context) (total int, err error) {
 	return total, err
 }
 
-// excess is by how many the clients that registered themselves are too many.
+// excess returns by how many the number of self-registered clients exceeds SelfMost.
 func (cs *Clients) excess(ctx context.Context) (n int, err error) {
 	err = cs.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT count(*) FROM authserver_clients WHERE source = '" + DCR + "' AND status = '" + Active + "'").Scan(&n)
@@ -105,30 +103,30 @@ func (cs *Clients) excess(ctx context.Context) (n int, err error) {
 	return max(0, n-cs.options.SelfMost), err
 }
 
-// removeIdle removes at most so many idle clients of a condition. They are looked for beside
-// the writer, who asks once more of each.
-func (cs *Clients) removeIdle(ctx context.Context, most int, reason, where string, args ...any) (total int, err error) {
-	if most <= 0 {
+// removeIdle removes at most limit idle clients that match a condition. It searches outside of the write transaction,
+// which checks each of them again.
+func (cs *Clients) removeIdle(ctx context.Context, limit int, reason, where string, args ...any) (total int, err error) {
+	if limit <= 0 {
 		return 0, nil
 	}
 	where = idle + " AND " + where
 	var found []string
 	err = cs.Read(ctx, func(c store.Conn) (err error) {
 		found, err = store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
-			"SELECT id FROM authserver_clients c WHERE "+where+" ORDER BY seen_at, issued_at LIMIT ?", append(slices.Clone(args), most)...)
+			"SELECT id FROM authserver_clients c WHERE "+where+" ORDER BY seen_at, issued_at LIMIT ?", append(slices.Clone(args), limit)...)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	// Each is found by its id: PostgreSQL would read the whole index of what is looked for
-	// where it does not know yet how much that is.
+	// Each is found by its id: without statistics, PostgreSQL would read the whole index of the other columns, so the
+	// condition is changed such that no index fits it.
 	still := strings.NewReplacer("status = ", "status || '' = ", "issued_at", "issued_at + 0").Replace(where)
 	for part := range slices.Chunk(found, unusedRows) {
 		var gone []string
 		err := cs.Write(ctx, func(c store.Conn) error {
 			gone = nil
-			for _, id := range part { // of one client all is found by its id, of many PostgreSQL reads the other tables whole
+			for _, id := range part { // for many ids at once, PostgreSQL would read the other tables as a whole
 				n, err := c.Exec("DELETE FROM authserver_clients AS c WHERE id = ? AND "+still, append([]any{id}, args...)...)
 				if err != nil {
 					return err

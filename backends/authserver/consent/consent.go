@@ -1,5 +1,4 @@
-// Package consent keeps what people let clients do: for each user, client and resource
-// the scopes that they granted.
+// Package consent stores the consents of users: for each user, client and resource the scopes that were granted.
 package consent
 
 import (
@@ -19,13 +18,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Need is the scopes that a client is to have for a resource.
+// Need is the scope that a client asks for at a resource.
 type Need struct {
-	Resource string // its id; empty: this server, and requests that name no resource
+	Resource string // its id; empty for this server and for requests without a resource
 	Scope    []string
 }
 
-// Grant is a row. Times are Unix microseconds.
+// Grant is a row of authserver_consents. Times are microseconds since 1970.
 type Grant struct {
 	ID, User, Client, Resource string
 	Scope                      []string
@@ -34,7 +33,7 @@ type Grant struct {
 	redirects string
 }
 
-// Consents is where they are.
+// Consents stores all consents.
 type Consents struct{ *kernel.Server }
 
 const columns = "id, user_id, client_id, resource_id, scope, redirects, created_at, updated_at"
@@ -46,8 +45,8 @@ func scan(row store.Row) (g Grant, err error) {
 	return g, err
 }
 
-// Covers reports whether a user has granted all that is needed, and the ids of the
-// grants. Those to a metadata document whose redirect URIs have changed do not count.
+// Covers reports whether a user has granted all needs, and returns the ids of the consents. Consents to a client with a
+// metadata document whose redirect URIs have changed since do not count.
 func (s *Consents) Covers(ctx context.Context, user string, client *clients.Client, needs []Need) (ids []string, ok bool, err error) {
 	all, err := s.Between(ctx, user, client)
 	if err != nil {
@@ -63,8 +62,8 @@ func (s *Consents) Covers(ctx context.Context, user string, client *clients.Clie
 	return ids, true, nil
 }
 
-// Between is what a user has granted to a client. Grants to a metadata document whose
-// redirect URIs have changed do not count.
+// Between returns the consents of a user to a client. Consents to a client with a metadata document whose redirect URIs
+// have changed since do not count.
 func (s *Consents) Between(ctx context.Context, user string, client *clients.Client) (all []Grant, err error) {
 	err = s.ReadBriefly(ctx, func(c store.Conn) (err error) {
 		all, err = find(c, user, client.ID)
@@ -73,7 +72,7 @@ func (s *Consents) Between(ctx context.Context, user string, client *clients.Cli
 	return counting(client, all), err
 }
 
-// counting are those of the grants to a client that count.
+// counting returns those consents to a client that count; see Between.
 func counting(client *clients.Client, all []Grant) []Grant {
 	if client.Source != clients.Document || len(all) == 0 {
 		return all
@@ -82,17 +81,16 @@ func counting(client *clients.Client, all []Grant) []Grant {
 	return slices.DeleteFunc(all, func(g Grant) bool { return g.redirects != now })
 }
 
-// grantsMost bounds how many grants of one list are read. It stands in the statement that each authorization request
-// runs: SQLite prepares a statement anew, each time, whose LIMIT is a parameter.
+// grantsMost bounds how many consents one query reads. It is a literal in the statement that each authorization request
+// runs, since SQLite prepares a statement again each time if its LIMIT is a parameter.
 const grantsMost = 10_000
 
 func find(c store.Conn, user, client string) ([]Grant, error) {
 	return store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? AND client_id = ? LIMIT "+strconv.Itoa(grantsMost), user, client)
 }
 
-// Approve stores what a user grants: of the scopes that were asked for those that were
-// approved. What was granted before and not asked for now stays, where it counts. It returns
-// the ids.
+// Approve stores what a user grants: the approved scopes among those that were asked for. Scopes that were granted
+// before and not asked for now are kept, if the former consent counts. It returns the ids of the consents.
 func (s *Consents) Approve(ctx context.Context, user string, client *clients.Client, asked, approved []Need) (ids []string, err error) {
 	err = s.Write(ctx, func(c store.Conn) error {
 		ids = nil
@@ -132,7 +130,7 @@ func (s *Consents) upsert(c store.Conn, user string, client *clients.Client, res
 	return id, err
 }
 
-// Of is what a user has granted, the newest first.
+// Of returns the consents of a user, the newest first.
 func (s *Consents) Of(ctx context.Context, user string) (list []Grant, err error) {
 	err = s.Read(ctx, func(c store.Conn) (err error) {
 		list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_consents WHERE user_id = ? ORDER BY updated_at DESC, id DESC LIMIT ?", user, grantsMost)
@@ -141,8 +139,8 @@ func (s *Consents) Of(ctx context.Context, user string) (list []Grant, err error
 	return list, err
 }
 
-// Revoke takes a grant back and returns it. then ends, in the same transaction, what was
-// issued by it.
+// Revoke deletes a consent and returns it. It calls then, unless that is nil, in the same transaction, to end what was
+// issued because of the consent. If there is no such consent, the error has status 404.
 func (s *Consents) Revoke(ctx context.Context, id string, then func(c store.Conn, g Grant) error) (g Grant, err error) {
 	err = s.Write(ctx, func(c store.Conn) (err error) {
 		g, err = scan(c.Row("DELETE FROM authserver_consents WHERE id = ? RETURNING "+columns, id))
@@ -157,7 +155,7 @@ func (s *Consents) Revoke(ctx context.Context, id string, then func(c store.Conn
 	return g, err
 }
 
-// digest is that of the redirect URIs of a client, in any order.
+// digest returns a digest of the redirect URIs of a client, whatever their order.
 func digest(client *clients.Client) string {
 	uris := slices.Clone(client.Redirects)
 	slices.Sort(uris)

@@ -1,6 +1,5 @@
-// Package device is the device authorization grant (RFC 8628) but for its endpoints and
-// pages: a device without a browser shows a short code, somebody types it in where there
-// is one and decides, and the device asks until then.
+// Package device implements the device authorization grant (RFC 8628) without its endpoints and pages: a device without
+// a browser shows a short code, a user enters it in a browser elsewhere and decides, and the device polls until then.
 package device
 
 import (
@@ -27,35 +26,35 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Path is where people type the code, below the issuer.
+// Path is the page on which users enter the code, below the issuer.
 const Path = "/device"
 
 const (
 	life  = 10 * time.Minute
 	pause = 5 * time.Second // between two polls
-	// letters of user codes make no words, and none looks like another (RFC 8628 section
-	// 6.1). Eight of them are 2.5e10 codes.
+	// letters are the letters of user codes, which form no words and are not mistaken for each other (RFC 8628 section
+	// 6.1). Eight of them make 2.5e10 codes.
 	letters  = "BCDFGHJKLMNPQRSTVWXZ"
 	codeSize = 8
 )
 
-// typing is how many wrong codes somebody may type (section 5.1), on all nodes together.
+// typing bounds how many wrong codes a user may enter (section 5.1), on all nodes together.
 var typing = attempts.Limit{Table: "authserver_attempts", What: "device code", Most: 10, Within: 10 * time.Minute}
 
-// Errors of the token endpoint (section 3.5).
+// The errors of the token endpoint (section 3.5).
 const (
 	Pending  = "authorization_pending"
 	SlowDown = "slow_down"
 	Expired  = "expired_token"
 )
 
-// Devices are those that wait.
+// Devices manages the devices that wait for a decision.
 type Devices struct {
 	*kernel.Server
 	Authorize *authorize.Authorize
 }
 
-// Authorization is what a device is told (section 3.2).
+// Authorization is the device authorization response (section 3.2).
 type Authorization struct {
 	DeviceCode string `json:"device_code"`
 	UserCode   string `json:"user_code"`
@@ -65,20 +64,21 @@ type Authorization struct {
 	Interval   int64  `json:"interval"`   // seconds
 }
 
-// asked is what a device asks for.
+// asked is what a device asks for, as it is stored.
 type asked struct {
 	Scope     []string `json:"scope,omitempty"`
 	Resources []string `json:"resources,omitempty"` // ids
 }
 
-// Begin answers a device that asks for a scope of resources (none: of any).
-func (s *Devices) Begin(ctx context.Context, client *clients.Client, scope string, of []*resources.Resource) (Authorization, error) {
-	words, err := s.Authorize.Catalog.Scope(ctx, s.Authorize.Clients.Ceiling(client), of, scope)
+// Begin starts the authorization of a device that asks for a scope of resources; without resources, the scope may be of
+// any.
+func (s *Devices) Begin(ctx context.Context, client *clients.Client, scope string, targets []*resources.Resource) (Authorization, error) {
+	words, err := s.Authorize.Catalog.Scope(ctx, s.Authorize.Clients.Ceiling(client), targets, scope)
 	if err != nil {
 		return Authorization{}, err
 	}
 	a := asked{Scope: words}
-	for _, one := range of {
+	for _, one := range targets {
 		a.Resources = append(a.Resources, one.ID)
 	}
 	text, err := json.Marshal(a)
@@ -86,7 +86,7 @@ func (s *Devices) Begin(ctx context.Context, client *clients.Client, scope strin
 		return Authorization{}, err
 	}
 	var device, user string
-	for range 3 { // a code that is in use already is made anew
+	for range 3 { // try again if the code is in use
 		device, user = secret.New(), newCode()
 		err = s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 			_, err := c.Exec("INSERT INTO authserver_devices (digest, user_code, client_id, asked, pause, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -112,14 +112,14 @@ func newCode() string {
 	for i := range code {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
 		if err != nil {
-			panic(err) // never
+			panic(err) // never fails
 		}
 		code[i] = letters[n.Int64()]
 	}
 	return string(code)
 }
 
-// Shown is a code as it is shown: WDJB-MJHT.
+// Shown returns a user code as it is shown, such as WDJB-MJHT.
 func Shown(code string) string {
 	if len(code) != codeSize {
 		return code
@@ -127,8 +127,8 @@ func Shown(code string) string {
 	return code[:codeSize/2] + "-" + code[codeSize/2:]
 }
 
-// typed is a code as somebody has typed it, without what is between its letters; empty:
-// it is none.
+// typed returns the user code that a user has entered, without other characters between its letters. It returns "" if
+// it is not a code.
 func typed(text string) string {
 	if len(text) > 64 {
 		return ""
@@ -145,19 +145,19 @@ func typed(text string) string {
 	return text
 }
 
-// Waiting is a device that somebody has found by its code.
+// Waiting is a device whose code a user has entered.
 type Waiting struct {
 	Code    string // as it is shown
 	Client  *clients.Client
-	Request *authorize.Request // what it asks for
+	Request *authorize.Request // what the device asks for
 }
 
 func errCode() error {
 	return apierror.New(http.StatusUnprocessableEntity, "unknown_code", "no device waits with this code; compare it with what the device shows")
 }
 
-// Find is the device that waits with a code that somebody has typed. Who has tried many
-// must wait.
+// Find returns the device that waits with a code that a user has entered. The error has status 422 if there is none, or
+// 429 if the user has entered too many wrong codes.
 func (s *Devices) Find(ctx context.Context, by *login.Session, text string) (*Waiting, error) {
 	code, now, tries := typed(text), s.Now(), typing.Of(by.User.ID)
 	var wait time.Duration
@@ -205,7 +205,7 @@ func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	return s.waiting(ctx, code, client, wants)
 }
 
-// waiting is the device of a row, where it still may ask for what it does.
+// waiting returns the device of a row, unless its client may no longer ask for what the device asks.
 func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Waiting, error) {
 	var a asked
 	if err := json.Unmarshal([]byte(wants), &a); err != nil {
@@ -217,12 +217,12 @@ func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Wai
 		return nil, errCode()
 	}
 	if err == nil && s.Authorize.Within(w.Request, w.Client) != nil {
-		err = errCode() // it may not ask for that any more
+		err = errCode() // it may no longer ask for that
 	}
 	return w, err
 }
 
-// Decide allows a device some of what it asks for, or denies it all.
+// Decide grants a device the approved part of what it asks for, or denies it.
 func (s *Devices) Decide(ctx context.Context, code string, by *login.Session, allow bool, approved []string, address string) error {
 	w, err := s.find(ctx, code)
 	if err != nil {
@@ -252,27 +252,26 @@ func (s *Devices) Decide(ctx context.Context, code string, by *login.Session, al
 	})
 }
 
-// EndUser takes back what a user has allowed and no device has fetched yet, in a
-// transaction of another room.
+// EndUser removes what a user has granted to devices that have not fetched it yet, in a transaction of the caller.
 func EndUser(c store.Conn, user string) error {
 	_, err := c.Exec("DELETE FROM authserver_devices WHERE user_id = ?", user)
 	return err
 }
 
-// Poll is what a device has been granted; until then the error says why it has not been.
-// It is given once: spend takes it, in the transaction that stores what is issued for it.
+// Poll returns what a device has been granted. Until then, and after a denial, it returns the error for the device. A
+// grant is given once: the caller calls spend in the transaction that stores the tokens.
 func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode string) (g tokens.Grant, spend func(c store.Conn) error, err error) {
 	var refusal error
 	digest := secret.Hash(deviceCode)
 	err = s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		refusal = nil
-		var of, status, user, granted string
+		var owner, status, user, granted string
 		var polled, wait, expires int64
 		now := s.Micros()
 		err := c.Row("SELECT client_id, status, user_id, granted, polled_at, pause, expires_at FROM authserver_devices WHERE digest = ?"+c.Lock(), digest).
-			Scan(&of, &status, &user, &granted, &polled, &wait, &expires)
+			Scan(&owner, &status, &user, &granted, &polled, &wait, &expires)
 		switch {
-		case errors.Is(err, sql.ErrNoRows) || err == nil && of != client.ID:
+		case errors.Is(err, sql.ErrNoRows) || err == nil && owner != client.ID:
 			refusal = errDevice()
 			return nil
 		case err != nil:
@@ -307,7 +306,7 @@ func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode s
 	return g, func(c store.Conn) error {
 		n, err := c.Exec("DELETE FROM authserver_devices WHERE digest = ? AND status = 'allowed'", digest)
 		if err == nil && n == 0 {
-			err = errDevice() // fetched meanwhile, or taken back
+			err = errDevice() // fetched by another request, or withdrawn
 		}
 		return err
 	}, err
@@ -315,7 +314,7 @@ func (s *Devices) Poll(ctx context.Context, client *clients.Client, deviceCode s
 
 func errDevice() error { return kernel.Refuse(kernel.InvalidGrant, "the device code is unknown") }
 
-// Jobs are the work in the background.
+// Jobs returns the background jobs.
 func (s *Devices) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "devices", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
 		n, err := s.DB.Purge(ctx, 1000, "DELETE FROM authserver_devices WHERE digest IN (SELECT digest FROM authserver_devices WHERE expires_at <= ? LIMIT ?)",

@@ -10,8 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// actor is an object of the claim act (RFC 8693 section 4.1): who acts, and in whose stead
-// they do.
+// actor is an object of the claim act (RFC 8693 section 4.1): a party that acts, and the one for which it acts.
 type actor struct {
 	Subject string          `json:"sub"`
 	Client  string          `json:"client_id,omitempty"`
@@ -20,13 +19,13 @@ type actor struct {
 }
 
 const (
-	// agents is how many the claim agent_chain names; the oldest are left out.
+	// agents bounds how many clients the claim agent_chain names; the oldest are left out.
 	agents = 8
-	// deepest bounds the objects that are looked at, whoever made them.
+	// deepest bounds how many nested objects are read, whoever made them.
 	deepest = 64
 )
 
-// delegated is the actor that the new token gets; nil: none, it is an impersonation.
+// delegated returns the actor that the new token gets, or nil if the exchange is an impersonation.
 func (r *Request) delegated() *actor {
 	if r.self && r.actor == nil {
 		return nil
@@ -41,11 +40,11 @@ func (r *Request) delegated() *actor {
 	return a
 }
 
-// chain makes the claims act and agent_chain.
+// chain sets the claims act and agent_chain.
 func (x *Exchange) chain(ctx context.Context, r *Request) (err error) {
 	r.act = r.subject.Act
 	if a := r.delegated(); a != nil {
-		// The actors of the actor are nearer to it than those of the subject.
+		// The actors of the actor token come before those of the subject token.
 		if a.Act = r.act; r.actor != nil && len(r.actor.Act) > 0 {
 			if a.Act, err = inside(r.actor.Act, r.act); err != nil {
 				return err
@@ -62,13 +61,13 @@ func (x *Exchange) chain(ctx context.Context, r *Request) (err error) {
 	return err
 }
 
-// errTooDeep tells of a chain that would be too long.
+// errTooDeep means that the chain of actors would be too long.
 var errTooDeep = kernel.Refuse(kernel.InvalidRequest, "delegation chain too deep")
 
-// IsTooDeep reports whether that is why an exchange was refused.
+// IsTooDeep reports whether an exchange was refused because the chain of actors would be too long.
 func IsTooDeep(err error) bool { return errors.Is(err, errTooDeep) }
 
-// inside puts a chain at the end of another one, whose objects stay as they are.
+// inside appends a chain to the end of another one, whose other members are left as they are.
 func inside(outer, inner json.RawMessage) (json.RawMessage, error) {
 	if len(inner) == 0 {
 		return outer, nil
@@ -88,7 +87,7 @@ func inside(outer, inner json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-// actors are the objects of a chain, the outermost, who acts now, first.
+// actors returns the objects of a chain, beginning with the outermost, which is the current actor.
 func actors(act json.RawMessage) (list []actor) {
 	for len(act) > 0 && len(list) < deepest {
 		var a actor
@@ -102,8 +101,7 @@ func actors(act json.RawMessage) (list []actor) {
 
 func depth(act json.RawMessage) int { return len(actors(act)) }
 
-// agents is the claim agent_chain: the clients of a chain that are registered here, the
-// oldest first.
+// agents returns the claim agent_chain: the clients of a chain that are registered here, the oldest first.
 func (x *Exchange) agents(ctx context.Context, act json.RawMessage) (ids []string, err error) {
 	for _, a := range actors(act) {
 		if a.Client == "" || len(ids) == agents {

@@ -14,8 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// granted checks that a person has granted what is to be done with each target to the client at which they signed in,
-// however many services the token has gone through since. A client that exchanges its own does not ask for more.
+// granted checks that the user has given consent for each target to the client at which they signed in, however many
+// services the token has passed through since. It does not apply to a client that exchanges its own token, if that is
+// allowed.
 func (x *Exchange) granted(ctx context.Context, r *Request) error {
 	if r.person == "" || r.self && x.options.Self {
 		return nil
@@ -38,7 +39,7 @@ func (x *Exchange) granted(ctx context.Context, r *Request) error {
 	return nil
 }
 
-// consents returns what the person has granted to the client at which they signed in.
+// consents returns the consents of the user to the client at which they signed in.
 func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, error) {
 	root, err := x.options.Clients.Find(ctx, r.subject.Root())
 	if errors.Is(err, clients.ErrUnknown) || err == nil && !root.Active() {
@@ -50,8 +51,8 @@ func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, e
 	return x.options.Consents.Between(ctx, r.person, root)
 }
 
-// covered is the id of the grant that covers a scope of a resource. The error is a
-// *kernel.ConsentError where none does.
+// covered returns the id of the consent that covers a scope of a resource. The error is a *kernel.ConsentError if none
+// does.
 func (x *Exchange) covered(found []consent.Grant, t *resources.Resource, scope []string) (id string, err error) {
 	at := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == t.ID })
 	if at < 0 {
@@ -69,11 +70,11 @@ func (x *Exchange) lacking(cause string, t *resources.Resource, missing []string
 	return kernel.RequireConsent(cause, x.Issuer+authorizePath+"?"+ask.Encode(), "the person has not granted this for the resource %s; send them to consent_url", t.Slug)
 }
 
-// authorizePath is that of the authorization endpoint.
+// authorizePath is the path of the authorization endpoint.
 const authorizePath = "/oauth/authorize"
 
-// upstream is the exchange for a broker resource: the token is that of a connection of
-// the person, for no more than they let the client have of it.
+// upstream exchanges the token for one of a provider: that of the user's connection, for no more than the user has
+// granted to the client.
 func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answer, err error) {
 	target := r.targets[0]
 	switch {
@@ -115,7 +116,7 @@ func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answ
 	return answer, nil
 }
 
-// cut is those of the words that are among others.
+// cut returns the words that are also in among.
 func cut(words, among []string) (kept []string) {
 	for _, word := range words {
 		if slices.Contains(among, word) {

@@ -1,9 +1,9 @@
-// Package exchange is the grant token-exchange (RFC 8693): a client that was given an
-// access token of this server gets another one for it, for fewer scopes, for another
-// resource, or in the name of who calls and who calls on whose behalf (the claim act).
+// Package exchange implements the token-exchange grant (RFC 8693): a client exchanges an access token of this server
+// for another one, with fewer scopes, for another resource, or with the claim act, which names who calls on whose
+// behalf.
 //
-// A token that was exchanged rests on those that it came of and on what its person has
-// granted, so that it ends with each of them; see package tokens.
+// A token from an exchange depends on those that it was exchanged from and on the consents of its user, so that it ends
+// with each of them; see package tokens.
 package exchange
 
 import (
@@ -19,56 +19,54 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// The types of tokens of RFC 8693 section 3 that are known here. Both are the same.
+// The token types of RFC 8693 section 3 that are supported. They mean the same here.
 const (
 	AccessToken = "urn:ietf:params:oauth:token-type:access_token" //nolint:gosec // G101: a type
 	JWT         = "urn:ietf:params:oauth:token-type:jwt"
 )
 
-// The kinds of exchanges, as they are counted.
+// The kinds of exchanges in the metrics.
 const (
-	Impersonation = "impersonation" // a client's own token, with no actor more
+	Impersonation = "impersonation" // a client's own token, without a further actor
 	Delegation    = "delegation"
-	Brokered      = "broker" // the token is that of an upstream provider
+	Brokered      = "broker" // for a token of an upstream provider
 )
 
 // invalidProof is the error code of RFC 9449 section 5.
 const invalidProof = "invalid_dpop_proof"
 
-// Options of the room. The rooms are required.
+// Options are the settings of Exchange. Clients, Catalog, Tokens and Consents are required.
 type Options struct {
 	Clients  *clients.Clients
 	Catalog  *resources.Catalog
 	Tokens   *tokens.Tokens
 	Consents *consent.Consents
-	// Upstream has the tokens of broker resources; nil: nobody has.
+	// Upstream provides the tokens of broker resources. If it is nil, such exchanges are refused.
 	Upstream Upstream
 
-	// Self lets a client exchange its own token without naming a resource, and for other
-	// scopes than its person has granted it for that resource.
+	// Self allows a client to exchange its own token without naming a resource, and without regard to the consents of
+	// the user.
 	Self bool
-	// Depth is how many actors a token may name, one inside of the other. Default: 5.
+	// Depth is how many nested actors a token may name. Default: 5.
 	Depth int
-	// Life is how long a token is good at most. Default: 1 hour. None outlives the one that
-	// it came of.
+	// Life is the longest life of a token. Default: 1 hour. It never outlives the token that it was exchanged from.
 	Life time.Duration
 }
 
-// Upstream has the tokens of broker resources.
+// Upstream provides the tokens of broker resources.
 type Upstream interface {
-	// Exchange is the token of a person's connection to the provider of a resource, for
-	// scopes as this server names them. The error is a *kernel.ConsentError where the
-	// person has none, or one for less.
+	// Exchange returns the token of a user's connection to the provider of a resource, for scopes of this server. The
+	// error is a *kernel.ConsentError if the user has no connection, or one with too few scopes.
 	Exchange(ctx context.Context, user string, r *resources.Resource, scope []string) (tokens.Answer, error)
 }
 
-// Exchange is the room.
+// Exchange implements the grant.
 type Exchange struct {
 	*kernel.Server
 	options Options
 }
 
-// New makes the room.
+// New returns an Exchange.
 func New(s *kernel.Server, o Options) *Exchange {
 	if o.Depth == 0 {
 		o.Depth = 5
@@ -81,32 +79,32 @@ func New(s *kernel.Server, o Options) *Exchange {
 
 // Request is a request for an exchange (RFC 8693 section 2.1).
 type Request struct {
-	Client                    *clients.Client // who has authenticated
+	Client                    *clients.Client // the authenticated client
 	Subject, SubjectType      string
 	Actor, ActorType          string
 	RequestedType             string
-	Resources                 []string // URIs or slugs: resource, and audience
+	Resources                 []string // URIs or slugs, of the parameters resource and audience
 	Scope                     string
-	JKT                       string // of the proof that came along; empty: none did
+	JKT                       string // the key of the DPoP proof; empty if there was none
 	subject, actor            *tokens.Claims
 	targets                   []*resources.Resource
 	self                      bool
-	person                    string // the user of the subject token; empty: there is none
+	person                    string // the user of the subject token; empty if it is not about a user
 	scope, consents, actChain []string
 	act                       []byte
 }
 
-// Result is what was issued, for the audit feed.
+// Result is what was issued, with details for the audit feed.
 type Result struct {
 	tokens.Answer
 	Kind    string
 	Subject string // the claim sub
-	JTI     string // of the token; empty: an upstream provider's
+	JTI     string // of the new token; empty for a token of an upstream provider
 	Parent  string
 	Depth   int
 }
 
-// Exchange issues a token for another one. What is refused changes nothing.
+// Exchange exchanges a token. A refused exchange changes nothing.
 func (x *Exchange) Exchange(ctx context.Context, r Request) (done Result, err error) {
 	if err := x.parameters(&r); err != nil {
 		return done, err
@@ -138,7 +136,7 @@ func (x *Exchange) Exchange(ctx context.Context, r Request) (done Result, err er
 	return done, err
 }
 
-// parameters checks what can be seen without looking at the tokens.
+// parameters checks what can be checked without the tokens.
 func (x *Exchange) parameters(r *Request) error {
 	refuse := func(format string, args ...any) error {
 		return kernel.Refuse(kernel.InvalidRequest, format, args...)
@@ -162,7 +160,7 @@ func (x *Exchange) parameters(r *Request) error {
 
 func known(kind string) bool { return kind == AccessToken || kind == JWT }
 
-// tokens looks at the tokens that came, and at the keys that they are bound to.
+// tokens verifies the tokens of a request, and that the request proves the keys that they are bound to.
 func (x *Exchange) tokens(ctx context.Context, r *Request) (err error) {
 	if r.subject, err = x.live(ctx, "subject_token", r.Subject); err != nil {
 		return err
@@ -194,14 +192,13 @@ func (x *Exchange) live(ctx context.Context, name, text string) (*tokens.Claims,
 	case !ok:
 		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is no access token of this server that is good now", name)
 	case c.Foreign():
-		// What such a person may do here is said by policies for assertions alone.
+		// What such a user may do is decided by the policies for assertions only.
 		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is about somebody whom only their identity provider knows", name)
 	}
 	return c, nil
 }
 
-// target finds the resources that the token is to be for: those that are named, or those
-// of the subject token.
+// target sets the resources that the new token is for: those that are named, or those of the subject token.
 func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
 	names := r.Resources
 	if len(names) == 0 {
@@ -216,13 +213,14 @@ func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
 	return nil
 }
 
-// brokered reports whether the token of a provider is asked for: its resource is named. Who
-// narrows a token that is for one, and names none, gets no other than that.
+// brokered reports whether the request names a broker resource, for a token of its provider. A request that names no
+// resource only narrows the subject token.
 func (r *Request) brokered() bool {
 	return len(r.Resources) > 0 && slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return t.Kind == resources.Broker })
 }
 
-// permitted: a client may exchange its own token, and others where the resource says so.
+// permitted checks that the client may exchange the token: its own token, or any if the policy of the resource allows
+// it.
 func (x *Exchange) permitted(_ context.Context, r *Request) error {
 	if len(r.Resources) == 0 {
 		switch {
@@ -244,7 +242,7 @@ func (x *Exchange) permitted(_ context.Context, r *Request) error {
 	return nil
 }
 
-// narrow takes of the scope of the subject token what was asked for and what the targets
+// narrow sets the scope of the new token: the part of the subject token's scope that was requested and that the targets
 // declare.
 func (x *Exchange) narrow(_ context.Context, r *Request) error {
 	held := strings.Fields(r.subject.Scope)

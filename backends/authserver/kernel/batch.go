@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// batchMost bounds what waits to be written.
+	// batchMost bounds how many rows wait to be written.
 	batchMost = 10_000
-	// batchRows is how much is written in one transaction.
+	// batchRows is how many rows are written in one transaction.
 	batchRows = 500
-	// batchPause is how long what comes is gathered.
+	// batchPause is how long rows are gathered before they are written.
 	batchPause = 100 * time.Millisecond
 )
 
-// Batch gathers rows that nothing depends on, and writes many of them at once. A crash
-// loses those of its last tenth of a second.
+// Batch gathers rows that nothing depends on and writes many of them at once. A crash loses the rows of its last tenth
+// of a second.
 type Batch[T any] struct {
 	write func(ctx context.Context, rows []T) error
 	lost  func(rows []T, err error)
-	wake  chan struct{} // holds one
+	wake  chan struct{} // buffers one signal
 
 	mu   sync.Mutex
 	rows []T
@@ -28,13 +28,13 @@ type Batch[T any] struct {
 	writing sync.Mutex // held while rows are written
 }
 
-// NewBatch makes a batch. write stores rows, all or none; lost is told of those that
-// could not be stored, and why.
+// NewBatch returns a batch. write stores all the given rows or none; lost is called with those that could not be
+// stored, and the reason.
 func NewBatch[T any](write func(ctx context.Context, rows []T) error, lost func(rows []T, err error)) *Batch[T] {
 	return &Batch[T]{write: write, lost: lost, wake: make(chan struct{}, 1)}
 }
 
-// Add takes a row; false: too many wait. It does not block.
+// Add queues a row. It returns false if too many rows are waiting; it does not block.
 func (b *Batch[T]) Add(row T) bool {
 	b.mu.Lock()
 	full := len(b.rows) >= batchMost
@@ -52,8 +52,8 @@ func (b *Batch[T]) Add(row T) bool {
 	return !full
 }
 
-// Flush writes what waits, and waits for what is being written. It goes on where ctx
-// ends: the rows are of others.
+// Flush writes all waiting rows, after those that are being written. It does not stop when ctx is done, since the rows
+// belong to other requests. It returns the last error of write.
 func (b *Batch[T]) Flush(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	b.writing.Lock()
@@ -74,19 +74,19 @@ func (b *Batch[T]) Flush(ctx context.Context) error {
 	return failed
 }
 
-// Run writes what comes until the context ends, and then the rest.
+// Run writes queued rows until the context is done, and then those that remain.
 func (b *Batch[T]) Run(ctx context.Context) {
 	for {
 		select {
 		case <-b.wake:
 		case <-ctx.Done():
-			_ = b.Flush(ctx) // lost is told
+			_ = b.Flush(ctx) // lost has been called
 			return
 		}
 		select {
 		case <-time.After(batchPause):
 		case <-ctx.Done():
 		}
-		_ = b.Flush(ctx) // lost is told
+		_ = b.Flush(ctx) // lost has been called
 	}
 }

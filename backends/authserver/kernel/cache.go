@@ -7,20 +7,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/cache"
 )
 
-// CacheAge is how long rows that others may change are remembered: what another node
-// revokes holds here after five seconds at the latest.
+// CacheAge is how long rows that others may change are cached: a revocation on another node takes effect here within
+// five seconds.
 const CacheAge = cache.Age
 
-// Cache remembers rows by their key for a short time.
+// Cache caches rows by key for a short time.
 type Cache[V any] = cache.Cache[V]
 
-// NewCache makes a cache of at most so many values of what load finds, for CacheAge.
-func NewCache[V any](most int, now func() time.Time, load func(ctx context.Context, key string) (V, error)) *Cache[V] {
-	return cache.New(most, now, load)
+// NewCache returns a cache of at most limit values that load finds, each kept for CacheAge.
+func NewCache[V any](limit int, now func() time.Time, load func(ctx context.Context, key string) (V, error)) *Cache[V] {
+	return cache.New(limit, now, load)
 }
 
-// Watch has heard told of what a Change of a topic names, by this node and by others;
-// empty: anything may have changed. It ends with Close.
+// Watch calls heard with the key of each Change of a topic, on this node or another. An empty key means that anything
+// may have changed. It lasts until Close.
 func (s *Server) Watch(topic string, heard func(key string)) {
 	stop := s.DB.Listen("authserver_"+topic, heard)
 	s.watching.Lock()
@@ -32,7 +32,8 @@ func (s *Server) Watch(topic string, heard func(key string)) {
 	s.stops = append(s.stops, stop)
 }
 
-// Change is a Write of what others remember under a key of a topic, who are told.
+// Change runs fn in a transaction like Write, and tells all nodes that Watch the topic that the row with this key has
+// changed.
 func (s *Server) Change(ctx context.Context, topic, key string, fn func(c Conn) error) error {
 	err := s.Write(ctx, func(c Conn) error {
 		if err := fn(c); err != nil {
@@ -44,24 +45,24 @@ func (s *Server) Change(ctx context.Context, topic, key string, fn func(c Conn) 
 	return err
 }
 
-// Tell tells those of this node who Watch a topic.
+// Tell calls the watchers of a topic on this node.
 func (s *Server) Tell(topic, key string) {
 	s.watching.Lock()
 	heard := s.watches[topic]
 	s.watching.Unlock()
-	for _, told := range heard {
-		told(key)
+	for _, f := range heard {
+		f(key)
 	}
 }
 
-// Closing has end called by Close.
+// Closing registers a function that Close calls.
 func (s *Server) Closing(end func()) {
 	s.watching.Lock()
 	defer s.watching.Unlock()
 	s.stops = append(s.stops, end)
 }
 
-// Close ends what Watch began, and calls what Closing was given.
+// Close stops all watches and calls the functions registered with Closing.
 func (s *Server) Close() {
 	s.watching.Lock()
 	stops := s.stops

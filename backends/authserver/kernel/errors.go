@@ -6,8 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// The error codes of RFC 6749 section 5.2 and its like, as far as more than one room
-// answers with them.
+// The error codes of RFC 6749 section 5.2 and its extensions that more than one package answers with.
 const (
 	InvalidRequest       = "invalid_request"
 	InvalidClient        = "invalid_client"
@@ -23,9 +22,9 @@ const (
 	ConsentRequired      = "consent_required"
 )
 
-// Refuse is an OAuth error: its code, and a description without anything secret. The
-// status is 400, 401 for invalid_client, 403 for access_denied, 503 and 500 for the
-// codes that say so; the token endpoint makes of a 403 a 400.
+// Refuse returns an OAuth error with a code and a description, which must not contain anything secret. The status is
+// 401 for invalid_client, 403 for access_denied, 503 for temporarily_unavailable, 500 for server_error, and 400
+// otherwise. The token endpoint turns a 403 into a 400.
 func Refuse(code, format string, args ...any) *apierror.Error {
 	status := http.StatusBadRequest
 	switch code {
@@ -47,21 +46,20 @@ const (
 	ScopeInsufficient = "scope_insufficient"
 )
 
-// ConsentError is the OAuth error consent_required: a person has to be asked before a
-// client can have what it wants.
+// ConsentError is the OAuth error consent_required: the user has to consent before a client can have what it asks for.
 type ConsentError struct {
 	Refusal *apierror.Error
 	Cause   string
-	URL     string // where the person is asked
+	URL     string // the page that asks for consent
 }
 
 // Error implements error.
 func (e *ConsentError) Error() string { return e.Refusal.Error() }
 
-// Unwrap is the refusal.
+// Unwrap returns the refusal.
 func (e *ConsentError) Unwrap() error { return e.Refusal }
 
-// RequireConsent is the error for a cause and the address where the person is asked.
+// RequireConsent returns a ConsentError with a cause and the address of the page that asks for consent.
 func RequireConsent(cause, url, format string, args ...any) *ConsentError {
 	return &ConsentError{Refuse(ConsentRequired, format, args...), cause, url}
 }

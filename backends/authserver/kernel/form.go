@@ -20,14 +20,14 @@ const MaxBody = 64 << 10
 // maxFields bounds the parameters of a form.
 const maxFields = 500
 
-// Form is the parameters of a request, in their order. An empty one counts as left out
-// (RFC 6749 section 3.2).
+// Form holds the parameters of a request in their order. A parameter with an empty value counts as omitted (RFC 6749
+// section 3.2).
 type Form []Field
 
-// Field is one of them.
+// Field is one parameter of a form.
 type Field struct{ Name, Value string }
 
-// Get is the value of a parameter; empty: it was not sent.
+// Get returns the first value of a parameter, or "" if it was not sent.
 func (f Form) Get(name string) string {
 	for i := range f {
 		if f[i].Name == name {
@@ -37,7 +37,7 @@ func (f Form) Get(name string) string {
 	return ""
 }
 
-// All are the values of a parameter that may be sent more than once.
+// All returns the values of a parameter that may be sent more than once.
 func (f Form) All(name string) []string {
 	var all []string
 	for i := range f {
@@ -48,8 +48,8 @@ func (f Form) All(name string) []string {
 	return all
 }
 
-// ReadBody reads the body of a request, of at most MaxBody bytes, and checks its media
-// type. What is in the URL does not count.
+// ReadBody reads the body of a request, of at most MaxBody bytes, and checks its media type. Parameters in the URL are
+// ignored. Its errors are 400 invalid_request, or 413 if the body is too large.
 func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, error) {
 	kind := r.Header.Get("Content-Type")
 	if kind != media {
@@ -63,7 +63,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, err
 	var text []byte
 	var err error
 	paced := inbound.Default.Body(w, r)
-	if n := r.ContentLength; n >= 0 && n <= smallBody { // it comes with the header, or nearly so
+	if n := r.ContentLength; n >= 0 && n <= smallBody { // it arrives with the header, or nearly so
 		text = make([]byte, n)
 		_, err = io.ReadFull(paced, text)
 	} else {
@@ -82,15 +82,15 @@ func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, err
 	return text, nil
 }
 
-// smallBody is read into what it needs.
+// smallBody is the length up to which a body is read into a buffer of its exact size.
 const smallBody = 4 << 10
 
 func tooLarge() error {
 	return apierror.New(http.StatusRequestEntityTooLarge, InvalidRequest, "the body is larger than 64 KiB")
 }
 
-// ReadForm reads a form from the body. A parameter that comes twice is refused, unless
-// it is one of repeatable.
+// ReadForm reads a form from the body of a request. A parameter that occurs more than once is refused unless it is one
+// of repeatable.
 func ReadForm(w http.ResponseWriter, r *http.Request, repeatable ...string) (Form, error) {
 	text, err := ReadBody(w, r, "application/x-www-form-urlencoded")
 	if err != nil {
@@ -99,7 +99,7 @@ func ReadForm(w http.ResponseWriter, r *http.Request, repeatable ...string) (For
 	return ParseForm(string(text), repeatable...)
 }
 
-// ParseForm reads what ReadForm does of a text.
+// ParseForm parses a form as ReadForm does.
 func ParseForm(text string, repeatable ...string) (Form, error) {
 	f := make(Form, 0, 8)
 	for part := range strings.SplitSeq(text, "&") {
@@ -125,7 +125,7 @@ func ParseForm(text string, repeatable ...string) (Form, error) {
 	return slices.DeleteFunc(f, func(one Field) bool { return one.Value == "" }), nil
 }
 
-// unescape undoes the encoding of a part of a form, which must be UTF-8 without NUL.
+// unescape decodes a name or value of a form. It returns false if the result is not UTF-8, or contains NUL.
 func unescape(part string) (string, bool) {
 	if strings.ContainsAny(part, "%+") {
 		plain, err := url.QueryUnescape(part)

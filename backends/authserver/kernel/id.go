@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// NewID makes the name of a row: 26 letters and digits, 130 random bits. It is no secret.
+// NewID returns a random row id: 26 letters and digits with 130 bits of entropy. It is not a secret.
 func NewID() string { return rand.Text() }
 
-// ordered has the signs of rand.Text in the order of their bytes.
+// ordered is base32 with the alphabet of rand.Text in ASCII order, so that encoded values sort like their bytes.
 var ordered = base32.NewEncoding("234567ABCDEFGHIJKLMNOPQRSTUVWXYZ").WithPadding(base32.NoPadding)
 
-// NewIDAt is NewID for rows that come often: it begins with the time, to the millisecond, and has 80 random bits
-// behind it. Rows that come one after another stand beside each other in an index, so that many of them change few
-// of its pages.
+// NewIDAt returns an id like NewID for rows that are inserted often. It begins with the time in milliseconds, followed
+// by 80 random bits, so that rows inserted one after another are neighbours in an index and many of them change few of
+// its pages.
 func NewIDAt(at time.Time) string {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:], uint64(at.UnixMilli())<<16)

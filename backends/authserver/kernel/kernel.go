@@ -1,6 +1,5 @@
-// Package kernel is what all rooms of the authorization server stand on: its
-// database and clock, how a request is refused, and what is written down of what
-// happened.
+// Package kernel is the base of all packages of the authorization server: its database and clock, how a request is
+// refused, and the audit events.
 package kernel
 
 import (
@@ -16,30 +15,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Server is what all rooms stand on.
+// Server is what all packages of the authorization server share.
 type Server struct {
 	DB *store.DB
-	// Logger is asked each time there is something to tell: a reload may change it.
+	// Logger returns the logger. It is called for each message, since a reload may change the logger.
 	Logger func() *zap.Logger
 	Now    func() time.Time
 	// Issuer is server.issuer, byte for byte.
 	Issuer string
-	// Counters hold what may be used once, such as the jti of an assertion, for all nodes.
+	// Counters holds what may be used only once, such as the jti of an assertion, for all nodes.
 	Counters counters.Store
-	// Address is the client's address, as the edge has verified it.
+	// Address returns the client's address, as the edge has verified it.
 	Address func(*http.Request) string
-	// Key signs cookies, form tokens and what a browser carries between two pages.
+	// Key signs cookies, form tokens and what a browser carries from one page to the next.
 	Key []byte
-	// Audit writes down what happened; it never blocks and never fails a request.
+	// Audit records an event. It never blocks and never fails a request.
 	Audit func(ctx context.Context, e Event)
-	// Meter counts what happens; nil: nobody does.
+	// Meter receives the metrics. None are recorded if it is nil.
 	Meter Meter
-	// Tracer follows requests; nil: nobody does.
+	// Tracer traces requests. They are not traced if it is nil.
 	Tracer Tracer
-	// Trace is the id of the trace that a request is of, empty where it is of none; nil:
-	// none is.
+	// Trace returns the trace id of a request, or "" if it is not traced. May be nil.
 	Trace func(ctx context.Context) string
-	// Span is the id of the part of that trace that a request is; nil: none is.
+	// Span returns the span id of a request. May be nil.
 	Span func(ctx context.Context) string
 
 	watching sync.Mutex
@@ -47,24 +45,24 @@ type Server struct {
 	stops    []func()
 }
 
-// Conn is what the rooms run their statements on.
+// Conn is what statements are run on.
 type Conn = store.Conn
 
-// Signer signs what the server hands out under a label.
+// Signer returns a signer for values that the server hands out under a label.
 func (s *Server) Signer(label string) signed.Signer {
 	return signed.Signer{Key: s.Key, Label: label, MACSize: 32}
 }
 
-// operation is the metric of the database's work.
+// operation is the metric of the database operations.
 const operation = "db_operation_duration_seconds"
 
-// Read runs fn on the readers of the database.
+// Read runs fn on a read connection of the database.
 func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.read(ctx, s.DB.Read, fn)
 }
 
-// ReadBriefly is Read for a few statements that find few rows by an index, which fn runs without another Read between;
-// see store.DB.ReadBriefly.
+// ReadBriefly is Read for a few statements that find few rows by an index. fn must not call Read; see
+// store.DB.ReadBriefly.
 func (s *Server) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.read(ctx, s.DB.ReadBriefly, fn)
 }
@@ -77,7 +75,7 @@ func (s *Server) read(ctx context.Context, read func(ctx context.Context, fn fun
 	return s.followed(ctx, "db read", func(ctx context.Context) error { return read(ctx, fn) })
 }
 
-// Write runs fn in a transaction, whose commit is durable.
+// Write runs fn in a transaction, which is durable once committed.
 func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	defer s.Took(operation, "write", time.Now())
 	if s.Tracer == nil {
@@ -86,7 +84,7 @@ func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.followed(ctx, "db write", func(ctx context.Context) error { return s.DB.Write(ctx, fn) })
 }
 
-// TraceID is the id of the trace that a request is of; empty: of none.
+// TraceID returns the trace id of a request, or "" if it is not traced.
 func (s *Server) TraceID(ctx context.Context) string {
 	if s.Trace == nil {
 		return ""
@@ -94,7 +92,7 @@ func (s *Server) TraceID(ctx context.Context) string {
 	return s.Trace(ctx)
 }
 
-// SpanID is the id of the part of a trace that a request is; empty: of none.
+// SpanID returns the span id of a request, or "" if it is not traced.
 func (s *Server) SpanID(ctx context.Context) string {
 	if s.Span == nil {
 		return ""
@@ -102,5 +100,5 @@ func (s *Server) SpanID(ctx context.Context) string {
 	return s.Span(ctx)
 }
 
-// Micros is now as it is stored.
+// Micros returns the current time as it is stored, in microseconds since 1970.
 func (s *Server) Micros() int64 { return s.Now().UnixMicro() }

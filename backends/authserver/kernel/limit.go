@@ -12,8 +12,8 @@ import (
 // maxBuckets bounds how many addresses a Limiter knows. A bucket takes about 100 bytes.
 const maxBuckets = 100_000
 
-// Limiter lets an address, or what else is the key, have so many requests a second, and a
-// burst of them at once: a token bucket each.
+// Limiter is a set of token buckets, one for each address or other key. Each allows a number of requests per second and
+// a burst at once.
 type Limiter struct {
 	perSecond, burst float64
 	now              func() time.Time
@@ -28,16 +28,15 @@ type bucket struct {
 	at   time.Time
 }
 
-// NewLimiter makes a limiter.
+// NewLimiter returns a limiter.
 func NewLimiter(perSecond float64, burst int, now func() time.Time) *Limiter {
 	return &Limiter{perSecond: perSecond, burst: float64(burst), now: now, buckets: make(map[string]bucket)}
 }
 
-// Allow reports whether an address may send a request now, which counts then.
+// Allow reports whether an address may send a request now. If so, the request is counted.
 func (l *Limiter) Allow(address string) bool { return l.allow(address, 1) }
 
-// Borrow is Allow for what matters more: where all is used up it may have one that is yet to
-// come.
+// Borrow is Allow for a more important request, which may use a token that the bucket has yet to gain.
 func (l *Limiter) Borrow(address string) bool { return l.allow(address, 0) }
 
 func (l *Limiter) allow(address string, least float64) bool {
@@ -56,13 +55,13 @@ func (l *Limiter) allow(address string, least float64) bool {
 	return true
 }
 
-// filled is what is in a bucket by now.
+// filled returns how many tokens a bucket holds by now.
 func (l *Limiter) filled(b bucket, now time.Time) float64 {
 	return min(l.burst, b.left+max(0, now.Sub(b.at).Seconds())*l.perSecond)
 }
 
-// makeRoom drops the buckets that are full again, once in as long as one takes to fill,
-// or a few where there are too many.
+// makeRoom drops the buckets that are full again, as often as an empty bucket takes to fill. It drops arbitrary ones
+// while there are too many.
 func (l *Limiter) makeRoom(now time.Time) {
 	every := max(time.Second, time.Duration(l.burst/l.perSecond*float64(time.Second)))
 	if now.Sub(l.swept) >= every || now.Before(l.swept) {
@@ -81,8 +80,8 @@ func (l *Limiter) makeRoom(now time.Time) {
 	}
 }
 
-// Network is whose an address is, for limits: of IPv6 its first 64 bits, below which one host
-// may take any address it likes.
+// Network returns the network of an address, as the key of a limit: the address itself for IPv4, and its first 64 bits
+// for IPv6, since a single host can use any address within those. Text that is not an address is returned as it is.
 func Network(address string) string {
 	at, err := netip.ParseAddr(address)
 	if err != nil {
@@ -94,12 +93,12 @@ func Network(address string) string {
 	return netip.PrefixFrom(at, 64).Masked().String()
 }
 
-// TooMany is the answer to who sends too much.
+// TooMany returns the error for a client that exceeds the rate limit.
 func TooMany() error {
 	return &apierror.Error{Status: http.StatusTooManyRequests, Code: SlowDown, Message: "rate limit exceeded", RetryAfter: time.Second}
 }
 
-// Size is how many addresses it knows now.
+// Size returns how many addresses have a bucket now.
 func (l *Limiter) Size() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,45 +10,45 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Listing is a list of rows that has pages, in the order of a time and an id. Its names are
-// those of the schema, never of a request.
+// Listing is a query of rows in pages, ordered by a time and an id. Its names must come from the schema, never from a
+// request.
 type Listing struct {
 	Columns, Table string
-	// At is the column with the time, and ID a unique one; an index has both in this order.
-	// Without At the list is in the order of ID alone, a number.
+	// At is the column with the time, and ID a unique one; an index must contain both in this order. If At is empty,
+	// the list is ordered by ID alone, which must be a number.
 	At, ID string
-	// Along is a column before them in their index, and in the order, that has one value in all
-	// rows: no other index gives that order then. Default: none.
+	// Along is a column that precedes At and ID in their index and has the same value in all rows of the list. It is
+	// added to ORDER BY so that the database uses that index. Default: none.
 	Along string
-	// Where are conditions, which hold all, with Args.
+	// Where holds conditions that are joined with AND, with their arguments in Args.
 	Where []string
 	Args  []any
 }
 
-// Page is which rows of a Listing are asked for.
+// Page tells which rows of a Listing to return.
 type Page struct {
 	Limit, Offset int
-	// Newest has the latest first.
+	// Newest orders the rows from the latest to the earliest.
 	Newest bool
-	// After is the place of the last row of the page before. Default: none.
+	// After is the place of the last row of the previous page. Default: none.
 	After Place
 }
 
-// Place is that of a row in a Listing.
+// Place is the position of a row in a Listing.
 type Place struct {
-	At int64 // its time, or the number in whose order the list is
+	At int64 // the time of the row, or the number by which the list is ordered
 	ID string
 }
 
-// String is the place as clients send it back, opaque.
+// String returns the place as an opaque cursor for clients.
 func (p Place) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.At, 36) + " " + p.ID))
 }
 
-// maxPlace bounds the text of a place: an id may be a URL.
+// maxPlace bounds the length of a cursor; an id may be a URL.
 const maxPlace = 4096
 
-// ParsePlace reads what String has made.
+// ParsePlace parses a cursor made by String.
 func ParsePlace(text string) (p Place, ok bool) {
 	if len(text) > maxPlace {
 		return p, false
@@ -62,12 +62,12 @@ func ParsePlace(text string) (p Place, ok bool) {
 	return Place{n, id}, err == nil
 }
 
-// And adds a condition.
+// And adds a condition with its arguments.
 func (l *Listing) And(condition string, args ...any) {
 	l.Where, l.Args = append(l.Where, condition), append(l.Args, args...)
 }
 
-// Page is the statement of a page.
+// Page returns the statement that selects a page.
 func (l Listing) Page(p Page) (statement string, args []any) {
 	where, args := slices.Clip(l.Where), slices.Clip(l.Args)
 	order, than := "", ">"
@@ -96,10 +96,9 @@ func (l Listing) Page(p Page) (statement string, args []any) {
 	return statement, args
 }
 
-// Count is the statement that counts the rows of all pages, at most so many: no more are
-// looked for.
-func (l Listing) Count(most int) (statement string, args []any) {
-	return "SELECT count(*) FROM (SELECT 1 FROM " + l.Table + condition(l.Where) + " LIMIT ?) AS found", append(slices.Clip(l.Args), most)
+// Count returns the statement that counts the rows of all pages. It stops counting at limit.
+func (l Listing) Count(limit int) (statement string, args []any) {
+	return "SELECT count(*) FROM (SELECT 1 FROM " + l.Table + condition(l.Where) + " LIMIT ?) AS found", append(slices.Clip(l.Args), limit)
 }
 
 func condition(where []string) string {
@@ -109,14 +108,14 @@ func condition(where []string) string {
 	return " WHERE " + strings.Join(where, " AND ")
 }
 
-// Rows reads a page.
+// Rows reads the rows of a page.
 func Rows[T any](c Conn, l Listing, p Page, scan func(r store.Row) (T, error)) ([]T, error) {
 	statement, args := l.Page(p)
 	return store.List(c.ByValues(), scan, statement, args...)
 }
 
-// CountRows counts the rows of all pages, at most so many.
-func CountRows(c Conn, l Listing, most int) (n int, err error) {
-	statement, args := l.Count(most)
+// CountRows returns the number of rows of all pages, but at most limit.
+func CountRows(c Conn, l Listing, limit int) (n int, err error) {
+	statement, args := l.Count(limit)
 	return n, c.ByValues().Row(statement, args...).Scan(&n)
 }

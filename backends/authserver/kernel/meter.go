@@ -2,22 +2,21 @@ package kernel
 
 import "time"
 
-// Meter counts what the rooms do. The names are those of the metrics without their
-// prefix; a label is the value of the one that the metric has, or empty, or of those that
-// it has, with blanks between.
+// Meter records metrics. The names are those of the metrics without their prefix. The label holds the label values of
+// the metric, separated by spaces; it is empty for a metric without labels.
 type Meter interface {
 	Count(name, label string)
 	Observe(name, label string, took time.Duration)
 }
 
-// Count adds one to a counter, if anybody counts.
+// Count increments a counter, if there is a Meter.
 func (s *Server) Count(name, label string) {
 	if s.Meter != nil {
 		s.Meter.Count(name, label)
 	}
 }
 
-// Took tells how long something took that began at a time, if anybody asks.
+// Took records how long something took that began at the given time, if there is a Meter.
 func (s *Server) Took(name, label string, began time.Time) {
 	if s.Meter != nil {
 		s.Meter.Observe(name, label, time.Since(began))

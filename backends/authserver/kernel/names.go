@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Names are what a column has of the rows with these ids. Table and column are those of the
-// schema, never of a request; ids that are not there are left out.
+// Names returns the values of a column by the ids of their rows. Table and column must be names of the schema, never
+// from a request. Ids that do not exist are left out.
 func Names(c Conn, table, column string, ids []string) (map[string]string, error) {
 	names := make(map[string]string)
 	for part := range slices.Chunk(ids, namesPart) {
@@ -29,5 +29,5 @@ func Names(c Conn, table, column string, ids []string) (map[string]string, error
 	return names, nil
 }
 
-// namesPart bounds how many ids a statement has.
+// namesPart bounds the number of ids in one statement.
 const namesPart = 500

@@ -6,12 +6,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Room refuses one more row of a table that is read whole, and full. The name of the table
-// is that of the schema, never of a request.
-func Room(c Conn, table string, most int) error {
+// Room returns an error with status 422 if a table already has limit rows. It is for tables that are read as a whole.
+// The name of the table must come from the schema, never from a request.
+func Room(c Conn, table string, limit int) error {
 	var n int
 	err := c.Row("SELECT count(*) FROM " + table).Scan(&n)
-	if err == nil && n >= most {
+	if err == nil && n >= limit {
 		err = apierror.New(http.StatusUnprocessableEntity, "too_many", "there are %d of them already, and there may not be more", n)
 	}
 	return err

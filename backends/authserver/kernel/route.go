@@ -12,24 +12,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
 
-// Route is a row of the endpoints of a room.
+// Route is an endpoint of a package.
 type Route struct {
-	// Method is one; GET answers HEAD too, but where it Acts.
+	// Method is the HTTP method. A GET route also answers HEAD unless Acts is set.
 	Method string
-	// Acts: a GET does something, such as to use up what is good once.
+	// Acts is set if a GET changes something, such as using up a single-use token.
 	Acts bool
-	// Path is a pattern of http.ServeMux without a method and a host.
+	// Path is a pattern of http.ServeMux without method and host.
 	Path string
-	// Serve answers. What it returns is written by WriteError where nothing has been
-	// written yet.
+	// Serve answers the request. An error that it returns is written by WriteError, so it must not have written
+	// anything then.
 	Serve func(w http.ResponseWriter, r *http.Request) error
-	// Refused adds headers where the request does not come to Serve: too many come from its
-	// address, or its method is none of the path's. Default: none.
+	// Refused adds headers to a response that is sent in place of calling Serve, because of the rate limit or a method
+	// that the path does not have. Default: none.
 	Refused func(h http.Header, r *http.Request)
 }
 
-// WriteError answers with an OAuth error (RFC 6749 section 5.2), which has the members
-// of problem details (RFC 9457) beside its own. What is no refusal is server_error.
+// WriteError answers with an OAuth error (RFC 6749 section 5.2) that also has the members of problem details (RFC
+// 9457). An error that is not an apierror.Error becomes temporarily_unavailable if Down reports so, and server_error
+// otherwise.
 func WriteError(w http.ResponseWriter, err error) {
 	e, ok := apierror.From(err)
 	switch {
@@ -51,17 +52,17 @@ func WriteError(w http.ResponseWriter, err error) {
 		body = jsontext.AppendQuoted(append(body[:len(body)-1], `,"cause":`...), lacks.Cause)
 		body = append(jsontext.AppendQuoted(append(body, `,"consent_url":`...), lacks.URL), '}')
 	}
-	_, _ = w.Write(body) // nobody to tell when the client is gone
+	_, _ = w.Write(body) // an error means that the client is gone
 }
 
-// Down reports whether an error is that of a database, of counters or of a key management
-// server that does not answer now.
+// Down reports whether an error means that the database, the counters or the key management server do not answer at the
+// moment.
 func Down(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, counters.ErrUnavailable) || errors.Is(err, transit.ErrUnavailable)
 }
 
-// ErrorBody is the body of an OAuth error. What came from a room or a middleware that
-// does not know OAuth has the code that its status stands for.
+// ErrorBody returns the JSON body of an OAuth error. An error of a package or middleware that does not know OAuth gets
+// the code that corresponds to its status.
 func ErrorBody(e *apierror.Error) []byte {
 	body := jsontext.AppendQuoted([]byte(`{"error":`), oauthCode(e))
 	body = jsontext.AppendQuoted(append(body, `,"error_description":`...), e.Message)
@@ -72,7 +73,7 @@ func ErrorBody(e *apierror.Error) []byte {
 	return append(body, '}')
 }
 
-// oauthCode is the code of an error as OAuth knows it.
+// oauthCode returns the OAuth error code of an error.
 func oauthCode(e *apierror.Error) string {
 	switch e.Code {
 	case "", "overloaded", "rate_limit_exceeded", "request_too_large", "method_not_allowed", "no_such_route", "invalid_body", "unsupported_media_type":

@@ -2,8 +2,8 @@ package kernel
 
 import "strings"
 
-// Containing is a pattern of LIKE ... ESCAPE '!' for what holds a text, to be compared
-// with lower(column). Databases lower letters beyond ASCII each in its own way.
+// Containing returns a pattern for LIKE ... ESCAPE '!' that matches what contains a text. It is to be compared with
+// lower(column). Databases differ in how they lower letters beyond ASCII.
 func Containing(text string) string {
 	return "%" + likes.Replace(strings.ToLower(text)) + "%"
 }

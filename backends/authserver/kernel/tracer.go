@@ -5,16 +5,15 @@ import (
 	"net/http"
 )
 
-// Tracer follows what a request does.
+// Tracer traces what a request does.
 type Tracer interface {
-	// Begin begins a part, which end ends.
+	// Begin starts a span, which the returned function ends.
 	Begin(ctx context.Context, name string) (_ context.Context, end func(err error))
-	// Transport makes requests to other servers parts, and tells those the trace.
+	// Transport returns a transport that makes a span of each request and propagates the trace to the other server.
 	Transport(base http.RoundTripper) http.RoundTripper
 }
 
-// Follow is a transport for requests to other servers, which are followed where anybody
-// follows.
+// Follow returns a transport whose requests to other servers are traced, or base itself if there is no Tracer.
 func (s *Server) Follow(base http.RoundTripper) http.RoundTripper {
 	if s.Tracer == nil {
 		return base
@@ -22,7 +21,7 @@ func (s *Server) Follow(base http.RoundTripper) http.RoundTripper {
 	return s.Tracer.Transport(base)
 }
 
-// followed runs a part.
+// followed calls run within a span.
 func (s *Server) followed(ctx context.Context, name string, run func(ctx context.Context) error) error {
 	ctx, end := s.Tracer.Begin(ctx, name)
 	err := run(ctx)

@@ -6,7 +6,7 @@ import "strings"
 // else is normalized.
 func SameURI(a, b string) bool { return a == b || Rooted(a) == Rooted(b) }
 
-// Rooted returns an absolute URI with "/" as its path where it has none. What has no authority is returned as it is.
+// Rooted returns an absolute URI with the path "/" if it has no path. A URI without an authority is returned as it is.
 func Rooted(uri string) string {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok || strings.ContainsAny(scheme, "/?#") {

@@ -1,5 +1,5 @@
-// Package login knows who is signed in: it checks passwords behind a lockout, and keeps
-// the sessions of browsers.
+// Package login signs users in and out: it checks passwords, protected by a lockout, and keeps the sessions of
+// browsers.
 package login
 
 import (
@@ -25,30 +25,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Options are the rules.
+// Options are the settings of Login.
 type Options struct {
-	// MaxAge ends a session so long after the login, however much it is used.
+	// MaxAge is how long a session lasts after the sign-in, whether or not it is used.
 	MaxAge time.Duration
-	// FailClosed has sessions count for nothing while the database does not answer. Else
-	// they are good then for whom they were made.
+	// FailClosed makes all sessions invalid while the database does not answer. Otherwise their cookies are trusted
+	// then.
 	FailClosed bool
-	// Lockout counts who fails. Default: one by the rules below.
+	// Lockout counts failed sign-ins. Default: a new one with the settings below.
 	Lockout *lockout.Lockout
-	// The rules of the lockout: rate_limit.auth_fail_max, auth_spray_factor times of it,
-	// auth_fail_window, auth_lockout and max_tracked_identities.
+	// The settings of the lockout: rate_limit.auth_fail_max, auth_fail_max times auth_spray_factor, auth_fail_window,
+	// auth_lockout and max_tracked_identities.
 	Failures   int
 	Spray      int
 	Window     time.Duration
 	Lock       time.Duration
 	Identities int
-	// Factors are what is asked for behind a password of who has some. Default: nothing is.
+	// Factors are the second factors that users have to prove after their password if they have set up any. Default:
+	// none.
 	Factors *factors.Factors
 }
 
-// sessionsMost is how many browsers somebody may be signed in with.
+// sessionsMost bounds in how many browsers a user may be signed in.
 const sessionsMost = 100
 
-// Login signs people in and out.
+// Login signs users in and out.
 type Login struct {
 	*kernel.Server
 	Lockout  *lockout.Lockout
@@ -57,7 +58,7 @@ type Login struct {
 	sessions session.Store[string]
 }
 
-// New makes the room.
+// New returns a Login.
 func New(s *kernel.Server, people *users.Users, o Options) *Login {
 	if o.Lockout == nil {
 		o.Lockout = o.NewLockout(s.Now, s.Logger)
@@ -68,7 +69,7 @@ func New(s *kernel.Server, people *users.Users, o Options) *Login {
 	}
 }
 
-// NewLockout is a lockout by the rules. It may outlive the room.
+// NewLockout returns a lockout with these settings, which may outlive the Login that uses it.
 func (o Options) NewLockout(now func() time.Time, logger func() *zap.Logger) *lockout.Lockout {
 	return lockout.New(lockout.Options{
 		Max: o.Failures, Spray: o.Spray, Window: o.Window, Lock: o.Lock, Bound: o.Identities, Now: now,
@@ -76,10 +77,10 @@ func (o Options) NewLockout(now func() time.Time, logger func() *zap.Logger) *lo
 	})
 }
 
-// MaxAge is how long a session lasts.
+// MaxAge returns how long a session lasts.
 func (l *Login) MaxAge() time.Duration { return l.options.MaxAge }
 
-// Jobs are the work in the background.
+// Jobs returns the background jobs.
 func (l *Login) Jobs() []jobs.Job {
 	return []jobs.Job{
 		{Name: "lockout", Every: time.Minute, Run: func(context.Context) (int, error) { return l.Lockout.Sweep(), nil }},
@@ -91,29 +92,30 @@ func (l *Login) Jobs() []jobs.Job {
 	}
 }
 
-// Session is a browser in which somebody is signed in.
+// Session is a browser in which a user is signed in.
 type Session struct {
-	ID int64 // 0: the database does not answer
-	// User has the id alone while the database does not answer.
+	ID int64 // zero while the database does not answer
+	// User has only its id and the status active while the database does not answer.
 	User *users.User
-	// AuthTime is when the password was given, here or at another server.
+	// AuthTime is when the user signed in, here or at another server.
 	AuthTime time.Time
-	// Methods are how they have signed in, in the words of amr (RFC 8176). None: another
-	// server knows, or the database does not answer.
+	// Methods are the authentication methods in the terms of amr (RFC 8176). They are empty if another server
+	// authenticated the user, or while the database does not answer.
 	Methods []string
 }
 
-// Two reports whether who is signed in has proved a second factor, or need not here.
+// Two reports whether the user has proved a second factor, or does not need one since another server authenticated
+// them.
 func (s *Session) Two() bool {
 	return len(s.Methods) == 0 || slices.Contains(s.Methods, factors.ByTwo)
 }
 
-// errCredentials is the one answer to whoever is not let in.
+// errCredentials returns the refusal of a sign-in, which does not reveal what was wrong.
 func errCredentials() error {
 	return apierror.New(http.StatusUnprocessableEntity, "invalid_credentials", "%v", users.ErrCredentials)
 }
 
-// Attempts is the metric of what becomes of logins.
+// Attempts is the metric of sign-ins by outcome.
 const Attempts = "login_attempts_total"
 
 func (l *Login) locked(wait time.Duration) error {
@@ -124,17 +126,17 @@ func (l *Login) locked(wait time.Duration) error {
 	}
 }
 
-// Attempt is a try to sign in.
+// Attempt is an attempt to sign in.
 type Attempt struct {
 	Email, Password string
-	// Address is the client's. Former is the cookie of the session that the browser has,
-	// which ends, and Browser the secret that its forms are bound to.
+	// Address is the client's address. Former is the session cookie that the browser already has; that session is
+	// ended. Browser is the secret that the forms of the browser are bound to.
 	Address, Former, Browser string
 }
 
-// SignIn checks who it is, and begins a session, of which it returns the cookie. Of who has
-// second factors it returns instead what the form that asks for one carries: see Waiting. A
-// refusal is 422, or 429 while the lockout holds.
+// SignIn checks the password and begins a session, whose cookie it returns. For a user with second factors it returns
+// no cookie, but the text for the form that asks for one; see Login.Waiting. A refusal has status 422, or 429 while the
+// lockout holds.
 func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, err error) {
 	key := l.key(a.Email, a.Address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
@@ -147,10 +149,10 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	}
 	if err == nil {
 		if waiting, err = l.waits(ctx, u, a.Browser); waiting != "" {
-			if wait := l.Lockout.Locked(key); wait > 0 { // meanwhile: who guesses must not learn which was right
+			if wait := l.Lockout.Locked(key); wait > 0 { // locked in the meantime: an attacker must not learn which guess was right
 				return "", "", l.locked(wait)
 			}
-			return "", waiting, nil // what failed before still counts: this may be who guesses codes
+			return "", waiting, nil // earlier failures still count, since this may be somebody who guesses codes
 		}
 	}
 	if err == nil {
@@ -165,12 +167,13 @@ func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, 
 	return cookie, "", l.entered(ctx, key, u, cookie, a.Address)
 }
 
-// key is whom the lockout counts, however the address is written.
+// key returns the lockout key of a mail address, however it is written, and a client address.
 func (l *Login) key(email, address string) lockout.Key {
 	return l.Lockout.Of(mailaddress.Key(email), kernel.Network(address))
 }
 
-// entered notes a login that went well, unless others have failed too often meanwhile.
+// entered records a successful sign-in. If the key was locked in the meantime, it ends the session and returns the
+// refusal.
 func (l *Login) entered(ctx context.Context, key lockout.Key, u *users.User, cookie, address string) error {
 	if wait := l.Lockout.Succeed(key); wait > 0 {
 		return errors.Join(l.locked(wait), l.end(ctx, cookie))
@@ -180,9 +183,9 @@ func (l *Login) entered(ctx context.Context, key lockout.Key, u *users.User, coo
 	return nil
 }
 
-// Enter begins a session of somebody whom another server has signed in, of which it returns
-// the cookie. at is when that was; zero: now. The session of the former cookie ends. Who is
-// disabled is refused, which is the caller's to note with what else is.
+// Enter begins a session for a user whom another server has authenticated, and returns its cookie. at is when that
+// happened; a zero time means now. The session of the former cookie ends. It returns an error with status 403 for a
+// disabled user, which the caller has to record.
 func (l *Login) Enter(ctx context.Context, u *users.User, at time.Time, address, former string) (cookie string, err error) {
 	if now := l.Now(); at.IsZero() || at.After(now) {
 		at = now
@@ -203,7 +206,7 @@ func (l *Login) Enter(ctx context.Context, u *users.User, at time.Time, address,
 
 var errDisabled = apierror.New(http.StatusForbidden, "forbidden", "Your account is disabled. Ask the operator.")
 
-// failed counts a login that failed.
+// failed counts a failed sign-in and returns the refusal.
 func (l *Login) failed(ctx context.Context, key lockout.Key, email, address string) error {
 	wait, locks := l.Lockout.Fail(key)
 	if wait > 0 {
@@ -211,14 +214,14 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 	}
 	l.Count(Attempts, "failure")
 	e := kernel.Event{Action: "user.login_failed", Address: address}
-	if typed, err := mailaddress.Parse(email); err == nil { // else it may be a password in the wrong field
+	if typed, err := mailaddress.Parse(email); err == nil { // otherwise it may be a password in the wrong field
 		e.Detail = []string{"email", typed}
 	}
 	l.Audit(ctx, e)
 	if locks {
 		l.Count("lockout_engaged_total", "")
 		e.Action = "auth.locked_out"
-		if l.Lockout.AddressLocked(key) { // whomever it named last
+		if l.Lockout.AddressLocked(key) { // it does not matter which identity was tried last
 			e.Detail = []string{"reason", "spraying"}
 		}
 		l.Audit(ctx, e)
@@ -226,8 +229,8 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 	return errCredentials()
 }
 
-// begin makes a session of a user who is still the one whose password was checked:
-// hashing takes time. at is when they have signed in, and methods are how.
+// begin makes a session. It returns users.ErrCredentials if the user has changed since the password was checked, since
+// hashing takes time. at is when the user signed in, and methods are how.
 func (l *Login) begin(ctx context.Context, u *users.User, former string, at time.Time, methods ...string) (cookie string, err error) {
 	now := l.Now()
 	var text string
@@ -258,9 +261,9 @@ func (l *Login) begin(ctx context.Context, u *users.User, former string, at time
 	return l.Signer("session").Sign(append(payload, u.ID...)), nil
 }
 
-// replace ends a session in whose browser another one has begun. Clients that are told when the
-// session of a user ends go over to the one that the same user has begun: they have signed in once
-// more, and not out.
+// replace ends a session in whose browser the same user or another has signed in again. If it is the same user, the
+// clients that are to be told of the end of the session are moved to the new session, since the user has not signed
+// out.
 func (l *Login) replace(c store.Conn, user, old, begun string) error {
 	_, err := c.Exec(`UPDATE authserver_session_clients SET session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ?)
 		WHERE session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ? AND user_id = ?)`,
@@ -271,8 +274,8 @@ func (l *Login) replace(c store.Conn, user, old, begun string) error {
 	return l.sessions.End(c, old)
 }
 
-// opened is what a cookie holds: the secret of the session and, for when the database
-// does not answer, who signed in when.
+// opened is the content of a session cookie: the secret of the session, the id of its user, and when it began. The
+// latter two are used while the database does not answer.
 type opened struct {
 	text, user string
 	at         time.Time
@@ -285,11 +288,11 @@ func (l *Login) open(cookie string) (o opened, ok bool) {
 	if !ok || len(raw) <= textSize+8 {
 		return o, false
 	}
-	at := int64(binary.BigEndian.Uint64(raw[textSize:])) //nolint:gosec // written so
+	at := int64(binary.BigEndian.Uint64(raw[textSize:])) //nolint:gosec // written by begin
 	return opened{string(raw[:textSize]), string(raw[textSize+8:]), time.UnixMicro(at)}, true
 }
 
-// Resume finds who is signed in by a cookie; nil: nobody.
+// Resume returns the session of a cookie, or nil if nobody is signed in.
 func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 	o, ok := l.open(cookie)
 	now := l.Now()
@@ -322,7 +325,7 @@ func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 	return &Session{User: &users.User{ID: o.user, Status: users.Active}, AuthTime: o.at}
 }
 
-// SignOut ends the session of a cookie.
+// SignOut ends the session of a cookie. It is not an error if there is none.
 func (l *Login) SignOut(ctx context.Context, cookie, address string) error {
 	s := l.Resume(ctx, cookie)
 	if err := l.end(ctx, cookie); err != nil {

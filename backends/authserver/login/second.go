@@ -14,23 +14,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// secondLasts is how long somebody may take for the second factor.
+// secondLasts is how long a user may take to prove the second factor.
 const secondLasts = 10 * time.Minute
 
-// Waiting is somebody whose password was right, and who has not given a second factor yet.
+// Waiting is a user whose password was right and who still has to prove a second factor.
 type Waiting struct {
 	User  *users.User
 	Kinds factors.Kinds
 }
 
-// passed is what the form carries of them.
+// passed is what the signed text of the form contains.
 type passed struct {
 	User    string `json:"user"`
-	Changed int64  `json:"changed"` // the user is still the same
+	Changed int64  `json:"changed"` // User.UpdatedAt, to notice a change of the user
 	At      int64  `json:"at"`
 }
 
-// waits makes what the form carries of a user who has second factors; empty: there are none.
+// waits returns the signed text for the form that asks for a second factor, or "" if the user has none.
 func (l *Login) waits(ctx context.Context, u *users.User, browser string) (waiting string, err error) {
 	if l.options.Factors == nil {
 		return "", nil
@@ -45,7 +45,8 @@ func (l *Login) waits(ctx context.Context, u *users.User, browser string) (waiti
 
 var errWaited = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials", "This took too long, or your account has changed meanwhile. Sign in once more.")
 
-// Waiting is who a form is of.
+// Waiting returns the user of a form that asks for a second factor. waiting is the text that SignIn returned. It
+// returns an error with status 422 if that has expired, belongs to another browser, or the user has changed.
 func (l *Login) Waiting(ctx context.Context, waiting, browser string) (*Waiting, error) {
 	raw, ok := l.Signer("second").Open(waiting, browser)
 	var p passed
@@ -63,8 +64,8 @@ func (l *Login) Waiting(ctx context.Context, waiting, browser string) (*Waiting,
 	return &Waiting{User: u, Kinds: factors.KindsOf(list)}, err
 }
 
-// Second checks the second factor of who waits, and begins a session, of which it returns the
-// cookie. A refusal is 422, or 429 after too many.
+// Second checks the second factor of a waiting user and begins a session, whose cookie it returns. A refusal has status
+// 422, or 429 after too many failures.
 func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a Attempt) (cookie string, err error) {
 	method, err := l.options.Factors.Check(ctx, w.User, a.Browser, proof)
 	if errors.Is(err, factors.ErrWrong) {
@@ -84,8 +85,7 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 	return cookie, l.entered(ctx, l.key(w.User.Email, a.Address), w.User, cookie, a.Address)
 }
 
-// Proved notes that who is signed in has proved a second factor, which they have set up just
-// now.
+// Proved records that the user of a session has proved a second factor, which they have just set up.
 func (l *Login) Proved(ctx context.Context, s *Session, method string) error {
 	return l.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("UPDATE authserver_sessions SET methods = ? WHERE id = ? AND methods <> ''", strings.Join([]string{factors.ByPassword, method, factors.ByTwo}, " "), s.ID)
@@ -93,11 +93,10 @@ func (l *Login) Proved(ctx context.Context, s *Session, method string) error {
 	})
 }
 
-// fresh is how long after signing in somebody may change how they sign in.
+// fresh is how long after signing in users may change how they sign in.
 const fresh = 15 * time.Minute
 
-// Fresh reports whether who is signed in has proved it shortly before, and all that is asked
-// of them.
+// Fresh reports whether the user has signed in recently, and with a second factor if they have any.
 func (l *Login) Fresh(s *Session, k factors.Kinds) bool {
 	return l.Now().Sub(s.AuthTime) < fresh && (s.Two() || !k.Any())
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// agentMost bounds how much of a User-Agent is kept, in characters.
+// agentMost bounds how many characters of a User-Agent are stored.
 const agentMost = 300
 
 // agent returns the User-Agent of a request as it is stored.
@@ -21,15 +21,15 @@ func agent(ctx context.Context) string {
 	return text.Short(strings.Join(strings.Fields(agent), " "), agentMost)
 }
 
-// Browser is a session as its user sees it among all of theirs.
+// Browser is a session in the list that its user sees.
 type Browser struct {
 	ID         int64
-	Agent      string // the User-Agent; empty: it is not known
-	Address    string // where the sign-in came from; empty: it is not known
+	Agent      string // the User-Agent; empty if unknown
+	Address    string // where the sign-in came from; empty if unknown
 	SignedInAt time.Time
 }
 
-// Browsers lists where a user is signed in, the latest first.
+// Browsers returns the sessions of a user, the latest first.
 func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err error) {
 	since := l.Now().Add(-l.options.MaxAge).UnixMicro()
 	err = l.Read(ctx, func(c store.Conn) error {
@@ -45,13 +45,13 @@ func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err 
 	return list, err
 }
 
-// EndBrowser ends one session of a user. It is no error if the user has no such session, which
-// may have ended meanwhile.
+// EndBrowser ends a session of a user. It is not an error if there is no such session, since it may have ended in the
+// meantime.
 func (l *Login) EndBrowser(ctx context.Context, user string, id int64) error {
 	return l.endBrowsers(ctx, user, "id = ?", id)
 }
 
-// EndOtherBrowsers ends all sessions of a user but one.
+// EndOtherBrowsers ends all sessions of a user except one.
 func (l *Login) EndOtherBrowsers(ctx context.Context, user string, but int64) error {
 	return l.endBrowsers(ctx, user, "id <> ?", but)
 }
@@ -68,8 +68,8 @@ func (l *Login) endBrowsers(ctx context.Context, user, which string, id int64) e
 	return err
 }
 
-// Confirm checks the password of somebody who is signed in, behind the lockout of sign-ins. A
-// wrong one is refused with 422, and with 429 after too many.
+// Confirm checks the password of a signed-in user, protected by the lockout of sign-ins. A wrong password is refused
+// with status 422, or 429 after too many failures.
 func (l *Login) Confirm(ctx context.Context, u *users.User, pass, address string) error {
 	key := l.key(u.Email, address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
@@ -85,8 +85,8 @@ func (l *Login) Confirm(ctx context.Context, u *users.User, pass, address string
 	return err
 }
 
-// Restart begins a new session in the browser of one that has ended with all others of its user,
-// as a new password has them end. It returns the cookie.
+// Restart begins a new session in the browser of a session that was ended together with all others of its user, as a
+// new password does. It returns the cookie.
 func (l *Login) Restart(ctx context.Context, u *users.User, s *Session) (cookie string, err error) {
 	return l.begin(ctx, u, "", l.Now(), s.Methods...)
 }

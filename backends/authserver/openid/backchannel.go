@@ -24,10 +24,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Back-channel logout (OpenID Connect Back-Channel Logout 1.0): a client that has registered a
-// backchannel_logout_uri and got an ID token in a session is told when that session ends, whoever
-// ends it. A row notes the client with the session; the database takes the session off the row when
-// it removes the session, and rows without a session are what is to be told.
+// Back-channel logout (OpenID Connect Back-Channel Logout 1.0): a client that has registered a backchannel_logout_uri
+// and got an ID token in a session is told when that session ends, whoever ends it. A row links the client to the
+// session. When the session is deleted, the database sets the session of the row to NULL, and rows without a session
+// are those to be told of.
 
 // LogoutTimeout bounds how long a client may take to answer a logout token.
 const LogoutTimeout = 10 * time.Second
@@ -35,25 +35,23 @@ const LogoutTimeout = 10 * time.Second
 const (
 	logoutEvent   = "http://schemas.openid.net/event/backchannel-logout"
 	logoutLife    = 2 * time.Minute  // of a logout token
-	logoutLease   = 30 * time.Second // more than an attempt can take
+	logoutLease   = 30 * time.Second // longer than an attempt can take
 	logoutEvery   = 2 * time.Second
 	logoutsMost   = 200 // in one run
 	logoutsAtOnce = 8
-	// attemptsMost is how often a client is told that does not answer: with the pauses of
-	// jobs.Backoff for about a day.
+	// attemptsMost is how often a logout token is sent to a client that does not answer; with the pauses of
+	// jobs.Backoff that takes about a day.
 	attemptsMost = 30
 )
 
-// sid is the claim of that name of a session: it names the session to clients, and tells nothing
-// else.
+// sid returns the claim sid of a session, which identifies the session to clients and reveals nothing else.
 func (s *OpenID) sid(session int64) string {
 	return s.Signer("sid").Sign(nil, strconv.FormatInt(session, 10))
 }
 
-// joins notes that a client got an ID token in a session and returns the claim sid, where the client
-// is told when the session ends. It is empty for other clients, and where the session has ended.
-// Somebody who signs in once more in the same browser has another session, and the client its sid of
-// before.
+// joins records that a client got an ID token in a session, and returns the claim sid, if the client is to be told when
+// the session ends. It returns "" for other clients, and if the session has ended. If a user signs in again in the same
+// browser, the session is a new one, but the client keeps the sid that it knows.
 func (s *OpenID) joins(ctx context.Context, client string, session int64) (sid string, err error) {
 	if session == 0 {
 		return "", nil
@@ -77,12 +75,12 @@ func (s *OpenID) joins(ctx context.Context, client string, session int64) (sid s
 	return sid, err
 }
 
-// Jobs are the work in the background.
+// Jobs returns the background jobs.
 func (s *OpenID) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "logouts", Every: logoutEvery, Run: s.TellLogouts}}
 }
 
-// TellLogouts tells clients of sessions that have ended, and returns how many were told.
+// TellLogouts sends logout tokens for sessions that have ended, and returns how many were accepted.
 func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 	now := s.Micros()
 	var ids []int64
@@ -122,13 +120,13 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 	return int(told.Load()), errors.Join(errs...)
 }
 
-// ended is a session that has ended, for a client.
+// ended is a session that has ended and that a client is to be told of.
 type ended struct {
 	id, began, attempts int64
 	client, user, sid   string
 }
 
-// tellLogout tells one client. done reports that it knows.
+// tellLogout tells one client of one session. done reports whether the client has accepted that.
 func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error) {
 	e := ended{id: id}
 	now := s.Now()
@@ -137,7 +135,7 @@ func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error
 			WHERE id = ? AND due_at <= ? AND leased_until <= ? RETURNING client_id, user_id, sid, began_at, attempts`,
 			now.Add(logoutLease).UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&e.client, &e.user, &e.sid, &e.began, &e.attempts)
 	})
-	if errors.Is(err, sql.ErrNoRows) { // another node was faster
+	if errors.Is(err, sql.ErrNoRows) { // another node is sending it
 		return false, nil
 	}
 	if err != nil {
@@ -152,7 +150,7 @@ func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error
 	case err != nil:
 		return false, err
 	case e.attempts == 1 && s.SessionLife > 0 && now.Sub(time.UnixMicro(e.began)) >= s.SessionLife:
-		// It has ended by itself, which is no logout: the client's own session may last longer.
+		// The session has expired, which is not a logout: the client's own session may last longer.
 		return false, s.forget(settle, e)
 	}
 	err = s.post(ctx, client.Metadata.BackchannelLogout, e)
@@ -169,8 +167,8 @@ func (s *OpenID) tellLogout(ctx context.Context, id int64) (done bool, err error
 	return false, s.postpone(settle, e)
 }
 
-// postpone has a client told later of a session, and a little later of all others: one that hangs
-// must not hold the places of clients that answer.
+// postpone schedules the next attempt for a session, and delays all others of the client a little: a client that hangs
+// must not occupy the places of clients that answer.
 func (s *OpenID) postpone(ctx context.Context, e ended) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		now := s.Now()
@@ -191,7 +189,7 @@ func (s *OpenID) forget(ctx context.Context, e ended) error {
 	})
 }
 
-// errRefused is of an answer that another attempt would not change.
+// errRefused means that the client's response would be the same if the token was sent again.
 var errRefused = errors.New("the client refuses")
 
 // post sends a logout token to a client (section 2.5).
@@ -212,7 +210,7 @@ func (s *OpenID) post(ctx context.Context, to string, e ended) error {
 		return err
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, 1<<10) // its text says nothing to us
+	_, _ = io.CopyN(io.Discard, response.Body, 1<<10) // so that the connection can be reused
 	switch status := response.StatusCode; {
 	case status >= 200 && status <= 299:
 		return nil
@@ -223,7 +221,7 @@ func (s *OpenID) post(ctx context.Context, to string, e ended) error {
 	}
 }
 
-// logoutClaims are those of a logout token (section 2.4).
+// logoutClaims are the claims of a logout token (section 2.4).
 type logoutClaims struct {
 	Issuer   string         `json:"iss"`
 	Subject  string         `json:"sub"`

@@ -20,18 +20,18 @@ const (
 	maxHint  = 16 << 10
 )
 
-// Logout is a request of a client that somebody be signed out (RP-Initiated Logout 1.0).
+// Logout is a client's request to sign a user out (RP-Initiated Logout 1.0).
 type Logout struct {
-	// Subject is whom the client means, as an ID token says that we made; empty: it does
-	// not say.
+	// Subject is the user that the client means, according to an ID token of this server. It is empty if the client
+	// sent none.
 	Subject string
-	// Client is its name; empty: it does not say who it is.
+	// Client is the name of the client, or empty if it is not known.
 	Client string
-	// To is where the browser goes afterwards; empty: nowhere.
+	// To is where to redirect the browser afterwards, or empty.
 	To string
 }
 
-// ParseLogout checks the parameters of a request. What it refuses leads nowhere.
+// ParseLogout checks the parameters of a request. An error must be shown to the user, and must not redirect anywhere.
 func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, error) {
 	for name, sent := range values {
 		if len(sent) > 1 {
@@ -85,8 +85,8 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 	return l, nil
 }
 
-// hinted is what an ID token says that this server made; it may have expired. nil: it is
-// none, or its key is gone.
+// hinted returns the claims of an ID token that this server issued, even if it has expired. They are nil if the text is
+// no such token, or its key no longer exists.
 func (s *OpenID) hinted(ctx context.Context, text string) (*claims, error) {
 	if len(text) > maxHint {
 		return nil, refuse("id_token_hint is too long")
@@ -100,13 +100,12 @@ func (s *OpenID) hinted(ctx context.Context, text string) (*claims, error) {
 	}
 	c := new(claims)
 	if err := json.Unmarshal(raw, c); err != nil || c.Issuer != s.Issuer {
-		return nil, nil //nolint:nilerr // it is no ID token of ours
+		return nil, nil //nolint:nilerr // not an ID token of this server
 	}
 	return c, nil
 }
 
-// Hinted is whom an ID token is about that this server made, and for which client; empty: it
-// is none.
+// Hinted returns the subject and the client of an ID token that this server issued. They are empty if it did not.
 func (s *OpenID) Hinted(ctx context.Context, token string) (subject, client string, err error) {
 	c, err := s.hinted(ctx, token)
 	if c == nil || err != nil {

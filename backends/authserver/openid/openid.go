@@ -1,6 +1,5 @@
-// Package openid is the OpenID layer (OpenID Connect Core 1.0, RP-Initiated Logout 1.0):
-// what clients are told of people, in ID tokens and by the UserInfo endpoint, and how
-// they ask for somebody to be signed out.
+// Package openid implements the OpenID layer (OpenID Connect Core 1.0, RP-Initiated Logout 1.0): what clients learn of
+// users, in ID tokens and from the UserInfo endpoint, and how they request that a user is signed out.
 package openid
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// Scopes are those that this server declares itself.
+// Scopes are the scopes of the server itself.
 var Scopes = []resources.Scope{
 	{Name: "openid", Description: "Know who you are here"},
 	{Name: "profile", Description: "See your name"},
@@ -30,7 +29,7 @@ var Scopes = []resources.Scope{
 	{Name: "groups", Description: "See the groups that you are in"},
 }
 
-// Names are those of Scopes.
+// Names returns the names of Scopes.
 func Names() []string {
 	names := make([]string, len(Scopes))
 	for i, scope := range Scopes {
@@ -45,26 +44,26 @@ const (
 	LogoutPath   = "/oauth/logout"
 )
 
-// idLife is how long an ID token is good: it is read when it comes.
+// idLife is how long an ID token is valid. Clients read it at once.
 const idLife = 10 * time.Minute
 
-// OpenID is the layer.
+// OpenID is the OpenID layer.
 type OpenID struct {
 	*kernel.Server
 	Users   *users.Users
 	Clients *clients.Clients
 	Keys    *keys.Keys
-	// Tokens is set when there are some: they are made with IDToken.
+	// Tokens is set after OpenID has been made, since the tokens need IDToken.
 	Tokens *tokens.Tokens
-	// Proofs looks at the proofs of bound tokens; nil: none is good.
+	// Proofs checks the proofs for tokens that are bound to a key. If it is nil, no such token is accepted.
 	Proofs *proofs.Proofs
 	// HTTP sends logout tokens to the addresses of clients; see outbound.NewClient.
 	HTTP *http.Client
-	// SessionLife is how long a session lasts that nobody ends. Zero means that none ends by itself.
+	// SessionLife is how long a session lasts. Zero means that sessions do not expire.
 	SessionLife time.Duration
 }
 
-// Metadata is what discovery tells of the layer (OpenID Connect Discovery 1.0 section 3).
+// Metadata returns the discovery metadata of the layer (OpenID Connect Discovery 1.0 section 3).
 func (s *OpenID) Metadata() map[string]any {
 	return map[string]any{
 		"userinfo_endpoint":    s.Issuer + UserInfoPath,
@@ -79,23 +78,23 @@ func (s *OpenID) Metadata() map[string]any {
 		"prompt_values_supported":              []string{"none", "login", "consent"},
 		"claims_parameter_supported":           false,
 		"request_parameter_supported":          false,
-		// Its default is true.
+		// The default of this member is true.
 		"request_uri_parameter_supported": false,
 	}
 }
 
-// Person is what a client may know of somebody.
+// Person is what a client may know of a user.
 type Person struct {
 	Subject       string   `json:"sub"`
 	Name          string   `json:"name,omitempty"`
 	Username      string   `json:"preferred_username,omitempty"`
-	UpdatedAt     int64    `json:"updated_at,omitempty"` // Unix seconds
+	UpdatedAt     int64    `json:"updated_at,omitempty"` // seconds since 1970
 	Email         string   `json:"email,omitempty"`
 	EmailVerified *bool    `json:"email_verified,omitempty"`
 	Groups        []string `json:"groups,omitempty"`
 }
 
-// person is what a scope tells of a user.
+// person returns the claims about a user that a scope permits.
 func person(u *users.User, scope []string) Person {
 	p := Person{Subject: u.ID}
 	if slices.Contains(scope, "profile") {
@@ -110,7 +109,7 @@ func person(u *users.User, scope []string) Person {
 	return p
 }
 
-// claims are those of an ID token.
+// claims are the claims of an ID token.
 type claims struct {
 	Person
 	Issuer   string `json:"iss"`
@@ -120,14 +119,14 @@ type claims struct {
 	IssuedAt int64  `json:"iat"`
 	AuthTime int64  `json:"auth_time,omitempty"`
 	ACR      string `json:"acr,omitempty"`
-	// Methods are of OpenID Connect Core 1.0 section 2, in the words of RFC 8176.
+	// Methods is the claim amr of OpenID Connect Core 1.0 section 2, with the values of RFC 8176.
 	Methods []string `json:"amr,omitempty"`
 	Nonce   string   `json:"nonce,omitempty"`
 	Session string   `json:"sid,omitempty"` // see OpenID.joins
 	Token   string   `json:"at_hash,omitempty"`
 }
 
-// IDToken makes the ID token that goes with an access token (OpenID Connect Core 3.1.3.6).
+// IDToken returns the ID token for an access token (OpenID Connect Core section 3.1.3.6).
 func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string) (string, error) {
 	u, err := s.Users.Find(ctx, g.User)
 	if err != nil {
@@ -149,7 +148,7 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 	return s.Keys.Sign(ctx, keys.Plain, raw)
 }
 
-// half is at_hash: the left half of a hash.
+// half returns the claim at_hash: the left half of the hash of an access token.
 func half(accessToken string) string {
 	sum := sha256.Sum256([]byte(accessToken))
 	return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/dpop"
 )
 
-// Routes are the endpoints that are for programs.
+// Routes returns the endpoints that are called by programs.
 func (s *OpenID) Routes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: UserInfoPath, Serve: s.userInfo},
@@ -22,10 +22,10 @@ func (s *OpenID) Routes() []kernel.Route {
 	}
 }
 
-// bare is the challenge where no token came.
+// bare is the challenge for a request without a token.
 const bare = `Bearer realm="authserver"`
 
-// userInfo tells what the access token of a request may know (OpenID Connect Core 5.3).
+// userInfo serves the UserInfo endpoint (OpenID Connect Core section 5.3).
 func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -41,7 +41,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	if token == "" { // no error code, not in the body either (RFC 6750 section 3.1)
+	if token == "" { // without an error code, also in the body (RFC 6750 section 3.1)
 		h.Set("WWW-Authenticate", bare)
 		w.WriteHeader(http.StatusUnauthorized)
 		return nil
@@ -50,7 +50,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !ok || claims.User() == "" || !bound && claims.Confirm.JKT != "" { // a bound token is no bearer token
+	if !ok || claims.User() == "" || !bound && claims.Confirm.JKT != "" { // a bound token is not accepted as a bearer token
 		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
 	}
 	if bound {
@@ -74,12 +74,12 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	h.Set("Content-Type", "application/json")
-	_, _ = w.Write(text) // nobody to tell when the client is gone
+	_, _ = w.Write(text) // an error means that the client is gone
 	return nil
 }
 
-// proven checks that a request proves to have the key that its token is bound to (RFC 9449
-// section 7.1).
+// proven checks that a request has a proof of the key that its token is bound to (RFC 9449 section 7.1). It sets the
+// challenge if it has not.
 func (s *OpenID) proven(w http.ResponseWriter, r *http.Request, token, jkt string) error {
 	key, err := s.Proofs.Key(w, r, UserInfoPath, token)
 	switch e, ok := apierror.From(err); {
@@ -95,9 +95,8 @@ func (s *OpenID) proven(w http.ResponseWriter, r *http.Request, token, jkt strin
 	return nil
 }
 
-// presented is the token of a request: in its header or, of a form, in its body (RFC 6750
-// section 2), and never in the address. Empty: there is none. bound: it was sent as one
-// that is bound to a key, with the scheme DPoP.
+// presented returns the token of a request, from its header or from a form in its body (RFC 6750 section 2), but never
+// from its URL. It returns "" if there is none. bound reports whether the token was sent with the scheme DPoP.
 func presented(w http.ResponseWriter, r *http.Request) (token string, bound bool, err error) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) > 1 {

@@ -12,7 +12,7 @@ import (
 // DevicePath is the device authorization endpoint.
 const DevicePath = "/oauth/device_authorization"
 
-// authorizeDevice begins the grant of a device (RFC 8628 section 3.1).
+// authorizeDevice starts a device authorization (RFC 8628 section 3.1).
 func (p *Protocol) authorizeDevice(w http.ResponseWriter, r *http.Request) error {
 	form, err := kernel.ReadForm(w, r, "resource")
 	if err != nil {
@@ -26,11 +26,11 @@ func (p *Protocol) authorizeDevice(w http.ResponseWriter, r *http.Request) error
 		p.denied(r, c.ID, kernel.UnauthorizedClient)
 		return kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant %s", clients.GrantDevice)
 	}
-	of, err := p.Catalog.Resolve(r.Context(), form.All("resource"))
+	resources, err := p.Catalog.Resolve(r.Context(), form.All("resource"))
 	if err != nil {
 		return err
 	}
-	answer, err := p.Devices.Begin(r.Context(), c, form.Get("scope"), of)
+	answer, err := p.Devices.Begin(r.Context(), c, form.Get("scope"), resources)
 	if err != nil {
 		return err
 	}
@@ -41,8 +41,7 @@ func (p *Protocol) authorizeDevice(w http.ResponseWriter, r *http.Request) error
 	return write(w, http.StatusOK, text)
 }
 
-// device is the device's part of the grant: it asks until somebody has decided (RFC 8628
-// section 3.4).
+// device serves the device_code grant: the device polls until the user has decided (RFC 8628 section 3.4).
 func (p *Protocol) device(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
 	code := form.Get("device_code")
 	if code == "" {

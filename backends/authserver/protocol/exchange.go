@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// exchange is the grant token-exchange (RFC 8693). jkt is the key of the proof that came
-// along; empty: none did.
+// exchange serves the token-exchange grant (RFC 8693). jkt is the thumbprint of the key of the DPoP proof, or "" if
+// there was none.
 func (p *Protocol) exchange(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
 	done, err := p.Exchange.Exchange(r.Context(), exchange.Request{
 		Client: c, Subject: form.Get("subject_token"), SubjectType: form.Get("subject_token_type"), Actor: form.Get("actor_token"), ActorType: form.Get("actor_token_type"),

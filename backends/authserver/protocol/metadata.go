@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/dpop"
 )
 
-// metadata serves a discovery document, which is made again when what is in it changes.
+// metadata returns a handler that serves a discovery document from the cache.
 func (p *Protocol) metadata(path string) func(w http.ResponseWriter, r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		text, err := p.documents.Get(r.Context(), path)
@@ -26,20 +26,20 @@ func (p *Protocol) metadata(path string) func(w http.ResponseWriter, r *http.Req
 	}
 }
 
-// publish sends what everybody may keep for five minutes.
+// publish sends JSON that anybody may cache for five minutes.
 func publish(w http.ResponseWriter, text []byte) error {
 	h := w.Header()
 	h["Content-Type"], h["Cache-Control"] = jsonType, fresh
-	_, _ = w.Write(text) // nobody to tell when the client is gone
+	_, _ = w.Write(text) // an error means that the client is gone
 	return nil
 }
 
-// proofAlgorithms is a member of both kinds of metadata (RFC 9449 section 5.1, RFC 9728
-// section 2).
+// proofAlgorithms is a member of authorization server metadata (RFC 9449 section 5.1) and of protected resource
+// metadata (RFC 9728 section 2).
 const proofAlgorithms = "dpop_signing_alg_values_supported"
 
-// document is the authorization server metadata (RFC 8414 section 2), or the OpenID
-// discovery document, which says the same and what its clients look for.
+// document returns the authorization server metadata (RFC 8414 section 2), or the OpenID discovery document, which has
+// the same members and those that OpenID clients look for.
 func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	all, err := p.Catalog.All(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	if path == openIDPath {
 		document["subject_types_supported"] = []string{"public"}
 	}
-	if path == openIDPath || p.OpenID != nil { // strict clients read it in both documents
+	if path == openIDPath || p.OpenID != nil { // strict clients look for it in both documents
 		document["id_token_signing_alg_values_supported"] = []string{p.Algorithm}
 	}
 	if p.OpenID != nil {
@@ -122,7 +122,7 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// jwks is the set of the public keys (RFC 7517 section 5).
+// jwks serves the set of public keys (RFC 7517 section 5), with the list of agents if that is enabled.
 func (p *Protocol) jwks(w http.ResponseWriter, r *http.Request) error {
 	text, err := p.Keys.JWKS(r.Context())
 	if err != nil {
@@ -143,18 +143,18 @@ func (p *Protocol) jwks(w http.ResponseWriter, r *http.Request) error {
 	for i, c := range agents {
 		list[i] = agent{c.ID, c.AgentText}
 	}
-	told, err := json.Marshal(list)
+	members, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
 	out := append(slices.Clone(text[:len(text)-1]), `,"agents":`...)
-	return publish(w, append(append(out, told...), '}'))
+	return publish(w, append(append(out, members...), '}'))
 }
 
 // maxAgents bounds how many agents the key set lists.
 const maxAgents = 1000
 
-// protectedResource is what RFC 9728 section 2 says of a resource.
+// protectedResource serves the metadata of a resource (RFC 9728 section 2).
 func (p *Protocol) protectedResource(w http.ResponseWriter, r *http.Request) error {
 	ref := r.PathValue("ref")
 	none := apierror.New(http.StatusNotFound, "not_found", "there is no such resource")

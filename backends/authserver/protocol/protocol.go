@@ -1,5 +1,5 @@
-// Package protocol is the endpoints that clients call: discovery (RFC 8414, RFC 9728),
-// the key set, and token, introspection, revocation and registration.
+// Package protocol serves the endpoints that clients call: discovery (RFC 8414, RFC 9728), the key set, token,
+// introspection, revocation and registration.
 package protocol
 
 import (
@@ -22,40 +22,39 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 )
 
-// Options of the endpoints. All rooms are required.
+// Options are the settings of the endpoints. Clients, Catalog, Keys and Tokens are required.
 type Options struct {
 	Clients *clients.Clients
 	Catalog *resources.Catalog
 	Keys    *keys.Keys
 	Tokens  *tokens.Tokens
 
-	// Grants are those that are switched on, beside authorization_code and
-	// refresh_token, which always are.
+	// Grants are the enabled grant types. The grants authorization_code and refresh_token are always enabled.
 	Grants []string
-	// IssuerPath is the path of the issuer, or empty: metadata is also served with it
-	// behind the well-known path.
+	// IssuerPath is the path of the issuer, or empty. Metadata is also served at the well-known path followed by this
+	// path.
 	IssuerPath string
-	// Algorithm signs ID tokens.
+	// Algorithm is the algorithm that signs ID tokens.
 	Algorithm string
-	// Origins are server.allowed_origins: whose pages may call these endpoints.
+	// Origins are server.allowed_origins, the origins of web pages that may call these endpoints.
 	Origins []string
-	// Documents: a client may be known by the URL of its metadata document.
+	// Documents allows a client to use the URL of its metadata document as its client_id.
 	Documents bool
-	// Agents has the key set list agents.
+	// Agents lists the agents in the key set.
 	Agents bool
-	// OpenID is what the OpenID layer adds to the metadata; nil: there is none.
+	// OpenID is what the OpenID layer adds to the metadata. May be nil.
 	OpenID map[string]any
-	// Enterprise has the grant jwt-bearer; nil: there is none.
+	// Enterprise serves the jwt-bearer grant, which is disabled if it is nil.
 	Enterprise *xaa.XAA
-	// Exchange has the grant token-exchange; nil: there is none.
+	// Exchange serves the token-exchange grant, which is disabled if it is nil.
 	Exchange *exchange.Exchange
-	// Devices has the grant of devices; nil: there is none.
+	// Devices serves the device_code grant, which is disabled if it is nil.
 	Devices *device.Devices
-	// Authorize keeps requests that are sent ahead; nil: they cannot be.
+	// Authorize stores pushed authorization requests, which are disabled if it is nil.
 	Authorize *authorize.Authorize
-	// Proofs looks at DPoP proofs; nil: none counts.
+	// Proofs checks DPoP proofs, which are ignored if it is nil.
 	Proofs *proofs.Proofs
-	// Registrations are limited by address; nil: they are not.
+	// Registrations limits the registrations of an address. There is no limit if it is nil.
 	Registrations *kernel.Limiter
 }
 
@@ -79,7 +78,7 @@ const (
 	resourcePath   = "/.well-known/oauth-protected-resource"
 )
 
-// New makes the endpoints.
+// New returns the endpoints.
 func New(s *kernel.Server, o Options) *Protocol {
 	p := &Protocol{Server: s, Options: o}
 	for _, grant := range []string{clients.GrantRefresh, clients.GrantCode} {
@@ -103,7 +102,7 @@ func New(s *kernel.Server, o Options) *Protocol {
 	return p
 }
 
-// Routes are the endpoints.
+// Routes returns the routes of the endpoints.
 func (p *Protocol) Routes() []kernel.Route {
 	routes := []kernel.Route{
 		{Method: http.MethodGet, Path: JWKSPath, Serve: p.jwks},
@@ -132,7 +131,8 @@ func (p *Protocol) Routes() []kernel.Route {
 	return p.Share(routes)
 }
 
-// Share lets pages of the allowed origins call endpoints.
+// Share allows web pages of the allowed origins to call the routes: it adds CORS headers to their responses and routes
+// for preflight requests.
 func (p *Protocol) Share(routes []kernel.Route) []kernel.Route {
 	if len(p.Origins) == 0 {
 		return routes
@@ -151,7 +151,7 @@ func (p *Protocol) Share(routes []kernel.Route) []kernel.Route {
 	return routes
 }
 
-// shared lets pages of the allowed origins read an answer.
+// shared adds CORS headers to the responses of a handler.
 func (p *Protocol) shared(serve func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		p.allow(w.Header(), r)
@@ -180,7 +180,7 @@ func (p *Protocol) preflight(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Headers that many answers have, made once: net/http does not change them.
+// Headers that many responses have. They are shared, since net/http does not change them.
 var (
 	jsonType = []string{"application/json"}
 	noStore  = []string{"no-store"}
@@ -188,16 +188,16 @@ var (
 	fresh    = []string{"public, max-age=300"}
 )
 
-// write sends JSON that must not be stored.
+// write sends JSON that must not be cached.
 func write(w http.ResponseWriter, status int, text []byte) error {
 	h := w.Header()
 	h["Content-Type"], h["Cache-Control"], h["Pragma"] = jsonType, noStore, noCache
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // nobody to tell when the client is gone
+	_, _ = w.Write(text) // an error means that the client is gone
 	return nil
 }
 
-// client finds who calls, and says in the answer how to authenticate where that failed.
+// client authenticates the client that sent a request. If that fails, it sets WWW-Authenticate and records the refusal.
 func (p *Protocol) client(w http.ResponseWriter, r *http.Request, form kernel.Form) (*clients.Client, error) {
 	w.Header()["Cache-Control"] = noStore
 	c, err := p.Clients.Authenticate(r.Context(), r.Header["Authorization"], form)
@@ -213,20 +213,20 @@ func (p *Protocol) client(w http.ResponseWriter, r *http.Request, form kernel.Fo
 	return nil, err
 }
 
-// refused notes, in the log and the audit feed, why a client was not authenticated.
+// refused records, in the log and the audit feed, why a client was not authenticated.
 func (p *Protocol) refused(r *http.Request, e *clients.RefusedError) {
 	client := strings.ToValidUTF8(e.Client, "\uFFFD")
 	client = client[:min(len(client), maxNamed)]
-	client = strings.ReplaceAll(strings.ToValidUTF8(client, ""), "\x00", "\uFFFD") // PostgreSQL has no such text
+	client = strings.ReplaceAll(strings.ToValidUTF8(client, ""), "\x00", "\uFFFD") // PostgreSQL cannot store NUL
 	p.Logger().Warn("a client was refused", zap.String("client_id", client), zap.String("method", e.Method), zap.String("reason", e.Reason),
 		zap.String("path", r.URL.Path), zap.String("address", p.Address(r)))
 	p.denied(r, client, kernel.InvalidClient, "method", e.Method, "cause", e.Reason)
 }
 
-// maxNamed bounds what the audit feed keeps of the client_id of a request that nobody has authenticated, in bytes.
+// maxNamed bounds how many bytes of an unauthenticated client_id the audit feed keeps.
 const maxNamed = 512
 
-// denied counts and notes in the audit feed that a client was refused. detail is pairs of a name and a value.
+// denied counts a refused client and records it in the audit feed. detail is a list of alternating names and values.
 func (p *Protocol) denied(r *http.Request, client, reason string, detail ...string) {
 	p.Count("auth_denied_total", reason)
 	p.Audit(r.Context(), kernel.Event{Action: "auth.denied", Client: client, Address: p.Address(r), Detail: append([]string{"reason", reason, "path", r.URL.Path}, detail...)})

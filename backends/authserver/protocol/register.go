@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// register is the registration endpoint (RFC 7591).
+// register serves the registration endpoint (RFC 7591).
 func (p *Protocol) register(w http.ResponseWriter, r *http.Request) error {
 	w.Header()["Cache-Control"] = noStore
 	if p.Registrations != nil && !p.Registrations.Allow(kernel.Network(p.Address(r))) {
@@ -29,7 +29,7 @@ func (p *Protocol) register(w http.ResponseWriter, r *http.Request) error {
 	return p.tell(w, http.StatusCreated, c, secret, token)
 }
 
-// asMetadata says of a body that cannot be read what RFC 7591 calls that.
+// asMetadata turns the error for a malformed body into the code that RFC 7591 defines.
 func asMetadata(err error) error {
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusBadRequest {
 		return kernel.Refuse(clients.InvalidMetadata, "%s", e.Message)
@@ -45,7 +45,7 @@ func (p *Protocol) tell(w http.ResponseWriter, status int, c *clients.Client, se
 	return write(w, status, text)
 }
 
-// manages finds the client of a request to manage it (RFC 7592).
+// manages authenticates a request to the client configuration endpoint (RFC 7592) and returns its client.
 func (p *Protocol) manages(w http.ResponseWriter, r *http.Request) (*clients.Client, error) {
 	w.Header()["Cache-Control"] = noStore
 	c, err := p.Clients.Manages(r.Context(), r.PathValue("client_id"), Bearer(r))

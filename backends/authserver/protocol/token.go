@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// token is the token endpoint (RFC 6749 section 3.2).
+// token serves the token endpoint (RFC 6749 section 3.2).
 func (p *Protocol) token(w http.ResponseWriter, r *http.Request) error {
 	began := time.Now()
 	p.Proofs.Greet(w, r)
@@ -27,8 +27,8 @@ func (p *Protocol) token(w http.ResponseWriter, r *http.Request) error {
 	return write(w, http.StatusOK, answer.AppendJSON(make([]byte, 0, 1024)))
 }
 
-// tokenError has the status that refusals have at this endpoint: 400 unless another one
-// is said of their code (RFC 6749 section 5.2).
+// tokenError changes the status of a refusal to 400, unless it is one that the token endpoint may use (RFC 6749 section
+// 5.2).
 func tokenError(err error) error {
 	e, ok := apierror.From(err)
 	if !ok {
@@ -86,8 +86,8 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 	return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not have that grant")
 }
 
-// proof is the key that the tokens of a request are bound to; empty: none came, and they
-// are bearer tokens.
+// proof returns the thumbprint of the key that the tokens of a request are bound to, or "" for bearer tokens, which are
+// issued to requests without a DPoP proof.
 func (p *Protocol) proof(w http.ResponseWriter, r *http.Request, c *clients.Client) (jkt string, err error) {
 	jkt, err = p.Proofs.Key(w, r, TokenPath, "")
 	if err == nil && jkt == "" && c.Metadata.DPoP { // RFC 9449 section 5.2
@@ -119,7 +119,7 @@ func (p *Protocol) refresh(r *http.Request, c *clients.Client, form kernel.Form,
 	})
 }
 
-// machine is the grant client_credentials (RFC 6749 section 4.4).
+// machine serves the client_credentials grant (RFC 6749 section 4.4).
 func (p *Protocol) machine(r *http.Request, c *clients.Client, form kernel.Form, jkt string) (answer tokens.Answer, err error) {
 	if c.Public() {
 		return answer, kernel.Refuse(kernel.UnauthorizedClient, "a public client must not use the grant client_credentials")
@@ -127,37 +127,37 @@ func (p *Protocol) machine(r *http.Request, c *clients.Client, form kernel.Form,
 	if len(c.Scope) == 0 {
 		return answer, kernel.Refuse(kernel.InvalidScope, "the client has no registered scope, which the grant client_credentials needs: an administrator must give it one")
 	}
-	of, err := p.Catalog.Resolve(r.Context(), form.All("resource"))
+	targets, err := p.Catalog.Resolve(r.Context(), form.All("resource"))
 	if err != nil {
 		return answer, err
 	}
-	scope, err := p.machineScope(r, c, of, form.Get("scope"))
+	scope, err := p.machineScope(r, c, targets, form.Get("scope"))
 	if err != nil {
 		return answer, err
 	}
-	if answer, err = p.Tokens.Machine(r.Context(), c, scope, of, jkt); err != nil {
+	if answer, err = p.Tokens.Machine(r.Context(), c, scope, targets, jkt); err != nil {
 		return answer, err
 	}
 	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.issued", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"scope", answer.Scope}})
 	return answer, nil
 }
 
-func (p *Protocol) machineScope(r *http.Request, c *clients.Client, of []*resources.Resource, asked string) ([]string, error) {
+func (p *Protocol) machineScope(r *http.Request, c *clients.Client, targets []*resources.Resource, asked string) ([]string, error) {
 	words, err := resources.ParseScope(asked)
 	if err != nil {
 		return nil, err
 	}
 	if len(words) > 0 {
-		if err := resources.Within(words, c.Scope); err != nil || len(of) == 0 {
+		if err := resources.Within(words, c.Scope); err != nil || len(targets) == 0 {
 			return words, err
 		}
-		return words, p.Catalog.Declared(r.Context(), of, words)
+		return words, p.Catalog.Declared(r.Context(), targets, words)
 	}
-	if len(of) == 0 {
+	if len(targets) == 0 {
 		return c.Scope, nil
 	}
 	for _, word := range c.Scope {
-		if slices.ContainsFunc(of, func(one *resources.Resource) bool { return slices.Contains(one.Names(), word) }) {
+		if slices.ContainsFunc(targets, func(one *resources.Resource) bool { return slices.Contains(one.Names(), word) }) {
 			words = append(words, word)
 		}
 	}
@@ -176,10 +176,10 @@ func (p *Protocol) deniedMachine(r *http.Request, c *clients.Client, err error) 
 	p.Audit(r.Context(), kernel.Event{Action: "client_credentials.denied", Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: []string{"reason", reason}})
 }
 
-// inactive is the whole answer for any token that is not good (RFC 7662 section 2.2).
+// inactive is the response for any token that is not valid (RFC 7662 section 2.2).
 var inactive = []byte(`{"active":false}`)
 
-// introspect is the introspection endpoint (RFC 7662).
+// introspect serves the introspection endpoint (RFC 7662).
 func (p *Protocol) introspect(w http.ResponseWriter, r *http.Request) error {
 	began := time.Now()
 	form, err := kernel.ReadForm(w, r)
@@ -211,7 +211,7 @@ func (p *Protocol) introspect(w http.ResponseWriter, r *http.Request) error {
 	return write(w, http.StatusOK, answer)
 }
 
-// revoke is the revocation endpoint (RFC 7009).
+// revoke serves the revocation endpoint (RFC 7009).
 func (p *Protocol) revoke(w http.ResponseWriter, r *http.Request) error {
 	form, err := kernel.ReadForm(w, r)
 	if err != nil {
@@ -232,7 +232,7 @@ func (p *Protocol) revoke(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Bearer is the token of an Authorization header; empty: there is none.
+// Bearer returns the token of an Authorization header with the scheme Bearer, or "" if there is none.
 func Bearer(r *http.Request) string {
 	const scheme = "Bearer "
 	if h := r.Header.Get("Authorization"); len(h) > len(scheme) && strings.EqualFold(h[:len(scheme)], scheme) {

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Audience is the claim aud: a text where it is one, else a list.
+// Audience is the claim aud, which is a string if it has one element, and an array otherwise.
 type Audience []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -43,7 +43,7 @@ func appendList(out []byte, list []string) []byte {
 	return append(out, ']')
 }
 
-// Claims are those of an access token.
+// Claims are the claims of an access token.
 type Claims struct {
 	Issuer   string   `json:"iss"`
 	Subject  string   `json:"sub"`
@@ -53,25 +53,25 @@ type Claims struct {
 	ID       string   `json:"jti"`
 	Client   string   `json:"client_id"`
 	Scope    string   `json:"scope"`
-	AuthTime int64    `json:"auth_time"` // 0: no person signed in
-	ACR      string   `json:"acr"`       // see ClassOf; empty: not known
+	AuthTime int64    `json:"auth_time"` // zero if no user signed in
+	ACR      string   `json:"acr"`       // see ClassOf; empty if unknown
 	Confirm  struct {
 		JKT string `json:"jkt"`
 	} `json:"cnf"`
 	Act json.RawMessage `json:"act"`
-	// RestsOn are the ids of what the token ends with: the tokens that it was exchanged
-	// from, and what people have granted for that.
+	// RestsOn are the ids of what the token depends on and ends with: the tokens that it was exchanged from, and the
+	// consents for that exchange.
 	RestsOn []string `json:"rests_on"`
-	// Consented is the client at which the person signed in, of a token that others got of it by exchange; empty: the
-	// one that holds it.
+	// Consented is the client at which the user signed in, if the token was derived from that client's token by
+	// exchange and belongs to another client. It is empty otherwise.
 	Consented string `json:"consent_client_id"`
-	// Machine: the subject is a client, and the token is another one's, by exchange.
+	// Machine is set if the subject is a client and another client got the token by exchange.
 	Machine bool     `json:"sub_client"`
 	Agent   string   `json:"agent_id"`
 	Chain   []string `json:"agent_chain"`
 }
 
-// Family is the id of the family that a token is of; empty: of none.
+// Family returns the id of the token family that a token belongs to, or "" if there is none.
 func (c *Claims) Family() string {
 	family, _, ok := strings.Cut(c.ID, ".")
 	if !ok {
@@ -80,11 +80,11 @@ func (c *Claims) Family() string {
 	return family
 }
 
-// Root returns the client at which the person signed in, and to which they have given their consent.
+// Root returns the client at which the user signed in and to which the user gave consent.
 func (c *Claims) Root() string { return cmp.Or(c.Consented, c.Client) }
 
-// User is the id of the person that it is about; empty: it is of a client alone, or of
-// somebody whom only their identity provider knows, by whose URL the subject begins.
+// User returns the id of the user that the token is about. It is "" if the subject is a client, or a user whom only an
+// identity provider knows; see Foreign.
 func (c *Claims) User() string {
 	if c.Subject == c.Client || c.Machine || c.Foreign() {
 		return ""
@@ -92,13 +92,13 @@ func (c *Claims) User() string {
 	return c.Subject
 }
 
-// Foreign reports whether the subject is somebody whom only their identity provider knows.
-// What this server makes never begins so.
+// Foreign reports whether the subject is a user whom only an identity provider knows. Such a subject begins with the
+// URL of the provider; the ids that this server makes never do.
 func (c *Claims) Foreign() bool {
 	return c.Subject != c.Client && (strings.HasPrefix(c.Subject, "https://") || strings.HasPrefix(c.Subject, "http://"))
 }
 
-// append writes the claims as an object.
+// append appends the claims as a JSON object.
 func (c *Claims) append(out []byte) []byte {
 	out = jsontext.AppendQuoted(append(out, `{"iss":`...), c.Issuer)
 	out = jsontext.AppendQuoted(append(out, `,"sub":`...), c.Subject)
@@ -128,7 +128,7 @@ func (c *Claims) append(out []byte) []byte {
 	return append(c.appendMore(out), '}')
 }
 
-// appendMore writes the claims that few tokens have.
+// appendMore appends the claims that few tokens have.
 func (c *Claims) appendMore(out []byte) []byte {
 	if c.Confirm.JKT != "" {
 		out = append(jsontext.AppendQuoted(append(out, `,"cnf":{"jkt":`...), c.Confirm.JKT), '}')
@@ -145,18 +145,18 @@ func (c *Claims) appendMore(out []byte) []byte {
 	return out
 }
 
-// Answer is what the token endpoint says.
+// Answer is the response of the token endpoint.
 type Answer struct {
 	AccessToken string
-	JKT         string        // not empty: it is of the type DPoP
-	ExpiresIn   time.Duration // zero: it is not known
+	JKT         string        // if set, the token is of the type DPoP
+	ExpiresIn   time.Duration // zero if unknown
 	Scope       string
 	Refresh     string
 	IDToken     string
-	IssuedType  string // of exchanges
+	IssuedType  string // issued_token_type of a token exchange
 }
 
-// AppendJSON writes it.
+// AppendJSON appends the response as a JSON object.
 func (a *Answer) AppendJSON(out []byte) []byte {
 	out = jsontext.AppendQuoted(append(out, `{"access_token":`...), a.AccessToken)
 	if a.JKT != "" {
@@ -178,28 +178,28 @@ func (a *Answer) AppendJSON(out []byte) []byte {
 	return append(out, '}')
 }
 
-// Order is an access token to be made.
+// Order describes an access token to be issued.
 type Order struct {
 	Client *clients.Client
-	// Subject is the user's id, or the client's.
+	// Subject is the id of the user, or the client_id.
 	Subject   string
 	Scope     []string
 	Resources []*resources.Resource
-	Family    string // empty: none
+	Family    string // empty if the token belongs to no family
 	AuthTime  time.Time
-	ACR       string // the claim acr; empty: none
+	ACR       string // the claim acr; may be empty
 	JKT       string
-	Act       json.RawMessage // the claim act; empty: none
-	Chain     []string        // the claim agent_chain; empty: none
+	Act       json.RawMessage // the claim act; may be empty
+	Chain     []string        // the claim agent_chain; may be empty
 	Life      time.Duration
 
-	parent        string // of an exchange: the token that came
-	consentClient string // and at which client the person signed in
+	parent        string // the jti of the token that was exchanged
+	consentClient string // the client at which the user of that token signed in
 	restsOn       []string
 	machine       bool // the subject is a client
 }
 
-// make signs an access token, and notes that it was issued.
+// make signs an access token and returns the row that records it. The caller stores the row.
 func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	now := t.Now()
 	c := Claims{
@@ -238,7 +238,7 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	return Answer{AccessToken: signed, JKT: o.JKT, ExpiresIn: o.Life, Scope: c.Scope}, issued, nil
 }
 
-// person is whom an issuance is about, also one whom this server does not know.
+// person returns the user that an issuance is about, who may be known only to an identity provider.
 func person(c *Claims) string {
 	if c.Foreign() {
 		return c.Subject
@@ -246,7 +246,7 @@ func person(c *Claims) string {
 	return c.User()
 }
 
-// newJTI is the id of an access token: of its family, and of its own.
+// newJTI returns a new id of an access token, which contains the id of its family if it has one.
 func newJTI(family string, now time.Time) string {
 	if family == "" {
 		return kernel.NewIDAt(now)
@@ -255,8 +255,8 @@ func newJTI(family string, now time.Time) string {
 }
 
 // Machine issues an access token to a client for itself (RFC 6749 section 4.4).
-func (t *Tokens) Machine(ctx context.Context, c *clients.Client, scope []string, of []*resources.Resource, jkt string) (Answer, error) {
-	answer, issued, err := t.make(ctx, Order{Client: c, Subject: c.ID, Scope: scope, Resources: of, JKT: jkt, Life: t.options.ClientLife})
+func (t *Tokens) Machine(ctx context.Context, c *clients.Client, scope []string, targets []*resources.Resource, jkt string) (Answer, error) {
+	answer, issued, err := t.make(ctx, Order{Client: c, Subject: c.ID, Scope: scope, Resources: targets, JKT: jkt, Life: t.options.ClientLife})
 	if err != nil {
 		return answer, err
 	}
@@ -265,8 +265,8 @@ func (t *Tokens) Machine(ctx context.Context, c *clients.Client, scope []string,
 	return answer, nil
 }
 
-// Assert issues an access token for what an assertion of another server says (RFC 7523
-// section 2.1). spend uses up what is good once; where it refuses, nothing was issued.
+// Assert issues an access token for an assertion of another server (RFC 7523 section 2.1). It calls spend to use up the
+// assertion; if that fails, it returns the error and no token.
 func (t *Tokens) Assert(ctx context.Context, o Order, spend func() error) (Answer, error) {
 	answer, issued, err := t.make(ctx, o)
 	if err == nil {
@@ -280,8 +280,8 @@ func (t *Tokens) Assert(ctx context.Context, o Order, spend func() error) (Answe
 	return answer, nil
 }
 
-// verify is what the cache of verified tokens stands before: the signature and the
-// claims that do not change.
+// verify checks the signature of a token and the claims that do not change. Its results are cached. It returns the
+// claims, their approximate size in bytes and when they expire.
 func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.Time, error) {
 	raw, err := t.options.Keys.Verify(ctx, keys.AccessToken, text)
 	if err != nil {
@@ -298,9 +298,9 @@ func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.
 	return c, int64(len(raw)) + 400, until, nil
 }
 
-// Live is what an access token says that is good now: signed here, neither expired nor
-// revoked, of an active client and an active user. ok is false for any other; the error
-// is that of a database that cannot be asked.
+// Live returns the claims of an access token that this server issued and that is valid now: neither expired nor
+// revoked, of an active client and an active user. For any other token, ok is false. An error means that the database
+// does not answer.
 func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok bool, err error) {
 	c, err = t.verified.Verify(ctx, text)
 	if err != nil {
@@ -325,8 +325,7 @@ func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok b
 	return c, u, true, nil
 }
 
-// activeClients reports whether the client that holds a token is active, and the one that it
-// is about.
+// activeClients reports whether the client that holds a token is active, and its subject too if that is a client.
 func (t *Tokens) activeClients(ctx context.Context, c *Claims) (bool, error) {
 	for i, id := range [...]string{c.Client, c.Subject} {
 		if i > 0 && !c.Machine {
@@ -339,7 +338,7 @@ func (t *Tokens) activeClients(ctx context.Context, c *Claims) (bool, error) {
 	return true, nil
 }
 
-// appendIntrospection writes what RFC 7662 section 2.2 tells of an active token.
+// appendIntrospection appends the introspection response of an active token (RFC 7662 section 2.2).
 func (c *Claims) appendIntrospection(out []byte, username string) []byte {
 	out = append(out, `{"active":true`...)
 	if c.Scope != "" {
@@ -370,7 +369,7 @@ func (c *Claims) appendIntrospection(out []byte, username string) []byte {
 	return append(out, '}')
 }
 
-// appendRefresh writes what is told of a refresh token to its own client.
+// appendRefresh appends the introspection response of a refresh token, for its own client.
 func appendRefresh(out []byte, client, scope string, expires int64) []byte {
 	out = jsontext.AppendQuoted(append(out, `{"active":true,"client_id":`...), client)
 	if scope != "" {

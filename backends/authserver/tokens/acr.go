@@ -2,18 +2,18 @@ package tokens
 
 import "slices"
 
-// The authentication context classes (acr, OpenID Connect Core section 2) of this server: how many
-// factors a person has proved when they signed in.
+// The authentication context classes (acr, OpenID Connect Core section 2) of this server: how many factors a user has
+// proved at sign-in.
 const (
 	OneFactor  = "1"
 	TwoFactors = "2"
 )
 
-// Classes lists them, for discovery.
+// Classes returns the authentication context classes, for discovery.
 func Classes() []string { return []string{OneFactor, TwoFactors} }
 
-// ClassOf returns the class of a sign-in by the methods of amr (RFC 8176). It is empty where the
-// methods are not known, as of a sign-in at another server.
+// ClassOf returns the class of a sign-in with the given methods of amr (RFC 8176). It is "" if there are none, such as
+// after a sign-in at another server.
 func ClassOf(methods []string) string {
 	switch {
 	case len(methods) == 0:

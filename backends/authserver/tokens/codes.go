@@ -20,48 +20,47 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Grant is what a person has granted to a client, and how the code for it may be used.
+// Grant is what a user has granted to a client, and how the code for it may be used.
 type Grant struct {
 	Client string `json:"-"` // client_id
 	User   string `json:"-"` // sub
-	// Scope is what was granted, openid and its like among it.
+	// Scope is the scope that was granted, including scopes such as openid.
 	Scope []string `json:"scope,omitempty"`
-	// Resources are the ids of the resources that the token is for. None: it is for
-	// this server.
+	// Resources are the ids of the resources that the token is for. Without any, the token is for this server.
 	Resources []string `json:"resources,omitempty"`
-	// Consents are the ids of the rows of authserver_consents it rests on: where one
-	// is gone when the code comes, nothing is issued.
+	// Consents are the ids of the rows of authserver_consents that the grant depends on. If one of them is gone when
+	// the code is redeemed, nothing is issued.
 	Consents []string `json:"consents,omitempty"`
-	// RedirectURI is where the code goes. RedirectGiven: the request named it, so the
-	// token request must, too.
+	// RedirectURI is where the code was sent. RedirectGiven is set if the authorization request contained it, so that
+	// the token request must contain it too.
 	RedirectURI   string `json:"redirect_uri,omitempty"`
 	RedirectGiven bool   `json:"redirect_given,omitempty"`
-	// Challenge is code_challenge, of the method S256.
+	// Challenge is the code_challenge of the method S256.
 	Challenge string `json:"challenge,omitempty"`
 	Nonce     string `json:"nonce,omitempty"`
-	// AuthTime is when the person signed in.
+	// AuthTime is when the user signed in.
 	AuthTime time.Time `json:"auth_time"`
-	// Methods are how they did, in the words of amr (RFC 8176); none: it is not known here.
+	// Methods are the authentication methods in the terms of amr (RFC 8176). They are empty if they are not known here.
 	Methods []string `json:"amr,omitempty"`
-	// JKT is the thumbprint of the key that the code is bound to (dpop_jkt), and later
-	// the one that the refresh tokens of a public client are bound to. Empty: none.
+	// JKT is the thumbprint of the key that the code is bound to (dpop_jkt), and later the key that the refresh tokens
+	// of a public client are bound to. It is empty if they are not bound.
 	JKT string `json:"jkt,omitempty"`
-	// Session is the id of the session in which it was granted; zero: none.
+	// Session is the id of the session in which it was granted, or zero.
 	Session int64 `json:"session,omitempty"`
 
-	// Key is that of the MAC in the refresh tokens of the family.
+	// Key is the key of the MAC in the refresh tokens of the family.
 	Key []byte `json:"key,omitempty"`
 }
 
 const (
-	// codeMemory is how long a code is remembered after its end.
+	// codeMemory is how long a code is kept after it has expired, so that its reuse is noticed.
 	codeMemory = time.Hour
-	// codeFailures is how many wrong verifiers burn a code.
+	// codeFailures is how many wrong verifiers invalidate a code.
 	codeFailures = 5
 )
 
-// IssueCode stores a grant and returns the code for it, 43 characters of base64url. It
-// is good once, and for as long as Options.CodeLife.
+// IssueCode stores a grant and returns the code for it, 43 characters of base64url. The code can be used once, within
+// Options.CodeLife.
 func (t *Tokens) IssueCode(ctx context.Context, g Grant) (code string, err error) {
 	granted, err := json.Marshal(g)
 	if err != nil {
@@ -76,25 +75,25 @@ func (t *Tokens) IssueCode(ctx context.Context, g Grant) (code string, err error
 	})
 }
 
-// digest is how a code or a token is stored.
+// digest returns the SHA-256 digest under which a code or a token is stored.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// Redemption is a code that comes to be exchanged.
+// Redemption is a request to exchange a code.
 type Redemption struct {
-	Client      *clients.Client // who authenticated
+	Client      *clients.Client // the authenticated client
 	Code        string
-	RedirectURI string // empty: it was not given
+	RedirectURI string // empty if it was not sent
 	Verifier    string // code_verifier
 	Resources   []string
-	// JKT is the key of the proof that came with it (RFC 9449); empty: none came.
+	// JKT is the thumbprint of the key of the DPoP proof (RFC 9449), or "" if there was none.
 	JKT     string
 	Address string
 }
 
-// code is a row.
+// code is a row of authserver_codes.
 type code struct {
 	Grant
 	digest   string
@@ -124,9 +123,8 @@ func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
 
 func refuseCode(text string) error { return kernel.Refuse(kernel.InvalidGrant, "%s", text) }
 
-// Redeem exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.6). Of
-// any number of attempts one succeeds; one more with the right verifier revokes what was
-// issued.
+// Redeem exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.6). Of concurrent attempts exactly one
+// succeeds. A later attempt with the right verifier revokes the tokens that were issued.
 func (t *Tokens) Redeem(ctx context.Context, r Redemption) (Answer, error) {
 	k, err := t.findCode(ctx, digest(r.Code))
 	if err != nil {
@@ -144,17 +142,17 @@ func (t *Tokens) Redeem(ctx context.Context, r Redemption) (Answer, error) {
 	if k.JKT != "" && k.JKT != r.JKT {
 		return Answer{}, refuseCode("the authorization code is bound to another key")
 	}
-	of, err := t.targets(ctx, k.Resources, r.Resources)
+	targets, err := t.targets(ctx, k.Resources, r.Resources)
 	if err != nil {
 		return Answer{}, err
 	}
 	if err := t.activeUser(ctx, k.User); err != nil {
 		return Answer{}, err
 	}
-	return t.spend(ctx, k, r, of)
+	return t.spend(ctx, k, r, targets)
 }
 
-// checkCode compares what comes with a code with what it is bound to.
+// checkCode checks a redemption against what the code is bound to. A wrong verifier is counted.
 func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 	switch {
 	case k.Client != r.Client.ID:
@@ -181,7 +179,7 @@ func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 	return refuseCode("code_verifier does not fit the code_challenge")
 }
 
-// verifierFits compares as the method S256 does (RFC 7636 section 4.6).
+// verifierFits reports whether a verifier matches an S256 challenge (RFC 7636 section 4.6).
 func verifierFits(verifier, challenge string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 {
 		return false
@@ -196,7 +194,7 @@ func verifierFits(verifier, challenge string) bool {
 	return subtle.ConstantTimeCompare([]byte(digest(verifier)), []byte(challenge)) == 1
 }
 
-// reusedCode revokes what was issued for a code that was redeemed before.
+// reusedCode revokes what was issued for a code that was redeemed before, and returns the refusal.
 func (t *Tokens) reusedCode(ctx context.Context, k *code, r Redemption) error {
 	if _, err := t.revokeFamily(ctx, k.family, "code_reuse"); err != nil {
 		return err
@@ -206,22 +204,22 @@ func (t *Tokens) reusedCode(ctx context.Context, k *code, r Redemption) error {
 	return refuseCode("the authorization code was redeemed before; what was issued for it has been revoked")
 }
 
-// targets are the resources of a token: those that were granted, or those of them that a
-// request names.
+// targets returns the resources of a token: all granted ones, or those that a request names, which must be among the
+// granted ones.
 func (t *Tokens) targets(ctx context.Context, granted, named []string) ([]*resources.Resource, error) {
 	if len(named) > 0 {
-		of, err := t.options.Catalog.Resolve(ctx, named)
+		targets, err := t.options.Catalog.Resolve(ctx, named)
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range of {
+		for _, r := range targets {
 			if !slices.Contains(granted, r.ID) {
 				return nil, kernel.Refuse(kernel.InvalidTarget, "the resource was not granted")
 			}
 		}
-		return of, nil
+		return targets, nil
 	}
-	of := make([]*resources.Resource, 0, len(granted))
+	targets := make([]*resources.Resource, 0, len(granted))
 	for _, id := range granted {
 		r, err := t.options.Catalog.Find(ctx, id)
 		if errors.Is(err, resources.ErrUnknown) {
@@ -230,9 +228,9 @@ func (t *Tokens) targets(ctx context.Context, granted, named []string) ([]*resou
 		if err != nil {
 			return nil, err
 		}
-		of = append(of, r)
+		targets = append(targets, r)
 	}
-	return of, nil
+	return targets, nil
 }
 
 func (t *Tokens) activeUser(ctx context.Context, id string) error {
@@ -254,9 +252,9 @@ var (
 	errWithdrawn = kernel.Refuse(kernel.InvalidGrant, "the consent was withdrawn")
 )
 
-// spend marks a code and begins its family, in one transaction.
-func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, of []*resources.Resource) (Answer, error) {
-	answer, f, issued, err := t.begin(ctx, r.Client, k.family, k.Grant, of, r.JKT)
+// spend marks a code as spent and stores its family, in one transaction.
+func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*resources.Resource) (Answer, error) {
+	answer, f, issued, err := t.begin(ctx, r.Client, k.family, k.Grant, targets, r.JKT)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -285,8 +283,8 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, of []*resourc
 	return answer, nil
 }
 
-// whyNot is why a code cannot be spent, as the transaction sees it: who has spent it may
-// share the commit, which the readers do not see yet.
+// whyNot returns why a code cannot be spent, as seen by the transaction. Readers might not see it yet, since the write
+// that spent the code may be part of the same group commit.
 func whyNot(c store.Conn, digest string) error {
 	var spent int64
 	err := c.Row("SELECT spent_at FROM authserver_codes WHERE digest = ?", digest).Scan(&spent)
@@ -299,20 +297,20 @@ func whyNot(c store.Conn, digest string) error {
 	return err
 }
 
-// Start begins a family for a grant that needs no code, in one transaction with spend,
-// which may refuse.
+// Start issues the first tokens of a grant that needs no code. It calls spend in the transaction that stores the
+// family; an error of spend is returned, and nothing is issued.
 func (t *Tokens) Start(ctx context.Context, c *clients.Client, g Grant, grant, jkt, address string, spend func(c store.Conn) error) (Answer, error) {
-	of, err := t.targets(ctx, g.Resources, nil)
+	targets, err := t.targets(ctx, g.Resources, nil)
 	if err != nil {
 		return Answer{}, err
 	}
-	if u, err := t.options.User(ctx, g.User); err != nil { // as the user is now: nothing before has looked
+	if u, err := t.options.User(ctx, g.User); err != nil { // not from the cache, since nothing has checked the user before
 		return Answer{}, err
 	} else if !u.Active {
 		return Answer{}, refuseInactive()
 	}
 	g.Client = c.ID
-	answer, f, issued, err := t.begin(ctx, c, kernel.NewIDAt(t.Now()), g, of, jkt)
+	answer, f, issued, err := t.begin(ctx, c, kernel.NewIDAt(t.Now()), g, targets, jkt)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -334,7 +332,7 @@ func (t *Tokens) Start(ctx context.Context, c *clients.Client, g Grant, grant, j
 	return answer, nil
 }
 
-// standing refuses where one of the consents is gone.
+// standing returns errWithdrawn if one of the consents is gone.
 func standing(c store.Conn, consents []string) error {
 	for _, id := range consents {
 		var there int
@@ -349,10 +347,10 @@ func standing(c store.Conn, consents []string) error {
 	return nil
 }
 
-// begin makes the first tokens of a family, which is not stored yet.
-func (t *Tokens) begin(ctx context.Context, c *clients.Client, id string, g Grant, of []*resources.Resource, jkt string) (Answer, *family, Issuance, error) {
+// begin makes the first tokens of a family. The caller stores the family.
+func (t *Tokens) begin(ctx context.Context, c *clients.Client, id string, g Grant, targets []*resources.Resource, jkt string) (Answer, *family, Issuance, error) {
 	answer, issued, err := t.make(ctx, Order{
-		Client: c, Subject: g.User, Scope: g.Scope, Resources: of, Family: id, AuthTime: g.AuthTime, ACR: ClassOf(g.Methods), JKT: jkt, Life: t.options.AccessLife,
+		Client: c, Subject: g.User, Scope: g.Scope, Resources: targets, Family: id, AuthTime: g.AuthTime, ACR: ClassOf(g.Methods), JKT: jkt, Life: t.options.AccessLife,
 	})
 	if err != nil {
 		return answer, nil, issued, err
@@ -371,7 +369,7 @@ func (t *Tokens) begin(ctx context.Context, c *clients.Client, id string, g Gran
 	return answer, f, issued, err
 }
 
-// addIDToken adds the ID token that the scope asks for.
+// addIDToken adds an ID token if the scope contains openid.
 func (t *Tokens) addIDToken(ctx context.Context, g Grant, answer *Answer) (err error) {
 	g.Scope = strings.Fields(answer.Scope) // a refresh may be for less than was granted
 	if t.options.IDToken == nil || !slices.Contains(g.Scope, "openid") {

@@ -13,21 +13,20 @@ import (
 
 const (
 	deniedTopic = "denied"
-	// deniedAge is how long what other nodes deny may be unknown here.
+	// deniedAge is how long an id that another node denied may be unknown here.
 	deniedAge = kernel.CacheAge
-	// deniedOverlap is how far back is read again: a row may be seen later than its
-	// time says, as its node was slow to commit it, or its clock is.
+	// deniedOverlap is how far back the table is read again. A row may become visible later than its time suggests, if
+	// its node commits slowly or has a clock that is behind.
 	deniedOverlap = time.Minute
 )
 
-// denied is what is no longer good, in memory: the jti of access tokens and the ids of
-// families. It is as large as what was revoked and has not expired.
+// denied holds in memory the revoked jtis of access tokens and ids of families, until they expire.
 type denied struct {
 	kernel *kernel.Server
 
 	mu     sync.RWMutex
-	until  map[string]int64 // when the entry is of no more use
-	synced time.Time        // zero: in doubt
+	until  map[string]int64 // when the revoked token would have expired anyway
+	synced time.Time        // zero if a notification may have been missed
 
 	syncing sync.Mutex
 	last    int64 // the time of the latest row that was read
@@ -37,14 +36,14 @@ func newDenied(s *kernel.Server) *denied {
 	return &denied{kernel: s, until: make(map[string]int64)}
 }
 
-// doubt has the next look read the table.
+// doubt makes the next lookup read the table.
 func (d *denied) doubt() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.synced = time.Time{}
 }
 
-// heard takes what a node tells: an id and when it expires.
+// heard handles a notification of another node: an id and its expiry, separated by a space.
 func (d *denied) heard(text string) {
 	id, at, ok := strings.Cut(text, " ")
 	until, err := strconv.ParseInt(at, 10, 64)
@@ -57,7 +56,7 @@ func (d *denied) heard(text string) {
 	d.until[id] = until
 }
 
-// has reports whether one of the ids is denied. It fails where that cannot be known.
+// has reports whether one of the ids is denied. It returns an error if that cannot be determined.
 func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
 	if err := d.kernel.DB.Ready(); err != nil {
 		return false, err
@@ -81,7 +80,7 @@ func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
 	return false, nil
 }
 
-// sync reads what is new in the table, unless another caller has meanwhile.
+// sync reads the new rows of the table, unless another goroutine has done so since asked.
 func (d *denied) sync(ctx context.Context, asked time.Time) error {
 	d.syncing.Lock()
 	defer d.syncing.Unlock()
@@ -110,13 +109,14 @@ func (d *denied) sync(ctx context.Context, asked time.Time) error {
 	defer d.mu.Unlock()
 	for _, r := range rows {
 		d.until[r.id] = r.until
-		d.last = max(d.last, min(r.at, now.UnixMicro())) // a clock that is ahead hides nothing of others
+		d.last = max(d.last, min(r.at, now.UnixMicro())) // a clock that is ahead must not hide the rows of other nodes
 	}
 	d.synced = now
 	return nil
 }
 
-// deny stores ids as denied until then, in a transaction; told tells this node after it.
+// deny stores ids as denied until the given time, in a transaction. Once that is committed, the caller notifies this
+// node.
 func (d *denied) deny(c store.Conn, until time.Time, ids ...string) error {
 	now := d.kernel.Micros()
 	for _, id := range ids {
@@ -130,7 +130,7 @@ func (d *denied) deny(c store.Conn, until time.Time, ids ...string) error {
 	return nil
 }
 
-// sweep forgets what has expired, here and in the table.
+// sweep removes expired ids from memory and from the table.
 func (d *denied) sweep(ctx context.Context) (int64, error) {
 	now := d.kernel.Micros()
 	d.mu.Lock()

@@ -10,14 +10,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// restsMost bounds what a token may rest on, and so how often it may be exchanged.
+// restsMost bounds how many tokens and consents a token depends on, and thereby how often it may be exchanged.
 const restsMost = 32
 
-// Exchange issues an access token in the place of one that came (RFC 8693), and returns
-// its jti. It is of the same family, lives no longer, and rests on the one that came, on
-// what that rests on, and on the consents: the claim rests_on names them, so that a look at
-// what was denied tells of a token's ancestors on every node, whether the row of its
-// issuance is written by then or not.
+// Exchange issues an access token in place of the one it is given (RFC 8693), and returns its jti. The new token
+// belongs to the same family and expires no later. It depends on the exchanged token, on all that one depends on, and
+// on the consents. They are listed in the claim rests_on, so that every node can check the ancestors of a token against
+// what was denied, even before the row of its issuance is written.
 func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents []string) (Answer, string, error) {
 	o.restsOn = append(slices.Clone(from.RestsOn), from.ID)
 	for _, id := range consents {
@@ -47,8 +46,7 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 	return answer, issued.JTI, nil
 }
 
-// below marks the issuances that a condition finds as revoked, and all that was exchanged
-// from them.
+// below marks as revoked the issuances that match a condition, and all that were exchanged from them.
 func (t *Tokens) below(c store.Conn, where string, args ...any) error {
 	_, err := c.Exec("WITH RECURSIVE ended (jti) AS (SELECT jti FROM authserver_issuances WHERE "+where+
 		" UNION SELECT i.jti FROM authserver_issuances i JOIN ended e ON i.parent_jti = e.jti AND i.parent_jti <> '')"+

@@ -18,9 +18,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// A refresh token is the id of its family, and base64url of 32 random bytes and of a MAC
-// of 16, under a key of the family. So one that was used long ago is known for what it
-// is, although only the present one and the one before are stored, each as a digest.
+// A refresh token consists of the id of its family, followed by base64url of 32 random bytes and their 16-byte MAC
+// under a key of the family. The MAC identifies a token that was used long ago, although only digests of the present
+// tokens and the previous one are stored.
 const (
 	idLength     = 26
 	secretBytes  = 32
@@ -28,7 +28,7 @@ const (
 	refreshBytes = secretBytes + macBytes
 )
 
-// family is a row.
+// family is a row of authserver_families.
 type family struct {
 	Grant
 	id         string
@@ -44,7 +44,7 @@ func newFamily(id string, g Grant, now time.Time) *family {
 	f := &family{Grant: g, id: id, created: now, rotated: now}
 	f.Key = make([]byte, secretBytes)
 	_, _ = rand.Read(f.Key)                                     // never fails
-	f.Challenge, f.RedirectURI, f.RedirectGiven = "", "", false // of the code alone
+	f.Challenge, f.RedirectURI, f.RedirectGiven = "", "", false // only the code needs them
 	return f
 }
 
@@ -55,7 +55,7 @@ func (f *family) first() string {
 	return text
 }
 
-// next makes a refresh token.
+// next makes a new refresh token.
 func (f *family) next() string {
 	raw := make([]byte, secretBytes, refreshBytes)
 	_, _ = rand.Read(raw) // never fails
@@ -68,13 +68,13 @@ func (f *family) mac(random []byte) []byte {
 	return h.Sum(nil)[:macBytes]
 }
 
-// made reports whether a refresh token is one of the family, whether it is good or not.
+// made reports whether a refresh token was made for the family, whether or not it is still valid.
 func (f *family) made(raw []byte) bool {
 	return len(f.Key) > 0 && hmac.Equal(raw[secretBytes:], f.mac(raw[:secretBytes]))
 }
 
-// splitRefresh is the id of the family of a refresh token, and the bytes behind it; not
-// ok: it is none.
+// splitRefresh splits a refresh token into the id of its family and the bytes that follow. It returns false if the text
+// does not have the form of a refresh token.
 func splitRefresh(text string) (id string, raw []byte, ok bool) {
 	if len(text) != idLength+base64.RawURLEncoding.EncodedLen(refreshBytes) {
 		return "", nil, false
@@ -131,25 +131,24 @@ func (t *Tokens) findFamily(ctx context.Context, id string) (f *family, err erro
 	return f, err
 }
 
-// alive reports whether a family may go on.
+// alive reports whether a family is neither revoked nor expired.
 func (f *family) alive(now time.Time) bool { return !f.revoked && now.Before(f.expires) }
 
-// Renewal is a refresh token that comes to be exchanged.
+// Renewal is a request to exchange a refresh token.
 type Renewal struct {
 	Client    *clients.Client
 	Token     string
-	Scope     string // empty: what was granted
+	Scope     string // empty for the granted scope
 	Resources []string
 	JKT       string
 	Address   string
 }
 
-// errStale tells that another one was faster.
+// errStale means that a concurrent request has changed the family.
 var errStale = errors.New("the family has changed meanwhile")
 
-// Refresh exchanges a refresh token for the next one and an access token (RFC 6749
-// section 6). Of any number of attempts with one token one succeeds; one more revokes
-// the family, but for a grace.
+// Refresh exchanges a refresh token for a new one and an access token (RFC 6749 section 6). Of concurrent attempts with
+// one token one succeeds. A later attempt revokes the family, unless it comes within the grace period.
 func (t *Tokens) Refresh(ctx context.Context, r Renewal) (Answer, error) {
 	id, raw, ok := splitRefresh(r.Token)
 	if !ok {
@@ -187,18 +186,18 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 	if !f.rotation.has(sum) && !f.rotation.graceful(sum, t.Now(), t.options.Grace) {
 		return Answer{}, t.reusedRefresh(ctx, f, r)
 	}
-	scope, of, err := t.narrow(ctx, f, r)
+	scope, targets, err := t.narrow(ctx, f, r)
 	if err != nil {
 		return Answer{}, err
 	}
 	answer, issued, err := t.make(ctx, Order{
-		Client: r.Client, Subject: f.User, Scope: scope, Resources: of, Family: f.id, AuthTime: f.AuthTime, ACR: ClassOf(f.Methods), JKT: r.JKT, Life: t.options.AccessLife,
+		Client: r.Client, Subject: f.User, Scope: scope, Resources: targets, Family: f.id, AuthTime: f.AuthTime, ACR: ClassOf(f.Methods), JKT: r.JKT, Life: t.options.AccessLife,
 	})
 	if err != nil {
 		return Answer{}, err
 	}
 	answer.Refresh = f.next()
-	f.Nonce = "" // of the first ID token alone (OpenID Connect Core 12.2)
+	f.Nonce = "" // only for the first ID token (OpenID Connect Core section 12.2)
 	if err := t.addIDToken(ctx, f.Grant, &answer); err != nil {
 		return Answer{}, err
 	}
@@ -214,7 +213,8 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 	return answer, nil
 }
 
-// narrow checks all that may be refused before the token is used up.
+// narrow returns the scope and the resources of a refresh. It makes all checks that may fail, so that the token is not
+// used up by a request that is refused.
 func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []*resources.Resource, error) {
 	if err := t.activeUser(ctx, f.User); err != nil {
 		return nil, nil, err
@@ -242,11 +242,12 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 	} else if err := resources.Within(asked, ceiling); err != nil {
 		return nil, nil, err
 	}
-	of, err := t.targets(ctx, f.Resources, r.Resources)
-	return scope, of, err
+	targets, err := t.targets(ctx, f.Resources, r.Resources)
+	return scope, targets, err
 }
 
-// rotate stores that a token was used, and the next one: the one write of a refresh.
+// rotate records that a token was used and stores the next one. It returns errStale if the family has changed. This is
+// the only write of a refresh.
 func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error {
 	now := t.Now()
 	to := f.rotation.turn(used, next, now, t.options.Grace)
@@ -266,8 +267,8 @@ func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error
 	})
 }
 
-// reusedRefresh revokes a family one of whose tokens came a second time: it may have
-// been stolen (RFC 9700 section 4.14.2).
+// reusedRefresh revokes a family one of whose tokens was used twice, since it may have been stolen (RFC 9700 section
+// 4.14.2), and returns the refusal.
 func (t *Tokens) reusedRefresh(ctx context.Context, f *family, r Renewal) error {
 	revoked, err := t.revokeFamily(ctx, f.id, "reuse")
 	if err != nil {

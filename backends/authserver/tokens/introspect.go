@@ -11,11 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// lookedEvery is the least time between two events of the audit feed of one client that looks
-// at one token: many ask at each request that comes with it.
+// lookedEvery is the least time between two audit events for the same client and token, since many clients introspect a
+// token at each request.
 const lookedEvery = time.Minute
 
-// Introspect is what RFC 7662 section 2.2 tells a client of a token; nil: the token is not active for this client.
+// Introspect returns the introspection response for a token (RFC 7662 section 2.2). It is nil if the token is not
+// active, or if the client may not see it.
 func (t *Tokens) Introspect(ctx context.Context, by *clients.Client, text, address string) ([]byte, error) {
 	if id, raw, ok := splitRefresh(text); ok {
 		return t.introspectRefresh(ctx, by, id, raw, digest(text), address)
@@ -37,7 +38,7 @@ func (t *Tokens) Introspect(ctx context.Context, by *clients.Client, text, addre
 	return claims.appendIntrospection(make([]byte, 0, 600), user.Email), nil
 }
 
-// looked notes that a client has looked at a token, by its id of a kind.
+// looked records that a client has introspected a token. kind names the kind of the id.
 func (t *Tokens) looked(ctx context.Context, action string, by *clients.Client, address, kind, id string) {
 	if t.looks.Allow(by.ID + " " + id) {
 		t.Audit(ctx, kernel.Event{Action: action, Actor: by.ID, Client: by.ID, Address: address, Detail: []string{kind, id}})

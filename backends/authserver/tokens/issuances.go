@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Issuance is a row: an access token that was handed out.
+// Issuance is the record of an access token that was issued.
 type Issuance struct {
 	ID            int64
 	JTI           string
@@ -19,7 +19,7 @@ type Issuance struct {
 	User          string
 	Client        string
 	ConsentClient string
-	Resource      string // ids, with blanks between
+	Resource      string // ids, separated by spaces
 	Scope         string
 	Kind          string
 	Parent        string
@@ -28,22 +28,21 @@ type Issuance struct {
 	Chain         string
 	IssuedAt      time.Time
 	ExpiresAt     time.Time
-	RevokedAt     time.Time // zero: it was not
+	RevokedAt     time.Time // zero if not revoked
 }
 
 const (
 	issuanceColumns = "jti, family, user_id, client_id, consent_client_id, resource_id, scope, kind, parent_jti, jkt, agent_id, agent_chain, issued_at, expires_at"
 	issuanceCount   = 14
-	// issuanceRows is how many are stored by one statement.
+	// issuanceRows is how many rows one statement inserts.
 	issuanceRows = 50
 )
 
-// note takes an issuance to be written down soon, or now where too many wait. It does not
-// fail: a token is good and can be revoked also without its row, and what it came for is
-// spent by now.
+// note queues an issuance to be stored soon; it blocks while too many are waiting. It does not return an error: the
+// token is valid and can be revoked without its row, and the code or refresh token has already been spent.
 func (t *Tokens) note(ctx context.Context, i Issuance) {
 	for !t.issuances.Add(i) {
-		_ = t.issuances.Flush(ctx) // lost is told
+		_ = t.issuances.Flush(ctx) // lost has been called
 	}
 }
 
@@ -80,23 +79,23 @@ func (t *Tokens) lostIssuances(rows []Issuance, err error) {
 	}
 }
 
-// IssuanceFilter narrows Issuances.
+// IssuanceFilter selects issuances.
 type IssuanceFilter struct {
 	User, Client, JTI, Resource string
 	Since                       time.Time
-	// Live are those that are neither expired nor revoked.
+	// Live selects only those that are neither expired nor revoked.
 	Live bool
 	ID   int64
 }
 
-// Listing has the issuances of a filter that are so at a time, in Unix microseconds.
+// Listing returns the query of the filter. now, in microseconds since 1970, decides what is expired.
 func (f IssuanceFilter) Listing(now int64) kernel.Listing {
 	l := kernel.Listing{Columns: "id, " + issuanceColumns + ", revoked_at", Table: "authserver_issuances", ID: "id"}
 	if f.ID != 0 {
 		l.And("id = ?", f.ID)
 	}
 	if f.User != "" {
-		l.And("user_id = ? AND user_id <> ''", f.User) // as its index has it
+		l.And("user_id = ? AND user_id <> ''", f.User) // matches the condition of the partial index
 	}
 	if f.Client != "" {
 		l.And("client_id = ?", f.Client)
@@ -116,7 +115,7 @@ func (f IssuanceFilter) Listing(now int64) kernel.Listing {
 	return l
 }
 
-// Issuances is a page of them.
+// Issuances returns a page of the issuances that match a filter, after those that wait to be stored have been.
 func (t *Tokens) Issuances(ctx context.Context, f IssuanceFilter, p kernel.Page) (list []Issuance, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return nil, err
@@ -128,19 +127,19 @@ func (t *Tokens) Issuances(ctx context.Context, f IssuanceFilter, p kernel.Page)
 	return list, err
 }
 
-// TotalIssuances is how many Issuances has on all pages, at most so many.
-func (t *Tokens) TotalIssuances(ctx context.Context, f IssuanceFilter, most int) (n int, err error) {
+// TotalIssuances returns how many stored issuances match a filter, but at most limit.
+func (t *Tokens) TotalIssuances(ctx context.Context, f IssuanceFilter, limit int) (n int, err error) {
 	err = t.Read(ctx, func(c store.Conn) error {
-		n, err = kernel.CountRows(c, f.Listing(t.Micros()), most)
+		n, err = kernel.CountRows(c, f.Listing(t.Micros()), limit)
 		return err
 	})
 	return n, err
 }
 
-// Place is that of an issuance in a list.
+// Place returns the position of an issuance in a list.
 func (i Issuance) Place() kernel.Place { return kernel.Place{At: i.ID} }
 
-// escapeLike leaves out what LIKE would take for more than itself: no id has it.
+// escapeLike removes the wildcards of LIKE; no id contains them.
 func escapeLike(text string) string { return strings.NewReplacer("%", "", "_", "").Replace(text) }
 
 func scanIssuance(r store.Row) (i Issuance, err error) {

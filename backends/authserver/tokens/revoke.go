@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// unknown is nil where an error says that a token, or its client, is none.
+// unknown returns nil for an error that means an invalid token or an unknown client, and err otherwise.
 func unknown(err error) error {
 	if errors.Is(err, keys.ErrToken) || errors.Is(err, jwt.ErrLong) || errors.Is(err, clients.ErrUnknown) {
 		return nil
@@ -22,8 +22,8 @@ func unknown(err error) error {
 	return err
 }
 
-// revokeFamily revokes a family with all its tokens; false: it was revoked before, or
-// there is none.
+// revokeFamily revokes a family with all its tokens. It returns false if the family does not exist or was revoked
+// before.
 func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked bool, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return false, err
@@ -43,13 +43,13 @@ func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked b
 	return revoked, err
 }
 
-// end denies the access tokens of families.
+// end denies the access tokens of families and marks their issuances as revoked.
 func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 	if err := t.denied.deny(c, until, families...); err != nil {
 		return err
 	}
 	for _, id := range families {
-		from, to := id+".", id+"/" // the sign behind the dot; see newJTI
+		from, to := id+".", id+"/" // '/' is the character after '.'; see newJTI
 		if _, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE jti >= ? AND jti < ? AND revoked_at = 0", t.Micros(), from, to); err != nil {
 			return err
 		}
@@ -57,16 +57,16 @@ func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 	return nil
 }
 
-// told has this node know at once what was denied, also where it is not known whether
-// the commit took place.
+// told makes this node deny ids at once. It is called after a transaction even if that failed, since it may have been
+// committed nevertheless.
 func (t *Tokens) told(until time.Time, ids ...string) {
 	for _, id := range ids {
 		t.denied.heard(id + " " + strconv.FormatInt(until.UnixMicro(), 10))
 	}
 }
 
-// RevokeToken revokes an access token by its jti, until it expires, and with it what was
-// exchanged from it.
+// RevokeToken revokes an access token by its jti, together with all tokens that were exchanged from it. until is when
+// the token expires.
 func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, reason string) error {
 	if err := t.Flush(ctx); err != nil {
 		return err
@@ -84,8 +84,8 @@ func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, r
 	return err
 }
 
-// Revoke revokes a token on behalf of its client (RFC 7009). One that is unknown is no
-// error; one of another client is left as it is, and told of.
+// Revoke revokes a token on behalf of its client (RFC 7009). An unknown token is not an error. A token of another
+// client is not revoked, and the attempt is recorded in the audit feed.
 func (t *Tokens) Revoke(ctx context.Context, by *clients.Client, text, address string) error {
 	if id, raw, ok := splitRefresh(text); ok {
 		return t.revokeRefresh(ctx, by, id, raw, address)
@@ -125,11 +125,11 @@ func (t *Tokens) revokeRefresh(ctx context.Context, by *clients.Client, id strin
 	return nil
 }
 
-func (t *Tokens) denyRevocation(ctx context.Context, by *clients.Client, of, address string) {
-	t.Audit(ctx, kernel.Event{Action: "token.revoke_denied", Actor: by.ID, Client: by.ID, Address: address, Detail: []string{"of", of}})
+func (t *Tokens) denyRevocation(ctx context.Context, by *clients.Client, owner, address string) {
+	t.Audit(ctx, kernel.Event{Action: "token.revoke_denied", Actor: by.ID, Client: by.ID, Address: address, Detail: []string{"of", owner}})
 }
 
-// revokeFamilies revokes the families that a condition finds, and whose grant fits.
+// revokeFamilies revokes the families that match a condition and for which fits returns true; nil matches all.
 func (t *Tokens) revokeFamilies(c store.Conn, until time.Time, reason, where string, args []any, fits func(f *family) bool) (ids []string, err error) {
 	families, err := store.List(c, scanFamily, "SELECT "+familyColumns+" FROM authserver_families WHERE "+where+" AND revoked_at = 0 AND expires_at > ?"+c.Lock(), append(args, t.Micros())...)
 	if err != nil {
@@ -147,11 +147,11 @@ func (t *Tokens) revokeFamilies(c store.Conn, until time.Time, reason, where str
 	return ids, t.end(c, until, ids...)
 }
 
-// EndUser revokes what was issued for a user, in a transaction of another room, which
-// tells the topic users after it.
+// EndUser revokes what was issued for a user, in a transaction of the caller. After the commit the caller notifies the
+// topic users, which makes every node read the denied ids again.
 func (t *Tokens) EndUser(c store.Conn, user string) error {
 	ids, err := t.endUser(c, user)
-	t.countRevoked("user", len(ids)) // a transaction that is run once more counts once more
+	t.countRevoked("user", len(ids)) // counted twice if the transaction is retried
 	return err
 }
 
@@ -174,8 +174,8 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	return append(ids, own...), err
 }
 
-// endAlone denies the access tokens of a user or a client that no family of theirs ends,
-// with what was exchanged from them, and returns their ids.
+// endAlone denies the access tokens of a user or a client that are not revoked with a family of theirs, and returns
+// their ids. It marks these tokens, and what was exchanged from them, as revoked.
 func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]string, error) {
 	own, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
 		"SELECT jti FROM authserver_issuances WHERE "+column+" = ? AND (family = '' OR parent_jti <> '') AND revoked_at = 0 AND expires_at > ?", id, t.Micros())
@@ -188,8 +188,8 @@ func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]s
 	return own, t.denied.deny(c, until, own...)
 }
 
-// RevokeClient revokes what was issued to a client: its families, and the access tokens
-// that it has for itself. n is how many families and tokens those are.
+// RevokeClient revokes what was issued to a client: its families, and the access tokens that it has for itself. It
+// returns how many families and tokens were revoked.
 func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return 0, err
@@ -211,11 +211,10 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 	return len(ids), err
 }
 
-// clientsMost bounds how many clients of one user are listed.
+// clientsMost bounds how many clients of a user are listed.
 const clientsMost = 1000
 
-// ClientsOf lists the clients that have tokens of a user which neither have expired nor been
-// revoked, by their ids.
+// ClientsOf returns the ids of the clients that have tokens of a user which are neither expired nor revoked.
 func (t *Tokens) ClientsOf(ctx context.Context, user string) (ids []string, err error) {
 	err = t.Read(ctx, func(c store.Conn) error {
 		ids, err = store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
@@ -226,7 +225,7 @@ func (t *Tokens) ClientsOf(ctx context.Context, user string) (ids []string, err 
 	return ids, err
 }
 
-// RevokeUserClient revokes the families of tokens that a client has for a user.
+// RevokeUserClient revokes the token families that a client has for a user, and its unused codes.
 func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) error {
 	until := t.Now().Add(t.options.LongestLife)
 	var ids []string
@@ -244,8 +243,8 @@ func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) erro
 	return err
 }
 
-// EndConsent revokes what was issued for a user to a client and rests on a consent, in a
-// transaction of another room, and returns what Ended is to be told after it.
+// EndConsent revokes what was issued to a client for a user and depends on a consent, in a transaction of the caller.
+// The caller passes the returned families to Ended after the commit.
 func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string) (families []string, err error) {
 	until := t.Now().Add(t.options.LongestLife)
 	families, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?", []any{user, client}, func(f *family) bool {
@@ -260,7 +259,7 @@ func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string
 	return families, t.below(c, "user_id = ? AND consent_client_id = ? AND ' ' || resource_id || ' ' LIKE ?", user, client, "% "+escapeLike(resource)+" %")
 }
 
-// Ended has this node know at once of what was revoked with a consent.
+// Ended makes this node deny at once what EndConsent revoked.
 func (t *Tokens) Ended(consent string, families []string) {
 	until := t.Now().Add(t.options.LongestLife)
 	t.told(until, consent)
@@ -268,13 +267,12 @@ func (t *Tokens) Ended(consent string, families []string) {
 	t.countRevoked("consent", len(families))
 }
 
-// LiveOf is how many access tokens and families of a client have neither expired nor
-// been revoked.
+// LiveOf returns how many access tokens and families of a client are neither expired nor revoked.
 func (t *Tokens) LiveOf(ctx context.Context, client string) (int64, error) {
 	return t.live(ctx, "client_id", client)
 }
 
-// LiveOfUser is LiveOf for a user.
+// LiveOfUser returns how many access tokens and families of a user are neither expired nor revoked.
 func (t *Tokens) LiveOfUser(ctx context.Context, user string) (int64, error) {
 	return t.live(ctx, "user_id", user)
 }
@@ -297,7 +295,7 @@ const (
 	issuanceMemory = 24 * time.Hour
 )
 
-// Sweep removes what is of no more use.
+// Sweep removes expired rows.
 func (t *Tokens) Sweep(ctx context.Context) (int, error) {
 	now := t.Now()
 	var total int64

@@ -8,36 +8,37 @@ import (
 )
 
 const (
-	// maxGraces is how often a refresh token that was used is let through once more.
+	// maxGraces is how often a used refresh token is accepted again.
 	maxGraces = 3
-	// maxPresent bounds how many refresh tokens of a family are good at the same time. Beyond it the oldest is not.
+	// maxPresent bounds how many refresh tokens of a family are valid at the same time. Beyond that, the oldest becomes
+	// invalid.
 	maxPresent = 16
 )
 
-// rotation is which refresh tokens of a family are good, and which were used a moment ago. Tokens are digests. There is
-// more than one that is good where one was used again within the grace: each holder goes on with their own.
+// rotation holds which refresh tokens of a family are valid, and which were used a moment ago, as digests. More than
+// one is valid after a token was used again within the grace period: each holder goes on with the token that it got.
 type rotation struct {
 	present []present
 	used    []used
 }
 
-// present is a refresh token that is good.
+// present is a valid refresh token.
 type present struct {
 	sum    string
-	before string // the one for which it was given, while that may be used again; else empty
+	before string // the token that it replaced, while that may be used again; else empty
 }
 
 // used is a refresh token that was used.
 type used struct {
 	sum    string
 	at     time.Time
-	graces int // how often it was let through again
+	graces int // how often it was accepted again
 }
 
-// In the database the parts of a token are divided by colons, and tokens by blanks.
+// In the database, tokens are separated by spaces and the parts of a token by colons.
 
-// parseRotation reads the columns present and previous. A token of previous that has no parts but its digest was used
-// at a time, and let through again so often.
+// parseRotation parses the columns present and previous. For an entry of previous that is only a digest, the given time
+// of use and number of graces apply.
 func parseRotation(good, previous string, at time.Time, graces int) (r rotation) {
 	for text := range strings.FieldsSeq(good) {
 		sum, before, _ := strings.Cut(text, ":")
@@ -55,7 +56,7 @@ func parseRotation(good, previous string, at time.Time, graces int) (r rotation)
 	return r
 }
 
-// columns returns what parseRotation reads.
+// columns returns the columns that parseRotation parses.
 func (r *rotation) columns() (good, previous string) {
 	tokens := make([]string, 0, len(r.present))
 	for _, p := range r.present {
@@ -64,34 +65,34 @@ func (r *rotation) columns() (good, previous string) {
 		}
 		tokens = append(tokens, p.sum)
 	}
-	before := make([]string, 0, len(r.used))
+	used := make([]string, 0, len(r.used))
 	for _, u := range r.used {
-		before = append(before, u.sum+":"+strconv.FormatInt(u.at.UnixMicro(), 10)+":"+strconv.Itoa(u.graces))
+		used = append(used, u.sum+":"+strconv.FormatInt(u.at.UnixMicro(), 10)+":"+strconv.Itoa(u.graces))
 	}
-	return strings.Join(tokens, " "), strings.Join(before, " ")
+	return strings.Join(tokens, " "), strings.Join(used, " ")
 }
 
-// has reports whether a token is good.
+// has reports whether a token is valid.
 func (r *rotation) has(sum string) bool {
 	return slices.ContainsFunc(r.present, func(p present) bool { return p.sum == sum })
 }
 
-// graceful reports whether a token that was used is let through once more: nobody has used what was given for it, and
-// it was used no longer ago than the grace.
+// graceful reports whether a used token is accepted once more: the token that replaced it has not been used, and it was
+// used no longer ago than the grace period.
 func (r *rotation) graceful(sum string, now time.Time, grace time.Duration) bool {
 	return grace > 0 && slices.ContainsFunc(r.used, func(u used) bool {
 		return u.sum == sum && u.graces < maxGraces && now.Sub(u.at) <= grace
 	})
 }
 
-// turn returns the rotation after the use of a token, which is good or let through once more, for which next was given.
-// Without a grace nothing is noted of the tokens that were used, so that the columns hold the digest of next alone, which
-// every version of this server can read.
+// turn returns the rotation after a token, which must be valid or graceful, was replaced by next. Without a grace
+// period it records no used tokens, so that the columns hold only the digest of next, which every version of this
+// server can read.
 func (r *rotation) turn(sum, next string, now time.Time, grace time.Duration) (to rotation) {
 	again, before := used{sum: sum, at: now}, ""
 	for _, p := range r.present {
 		if p.sum == sum {
-			before = p.before // what was given for that one is used now
+			before = p.before // its replacement is being used now
 			continue
 		}
 		to.present = append(to.present, p)
@@ -111,7 +112,7 @@ func (r *rotation) turn(sum, next string, now time.Time, grace time.Duration) (t
 	if len(to.present) > maxPresent {
 		to.present = to.present[len(to.present)-maxPresent:]
 	}
-	for i, p := range to.present { // of what cannot be used again nobody asks any more
+	for i, p := range to.present { // a link to a token that cannot be used again is not needed
 		if !slices.ContainsFunc(to.used, func(u used) bool { return u.sum == p.before }) {
 			to.present[i].before = ""
 		}

@@ -1,9 +1,8 @@
-// Package tokens issues what clients come for, and takes it back: authorization codes,
-// access tokens (RFC 9068), families of refresh tokens (RFC 9700 section 4.14), and the
-// list of what was denied before its time.
+// Package tokens issues and revokes tokens: authorization codes, access tokens (RFC 9068), families of refresh tokens
+// (RFC 9700 section 4.14), and the list of what was denied before it expired.
 //
-// The jti of an access token begins with the id of its family, so that one row denies
-// all of a family, and a refresh or an introspection needs to read no list of tokens.
+// The jti of an access token begins with the id of its family, so that a single row denies all of a family, and neither
+// a refresh nor an introspection needs to read a list of tokens.
 package tokens
 
 import (
@@ -18,39 +17,39 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwt"
 )
 
-// Options of the room. All rooms are required.
+// Options are the settings of Tokens. Clients, Catalog and Keys are required.
 type Options struct {
 	Clients *clients.Clients
 	Catalog *resources.Catalog
 	Keys    *keys.Keys
-	// User finds who a token is about.
+	// User returns the user that a token is about. Required.
 	User func(ctx context.Context, id string) (User, error)
-	// IDToken makes the ID token that goes with an access token for a scope that has
-	// openid. Default: there is none.
+	// IDToken makes the ID token that is returned with an access token whose scope contains openid. Default: none is
+	// returned.
 	IDToken func(ctx context.Context, g Grant, accessToken string) (string, error)
 
-	// CodeLife is how long an authorization code is good. Default: 60 s. At most 10 min.
+	// CodeLife is how long an authorization code is valid. Default: 60 s. At most 10 min.
 	CodeLife time.Duration
-	// AccessLife is that of the access tokens of people. Default: 15 min.
+	// AccessLife is the life of the access tokens of users. Default: 15 min.
 	AccessLife time.Duration
-	// RefreshLife is how long a refresh token waits to be used. Default: 7 days.
+	// RefreshLife is how long an unused refresh token is valid. Default: 7 days.
 	RefreshLife time.Duration
-	// ClientLife is that of the access tokens of clients. Default: 1 hour.
+	// ClientLife is the life of the access tokens that clients get for themselves. Default: 1 hour.
 	ClientLife time.Duration
-	// LongestLife is that of any access token. Default: the longest of those above.
+	// LongestLife is the longest life of any access token. It is at least AccessLife and ClientLife.
 	LongestLife time.Duration
-	// Grace is how long the refresh token that was used last may be used again, since
-	// the answer may have been lost. Default: not at all.
+	// Grace is how long a refresh token may be used again after its use, in case the response was lost. Default: not at
+	// all.
 	Grace time.Duration
 }
 
-// User is who a token is about.
+// User is the user that a token is about.
 type User struct {
 	Email  string
-	Active bool // false also where there is none
+	Active bool // also false if there is no such user
 }
 
-// Tokens issues tokens.
+// Tokens issues, checks and revokes tokens.
 type Tokens struct {
 	*kernel.Server
 	options   Options
@@ -58,10 +57,10 @@ type Tokens struct {
 	denied    *denied
 	issuances *kernel.Batch[Issuance]
 	verified  *jwt.Cache[*Claims]
-	looks     *kernel.Limiter // of what is told of introspections
+	looks     *kernel.Limiter // bounds the audit events of introspections
 }
 
-// New makes the room. Close ends it.
+// New returns Tokens. Close must be called to release its cache.
 func New(s *kernel.Server, o Options) *Tokens {
 	byDefault := func(d *time.Duration, value time.Duration) {
 		if *d == 0 {
@@ -80,7 +79,7 @@ func New(s *kernel.Server, o Options) *Tokens {
 	t.issuances = kernel.NewBatch(t.storeIssuances, t.lostIssuances)
 	var err error
 	if t.verified, err = jwt.NewCache(s.Now, t.verify); err != nil {
-		panic(err) // the sizes of the cache are good
+		panic(err) // the sizes of the cache are constants
 	}
 	s.Watch(users.Topic, func(id string) {
 		t.users.Drop(id)
@@ -90,12 +89,11 @@ func New(s *kernel.Server, o Options) *Tokens {
 	return t
 }
 
-// Run writes what waits to be written, and hears of what others deny, until the context
-// ends.
+// Run writes queued issuances until the context is done.
 func (t *Tokens) Run(ctx context.Context) { t.issuances.Run(ctx) }
 
-// Close forgets what was verified.
+// Close releases the cache of verified tokens.
 func (t *Tokens) Close() { t.verified.Close() }
 
-// Flush writes the issuances that wait.
+// Flush writes the queued issuances.
 func (t *Tokens) Flush(ctx context.Context) error { return t.issuances.Flush(ctx) }

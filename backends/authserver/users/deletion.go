@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// PlanDeletion notes that a user wants their account deleted at a time. All sessions and what was
-// issued end now.
+// PlanDeletion sets when the account of a user is to be deleted at the user's request. It ends all sessions and tokens
+// of the user now.
 func (s *Users) PlanDeletion(ctx context.Context, id string, at time.Time) error {
 	err := s.setDeletion(ctx, id, at.UnixMicro(), s.end)
 	if err == nil {
@@ -19,7 +19,7 @@ func (s *Users) PlanDeletion(ctx context.Context, id string, at time.Time) error
 	return err
 }
 
-// CancelDeletion notes that a user wants to stay.
+// CancelDeletion withdraws the planned deletion of an account.
 func (s *Users) CancelDeletion(ctx context.Context, id string) error {
 	err := s.setDeletion(ctx, id, nil, nil)
 	if err == nil {
@@ -44,7 +44,7 @@ func (s *Users) setDeletion(ctx context.Context, id string, at any, then func(c 
 	})
 }
 
-// DeletionOf returns when the account of a user is deleted. It is zero where the user stays.
+// DeletionOf returns when the account of a user is to be deleted, or the zero time if it is not.
 func (s *Users) DeletionOf(ctx context.Context, id string) (at time.Time, err error) {
 	var micros sql.NullInt64
 	err = s.Read(ctx, func(c store.Conn) error {
@@ -59,8 +59,8 @@ func (s *Users) DeletionOf(ctx context.Context, id string) (at time.Time, err er
 // deletionsMost bounds how many accounts one run deletes.
 const deletionsMost = 1000
 
-// SweepDeleted deletes the accounts whose time has come, and returns how many. Whoever decides to stay
-// meanwhile stays.
+// SweepDeleted deletes the accounts whose time has come, and returns how many. An account whose deletion has been
+// cancelled in the meantime is kept.
 func (s *Users) SweepDeleted(ctx context.Context) (n int, err error) {
 	now := s.Micros()
 	var ids []string
@@ -81,7 +81,7 @@ func (s *Users) SweepDeleted(ctx context.Context) (n int, err error) {
 			return err
 		})
 		switch {
-		case IsNone(err): // the user stays, or another node was faster
+		case IsNone(err): // cancelled, or deleted by another node
 		case err != nil:
 			return n, err
 		default:

@@ -6,11 +6,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// eachRows is how many users are read at a time.
+// eachRows is how many users are read by one query.
 const eachRows = 500
 
-// Each calls fn with all users and the stored forms of their passwords, in the order of their ids, until
-// it returns an error.
+// Each calls fn with each user and the stored form of the password, ordered by id, until fn returns an error, which it
+// then returns.
 func (s *Users) Each(ctx context.Context, fn func(u *User, hash string) error) error {
 	type row struct {
 		user *User

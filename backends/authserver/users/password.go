@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	passwordLeast = 8   // characters of a new password, where Users.Length says nothing
-	passwordMost  = 256 // characters
+	passwordLeast = 8   // the least number of characters of a new password if Users.Length is not set
+	passwordMost  = 256 // the greatest number of characters
 )
 
-// PasswordLength returns how many characters a new password must have at least.
+// PasswordLength returns the least number of characters of a new password.
 func (s *Users) PasswordLength() int { return cmp.Or(s.Length, passwordLeast) }
 
-// rules returns those of new passwords.
+// rules returns the rules for new passwords.
 func (s *Users) rules() password.Rules {
 	return password.Rules{Least: s.PasswordLength(), Most: passwordMost}
 }
 
-// ErrCredentials is the one answer to a user that there is not, to a wrong password and
-// to a user who is disabled.
+// ErrCredentials is the error for an unknown user, a wrong password and a disabled user alike.
 var ErrCredentials = errors.New("the mail address or the password is wrong")
 
-// hash hashes a new password, if it is one that may be.
+// hash checks a new password against the rules and the leaked passwords, and returns its hash. A password that is not
+// allowed is an Invalid error.
 func (s *Users) hash(ctx context.Context, pass, email, name string) (string, error) {
 	rules := s.rules()
 	switch err := rules.Check(pass, email, name); {
@@ -49,15 +49,15 @@ func (s *Users) hash(ctx context.Context, pass, email, name string) (string, err
 	return s.Passwords.Hash(ctx, pass)
 }
 
-// SetPassword gives a user a new password.
+// SetPassword sets the password of a user.
 func (s *Users) SetPassword(ctx context.Context, id, pass, by string) error {
 	_, err := s.Update(ctx, id, Change{Password: &pass}, by)
 	return err
 }
 
-// Verify finds the active user whose mail address and password these are;
-// ErrCredentials: there is none. It hashes once whoever is asked for. A password that
-// was hashed with other parameters, or by another program, is hashed anew.
+// Verify returns the active user with a mail address and a password, or ErrCredentials if there is none. It computes
+// one hash whether or not the user exists. A password that was hashed with other parameters, or by another program, is
+// hashed again.
 func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	var u *User
 	var stored string
@@ -71,7 +71,7 @@ func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.rules().Long(pass) { // no hash is of it, but it costs the same
+	if s.rules().Long(pass) { // no stored hash can match it, but it takes the same time
 		pass, stored = "", ""
 	}
 	good, err := s.Passwords.Verify(ctx, stored, pass)
@@ -89,7 +89,7 @@ func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	return u, nil
 }
 
-// renew hashes a password anew, if it is still the one that was checked.
+// renew stores a new hash of a password, unless the password has been changed since.
 func (s *Users) renew(ctx context.Context, id, stored, pass string) error {
 	hash, err := s.Passwords.Hash(ctx, pass)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Pending is the status of somebody who was invited, or has registered, and has not chosen a
-// password yet. They cannot sign in.
+// Pending is the status of a user who was invited or has registered, and has not chosen a password yet. Such a user
+// cannot sign in.
 const Pending = "pending"
 
-// Pend makes a pending user with a mail address, or finds the user who has the address already,
-// whatever their status is. It runs in a transaction of the caller, which notes who was made. The
-// error is 422 where the address is none.
+// Pend creates a pending user with a mail address, or returns the existing user with that address, whatever their
+// status. made reports whether the user was created; the caller, whose transaction this is, records that in the audit
+// feed. The error has status 422 if the address or the name is invalid.
 func (s *Users) Pend(c store.Conn, email, called string) (u *User, made bool, err error) {
 	if email, err = Address(email); err != nil {
 		return nil, false, err
@@ -40,18 +40,17 @@ func (s *Users) Pend(c store.Conn, email, called string) (u *User, made bool, er
 
 // Proof is a mailed link that has been opened.
 type Proof struct {
-	User string // its id
-	// Take uses the link up, in the transaction. Its error refuses.
+	User string // the id of the user
+	// Take uses the link up, in the transaction. If it returns an error, nothing is changed.
 	Take func(c store.Conn) error
-	// Pending is true of a link for users who are pending, and false of one for those who are
-	// active.
+	// Pending is set if the link is for a pending user, and not set if it is for an active one.
 	Pending bool
 }
 
-// Choose gives the user of a link their password, and whoever was pending the name that they
-// chose; nil leaves the name. It proves that the mail address is theirs. All sessions and what was
-// issued end. Errors: 422 where the password or the name cannot be one, and 410 where the account
-// is no more what the link was made for.
+// Choose sets the password of the user of a link, and the name of a pending one; a nil name is left as it is. Opening
+// the link proves that the mail address belongs to the user. All sessions and tokens of the user end. The error has
+// status 422 if the password or the name is invalid, and 410 if the account is no longer in the state that the link was
+// made for.
 func (s *Users) Choose(ctx context.Context, p Proof, pass string, called *string) (*User, error) {
 	before, err := s.Find(ctx, p.User)
 	if IsNone(err) {
@@ -100,9 +99,8 @@ func (s *Users) Choose(ctx context.Context, p Proof, pass string, called *string
 	return u, nil
 }
 
-// Move gives the user of a link another mail address, which it proves to be theirs. The error is
-// 409 where somebody else has the address, and 410 where the account is no more what the link was
-// made for.
+// Move sets the mail address of the user of a link, which proves that the address belongs to them. The error has status
+// 409 if another user has the address, and 410 if the account is no longer active.
 func (s *Users) Move(ctx context.Context, p Proof, email string) error {
 	email, err := Address(email)
 	if err != nil {
@@ -127,8 +125,8 @@ func (s *Users) Move(ctx context.Context, p Proof, email string) error {
 
 var errChanged = apierror.New(http.StatusGone, "gone", "the account has changed since this link was mailed")
 
-// SweepPending removes pending users whom no link lets in any more, and who are older than an hour:
-// an invitation may be about to be written.
+// SweepPending removes pending users who have no valid link and are older than an hour. Newer ones may be about to get
+// theirs.
 func (s *Users) SweepPending(ctx context.Context) (int, error) {
 	n, err := s.DB.Purge(ctx, 1000, `DELETE FROM authserver_users WHERE id IN (SELECT u.id FROM authserver_users u
 		WHERE u.status = 'pending' AND u.created_at < ? AND NOT EXISTS (SELECT 1 FROM authserver_links l WHERE l.user_id = u.id) LIMIT ?)`,

@@ -14,16 +14,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Upstream is the provider of who signs in at another server.
+// Upstream is the provider of users who sign in at another server.
 const Upstream = "oidc"
 
-// Person is who another server says has signed in there.
+// Person is a user as another server describes them.
 type Person struct {
 	Issuer, Subject string
 	Email           string
 	EmailVerified   bool
 	Name            string
-	Groups          []string // nil: it says nothing of them
+	Groups          []string // nil if the server does not tell
 }
 
 var (
@@ -32,11 +32,10 @@ var (
 	errNoAddress = apierror.New(http.StatusBadRequest, "bad_request", "The other site does not tell your mail address, which is needed here.")
 )
 
-// Known is the user that a person of another server is: the one they were before, or the
-// one with their address, where that server has confirmed it and the account has no
-// password, or else a new one. Their groups become those that the server tells. One that has
-// told them before, and is silent of them now, means that there are none: many leave out what
-// is empty. What the operator gave to somebody of whom it never told stays.
+// Known returns the user for a person of another server: the user that the person was before, or else the user with
+// their address, if that server has verified it and the account has no password, or else a new user. The groups of the
+// user become those of the person. If they are nil, a user whose groups came from that server before loses them, since
+// many servers omit an empty list; a user whose groups never did keeps those that the operator has set.
 func (s *Users) Known(ctx context.Context, p Person) (u *User, err error) {
 	groups := p.groups()
 	var id, action string
@@ -62,7 +61,7 @@ func (s *Users) Known(ctx context.Context, p Person) (u *User, err error) {
 	return u, nil
 }
 
-// regroup gives a user the groups that another server tells; nil: it says nothing of them.
+// regroup sets the groups of a user to those that another server tells, or nil if it does not tell any.
 func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
 	var told int
 	if err := c.Row("SELECT groups_told FROM authserver_users WHERE id = ?", u.ID).Scan(&told); err != nil {
@@ -82,7 +81,7 @@ func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
 	return err
 }
 
-// groups are those that can be kept; nil: nothing is said of them.
+// groups returns the groups that can be stored, or nil if the server does not tell any.
 func (p *Person) groups() []string {
 	if p.Groups == nil {
 		return nil
@@ -96,7 +95,7 @@ func (p *Person) groups() []string {
 	return list
 }
 
-// linked is the user with the address of a person who comes for the first time.
+// linked links the user with the mail address of a person who signs in for the first time, or creates one.
 func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err error) {
 	email, err := Address(p.Email)
 	if err != nil {
@@ -114,7 +113,7 @@ func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err erro
 		return nil, "", errAddressTaken
 	}
 	now := s.Micros()
-	if u.Status == Pending { // the other server has confirmed the address, as a link would have
+	if u.Status == Pending { // the other server has verified the address, as a link would have
 		u.Status = Active
 	}
 	n, err := c.Exec("UPDATE authserver_users SET provider = ?, issuer = ?, subject = ?, email_verified = 1, status = ?, updated_at = ? WHERE id = ? AND password = '' AND subject = ''",
@@ -126,7 +125,7 @@ func (s *Users) linked(c store.Conn, p Person) (u *User, action string, err erro
 	return u, "user.updated", err
 }
 
-// arrived makes a user of a person.
+// arrived creates a user for a person.
 func (s *Users) arrived(c store.Conn, p Person, email string) (*User, error) {
 	called, err := name(p.Name)
 	if err != nil {

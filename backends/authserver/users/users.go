@@ -1,5 +1,4 @@
-// Package users keeps the people who sign in: their rows, their passwords, and who of
-// them may no more.
+// Package users stores the users: their rows, their passwords, and whether they may sign in.
 package users
 
 import (
@@ -27,22 +26,22 @@ const (
 	Disabled = "disabled"
 )
 
-// The roles.
+// The roles of a user.
 const (
 	RoleUser  = "user"
 	RoleAdmin = "admin"
 )
 
-// Local is the provider of who has a password here.
+// Local is the provider of users who have a password here.
 const Local = "local"
 
 const (
 	nameMost  = 200 // characters
-	groupMost = 100 // groups, and characters of one
+	groupMost = 100 // number of groups, and characters of one
 	idMost    = 100 // characters
 )
 
-// User is a row. Times are Unix microseconds.
+// User is a row of authserver_users. Times are microseconds since 1970.
 type User struct {
 	ID            string // sub
 	Email         string
@@ -56,24 +55,24 @@ type User struct {
 	UpdatedAt     int64
 }
 
-// Active reports whether the user may sign in and use what was issued.
+// Active reports whether the user may sign in and use what was issued for them.
 func (u *User) Active() bool { return u.Status == Active }
 
-// Users is where they are.
+// Users stores all users.
 type Users struct {
 	*kernel.Server
-	// Passwords hashes new ones.
+	// Passwords hashes and verifies passwords.
 	Passwords password.Hasher
-	// Length is how many characters new passwords must have. Default: 8.
+	// Length is the least number of characters of a new password. Default: 8.
 	Length int
-	// Leaked has passwords that everybody knows, which are refused. Default: none are known.
+	// Leaked is the list of leaked passwords, which are refused. Default: none.
 	Leaked *password.Leaked
-	// Gone is called, in the transaction, with a user who is disabled, deleted or signed
-	// out everywhere: what was issued is to end. Sessions end by themselves.
+	// Gone are called, in the transaction, with a user who is disabled, deleted, signed out everywhere or has a new
+	// password, to end what was issued for them. Users itself ends the sessions.
 	Gone []func(c store.Conn, user string) error
 }
 
-// Topic is told of a user who has changed: see kernel.Server.Watch.
+// Topic is the topic under which changes of users are notified; see kernel.Server.Watch.
 const Topic = "users"
 
 const columns = "id, email, email_verified, name, role, user_groups, status, provider, created_at, updated_at"
@@ -95,13 +94,13 @@ func errNone() error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no such user")
 }
 
-// IsNone reports whether err says that there is no such user.
+// IsNone reports whether err means that there is no such user.
 func IsNone(err error) bool {
 	e, ok := apierror.From(err)
 	return ok && e.Status == http.StatusNotFound
 }
 
-// Find is the user of an id. Its error is one of IsNone where there is none.
+// Find returns the user with an id. If there is none, IsNone reports true for the error.
 func (s *Users) Find(ctx context.Context, id string) (u *User, err error) {
 	err = s.Read(ctx, func(c store.Conn) (err error) {
 		u, err = In(c, id)
@@ -110,12 +109,12 @@ func (s *Users) Find(ctx context.Context, id string) (u *User, err error) {
 	return u, err
 }
 
-// In is Find on a connection.
+// In is Find within a transaction.
 func In(c store.Conn, id string) (*User, error) {
 	return scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE id = ?", text.Storable(id)))
 }
 
-// FindEmail is the user of a mail address, however it is written.
+// FindEmail returns the user with a mail address, however it is written.
 func (s *Users) FindEmail(ctx context.Context, email string) (u *User, err error) {
 	err = s.Read(ctx, func(c store.Conn) (err error) {
 		u, err = scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE email_key = ?", mailaddress.Key(email)))
@@ -124,7 +123,7 @@ func (s *Users) FindEmail(ctx context.Context, email string) (u *User, err error
 	return u, err
 }
 
-// Listing has the users whose mail address or name has a text; empty: all.
+// Listing returns the query of the users whose mail address or name contains a text; an empty text matches all.
 func Listing(text string) kernel.Listing {
 	l := listing()
 	if text != "" {
@@ -138,8 +137,7 @@ func listing() kernel.Listing {
 	return kernel.Listing{Columns: columns, Table: "authserver_users", At: "created_at", ID: "id"}
 }
 
-// find is Listing, or, where the text is the mail address or the id of a user, that one
-// alone.
+// find returns the query of the users that List returns.
 func find(c store.Conn, text string) (kernel.Listing, error) {
 	if text == "" {
 		return Listing(text), nil
@@ -154,8 +152,8 @@ func find(c store.Conn, text string) (kernel.Listing, error) {
 	return Listing(text), nil
 }
 
-// List is a page of those whose mail address or id a text is, or else of those whose
-// mail address or name has it; empty: of all.
+// List returns a page of users. If text is the mail address or the id of a user, that is the only one; otherwise they
+// are those whose mail address or name contains the text. An empty text matches all.
 func (s *Users) List(ctx context.Context, text string, p kernel.Page) (list []*User, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		l, err := find(c, text)
@@ -167,42 +165,41 @@ func (s *Users) List(ctx context.Context, text string, p kernel.Page) (list []*U
 	return list, err
 }
 
-// Total is how many List has on all pages, at most so many.
-func (s *Users) Total(ctx context.Context, text string, most int) (n int, err error) {
+// Total returns how many users List finds on all pages, but at most limit.
+func (s *Users) Total(ctx context.Context, text string, limit int) (n int, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		l, err := find(c, text)
 		if err == nil {
-			n, err = kernel.CountRows(c, l, most)
+			n, err = kernel.CountRows(c, l, limit)
 		}
 		return err
 	})
 	return n, err
 }
 
-// Place is that of a user in a list.
+// Place returns the position of a user in a list.
 func (u *User) Place() kernel.Place { return kernel.Place{At: u.CreatedAt, ID: u.ID} }
 
-// New is a user to be made.
+// New describes a user to be created.
 type New struct {
 	Email         string
 	EmailVerified bool
 	Name          string
-	// Password may be empty: then nobody signs in with one.
+	// Password may be empty, in which case the user cannot sign in with one.
 	Password string
-	// Hash is that of a password instead, in a form that password.Known knows.
+	// Hash is the hash of the password, in place of Password, in a form that password.Known accepts.
 	Hash string
-	// Disabled keeps the user out from the beginning.
+	// Disabled creates the user as disabled.
 	Disabled bool
-	// Also is run in the transaction that makes the user, for what belongs to them. Default:
-	// nothing does.
+	// Also is called in the transaction that creates the user, to store what belongs to them. Default: nothing.
 	Also func(c store.Conn, id string) error
-	// ID is the one that applications know the user by from another server. Default: a new one.
+	// ID is the id by which applications know the user from another server. Default: a new id.
 	ID     string
 	Role   string // default: user
 	Groups []string
 }
 
-// Create makes a user. by is who does, for the audit.
+// Create creates a user. by is the actor in the audit feed.
 func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
 	u, err := s.new(n)
 	if err != nil {
@@ -234,13 +231,13 @@ func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
 	return u, nil
 }
 
-// Check refuses what Create would refuse, but for the password and for what is there already.
+// Check returns the error that Create would return, except for the password and for conflicts with existing users.
 func (s *Users) Check(n New) error {
 	_, err := s.new(n)
 	return err
 }
 
-// new makes the row of a user who is to be made.
+// new returns the row of a user to be created.
 func (s *Users) new(n New) (*User, error) {
 	u := &User{
 		ID: n.ID, EmailVerified: n.EmailVerified, Role: cmp.Or(n.Role, RoleUser), Groups: n.Groups,
@@ -271,17 +268,18 @@ func (s *Users) new(n New) (*User, error) {
 	return u, u.check()
 }
 
-// Change is what is to become of a user; nil: it stays.
+// Change describes a change of a user. Nil fields are left as they are.
 type Change struct {
 	Email, Name, Password, Role *string
 	EmailVerified               *bool
 	Groups                      *[]string
-	// May gets the user as they are stored, and may refuse. Default: nobody does.
+	// May is called with the stored user and can forbid the change by returning an error. Default: the change is
+	// allowed.
 	May func(u *User) error
 }
 
-// Update changes a user. A new password ends all sessions and what was issued, since some of it
-// may be in the hands of somebody who had the old one. A pending user who gets one is active.
+// Update changes a user. A new password ends all sessions and tokens, since somebody with the old password may have
+// them, and makes a pending user active. by is the actor in the audit feed.
 func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*User, error) {
 	before, err := s.Find(ctx, id)
 	if err != nil {
@@ -362,18 +360,18 @@ func set[T any](to, from *T) {
 	}
 }
 
-// Disable keeps a user out: sessions, codes and tokens end. What may be given gets the user as
-// they are stored, and may refuse.
+// Disable disables a user, whose sessions, codes and tokens end. Each function of may is called with the stored user
+// and can forbid the change by returning an error.
 func (s *Users) Disable(ctx context.Context, id, by string, may ...func(u *User) error) (*User, error) {
 	return s.setStatus(ctx, id, Disabled, "user.disabled", by, may)
 }
 
-// Enable lets a user in again. What has ended stays so. For may see Disable.
+// Enable makes a user active again. What has ended is not restored. For may see Disable.
 func (s *Users) Enable(ctx context.Context, id, by string, may ...func(u *User) error) (*User, error) {
 	return s.setStatus(ctx, id, Active, "user.enabled", by, may)
 }
 
-// allowed refuses where one of may does.
+// allowed returns the first error of the functions of may.
 func allowed(c store.Conn, id string, may []func(u *User) error) error {
 	for _, allow := range may {
 		u, err := In(c, id)
@@ -407,12 +405,12 @@ func (s *Users) setStatus(ctx context.Context, id, status, action, by string, ma
 	return u, nil
 }
 
-// Delete forgets a user, and what was issued. For may see Disable.
+// Delete deletes a user and ends what was issued for them. For may see Disable.
 func (s *Users) Delete(ctx context.Context, id, by string, may ...func(u *User) error) error {
 	return s.remove(ctx, id, by, func(c store.Conn) error { return allowed(c, id, may) })
 }
 
-// remove forgets a user whom may does not keep.
+// remove deletes a user unless may returns an error.
 func (s *Users) remove(ctx context.Context, id, by string, may func(c store.Conn) error) error {
 	err := s.Change(ctx, Topic, id, func(c store.Conn) error {
 		if err := may(c); err != nil {
@@ -434,7 +432,7 @@ func (s *Users) remove(ctx context.Context, id, by string, may func(c store.Conn
 	return nil
 }
 
-// SignOut ends the sessions of a user, and what was issued.
+// SignOut ends the sessions of a user and all that was issued for them.
 func (s *Users) SignOut(ctx context.Context, id, by string) error {
 	err := s.Change(ctx, Topic, id, func(c store.Conn) error {
 		if _, err := In(c, id); err != nil {
@@ -466,7 +464,7 @@ func (s *Users) note(ctx context.Context, action, by, id string) {
 	s.Audit(ctx, kernel.Event{Action: action, Actor: by, Detail: []string{"user", id}})
 }
 
-// check refuses what no user has.
+// check returns an error for a role or groups that a user cannot have.
 func (u *User) check() error {
 	if u.Role != RoleUser && u.Role != RoleAdmin {
 		return Invalid("role", "the role must be user or admin")
@@ -482,8 +480,8 @@ func (u *User) check() error {
 	return nil
 }
 
-// Address returns a mail address in the form in which it is stored. The error is 422 where it is
-// none.
+// Address returns a mail address in the form in which it is stored. The error has status 422 if it is not a mail
+// address.
 func Address(typed string) (string, error) {
 	email, err := mailaddress.Parse(typed)
 	if err != nil {
@@ -507,7 +505,7 @@ func taken(err error) error {
 	return err
 }
 
-// Invalid is the refusal of a field of a form, with 422.
+// Invalid returns an error with status 422 for a field of a form.
 func Invalid(field, message string) error {
 	return &apierror.Error{
 		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: field, Message: message,

@@ -12,33 +12,33 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// accountPath is where somebody looks after their account.
+// accountPath is the page on which users manage their accounts.
 const accountPath = "/account"
 
-// accountPage is what somebody sees of their account.
+// accountPage is the data of the account page.
 type accountPage struct {
 	User         *users.User
-	Local        bool // they have a password here
+	Local        bool // the user has a password here
 	Mails        bool
-	Deletes      bool      // it can be deleted
-	DeletedAt    time.Time // when it is; zero: it stays
-	Move         string    // the address that they want to have
+	Deletes      bool      // the account can be deleted
+	DeletedAt    time.Time // when the account will be deleted; zero if it will not
+	Move         string    // the new address that the user has typed
 	Browsers     []browser
 	Applications []account.Application
 	Activity     []audit.Record
 }
 
-// browser is a session among those of the user.
+// browser is a session in the list of the user's sessions.
 type browser struct {
 	login.Browser
 	Name string // such as Firefox on Linux
-	This bool   // it is the one that asks
+	This bool   // the session of this request
 }
 
-// signedIn sends a guest to the login, and from there back to a page of the account. done reports
-// that the answer is given.
+// signedIn redirects a visitor who is not signed in to the login, from where they return to the account page. done
+// reports whether the response has been sent.
 func (c *call) signedIn() (done bool, err error) {
-	if c.session == nil || c.session.ID == 0 { // without a database there is nothing to show
+	if c.session == nil || c.session.ID == 0 { // without the database there is nothing to show
 		return true, c.leave(c.At("/login?" + url.Values{"redirect": {accountPath}}.Encode()))
 	}
 	return false, nil
@@ -75,8 +75,8 @@ func (c *call) accountPage() (*accountPage, error) {
 	return page, err
 }
 
-// toAccount leads to the account from a form that was made for another person than the one who is
-// signed in now.
+// toAccount redirects to the account page. It handles forms that were made for another user than the one who is signed
+// in now.
 func (c *call) toAccount() error { return c.leave(c.At(accountPath)) }
 
 func (c *call) rename() error {
@@ -84,7 +84,7 @@ func (c *call) rename() error {
 		return err
 	}
 	typed := c.Form.Text("name")
-	name := typed // which Update changes
+	name := typed // modified by Update
 	_, err := c.Users.Update(c.Context(), c.session.User.ID, users.Change{Name: &name}, c.session.User.ID)
 	if err != nil {
 		page, old := c.accountPage()
@@ -124,7 +124,7 @@ func (c *call) withdraw() error {
 	return c.Then(err, accountPath, "The application may do nothing for you any more.")
 }
 
-// passwordForm asks for a new password.
+// passwordForm is the data of the form that asks for a new password.
 type passwordForm struct {
 	Email string // for the browser's password manager
 }
@@ -151,7 +151,7 @@ func (c *call) password() error {
 	return c.leave(c.At(accountPath))
 }
 
-// accountRoutes are the pages of the account.
+// accountRoutes are the routes of the account pages.
 var accountRoutes = []route{
 	{Method: get, Path: accountPath, Serve: (*call).account},
 	{Method: post, Path: accountPath + "/name", Serve: (*call).rename, Else: (*call).toAccount},
@@ -165,7 +165,7 @@ var accountRoutes = []route{
 	{Method: post, Path: accountPath + "/password", Serve: (*call).password, Else: (*call).toAccount},
 }
 
-// sampleAccount is data by which a brand is tried.
+// sampleAccount is sample data with which the templates of a brand are tested.
 var sampleAccount = &accountPage{
 	User: &users.User{Email: "ann@example.com", EmailVerified: true, Name: "Ann"}, Local: true,
 	Browsers: []browser{

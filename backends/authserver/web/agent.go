@@ -2,12 +2,11 @@ package web
 
 import "strings"
 
-// word is what a User-Agent has for a browser or a system, and what people call it.
+// word is a part of a User-Agent that identifies a browser or a system, and the name of that.
 type word struct{ sign, name string }
 
-// The browsers and systems that people know by name. The first sign that a User-Agent has
-// decides: Edge and Opera also call themselves Chrome, Chrome calls itself Safari, and
-// Android calls itself Linux.
+// The known browsers and systems. The first one that matches decides: Edge and Opera also call themselves Chrome,
+// Chrome calls itself Safari, and Android calls itself Linux.
 var (
 	browserWords = []word{
 		{"Edg", "Edge"},
@@ -31,8 +30,8 @@ var (
 	}
 )
 
-// browserName returns what people call the browser of a User-Agent, such as Firefox on Linux. Of
-// one that is not among them it is the first word, and "Unknown browser" of an empty one.
+// browserName returns a readable name for a User-Agent, such as Firefox on Linux. For an unknown browser it uses the
+// first word, and for an empty User-Agent it returns "Unknown browser".
 func browserName(agent string) string {
 	browser, system := named(browserWords, agent), named(systemWords, agent)
 	if browser == "" {

@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// tokenHeader is where a script sends the token of its page.
+// tokenHeader is the header in which a script sends the form token of its page.
 const tokenHeader = "X-CSRF-Token" //nolint:gosec // G101: a header
 
-// connect sends somebody to a provider, to connect an account of theirs.
+// connect redirects the user to a provider, to connect an account there.
 func (c *call) connect() error {
 	if c.session == nil {
 		return c.ToLogin("/login")
@@ -32,7 +32,7 @@ func (c *call) connect() error {
 	return c.leave(to)
 }
 
-// connected is where a provider sends them back to.
+// connected handles the return from the provider.
 func (c *call) connected() error {
 	if c.session == nil {
 		return c.ToLogin("/login")
@@ -46,17 +46,17 @@ func (c *call) connected() error {
 	return c.leave(to)
 }
 
-// connection is one as it is told. Its credential is not.
+// connection is a connection as it is shown, without its credentials.
 type connection struct {
 	Provider    string   `json:"provider"`
 	DisplayName string   `json:"display_name"`
 	Scopes      []string `json:"scopes_granted"`
 	CreatedAt   string   `json:"created_at"`
 	UpdatedAt   string   `json:"updated_at"`
-	ExpiresAt   *string  `json:"expires_at"` // of the access token, which is renewed; null: it is not known
+	ExpiresAt   *string  `json:"expires_at"` // of the access token, which is renewed; null if unknown
 }
 
-// program answers a program, errors too.
+// program runs a handler for scripts, whose errors are answered as JSON. It answers 401 if nobody is signed in.
 func (c *call) program(serve func() error) error {
 	if c.session == nil {
 		c.W.Header().Set("WWW-Authenticate", "Cookie")
@@ -69,7 +69,7 @@ func (c *call) program(serve func() error) error {
 	return nil
 }
 
-// connections are what somebody has connected.
+// connections lists the connections of the user, and returns the form token in a header.
 func (c *call) connections() error {
 	return c.program(func() error {
 		found, err := c.Connections.Of(c.Context(), c.session.User.ID)
@@ -78,18 +78,18 @@ func (c *call) connections() error {
 		}
 		list := make([]connection, 0, len(found))
 		for _, one := range found {
-			told := connection{Provider: one.Provider, CreatedAt: stamp(one.CreatedAt), UpdatedAt: stamp(one.UpdatedAt)}
+			response := connection{Provider: one.Provider, CreatedAt: stamp(one.CreatedAt), UpdatedAt: stamp(one.UpdatedAt)}
 			if p, err := c.Brokers.Find(c.Context(), one.Provider); err == nil {
-				told.Provider, told.DisplayName = p.Slug, p.DisplayName
+				response.Provider, response.DisplayName = p.Slug, p.DisplayName
 			}
 			if !one.ExpiresAt.IsZero() {
 				at := stamp(one.ExpiresAt)
-				told.ExpiresAt = &at
+				response.ExpiresAt = &at
 			}
-			if told.Scopes, err = c.Connections.Granted(c.Context(), one); err != nil {
+			if response.Scopes, err = c.Connections.Granted(c.Context(), one); err != nil {
 				return err
 			}
-			list = append(list, told)
+			list = append(list, response)
 		}
 		h := c.W.Header()
 		h.Set("Content-Type", "application/json")
@@ -101,7 +101,7 @@ func (c *call) connections() error {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// disconnect ends what somebody has connected.
+// disconnect removes a connection of the user.
 func (c *call) disconnect() error {
 	return c.program(func() error {
 		if err := c.Script(c.R.Header.Get(tokenHeader)); err != nil {

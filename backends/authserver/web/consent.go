@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// consentForm asks what an application may do.
+// consentForm is the data of the form that asks for consent.
 type consentForm struct {
 	*authorize.Question
 	Transaction string
@@ -27,7 +27,7 @@ func (c *call) authorizeForm() error {
 	return c.begun(c.R.PostForm)
 }
 
-// begun is a new request of a client.
+// begun handles a new authorization request.
 func (c *call) begun(values url.Values) error {
 	r, err := c.Authorize.Parse(c.Context(), values)
 	if err != nil {
@@ -47,7 +47,8 @@ func (c *call) begun(values url.Values) error {
 	return c.leave(c.At(consentAt(transaction)))
 }
 
-// refuse tells the client, where it is to be told.
+// refuse sends a refusal to the client if that is to be told of it. Any other error is returned, to be shown to the
+// user.
 func (c *call) refuse(err error) error {
 	refusal, ok := errors.AsType[*authorize.RefusalError](err)
 	if !ok {
@@ -59,8 +60,8 @@ func (c *call) refuse(err error) error {
 	return c.leave(c.Authorize.Location(refusal))
 }
 
-// opened is the transaction of a page, of a person who is signed in as it asks for. done:
-// there is an answer already.
+// opened returns the request of a transaction if the user is signed in as it requires. Otherwise it sends a response,
+// and done is true.
 func (c *call) opened(transaction string) (r *authorize.Request, client *clients.Client, done bool, err error) {
 	r, client, err = c.Authorize.Open(c.Context(), transaction, c.Browser())
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *call) opened(transaction string) (r *authorize.Request, client *clients
 	return r, client, false, nil
 }
 
-// consentAt is the page that asks what a transaction is for.
+// consentAt returns the path of the consent page for a transaction.
 func consentAt(transaction string) string {
 	return "/consent?" + url.Values{"session_id": {transaction}}.Encode()
 }
@@ -100,7 +101,7 @@ func (c *call) askConsent() error {
 	return c.showConsent(r, client, transaction)
 }
 
-// showConsent shows the form that asks for the consent to a request.
+// showConsent shows the consent form.
 func (c *call) showConsent(r *authorize.Request, client *clients.Client, transaction string) error {
 	question, err := c.Authorize.Question(c.Context(), r, client)
 	if err != nil {
@@ -110,8 +111,8 @@ func (c *call) showConsent(r *authorize.Request, client *clients.Client, transac
 	return c.Show("consent", question.Client, &consentForm{question, transaction})
 }
 
-// askConsentAnew answers a form that another person than the one who is signed in now was asked by. It asks who is
-// signed in now, also for what they have granted before: the other person may have denied it.
+// askConsentAnew handles a consent form that was shown to another user than the one who is signed in now. It asks the
+// present user, even if they have given consent before, since the other user may have denied the request.
 func (c *call) askConsentAnew() error {
 	transaction := c.Form.Text("session_id")
 	r, client, done, err := c.opened(transaction)

@@ -7,14 +7,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// deletionForm asks whether somebody wants their account deleted.
+// deletionForm is the data of the form that asks whether to delete the account.
 type deletionForm struct {
-	At    time.Time // when that would be
+	At    time.Time // when the account would be deleted
 	Email string
-	Local bool // they have a password here
+	Local bool // the user has a password here
 }
 
-// deletion returns the form for who is signed in. done reports that the answer is given.
+// deletion returns the data of the form. done reports whether the response has been sent.
 func (c *call) deletion() (form *deletionForm, done bool, err error) {
 	if done, err := c.signedIn(); done {
 		return nil, true, err

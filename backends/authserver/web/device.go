@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// deviceForm asks for the code of a device.
+// deviceForm is the data of the form that asks for the code of a device.
 type deviceForm struct{ Code string }
 
-// deviceConsentForm asks what a device may do.
+// deviceConsentForm is the data of the form that asks what a device may do.
 type deviceConsentForm struct {
 	*authorize.Question
 	Code  string // as the device shows it
-	Found string // the code, signed for this browser: who has it did not guess here
+	Found string // the code, signed for this browser, which proves that it was entered and found here
 }
 
 func (c *call) askDevice() error {
@@ -27,8 +27,8 @@ func (c *call) askDevice() error {
 	return c.Show("device", "Connect a device", &deviceForm{code})
 }
 
-// deviceMeanwhile answers a form that was made for another person than the one who is signed in now: it asks for the
-// code again, with the one of the form filled in.
+// deviceMeanwhile handles a form that was made for another user than the one who is signed in now. It asks for the code
+// again, with the one of the form filled in.
 func (c *call) deviceMeanwhile() error {
 	code := c.Form.Text("user_code")
 	if found, ok := c.Signer("device").Open(c.Form.Text("device"), c.Browser()); ok {
@@ -45,7 +45,7 @@ func deviceAt(code string) string {
 	return device.Path + "?" + url.Values{"user_code": {code}}.Encode()
 }
 
-// device takes the code, and then the decision.
+// device handles the form with the code, and then the form with the decision.
 func (c *call) device() error {
 	if c.session == nil {
 		return c.deviceMeanwhile()

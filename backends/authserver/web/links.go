@@ -7,22 +7,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// The pages that need mail are not there without it.
+// The pages that need mail are not found if no mails are sent.
 
-// mailForm asks for a mail address.
+// mailForm is the data of a form that asks for a mail address.
 type mailForm struct {
 	Email, Name string
-	Redirect    string // where they go on to behind the link; empty: nowhere
-	Sent        bool   // the mail is on its way, if there is one
+	Redirect    string // where to continue after the link was opened; may be empty
+	Sent        bool   // the mail is on its way, if the address is valid
 }
 
 // mails reports whether mails are sent.
 func (c *call) mails() bool { return c.Accounts != nil && c.Accounts.Mail != nil }
 
-// registers reports whether people may register.
+// registers reports whether users may register.
 func (c *call) registers() bool { return c.mails() && c.Accounts.Registration.Open && !c.NoPassword }
 
-// forgets reports whether people may have a link mailed with which they choose another password.
+// forgets reports whether users may request a link by which they choose a new password.
 func (c *call) forgets() bool { return c.mails() && !c.NoPassword }
 
 const (
@@ -70,13 +70,13 @@ func (c *call) register() error {
 	return c.Show("register", "Create an account", form)
 }
 
-// chooseForm asks for a password behind a link.
+// chooseForm is the data of the form in which the user of a link chooses a password.
 type chooseForm struct {
 	Link, Email, Name string
-	New               bool // it makes an account
+	New               bool // the link completes a new account
 }
 
-// choosingLink returns what the link of a page is for.
+// choosingLink returns the data of the form for the link in a request.
 func (c *call) choosingLink(fields *pages.Fields) (*chooseForm, error) {
 	secret := fields.Text("link")
 	l, err := c.Accounts.Look(c.Context(), secret, account.LinkReset, account.LinkJoin, account.LinkInvite)
@@ -118,7 +118,7 @@ func (c *call) choose() error {
 	return c.Redirect("/login?"+to.Encode(), notice)
 }
 
-// addressForm makes a mail address that of the account.
+// addressForm is the data of the form that confirms a mail address.
 type addressForm struct{ Link, Email string }
 
 func (c *call) askAddress() error {
@@ -134,7 +134,7 @@ func (c *call) confirmAddress() error {
 	return c.Then(c.Accounts.SetAddress(c.Context(), c.Form.Text("link")), accountPath, "Your mail address is changed.")
 }
 
-// moveAddress has a link mailed to the address that somebody wants to have.
+// moveAddress mails a link to the new address that the user wants to have.
 func (c *call) moveAddress() error {
 	if done, err := c.signedIn(); done {
 		return err
@@ -154,7 +154,7 @@ func (c *call) moveAddress() error {
 	return c.Redirect(accountPath, "A mail is on its way to "+email+". Open the link in it, and the address is yours.")
 }
 
-// linkRoutes are the pages that mails lead to, and those on which mails are asked for.
+// linkRoutes are the routes of the pages that mailed links lead to, and of those that request mails.
 var linkRoutes = []route{
 	{Method: get, Path: forgotPath, Serve: (*call).askForgot},
 	{Method: post, Path: forgotPath, Serve: (*call).forgot},

@@ -7,11 +7,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
 )
 
-// logoutForm asks whether to sign out.
+// logoutForm is the data of the form that asks whether to sign out.
 type logoutForm struct {
 	Application string
-	Then        string // where that leads, signed; empty: to the login
-	Host        string // of that place; empty: it has none
+	Then        string // where to go afterwards, signed; empty for the login page
+	Host        string // the host of that address, if it has one
 }
 
 func (c *call) endSession() error { return c.ending(c.R.URL.Query()) }
@@ -23,9 +23,8 @@ func (c *call) endSessionForm() error {
 	return c.ending(c.R.PostForm)
 }
 
-// ending is the request of a client that somebody be signed out. Whom the client has
-// shown to know is not asked. Nobody else is led away without having been asked: clients
-// say themselves where to.
+// ending handles an RP-initiated logout. The user is not asked if the client has proved by an ID token that it knows
+// the user. Otherwise the user must confirm, since clients choose themselves where to redirect afterwards.
 func (c *call) ending(values url.Values) error {
 	l, err := c.OpenID.ParseLogout(c.Context(), values)
 	if err != nil {
@@ -43,21 +42,21 @@ func (c *call) ending(values url.Values) error {
 	return c.askLogout(l.Client, l.To)
 }
 
-// askLogout asks whether to sign out, for an application that leads to an address afterwards; both may be empty.
+// askLogout asks whether to sign out, for an application and with an address to go to afterwards. Both may be empty.
 func (c *call) askLogout(application, then string) error {
 	form := &logoutForm{Application: application}
 	if then != "" {
 		to := authorize.TargetOf(then)
 		form.Then, form.Host = c.thenSigner().Sign([]byte(then), c.Browser()), to.Host
-		c.AllowForms(to.Source()) // an application on this device has a scheme of its own
+		c.AllowForms(to.Source()) // an application on this device may have its own scheme
 		c.AllowForms("https:")
 		c.AllowForms("http:")
 	}
 	return c.Show("logout", "Sign out", form)
 }
 
-// logoutMeanwhile answers a form to sign out that was shown before somebody signed in, or out, in another tab: who is
-// signed in now is asked, and nobody else has to be.
+// logoutMeanwhile handles a logout form that was shown before somebody signed in or out in another tab. If somebody is
+// signed in now, they are asked again.
 func (c *call) logoutMeanwhile() error {
 	if c.session == nil {
 		return c.logout()
@@ -66,7 +65,7 @@ func (c *call) logoutMeanwhile() error {
 	return c.askLogout("", string(then))
 }
 
-// ended is behind a logout that a client has asked for.
+// ended sends the response after a logout that a client has requested.
 func (c *call) ended(l *openid.Logout) error {
 	if l.To != "" {
 		return c.leave(l.To)

@@ -9,18 +9,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// Whoever asks for a mail in the middle of a sign-in for an application goes on to the application
-// behind the link, in the same browser: a cookie keeps where. The application's request itself is good
-// in that browser alone.
+// A user who requests a mail during a sign-in for an application continues with that sign-in after opening the link, if
+// that happens in the same browser. A cookie stores where to continue, since the transaction is valid in that browser
+// only.
 
 const (
 	onwardCookie = "authserver_onward"
 	onwardLasts  = time.Hour
-	// onwardMost bounds the cookie, which browsers keep up to about 4 KB.
+	// onwardMost bounds the value of the cookie, since browsers limit cookies to about 4 KB.
 	onwardMost = 3500
 )
 
-// withOnward adds where somebody goes on to, to the address of a page.
+// withOnward adds the address at which to continue to that of a page.
 func withOnward(page, redirect string) string {
 	if redirect == "" || redirect == "/" {
 		return page
@@ -28,7 +28,7 @@ func withOnward(page, redirect string) string {
 	return page + "?" + url.Values{"redirect": {redirect}}.Encode()
 }
 
-// keepOnward keeps in the browser where the form that was sent goes on to.
+// keepOnward stores the address at which to continue in the cookie.
 func (c *call) keepOnward() {
 	value := url.QueryEscape(c.onward())
 	if value != "" && len(value) <= onwardMost {
@@ -36,7 +36,7 @@ func (c *call) keepOnward() {
 	}
 }
 
-// takeOnward returns where the browser goes on to, and forgets it. It is empty where nothing was kept.
+// takeOnward returns the address in the cookie and deletes the cookie. It returns "" if there is none.
 func (c *call) takeOnward() string {
 	kept, err := c.R.Cookie(onwardCookie)
 	if err != nil {

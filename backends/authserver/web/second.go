@@ -6,18 +6,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 )
 
-// secondForm asks for a second factor.
+// secondForm is the data of the form that asks for a second factor.
 type secondForm struct {
 	*loginForm
-	// Waiting is who it is of, signed for this browser.
+	// Waiting identifies the user who waits, signed for this browser.
 	Waiting string
-	// Challenge asks the browser for a passkey; nil: there is none.
+	// Challenge asks the browser for a passkey. It is nil if the user has none.
 	Challenge *factors.Challenge
-	// App: there is an authenticator app.
+	// App is set if the user has an authenticator app.
 	App bool
 }
 
-// askSecond asks for the second factor of who waits, for the first time or after a refusal.
+// askSecond asks a waiting user for the second factor. refusal is the error of the previous attempt, or nil.
 func (c *call) askSecond(refusal error, form *loginForm, waiting string) error {
 	w, err := c.Login.Waiting(c.Context(), waiting, c.Browser())
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *call) askSecond(refusal error, form *loginForm, waiting string) error {
 	return c.ShowForm(refusal, "second", "Sign in", shown)
 }
 
-// second takes the second factor.
+// second handles the form with the second factor.
 func (c *call) second() error {
 	if c.NoPassword {
 		return c.leave(c.At("/login"))
@@ -51,8 +51,8 @@ func (c *call) second() error {
 	return c.leave(c.At(form.Redirect))
 }
 
-// secondMeanwhile answers a form for a second factor that was shown before somebody signed in, or out, in another tab,
-// as loginMeanwhile does.
+// secondMeanwhile handles a form for a second factor that was shown before somebody signed in or out in another tab, as
+// loginMeanwhile does.
 func (c *call) secondMeanwhile() error {
 	if c.session == nil || c.NoPassword {
 		return c.second()
@@ -64,11 +64,11 @@ func (c *call) secondMeanwhile() error {
 	return c.goOn(w.User.Email)
 }
 
-// againFirst is the address of the form for the second factor without one who waits.
+// againFirst handles GET requests for the form of the second factor, which cannot be shown without a waiting user.
 func (c *call) againFirst() error { return c.leave(c.At("/login")) }
 
-// proves leads who needs a second factor that they have not proved to where they can; done: it
-// did. Who has one signs in once more, and who has none sets one up.
+// proves redirects a user who needs a second factor and has not proved one: to the login if they have set one up, or
+// else to the page to set one up. done reports whether it did. back is where to continue afterwards.
 func (c *call) proves(needs bool, back string) (done bool, err error) {
 	if !needs {
 		return false, nil
@@ -85,7 +85,7 @@ func (c *call) proves(needs bool, back string) (done bool, err error) {
 	return true, c.leave(c.At(securityPath + "?" + to.Encode()))
 }
 
-// needsFactor reports whether who is signed in has to prove a second factor whatever they do.
+// needsFactor reports whether a second factor is required for everything and the user has not proved one.
 func (c *call) needsFactor() bool {
 	return c.Authorize.SecondFactor && c.session != nil && !c.session.Two()
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// security is how somebody signs in: all that can be set up, and what is.
+// security is the data of the page on which users manage how they sign in.
 type security struct {
-	Redirect  string // where they go on to; empty: nowhere
+	Redirect  string // where to continue; may be empty
 	Factors   []*factors.Factor
-	Left      int64 // recovery codes
-	Apps      bool  // can be set up
+	Left      int64 // the number of unused recovery codes
+	Apps      bool  // apps can be set up
 	Passkeys  bool
-	Required  bool // one has to be there
-	Wanted    bool // what they go on to needs one
-	Elsewhere bool // they sign in at another provider
+	Required  bool // a second factor is required for everything
+	Wanted    bool // the request to continue with needs a second factor
+	Elsewhere bool // the user signs in at another provider
 }
 
-// securityPath is where somebody looks after their second factors.
+// securityPath is the page on which users manage their second factors.
 const securityPath = "/security"
 
-// own admits who may change how they sign in; done: there is an answer already. list are the
-// factors that they have.
+// own checks that the user may change how they sign in, and returns their second factors. Otherwise it sends a
+// response, and done is true.
 func (c *call) own() (list []*factors.Factor, done bool, err error) {
 	if c.session == nil {
 		return nil, true, c.leave(c.At("/login?" + url.Values{"redirect": {c.securityHere()}}.Encode()))
@@ -43,7 +43,7 @@ func (c *call) own() (list []*factors.Factor, done bool, err error) {
 	return list, false, nil
 }
 
-// securityHere is the page with the factors, and from there where somebody goes on to.
+// securityHere returns the address of the security page, with the address at which to continue.
 func (c *call) securityHere() string {
 	to := c.onward()
 	if to == "" {
@@ -52,11 +52,11 @@ func (c *call) securityHere() string {
 	return securityPath + "?" + url.Values{"redirect": {to}}.Encode()
 }
 
-// toSecurity leads to the page with the factors, where a form was made for another person than the one who is signed in
-// now.
+// toSecurity redirects to the security page. It handles forms that were made for another user than the one who is
+// signed in now.
 func (c *call) toSecurity() error { return c.leave(c.At(c.securityHere())) }
 
-// onward is where somebody goes on to from the page with the factors; empty: nowhere.
+// onward returns the address at which to continue, from the query or the form, or "" if there is none.
 func (c *call) onward() string {
 	fields := &c.Query
 	if c.R.Method == http.MethodPost {
@@ -83,7 +83,7 @@ func (c *call) security() error {
 	})
 }
 
-// appForm sets up an app.
+// appForm is the data of the form to set up an app.
 type appForm struct {
 	*factors.Draft
 	Redirect, Called string
@@ -116,7 +116,7 @@ func (c *call) addApp() error {
 	return c.added(factors.ByCode, recovery, "The app is set up.")
 }
 
-// passkeyForm sets up a passkey.
+// passkeyForm is the data of the form to set up a passkey.
 type passkeyForm struct {
 	*factors.Challenge
 	Redirect, Called string
@@ -149,13 +149,13 @@ func (c *call) addPasskey() error {
 	return c.added(factors.ByKey, recovery, "The passkey is set up.")
 }
 
-// recoveryCodes are shown once.
+// recoveryCodes is the data of the page that shows new recovery codes, once.
 type recoveryCodes struct {
 	Codes    []string
 	Redirect string
 }
 
-// added goes on from a factor that is set up: it counts for this session, too.
+// added sends the response after a second factor was set up, which counts as proved in this session.
 func (c *call) added(method string, recovery []string, notice string) error {
 	if err := c.Login.Proved(c.Context(), c.session, method); err != nil {
 		return err

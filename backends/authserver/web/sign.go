@@ -14,26 +14,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/signed"
 )
 
-// maxRedirect bounds the path that a login leads back to: it may hold a transaction.
+// maxRedirect bounds the path at which to continue after a login, which may contain a transaction.
 const maxRedirect = 32 << 10
 
-// loginForm asks who it is.
+// loginForm is the data of the login form.
 type loginForm struct {
 	Email    string
 	Redirect string
-	// Application is the name of the one that the login is for; empty: none.
+	// Application is the name of the application that the user signs in for, or empty.
 	Application string
 	NoPassword  bool
-	Again       bool // also of who is signed in
-	// Meanwhile is who has signed in here in another tab since the form was shown; empty: nobody.
+	Again       bool // ask even a user who is signed in
+	// Meanwhile is the user who has signed in here in another tab since the form was shown, or empty.
 	Meanwhile string
-	// Upstream leads to another provider that is called UpstreamName; empty: there is none.
+	// Upstream is the link to another provider, whose name is UpstreamName. Both are empty if there is none.
 	Upstream, UpstreamName string
-	// Forgot and Register lead to where mails are asked for; empty: there are none.
+	// Forgot and Register are links to pages that send mails. They are empty if these are not available.
 	Forgot, Register string
 }
 
-// loginForm leads back to a path.
+// loginForm returns the data of the login form for the fields of a request.
 func (c *call) loginForm(fields *pages.Fields) *loginForm {
 	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, fields.Text("redirect")), NoPassword: c.NoPassword, Again: fields.Flag("again")}
 	if c.forgets() {
@@ -55,14 +55,14 @@ func (c *call) loginForm(fields *pages.Fields) *loginForm {
 			form.Application, form.Email = client.Name, r.Hint
 			c.allow(r)
 		}
-	case path == "/oauth/authorize": // the browser follows on to where that leads
+	case path == "/oauth/authorize": // the browser follows the redirect of that page
 		c.AllowForms("https:")
 		c.AllowForms("http:")
 	}
 	return form
 }
 
-// allow lets the form of this page lead to the client of a request, and on from there.
+// allow permits the form of this page to redirect to the client of a request, and from there on.
 func (c *call) allow(r *authorize.Request) {
 	target := authorize.TargetOf(r.Redirect)
 	c.AllowForms(target.Source())
@@ -99,9 +99,9 @@ func (c *call) login() error {
 	return c.leave(c.At(form.Redirect))
 }
 
-// loginMeanwhile answers a form to sign in that was shown before somebody signed in, or out, in another tab. It never
-// puts another person in the place of the one who is signed in: whoever made the form before the sign-in could otherwise
-// have this browser go on in another's name.
+// loginMeanwhile handles a login form that was shown before somebody signed in or out in another tab. It never replaces
+// the user who is signed in: otherwise somebody who prepared the form before could make this browser continue under
+// another account.
 func (c *call) loginMeanwhile() error {
 	if c.session == nil || c.NoPassword {
 		return c.login()
@@ -109,8 +109,8 @@ func (c *call) loginMeanwhile() error {
 	return c.goOn(c.Form.Text("email"))
 }
 
-// goOn leads the person who has signed in meanwhile on to where the form leads, if they are the one that it was filled
-// in for. Else it asks whether they want to sign in as that other person.
+// goOn redirects the user who has signed in in the meantime to where the form leads, if the form was filled in for
+// them. Otherwise it asks whether they want to sign in as the other user.
 func (c *call) goOn(email string) error {
 	form, user := c.loginForm(&c.Form), c.session.User
 	if mailaddress.Key(email) == mailaddress.Key(user.Email) {
@@ -122,14 +122,14 @@ func (c *call) goOn(email string) error {
 
 var errMeanwhile = apierror.New(http.StatusConflict, "conflict", "somebody else has signed in here in another tab meanwhile")
 
-// attempt is a try to sign in by the form that was sent.
+// attempt returns the attempt to sign in that the submitted form describes.
 func (c *call) attempt() login.Attempt {
 	return login.Attempt{
 		Email: c.Form.Text("email"), Password: c.Form.Text("password"), Address: c.Address(c.R), Former: c.Session(), Browser: c.Browser(),
 	}
 }
 
-// logout signs out, and leads on where that was asked for by a client.
+// logout signs the user out, and redirects to the address that a client has requested, if any.
 func (c *call) logout() error {
 	then, asked := c.thenSigner().Open(c.Form.Text("then"), c.Browser())
 	if err := c.end(); err != nil {
@@ -141,7 +141,7 @@ func (c *call) logout() error {
 	return c.Redirect("/login", "You are signed out.")
 }
 
-// thenSigner signs where a logout leads.
+// thenSigner signs the address to go to after a logout.
 func (c *call) thenSigner() signed.Signer { return c.Signer("logout") }
 
 // end ends the session of the browser.
@@ -158,10 +158,10 @@ func (c *call) end() error {
 	return nil
 }
 
-// toLogin leads to the login, and from there back to a transaction, of a request.
+// toLogin redirects to the login, from where the browser returns to the transaction of a request.
 func (c *call) toLogin(r *authorize.Request, transaction string) error {
 	back := url.Values{"redirect": {consentAt(transaction)}}
-	if c.session != nil || r.SignedInSince > r.At { // also at another provider, which may have a session
+	if c.session != nil || r.SignedInSince > r.At { // so that the other provider asks too, even if it has a session
 		back.Set("again", "1")
 	}
 	return c.leave(c.At("/login?" + back.Encode()))

@@ -18,31 +18,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
-// Upstream is another OpenID provider at which people sign in.
+// Upstream is another OpenID provider at which users sign in.
 type Upstream struct {
 	Provider *oidclogin.Provider
-	// Name is what people call it.
+	// Name is the name of the provider.
 	Name string
-	// Redirect is where it sends people back to: oidc.redirect_uri.
+	// Redirect is the redirect URI for the provider: oidc.redirect_uri.
 	Redirect string
-	// Lasts is how long they may take there.
+	// Lasts is how long a sign-in there may take.
 	Lasts time.Duration
 }
 
 const (
 	upstreamStart    = "/oidc/start"
 	upstreamCallback = "/oidc/callback"
-	// upstreamCookie holds what belongs to a sign-in that is under way. Of a further one, in another tab, the name has
-	// the mark of its state behind it.
+	// upstreamCookie is the cookie with the state of a sign-in that is in progress. If there is one already, of another
+	// tab, the mark of the sign-in is appended to the name.
 	upstreamCookie = "authserver_oidc_state"
-	// upstreamsMost is how many sign-ins of one browser may be under way.
+	// upstreamsMost is how many sign-ins of one browser may be in progress.
 	upstreamsMost = 8
-	// cookiePart is what one cookie holds of it, so that browsers keep it, and cookieParts
-	// how many there may be: where a sign-in leads may be long.
+	// cookiePart is the length of the value of one cookie, so that browsers accept it, and cookieParts how many cookies
+	// there may be for one sign-in, since the address at which to continue may be long.
 	cookiePart, cookieParts = 3500, 5
 )
 
-// startUpstream leads to the other provider.
+// startUpstream redirects to the other provider.
 func (c *call) startUpstream() error {
 	if c.Upstream == nil {
 		return pages.NotFound()
@@ -66,13 +66,13 @@ func (c *call) startUpstream() error {
 	return c.leave(location)
 }
 
-// markOf returns a short name of a sign-in that is under way, by its state.
+// markOf returns a short identifier of a sign-in, derived from its state.
 func markOf(state string) string {
 	sum := sha256.Sum256([]byte(state))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// partOf returns the name of a part of a cookie.
+// partOf returns the name of the i-th cookie of a sign-in.
 func partOf(name string, i int) string {
 	if i == 0 {
 		return name
@@ -80,7 +80,7 @@ func partOf(name string, i int) string {
 	return name + "_" + strconv.Itoa(i)
 }
 
-// keepUpstream keeps the cookie of a sign-in for a time, beside those of other tabs.
+// keepUpstream sets the cookies of a sign-in, beside those of other tabs.
 func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 	name := upstreamCookie
 	if _, err := c.R.Cookie(name); err == nil {
@@ -91,7 +91,7 @@ func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 		if !strings.HasPrefix(other.Name, upstreamCookie) {
 			continue
 		}
-		if under++; under >= upstreamsMost { // those were given up
+		if under++; under >= upstreamsMost { // abandoned sign-ins
 			c.upstreamPart(other.Name, "", -1)
 		}
 	}
@@ -102,8 +102,8 @@ func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
 	}
 }
 
-// keptUpstream returns what was kept of the sign-in with a state, and removes its cookie. Where nothing was, both are
-// empty.
+// keptUpstream returns what startUpstream stored for the sign-in with a state, and deletes its cookies. Both values are
+// empty if there are none.
 func (c *call) keptUpstream(state string) (secret, to string) {
 	mark := markOf(state)
 	for _, name := range [...]string{upstreamCookie, upstreamCookie + "_" + mark} {
@@ -137,7 +137,7 @@ func (c *call) upstreamPart(name, value string, age int) {
 	})
 }
 
-// finishUpstream is where the other provider sends people back to.
+// finishUpstream handles the return from the other provider.
 func (c *call) finishUpstream() error {
 	if c.Upstream == nil {
 		return pages.NotFound()
@@ -149,7 +149,7 @@ func (c *call) finishUpstream() error {
 	person, err := c.Upstream.Provider.Finish(c.Context(), from, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)
 	if err != nil {
-		if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden { // of the answer, not of the person
+		if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden { // the status is about the response, not about the user
 			answer := *e
 			answer.Status = http.StatusBadRequest
 			err = &answer
@@ -161,7 +161,7 @@ func (c *call) finishUpstream() error {
 		called = person.Names[len(person.Names)-1]
 	}
 	for _, name := range person.Names {
-		if strings.Contains(name, " ") { // a full name, where there is one
+		if strings.Contains(name, " ") { // prefer a full name
 			called = name
 			break
 		}
@@ -173,7 +173,7 @@ func (c *call) finishUpstream() error {
 		return c.refusedUpstream(err, "")
 	}
 	at := person.AuthTime
-	if person.Again { // they were asked just now, whatever the clock there says
+	if person.Again { // they have just been asked, whatever the provider's clock says
 		at = time.Time{}
 	}
 	cookie, err := c.Login.Enter(c.Context(), u, at, c.Address(c.R), c.Session())
@@ -184,11 +184,11 @@ func (c *call) finishUpstream() error {
 	return c.leave(c.At(to))
 }
 
-// causeMost bounds what the audit feed has of why an answer was refused, which may quote it.
+// causeMost bounds the length of the cause in the audit feed, which may quote the response.
 const causeMost = 200
 
-// refusedUpstream notes that somebody was not let in, and who it is where that is known.
-// Nothing of what the provider said is told.
+// refusedUpstream records a failed sign-in, with the user if that is known. The page does not show what the provider
+// has sent.
 func (c *call) refusedUpstream(err error, user string) error {
 	e, ok := apierror.From(err)
 	if !ok {
@@ -206,7 +206,7 @@ func (c *call) refusedUpstream(err error, user string) error {
 	return err
 }
 
-// upstreamLink is where the login page leads to the other provider; empty: nowhere.
+// upstreamLink returns the link of the login page to the other provider, or "" if there is none.
 func (c *call) upstreamLink(form *loginForm) string {
 	if c.Upstream == nil {
 		return ""

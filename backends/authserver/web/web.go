@@ -1,6 +1,6 @@
-// Package web is what people see of the authorization server: they sign in, are asked
-// what an application may do, and sign out. What is asked and answered is of the rooms
-// below. A page is a row in routes, a method of call, and a template.
+// Package web serves the pages of the authorization server, on which users sign in, give consent to applications, and
+// sign out. It only shows the pages; the decisions are made by the other packages. A page is an entry in routes, a
+// method of call, and a template.
 package web
 
 import (
@@ -36,7 +36,7 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// own is parsed once.
+// own returns the built-in templates, which are parsed once.
 var own = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver", files, nil) })
 
 // Options are the settings of the pages.
@@ -47,38 +47,37 @@ type Options struct {
 	Authorize *authorize.Authorize
 	OpenID    *openid.OpenID
 	Device    *device.Devices
-	// Brokers and Connections are of upstream connections.
+	// Brokers and Connections serve the connections to upstream providers.
 	Brokers     *brokers.Brokers
 	Connections *connections.Connections
-	// Name of the site, as titles have it. Default: the host of the issuer.
+	// Name is the name of the site in titles. Default: the host of the issuer.
 	Name string
 	// Mount is the path of the issuer. Default: none.
 	Mount string
-	// The cookie of a session: session.cookie_name, same_site and secure.
+	// The settings of the session cookie: session.cookie_name, same_site and secure.
 	SessionCookie string
 	SameSite      http.SameSite
 	Secure        bool
-	// Users are the people, and Upstream where they sign in beside; nil: nowhere.
+	// Users stores the users, and Upstream is another provider at which they may sign in; it may be nil.
 	Users    *users.Users
 	Upstream *Upstream
-	// NoPassword hides the form (oidc.show_local_login).
+	// NoPassword hides the password form; see oidc.show_local_login.
 	NoPassword bool
-	// Bar is that of pages.Options.
+	// Bar returns the bar at the top of the pages; see pages.Options.
 	Bar func(*http.Request) look.Bar
-	// SignedOut is told who has signed out. Default: nobody is.
+	// SignedOut is called when a user has signed out. Default: it is not called.
 	SignedOut func(ctx context.Context, user string)
-	// Brand is a folder whose templates and files take the places of those here.
-	// Default: none.
+	// Brand is a folder whose templates and files replace the built-in ones. Default: none.
 	Brand fs.FS
 }
 
-// web is the pages.
+// web serves the pages.
 type web struct {
 	*kernel.Server
 	Options
 }
 
-// New returns the pages. It fails where a template of the brand is wrong.
+// New returns the handler of the pages. It returns an error if a template of the brand is invalid.
 func New(s *kernel.Server, o Options) (http.Handler, error) {
 	w := &web{s, o}
 	if issuer, err := url.Parse(s.Issuer); err == nil && w.Name == "" {
@@ -99,7 +98,7 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 			table[i].Else = func(c *call) error { return available(otherwise(c)) }
 		}
 		if o.NoPassword && table[i].Method == post && table[i].Path == "/login" {
-			table[i].NoToken = true // it is not there, whatever is sent
+			table[i].NoToken = true // answers 404 whatever is sent
 		}
 	}
 	return pages.New(pages.Options[*call]{
@@ -110,9 +109,9 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 	}), nil
 }
 
-// available makes a database that is down a 503.
+// available turns the error of a database that does not answer into a 503.
 func available(err error) error {
-	if _, told := apierror.From(err); !told && errors.Is(err, store.ErrUnavailable) {
+	if _, known := apierror.From(err); !known && errors.Is(err, store.ErrUnavailable) {
 		return apierror.Unavailable("the server", err)
 	}
 	return err
@@ -129,7 +128,7 @@ type route = pages.Page[*call]
 // routes are all pages.
 var routes = slices.Concat(signInRoutes, accountRoutes, linkRoutes)
 
-// signInRoutes are the pages of signing in and of what applications ask for.
+// signInRoutes are the routes of signing in and of the requests of applications.
 var signInRoutes = []route{
 	{Method: get, Path: "/{$}", Serve: (*call).home},
 	{Method: get, Path: "/login", Serve: (*call).askLogin},
@@ -160,9 +159,9 @@ var signInRoutes = []route{
 	{Method: http.MethodDelete, Path: "/connections/{provider}", Serve: (*call).disconnect},
 }
 
-// acting are the pages that do something when they are opened, as the protocols have it: they
-// use up what is good once, issue a code, sign in or out. HEAD, which must not (RFC 9110
-// section 9.2.1) and is sent by those who look at links, is none of their methods.
+// acting are the paths whose GET requests change something, as the protocols require: they use up a single-use value,
+// issue a code, sign in or out. They do not answer HEAD, which must be safe (RFC 9110 section 9.2.1) and is sent by
+// link scanners.
 var acting = []string{
 	"/oauth/authorize", "/consent", openid.LogoutPath, upstreamStart, upstreamCallback, connections.Path + "{provider}", connections.Path + "{provider}/callback",
 }
@@ -173,35 +172,35 @@ func everybody(*call) error { return nil }
 type call struct {
 	*pages.Call
 	*web
-	session *login.Session // nil: a guest
+	session *login.Session // nil if nobody is signed in
 }
 
-// frame is what is around a page: .Site of templates.
+// frame is the data around a page, .Site in templates.
 type frame struct {
-	User           string // how who is signed in is called; empty: a guest
-	PasswordLength int    // that a new password must have at least, in characters
+	User           string // the name of the signed-in user; empty if nobody is signed in
+	PasswordLength int    // the least number of characters of a new password
 }
 
-// begin finds who asks.
+// begin creates the call of a request, with its session.
 func (w *web) begin(p *pages.Call) (*call, error) {
 	p.R = p.R.WithContext(kernel.FromBrowser(p.Context(), w.Address(p.R), p.R.UserAgent()))
 	c := &call{Call: p, web: w, session: w.Login.Resume(p.Context(), p.Session())}
 	f := w.frame()
 	if c.session != nil {
 		c.SignedIn(c.session.User.ID)
-		f.User = cmp.Or(c.session.User.Email, "your account") // the database may not answer
+		f.User = cmp.Or(c.session.User.Email, "your account") // the address is unknown while the database does not answer
 	}
 	c.Name, c.Call.Site = w.Name, f
 	return c, nil
 }
 
-// frame returns that of a guest.
+// frame returns the frame for a visitor who is not signed in.
 func (w *web) frame() *frame { return &frame{PasswordLength: w.Users.PasswordLength()} }
 
-// home tells who is signed in.
+// home shows who is signed in.
 func (c *call) home() error { return c.Show("home", "", nil) }
 
-// leave sends the browser to another site, or page, as the answer says it.
+// leave redirects the browser to another site or page.
 func (c *call) leave(location string) error {
 	status := http.StatusFound
 	if c.R.Method == post {
@@ -212,7 +211,7 @@ func (c *call) leave(location string) error {
 	return nil
 }
 
-// sample is what a person is asked.
+// sample is a sample question.
 var sample = &authorize.Question{
 	Client: "Sample", SelfDeclared: true, ClientHost: "client.example", Target: authorize.Target{Host: "127.0.0.1:8000", Scheme: "http", Loopback: true},
 	Parts: []authorize.Part{
@@ -221,7 +220,7 @@ var sample = &authorize.Question{
 	},
 }
 
-// samples are data of all pages, by which a brand is tried.
+// samples are sample data for all pages, with which the templates of a brand are tested.
 var samples = map[string]any{
 	"home":          nil,
 	"login":         &loginForm{Email: "ann@example.com", Redirect: "/", Application: "Sample", Upstream: "/oidc/start?redirect=%2F", UpstreamName: "Example", Meanwhile: "bob@example.com"},
@@ -245,11 +244,11 @@ var samples = map[string]any{
 	"devicedone":    true,
 }
 
-// Routes are the rows of the pages for the site that they are a part of, which hands on
-// requests without the path of the issuer.
+// Routes returns the routes of the pages for a site, which removes the path of the issuer, mount, from its requests.
+// The pages need it, so that it is added again.
 func Routes(h http.Handler, mount string) []kernel.Route {
 	serve := func(w http.ResponseWriter, r *http.Request) error {
-		at := *r // the pattern of this one stays that of the site
+		at := *r // a copy, so that the site's request keeps its pattern
 		if mount != "" {
 			path := *r.URL
 			path.Path, path.RawPath = mount+path.Path, ""

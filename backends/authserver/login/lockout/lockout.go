@@ -1,8 +1,7 @@
-// Package lockout counts the logins that failed, by who was to be signed in and from
-// where, and locks those who failed too often out for a time. An address from which too
-// many different identities fail is locked itself, whomever it names next. The counts are
-// in memory and bounded. What is locked stays so until its time is over, however many
-// others come.
+// Package lockout counts failed sign-ins by identity and source address, and locks those with too many failures out for
+// a time. An address from which too many different identities fail is locked itself, whatever identity it tries next.
+// The counts are kept in memory and bounded. What is locked stays locked for its time, however many other identities
+// are tried.
 package lockout
 
 import (
@@ -13,54 +12,53 @@ import (
 	"time"
 )
 
-// IdentityMost is how many bytes of an identity count.
+// IdentityMost is how many bytes of an identity are significant.
 const IdentityMost = 254
 
 // warnEvery is the least time between two warnings.
 const warnEvery = time.Minute
 
-// Options are the rules.
+// Options are the settings of a Lockout.
 type Options struct {
-	// Max failures within the Window lock; 0: nothing ever does.
+	// Max is how many failures within the Window lock an identity. Zero disables the lockout.
 	Max int
 	// Spray is how many different identities may fail from one address within the Window; one more locks the address.
-	// 0: no address is ever locked.
+	// If it is zero, addresses are never locked.
 	Spray int
-	// Window begins with the first failure. One after its end begins a new one.
+	// Window is the time in which failures are counted. It begins with the first failure.
 	Window time.Duration
-	// Lock is how long it lasts.
+	// Lock is how long a lock lasts.
 	Lock time.Duration
 	// Bound is how many identities are tracked, and how many addresses.
 	Bound int
 	Now   func() time.Time
-	// Warn is told, at most once a minute, that there is no place for a newcomer.
+	// Warn is called, at most once a minute, if there is no room for a new identity or address.
 	Warn func(message string)
 }
 
-// What Warn is told.
+// The messages for Warn.
 const (
 	Evicting = "the lockout tracks as many identities as it may, and forgets failures of others for each new one"
 	Refusing = "the lockout tracks as many identities as it may, and all of them are locked: new ones are not counted"
 )
 
-// Lockout is the failures. It is safe for concurrent use, and each call takes the same
-// time however many are tracked.
+// Lockout counts failures. It is safe for concurrent use, and each call takes constant time however many identities are
+// tracked.
 type Lockout struct {
 	o     Options
 	salt  [32]byte
 	begun time.Time
 
 	mu        sync.Mutex
-	table                   // of identities, each from one address
-	addresses table         // whose failures are different identities
-	warnedAt  time.Duration // 0: never
+	table                   // of identities, each at one address
+	addresses table         // of addresses, which count the different identities that failed
+	warnedAt  time.Duration // zero if there was no warning yet
 }
 
-// Key is an identity at a source address, and the address alone. Only hashes of them are
-// kept.
+// Key identifies an identity at a source address, and the address itself. It contains only hashes.
 type Key struct{ identity, address hash }
 
-// New returns a Lockout that tracks nobody.
+// New returns an empty Lockout.
 func New(o Options) *Lockout {
 	l := &Lockout{o: o, begun: o.Now()}
 	_, _ = rand.Read(l.salt[:]) // never fails
@@ -69,20 +67,20 @@ func New(o Options) *Lockout {
 	return l
 }
 
-// Of is the key of an identity, as it was typed, and an address: neither case nor space
-// around the identity counts, nor what is behind its first 254 bytes.
+// Of returns the key of an identity, as it was typed, and an address. Case, surrounding space and what follows the
+// first 254 bytes of the identity are ignored.
 func (l *Lockout) Of(identity, address string) Key {
 	identity = strings.ToLower(strings.TrimSpace(identity))
 	text := make([]byte, 0, 512)
 	text = append(text, l.salt[:]...)
 	text = append(text, identity[:min(len(identity), IdentityMost)]...)
-	text = append(append(text, 0), address...) // no address has a zero
+	text = append(append(text, 0), address...) // no address contains NUL
 	one := sha256.Sum256(text)
-	all := sha256.Sum256(append(append(text[:0], l.salt[:]...), address...)) // without a zero: no identity's
+	all := sha256.Sum256(append(append(text[:0], l.salt[:]...), address...)) // without NUL, so that it differs from the hash of any identity
 	return Key{hash(one[:16]), hash(all[:16])}
 }
 
-// Locked is how long a key is locked yet, by its identity or its address; 0: it is not.
+// Locked returns how much longer a key is locked, by its identity or its address, or zero if it is not.
 func (l *Lockout) Locked(k Key) time.Duration {
 	if l.o.Max == 0 {
 		return 0
@@ -92,8 +90,7 @@ func (l *Lockout) Locked(k Key) time.Duration {
 	return l.locked(k, l.now())
 }
 
-// AddressLocked reports whether the address of a key is locked, since too many different
-// identities failed from there.
+// AddressLocked reports whether the address of a key is locked because too many different identities failed from it.
 func (l *Lockout) AddressLocked(k Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,10 +103,9 @@ func (l *Lockout) locked(k Key, now time.Duration) time.Duration {
 	return max(l.table.locked(k.identity, now), l.addresses.locked(k.address, now))
 }
 
-// Fail counts a failure, and reports whether it was the one that locks the key: its
-// identity, its address (see AddressLocked), or both. Where the key was locked meanwhile,
-// by others that were tried at the same time, it does not count, and wait is how long it
-// is yet.
+// Fail counts a failure, and reports whether it locks the key: its identity, its address (see AddressLocked), or both.
+// If concurrent attempts have locked the key already, the failure is not counted, and wait is how much longer the lock
+// lasts.
 func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	if l.o.Max == 0 {
 		return 0, false
@@ -131,8 +127,8 @@ func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	return 0, locks
 }
 
-// spray counts the identity at a place for an address, unless the present window of the
-// address has it already, and reports whether that locks the address.
+// spray counts an identity for an address, unless the current window of the address already includes it. It reports
+// whether that locks the address.
 func (l *Lockout) spray(identity uint32, address hash, now time.Duration) (locks bool) {
 	if l.o.Spray == 0 {
 		return false
@@ -146,7 +142,7 @@ func (l *Lockout) spray(identity uint32, address hash, now time.Duration) (locks
 	return l.count(&l.addresses, at, l.o.Spray+1, now)
 }
 
-// at is the place of what a hash stands for, made if need be; not ok: there is none.
+// at returns the index of the entry of a hash, which it adds if there is none. It returns false if there is no room.
 func (l *Lockout) at(t *table, h hash, now time.Duration) (at uint32, ok bool) {
 	if at, ok = t.places[h]; ok && t.entries[at].ends > now {
 		return at, true
@@ -157,7 +153,7 @@ func (l *Lockout) at(t *table, h hash, now time.Duration) (at uint32, ok bool) {
 	return l.add(t, h, now)
 }
 
-// count counts a failure, and reports whether it is the last one before the lock.
+// count counts a failure of an entry, and locks the entry if that reaches the limit.
 func (l *Lockout) count(t *table, at uint32, limit int, now time.Duration) (locks bool) {
 	e := &t.entries[at]
 	if e.failures++; int64(e.failures) < int64(limit) {
@@ -169,8 +165,8 @@ func (l *Lockout) count(t *table, at uint32, limit int, now time.Duration) (lock
 	return true
 }
 
-// Succeed forgets the failures of a key. Where it was locked meanwhile it does not, and
-// wait is how long it is yet: who tries many at a time must not learn which was right.
+// Succeed forgets the failures of a key. If the key is locked, it does not, and returns how much longer the lock lasts:
+// somebody who tries many passwords at a time must not learn which was right.
 func (l *Lockout) Succeed(k Key) (wait time.Duration) {
 	if l.o.Max == 0 {
 		return 0
@@ -185,14 +181,14 @@ func (l *Lockout) Succeed(k Key) (wait time.Duration) {
 	if !ok {
 		return 0
 	}
-	if of, ok := l.addresses.places[k.address]; ok && l.addresses.entries[of].ends == l.entries[at].window {
-		l.addresses.entries[of].failures-- // it is no longer one that fails there
+	if counter, ok := l.addresses.places[k.address]; ok && l.addresses.entries[counter].ends == l.entries[at].window {
+		l.addresses.entries[counter].failures-- // this identity no longer counts as one that fails there
 	}
 	l.drop(at)
 	return 0
 }
 
-// Sweep forgets what has ended, and tells how many it was. It is to be called every
+// Sweep removes the entries whose window or lock has ended, and returns how many there were. It should be called every
 // minute.
 func (l *Lockout) Sweep() (ended int) {
 	l.mu.Lock()
@@ -201,14 +197,15 @@ func (l *Lockout) Sweep() (ended int) {
 	return l.table.sweep(now) + l.addresses.sweep(now)
 }
 
-// Tracked is how many identities are tracked.
+// Tracked returns how many identities are tracked.
 func (l *Lockout) Tracked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.places)
 }
 
-// add finds a place for a hash, if need be that of another that is not locked.
+// add adds an entry for a hash. If the table is full, it evicts the oldest entry that is not locked. It returns false
+// if all are locked.
 func (l *Lockout) add(t *table, h hash, now time.Duration) (at uint32, ok bool) {
 	if len(t.places) >= l.o.Bound && !t.expire(locked, now) && !t.expire(counted, now) {
 		oldest := t.entries[counted].next

@@ -2,43 +2,42 @@ package lockout
 
 import "time"
 
-// hash stands for what is tracked.
+// hash identifies an identity at an address, or an address.
 type hash [16]byte
 
-// table is what is known of all that is tracked of one kind. Its zero value is to be
-// cleared before its first use.
+// table holds the entries of identities or of addresses. Its zero value must be cleared before its first use.
 type table struct {
-	places  map[hash]uint32 // in entries
-	entries []entry         // the first two are the ends of the lists
-	free    uint32          // the first of the entries that are not used, by next; 0: none
+	places  map[hash]uint32 // indexes of entries
+	entries []entry         // the first two are the list heads
+	free    uint32          // the first unused entry, which are linked by next; 0 if there is none
 }
 
-// entry is what is known of one. The entries of each list are in the order in which they
-// end, since all of a list last equally long.
+// entry is a tracked identity or address. The entries of a list are ordered by when they end, since all entries of a
+// list last equally long.
 type entry struct {
 	of         hash
-	ends       time.Duration // of the window, or of the lock; since the lockout began
-	window     time.Duration // of an identity: the end of the window of its address in which it counts there; 0: none
+	ends       time.Duration // of the window or of the lock, since the lockout began
+	window     time.Duration // of an identity: when the window of the address ends in which it was counted; 0 if it was not
 	prev, next uint32
 	failures   uint32
 	locked     bool
 }
 
-// The lists, by the entry that is before its first and behind its last.
+// The lists, by the index of their head, which precedes the first entry and follows the last.
 const (
 	counted uint32 = iota
 	locked
 	lists
 )
 
-// clear gives the memory back, too.
+// clear empties the table and releases its memory.
 func (t *table) clear() {
 	t.places = make(map[hash]uint32)
 	t.entries = []entry{counted: {prev: counted, next: counted}, locked: {prev: locked, next: locked}}
 	t.free = 0
 }
 
-// locked is how long one is locked yet; 0: it is not.
+// locked returns how much longer an entry is locked, or zero if it is not.
 func (t *table) locked(h hash, now time.Duration) time.Duration {
 	if at, ok := t.places[h]; ok && t.entries[at].locked {
 		return max(0, t.entries[at].ends-now)
@@ -46,7 +45,7 @@ func (t *table) locked(h hash, now time.Duration) time.Duration {
 	return 0
 }
 
-// sweep forgets what has ended, and returns how many it was.
+// sweep removes the entries that have ended, and returns how many there were.
 func (t *table) sweep(now time.Duration) (ended int) {
 	for list := range lists {
 		for t.expire(list, now) {
@@ -59,7 +58,7 @@ func (t *table) sweep(now time.Duration) (ended int) {
 	return ended
 }
 
-// expire drops the first of a list if it has ended.
+// expire removes the first entry of a list if it has ended.
 func (t *table) expire(list uint32, now time.Duration) bool {
 	first := t.entries[list].next
 	if first == list || t.entries[first].ends > now {
@@ -69,7 +68,7 @@ func (t *table) expire(list uint32, now time.Duration) bool {
 	return true
 }
 
-// add makes an entry whose window ends at a time.
+// add adds an entry whose window ends at the given time.
 func (t *table) add(h hash, ends time.Duration) (at uint32) {
 	if at = t.free; at != 0 {
 		t.free = t.entries[at].next
@@ -83,7 +82,7 @@ func (t *table) add(h hash, ends time.Duration) (at uint32) {
 	return at
 }
 
-// drop forgets an entry.
+// drop removes an entry.
 func (t *table) drop(at uint32) {
 	t.unlink(at)
 	delete(t.places, t.entries[at].of)
@@ -91,7 +90,7 @@ func (t *table) drop(at uint32) {
 	t.free = at
 }
 
-// link puts an entry behind the last of a list.
+// link appends an entry to a list.
 func (t *table) link(at, list uint32) {
 	last := t.entries[list].prev
 	t.entries[at].prev, t.entries[at].next = last, list
